@@ -1,0 +1,7 @@
+"""`python -m bot` is `treehand`."""
+
+import sys
+
+from bot.cli import main
+
+sys.exit(main())

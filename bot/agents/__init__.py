@@ -1,0 +1,1 @@
+"""How a prompt becomes changes: one module or package per kind of agent."""

@@ -1,0 +1,306 @@
+"""Runs one turn of Claude in a worktree: from a prompt to a report, with nothing left behind."""
+
+import asyncio
+import contextlib
+import errno
+import hashlib
+import json
+import logging
+import os
+import re
+import shlex
+import shutil
+import signal
+import sys
+from collections import deque
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from uuid import NAMESPACE_URL, uuid5
+
+import claude_agent_sdk
+from claude_agent_sdk import ClaudeAgentOptions, ClaudeSDKClient
+from claude_agent_sdk import Message as SdkMessage
+
+from bot import launch
+from bot.agents.claude import rules
+from bot.agents.claude.failing import session_is_gone
+from bot.agents.claude.talk import Talk
+from bot.domain.turn import Failure, TurnReport, TurnState, Work
+from bot.errors import NeedsHuman, Retryable
+from bot.ports import Inbox, Notice
+from bot.processes import MARKER, end_family, family
+
+TESTED = (2, 1, 326)
+"""The oldest version of the program these options were tried with: older ones ignore some without a word."""
+
+_INTERRUPT_SECONDS = 3.0
+_VERSION_SECONDS = 60.0
+_LINE_BYTES = 64 * 1024 * 1024
+_MODEL_NAME = re.compile(r"[A-Za-z0-9][\w.:@/\[\]-]*")
+_HANDED_ON = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TERM", "TZ", "TMPDIR", "USER", "LOGNAME", "SSL_CERT_FILE")
+_SDK_OWN = ("PWD", "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_AGENT_SDK_VERSION", "CLAUDE_CODE_SDK_READS_SESSION_STATE")
+_QUIET = {
+    "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+    "DISABLE_TELEMETRY": "1",
+    "DISABLE_AUTOUPDATER": "1",
+    "CLAUDE_CODE_ENABLE_TASKS": "0",  # brings back the one to-do list tool whose list is in its input
+    "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS": "1",  # nothing may go on when the turn is over
+    "CLAUDE_CODE_DISABLE_AUTO_MEMORY": "1",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Conversation:
+    session: str
+    resume: bool
+    prompt: str
+    fresh: bool = False
+
+
+class ClaudeAgent:
+    """Cancelled, it interrupts the agent, ends its processes and re-raises."""
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        environment: Mapping[str, str],
+        clock: Callable[[], float],
+        cli: Path | None = None,
+        model_retries: int = 3,
+        model_seconds: float = 180.0,
+    ) -> None:
+        """`folder` is for its own use; `environment` is the model's address and key, and all the agent gets to see."""
+        self._folder = folder
+        self._clock = clock
+        self._cli = cli or _installed()
+        self._state = hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:12]
+        self._environment = {
+            **environment,
+            **_QUIET,
+            "CLAUDE_CODE_MAX_RETRIES": str(model_retries),
+            "API_TIMEOUT_MS": str(round(model_seconds * 1000)),
+            "CLAUDE_BYTE_STREAM_IDLE_TIMEOUT_MS": str(round(model_seconds * 1000)),
+        }
+        self._usable = False
+        logging.getLogger("claude_agent_sdk").setLevel(logging.CRITICAL)  # what it meets, we report as a value
+
+    async def run(self, work: Work, inbox: Inbox, notice: Notice) -> TurnReport:
+        try:
+            await self._prepare(work)
+        except NeedsHuman as problem:
+            return TurnReport(TurnState.FAILED, session=work.session, failure=Failure.SETUP, detail=str(problem))
+        except OSError as problem:
+            failure = Failure.DISK if problem.errno == errno.ENOSPC else Failure.SETUP
+            return TurnReport(TurnState.FAILED, session=work.session, failure=failure, detail=str(problem))
+        report = await self._converse(work, _conversation(work), inbox, notice)
+        if session_is_gone(report.detail) and report.failure:
+            report = await self._converse(work, _fresh_conversation(work), inbox, notice)
+        return report
+
+    async def sweep(self) -> int:
+        """End what earlier processes of ours left running. How many that were."""
+        return await end_family(lambda marker: marker.startswith(f"{self._state}:"))
+
+    async def version(self) -> str:
+        """Of the program. Raises NeedsHuman when it is missing, broken or too old."""
+        if self._cli is None or not self._cli.is_file():
+            raise NeedsHuman(f"The agent's program is missing: {self._cli or 'claude'}.")
+        printed = await _printed_version(self._cli, {"PATH": os.defpath, "HOME": str(self._folder)})
+        found = re.search(r"(\d+)\.(\d+)\.(\d+)", printed)
+        if not found:
+            raise NeedsHuman(f"The agent's program {self._cli} does not tell its version; it said: {printed[:200]}")
+        if tuple(map(int, found.groups())) < TESTED:
+            wanted = ".".join(map(str, TESTED))
+            raise NeedsHuman(f"The agent's program {self._cli} is version {found[0]}; {wanted} or later is needed.")
+        return found[0]
+
+    async def _prepare(self, work: Work) -> None:
+        if work.model and not _MODEL_NAME.fullmatch(work.model):
+            raise NeedsHuman(f"{work.model!r} is not the name of a model.")
+        if not (self._usable and self._launcher.exists()):
+            self._folder.mkdir(parents=True, exist_ok=True)
+            await self.version()
+            _write_launcher(self._launcher, self._cli)
+            self._usable = True
+        work.home.mkdir(parents=True, exist_ok=True)
+
+    @property
+    def _launcher(self) -> Path:
+        return self._folder / "launch-agent"
+
+    async def _converse(self, work: Work, conversation: _Conversation, inbox: Inbox, notice: Notice) -> TurnReport:
+        known = conversation.session if conversation.resume else ""
+        talk = Talk(work, notice, self._clock, session=known, fresh=conversation.fresh)
+        stderr: deque[str] = deque(maxlen=20)
+        client = ClaudeSDKClient(self._options(work, conversation, talk, stderr.append))
+        marked = f"{self._state}:{work.turn_id}".__eq__
+        try:
+            await _connect(client)
+            await _say_and_listen(client, talk, conversation.prompt, inbox)
+        except asyncio.CancelledError:
+            await _interrupt(client)
+            await end_family(marked)
+            raise
+        except Retryable as problem:
+            talk.broke(str(problem))
+            await end_family(marked)
+        finally:
+            relatives = family(marked)  # once the program has ended, those without our marker cannot be told any more
+            await client.disconnect()
+            await end_family(marked, known=relatives)
+        return talk.report("\n".join(stderr))
+
+    def _options(
+        self, work: Work, conversation: _Conversation, talk: Talk, stderr: Callable[[str], None]
+    ) -> ClaudeAgentOptions:
+        """Nothing a stranger wrote goes in here: options travel in argv, words only through stdin."""
+        return ClaudeAgentOptions(
+            cwd=work.folder,
+            cli_path=self._launcher,
+            env=self._environment_for(work),
+            tools=rules.TOOLS,
+            disallowed_tools=rules.FORBIDDEN,
+            mcp_servers={rules.SERVER: rules.server(talk.ask)},
+            hooks=rules.hooks(work.folder),
+            permission_mode="bypassPermissions",
+            setting_sources=[],
+            settings=json.dumps({"attribution": {"commit": "", "pr": ""}}),
+            strict_mcp_config=True,
+            skills=[],
+            verbatim_prompts=True,
+            system_prompt={"type": "preset", "preset": "claude_code", "append": rules.MANNERS},
+            model=work.model or None,
+            max_budget_usd=work.budget_usd or None,
+            resume=conversation.session if conversation.resume else None,
+            session_id=None if conversation.resume else conversation.session,
+            max_buffer_size=_LINE_BYTES,
+            stderr=stderr,
+            extra_args={"replay-user-messages": None},
+        )
+
+    def _environment_for(self, work: Work) -> dict[str, str]:
+        ours = {
+            **self._environment,
+            "HOME": str(work.home),
+            "CLAUDE_CONFIG_DIR": str(work.home),
+            MARKER: f"{self._state}:{work.turn_id}",
+        }
+        if os.geteuid() == 0:
+            ours["IS_SANDBOX"] = "1"  # else the program refuses to work unattended
+        keep = ",".join((*ours, *_HANDED_ON, *_SDK_OWN))
+        return {**ours, launch.KEEP: keep, launch.PARENT: str(os.getpid())}
+
+
+async def _connect(client: ClaudeSDKClient) -> None:
+    try:
+        await client.connect()
+    except Exception as exc:  # the SDK raises bare ones too
+        raise Retryable(f"the agent did not start: {exc}") from exc
+
+
+async def _messages(client: ClaudeSDKClient) -> AsyncGenerator[SdkMessage, None]:
+    try:
+        async for message in client.receive_messages():
+            yield message
+    except Exception as exc:  # the SDK raises bare ones too
+        raise Retryable(str(exc)) from exc
+
+
+async def _say_and_listen(client: ClaudeSDKClient, talk: Talk, prompt: str, inbox: Inbox) -> None:
+    """Until the agent has answered everything it was told.
+
+    What is still in the inbox then was not heard. Between the last look and the end nothing is awaited, so that no
+    message can slip in and be lost.
+    """
+    await _send(client, talk.prompt(prompt))
+    async with asyncio.TaskGroup() as group, contextlib.aclosing(_messages(client)) as messages:
+        feeder = group.create_task(_feed(client, talk, inbox), name="inbox")
+        broken = None
+        try:
+            async for message in messages:
+                talk.hear(message)
+                if talk.over:
+                    break
+        except Retryable as problem:
+            broken = problem
+        feeder.cancel()
+    if broken:
+        raise broken
+
+
+async def _feed(client: ClaudeSDKClient, talk: Talk, inbox: Inbox) -> None:
+    with contextlib.suppress(Retryable):  # the reader meets the same end, and reports it
+        while True:
+            await _send(client, talk.message(await inbox.get()))
+
+
+async def _send(client: ClaudeSDKClient, message: dict[str, object]) -> None:
+    async def one() -> AsyncIterator[dict[str, object]]:
+        yield message
+
+    try:
+        await client.query(one())
+    except claude_agent_sdk.ClaudeSDKError as exc:
+        raise Retryable(f"the agent does not listen: {exc}") from exc
+
+
+async def _interrupt(client: ClaudeSDKClient) -> None:
+    """Ask it to stop, so that its history is whole. It need not obey: it is ended anyway."""
+    with contextlib.suppress(Exception):
+        await asyncio.wait_for(client.interrupt(), _INTERRUPT_SECONDS)
+
+
+def _conversation(work: Work) -> _Conversation:
+    """The session to go on with. A first turn's follows from its run, so that it is found after a crash too."""
+    session = work.session or str(uuid5(NAMESPACE_URL, work.turn_id.rpartition("/")[0] or work.turn_id))
+    return _Conversation(session, bool(work.session) or _has_history(work, session), work.prompt)
+
+
+def _fresh_conversation(work: Work) -> _Conversation:
+    session = str(uuid5(NAMESPACE_URL, f"{work.turn_id}/fresh"))
+    return _Conversation(session, _has_history(work, session), work.briefing, fresh=True)
+
+
+def _has_history(work: Work, session: str) -> bool:
+    return any(work.home.glob(f"projects/*/{session}.jsonl"))
+
+
+def _installed() -> Path | None:
+    bundled = Path(claude_agent_sdk.__file__).parent / "_bundled" / "claude"
+    if bundled.is_file():
+        return bundled
+    found = shutil.which("claude")
+    return Path(found) if found else None
+
+
+async def _printed_version(cli: Path, environment: Mapping[str, str]) -> str:
+    try:
+        process = await asyncio.create_subprocess_exec(
+            str(cli),
+            "--version",
+            env=environment,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+            start_new_session=True,
+        )
+    except OSError as exc:
+        raise NeedsHuman(f"The agent's program cannot be run: {exc}.") from exc
+    try:
+        printed, _ = await asyncio.wait_for(process.communicate(), _VERSION_SECONDS)
+    except TimeoutError as exc:
+        raise NeedsHuman(f"The agent's program {cli} does not tell its version in time.") from exc
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        await process.wait()
+    return printed.decode(errors="replace").strip()
+
+
+def _write_launcher(path: Path, cli: Path | None) -> None:
+    """The SDK wants one program to start: this is it. No secret in it; those travel in the environment."""
+    words = shlex.join(str(word) for word in (sys.executable, "-I", "-S", launch.__file__, cli))
+    path.write_text(f'#!/bin/sh\nexec {words} "$@"\n')
+    path.chmod(0o700)

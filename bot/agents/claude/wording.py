@@ -1,0 +1,48 @@
+"""Says in a few words what a tool is about to do. What goes in is untrusted; what comes out is one short line."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from bot.domain.turn import Todo
+
+_LENGTH = 120
+_VERBS: Mapping[str, tuple[str, str]] = {
+    "Bash": ("runs", "command"),
+    "Read": ("reads", "file_path"),
+    "Edit": ("edits", "file_path"),
+    "Write": ("writes", "file_path"),
+    "Grep": ("searches for", "pattern"),
+    "Glob": ("looks for", "pattern"),
+}
+
+
+def doing(tool: str, arguments: Mapping[str, Any], folder: Path) -> str:
+    if tool not in _VERBS:
+        return "updates its to-do list" if tool == "TodoWrite" else line(f"uses {tool.rpartition('__')[2]}")
+    verb, argument = _VERBS[tool]
+    return line(f"{verb} {relative(str(arguments.get(argument, '')), folder)}")
+
+
+def relative(text: str, folder: Path) -> str:
+    return text.replace(f"{folder}/", "").replace(str(folder), ".")
+
+
+def line(text: str, length: int = _LENGTH) -> str:
+    flat = " ".join(text.split())
+    return flat if len(flat) <= length else flat[: length - 1] + "…"
+
+
+def todos(arguments: Mapping[str, Any]) -> tuple[Todo, ...]:
+    listed = arguments.get("todos")
+    if not isinstance(listed, list):
+        return ()
+    return tuple(
+        Todo(line(str(item.get("content", ""))), item.get("status") == "completed", item.get("status") == "in_progress")
+        for item in listed
+        if isinstance(item, dict)
+    )
+
+
+def cut(text: str, length: int = 2_000) -> str:
+    return text if len(text) <= length else f"{text[:length]}\n… and {len(text) - length} more characters"

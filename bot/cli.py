@@ -1,0 +1,189 @@
+"""Arguments in, one call, an exit code out. Nothing heavy is imported before it is known to be needed."""
+
+import argparse
+import importlib
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from bot import __version__
+from bot.errors import BadSettings, BotError, Bug
+
+FINE, FAILED, MISUSED, BROKEN, INTERRUPTED = 0, 1, 2, 3, 130
+
+Add = Callable[..., argparse.ArgumentParser]
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    options = parser().parse_args(argv)
+    try:
+        return _called(options)
+    except BotError as problem:
+        return _complain(problem)
+    except BrokenPipeError:
+        sys.stderr.close()  # whoever read our output has seen enough
+        return FAILED
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except Exception:  # noqa: BLE001 - the one exit point
+        return _break()
+
+
+def _called(options: argparse.Namespace) -> int:
+    module, _, function = options.call.partition(":")
+    call = getattr(importlib.import_module(f"bot.terminal.{module}"), function)
+    return int(call(options) or FINE)
+
+
+def _complain(problem: BotError) -> int:
+    if isinstance(problem, Bug):
+        return _break()
+    print(f"treehand: {problem}", file=sys.stderr)
+    return MISUSED if isinstance(problem, BadSettings) else FAILED
+
+
+def _break() -> int:
+    import traceback
+
+    traceback.print_exc()
+    print("treehand: this is a bug. Please report it with the lines above.", file=sys.stderr)
+    return BROKEN
+
+
+def parser() -> argparse.ArgumentParser:
+    top = argparse.ArgumentParser(
+        prog="treehand",
+        description="Label an issue, get a draft pull request; comment to steer it; merge, and everything is tidied away.",
+    )
+    top.add_argument("--version", action="version", version=f"treehand {__version__}")
+    top.add_argument("--config", default="", metavar="PATH", help="the settings file (default: ./treehand.toml)")
+    commands = top.add_subparsers(required=True, metavar="COMMAND")
+
+    def add(name: str, call: str, about: str, into: Any = commands) -> argparse.ArgumentParser:
+        made: argparse.ArgumentParser = into.add_parser(name, help=about, description=about)
+        made.set_defaults(call=call)
+        return made
+
+    _add_running(add)
+    _add_looking(add)
+    _add_steering(add)
+    _add_keeping(add)
+    _add_issues(commands, add)
+    _add_pulls(commands, add)
+    return top
+
+
+def _add_running(add: Add) -> None:
+    demo = add("demo", "demo:demo", "watch the whole story: no token, no account; the model is a scripted stand-in")
+    demo.add_argument("--once", action="store_true", help="end when the story ends, even on a terminal")
+    demo.add_argument("--json", action="store_true", help="print one object about what happened")
+    init = add("init", "setup:init", "write treehand.toml for the repository you are in")
+    init.add_argument("--name", default="", help="what the project is called (default: the folder's name)")
+    init.add_argument("--base", default="", help="the branch to start from (default: the repository's own)")
+    init.add_argument("--yes", action="store_true", help="ask nothing, take the defaults")
+    check = add("check", "setup:check", "is everything ready? One line each: ok, or what is wrong and how to mend it")
+    check.add_argument("--json", action="store_true", help="as one object")
+    add("run", "running:run", "the daemon, until SIGTERM or Ctrl-C")
+    add("once", "running:once", "look once, work until nothing is left to do now, and end")
+
+
+def _add_looking(add: Add) -> None:
+    status = add("status", "board:status", "what is going on, in lanes")
+    status.add_argument("--json", action="store_true", help="as one object")
+    status.add_argument("--watch", action="store_true", help="stay, and keep it up to date")
+    show = add("show", "board:show", "one run: where it stands and how it came there")
+    show.add_argument("key", metavar="KEY")
+    show.add_argument("--json", action="store_true", help="as one object")
+    logs = add("logs", "board:logs", "what a run's agent said and did")
+    logs.add_argument("key", metavar="KEY")
+    logs.add_argument("-f", "--follow", action="store_true", help="stay, and show what comes")
+    why = add("why", "board:why", "why a run is not going on")
+    why.add_argument("key", metavar="KEY")
+    cost = add("cost", "board:cost", "what was spent")
+    cost.add_argument("--by", choices=["day", "project", "issue"], default="issue")
+    cost.add_argument("--json", action="store_true", help="as one object")
+
+
+def _add_steering(add: Add) -> None:
+    say = add("say", "steering:say", "tell a run's agent something, as a comment on its issue")
+    say.add_argument("key", metavar="KEY")
+    say.add_argument("text", metavar="TEXT")
+    say.add_argument("--as", dest="author", default="", metavar="NAME", help="who says so (default: you)")
+    for name, about in (
+        ("stop", "end a run; what is published nowhere is kept safe"),
+        ("retry", "try again after a failure"),
+        ("pause", "interrupt a run's agent and wait"),
+        ("resume", "go on after a pause or a question"),
+    ):
+        made = add(name, "steering:order", about)
+        made.add_argument("key", metavar="KEY")
+        made.add_argument("--as", dest="author", default="", metavar="NAME", help="who orders it (default: you)")
+        made.set_defaults(order=name)
+
+
+def _add_keeping(add: Add) -> None:
+    clean = add("clean", "keeping:clean", "remove what is over, and list what was salvaged")
+    clean.add_argument("--dry-run", action="store_true", help="only say what would be removed")
+    restore = add("restore", "keeping:restore", "bring salvaged work back, as a branch of your repository")
+    restore.add_argument("key", metavar="KEY")
+
+
+def _add_issues(commands: Any, add: Add) -> None:
+    group = commands.add_parser("issue", help="the embedded tracker: what a person does with issues")
+    into = group.add_subparsers(required=True, metavar="ACTION")
+    new = add("new", "desk:issue_new", "open an issue", into)
+    new.add_argument("title", metavar="TITLE")
+    new.add_argument("--body", default="", help="what is wanted; '-' reads it from standard input")
+    new.add_argument("--label", action="append", default=[], metavar="LABEL", help="may be given again")
+    new.add_argument("--priority", type=int, default=0, choices=range(5), help="1 is urgent, 4 is low")
+    new.add_argument("--project", default="")
+    listed = add("list", "desk:issue_list", "the open issues", into)
+    listed.add_argument("--all", action="store_true", help="the closed ones too")
+    listed.add_argument("--project", default="")
+    add("show", "desk:issue_show", "one issue and what was said", into).add_argument("key", metavar="KEY")
+    label = add("label", "desk:issue_label", "put labels on an issue; -LABEL takes one off", into)
+    label.add_argument("key", metavar="KEY")
+    label.add_argument("labels", nargs=argparse.REMAINDER, metavar="[-]LABEL")
+    _add_comment(add("comment", "desk:issue_comment", "say something on an issue", into))
+    for name in ("close", "reopen"):
+        made = add(name, "desk:issue_end", f"{name} an issue", into)
+        made.add_argument("key", metavar="KEY")
+        made.set_defaults(verb=name)
+    _add_author(new, *(into.choices[name] for name in ("close", "reopen")))
+
+
+def _add_pulls(commands: Any, add: Add) -> None:
+    group = commands.add_parser("pr", help="the embedded forge: what a person does with pull requests")
+    into = group.add_subparsers(required=True, metavar="ACTION")
+    listed = add("list", "desk:pr_list", "the open pull requests", into)
+    listed.add_argument("--all", action="store_true", help="the ended ones too")
+    listed.add_argument("--project", default="")
+    show = add("show", "desk:pr_show", "one pull request, what was said and what it changes", into)
+    show.add_argument("key", metavar="KEY")
+    _add_comment(add("comment", "desk:pr_comment", "say something on a pull request", into))
+    review = add("review", "desk:pr_review", "review a pull request, with inline remarks", into)
+    review.add_argument("key", metavar="KEY")
+    review.add_argument("text", nargs="?", default="", metavar="TEXT")
+    review.add_argument("--on", action="append", default=[], metavar="PATH:LINE:TEXT", help="may be given again")
+    verdict = review.add_mutually_exclusive_group()
+    verdict.add_argument("--approve", action="store_true")
+    verdict.add_argument("--request-changes", action="store_true")
+    merge = add("merge", "desk:pr_merge", "merge a pull request into your branch; your folder stays as it is", into)
+    merge.add_argument("key", metavar="KEY")
+    merge.add_argument("--squash", action="store_true", help="as one commit")
+    for name in ("close", "reopen", "ready"):
+        made = add(name, "desk:pr_end", f"{name} a pull request", into)
+        made.add_argument("key", metavar="KEY")
+        made.set_defaults(verb=name)
+    _add_author(review, merge, *(into.choices[name] for name in ("close", "reopen", "ready")))
+
+
+def _add_comment(made: argparse.ArgumentParser) -> None:
+    made.add_argument("key", metavar="KEY")
+    made.add_argument("text", metavar="TEXT", help="'-' reads it from standard input")
+    _add_author(made)
+
+
+def _add_author(*parsers: argparse.ArgumentParser) -> None:
+    for made in parsers:
+        made.add_argument("--as", dest="author", default="", metavar="NAME", help="who does it (default: you)")

@@ -1,0 +1,147 @@
+"""Process life: one daemon per state directory, its clocks, its wake-ups, its signals and how it goes down."""
+
+import asyncio
+import logging
+import os
+import signal
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
+from datetime import UTC
+from typing import TYPE_CHECKING, Any
+
+from apscheduler.schedulers.asyncio import AsyncIOScheduler
+
+from bot.domain.run import Phase
+from bot.errors import Retryable
+
+if TYPE_CHECKING:
+    from bot.app import App
+
+log = logging.getLogger(__name__)
+
+DRAIN_SECONDS = 20.0
+_WATCH_SECONDS = 1.0
+_PULSE_SECONDS = 5.0
+_FLUSH_SECONDS = 0.5
+
+
+class Daemon:
+    def __init__(self, app: "App") -> None:
+        self._app = app
+        self._stopping = False
+
+    async def run(self) -> None:
+        """Until a signal; then drain."""
+        with self._signals(), self._clocks():
+            await self._app.recover()
+            while not self._stopping:
+                await self._tick()
+                await self._app.woken.wait()
+        await self._drain()
+
+    async def once(self) -> None:
+        """Until nothing is left to do now."""
+        with self._signals(), self._clocks():
+            await self._app.recover()
+            while not self._stopping:
+                await self._tick()
+                await self._app.engine.settled()
+                if not self._app.woken.is_set() and not self._is_working():
+                    break
+                await self._app.woken.wait()
+        await self._drain()
+
+    def stop(self) -> None:
+        self._stopping = True
+        self._app.woken.set()
+
+    async def _tick(self) -> None:
+        self._app.woken.clear()
+        try:
+            await self._app.engine.tick()
+        except Retryable as problem:
+            log.warning("postponed tick reason=%s", problem)
+
+    def _is_working(self) -> bool:
+        return any(run.phase is Phase.WORKING for run in self._app.store.active())
+
+    async def _drain(self) -> None:
+        """No new turns; running sessions are interrupted, their work and session ids kept."""
+        log.info("going down")
+        try:
+            async with asyncio.timeout(DRAIN_SECONDS):
+                await self._app.executor.drain(DRAIN_SECONDS / 2)
+                await self._app.engine.park()
+        except (TimeoutError, Retryable) as problem:
+            log.warning("went down without a word reason=%s", problem or "no time left")
+        self._app.transcripts.flush()
+
+    # Clocks
+
+    @contextmanager
+    def _clocks(self) -> Iterator[None]:
+        """APScheduler owns every clock: a job that is late is run once, one that still runs is not run twice."""
+        scheduler = AsyncIOScheduler(
+            timezone=UTC, job_defaults={"coalesce": True, "max_instances": 1, "misfire_grace_time": None}
+        )
+        every: list[tuple[float, Callable[[], Coroutine[Any, Any, None]]]] = [
+            (self._app.settings.poll.interval, self._poll),
+            (_WATCH_SECONDS, self._watch),
+            (_PULSE_SECONDS, self._pulse),
+            (_FLUSH_SECONDS, self._flush),
+            (3600.0, self._sweep),
+            (86400.0, self._upkeep),
+        ]
+        for seconds, job in every:
+            scheduler.add_job(job, "interval", seconds=seconds)
+        scheduler.start()
+        try:
+            yield
+        finally:
+            scheduler.shutdown(wait=False)
+
+    async def _poll(self) -> None:
+        self._app.woken.set()
+
+    async def _watch(self) -> None:
+        """Trackers that can tell cheaply that something changed need not wait for the poll."""
+        for project in self._app.outside.projects.values():
+            if await project.tracker.changed():
+                self._app.woken.set()
+
+    async def _pulse(self) -> None:
+        """While agents work, time limits pass and progress is shown."""
+        if self._is_working():
+            self._app.woken.set()
+
+    async def _flush(self) -> None:
+        try:
+            self._app.transcripts.flush()
+        except OSError as problem:
+            log.warning("transcripts wait reason=%s", problem)
+
+    async def _sweep(self) -> None:
+        await self._app.sweep()
+
+    async def _upkeep(self) -> None:
+        for project in self._app.outside.projects.values():
+            await project.workspaces.maintain()
+
+    # Signals
+
+    @contextmanager
+    def _signals(self) -> Iterator[None]:
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self._signalled, number)
+        try:
+            yield
+        finally:
+            for number in (signal.SIGTERM, signal.SIGINT):
+                loop.add_signal_handler(number, os._exit, 128 + number)
+
+    def _signalled(self, number: int) -> None:
+        """The first one drains; the second ends at once."""
+        if self._stopping:
+            os._exit(128 + number)
+        self.stop()

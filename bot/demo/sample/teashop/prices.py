@@ -1,0 +1,5 @@
+"""How prices are written."""
+
+
+def format_price(cents: int) -> str:
+    return f"{cents / 100} EUR"

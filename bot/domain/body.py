@@ -1,0 +1,36 @@
+"""The body of our pull requests: our part stands between two markers, everything around it belongs to people."""
+
+import re
+
+BEGIN = "<!-- treehand:begin -->"
+END = "<!-- treehand:end -->"
+
+_OURS = re.compile(f"{re.escape(BEGIN)}.*?{re.escape(END)}", re.DOTALL)
+_CLOSING = re.compile(
+    r"\b(?:close[sd]?|fix(?:e[sd])?|resolve[sd]?):?\s+((?:[\w.-]+/)?[\w.-]*#\d+|[A-Z]+-\d+)\b", re.IGNORECASE
+)
+
+
+def body_with(ours: str, *, around: str = "") -> str:
+    """The whole body: what people wrote in `around` stays, what we wrote there before makes way."""
+    block = f"{BEGIN}\n{_defused(ours)}\n{END}"
+    if _OURS.search(around):
+        before, after = _OURS.split(around, maxsplit=1)
+        return before + block + _without_markers(after)
+    theirs = _without_markers(around).strip()
+    return f"{block}\n\n{theirs}" if theirs else block
+
+
+def closed_by(body: str) -> tuple[str, ...]:
+    """Keys of the issues that merging this closes. What is quoted does not count: it may be anybody's words."""
+    lines = (line for line in body.splitlines() if not line.lstrip().startswith(">"))
+    return tuple(dict.fromkeys(match for line in lines for match in _CLOSING.findall(line)))
+
+
+def _defused(text: str) -> str:
+    """An agent's words must not end our part early."""
+    return text.replace("<!-- treehand:", "<!-- treehand ")
+
+
+def _without_markers(text: str) -> str:
+    return _OURS.sub("", text).replace(BEGIN, "").replace(END, "")

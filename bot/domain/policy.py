@@ -1,0 +1,23 @@
+"""The knobs judgement may see. Settings are for wiring; policy is for judgement."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """How one project's runs are treated."""
+
+    label: str = "ai"
+    base: str = ""
+    model: str = ""
+    working: int = 4
+    working_per_project: int = 4
+    turn_seconds: float = 3600.0
+    stall_seconds: float = 600.0
+    failures: int = 3
+    losses: int = 10
+    """Restarts a turn may be caught in before we ask: one that kills its process must not be tried for ever."""
+    per_issue_usd: float = 0.0
+    per_day_usd: float = 0.0
+    sandboxed: bool = False
+    """Said in every progress comment when it is not so."""

@@ -1,0 +1,96 @@
+"""A run is the bot's whole involvement with one issue, from label to clean-up."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Self
+
+from bot.domain.comment import Heard
+from bot.errors import IllegalTransition
+
+
+class Phase(StrEnum):
+    """Who has the ball."""
+
+    QUEUED = "queued"  # us: waiting for a slot, with a reason
+    WORKING = "working"  # the agent: a turn is in flight, or about to be tried again
+    REVIEW = "review"  # people: a draft pull request is open
+    ASKING = "asking"  # people: we need an answer
+    DONE = "done"  # nobody: the workspace is gone, the labels are removed
+
+
+TRANSITIONS: Mapping[Phase, frozenset[Phase]] = MappingProxyType(
+    {
+        Phase.QUEUED: frozenset({Phase.WORKING, Phase.ASKING, Phase.DONE}),
+        Phase.WORKING: frozenset({Phase.REVIEW, Phase.ASKING, Phase.DONE}),
+        Phase.REVIEW: frozenset({Phase.WORKING, Phase.ASKING, Phase.DONE}),
+        Phase.ASKING: frozenset({Phase.QUEUED, Phase.WORKING, Phase.DONE}),
+        Phase.DONE: frozenset(),
+    }
+)
+"""Every legal move. The diagram in ARCHITECTURE.md is generated from this table and tested against it."""
+
+
+class Cause(StrEnum):
+    """Why a run is where it is, where that matters for what comes next."""
+
+    NONE = ""
+    QUESTION = "question"
+    NO_CHANGE = "no change"
+    FAILED = "failed"
+    BUDGET = "budget"
+    PAUSED = "paused"
+    MODEL = "model"
+    """The model refuses our key: everything waits for this run's next try."""
+    STOPPED = "stopped"
+    """A person ordered it to end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Only what cannot be observed again: everything else is looked up each tick."""
+
+    key: str
+    project: str
+    ordinal: int = 1
+    """1 for the first time this issue asked for work, then 2, ..."""
+    phase: Phase = Phase.QUEUED
+    cause: Cause = Cause.NONE
+    reason: str = ""
+    """For people: why it waits, asks or ended."""
+    begun_at: float = 0.0
+    changed_at: float = 0.0
+    turn: int = 0
+    """Turns started so far; also names the current one."""
+    ended: int = 0
+    """The last turn whose report was taken in. `ended == turn` while working: the next turn is due at `not_before`."""
+    turn_at: float = 0.0
+    """When the current turn was started."""
+    failures: int = 0
+    """Failed turns in a row."""
+    losses: int = 0
+    """Turns in a row that vanished with their process."""
+    not_before: float = 0.0
+    session: str = ""
+    session_cost_usd: float = 0.0
+    """What the session has cost so far, as its agent counts: money spent is the difference."""
+    spent_usd: float = 0.0
+    budget_usd: float = 0.0
+    """What a person allowed for this run by command; 0: what the settings allow."""
+    tokens: int = 0
+    heard: tuple[Heard, ...] = ()
+    shown: str = ""
+    """The progress comment as last written, and when: at most one edit every 15 s while working."""
+    shown_at: float = 0.0
+
+    @property
+    def id(self) -> str:
+        return f"{self.key}/{self.ordinal}"
+
+    def to(self, phase: Phase, *, reason: str = "", cause: Cause = Cause.NONE, now: float) -> Self:
+        """The same run in another phase; staying put is always legal."""
+        if phase is not self.phase and phase not in TRANSITIONS[self.phase]:
+            raise IllegalTransition(f"{self.id}: {self.phase} -> {phase}")
+        changed_at = now if phase is not self.phase else self.changed_at
+        return replace(self, phase=phase, reason=reason, cause=cause, changed_at=changed_at)

@@ -1,0 +1,207 @@
+"""One turn: a prompt goes to the agent, events and a report come back. Plain data, so that it can cross machines."""
+
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from pathlib import Path
+from typing import Self
+
+
+class TurnState(StrEnum):
+    RUNNING = "running"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    STOPPED = "stopped"
+    """We ended it ourselves; its work and its session are kept."""
+    LOST = "lost"
+    """The executor does not know this turn: the process restarted, or its machine died."""
+
+
+class Failure(StrEnum):
+    """Why a turn failed, as far as it matters for what happens next."""
+
+    NONE = ""
+    AGENT = "agent"
+    """It crashed, hung up or gave an error of its own."""
+    SETUP = "setup"
+    """The agent could not even be started here: missing program, wrong version, no workspace."""
+    MODEL = "model"
+    """The model did not answer: overloaded, limited, cut off. Trying again may help."""
+    KEY = "key"
+    """The model refuses our key. Trying again will not help, for any run."""
+    BUDGET = "budget"
+    DISK = "disk"
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """Something for the agent to hear while it works. The id makes delivery idempotent."""
+
+    id: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class TurnRequest:
+    """What the engine orders. The executor runs a turn id once, however often it is asked."""
+
+    turn_id: str
+    run_id: str
+    project: str
+    branch: str
+    base: str
+    """The branch to start from; empty: the repository's default."""
+    prompt: str
+    """For an agent that remembers the conversation."""
+    briefing: str
+    """For an agent that knows nothing yet: also what a lost session is told."""
+    commit_message: str
+    at: float
+    """Becomes the commit's date, so that a replay gives the same commit id."""
+    session: str = ""
+    comments: tuple[str, ...] = ()
+    """Ids of the comments the prompt contains."""
+    model: str = ""
+    budget_usd: float = 0.0
+    """0: no limit."""
+
+
+class EventKind(StrEnum):
+    SESSION = "session"
+    TEXT = "text"
+    TOOL = "tool"
+    TOOL_RESULT = "tool_result"
+    TODOS = "todos"
+    HEARD = "heard"
+    """A message reached the agent; `text` is its id."""
+    NOTICE = "notice"
+    RESULT = "result"
+
+
+@dataclass(frozen=True, slots=True)
+class Todo:
+    text: str
+    done: bool
+    active: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One thing the agent did. Untrusted: it is shown and counted, never obeyed."""
+
+    kind: EventKind
+    at: float
+    text: str = ""
+    """What was said; for a tool what it is about to do, in a few words; for a result what it printed (cut)."""
+    tool: str = ""
+    id: str = ""
+    """Pairs a tool with its result."""
+    todos: tuple[Todo, ...] = ()
+    tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Where a running turn stands: its events, folded."""
+
+    doing: str = ""
+    said: str = ""
+    todos: tuple[Todo, ...] = ()
+    session: str = ""
+    events: int = 0
+    tokens: int = 0
+    last_at: float = 0.0
+    tools_running: frozenset[str] = field(default=frozenset())
+    heard: frozenset[str] = field(default=frozenset())
+
+    def after(self, event: Event) -> Self:  # noqa: C901 - one case per kind of event
+        seen = replace(self, events=self.events + 1, tokens=self.tokens + event.tokens)
+        if event.kind is EventKind.NOTICE:
+            return seen  # a rate limit's heartbeat is no progress: it must not keep a stalled turn alive
+        seen = replace(seen, last_at=event.at)
+        match event.kind:
+            case EventKind.SESSION:
+                return replace(seen, session=event.text)
+            case EventKind.TEXT:
+                return replace(seen, said=event.text)
+            case EventKind.TOOL:
+                return replace(seen, doing=event.text, tools_running=seen.tools_running | {event.id})
+            case EventKind.TOOL_RESULT:
+                return replace(seen, tools_running=seen.tools_running - {event.id})
+            case EventKind.TODOS:
+                return replace(seen, todos=event.todos)
+            case EventKind.HEARD:
+                return replace(seen, heard=seen.heard | {event.text})
+            case EventKind.RESULT:
+                return seen
+
+
+@dataclass(frozen=True, slots=True)
+class Workspace:
+    """Where the agent may write."""
+
+    path: Path
+    branch: str
+    base: str
+    """The commit id the branch started from."""
+    head: str
+    """The commit id at its tip: our last commit, or the base."""
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What an agent gets: a folder, words, and a conversation to go on with."""
+
+    turn_id: str
+    folder: Path
+    home: Path
+    """Its own configuration and history: one per run, kept between turns."""
+    prompt: str
+    briefing: str
+    session: str = ""
+    comments: tuple[str, ...] = ()
+    model: str = ""
+    budget_usd: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class FileChange:
+    path: str
+    added: int
+    removed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What the host found in the worktree and committed. Facts, not claims."""
+
+    base: str
+    head: str
+    """The tip after this turn; equal to `before` when the turn changed nothing."""
+    before: str
+    files: tuple[FileChange, ...] = ()
+    """Of the whole branch against its base."""
+    left_out: tuple[str, ...] = ()
+    """What was found but not committed, each with the reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class TurnReport:
+    """How a turn stands, or how it ended. Words, question and costs are the agent's claims; `change` is the host's."""
+
+    state: TurnState
+    progress: Progress = field(default_factory=Progress)
+    session: str = ""
+    fresh: bool = False
+    """The session to resume was gone, so a new one was briefed with the whole thread."""
+    failure: Failure = Failure.NONE
+    detail: str = ""
+    words: str = ""
+    """The agent's closing words."""
+    question: str = ""
+    """The agent cannot go on without an answer to this."""
+    session_cost_usd: float = 0.0
+    tokens: int = 0
+    agent_turns: int = 0
+    heard: frozenset[str] = field(default=frozenset())
+    """Ids of the comments that really reached the agent."""
+    change: Change | None = None

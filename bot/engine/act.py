@@ -1,0 +1,95 @@
+"""The hands of the bot: carries out one action. Knows how, never whether."""
+
+from typing import assert_never
+
+from bot.domain.comment import Place, Reaction
+from bot.domain.run import Run
+from bot.domain.turn import Message, TurnRequest
+from bot.engine import messages
+from bot.engine.actions import (
+    Action,
+    CancelTurn,
+    OfferPullRequest,
+    PushBranch,
+    React,
+    RemoveBranch,
+    RemoveWorkspace,
+    SalvageWork,
+    Say,
+    SendMessage,
+    ShowLabels,
+    StartTurn,
+)
+from bot.engine.names import branch_for, turn_id_for
+from bot.ports import Executor, Project
+
+
+async def perform(  # noqa: C901, PLR0912, PLR0915 - one case per action
+    action: Action, run: Run, project: Project, executor: Executor
+) -> None:
+    branch = branch_for(run)
+    match action:
+        case StartTurn():
+            await executor.ensure_started(_request(action, run, project))
+        case SendMessage(turn, comment, text):
+            await executor.send(turn_id_for(run, turn), Message(comment, text))
+        case CancelTurn(turn):
+            await executor.cancel(turn_id_for(run, turn))
+        case PushBranch():
+            await project.workspaces.ensure_pushed(branch, remote=await project.forge.remote())
+        case OfferPullRequest(title, body):
+            await project.forge.ensure_draft(branch, base=project.policy.base, title=title, body=body)
+        case Say(place, slug, text):
+            await _say(project, run, place, slug, text)
+        case React(place, comment, reaction):
+            await _react(project, run, place, comment, reaction)
+        case ShowLabels(add, remove):
+            await project.tracker.ensure_labels(run.key, add=add, remove=remove)
+        case SalvageWork():
+            await _salvage(project, run)
+        case RemoveWorkspace():
+            await project.workspaces.remove(branch)
+        case RemoveBranch():
+            await project.forge.remove_branch(branch)
+        case _:
+            assert_never(action)
+
+
+def _request(start: StartTurn, run: Run, project: Project) -> TurnRequest:
+    return TurnRequest(
+        turn_id=turn_id_for(run, start.number),
+        run_id=run.id,
+        project=run.project,
+        branch=branch_for(run),
+        base=project.policy.base,
+        prompt=start.prompt,
+        briefing=start.briefing,
+        commit_message=start.commit_message,
+        at=run.turn_at,
+        session=start.session,
+        comments=start.comments,
+        model=project.policy.model,
+        budget_usd=start.budget_usd,
+    )
+
+
+async def _say(project: Project, run: Run, place: Place, slug: str, text: str) -> None:
+    slug = f"{run.ordinal}/{slug}"
+    match place:
+        case Place.ISSUE:
+            await project.tracker.ensure_comment(run.key, slug=slug, text=text)
+        case Place.PULL_REQUEST:
+            await project.forge.ensure_comment(branch_for(run), slug=slug, text=text)
+
+
+async def _react(project: Project, run: Run, place: Place, comment: str, reaction: Reaction) -> None:
+    match place:
+        case Place.ISSUE:
+            await project.tracker.ensure_reaction(run.key, comment, reaction)
+        case Place.PULL_REQUEST:
+            await project.forge.ensure_reaction(branch_for(run), comment, reaction)
+
+
+async def _salvage(project: Project, run: Run) -> None:
+    if ref := await project.workspaces.salvage(branch_for(run)):
+        await _say(project, run, Place.ISSUE, "salvage", messages.salvaged(ref))

@@ -1,0 +1,92 @@
+"""What `decide` may ask for. Each one is a sentence in the imperative."""
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from bot.domain.comment import Place, Reaction
+
+
+@dataclass(frozen=True, slots=True)
+class StartTurn:
+    number: int
+    prompt: str
+    briefing: str
+    session: str
+    comments: tuple[str, ...]
+    commit_message: str
+    budget_usd: float
+
+
+@dataclass(frozen=True, slots=True)
+class SendMessage:
+    turn: int
+    comment: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class CancelTurn:
+    turn: int
+
+
+@dataclass(frozen=True, slots=True)
+class PushBranch:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class OfferPullRequest:
+    title: str
+    body: str
+
+
+@dataclass(frozen=True, slots=True)
+class Say:
+    """Write or rewrite the one comment that goes by this slug."""
+
+    place: Place
+    slug: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class React:
+    place: Place
+    comment: str
+    reaction: Reaction
+
+
+@dataclass(frozen=True, slots=True)
+class ShowLabels:
+    add: frozenset[str]
+    remove: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class SalvageWork:
+    """... and say on the issue where it is, if there was any."""
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveWorkspace:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveBranch:
+    """The one on the forge: what it held has been merged."""
+
+
+Action: TypeAlias = (
+    StartTurn
+    | SendMessage
+    | CancelTurn
+    | PushBranch
+    | OfferPullRequest
+    | Say
+    | React
+    | ShowLabels
+    | SalvageWork
+    | RemoveWorkspace
+    | RemoveBranch
+)

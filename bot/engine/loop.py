@@ -1,0 +1,159 @@
+"""The heartbeat: one direction, four words. Observe, decide, act, save."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import replace
+from types import TracebackType
+from typing import Self
+
+from bot.domain.run import Phase, Run
+from bot.engine.act import perform
+from bot.engine.decide import ask_for_help, decide, park
+from bot.engine.decision import Decision
+from bot.engine.names import branch_for, turn_id_for
+from bot.engine.observation import Observation
+from bot.engine.observe import View, look, observe
+from bot.engine.schedule import Capacity, schedule
+from bot.errors import NeedsHuman, Retryable
+from bot.ports import Outside
+
+log = logging.getLogger(__name__)
+
+
+class Engine:
+    """A run's actions are serial, different runs act concurrently: a slow push holds up nobody else."""
+
+    def __init__(
+        self,
+        outside: Outside,
+        *,
+        clock: Callable[[], float],
+        capacity: Callable[[], Capacity],
+        on_change: Callable[[], None] = lambda: None,
+    ) -> None:
+        self.outside = outside
+        self._clock = clock
+        self._capacity = capacity
+        self._on_change = on_change
+        self._busy: dict[str, Run] = {}
+        self._idle = asyncio.Event()
+        self._idle.set()
+        self._steps: asyncio.TaskGroup
+        self._stack = AsyncExitStack()
+
+    async def __aenter__(self) -> Self:
+        self._steps = await self._stack.enter_async_context(asyncio.TaskGroup())
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, exc: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._stack.__aexit__(kind, exc, trace)
+
+    async def tick(self) -> None:
+        """Look at the whole world once and set every run moving. Safe at any time, any number of times."""
+        store = self.outside.store
+        views = await look(self.outside, store.active())
+        self._claim(views)
+        reports = await self.outside.executor.reports()
+        spent, now = store.spent_by_issue(), self._clock()
+        looked = [
+            (run, observe(run, views[run.project], reports, now=now, spent_usd=spent.get(run.key, 0.0)))
+            for run in store.active()
+            if run.project in views and run.id not in self._busy
+        ]
+        policies = {name: project.policy for name, project in self.outside.projects.items()}
+        slots = schedule(looked, list(self._busy.values()), policies, self._capacity())
+        for run, seen in looked:
+            self._set_moving(run, replace(seen, slot=slots[run.id]))
+
+    async def settled(self) -> None:
+        """Until every action set moving so far has been carried out."""
+        await self._idle.wait()
+
+    async def park(self) -> None:
+        """The daemon goes down and the executor has drained: keep every interrupted run's place."""
+        await self.settled()
+        store = self.outside.store
+        views, reports = await look(self.outside, store.active()), await self.outside.executor.reports()
+        for run in store.active():
+            if run.phase is Phase.WORKING and run.ended < run.turn and run.project in views:
+                seen = observe(run, views[run.project], reports, now=self._clock(), spent_usd=0.0)
+                await self._guarded(run, seen, park(run, seen, self.outside.projects[run.project].policy))
+
+    def _claim(self, views: Mapping[str, View]) -> None:
+        """Every labelled issue has exactly one run at a time."""
+        taken = {run.key for run in self.outside.store.active()}
+        for name, view in views.items():
+            label = self.outside.projects[name].policy.label
+            for key, issue in view.tracker.issues.items():
+                if key not in taken and issue.open and label in issue.labels:
+                    run = self._next_run(key, name, view)
+                    asked = f"{issue.asked_by.name} asked for it: {issue.title}"
+                    self.outside.store.save(run, at=run.begun_at, notes=[asked])
+
+    def _next_run(self, key: str, project: str, view: View) -> Run:
+        """Numbered so that its branch is nobody else's: one left over from before is not touched."""
+        now = self._clock()
+        run = Run(key, project, self.outside.store.last_ordinal(key) + 1, begun_at=now, changed_at=now)
+        while branch_for(run) in view.forge.branches or branch_for(run) in view.forge.pulls:
+            run = replace(run, ordinal=run.ordinal + 1)
+        return run
+
+    def _set_moving(self, run: Run, seen: Observation) -> None:
+        policy = self.outside.projects[run.project].policy
+        decision = decide(run, seen, policy)
+        if decision.run != run or decision.actions:
+            self._busy[run.id] = decision.run
+            self._idle.clear()
+            self._steps.create_task(self._guarded(run, seen, decision), name=run.id)
+
+    async def _guarded(self, run: Run, seen: Observation, decision: Decision) -> None:
+        """One run's trouble never stops another. The only broad `except` in the engine."""
+        try:
+            await self._carry_out_or_ask(run, seen, decision)
+        except Retryable as problem:
+            log.warning("postponed run=%s reason=%s", run.id, problem)
+        except Exception:
+            log.exception("crashed run=%s", run.id)
+        finally:
+            self._busy.pop(run.id, None)
+            if not self._busy:
+                self._idle.set()
+
+    async def _carry_out_or_ask(self, run: Run, seen: Observation, decision: Decision) -> None:
+        try:
+            await self._carry_out(run, decision)
+        except NeedsHuman as problem:
+            policy = self.outside.projects[run.project].policy
+            await self._carry_out(run, ask_for_help(replace(run, ended=run.turn), seen, policy, str(problem)))
+
+    async def _carry_out(self, run: Run, decision: Decision) -> None:
+        project = self.outside.projects[run.project]
+        for action in decision.actions:
+            await perform(action, decision.run, project, self.outside.executor)
+        notes = _history(run, decision)
+        self.outside.store.save(decision.run, at=self._clock(), notes=notes, spend=decision.spend)
+        for note in notes:
+            log.info("%s run=%s", note, run.id)
+        if decision.run.ended > run.ended:
+            await self.outside.executor.release(turn_id_for(run, decision.run.ended))
+        if decision.run != run:
+            self._on_change()
+
+
+def _history(run: Run, decision: Decision) -> Sequence[str]:
+    """What the journal says about a step, in words for people."""
+    after = decision.run
+    moved = f"{run.phase} → {after.phase}" + (f": {after.reason}" if after.reason else "")
+    began = f"turn {after.turn} began"
+    cost = (
+        decision.spend and f"turn {decision.spend.turn} cost ${decision.spend.usd:.2f}, {decision.spend.tokens} tokens"
+    )
+    return [
+        *([began] if after.turn > run.turn else []),
+        *([cost] if cost else []),
+        *([moved] if after.phase is not run.phase else []),
+    ]

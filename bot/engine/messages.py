@@ -1,0 +1,195 @@
+"""Every sentence the bot says to people. Pure text in, text out.
+
+Facts and claims are kept apart: what the host measured stands as such, what the agent says is quoted as the agent's.
+"""
+
+from collections.abc import Sequence
+
+from bot.domain.command import MEANINGS, CommandName
+from bot.domain.comment import Comment
+from bot.domain.issue import Issue
+from bot.domain.policy import Policy
+from bot.domain.run import Phase, Run
+from bot.domain.turn import Change, Todo, TurnReport, TurnState
+from bot.engine.observation import Observation
+
+_HEADLINES = {
+    Phase.QUEUED: "⏳ **Queued**",
+    Phase.WORKING: "🛠️ **Working**",
+    Phase.REVIEW: "👀 **In review**",
+    Phase.ASKING: "🙋 **Needs you**",
+    Phase.DONE: "✅ **Done**",
+}
+
+_QUOTED_LETTERS = 3000
+_FILES_LISTED = 20
+
+
+def progress(run: Run, seen: Observation, policy: Policy) -> str:
+    """The one comment on the issue that is edited in place."""
+    working = run.phase is Phase.WORKING
+    parts = [
+        f"{_HEADLINES[run.phase]}{_because(run.reason)}",
+        _at_work(seen.turn) if working and seen.turn.state is TurnState.RUNNING else "",
+        f"Pull request: {seen.pull_request.url or f'#{seen.pull_request.number}'}" if seen.pull_request else "",
+        _so_far(run, seen),
+        "" if policy.sandboxed else "_The agent runs without a sandbox here._",
+        "" if run.phase is Phase.DONE else f"_Comment to steer; `/{policy.label} help` lists the commands._",
+    ]
+    return "\n\n".join(part for part in parts if part)
+
+
+def _because(reason: str) -> str:
+    return f": {reason}" if reason else ""
+
+
+def _at_work(turn: TurnReport) -> str:
+    lines = [f"Now: {turn.progress.doing}"] if turn.progress.doing else []
+    return "\n".join([*lines, *map(_todo, turn.progress.todos)])
+
+
+def _todo(todo: Todo) -> str:
+    return f"- [{'x' if todo.done else ' '}] {todo.text}{' ⬅' if todo.active else ''}"
+
+
+def _so_far(run: Run, seen: Observation) -> str:
+    if not run.turn:
+        return ""
+    tokens = run.tokens + (seen.turn.progress.tokens if run.phase is Phase.WORKING else 0)
+    minutes = int((seen.now - run.begun_at) / 60)
+    facts = [f"turn {run.turn}", f"${run.spent_usd:.2f}", f"{tokens:,} tokens"]
+    return " · ".join([*facts, *([f"{minutes} min"] if minutes else [])])
+
+
+def asks(reason: str, policy: Policy) -> str:
+    return f"{reason}\n\nReply here and I will go on. `/{policy.label} help` lists what else you can do."
+
+
+def asks_for_key(detail: str) -> str:
+    return (
+        f"The model refuses our key: {detail}\n\nNothing new is started until that is mended. "
+        "Check `ANTHROPIC_API_KEY` (or `CLAUDE_CODE_OAUTH_TOKEN`) and start treehand again. "
+        "I also try again every few minutes."
+    )
+
+
+def over_budget(spent: float, allowed: float, policy: Policy) -> str:
+    return (
+        f"This issue has cost ${spent:.2f} of the ${allowed:.2f} it may cost. "
+        f"Allow more with `/{policy.label} budget {allowed * 2:.0f}`, or stop with `/{policy.label} stop`."
+    )
+
+
+def nothing_changed(words: str) -> str:
+    said = f" It said:\n\n{quote(words)}" if words.strip() else ""
+    return f"The agent finished without changing any file, so there is nothing to offer yet.{said}"
+
+
+def question(text: str) -> str:
+    return f"The agent asks:\n\n{quote(text)}"
+
+
+def gave_up(failures: int, detail: str) -> str:
+    times = "once" if failures == 1 else f"{failures} times in a row"
+    return f"The turn failed {times}. The last time: {detail}"
+
+
+def session_lost() -> str:
+    return "The agent's earlier conversation was gone, so I briefed it again with the whole thread."
+
+
+def salvaged(ref: str) -> str:
+    return (
+        f"Work that was published nowhere is kept in the mirror as `{ref}`. "
+        "It outlives the worktree; fetch it from there to look at it or to go on with it."
+    )
+
+
+def pull_request_title(issue: Issue) -> str:
+    return issue.title.strip() or issue.key
+
+
+def pull_request_body(run: Run, turn: TurnReport) -> str:
+    parts = [
+        f"Closes {run.key}",
+        f"**What the agent says**\n\n{quote(turn.words)}" if turn.words.strip() else "",
+        f"**What was measured**\n\n{_measured(run, turn.change)}",
+        "_Comment here, or on the issue, to steer. Merge, and everything is tidied away._",
+    ]
+    return "\n\n".join(part for part in parts if part)
+
+
+def _measured(run: Run, change: Change | None) -> str:
+    files = change.files if change else ()
+    rows = [f"| `{file.path}` | +{file.added} | −{file.removed} |" for file in files[:_FILES_LISTED]]
+    more = [f"| … {len(files) - _FILES_LISTED} more | | |"] if len(files) > _FILES_LISTED else []
+    left_out = [f"- left out: {what}" for what in (change.left_out if change else ())[:_FILES_LISTED]]
+    table = ["| File | Added | Removed |", "|---|---|---|", *rows, *more, ""]
+    cost = f"{run.turn} turn{'s' if run.turn != 1 else ''}, ${run.spent_usd:.2f}, {run.tokens:,} tokens"
+    return "\n".join([*(table if files else []), *left_out, cost])
+
+
+def answer(comments: Sequence[Comment], turn: TurnReport, commit: str) -> str:
+    """The reply to what was said: facts first, then the agent's own words."""
+    did = f"Done in {commit[:10]}." if commit else "No file was changed."
+    heard = "\n".join(f"> {first_line(comment.text)}" for comment in comments)
+    words = f"\n\nThe agent says:\n\n{quote(turn.words)}" if turn.words.strip() else ""
+    return f"{heard}\n\n{did}{words}"
+
+
+def help_text(policy: Policy) -> str:
+    commands = "\n".join(f"- `/{policy.label} {name}`: {MEANINGS[name]}" for name in CommandName)
+    return f"Any other comment steers the agent. Commands, in the first line of a comment:\n\n{commands}"
+
+
+def unknown_command(word: str, policy: Policy) -> str:
+    return f"I do not know `{_inline(word)}`. {help_text(policy)}"
+
+
+def not_trusted(author: str) -> str:
+    return f"{_inline(author)} may not steer here, so I did not do that."
+
+
+def status(run: Run, seen: Observation) -> str:
+    doing = f" Now: {seen.turn.progress.doing}." if run.phase is Phase.WORKING and seen.turn.progress.doing else ""
+    return f"{_HEADLINES[run.phase]}{_because(run.reason)}.{doing}\n\n{_so_far(run, seen)}".strip()
+
+
+def why(run: Run, seen: Observation) -> str:
+    match run.phase:
+        case Phase.QUEUED:
+            return f"It is queued: {run.reason or 'it starts at the next look'}."
+        case Phase.WORKING:
+            return f"An agent is at work on it: {seen.turn.progress.doing or run.reason or 'it has just begun'}."
+        case Phase.REVIEW:
+            return "A pull request is open, and waits for you: comment to steer, merge to finish."
+        case Phase.ASKING:
+            return f"I need you: {run.reason}"
+        case Phase.DONE:
+            return f"It is over: {run.reason}."
+
+
+def quote(words: str) -> str:
+    """Somebody's words, as somebody's: nothing in them can end the quotation."""
+    cut = words.strip()
+    cut = cut if len(cut) <= _QUOTED_LETTERS else f"{cut[:_QUOTED_LETTERS]} …"
+    return "\n".join(f"> {line}".rstrip() for line in cut.splitlines())
+
+
+def commit_message(run: Run, issue: Issue, told: Sequence[Comment]) -> str:
+    """One commit per turn: what the issue wants, or what the latest comment wanted, and who asked."""
+    latest = first_line(told[-1].text) if told and run.turn else ""
+    subject = _inline(latest or issue.title) or f"Resolve {issue.key}"
+    person = told[-1].author if told and run.turn else issue.asked_by
+    name = _inline(person.name) or "somebody"
+    email = _inline(person.email) or "noreply@localhost"
+    return f"{subject}\n\n{issue.key}\n\nCo-authored-by: {name} <{email}>"
+
+
+def first_line(text: str) -> str:
+    line = text.strip().partition("\n")[0]
+    return line if len(line) <= 200 else f"{line[:200]} …"  # noqa: PLR2004 - enough to recognise it
+
+
+def _inline(text: str) -> str:
+    return "".join(letter for letter in text if letter.isprintable() and letter not in "`<>")[:80]

@@ -1,0 +1,34 @@
+"""What one tick can see of one run's world."""
+
+from dataclasses import dataclass, field
+
+from bot.domain.comment import Comment
+from bot.domain.issue import Issue
+from bot.domain.pull_request import PullRequest
+from bot.domain.turn import TurnReport, TurnState
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """What the arbiter says about this run's next turn."""
+
+    granted: bool = False
+    wait: str = ""
+    """Why not yet, for people."""
+    silent: bool = False
+    """Another run already says what is wrong for all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    now: float
+    issue: Issue | None
+    """None: it is gone."""
+    comments: tuple[Comment, ...] = ()
+    """From the issue and the pull request, in the order they were said."""
+    pull_request: PullRequest | None = None
+    turn: TurnReport = field(default=TurnReport(TurnState.LOST))
+    """The current turn; lost when no executor knows it."""
+    spent_usd: float = 0.0
+    """On this issue, by all its runs, ever."""
+    slot: Slot = Slot()

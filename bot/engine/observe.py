@@ -1,0 +1,57 @@
+"""The eyes of the bot: gathers one Observation per run from one snapshot per project. Looks, never judges."""
+
+import asyncio
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from bot.domain.run import Run
+from bot.domain.turn import TurnReport, TurnState
+from bot.engine.names import branch_for, turn_id_for
+from bot.engine.observation import Observation
+from bot.errors import Retryable
+from bot.ports import ForgeView, Outside, Project, TrackerView
+
+log = logging.getLogger(__name__)
+
+_UNKNOWN_TURN = TurnReport(TurnState.LOST)
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """One project's tracker and forge at one moment."""
+
+    tracker: TrackerView
+    forge: ForgeView
+
+
+async def look(outside: Outside, runs: Sequence[Run]) -> Mapping[str, View]:
+    """What every project shows now. One that does not answer is left out: an outage changes nothing."""
+    projects = list(outside.projects.values())
+    views = await asyncio.gather(*(_look(project, runs) for project in projects))
+    return {project.name: view for project, view in zip(projects, views, strict=True) if view}
+
+
+async def _look(project: Project, runs: Sequence[Run]) -> View | None:
+    ours = [run for run in runs if run.project == project.name]
+    try:
+        tracker, forge = await asyncio.gather(
+            project.tracker.look([run.key for run in ours]), project.forge.look([branch_for(run) for run in ours])
+        )
+    except Retryable as problem:
+        log.warning("looked away project=%s reason=%s", project.name, problem)
+        return None
+    return View(tracker, forge)
+
+
+def observe(run: Run, view: View, reports: Mapping[str, TurnReport], *, now: float, spent_usd: float) -> Observation:
+    branch = branch_for(run)
+    said = (*view.tracker.comments.get(run.key, ()), *view.forge.comments.get(branch, ()))
+    return Observation(
+        now=now,
+        issue=view.tracker.issues.get(run.key),
+        comments=tuple(sorted(said, key=lambda comment: comment.at)),
+        pull_request=view.forge.pulls.get(branch),
+        turn=reports.get(turn_id_for(run, run.turn), _UNKNOWN_TURN),
+        spent_usd=spent_usd,
+    )

@@ -1,0 +1,43 @@
+"""How a run shows itself on its issue: one phase label, one progress comment. Pure, and the same whatever led there."""
+
+import hashlib
+from dataclasses import replace
+
+from bot.domain.comment import Place
+from bot.domain.policy import Policy
+from bot.domain.run import Phase, Run
+from bot.engine import messages
+from bot.engine.actions import Action, Say, ShowLabels
+from bot.engine.decision import Decision
+from bot.engine.names import phase_label, phase_labels
+from bot.engine.observation import Observation
+
+SECONDS_BETWEEN_EDITS = 15.0
+SLUG = "progress"
+
+
+def portray(decision: Decision, seen: Observation, policy: Policy) -> Decision:
+    if seen.issue is None or (decision.run.phase is Phase.DONE and not decision.actions):
+        return decision
+    decision = decision.then(decision.run, *_labels(decision.run, seen, policy))
+    return _progress(decision, seen, policy)
+
+
+def _labels(run: Run, seen: Observation, policy: Policy) -> tuple[Action, ...]:
+    assert seen.issue
+    over = run.phase is Phase.DONE
+    wanted = frozenset[str]() if over else frozenset({phase_label(policy.label, run.phase)})
+    ours = phase_labels(policy.label) | ({policy.label} if over else frozenset())
+    add, remove = wanted - seen.issue.labels, (ours - wanted) & seen.issue.labels
+    return (ShowLabels(add, remove),) if add or remove else ()
+
+
+def _progress(decision: Decision, seen: Observation, policy: Policy) -> Decision:
+    """Edited when it says something new, but not all the time; a change of phase is shown at once."""
+    run = decision.run
+    text = messages.progress(run, seen, policy)
+    shown = f"{run.phase} {hashlib.sha256(text.encode(errors='surrogatepass')).hexdigest()}"
+    moved = not run.shown.startswith(f"{run.phase} ")
+    if shown == run.shown or (not moved and seen.now - run.shown_at < SECONDS_BETWEEN_EDITS):
+        return decision
+    return decision.then(replace(run, shown=shown, shown_at=seen.now), Say(Place.ISSUE, SLUG, text))

@@ -1,0 +1,122 @@
+"""The arbiter: which runs may have a turn now, and why the others wait. Pure; nothing else may start anything."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from bot.domain.policy import Policy
+from bot.domain.run import Cause, Phase, Run
+from bot.domain.turn import Failure, TurnState
+from bot.engine.ledger import news
+from bot.engine.observation import Observation, Slot
+
+
+@dataclass(frozen=True, slots=True)
+class Capacity:
+    """What all projects share."""
+
+    working: int
+    per_day_usd: float = 0.0
+    spent_today_usd: float = 0.0
+    free_disk_gb: float = 0.0
+    least_free_disk_gb: float = 0.0
+
+
+def schedule(
+    looked: Sequence[tuple[Run, Observation]],
+    busy: Sequence[Run],
+    policies: Mapping[str, Policy],
+    capacity: Capacity,
+) -> Mapping[str, Slot]:
+    """A slot for every run in `looked`. `busy` are runs whose last decision is still being carried out."""
+    everyone = [*busy, *(run for run, _ in looked)]
+    spokesman = _spokesman(looked, everyone)
+    hold = _hold(capacity, spokesman)
+    working = [run for run in everyone if run.phase is Phase.WORKING]
+    slots: dict[str, Slot] = {}
+    for run, seen in sorted(looked, key=lambda pair: _order(pair[0], pair[1], policies[pair[0].project])):
+        if run.phase is Phase.WORKING:
+            slots[run.id] = _slot_of_a_working(run, spokesman)
+        elif not wants_turn(run, seen, policies[run.project]):
+            slots[run.id] = Slot()
+        elif run.id == spokesman:
+            slots[run.id] = Slot(granted=True)
+            working.append(run)
+        else:
+            ahead = sum(slot.wait.startswith(_QUEUE) for slot in slots.values())
+            wait = hold or _wait(run, seen, working, policies[run.project], capacity, ahead)
+            slots[run.id] = Slot(granted=not wait, wait=wait)
+            working += [] if wait else [run]
+    return slots
+
+
+def wants_turn(run: Run, seen: Observation, policy: Policy) -> bool:
+    match run.phase:
+        case Phase.QUEUED:
+            return True
+        case Phase.REVIEW:
+            return bool(news(run, seen, policy))
+        case Phase.ASKING if run.cause is Cause.MODEL:
+            return seen.now >= run.not_before or bool(news(run, seen, policy))
+        case Phase.ASKING if run.cause in {Cause.PAUSED, Cause.BUDGET}:
+            return False
+        case Phase.ASKING:
+            return bool(news(run, seen, policy))
+        case Phase.WORKING | Phase.DONE:
+            return False
+
+
+def _order(run: Run, seen: Observation, policy: Policy) -> tuple[bool, int, float, str]:
+    issue = seen.issue
+    urgent = issue is not None and f"{policy.label}:now" in issue.labels
+    return (not urgent, (issue.priority if issue else 0) or 5, issue.created_at if issue else 0.0, run.id)
+
+
+def _slot_of_a_working(run: Run, spokesman: str) -> Slot:
+    if spokesman and run.id != spokesman:
+        return Slot(wait=_KEY_REFUSED, silent=True)
+    return Slot(granted=True)
+
+
+def _wait(run: Run, seen: Observation, working: Sequence[Run], policy: Policy, capacity: Capacity, ahead: int) -> str:
+    """Why this run must wait; empty when it need not."""
+    if seen.now < run.not_before:
+        return f"trying again in {run.not_before - seen.now:.0f} s"
+    if len(working) >= capacity.working:
+        return f"{_QUEUE}: {_agents(len(working))} at work, {ahead} ahead of this one"
+    here = sum(run.project == other.project for other in working)
+    if here >= policy.working_per_project:
+        return f"{_QUEUE}: {_agents(here)} at work on {run.project}, {ahead} ahead of this one"
+    return ""
+
+
+def _agents(count: int) -> str:
+    return "1 agent is" if count == 1 else f"{count} agents are"
+
+
+_QUEUE = "waiting for a free slot"
+_KEY_REFUSED = "waiting: the model refuses our key"
+
+
+def _hold(capacity: Capacity, spokesman: str) -> str:
+    """What keeps anything new from starting."""
+    if spokesman:
+        return _KEY_REFUSED
+    if capacity.per_day_usd and capacity.spent_today_usd >= capacity.per_day_usd:
+        return f"today's budget of ${capacity.per_day_usd:.2f} is spent"
+    if capacity.free_disk_gb < capacity.least_free_disk_gb:
+        return f"only {capacity.free_disk_gb:.1f} GB of disk are free ({capacity.least_free_disk_gb:g} are wanted)"
+    return ""
+
+
+def _spokesman(looked: Sequence[tuple[Run, Observation]], everyone: Sequence[Run]) -> str:
+    """The one run that speaks up, and later tries again, when the model refuses our key; the others wait."""
+    speaking = sorted(run.id for run in everyone if run.cause is Cause.MODEL and run.phase is not Phase.DONE)
+    refused = sorted(
+        run.id
+        for run, seen in looked
+        if run.phase is Phase.WORKING
+        and run.ended < run.turn
+        and seen.turn.state is TurnState.FAILED
+        and seen.turn.failure is Failure.KEY
+    )
+    return next(iter(speaking or refused), "")

@@ -1,0 +1,53 @@
+"""Every error the bot raises on purpose, named by what should happen next.
+
+BotError
+    Retryable           the next tick may simply succeed: log a warning
+        RateLimited         ... but not before `retry_after`
+    NeedsHuman          trying again cannot help: say so on the issue
+    BadSettings         stop at the start: print the file, the key and the fix; exit 2
+    CannotStart         stop at the start: something outside the settings is in the way; exit 1
+    Bug                 our own invariant broke: isolate the run, print a traceback
+        IllegalTransition
+
+A class earns its place by being caught differently. Vendor exceptions never get this far: the adapter that met
+them raises one of these `from` the original.
+"""
+
+
+class BotError(Exception):
+    """Something went wrong."""
+
+    def __str__(self) -> str:
+        return super().__str__() or type(self).__doc__ or type(self).__name__
+
+
+class Retryable(BotError):
+    """A temporary problem. I will try again shortly."""
+
+
+class RateLimited(Retryable):
+    """The service asked me to slow down."""
+
+    def __init__(self, message: str = "", *, retry_after: float) -> None:
+        super().__init__(*([message] if message else []))
+        self.retry_after = retry_after
+
+
+class NeedsHuman(BotError):
+    """I cannot go on without help."""
+
+
+class BadSettings(BotError):
+    """The settings cannot be used as they are."""
+
+
+class CannotStart(BotError):
+    """Something is in the way of starting."""
+
+
+class Bug(BotError):
+    """I reached a state that should be impossible."""
+
+
+class IllegalTransition(Bug):
+    """A run tried to make a move that is not in TRANSITIONS."""

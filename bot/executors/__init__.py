@@ -1,0 +1,1 @@
+"""Where turns run: one module per kind of place."""

@@ -1,0 +1,1 @@
+"""Where code is offered: one module per kind of forge."""

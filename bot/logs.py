@@ -1,0 +1,29 @@
+"""Logging: one line per thing that happened, to stderr and to a file that never grows without end."""
+
+import logging
+import logging.handlers
+from pathlib import Path
+
+_FORMAT = "%(asctime)s %(levelname)s %(name)s %(message)s"
+_NOISY = ("apscheduler", "httpx", "httpcore", "uvicorn", "mcp", "asyncio")
+
+
+class _OneLine(logging.Formatter):
+    """What others say may hold line ends and escape sequences; a log line is one line of plain text."""
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - its name in the standard library
+        return "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in super().formatMessage(record))
+
+
+def set_up(*, file: Path | None = None, quiet: bool = False) -> None:
+    handlers: list[logging.Handler] = [] if quiet else [logging.StreamHandler()]
+    if file:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        handlers.append(
+            logging.handlers.RotatingFileHandler(file, maxBytes=10_000_000, backupCount=3, encoding="utf-8")
+        )
+    for handler in handlers:
+        handler.setFormatter(_OneLine(_FORMAT))
+    logging.basicConfig(level=logging.INFO, handlers=handlers or [logging.NullHandler()], force=True)
+    for name in _NOISY:
+        logging.getLogger(name).setLevel(logging.WARNING)

@@ -1,0 +1,177 @@
+"""Everything the engine needs from the outside world, on one page.
+
+Every verb that changes something is idempotent (`ensure...`, `remove`, `cancel`): doing it twice is the same as
+doing it once. That is what makes "act, then save" safe across a crash. Looking is done in bulk: one snapshot of a
+tracker and one of a forge per tick, however many runs there are.
+"""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from bot.domain.comment import Comment, Reaction
+from bot.domain.issue import Issue
+from bot.domain.policy import Policy
+from bot.domain.pull_request import PullRequest
+from bot.domain.run import Run
+from bot.domain.spend import Spend
+from bot.domain.turn import Change, Event, Message, TurnReport, TurnRequest, Work, Workspace
+
+
+@dataclass(frozen=True, slots=True)
+class TrackerView:
+    """A tracker at one moment."""
+
+    issues: Mapping[str, Issue] = field(default_factory=dict)
+    """Every open issue with the label, and every issue asked about that still exists, by key."""
+    comments: Mapping[str, tuple[Comment, ...]] = field(default_factory=dict)
+    """What people (never the bot) said on those, oldest first."""
+
+
+class Tracker(Protocol):
+    """Where work is asked for. One per project."""
+
+    async def look(self, keys: Collection[str]) -> TrackerView: ...
+    async def changed(self) -> bool:
+        """Cheaply: may a look find something new? Trackers that cannot tell say no, and are polled."""
+        ...
+
+    async def ensure_comment(self, key: str, *, slug: str, text: str) -> None:
+        """Write or rewrite the one comment of ours that goes by this slug."""
+        ...
+
+    async def ensure_labels(self, key: str, *, add: Collection[str] = (), remove: Collection[str] = ()) -> None: ...
+    async def ensure_reaction(self, key: str, comment: str, reaction: Reaction) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class ForgeView:
+    """A forge at one moment, as far as it is ours."""
+
+    pulls: Mapping[str, PullRequest] = field(default_factory=dict)
+    """The newest pull request of each of our branches, whatever its state."""
+    comments: Mapping[str, tuple[Comment, ...]] = field(default_factory=dict)
+    """What people said on those, by branch, oldest first."""
+    branches: frozenset[str] = frozenset()
+    """Our branches that exist there now, pull request or not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Remote:
+    """Where git fetches from and pushes to, with credentials that are good right now."""
+
+    url: str
+    env: Mapping[str, str] = field(default_factory=dict)
+
+
+class Forge(Protocol):
+    """Where code is offered for review. One per project."""
+
+    async def look(self, branches: Collection[str]) -> ForgeView: ...
+    async def remote(self) -> Remote:
+        """Ready to fetch from: whatever it takes has been done."""
+        ...
+
+    async def ensure_draft(self, branch: str, *, base: str, title: str, body: str) -> None:
+        """Open the draft, or bring the open one's body up to date between its markers. Title is people's once open."""
+        ...
+
+    async def ensure_comment(self, branch: str, *, slug: str, text: str) -> None: ...
+    async def ensure_reaction(self, branch: str, comment: str, reaction: Reaction) -> None: ...
+    async def remove_branch(self, branch: str) -> None: ...
+
+
+class Workspaces(Protocol):
+    """Where agents may write: one git worktree per run, all of one repository."""
+
+    async def ensure(self, branch: str, *, base: str, remote: Remote) -> Workspace:
+        """Fetch, then make the worktree, or find it as it was left. Whole or not at all."""
+        ...
+
+    async def capture(self, branch: str, *, message: str, at: float) -> Change:
+        """Commit what the worktree holds, on top of the branch. The same content at the same `at`: the same id."""
+        ...
+
+    async def ensure_pushed(self, branch: str, *, remote: Remote) -> None:
+        """Never over other people's commits: those raise NeedsHuman."""
+        ...
+
+    async def salvage(self, branch: str) -> str:
+        """Put work that is published nowhere on a ref that outlives the worktree. Its name; empty: nothing to save."""
+        ...
+
+    async def remove(self, branch: str) -> None: ...
+    async def sweep(self, keep: Collection[str]) -> Sequence[str]:
+        """Salvage and remove every workspace of ours whose branch is not in `keep`; say what was done."""
+        ...
+
+    async def maintain(self) -> None: ...
+
+
+class Inbox(Protocol):
+    """What the agent is told while it works."""
+
+    async def get(self) -> Message: ...
+
+
+Notice = Callable[[Event], None]
+
+
+class Agent(Protocol):
+    """How a prompt becomes changes. Cancelled, it interrupts the agent, ends its processes and re-raises."""
+
+    async def run(self, work: Work, inbox: Inbox, notice: Notice) -> TurnReport: ...
+
+
+class Executor(Protocol):
+    """Where turns run. Executors know *where*, agents know *how*, the engine knows *why*."""
+
+    async def ensure_started(self, request: TurnRequest) -> None: ...
+    async def reports(self) -> Mapping[str, TurnReport]:
+        """Every turn it knows, running or ended, by turn id."""
+        ...
+
+    async def send(self, turn_id: str, message: Message) -> None:
+        """Hand a message to the running session, once per message id. Raises Retryable when the turn has ended."""
+        ...
+
+    async def cancel(self, turn_id: str) -> None:
+        """End it and wait until its processes are gone. Work and session are kept; the report says `stopped`."""
+        ...
+
+    async def release(self, turn_id: str) -> None:
+        """Its report has been taken in and may be forgotten."""
+        ...
+
+
+class Store(Protocol):
+    """What we remember between ticks."""
+
+    def active(self) -> Sequence[Run]: ...
+    def last_ordinal(self, key: str) -> int: ...
+    def save(self, run: Run, *, at: float, notes: Sequence[str] = (), spend: Spend | None = None) -> None:
+        """The run, what it cost and what the journal says about it: all or nothing."""
+        ...
+
+    def spent(self, *, since: float) -> float: ...
+    def spent_by_issue(self) -> Mapping[str, float]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """One tracker scope, one repository, and how they are to be treated."""
+
+    name: str
+    tracker: Tracker
+    forge: Forge
+    workspaces: Workspaces
+    policy: Policy
+
+
+@dataclass(frozen=True, slots=True)
+class Outside:
+    """Everything the engine can reach out to, in one hand."""
+
+    projects: Mapping[str, Project]
+    executor: Executor
+    store: Store

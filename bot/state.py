@@ -1,0 +1,79 @@
+"""The state of things as one object: `treehand status --json` and, for the dashboard, `GET /api/v1/state`. Pure."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from bot.domain.pull_request import PullRequest
+from bot.domain.run import Phase, Run
+from bot.engine.names import branch_for
+
+Json = dict[str, object]
+
+LANES: Mapping[Phase, str] = {
+    Phase.ASKING: "Needs you",
+    Phase.WORKING: "Working",
+    Phase.REVIEW: "In review",
+    Phase.QUEUED: "Queued",
+    Phase.DONE: "Done today",
+}
+"""In the order people want to read them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Glimpse:
+    """What is known of a run's surroundings, apart from the run."""
+
+    title: str = ""
+    agent: str = ""
+    worktree: str = ""
+    doing: str = ""
+    pull_request: PullRequest | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    at: float
+    runs: Sequence[Run]
+    glimpses: Mapping[str, Glimpse] = field(default_factory=dict)
+    """By run id."""
+    spent_today_usd: float = 0.0
+    limit_usd: float = 0.0
+    health: Mapping[str, tuple[bool, str]] = field(default_factory=dict)
+
+    def as_json(self) -> Json:
+        queue = [run.id for run in self.runs if run.phase is Phase.QUEUED]
+        return {
+            "generated_at": self.at,
+            "counts": {phase.value: count for phase, count in Counter(run.phase for run in self.runs).items()},
+            "runs": [run_as_json(run, self.glimpses.get(run.id, Glimpse()), queue) for run in self.runs],
+            "spend": {"today_usd": round(self.spent_today_usd, 4), "limit_usd": self.limit_usd},
+            "health": {name: {"ok": ok, "detail": detail} for name, (ok, detail) in self.health.items()},
+        }
+
+
+def run_as_json(run: Run, glimpse: Glimpse, queue: Sequence[str] = ()) -> Json:
+    return {
+        "key": run.key,
+        "project": run.project,
+        "title": glimpse.title,
+        "phase": run.phase.value,
+        "reason": run.reason,
+        "doing": glimpse.doing,
+        "branch": branch_for(run),
+        "pull_request": _pull_as_json(glimpse.pull_request),
+        "agent": glimpse.agent,
+        "turns": run.turn,
+        "cost_usd": round(run.spent_usd, 4),
+        "tokens": run.tokens,
+        "started_at": run.begun_at,
+        "updated_at": run.changed_at,
+        "queue": {"position": queue.index(run.id) + 1, "eta_seconds": None} if run.id in queue else None,
+        "worktree": glimpse.worktree,
+    }
+
+
+def _pull_as_json(pull: PullRequest | None) -> Json | None:
+    if pull is None:
+        return None
+    return {"number": pull.number, "url": pull.url, "state": pull.state.value, "draft": pull.draft}

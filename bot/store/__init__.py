@@ -1,0 +1,1 @@
+"""What the bot must remember between ticks, in one SQLite file."""

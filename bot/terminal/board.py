@@ -1,0 +1,159 @@
+"""`treehand status`, `show`, `logs`, `why` and `cost`: plain and stable when nobody watches, coloured when somebody does."""
+
+import asyncio
+import json
+import sys
+import time
+from argparse import Namespace
+from collections.abc import Iterator, Mapping
+
+from bot.app import picture, store_of, transcripts_of
+from bot.clock import now
+from bot.domain.run import Phase, Run
+from bot.domain.turn import EventKind
+from bot.errors import NeedsHuman
+from bot.settings import Settings, load, settings_file
+from bot.state import LANES, Glimpse, Picture, run_as_json
+
+_MINUTE, _HOUR, _DAY = 60, 3600, 86400
+
+
+def status(options: Namespace) -> None:
+    settings = load(settings_file(options.config))
+    if options.watch:
+        _watch(settings)
+        return
+    seen = asyncio.run(picture(settings))
+    print(json.dumps(seen.as_json()) if options.json else "\n".join(_lanes(seen)))
+
+
+def _watch(settings: Settings) -> None:
+    from rich.console import Console
+    from rich.live import Live
+    from rich.text import Text
+
+    with Live(console=Console(highlight=False), auto_refresh=False, screen=sys.stdout.isatty()) as live:
+        while True:
+            live.update(Text("\n".join(_lanes(asyncio.run(picture(settings))))), refresh=True)
+            time.sleep(2)
+
+
+def _lanes(seen: Picture) -> Iterator[str]:
+    for phase, title in LANES.items():
+        runs = [run for run in seen.runs if run.phase is phase]
+        if runs:
+            yield f"{title} ({len(runs)})"
+            yield from (_line(run, seen.glimpses.get(run.id, Glimpse()), seen.at) for run in runs)
+            yield ""
+    if not seen.runs:
+        yield "Nothing is going on. Label an issue, and it begins.\n"
+    limit = f" of ${seen.limit_usd:.2f}" if seen.limit_usd else ""
+    yield f"Spent today: ${seen.spent_today_usd:.2f}{limit}"
+    yield from (f"{name}: {detail}" for name, (ok, detail) in seen.health.items() if not ok)
+
+
+def _line(run: Run, glimpse: Glimpse, at: float) -> str:
+    what = glimpse.doing or run.reason or (glimpse.pull_request.url if glimpse.pull_request else "")
+    return f"  {run.key:<12} {glimpse.title[:50]:<50} {_age(at - run.changed_at):>4}  ${run.spent_usd:.2f}  {what}".rstrip()
+
+
+def _age(seconds: float) -> str:
+    for unit, letter in ((_DAY, "d"), (_HOUR, "h"), (_MINUTE, "m")):
+        if seconds >= unit:
+            return f"{int(seconds // unit)}{letter}"
+    return f"{int(max(seconds, 0))}s"
+
+
+def show(options: Namespace) -> None:
+    settings = load(settings_file(options.config))
+    run, seen = _run(settings, options.key), asyncio.run(picture(settings))
+    glimpse = seen.glimpses.get(run.id, Glimpse())
+    store = store_of(settings)
+    journal = store.journal(run)
+    store.close()
+    if options.json:
+        history = [{"at": entry.at, "text": entry.text} for entry in journal]
+        print(json.dumps({**run_as_json(run, glimpse), "journal": history}))
+        return
+    print(f"{run.key}  {glimpse.title}\n")
+    for name, value in run_as_json(run, glimpse).items():
+        if value not in ("", None) and name not in {"key", "title", "started_at", "updated_at"}:
+            print(f"{name + ':':<14}{value}")
+    print("\nJournal")
+    for entry in journal:
+        print(f"  {time.strftime('%Y-%m-%d %H:%M:%S', time.localtime(entry.at))}  {entry.text}")
+
+
+def why(options: Namespace) -> None:
+    from bot.domain.issue import Issue
+    from bot.engine import messages
+    from bot.engine.observation import Observation
+
+    run = _run(load(settings_file(options.config)), options.key)
+    print(messages.why(run, Observation(now(), Issue(run.key, "", "", frozenset(), open=True))))
+
+
+def logs(options: Namespace) -> None:
+    settings = load(settings_file(options.config))
+    run, transcripts = _run(settings, options.key), transcripts_of(settings)
+    shown = 0
+    while True:
+        lines = list(transcripts.read(run.id))
+        for line in lines[shown:]:
+            print(_said(line), flush=True)
+        shown = len(lines)
+        if not options.follow or _run(settings, options.key).phase is Phase.DONE:
+            return
+        time.sleep(0.5)
+
+
+def _said(line: Mapping[str, object]) -> str:
+    stamp = time.strftime("%H:%M:%S", time.localtime(float(str(line.get("at", 0)))))
+    text = _harmless(str(line.get("text", "")))
+    match line.get("kind"):
+        case EventKind.TOOL:
+            return f"{stamp}  ▸ {text}"
+        case EventKind.TOOL_RESULT:
+            return "\n".join(f"{stamp}    {each}" for each in text.splitlines()[:12])
+        case EventKind.TODOS:
+            return f"{stamp}  to do: {_todos(line.get('todos'))}"
+        case kind:
+            return f"{stamp}  {kind}: {text}" if kind != EventKind.TEXT else f"{stamp}  {text}"
+
+
+def _todos(todos: object) -> str:
+    listed = todos if isinstance(todos, list) else []
+    return ", ".join(f"[{'x' if todo['done'] else ' '}] {_harmless(todo['text'])}" for todo in listed)
+
+
+def _harmless(text: str) -> str:
+    """An agent's words may hold what a terminal would obey."""
+    return "".join(letter for letter in text if letter.isprintable() or letter in "\n\t")
+
+
+def cost(options: Namespace) -> None:
+    settings = load(settings_file(options.config))
+    store = store_of(settings)
+    rows = store.cost_by(options.by)
+    store.close()
+    if options.json:
+        print(json.dumps([{options.by: name, "usd": round(usd, 4), "tokens": tokens} for name, usd, tokens in rows]))
+        return
+    for name, usd, tokens in rows:
+        print(f"{name:<20} ${usd:>9.2f} {tokens:>12,} tokens")
+    print(f"{'all':<20} ${sum(usd for _, usd, _ in rows):>9.2f} {sum(tokens for *_, tokens in rows):>12,} tokens")
+
+
+def _run(settings: Settings, key: str) -> Run:
+    store = store_of(settings)
+    run = store.find_run(_full_key(settings, key))
+    store.close()
+    if run is None:
+        raise NeedsHuman(f"There is no run for {key}. `treehand status` shows those there are.")
+    return run
+
+
+def _full_key(settings: Settings, key: str) -> str:
+    """`3` and `#3` will do where there is only one project."""
+    number = key.removeprefix("#")
+    return f"{settings.projects[0].name}#{number}" if number.isdigit() and len(settings.projects) == 1 else key

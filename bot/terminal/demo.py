@@ -1,0 +1,170 @@
+"""`treehand demo`: the whole story on this machine, told as it happens."""
+
+import asyncio
+import json
+import sys
+import time
+from argparse import Namespace
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from bot import logs
+from bot.app import App, desk_of, wired
+from bot.daemon import Daemon
+from bot.demo import story
+from bot.demo.model import ScriptedModel
+from bot.demo.script import BODIES, play
+from bot.embedded.desk import Desk
+from bot.locks import sole_owner
+from bot.settings import Budget, Limits, Poll, ProjectSettings, Settings, load, settings_file
+from bot.terminal.stage import Stage
+
+_STAND_IN = (
+    "The model is a scripted stand-in; everything else is real: git, worktrees, the agent's own program, SQLite."
+)
+_PACE_WATCHED, _PACE = 0.8, 0.1
+
+
+def demo(options: Namespace) -> None:
+    folder = load(settings_file(options.config), required=False).state_dir / "demo"
+    settings = _settings(folder)
+    with sole_owner(folder):
+        came_back = _clear_if_told(settings)
+        logs.set_up(file=folder / "treehand.log", quiet=True)
+        watched = sys.stdout.isatty() and not options.json
+        show = _Show(watched=watched, quiet=options.json, stays=watched and not options.once)
+        if not options.json:
+            _introduce(folder, came_back=came_back)
+        asyncio.run(_perform(settings, show))
+        if options.json:
+            print(json.dumps(show.outcome))
+        else:
+            show.stage.close(show.outcome)
+
+
+def _introduce(folder: Path, *, came_back: bool) -> None:
+    print(f"Treehand demo, in {folder}\n{_STAND_IN}")
+    if came_back:
+        print("An earlier demo was interrupted: it goes on where it was.")
+
+
+def _settings(folder: Path) -> Settings:
+    project = ProjectSettings(name=story.PROJECT, repository=folder / story.PROJECT, base="main")
+    return Settings.model_construct(
+        state_dir=folder / "state",
+        label="ai",
+        poll=Poll(interval=5),
+        limits=Limits(working=3, working_per_project=3, turn_minutes=10, free_disk_gb=0.5),
+        budget=Budget(per_issue_usd=0, per_day_usd=0),
+        projects=(project,),
+    )
+
+
+def _clear_if_told(settings: Settings) -> bool:
+    """A story that was told to its end begins anew. True: one was interrupted and goes on."""
+    import shutil
+
+    told, began = settings.state_dir / "told", settings.state_dir.exists()
+    if began and not told.exists():
+        return True
+    shutil.rmtree(settings.state_dir, ignore_errors=True)
+    shutil.rmtree(settings.projects[0].repository, ignore_errors=True)
+    return False
+
+
+@dataclass(slots=True)
+class _Show:
+    watched: bool
+    quiet: bool
+    stays: bool
+    """Until Ctrl-C, also when the story is told."""
+    began: float = field(default_factory=time.monotonic)
+    outcome: dict[str, object] = field(default_factory=dict)
+    stage: Stage = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.stage = Stage(watched=self.watched, quiet=self.quiet)
+
+    @property
+    def pace(self) -> float:
+        return _PACE_WATCHED if self.watched else _PACE
+
+
+async def _perform(settings: Settings, show: _Show) -> None:
+    story.make_repository(settings.projects[0].repository)
+    desk = desk_of(settings)
+    async with ScriptedModel(play(show.pace)) as model:
+        environment = {"ANTHROPIC_BASE_URL": model.url, "ANTHROPIC_API_KEY": "stand-in"}
+        async with wired(settings, environment) as app:
+            daemon = Daemon(app)
+            people = story.People(app, desk, show.stage.tell)
+            with show.stage.live() if show.watched else _nothing():
+                async with asyncio.TaskGroup() as group:
+                    audience = group.create_task(_watch(show, people))
+                    group.create_task(_play(show, people, daemon))
+                    await daemon.run()
+                    audience.cancel()
+            show.outcome = _outcome(people, desk, settings, show.began)
+    desk.close()
+
+
+def _nothing() -> AbstractContextManager[None]:
+    return nullcontext()
+
+
+async def _play(show: _Show, people: story.People, daemon: Daemon) -> None:
+    await people.live()
+    (people.app.settings.state_dir / "told").touch()
+    show.stage.tell("The story is told." + (" Ctrl-C ends the demo." if show.stays else ""))
+    if not show.stays:
+        daemon.stop()
+
+
+async def _watch(show: _Show, people: story.People) -> None:
+    while True:
+        runs = {title: (people.key(title), people.run(title)) for title in BODIES}
+        reports = await people.app.executor.reports()
+        for _, run in runs.values():
+            if run:
+                show.stage.catch_up(run, people.app.store.journal(run))
+        show.stage.draw(runs, reports)
+        await asyncio.sleep(0.25)
+
+
+def _outcome(people: story.People, desk: Desk, settings: Settings, began: float) -> dict[str, object]:
+    """What happened, as one object."""
+    app: App = people.app
+    runs = [run for run in map(people.run, BODIES) if run]
+    proposals = desk.pulls(story.PROJECT).listed(closed=True)
+    worktrees = settings.state_dir / "worktrees" / story.PROJECT
+    return {
+        "model": "scripted stand-in",
+        "seconds": round(time.monotonic() - began, 1),
+        "runs": [
+            {
+                "key": run.key,
+                "title": next(title for title in BODIES if people.key(title) == run.key),
+                "phase": run.phase,
+                "reason": run.reason,
+                "turns": run.turn,
+                "cost_usd": round(run.spent_usd, 4),
+                "tokens": run.tokens,
+                "comments_heard": len(run.heard),
+            }
+            for run in runs
+        ],
+        "phases": {run.key: run.phase for run in runs},
+        "pull_requests": [
+            {
+                "key": one.key,
+                "title": one.pull.title,
+                "state": one.pull.state,
+                "draft": one.pull.draft,
+                "branch": one.pull.branch,
+            }
+            for one in proposals
+        ],
+        "commits": desk.repository(story.PROJECT).commits_by("Treehand", [one.pull.head for one in proposals]),
+        "worktrees_left": len(list(worktrees.iterdir())) if worktrees.exists() else 0,
+    }

@@ -1,0 +1,39 @@
+"""`treehand run` and `treehand once`."""
+
+import asyncio
+from argparse import Namespace
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
+
+from bot import logs
+from bot.errors import BadSettings
+from bot.settings import Settings, load, model_environment, settings_file
+
+if TYPE_CHECKING:
+    from bot.daemon import Daemon
+
+
+def run(options: Namespace) -> None:
+    _live(load(settings_file(options.config)), lambda daemon: daemon.run())
+
+
+def once(options: Namespace) -> None:
+    _live(load(settings_file(options.config)), lambda daemon: daemon.once())
+
+
+def _live(settings: Settings, life: "Callable[[Daemon], Awaitable[None]]") -> None:
+    from bot.app import wired
+    from bot.daemon import Daemon
+    from bot.locks import sole_owner
+
+    model = model_environment()
+    if not any(name in model for name in ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN")):
+        raise BadSettings("The agent has no key for its model: set ANTHROPIC_API_KEY or CLAUDE_CODE_OAUTH_TOKEN.")
+
+    async def live() -> None:
+        async with wired(settings, model) as app:
+            await life(Daemon(app))
+
+    with sole_owner(settings.state_dir):
+        logs.set_up(file=settings.state_dir / "treehand.log")
+        asyncio.run(live())

@@ -1,0 +1,1 @@
+"""Where work is asked for: one module per kind of tracker."""

@@ -1,0 +1,102 @@
+"""One git command, run safely: an argv list, a scrubbed environment, a time limit, no hooks, no prompts.
+
+The repository is always named. Git never gets to look for one, because what it would find may have been left there
+by an agent.
+"""
+
+import os
+import signal
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+from bot.errors import Retryable
+
+MINIMUM = (2, 38)
+"""`git merge-tree --write-tree` came with it."""
+
+_CONFIG = (
+    ("core.hooksPath", "/dev/null"),
+    ("core.fsmonitor", "false"),
+    ("core.autocrlf", "false"),
+    ("protocol.ext.allow", "never"),
+    ("gc.auto", "0"),
+    ("maintenance.auto", "false"),
+    ("submodule.recurse", "false"),
+    ("fetch.recurseSubmodules", "false"),
+    ("advice.detachedHead", "false"),
+    ("http.lowSpeedLimit", "1"),
+    ("http.lowSpeedTime", "60"),
+    # as many workers as there are cores, as soon as it pays
+    ("checkout.workers", "0"),
+    ("checkout.thresholdForParallelism", "100"),
+    ("index.version", "2"),
+)
+
+_ENVIRONMENT = {
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_CONFIG_GLOBAL": "/dev/null",
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_LFS_SKIP_SMUDGE": "1",
+    "LC_ALL": "C.UTF-8",
+}
+
+
+class GitFailed(Retryable):
+    """Git refused. Callers who know what a refusal means say so in better words."""
+
+    def __init__(self, args: tuple[str, ...], code: int, stderr: str, stdout: str = "") -> None:
+        super().__init__(f"git {args[0]} failed ({code}): {stderr.strip()[-2000:]}")
+        self.code = code
+        self.stderr = stderr
+        self.stdout = stdout
+
+
+def git(
+    git_dir: Path, *args: str, env: Mapping[str, str] | None = None, stdin: bytes = b"", timeout: float = 600
+) -> str:
+    """What git printed, decoded so that any file name survives a round trip, without the last line end."""
+    return (
+        git_bytes(git_dir, *args, env=env, stdin=stdin, timeout=timeout).decode(errors="surrogateescape").rstrip("\n")
+    )
+
+
+def git_bytes(
+    git_dir: Path, *args: str, env: Mapping[str, str] | None = None, stdin: bytes = b"", timeout: float = 600
+) -> bytes:
+    process = subprocess.Popen(
+        ["git", f"--git-dir={git_dir}", *args],
+        env=_environment(env or {}),
+        cwd="/",
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+    try:
+        stdout, stderr = process.communicate(stdin, timeout)
+    except subprocess.TimeoutExpired as exc:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+        raise GitFailed(args, -1, f"no answer within {timeout:.0f} s") from exc
+    if process.returncode:
+        raise GitFailed(args, process.returncode, stderr.decode(errors="replace"), stdout.decode(errors="replace"))
+    return stdout
+
+
+def _environment(extra: Mapping[str, str]) -> dict[str, str]:
+    """Settings the caller hands on the same way (a credential, mostly) come before ours, so that none is undone."""
+    theirs = [
+        (extra[f"GIT_CONFIG_KEY_{number}"], extra[f"GIT_CONFIG_VALUE_{number}"])
+        for number in range(int(extra.get("GIT_CONFIG_COUNT", "0")))
+    ]
+    config = {"GIT_CONFIG_COUNT": str(len(theirs) + len(_CONFIG))}
+    for number, (key, value) in enumerate((*theirs, *_CONFIG)):
+        config |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
+    return {**_inherited(), **_ENVIRONMENT, **extra, **config}
+
+
+def _inherited() -> dict[str, str]:
+    """Enough to find programs, ssh keys and certificates; none of the bot's secrets, nobody's GIT_ variables."""
+    keep = ("PATH", "HOME", "TMPDIR", "SSH_AUTH_SOCK", "SSL_CERT_FILE", "SSL_CERT_DIR", "USER", "LOGNAME")
+    return {name: os.environ[name] for name in keep if name in os.environ}  # noqa: TID251 - handed on, not read

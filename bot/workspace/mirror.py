@@ -1,0 +1,175 @@
+"""The bare mirror of one repository: fetched from and pushed to by address, touched by nobody but the host."""
+
+import contextlib
+import os
+import threading
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from urllib.parse import urlsplit, urlunsplit
+
+from bot.domain.turn import FileChange
+from bot.errors import NeedsHuman, Retryable
+from bot.ports import Remote
+from bot.workspace.capture import shown
+from bot.workspace.git import GitFailed, git, git_bytes
+from bot.workspace.places import ORIGIN
+
+_FETCH_SECONDS = 1800
+_UPKEEP_SECONDS = 3600
+_LOOSE_OBJECTS = 2000
+_PACKS = 20
+
+RAW = "* -text !eol -ident -filter !working-tree-encoding\n"
+"""Files are committed byte for byte as they lie there: no conversion, and no program that would do one."""
+
+_NOT_THERE = (
+    "does not appear to be a git repository",
+    "not a git repository",
+    "Repository not found",
+    "repository not found",
+    "does not exist",
+)
+
+
+class Mirror:
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._ready = False
+        self._preparing = threading.Lock()
+
+    def prepare(self) -> None:
+        """Once per process: it exists, and no lock of a process that died is in the way."""
+        with self._preparing:
+            if not self._ready:
+                self._prepare()
+                self._ready = True
+
+    def _prepare(self) -> None:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        for lock in list(_locks_in(self.path)):
+            lock.unlink(missing_ok=True)
+        git(self.path, "init", "--bare", "--quiet", "--template=", "--initial-branch=treehand-none")
+        for folder in ("info", "objects/info"):
+            (self.path / folder).mkdir(exist_ok=True)
+        (self.path / "info" / "attributes").write_text(RAW)
+
+    def exists(self) -> bool:
+        return (self.path / "HEAD").exists()
+
+    def fetch(self, remote: Remote) -> None:
+        self.prepare()
+        self._fetch(remote, "--prune", f"+refs/heads/*:{ORIGIN}*")
+
+    def fetch_branch(self, remote: Remote, branch: str) -> None:
+        self._fetch(remote, f"+refs/heads/{branch}:{ORIGIN}{branch}")
+
+    def _fetch(self, remote: Remote, *what: str) -> None:
+        *options, refspec = what
+        try:
+            git(
+                self.path, "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", *options, remote.url, refspec,
+                env=remote.env, timeout=_FETCH_SECONDS,
+            )  # fmt: skip
+        except GitFailed as exc:
+            raise cannot_reach(remote, exc) from exc
+
+    def remote_tip(self, remote: Remote, branch: str) -> str:
+        """What the branch is there now; empty: it is not."""
+        try:
+            answer = git(self.path, "ls-remote", remote.url, f"refs/heads/{branch}", env=remote.env, timeout=120)
+        except GitFailed as exc:
+            raise cannot_reach(remote, exc) from exc
+        return next((line[:40] for line in answer.splitlines() if line.endswith(f"\trefs/heads/{branch}")), "")
+
+    def default_branch(self, remote: Remote) -> str:
+        try:
+            answer = git(self.path, "ls-remote", "--symref", remote.url, "HEAD", env=remote.env, timeout=120)
+        except GitFailed as exc:
+            raise cannot_reach(remote, exc) from exc
+        first = answer.partition("\t")[0]
+        if not first.startswith("ref: refs/heads/"):
+            raise NeedsHuman(f"{shown_url(remote.url)} does not say which branch is its default. Set `base`.")
+        return first.removeprefix("ref: refs/heads/")
+
+    def refs(self, *prefixes: str) -> dict[str, str]:
+        """Every ref under the prefixes, with the object it names."""
+        listing = git(self.path, "for-each-ref", "--format=%(objectname) %(refname)", *prefixes)
+        return {name: sha for sha, _, name in (line.partition(" ") for line in listing.splitlines())}
+
+    def update(self, changes: Mapping[str, tuple[str, str]]) -> None:
+        """All or none of them: each ref with its new and its expected old object; empty means that it is not there."""
+        lines = [
+            f"update {name} {new or _ZERO} {old or _ZERO}" if new else f"delete {name} {old}"
+            for name, (new, old) in changes.items()
+        ]
+        git(self.path, "update-ref", "--stdin", stdin="\n".join([*lines, ""]).encode())
+
+    def is_ancestor(self, older: str, newer: str) -> bool:
+        """False as well when one of them is not known here."""
+        try:
+            git(self.path, "merge-base", "--is-ancestor", older, newer)
+        except GitFailed as exc:
+            if exc.code in {1, 128}:
+                return False
+            raise
+        return True
+
+    def common_ancestor(self, one: str, other: str) -> str:
+        with contextlib.suppress(GitFailed):
+            return git(self.path, "merge-base", one, other)
+        return ""
+
+    def changed_files(self, base: str, head: str) -> tuple[FileChange, ...]:
+        listing = git_bytes(self.path, "diff-tree", "-r", "-z", "--numstat", "--no-renames", base, head)
+        return tuple(_parse_change(line) for line in listing.split(b"\0")[:-1])
+
+    def diff(self, base: str, head: str) -> bytes:
+        return git_bytes(self.path, "diff-tree", "-r", "-p", "-M", "--no-ext-diff", "--no-textconv", base, head)
+
+    def tidy(self) -> None:
+        """Pack what has become many small files. What nothing refers to is kept for two months."""
+        if self.exists() and self._is_untidy():
+            git(self.path, "gc", "--quiet", "--prune=60.days.ago", timeout=_UPKEEP_SECONDS)
+
+    def _is_untidy(self) -> bool:
+        objects = self.path / "objects"
+        loose = sum(1 for _ in objects.glob("[0-9a-f][0-9a-f]/*"))
+        packs = sum(1 for _ in objects.glob("pack/*.pack"))
+        return loose > _LOOSE_OBJECTS or packs > _PACKS
+
+
+_ZERO = "0" * 40
+
+
+def cannot_reach(remote: Remote, exc: GitFailed) -> Exception:
+    """What a failed conversation with a remote means for the people who wait for it."""
+    where = shown_url(remote.url)
+    if "mismatched algorithms" in exc.stderr:
+        return NeedsHuman(f"{where} uses another object format than sha1, which is not supported.")
+    if any(sign in exc.stderr for sign in _NOT_THERE):
+        return NeedsHuman(f"{where} is not a git repository I can read. Correct `repository`, or my access to it.")
+    words = exc.stderr.strip().replace(remote.url, where)[-500:]
+    return Retryable(f"{where} could not be reached: {words or exc}")
+
+
+def shown_url(url: str) -> str:
+    """Without a credential."""
+    parts = urlsplit(url)
+    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2])) if parts.scheme else url
+
+
+def _locks_in(mirror: Path) -> Iterator[Path]:
+    for folder, inner, files in os.walk(mirror):
+        if Path(folder) == mirror / "objects":
+            inner[:] = [name for name in inner if name in {"info", "pack"}]
+        yield from (Path(folder, name) for name in files if name.endswith(".lock"))
+
+
+def _parse_change(line: bytes) -> FileChange:
+    added, removed, path = line.split(b"\t", 2)
+    return FileChange(shown(path), _count(added), _count(removed))
+
+
+def _count(field: bytes) -> int:
+    """Git counts no lines in what is not text."""
+    return int(field) if field.isdigit() else 0

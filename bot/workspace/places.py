@@ -1,0 +1,81 @@
+"""Where everything of one project lies under the workspace root. Rule: pure; a name never leads out of the root.
+
+mirrors/<project>.git        the bare mirror, only ever touched by the host
+worktrees/<project>/<slug>   where an agent writes
+shadows/<project>/<slug>     the throw-away git directory the agent's own git works in
+trash/<project>/             on its way out
+aside/<project>/             found where a worktree was to be, and not made by us
+"""
+
+import hashlib
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+BRANCHES = "refs/heads/treehand/"
+"""All our branches, and nothing else, are here."""
+BASES = "refs/treehand/base/"
+"""The commit each branch started from."""
+PUSHED = "refs/treehand/pushed/"
+"""What each branch was when we last pushed it."""
+SALVAGE = "refs/treehand/salvage/"
+ORIGIN = "refs/remotes/origin/"
+
+
+def slug_for(name: str) -> str:
+    """Safe as a folder name, readable, and never the same for two names, also where case does not count."""
+    plain = name.removeprefix("treehand/")
+    if re.fullmatch(r"[a-z0-9][a-z0-9._-]{0,80}", plain) and not plain.endswith((".", ".git", ".lock")):
+        return plain
+    cleaned = re.sub(r"[^a-z0-9]+", "-", plain.lower()).strip("-")[:40]
+    digest = hashlib.sha256(name.encode(errors="surrogateescape")).hexdigest()[:16]
+    return f"{cleaned}-{digest}".lstrip("-")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where one branch lives."""
+
+    branch: str
+    folder: Path
+    admin: Path
+    """What the mirror knows of the worktree; written by git and by us, never by an agent."""
+    shadow: Path
+    salvage: str
+    """Where its salvaged work is numbered."""
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    root: Path
+    project: str
+
+    @property
+    def mirror(self) -> Path:
+        return self.root / "mirrors" / f"{slug_for(self.project)}.git"
+
+    @property
+    def worktrees(self) -> Path:
+        return self.root / "worktrees" / slug_for(self.project)
+
+    @property
+    def shadows(self) -> Path:
+        return self.root / "shadows" / slug_for(self.project)
+
+    @property
+    def trash(self) -> Path:
+        return self.root / "trash" / slug_for(self.project)
+
+    @property
+    def aside(self) -> Path:
+        return self.root / "aside" / slug_for(self.project)
+
+    def of(self, branch: str) -> Place:
+        slug = slug_for(branch)
+        return Place(
+            branch=branch,
+            folder=self.worktrees / slug,
+            admin=self.mirror / "worktrees" / slug,
+            shadow=self.shadows / slug,
+            salvage=f"{SALVAGE}{slug}/",
+        )

@@ -1,0 +1,180 @@
+"""One project's workspaces: the port. Everything here waits its turn per branch, and works in a thread."""
+
+import asyncio
+import contextlib
+import errno
+from collections import defaultdict
+from collections.abc import Callable, Collection, Sequence
+from functools import partial
+from pathlib import Path
+from typing import ParamSpec, TypeVar
+
+from bot.domain.turn import Change, Workspace
+from bot.errors import BotError, NeedsHuman, Retryable
+from bot.ports import Remote
+from bot.workspace.branch import adopt, begin_branch, commit, find_base
+from bot.workspace.git import GitFailed
+from bot.workspace.mirror import Mirror
+from bot.workspace.places import BASES, ORIGIN, Places
+from bot.workspace.push import push
+from bot.workspace.removal import branches_known, clear_leftovers, remove
+from bot.workspace.salvage import Salvaged, find_salvaged, salvage
+from bot.workspace.trash import Trash
+from bot.workspace.worktree import Worktree
+
+IGNORED = (".treehand/",)
+"""Never committed, whatever the repository says."""
+
+_FULL_ERRORS = {errno.ENOSPC, errno.EDQUOT}
+# the last is all that git says when a file of a checkout cannot be written to its end
+_FULL_SIGNS = ("No space left on device", "Disk quota exceeded", "unable to write file")
+_FULL = "The disk is full. Make room, and I go on."
+
+T = TypeVar("T")
+P = ParamSpec("P")
+
+
+class GitWorkspaces:
+    def __init__(self, root: Path, project: str, *, ignored: Sequence[str] = IGNORED) -> None:
+        self._places = Places(root, project)
+        self._mirror = Mirror(self._places.mirror)
+        self._trash = Trash(self._places.trash)
+        self._ignored = tuple(ignored)
+        self._turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._fetching = asyncio.Lock()
+        self._fetch_begun = 0
+        self._fetch_ended = 0
+        # branches asked for since the last sweep began: it cannot have been told to keep those
+        self._wanted: set[str] = set()
+
+    async def ensure(self, branch: str, *, base: str, remote: Remote) -> Workspace:
+        self._wanted.add(branch)
+        async with self._turns[branch]:
+            await self._fetch(remote)
+            return await _in_thread(self._ensure, branch, base, remote)
+
+    async def capture(self, branch: str, *, message: str, at: float) -> Change:
+        async with self._turns[branch]:
+            return await _in_thread(self._capture, branch, message, at)
+
+    async def ensure_pushed(self, branch: str, *, remote: Remote) -> None:
+        async with self._turns[branch]:
+            await _in_thread(push, self._mirror, branch, remote)
+
+    async def salvage(self, branch: str) -> str:
+        async with self._turns[branch]:
+            return await _in_thread(self._salvage, branch)
+
+    async def remove(self, branch: str) -> None:
+        async with self._turns[branch]:
+            await _in_thread(self._remove, branch)
+
+    async def sweep(self, keep: Collection[str]) -> Sequence[str]:
+        self._wanted.clear()
+        said = []
+        for branch in sorted(await _in_thread(self._known)):
+            async with self._turns[branch]:
+                if branch not in keep and branch not in self._wanted:
+                    said.append(await _in_thread(self._clear, branch))
+        await _in_thread(self._clear_leftovers, {*keep, *self._wanted})
+        return said
+
+    async def maintain(self) -> None:
+        async with self._fetching:
+            await _in_thread(self._mirror.tidy)
+
+    async def diff(self, branch: str, *, limit: int = 500_000) -> str:
+        """Of the whole branch against its base, cut where it gets too long to show."""
+        text = await _in_thread(self._mirror.diff, f"{BASES}{branch}", f"refs/heads/{branch}")
+        return text[:limit].decode(errors="replace") + ("\n[cut]\n" if len(text) > limit else "")
+
+    async def find_salvaged(self) -> tuple[Salvaged, ...]:
+        return await _in_thread(find_salvaged, self._mirror)
+
+    async def _fetch(self, remote: Remote) -> None:
+        """One fetch serves everybody who was waiting when it began."""
+        wanted = self._fetch_begun + 1
+        async with self._fetching:
+            if self._fetch_ended >= wanted:
+                return
+            self._fetch_begun += 1
+            await _in_thread(self._mirror.fetch, remote)
+            self._fetch_ended = self._fetch_begun
+
+    def _worktree(self, branch: str) -> Worktree:
+        self._mirror.prepare()
+        return Worktree(self._places.of(branch), self._mirror, self._trash, self._ignored)
+
+    def _ensure(self, branch: str, base: str, remote: Remote) -> Workspace:
+        worktree = self._worktree(branch)
+        refs = self._mirror.refs(ORIGIN, worktree.ref, f"{BASES}{branch}")
+        onto = worktree.onto or base
+        if worktree.ref not in refs:
+            onto = find_base(self._mirror, base, remote, refs)
+            refs |= begin_branch(worktree, onto, refs)
+        else:
+            refs |= adopt(worktree, refs)
+        if not worktree.is_whole():
+            worktree.make(onto, places=self._places, refs=refs)
+        else:
+            worktree.renew_pointer(refs)
+        return Workspace(worktree.place.folder, branch, base=refs[f"{BASES}{branch}"], head=refs[worktree.ref])
+
+    def _capture(self, branch: str, message: str, at: float) -> Change:
+        worktree = self._worktree(branch)
+        refs = self._mirror.refs(ORIGIN, worktree.ref, f"{BASES}{branch}")
+        if worktree.ref not in refs:
+            raise NeedsHuman(f"There is no worktree of `{branch}` to take changes from. `retry` makes a new one.")
+        before, base = refs[worktree.ref], refs[f"{BASES}{branch}"]
+        with worktree.look(before) as look:
+            before, head = commit(worktree, look, tip=before, base=base, message=message, at=at)
+            worktree.remember(look)
+        if head != refs[worktree.ref]:
+            worktree.renew_shadow(worktree.onto, {**refs, worktree.ref: head})
+        files = self._mirror.changed_files(base, head)
+        return Change(base, head, before, files, look.found.left_out)
+
+    def _salvage(self, branch: str) -> str:
+        return salvage(self._worktree(branch))
+
+    def _remove(self, branch: str) -> None:
+        remove(self._worktree(branch))
+
+    def _known(self) -> frozenset[str]:
+        self._mirror.prepare()
+        return branches_known(self._mirror)
+
+    def _clear(self, branch: str) -> str:
+        """Trouble with one must not keep the others."""
+        try:
+            ref = self._salvage(branch)
+            self._remove(branch)
+        except (BotError, OSError) as exc:
+            return f"{branch} could not be removed: {exc}"
+        return f"{branch} removed; its unpublished work is kept at {ref}" if ref else f"{branch} removed"
+
+    def _clear_leftovers(self, keep: Collection[str]) -> None:
+        clear_leftovers(self._places, self._trash, {*keep, *self._known()})
+
+
+async def _in_thread(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Cancelled, it still waits for the thread: nothing else may touch what that is working on."""
+    working = asyncio.get_running_loop().run_in_executor(None, partial(_in_our_words, function, *args, **kwargs))
+    try:
+        return await asyncio.shield(working)
+    except asyncio.CancelledError:
+        while not working.done():
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.wait([working])
+        raise
+
+
+def _in_our_words(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    try:
+        return function(*args, **kwargs)
+    except GitFailed as exc:
+        if any(sign in exc.stderr for sign in _FULL_SIGNS):
+            raise Retryable(_FULL) from exc
+        raise
+    except OSError as exc:
+        raise Retryable(_FULL if exc.errno in _FULL_ERRORS else f"The workspace cannot be used: {exc}") from exc

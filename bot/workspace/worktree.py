@@ -1,0 +1,118 @@
+"""One branch's worktree: made whole or not at all, read, taken away. What we know of it is in the mirror."""
+
+import contextlib
+import os
+import shutil
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from bot.workspace.capture import Found, read_worktree
+from bot.workspace.git import git
+from bot.workspace.ignore import parse_rules
+from bot.workspace.index import Index, NotAnIndex, read_index
+from bot.workspace.mirror import Mirror
+from bot.workspace.objects import Objects, index_of, write_tree
+from bot.workspace.places import Place, Places
+from bot.workspace.shadow import build_shadow, point_to_shadow, refs_for
+from bot.workspace.trash import Trash
+
+_LOCKED = "In use by Treehand."
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What a worktree holds now. The index is a file that lives as long as the look does."""
+
+    tree: str
+    found: Found
+    index: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Worktree:
+    place: Place
+    mirror: Mirror
+    trash: Trash
+    ignored: Sequence[str] = ()
+
+    @property
+    def ref(self) -> str:
+        return f"refs/heads/{self.place.branch}"
+
+    @property
+    def onto(self) -> str:
+        """The branch it was started from; empty: not known."""
+        with contextlib.suppress(OSError):
+            return self._mark.read_text()
+        return ""
+
+    @property
+    def _mark(self) -> Path:
+        """Written last, so that it says that everything else was done."""
+        return self.place.admin / "treehand"
+
+    def is_whole(self) -> bool:
+        return self._mark.exists() and self.place.folder.is_dir() and not self.place.folder.is_symlink()
+
+    def make(self, onto: str, *, places: Places, refs: Mapping[str, str]) -> None:
+        """From the tip of the branch. Any trouble on the way leaves nothing of it."""
+        if os.path.lexists(self.place.folder) and not self.place.admin.exists():
+            self._set_aside(places.aside)
+        self.discard()
+        self.place.folder.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            git(self.mirror.path, "worktree", "add", "--quiet", str(self.place.folder), self.place.branch)
+            (self.place.admin / "locked").write_text(_LOCKED)
+            self.renew_shadow(onto, refs)
+            self._mark.write_text(onto)
+        except BaseException:
+            self.discard()
+            raise
+
+    def renew_shadow(self, onto: str, refs: Mapping[str, str]) -> None:
+        known = refs_for(self.place.branch, onto, refs)
+        build_shadow(self.place, self.trash, mirror=self.mirror.path, refs=known, ignored=self.ignored)
+        point_to_shadow(self.place, self.trash)
+
+    def renew_pointer(self, refs: Mapping[str, str]) -> None:
+        """The agent's git goes on where it was, if there is still anything to go on with."""
+        if (self.place.shadow / "HEAD").is_file():
+            point_to_shadow(self.place, self.trash)
+        else:
+            self.renew_shadow(self.onto, refs)
+
+    @contextlib.contextmanager
+    def look(self, committed: str) -> Iterator[Look]:
+        """Everything new in it is in the mirror's object store afterwards."""
+        index = self._index(committed)
+        rules = parse_rules("\n".join(self.ignored).encode())
+        found = read_worktree(self.place.folder, index, Objects(self.mirror.path, index).keep, rules)
+        new = self.place.admin / "index.new"
+        try:
+            yield Look(write_tree(self.mirror.path, found.entries, new), found, new)
+        finally:
+            new.unlink(missing_ok=True)
+
+    def remember(self, look: Look) -> None:
+        """So that the next look need not read the same files again."""
+        look.index.replace(self.place.admin / "index")
+
+    def discard(self) -> None:
+        self.trash.throw(self.place.folder)
+        if self.place.admin.exists():
+            shutil.rmtree(self.place.admin)
+        self.trash.throw(self.place.shadow)
+        self.trash.empty()
+
+    def _index(self, committed: str) -> Index:
+        try:
+            return read_index(self.place.admin / "index")
+        except NotAnIndex:
+            return index_of(self.mirror.path, committed)
+
+    def _set_aside(self, aside: Path) -> None:
+        """Nothing says that we made it, so it is not ours to delete."""
+        aside.mkdir(parents=True, exist_ok=True)
+        self.place.folder.rename(aside / f"{self.place.folder.name}-{uuid.uuid4().hex[:8]}")

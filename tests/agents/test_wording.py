@@ -1,0 +1,46 @@
+"""What people read about the agent's work is short, on one line, and relative to its folder."""
+
+from pathlib import Path
+
+import pytest
+
+from bot.agents.claude.wording import cut, doing, todos
+from bot.domain.turn import Todo
+
+FOLDER = Path("/somewhere/worktree")
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "words"),
+    [
+        ("Bash", {"command": "pytest -q\n"}, "runs pytest -q"),
+        ("Bash", {"command": f"cd {FOLDER} && ls {FOLDER}/src"}, "runs cd . && ls src"),
+        ("Edit", {"file_path": f"{FOLDER}/src/app.py"}, "edits src/app.py"),
+        ("Grep", {"pattern": "tax"}, "searches for tax"),
+        ("mcp__treehand__ask", {"question": "?"}, "uses ask"),
+        ("Bash", {}, "runs"),
+    ],
+)
+def test_a_tool_is_told_in_a_few_words(tool, arguments, words):
+    assert doing(tool, arguments, FOLDER) == words
+
+
+def test_a_long_command_is_one_short_line():
+    words = doing("Bash", {"command": "echo one\necho two\n" * 100}, FOLDER)
+
+    assert len(words) == 120
+    assert "\n" not in words
+
+
+def test_a_to_do_list_of_any_shape_is_read_as_far_as_it_makes_sense():
+    assert todos({"todos": [{"content": "a", "status": "completed"}, "nonsense", {}]}) == (
+        Todo("a", True),
+        Todo("", False),
+    )  # noqa: FBT003
+    assert todos({"todos": "nonsense"}) == ()
+    assert todos({}) == ()
+
+
+def test_long_output_is_cut_and_says_so():
+    assert cut("short") == "short"
+    assert cut("x" * 3000).endswith("… and 1000 more characters")

@@ -1,0 +1,71 @@
+"""What every test may use: an imaginary world and a whole engine in it."""
+
+import logging
+from collections.abc import AsyncIterator, Iterator
+
+import pytest
+
+from bot.domain.policy import Policy
+from bot.engine.loop import Engine
+from bot.engine.schedule import Capacity
+from bot.ports import Outside, Project
+from bot.store.runs import RunStore
+from tests.fakes.ports import FakeExecutor, FakeForge, FakeTracker, FakeWorkspaces
+from tests.fakes.world import World
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+@pytest.fixture
+def policy() -> Policy:
+    return Policy(working=2, working_per_project=2, base="main")
+
+
+@pytest.fixture
+def store(tmp_path) -> Iterator[RunStore]:
+    store = RunStore.open(tmp_path / "treehand.db")
+    yield store
+    store.close()
+
+
+class Bot:
+    """The whole engine in the imaginary world, moved by hand."""
+
+    def __init__(self, engine: Engine, store: RunStore, world: World) -> None:
+        self.engine, self.store, self.world = engine, store, world
+
+    async def tick(self, times: int = 1) -> None:
+        for _ in range(times):
+            await self.engine.tick()
+            await self.engine.settled()
+
+    async def wait(self, seconds: float) -> None:
+        self.world.wait(seconds)
+        await self.tick()
+
+    def run(self, key: str):
+        run = self.store.find_run(key)
+        assert run, f"{key} has no run"
+        return run
+
+
+@pytest.fixture
+async def bot(world: World, policy: Policy, store: RunStore) -> AsyncIterator[Bot]:
+    project = Project("shop", FakeTracker(world), FakeForge(world), FakeWorkspaces(world), policy)
+    outside = Outside({"shop": project}, FakeExecutor(world), store)
+    capacity = lambda: Capacity(  # noqa: E731
+        policy.working, policy.per_day_usd, store.spent(since=world.now - world.now % 86400)
+    )
+    async with Engine(outside, clock=world.clock, capacity=capacity) as engine:
+        yield Bot(engine, store, world)
+
+
+@pytest.fixture(autouse=True)
+def no_hidden_errors(request, caplog):
+    """The loop survives bugs in production; in tests a survived bug is still a failure."""
+    yield
+    if not request.node.get_closest_marker("expects_errors"):
+        assert [r.getMessage() for r in caplog.get_records("call") if r.levelno >= logging.ERROR] == []

@@ -1,0 +1,304 @@
+"""One exam for every executor: a turn runs once, is told things once, and ends as a value."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+import pytest
+
+from bot.domain.turn import Event, EventKind, Failure, Message, TurnReport, TurnRequest, TurnState
+from bot.errors import NeedsHuman, Retryable
+from bot.executors.local import LocalExecutor
+from bot.ports import Executor, Inbox, Notice
+from tests.fakes.ports import FakeExecutor
+from tests.fakes.world import World
+
+
+def request(number: int = 1, **more) -> TurnRequest:
+    run = f"acme/shop#{number}/1"
+    return TurnRequest(
+        f"{run}/turn-1", run, "shop", f"treehand/{number}", "main", "Do it.", "All of it.", "A change", 0.0, **more
+    )
+
+
+@dataclass
+class ScriptedTurns:
+    """Turns that say they work and wait until the test ends them."""
+
+    begun: list[str] = field(default_factory=list)
+    told: list[tuple[str, Message]] = field(default_factory=list)
+    ends: dict[str, asyncio.Future] = field(default_factory=dict)
+    changed: asyncio.Event = field(default_factory=asyncio.Event)
+    transcript: list[tuple[str, Event]] = field(default_factory=list)
+    tidied: list[str] = field(default_factory=list)
+
+    async def take(self, request: TurnRequest, inbox: Inbox, notice: Notice) -> TurnReport:
+        name = request.turn_id
+        self.begun.append(name)
+        self.ends[name] = asyncio.get_running_loop().create_future()
+        notice(Event(EventKind.SESSION, 1.0, text=f"session-of-{request.run_id}"))
+        try:
+            async with asyncio.TaskGroup() as group:
+                reading = group.create_task(self._read(name, inbox))
+                report = await self.ends[name]
+                reading.cancel()
+        except* RuntimeError as group:
+            raise group.exceptions[0]  # noqa: B904
+        finally:
+            self.tidied.append(name)
+        return report
+
+    async def _read(self, name: str, inbox: Inbox) -> None:
+        while True:
+            self.told.append((name, await inbox.get()))
+
+    def note(self, request: TurnRequest, event: Event) -> None:
+        self.transcript.append((request.turn_id, event))
+
+    def executor(self) -> LocalExecutor:
+        return LocalExecutor(self.take, on_change=self.changed.set, transcript=self.note, clock=lambda: 1.0)
+
+
+class LocalStage:
+    def __init__(self, turns: ScriptedTurns) -> None:
+        self.turns = turns
+
+    @property
+    def begun(self):
+        return self.turns.begun
+
+    @property
+    def told(self):
+        return self.turns.told
+
+    async def fail(self, turn_id: str) -> None:
+        self.turns.changed.clear()
+        self.turns.ends[turn_id].set_result(TurnReport(TurnState.FAILED, failure=Failure.MODEL, detail="Overloaded."))
+        await self.turns.changed.wait()
+
+
+class FakeStage:
+    def __init__(self, world: World) -> None:
+        self.world = world
+
+    @property
+    def begun(self):
+        return list(self.world.requests)
+
+    @property
+    def told(self):
+        return self.world.told
+
+    async def fail(self, turn_id: str) -> None:
+        self.world.fail_turn(Failure.MODEL, "Overloaded.", turn=turn_id)
+
+
+@asynccontextmanager
+async def local():
+    turns = ScriptedTurns()
+    async with turns.executor() as executor:
+        yield executor, LocalStage(turns)
+
+
+@asynccontextmanager
+async def fake():
+    world = World()
+    yield FakeExecutor(world), FakeStage(world)
+
+
+@pytest.fixture(params=[local, fake], ids=["local", "fake"])
+async def subject(request) -> AsyncIterator[tuple[Executor, LocalStage | FakeStage]]:
+    async with request.param() as both:
+        yield both
+
+
+async def settle() -> None:
+    for _ in range(5):
+        await asyncio.sleep(0)
+
+
+async def test_an_unknown_turn_is_simply_absent(subject):
+    executor, _ = subject
+    assert await executor.reports() == {}
+    await executor.cancel("nobody/1/turn-1")
+    await executor.release("nobody/1/turn-1")
+
+
+async def test_a_turn_is_started_once_however_often_it_is_asked_for(subject):
+    executor, stage = subject
+    for _ in range(3):
+        await executor.ensure_started(request())
+        await settle()
+
+    assert stage.begun == [request().turn_id]
+
+
+async def test_a_running_turn_tells_where_it_stands(subject):
+    executor, _ = subject
+    await executor.ensure_started(request())
+    await settle()
+
+    report = (await executor.reports())[request().turn_id]
+    assert (report.state, report.session) == (TurnState.RUNNING, "session-of-acme/shop#1/1")
+
+
+async def test_all_turns_are_reported_at_once(subject):
+    executor, _ = subject
+    for number in (1, 2, 3):
+        await executor.ensure_started(request(number))
+
+    assert set(await executor.reports()) == {request(number).turn_id for number in (1, 2, 3)}
+
+
+async def test_a_turn_ends_as_a_value(subject):
+    executor, stage = subject
+    await executor.ensure_started(request())
+    await settle()
+    await stage.fail(request().turn_id)
+
+    report = (await executor.reports())[request().turn_id]
+    assert (report.state, report.failure, report.detail) == (TurnState.FAILED, Failure.MODEL, "Overloaded.")
+
+
+async def test_a_message_is_handed_over_once_per_id(subject):
+    executor, stage = subject
+    await executor.ensure_started(request())
+    await settle()
+    for _ in range(2):
+        await executor.send(request().turn_id, Message("c1", "Use tabs."))
+        await settle()
+
+    assert stage.told == [(request().turn_id, Message("c1", "Use tabs."))]
+
+
+async def test_a_message_for_a_turn_that_ended_is_refused(subject):
+    executor, stage = subject
+    await executor.ensure_started(request())
+    await settle()
+    await stage.fail(request().turn_id)
+
+    with pytest.raises(Retryable):
+        await executor.send(request().turn_id, Message("c1", "Too late."))
+    with pytest.raises(Retryable):
+        await executor.send("nobody/1/turn-1", Message("c1", "To nobody."))
+
+
+async def test_a_cancelled_turn_is_stopped_and_its_session_kept(subject):
+    executor, _ = subject
+    await executor.ensure_started(request())
+    await settle()
+    await executor.cancel(request().turn_id)
+    await executor.cancel(request().turn_id)
+
+    report = (await executor.reports())[request().turn_id]
+    assert (report.state, report.session) == (TurnState.STOPPED, "session-of-acme/shop#1/1")
+
+
+async def test_an_ended_turn_is_not_started_again_before_it_is_released(subject):
+    executor, _ = subject
+    await executor.ensure_started(request())
+    await settle()
+    await executor.cancel(request().turn_id)
+    await executor.ensure_started(request())
+    assert (await executor.reports())[request().turn_id].state is TurnState.STOPPED
+
+    await executor.release(request().turn_id)
+    assert await executor.reports() == {}
+
+
+# What only turns in this process can show.
+
+
+async def test_a_turn_stopped_before_its_first_step_is_stopped_all_the_same():
+    turns = ScriptedTurns()
+    async with turns.executor() as executor:
+        await executor.ensure_started(request(session="old"))
+        await executor.cancel(request().turn_id)
+
+        report = (await executor.reports())[request().turn_id]
+    assert (report.state, report.session, turns.begun) == (TurnState.STOPPED, "old", [])
+
+
+async def test_cancel_returns_when_the_turn_has_tidied_up():
+    turns = ScriptedTurns()
+    async with turns.executor() as executor:
+        await executor.ensure_started(request())
+        await settle()
+        async with asyncio.TaskGroup() as group:
+            group.create_task(executor.cancel(request().turn_id))
+            group.create_task(executor.cancel(request().turn_id))
+        assert turns.tidied == [request().turn_id]
+
+
+async def test_leaving_stops_every_turn_at_the_same_time():
+    turns = ScriptedTurns()
+    async with turns.executor() as executor:
+        for number in range(20):
+            await executor.ensure_started(request(number))
+        await settle()
+    assert len(turns.tidied) == 20
+
+
+async def test_draining_starts_nothing_more_and_keeps_the_reports():
+    turns = ScriptedTurns()
+    async with turns.executor() as executor:
+        await executor.ensure_started(request())
+        await settle()
+        await executor.drain(5)
+
+        assert (await executor.reports())[request().turn_id].state is TurnState.STOPPED
+        with pytest.raises(Retryable):
+            await executor.ensure_started(request(2))
+
+
+@pytest.mark.expects_errors
+async def test_a_crash_in_one_turn_is_logged_and_touches_no_other(caplog):
+    turns = ScriptedTurns()
+    async with turns.executor() as executor:
+        await executor.ensure_started(request(1))
+        await executor.ensure_started(request(2))
+        await settle()
+        turns.ends[request(1).turn_id].set_exception(RuntimeError("surprise"))
+        await turns.changed.wait()
+
+        reports = await executor.reports()
+    crashed = reports[request(1).turn_id]
+    assert (crashed.state, crashed.failure) == (TurnState.FAILED, Failure.AGENT)
+    assert "surprise" in crashed.detail
+    assert crashed.session == "session-of-acme/shop#1/1"
+    assert reports[request(2).turn_id].state is TurnState.RUNNING
+    assert [record.levelno for record in caplog.records] == [logging.ERROR]
+
+
+@pytest.mark.parametrize(
+    ("problem", "failure"),
+    [
+        (NeedsHuman("No such base branch."), Failure.SETUP),
+        (OSError(28, "No space left on device"), Failure.DISK),
+    ],
+)
+async def test_a_turn_that_could_not_be_prepared_says_why(problem, failure):
+    async def take(*_):
+        raise problem
+
+    ended = asyncio.Event()
+    async with LocalExecutor(take, on_change=ended.set, transcript=lambda *_: None, clock=lambda: 1.0) as executor:
+        await executor.ensure_started(request())
+        await ended.wait()
+        report = (await executor.reports())[request().turn_id]
+    assert (report.state, report.failure) == (TurnState.FAILED, failure)
+    assert str(problem) in report.detail
+
+
+async def test_events_become_progress_and_transcript():
+    turns = ScriptedTurns()
+    async with turns.executor() as executor:
+        await executor.ensure_started(request())
+        await settle()
+        turns.ends[request().turn_id].set_result(TurnReport(TurnState.SUCCEEDED, session="s2"))
+        await turns.changed.wait()
+        report = (await executor.reports())[request().turn_id]
+    assert (report.progress.events, report.session) == (1, "s2")
+    assert [(name, event.kind) for name, event in turns.transcript] == [(request().turn_id, EventKind.SESSION)]

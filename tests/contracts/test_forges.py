@@ -1,0 +1,213 @@
+"""What every forge must do. The fake sits the same exam as the real one."""
+
+import pytest
+
+from bot.domain.comment import Place, Reaction, Remark
+from bot.domain.pull_request import PullRequestState
+from bot.embedded.desk import Desk, Site
+from bot.errors import NeedsHuman
+from bot.forges.local import LocalForge
+from tests.embedded.grounds import make_repository, offer
+from tests.fakes.ports import FakeForge
+from tests.fakes.world import World
+
+BRANCH = "treehand/shop-1"
+
+
+class Imaginary:
+    def __init__(self, tmp_path):
+        self.world, self.desks = World(), []
+        self.forge = FakeForge(self.world)
+
+    def push(self, branch=BRANCH, text="one"):
+        commits = self.world.branches.setdefault(branch, [])
+        commits.append(f"{text}-{branch}")
+        self.world.projects[branch] = "shop"
+        return commits[-1]
+
+    def comment(self, text, remarks=()):
+        return self.world.comment_on_pull(BRANCH, text, remarks=remarks)
+
+    def write_in_body(self, text):
+        self.world.write_in_body(BRANCH, text)
+
+    def merge(self):
+        self.world.merge(BRANCH)
+
+    def close(self):
+        self.world.close_pull(BRANCH)
+
+    def ours(self):
+        return self.world.comments_of(BRANCH)
+
+
+class Embedded:
+    def __init__(self, tmp_path):
+        sites = {"shop": Site(make_repository(tmp_path / "shop"))}
+        self.desks = [Desk(tmp_path, sites, lambda: 1000.0) for _ in range(2)]
+        self.people, ours = self.desks
+        self.forge = LocalForge(ours, "shop")
+        self.pulls = self.people.pulls("shop")
+        self.pulls.repository.refresh()
+        self.scratch = tmp_path / "scratch"
+
+    def push(self, branch=BRANCH, text="one"):
+        return offer(self.pulls.repository.bare, branch, {"new.py": f"{text}\n"}, scratch=self.scratch)
+
+    def comment(self, text, remarks=()):
+        if remarks:
+            return self.pulls.review(self._number(), text, by="ana", remarks=remarks)
+        return self.pulls.comment(self._number(), text, by="ana")
+
+    def write_in_body(self, text):
+        body = self.pulls.show(self._number()).pull.body
+        self.pulls.edit(self._number(), f"{body}\n\n{text}", by="ana")
+
+    def merge(self):
+        self.people.merging("shop").merge(self._number(), by="ana")
+
+    def close(self):
+        self.pulls.close(self._number(), by="ana")
+
+    def ours(self):
+        return [said.text for said in self.pulls.show(self._number()).said if said.ours]
+
+    def _number(self):
+        return max(shown.pull.number for shown in self.pulls.listed(closed=True))
+
+
+@pytest.fixture(params=[Imaginary, Embedded])
+def given(request, tmp_path):
+    given = request.param(tmp_path)
+    yield given
+    for desk in given.desks:
+        desk.close()
+
+
+async def offered(given, body="Closes shop#1"):
+    head = given.push()
+    await given.forge.ensure_draft(BRANCH, base="main", title="Add a cart", body=body)
+    return head
+
+
+async def look(given):
+    view = await given.forge.look([BRANCH])
+    return view.pulls.get(BRANCH), view.comments.get(BRANCH, ())
+
+
+async def test_a_branch_that_was_pushed_is_there_without_a_pull_request(given):
+    given.push()
+    view = await given.forge.look([BRANCH, "treehand/nothing"])
+    assert view.branches == {BRANCH}
+    assert view.pulls == {}
+
+
+async def test_a_pull_request_is_opened_as_a_draft(given):
+    head = await offered(given)
+    pull, said = await look(given)
+    assert (pull.branch, pull.title, pull.state, pull.draft) == (BRANCH, "Add a cart", PullRequestState.OPEN, True)
+    assert pull.head == head
+    assert "Closes shop#1" in pull.body
+    assert said == ()
+
+
+async def test_offering_again_changes_the_body_and_nothing_else(given):
+    await offered(given)
+    first, _ = await look(given)
+    await given.forge.ensure_draft(BRANCH, base="main", title="Another title", body="Closes shop#1, better")
+    second, _ = await look(given)
+    assert second.number == first.number
+    assert second.title == first.title
+    assert "Closes shop#1, better" in second.body
+
+
+async def test_what_people_write_around_our_part_stays(given):
+    await offered(given, "first")
+    given.write_in_body("Mind the tax rules.")
+    await given.forge.ensure_draft(BRANCH, base="main", title="", body="second")
+    pull, _ = await look(given)
+    assert "Mind the tax rules." in pull.body
+    assert "second" in pull.body
+    assert "first" not in pull.body
+
+
+async def test_a_branch_that_is_not_there_cannot_be_offered(given):
+    with pytest.raises(NeedsHuman, match="treehand/nothing"):
+        await given.forge.ensure_draft("treehand/nothing", base="main", title="Add a cart", body="")
+
+
+async def test_the_head_is_the_branchs_newest_commit(given):
+    first = await offered(given)
+    second = given.push(text="two")
+    pull, _ = await look(given)
+    assert pull.head == second != first
+
+
+async def test_comments_and_reviews_are_heard_but_not_our_own(given):
+    await offered(given)
+    await given.forge.ensure_comment(BRANCH, slug="reply", text="I did.")
+    first = given.comment("rename it")
+    second = given.comment("see below", [Remark("new.py", 1, "why?")])
+
+    _, said = await look(given)
+
+    assert [(comment.id, comment.text) for comment in said] == [(first, "rename it"), (second, "see below")]
+    assert {comment.place for comment in said} == {Place.PULL_REQUEST}
+    assert [(remark.path, remark.line, remark.text) for remark in said[1].remarks] == [("new.py", 1, "why?")]
+
+
+async def test_a_comment_of_ours_is_rewritten_not_repeated(given):
+    await offered(given)
+    for text in ("Working.", "Done.", "Done."):
+        await given.forge.ensure_comment(BRANCH, slug="reply", text=text)
+    assert given.ours() == ["Done."]
+
+
+async def test_our_reactions_show_on_the_comment(given):
+    await offered(given)
+    comment = given.comment("rename it")
+    for reaction in (Reaction.SEEN, Reaction.SEEN, Reaction.ENDED):
+        await given.forge.ensure_reaction(BRANCH, comment, reaction)
+    _, (said,) = await look(given)
+    assert said.reactions == {Reaction.SEEN, Reaction.ENDED}
+
+
+async def test_a_merge_is_seen(given):
+    await offered(given)
+    given.merge()
+    pull, _ = await look(given)
+    assert pull.state is PullRequestState.MERGED
+
+
+async def test_after_closing_another_one_may_be_opened(given):
+    await offered(given)
+    given.close()
+    first, _ = await look(given)
+    assert first.state is PullRequestState.CLOSED
+
+    await given.forge.ensure_draft(BRANCH, base="main", title="Again", body="")
+    second, _ = await look(given)
+    assert (second.title, second.state) == ("Again", PullRequestState.OPEN)
+    assert second.number != first.number
+
+
+async def test_removing_the_branch_closes_what_was_open(given):
+    head = await offered(given)
+    for _ in range(2):
+        await given.forge.remove_branch(BRANCH)
+    view = await given.forge.look([BRANCH])
+    assert view.branches == frozenset()
+    assert view.pulls[BRANCH].state is PullRequestState.CLOSED
+    assert view.pulls[BRANCH].head == head
+
+
+async def test_a_merged_pull_request_stays_merged_without_its_branch(given):
+    head = await offered(given)
+    given.merge()
+    await given.forge.remove_branch(BRANCH)
+    pull, _ = await look(given)
+    assert (pull.state, pull.head) == (PullRequestState.MERGED, head)
+
+
+async def test_the_remote_is_ready_to_fetch_from(given):
+    assert (await given.forge.remote()).url

@@ -1,0 +1,183 @@
+"""What every tracker must do. The fake sits the same exam as the real one."""
+
+import pytest
+
+from bot.domain.comment import Place, Reaction
+from bot.embedded.desk import Desk, Site
+from bot.errors import NeedsHuman
+from bot.trackers.local import LocalTracker
+from tests.fakes.ports import FakeTracker
+from tests.fakes.world import World
+
+
+class Imaginary:
+    def __init__(self, tmp_path):
+        self.world, self.desks = World(), []
+        self.tracker = FakeTracker(self.world)
+
+    def open_issue(self, title="Fix it", *labels, **more):
+        key = f"shop#{len(self.world.issues) + 1}"
+        self.world.open_issue(key, *labels, title=title, **more)
+        return key
+
+    def label(self, key, name, by="ana"):
+        self.world.label(key, name, by=by)
+
+    def unlabel(self, key, name):
+        self.world.unlabel(key, name)
+
+    def close(self, key):
+        self.world.close_issue(key)
+
+    def comment(self, key, text):
+        return self.world.comment(key, text)
+
+    def ours(self, key):
+        return self.world.comments_of(key)
+
+    def labels(self, key):
+        return self.world.labels(key)
+
+
+class Embedded:
+    def __init__(self, tmp_path):
+        sites = {"shop": Site(None), "blog": Site(None)}
+        self.desks = [Desk(tmp_path, sites, lambda: 1000.0) for _ in range(2)]
+        peoples, ours = self.desks
+        self.people = peoples.issues("shop")
+        self.tracker = LocalTracker(ours, "shop", "ai")
+
+    def open_issue(self, title="Fix it", *labels, **more):
+        return self.people.open(title, labels=labels, by="ana", **more).key
+
+    def label(self, key, name, by="ana"):
+        self.people.label(_number(key), name, by=by)
+
+    def unlabel(self, key, name):
+        self.people.unlabel(_number(key), name, by="ana")
+
+    def close(self, key):
+        self.people.close(_number(key), by="ana")
+
+    def comment(self, key, text):
+        return self.people.comment(_number(key), text, by="ana")
+
+    def ours(self, key):
+        return [said.text for said in self.people.show(_number(key)).said if said.ours]
+
+    def labels(self, key):
+        return self.people.show(_number(key)).issue.labels
+
+
+def _number(key):
+    return int(key.rpartition("#")[2])
+
+
+@pytest.fixture(params=[Imaginary, Embedded])
+def given(request, tmp_path):
+    given = request.param(tmp_path)
+    yield given
+    for desk in given.desks:
+        desk.close()
+
+
+async def test_open_issues_with_the_label_are_seen(given):
+    wanted = given.open_issue("Add a cart", "ai", "ai:now", body="Please.", priority=2)
+    given.open_issue("Not for the bot")
+
+    view = await given.tracker.look([])
+
+    assert list(view.issues) == [wanted]
+    issue = view.issues[wanted]
+    assert (issue.title, issue.body, issue.open, issue.priority) == ("Add a cart", "Please.", True, 2)
+    assert issue.labels == {"ai", "ai:now"}
+    assert issue.created_at > 0
+
+
+async def test_an_issue_asked_about_is_seen_whatever_has_become_of_it(given):
+    closed, unlabelled = given.open_issue("Fix it", "ai"), given.open_issue("Fix that", "ai")
+    given.close(closed)
+    given.unlabel(unlabelled, "ai")
+
+    assert set((await given.tracker.look([])).issues) == set()
+    view = await given.tracker.look([closed, unlabelled, "shop#99", "elsewhere#1"])
+    assert set(view.issues) == {closed, unlabelled}
+    assert not view.issues[closed].open
+    assert view.issues[unlabelled].labels == frozenset()
+
+
+async def test_who_applied_the_label_asked_for_the_work(given):
+    key = given.open_issue()
+    given.label(key, "ai", by="bob")
+
+    issue = (await given.tracker.look([])).issues[key]
+
+    assert issue.asked_by.name == "bob"
+    assert issue.asked_by.trusted
+
+
+async def test_comments_come_oldest_first_and_only_from_people(given):
+    key = given.open_issue("Fix it", "ai")
+    first = given.comment(key, "use OAuth")
+    await given.tracker.ensure_comment(key, slug="progress", text="Working.")
+    second = given.comment(key, "and tests 🙂")
+
+    said = (await given.tracker.look([])).comments[key]
+
+    assert [(comment.id, comment.text) for comment in said] == [(first, "use OAuth"), (second, "and tests 🙂")]
+    assert {comment.place for comment in said} == {Place.ISSUE}
+    assert {(comment.author.name, comment.author.trusted) for comment in said} == {("ana", True)}
+    assert (await given.tracker.look([])).comments == {key: said}
+
+
+async def test_a_comment_of_ours_is_rewritten_not_repeated(given):
+    key = given.open_issue("Fix it", "ai")
+    for text in ("Working.", "Working.", "Done."):
+        await given.tracker.ensure_comment(key, slug="progress", text=text)
+    await given.tracker.ensure_comment(key, slug="reply-1", text="I did.")
+
+    assert given.ours(key) == ["Done.", "I did."]
+
+
+async def test_labels_are_added_and_removed_once_and_for_all(given):
+    key = given.open_issue("Fix it", "ai", "theirs")
+    for _ in range(2):
+        await given.tracker.ensure_labels(key, add=["ai:working"], remove=["ai:queued"])
+    assert given.labels(key) == {"ai", "theirs", "ai:working"}
+
+    for _ in range(2):
+        await given.tracker.ensure_labels(key, remove=["ai", "ai:working"])
+    assert given.labels(key) == {"theirs"}
+
+
+async def test_our_reactions_show_on_the_comment(given):
+    key = given.open_issue("Fix it", "ai")
+    comment = given.comment(key, "use OAuth")
+    for reaction in (Reaction.SEEN, Reaction.SEEN, Reaction.ENDED):
+        await given.tracker.ensure_reaction(key, comment, reaction)
+
+    (said,) = (await given.tracker.look([])).comments[key]
+    assert said.reactions == {Reaction.SEEN, Reaction.ENDED}
+
+
+async def test_it_tells_whether_people_changed_anything_since_the_last_look(given):
+    assert await given.tracker.changed()
+    key = given.open_issue("Fix it", "ai")
+    await given.tracker.look([])
+    assert not await given.tracker.changed()
+
+    await given.tracker.ensure_comment(key, slug="progress", text="Working.")
+    assert not await given.tracker.changed()  # our own writing is no news
+
+    given.comment(key, "use OAuth")
+    assert await given.tracker.changed()
+    assert await given.tracker.changed()  # until somebody looks
+    await given.tracker.look([])
+    assert not await given.tracker.changed()
+
+
+async def test_writing_on_an_issue_that_is_not_there_needs_a_human(given):
+    with pytest.raises(NeedsHuman, match="shop#77"):
+        await given.tracker.ensure_comment("shop#77", slug="progress", text="Working.")
+    with pytest.raises(NeedsHuman, match="shop#77"):
+        await given.tracker.ensure_labels("shop#77", add=["ai"])

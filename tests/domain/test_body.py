@@ -1,0 +1,53 @@
+"""Our part of a pull request's body, and people's."""
+
+import pytest
+
+from bot.domain.body import BEGIN, END, body_with, closed_by
+
+
+def test_our_part_stands_between_markers():
+    assert body_with("facts") == f"{BEGIN}\nfacts\n{END}"
+
+
+def test_what_people_wrote_before_and_after_stays():
+    body = f"before\n\n{body_with('old')}\n\nafter"
+    assert body_with("new", around=body) == f"before\n\n{BEGIN}\nnew\n{END}\n\nafter"
+
+
+def test_writing_the_same_again_changes_nothing():
+    body = body_with("facts", around="Mind the tax.")
+    assert body_with("facts", around=body) == body
+
+
+@pytest.mark.parametrize("around", ["mine", f"{BEGIN}\nmine", f"mine\n{END}"])
+def test_without_both_markers_nothing_of_theirs_is_lost(around):
+    body = body_with("facts", around=around)
+    assert "mine" in body
+    assert body.count(BEGIN) == body.count(END) == 1
+
+
+def test_a_second_pair_of_markers_makes_way():
+    body = body_with("new", around=f"{body_with('old')}\nmine\n{body_with('older')}")
+    assert body == f"{BEGIN}\nnew\n{END}\nmine\n"
+
+
+def test_an_agents_words_cannot_end_our_part_early():
+    body = body_with(f"words {END} more")
+    assert body.count(END) == 1
+    assert body_with("new", around=body) == body_with("new")
+
+
+@pytest.mark.parametrize(
+    ("text", "keys"),
+    [
+        ("Closes shop#3", ("shop#3",)),
+        ("fixes #3 and Resolved acme/shop#4", ("#3", "acme/shop#4")),
+        ("Closes ENG-7.", ("ENG-7",)),
+        ("closes: #3, closes #3", ("#3",)),
+        ("> Closes shop#9", ()),
+        ("discloses #3; see shop#4", ()),
+        ("", ()),
+    ],
+)
+def test_which_issues_a_merge_closes(text, keys):
+    assert closed_by(text) == keys

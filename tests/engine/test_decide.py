@@ -1,0 +1,217 @@
+"""Each test is one sentence about the bot's judgement. No doubles, no async, no setup."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.domain.comment import Comment, Heard, Outcome, Place, Reaction
+from bot.domain.issue import Issue, Person
+from bot.domain.policy import Policy
+from bot.domain.pull_request import PullRequest, PullRequestState
+from bot.domain.run import TRANSITIONS, Cause, Phase, Run
+from bot.domain.turn import Change, Failure, Progress, TurnReport, TurnState
+from bot.engine.actions import CancelTurn, RemoveWorkspace, SalvageWork, Say, SendMessage, ShowLabels, StartTurn
+from bot.engine.decide import decide
+from bot.engine.decision import Decision
+from bot.engine.observation import Observation, Slot
+from bot.errors import IllegalTransition
+
+ANA = Person("ana", trusted=True)
+EVE = Person("eve")
+ISSUE = Issue("shop#1", "Fix login", "It breaks.", frozenset({"ai"}), open=True, asked_by=ANA)
+GRANTED = Slot(granted=True)
+CHANGED = Change(base="b", head="c", before="b")
+UNCHANGED = Change(base="b", head="b", before="b")
+
+
+def after(run: Run, **facts) -> Decision:
+    return decide(run, Observation(**{"now": 100.0, "issue": ISSUE, **facts}), Policy(failures=2))
+
+
+def working(**facts) -> Run:
+    return Run(**{"key": "shop#1", "project": "shop", "phase": Phase.WORKING, "turn": 1, "turn_at": 90.0, **facts})
+
+
+def said(text: str, *, by: Person = ANA, named: str = "c1") -> Comment:
+    return Comment(named, Place.ISSUE, by, text, 95.0)
+
+
+def kinds(decision: Decision) -> list[type]:
+    return [type(action) for action in decision.actions]
+
+
+def the(kind: type, decision: Decision):
+    [found] = [action for action in decision.actions if type(action) is kind]
+    return found
+
+
+def test_the_commit_of_a_turn_is_dated_by_when_it_began():
+    begun = after(Run("shop#1", "shop"), slot=GRANTED).run
+    assert begun.turn_at == 100.0
+
+
+def test_the_one_who_asked_is_named_in_the_commit():
+    start = the(StartTurn, after(Run("shop#1", "shop"), slot=GRANTED))
+    assert start.commit_message == "Fix login\n\nshop#1\n\nCo-authored-by: ana <noreply@localhost>"
+
+
+def test_what_strangers_say_does_not_reach_the_agent():
+    comments = (said("trusted words", named="c1"), said("strange words", by=EVE, named="c2"))
+    start = the(StartTurn, after(Run("shop#1", "shop"), slot=GRANTED, comments=comments))
+    assert "trusted words" in start.briefing
+    assert "strange words" not in start.briefing + start.prompt
+
+
+def test_the_issue_only_travels_in_the_prompt():
+    start = the(StartTurn, after(Run("shop#1", "shop"), slot=GRANTED))
+    assert "It breaks." in start.briefing
+    assert "It breaks." not in start.prompt
+
+
+def test_a_running_turn_is_sent_what_is_said_once():
+    running = TurnReport(TurnState.RUNNING, Progress(last_at=99.0))
+    decision = after(working(), turn=running, comments=(said("use OAuth"),))
+    assert "use OAuth" in the(SendMessage, decision).text
+    again = after(decision.run, turn=running, comments=(said("use OAuth"),))
+    assert SendMessage not in kinds(again)
+
+
+def test_the_session_is_kept_as_soon_as_it_is_known():
+    running = TurnReport(TurnState.RUNNING, Progress(session="s1", last_at=99.0))
+    assert after(working(), turn=running).run.session == "s1"
+
+
+def test_a_lost_turn_is_resumed_at_once_and_is_no_failure():
+    decision = after(working(session="s1"), slot=GRANTED)
+    assert the(StartTurn, decision).session == "s1"
+    assert (decision.run.turn, decision.run.failures, decision.run.losses) == (2, 0, 1)
+
+
+def test_success_forgets_failures_and_losses():
+    done = TurnReport(TurnState.SUCCEEDED, change=CHANGED)
+    run = after(working(failures=1, losses=4), turn=done).run
+    assert (run.failures, run.losses) == (0, 0)
+
+
+def test_forged_success_without_a_change_offers_nothing():
+    decision = after(working(), turn=TurnReport(TurnState.SUCCEEDED, words="All tests pass!", change=UNCHANGED))
+    assert decision.run.phase is Phase.ASKING
+
+
+def test_a_follow_up_that_changes_nothing_answers_and_stays_in_review():
+    comment = said("why so?")
+    run = working(turn=2, heard=(Heard("c1", Place.ISSUE, 2, Outcome.HANDED),))
+    report = TurnReport(
+        TurnState.SUCCEEDED, words="Because.", heard=frozenset({"c1"}), change=replace(CHANGED, before="c")
+    )
+    decision = after(run, turn=report, comments=(comment,))
+    assert decision.run.phase is Phase.REVIEW
+    [row] = decision.run.heard
+    assert row.outcome is Outcome.ANSWERED
+    assert any(
+        isinstance(a, Say) and "No file was changed." in a.text and "> Because." in a.text for a in decision.actions
+    )
+
+
+def test_a_merge_ends_the_run_even_while_an_agent_works():
+    merged = PullRequest(2, "treehand/shop-1", "t", "", PullRequestState.MERGED, draft=False, head="c")
+    decision = after(working(), pull_request=merged, turn=TurnReport(TurnState.RUNNING))
+    assert kinds(decision)[:3] == [CancelTurn, SalvageWork, RemoveWorkspace]
+    assert decision.run.phase is Phase.DONE
+
+
+def test_a_queued_run_that_never_began_has_nothing_to_salvage():
+    decision = after(Run("shop#1", "shop"), issue=replace(ISSUE, labels=frozenset()))
+    assert SalvageWork not in kinds(decision)
+    assert decision.run.phase is Phase.DONE
+
+
+def test_a_budget_reached_inside_a_turn_asks_with_what_was_spent():
+    report = TurnReport(TurnState.FAILED, failure=Failure.BUDGET, session_cost_usd=2.0)
+    decision = decide(working(), Observation(100.0, ISSUE, turn=report), Policy(per_issue_usd=1.5))
+    assert decision.run.cause is Cause.BUDGET
+    assert decision.spend and decision.spend.usd == 2.0
+    assert any(isinstance(action, Say) and "$2.00 of the $1.50" in action.text for action in decision.actions)
+
+
+def test_exactly_one_phase_label_is_shown():
+    issue = replace(ISSUE, labels=frozenset({"ai", "ai:queued", "ai:asking", "ai:now", "bug"}))
+    labels = the(ShowLabels, after(Run("shop#1", "shop"), issue=issue, slot=GRANTED))
+    assert labels == ShowLabels(frozenset({"ai:working"}), frozenset({"ai:queued", "ai:asking"}))
+
+
+def test_the_bot_reacts_when_it_has_seen_a_comment_even_before_it_can_act():
+    review = replace(working(ended=1), phase=Phase.REVIEW)
+    decision = after(review, comments=(said("later"),))
+    assert [(a.comment, a.reaction) for a in decision.actions if hasattr(a, "reaction")] == [("c1", Reaction.SEEN)]
+
+
+def test_an_illegal_move_is_a_bug():
+    with pytest.raises(IllegalTransition, match="shop#1/1: queued -> review"):
+        Run("shop#1", "shop").to(Phase.REVIEW, now=1.0)
+
+
+RUNS = st.builds(
+    Run,
+    key=st.just("shop#1"),
+    project=st.just("shop"),
+    phase=st.sampled_from(Phase),
+    cause=st.sampled_from(Cause),
+    turn=st.integers(1, 3),
+    ended=st.integers(0, 3),
+    failures=st.integers(0, 3),
+    losses=st.integers(0, 10),
+    not_before=st.floats(0, 200),
+    session=st.sampled_from(["", "s1"]),
+    heard=st.sampled_from([(), (Heard("c1", Place.ISSUE, 1, Outcome.HANDED),)]),
+).map(lambda run: replace(run, ended=min(run.ended, run.turn)))
+REPORTS = st.builds(
+    TurnReport,
+    state=st.sampled_from(TurnState),
+    failure=st.sampled_from(Failure),
+    question=st.sampled_from(["", "what?"]),
+    change=st.sampled_from([None, CHANGED, UNCHANGED]),
+    session_cost_usd=st.floats(0, 10),
+    heard=st.sampled_from([frozenset(), frozenset({"c1"})]),
+)
+PULLS = st.none() | st.builds(
+    PullRequest,
+    number=st.just(2),
+    branch=st.just("treehand/shop-1"),
+    title=st.just("t"),
+    body=st.just(""),
+    state=st.sampled_from(PullRequestState),
+    draft=st.booleans(),
+    head=st.just("c"),
+)
+SEEN = st.builds(
+    Observation,
+    now=st.floats(0, 10_000),
+    issue=st.none() | st.sampled_from([ISSUE, replace(ISSUE, open=False), replace(ISSUE, labels=frozenset())]),
+    comments=st.sampled_from(
+        [(), (said("x"),), (said("/ai pause"),), (said("/ai stop"),), (said("/ai retry", by=EVE),)]
+    ),
+    pull_request=PULLS,
+    turn=REPORTS,
+    spent_usd=st.floats(0, 10),
+    slot=st.builds(Slot, granted=st.booleans(), silent=st.booleans()),
+)
+
+
+@given(run=RUNS, seen=SEEN)
+def test_whatever_is_seen_the_move_is_legal_money_never_shrinks_and_work_is_salvaged_before_removal(run, seen):
+    decision = decide(run, seen, Policy(per_issue_usd=5))
+    assert decision.run.phase is run.phase or decision.run.phase in TRANSITIONS[run.phase]
+    assert decision.run.spent_usd >= run.spent_usd
+    assert decision.run.turn - run.turn in {0, 1}
+    order = kinds(decision)
+    if RemoveWorkspace in order:
+        assert order.index(SalvageWork) < order.index(RemoveWorkspace)
+    assert decision.run.phase is not Phase.ASKING or run.phase is Phase.ASKING or decision.run.reason
+
+
+@given(run=RUNS, seen=SEEN)
+def test_deciding_twice_on_the_same_world_is_deciding_once(run, seen):
+    assert decide(run, seen, Policy()) == decide(run, seen, Policy())

@@ -1,0 +1,103 @@
+"""Who may have a turn now, and why the others wait. Plain values."""
+
+import pytest
+
+from bot.domain.comment import Comment, Place
+from bot.domain.issue import Issue, Person
+from bot.domain.policy import Policy
+from bot.domain.run import Cause, Phase, Run
+from bot.domain.turn import Failure, TurnReport, TurnState
+from bot.engine.observation import Observation
+from bot.engine.schedule import Capacity, schedule
+
+ANA = Person("ana", trusted=True)
+
+
+def run(number: int, phase: Phase = Phase.QUEUED, project: str = "shop", **fields) -> Run:
+    return Run(f"{project}#{number}", project, phase=phase, **fields)
+
+
+def seen(
+    run: Run, *, now: float = 100.0, priority: int = 0, labels=(), created: float | None = None, said=(), **fields
+):
+    created_at = float(run.key.rpartition("#")[2]) if created is None else created
+    issue = Issue(run.key, "t", "", frozenset({"ai", *labels}), open=True, created_at=created_at, priority=priority)
+    comments = tuple(Comment(f"c{n}", Place.ISSUE, ANA, text, now) for n, text in enumerate(said))
+    return Observation(now, issue, comments, **fields)
+
+
+def slots(*looked, busy=(), working=2, per_project=9, **capacity):
+    policies = dict.fromkeys(("shop", "bar"), Policy(working=working, working_per_project=per_project))
+    return schedule(looked, busy, policies, Capacity(working, **capacity))
+
+
+def granted(*looked, **arguments) -> list[str]:
+    return sorted(key for key, slot in slots(*looked, **arguments).items() if slot.granted)
+
+
+def test_the_cap_holds_over_all_projects():
+    looked = [(each, seen(each)) for each in (run(1), run(2), run(1, project="bar"))]
+    assert len(granted(*looked)) == 2
+
+
+def test_a_projects_own_cap_lets_the_other_project_through():
+    looked = [(each, seen(each)) for each in (run(1), run(2), run(3, project="bar"))]
+    found = slots(*looked, working=9, per_project=1)
+    assert sorted(key for key, slot in found.items() if slot.granted) == ["bar#3/1", "shop#1/1"]
+    assert "1 agent is at work on shop" in found["shop#2/1"].wait
+
+
+def test_urgent_then_priority_then_age():
+    old, important, urgent = run(1), run(2), run(3)
+    looked = [(old, seen(old)), (important, seen(important, priority=2)), (urgent, seen(urgent, labels={"ai:now"}))]
+    assert granted(*looked, working=1) == ["shop#3/1"]
+    assert granted(*looked[:2], working=1) == ["shop#2/1"]
+
+
+def test_asking_and_review_hold_no_slot():
+    waiting = run(3)
+    looked = [(run(1, Phase.ASKING), seen(run(1))), (run(2, Phase.REVIEW), seen(run(2))), (waiting, seen(waiting))]
+    assert granted(*looked, working=1) == ["shop#3/1"]
+
+
+def test_a_run_whose_start_is_still_being_carried_out_holds_its_slot():
+    waiting = run(2)
+    assert granted((waiting, seen(waiting)), busy=[run(1, Phase.WORKING)], working=1) == []
+
+
+def test_a_comment_in_review_waits_for_its_turn_like_new_work():
+    reviewed, fresh = run(1, Phase.REVIEW), run(2)
+    looked = [(fresh, seen(fresh)), (reviewed, seen(reviewed, said=["please"]))]
+    assert granted(*looked, working=1) == ["shop#1/1"]
+
+
+def test_the_queue_says_how_many_are_ahead():
+    looked = [(each, seen(each)) for each in (run(1), run(2), run(3))]
+    found = slots(*looked, working=1)
+    assert "0 ahead" in found["shop#2/1"].wait
+    assert "1 ahead" in found["shop#3/1"].wait
+
+
+def test_nothing_starts_when_the_day_is_spent_or_the_disk_is_full():
+    one = run(1)
+    spent = slots((one, seen(one)), per_day_usd=5, spent_today_usd=5)["shop#1/1"]
+    full = slots((one, seen(one)), free_disk_gb=1.5, least_free_disk_gb=5)["shop#1/1"]
+    assert (spent.granted, spent.wait) == (False, "today's budget of $5.00 is spent")
+    assert (full.granted, full.wait) == (False, "only 1.5 GB of disk are free (5 are wanted)")
+
+
+@pytest.mark.parametrize("cause", [Cause.PAUSED, Cause.BUDGET])
+def test_a_comment_does_not_wake_what_a_person_paused(cause: Cause):
+    paused = run(1, Phase.ASKING, cause=cause)
+    assert granted((paused, seen(paused, said=["please"]))) == []
+
+
+def test_when_the_model_refuses_our_key_one_run_speaks_and_only_it_tries_again():
+    refused = TurnReport(TurnState.FAILED, failure=Failure.KEY)
+    first, second = run(1, Phase.WORKING, turn=1), run(2, Phase.WORKING, turn=1)
+    found = slots((first, seen(first, turn=refused)), (second, seen(second, turn=refused)))
+    assert (found["shop#1/1"].silent, found["shop#2/1"].silent) == (False, True)
+
+    speaking, waiting = run(1, Phase.ASKING, cause=Cause.MODEL, not_before=400), run(2)
+    assert granted((speaking, seen(speaking)), (waiting, seen(waiting))) == []
+    assert granted((speaking, seen(speaking, now=400)), (waiting, seen(waiting, now=400))) == ["shop#1/1"]

@@ -1,0 +1,200 @@
+"""Every port of the engine, over the imaginary World."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from bot.domain.body import body_with
+from bot.domain.comment import Reaction
+from bot.domain.pull_request import PullRequest, PullRequestState
+from bot.domain.turn import Change, Message, TurnReport, TurnRequest, TurnState, Workspace
+from bot.errors import NeedsHuman, Retryable
+from bot.ports import ForgeView, Remote, TrackerView
+from tests.fakes.world import Tree, World
+
+
+@dataclass
+class FakeTracker:
+    world: World
+    project: str = "shop"
+    label: str = "ai"
+    looked_at: int = field(default=-1)
+
+    async def look(self, keys: Collection[str]) -> TrackerView:
+        self.world.reach("tracker.look")
+        self.looked_at = self.world.version
+        issues = {
+            key: issue
+            for key, issue in self.world.issues.items()
+            if self.world.projects[key] == self.project and (key in keys or (issue.open and self.label in issue.labels))
+        }
+        return TrackerView(issues, {key: self.world.seen(key) for key in issues})
+
+    async def changed(self) -> bool:
+        self.world.reach("changed")
+        return self.looked_at != self.world.version
+
+    async def ensure_comment(self, key: str, *, slug: str, text: str) -> None:
+        self.world.reach("ensure_comment")
+        self.world.issue(key)
+        self.world.said[key, slug] = text
+        self.world.answer("ensure_comment")
+
+    async def ensure_labels(self, key: str, *, add: Collection[str] = (), remove: Collection[str] = ()) -> None:
+        self.world.reach("ensure_labels")
+        issue = self.world.issue(key)
+        self.world.issues[key] = replace(issue, labels=(issue.labels - set(remove)) | set(add))
+        self.world.answer("ensure_labels")
+
+    async def ensure_reaction(self, key: str, comment: str, reaction: Reaction) -> None:
+        self.world.reach("ensure_reaction")
+        self.world.reactions.setdefault(comment, set()).add(reaction)
+
+
+@dataclass
+class FakeForge:
+    world: World
+    project: str = "shop"
+
+    async def look(self, branches: Collection[str]) -> ForgeView:
+        self.world.reach("forge.look")
+        pulls = {branch: self._pull(branch) for branch in branches if branch in self.world.pulls}
+        comments = {branch: self.world.seen(branch) for branch in pulls}
+        ours = frozenset(branch for branch in self.world.branches if self.world.projects[branch] == self.project)
+        return ForgeView(pulls, comments, ours)
+
+    async def remote(self) -> Remote:
+        self.world.reach("remote")
+        return Remote(f"world:{self.project}")
+
+    async def ensure_draft(self, branch: str, *, base: str, title: str, body: str) -> None:
+        self.world.reach("ensure_draft")
+        if branch not in self.world.branches:
+            raise NeedsHuman(f"There is no branch {branch} to offer.")
+        found = self.world.pulls.get(branch)
+        if found and found.state is PullRequestState.OPEN:
+            self.world.pulls[branch] = replace(found, body=body_with(body, around=found.body))
+        else:
+            self._open(branch, base, title, body)
+        self.world.answer("ensure_draft")
+
+    async def ensure_comment(self, branch: str, *, slug: str, text: str) -> None:
+        self.world.reach("ensure_comment")
+        if branch not in self.world.pulls:
+            raise NeedsHuman(f"There is no pull request of {branch}.")
+        self.world.said[branch, slug] = text
+        self.world.answer("ensure_comment")
+
+    async def ensure_reaction(self, branch: str, comment: str, reaction: Reaction) -> None:
+        self.world.reach("ensure_reaction")
+        self.world.reactions.setdefault(comment, set()).add(reaction)
+
+    async def remove_branch(self, branch: str) -> None:
+        self.world.reach("remove_branch")
+        pull = self.world.pulls.get(branch)
+        if pull and pull.state is PullRequestState.OPEN:
+            self.world.pulls[branch] = replace(pull, state=PullRequestState.CLOSED)
+        self.world.branches.pop(branch, None)
+        self.world.answer("remove_branch")
+
+    def _open(self, branch: str, base: str, title: str, body: str) -> None:
+        number = 100 + len(self.world.pulls)
+        head = self.world.branches[branch][-1]
+        self.world.bases[branch] = base
+        self.world.pulls[branch] = PullRequest(
+            number, branch, title, body_with(body), PullRequestState.OPEN, draft=True, head=head, url=f"world:{number}"
+        )
+
+    def _pull(self, branch: str) -> PullRequest:
+        pull = self.world.pulls[branch]
+        pushed = self.world.branches.get(branch)
+        return replace(pull, head=pushed[-1]) if pushed else pull
+
+
+@dataclass
+class FakeWorkspaces:
+    world: World
+    project: str = "shop"
+
+    async def ensure(self, branch: str, *, base: str, remote: Remote) -> Workspace:
+        self.world.reach("ensure")
+        tree = self.world.ensure_tree(branch, self.project)
+        return Workspace(Path("/imaginary") / branch, branch, tree.commits[0], tree.head)
+
+    async def capture(self, branch: str, *, message: str, at: float) -> Change:
+        self.world.reach("capture", network=False)
+        return self.world.commit(branch)
+
+    async def ensure_pushed(self, branch: str, *, remote: Remote) -> None:
+        self.world.reach("ensure_pushed")
+        ours = self.world.worktrees[branch].commits
+        theirs = self.world.branches.get(branch, ours[:1])
+        if theirs[-1] not in ours:
+            raise NeedsHuman(f"Somebody else pushed to {branch}.")
+        self.world.branches[branch] = list(ours)
+        self.world.projects[branch] = self.project
+        self.world.answer("ensure_pushed")
+
+    async def salvage(self, branch: str) -> str:
+        self.world.reach("salvage", network=False)
+        tree = self.world.worktrees.get(branch)
+        if tree is None or not self._unpublished(branch, tree):
+            return ""
+        return self.world.salvaged.setdefault(branch, f"refs/treehand/salvage/{branch}")
+
+    async def remove(self, branch: str) -> None:
+        self.world.reach("remove", network=False)
+        self.world.worktrees.pop(branch, None)
+
+    async def sweep(self, keep: Collection[str]) -> Sequence[str]:
+        self.world.reach("sweep", network=False)
+        ours = [branch for branch, tree in self.world.worktrees.items() if tree.project == self.project]
+        done = []
+        for branch in set(ours) - set(keep):
+            saved = await self.salvage(branch)
+            await self.remove(branch)
+            done.append(f"removed {branch}" + (f", saved as {saved}" if saved else ""))
+        return done
+
+    async def maintain(self) -> None:
+        self.world.reach("maintain", network=False)
+
+    def _unpublished(self, branch: str, tree: Tree) -> bool:
+        published = [*self.world.branches.get(branch, ()), tree.commits[0]]
+        return tree.dirty or tree.head not in published
+
+
+@dataclass
+class FakeExecutor:
+    """Turns go on until the test ends them."""
+
+    world: World
+
+    async def ensure_started(self, request: TurnRequest) -> None:
+        self.world.reach("ensure_started", network=False)
+        if request.turn_id not in self.world.turns:
+            self.world.begin_turn(request)
+        self.world.answer("ensure_started")
+
+    async def reports(self) -> Mapping[str, TurnReport]:
+        self.world.reach("reports", network=False)
+        return dict(self.world.turns)
+
+    async def send(self, turn_id: str, message: Message) -> None:
+        self.world.reach("send", network=False)
+        report = self.world.turns.get(turn_id)
+        if report is None or report.state is not TurnState.RUNNING:
+            raise Retryable(f"{turn_id} has ended.")
+        self.world.tell(turn_id, message)
+        self.world.answer("send")
+
+    async def cancel(self, turn_id: str) -> None:
+        self.world.reach("cancel", network=False)
+        report = self.world.turns.get(turn_id)
+        if report is not None and report.state is TurnState.RUNNING:
+            self.world.stop_turn(turn_id)
+        self.world.answer("cancel")
+
+    async def release(self, turn_id: str) -> None:
+        self.world.reach("release", network=False)
+        self.world.turns.pop(turn_id, None)

@@ -1,0 +1,135 @@
+"""Comment commands: answered without a model, each exactly once."""
+
+import pytest
+
+from bot.domain.comment import Outcome
+from bot.domain.run import Cause, Phase
+
+KEY = "shop#1"
+
+
+@pytest.fixture
+async def working(bot, world):
+    world.open_issue(KEY, "ai")
+    await bot.tick()
+    return bot
+
+
+def answer(world, where=KEY) -> str:
+    return world.comments_of(where)[-1]
+
+
+async def test_stop_ends_the_run_and_salvages(working, world):
+    world.write_file(KEY)
+    world.comment(KEY, "/ai stop")
+    await working.tick(2)
+
+    assert working.run(KEY).phase is Phase.DONE
+    assert world.salvaged
+    assert world.labels(KEY) == frozenset()
+
+
+async def test_pause_interrupts_and_resume_goes_on_in_the_same_session(working, world):
+    await working.tick()
+    world.comment(KEY, "/ai pause")
+    await working.tick()
+    assert world.running() == []
+    assert working.run(KEY).cause is Cause.PAUSED
+
+    world.comment(KEY, "and use OAuth")
+    await working.tick(2)
+    assert world.running() == []
+
+    world.comment(KEY, "/ai resume")
+    await working.tick(2)
+    assert world.requests["shop#1/1/turn-2"].session == "session-of-shop#1/1"
+    assert "and use OAuth" in world.prompts[-1]
+
+
+async def test_retry_after_giving_up_starts_counting_anew(working, world):
+    for _ in range(3):
+        world.fail_turn(detail="it fell over.")
+        await working.tick()
+        await working.wait(40)
+    assert working.run(KEY).phase is Phase.ASKING
+    world.comment(KEY, "/ai retry")
+    await working.tick(2)
+
+    assert working.run(KEY).phase is Phase.WORKING
+    assert working.run(KEY).failures == 0
+
+
+async def test_status_why_and_help_are_answered_and_change_nothing(working, world):
+    before = working.run(KEY).phase
+    for command, expected in (("status", "Working"), ("why", "at work"), ("help", "/ai stop"), ("", "/ai stop")):
+        world.comment(KEY, f"/ai {command}".strip())
+        await working.tick(2)
+        assert expected in answer(world)
+    assert working.run(KEY).phase is before
+    assert len(world.requests) == 1
+
+
+async def test_an_unknown_command_gets_the_list(working, world):
+    world.comment(KEY, "/ai explode now")
+    await working.tick()
+    assert "I do not know `explode`" in answer(world)
+    assert "/ai pause" in answer(world)
+
+
+async def test_a_stranger_gets_one_line_and_nothing_happens(working, world):
+    world.comment(KEY, "/ai stop", by="eve", trusted=False)
+    await working.tick(3)
+
+    assert working.run(KEY).phase is Phase.WORKING
+    assert [text for text in world.comments_of(KEY) if "eve may not steer" in text] == [answer(world)]
+    [row] = working.run(KEY).heard
+    assert row.outcome is Outcome.NOT_TRUSTED
+
+
+async def test_a_command_on_the_pull_request_is_answered_there(working, world):
+    world.finish_turn(KEY)
+    await working.tick()
+    world.comment_on_pull(KEY, "/ai status")
+    await working.tick()
+    assert "In review" in answer(world, "treehand/shop-1")
+
+
+async def test_commands_are_obeyed_one_after_the_other_and_answered_once(working, world):
+    world.comment(KEY, "/ai pause")
+    world.comment(KEY, "/ai status")
+    await working.tick(4)
+
+    assert sum("Paused." in text for text in world.comments_of(KEY)) == 1
+    assert sum("Needs you" in text and "Comment to steer" not in text for text in world.comments_of(KEY)) == 1
+
+
+@pytest.mark.parametrize("text", ["see /ai stop", "/aiming high", "please\n/ai stop", "`/ai stop`"])
+async def test_only_the_first_line_of_a_comment_can_be_a_command(working, world, text):
+    world.comment(KEY, text)
+    await working.tick(2)
+    assert working.run(KEY).phase is Phase.WORKING
+    assert world.heard(KEY)[-1].count("\n") >= 1
+
+
+async def test_a_spent_budget_asks_and_a_bigger_one_goes_on(bot, world, policy):
+    from dataclasses import replace
+
+    project = bot.engine.outside.projects["shop"]
+    bot.engine.outside.projects["shop"] = replace(project, policy=replace(policy, per_issue_usd=1.0))  # type: ignore[index]
+    world.open_issue(KEY, "ai")
+    await bot.tick()
+    world.finish_turn(KEY, cost=1.5)
+    await bot.tick()
+    world.comment(KEY, "more please")
+    await bot.tick()
+    assert bot.run(KEY).cause is Cause.BUDGET
+    assert "cost $1.50 of the $1.00" in answer(world)
+
+    world.comment(KEY, "/ai budget lots")
+    await bot.tick()
+    assert bot.run(KEY).cause is Cause.BUDGET
+    world.comment(KEY, "/ai budget 5")
+    await bot.tick(2)
+    assert bot.run(KEY).phase is Phase.WORKING
+    assert "more please" in world.prompts[-1]
+    assert world.requests["shop#1/1/turn-2"].budget_usd == pytest.approx(3.5)

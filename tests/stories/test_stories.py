@@ -1,0 +1,436 @@
+"""Whole stories in the user's words: the real engine and SQLite, an imaginary world."""
+
+import pytest
+
+from bot.domain.comment import Outcome, Reaction
+from bot.domain.run import Cause, Phase
+from bot.domain.turn import Failure
+from bot.errors import NeedsHuman, Retryable
+
+KEY = "shop#1"
+
+
+async def in_review(bot, world, key=KEY):
+    world.open_issue(key, "ai")
+    await bot.tick()
+    world.finish_turn(key)
+    await bot.tick()
+
+
+async def test_from_label_to_clean_up(bot, world):
+    world.open_issue(KEY, "ai", title="Fix the login", body="It breaks.")
+    await bot.tick()
+    assert world.labels(KEY) == {"ai", "ai:working"}
+    assert "It breaks." in world.requests["shop#1/1/turn-1"].briefing
+
+    world.finish_turn(KEY, words="I mended it.")
+    await bot.tick()
+    pull = world.pull(KEY)
+    assert pull.draft
+    assert pull.title == "Fix the login"
+    assert "Closes shop#1" in pull.body
+    assert "> I mended it." in pull.body
+    assert world.labels(KEY) == {"ai", "ai:review"}
+
+    said = world.comment_on_pull(KEY, "use OAuth instead")
+    await bot.tick()
+    assert "use OAuth instead" in world.prompts[-1]
+    assert "It breaks." not in world.prompts[-1]
+    assert world.labels(KEY) == {"ai", "ai:working"}
+    assert world.reactions[said] == {Reaction.SEEN}
+
+    world.finish_turn(KEY, words="OAuth it is.")
+    await bot.tick()
+    assert world.reactions[said] == {Reaction.SEEN, Reaction.ENDED}
+    assert any("> use OAuth instead" in text and "OAuth it is." in text for text in world.comments_of(pull.branch))
+
+    world.merge(KEY)
+    await bot.tick()
+    assert world.worktrees == {}
+    assert world.branches == {}
+    assert world.salvaged == {}
+    assert world.labels(KEY) == frozenset()
+    assert bot.store.active() == []
+    assert bot.run(KEY).reason == "the pull request was merged"
+
+
+async def test_an_issue_gets_one_progress_comment_however_much_happens(bot, world):
+    await in_review(bot, world)
+    world.merge(KEY)
+    await bot.tick(3)
+
+    assert len(world.comments_of(KEY)) == 1
+    assert "Done" in world.comments_of(KEY)[0]
+
+
+async def test_a_comment_while_the_agent_works_reaches_the_running_turn(bot, world):
+    world.open_issue(KEY, "ai")
+    await bot.tick()
+    said = world.comment(KEY, "use OAuth instead")
+    await bot.tick(2)
+    assert "use OAuth instead" in world.heard(KEY)[-1]
+    assert len(world.requests) == 1
+
+    world.finish_turn(KEY)
+    await bot.tick(2)
+    assert len(world.requests) == 1
+    assert world.reactions[said] == {Reaction.SEEN, Reaction.ENDED}
+    [row] = bot.run(KEY).heard
+    assert row.outcome is Outcome.APPLIED
+
+
+async def test_a_message_the_agent_did_not_read_starts_the_next_turn(bot, world):
+    world.open_issue(KEY, "ai")
+    await bot.tick()
+    world.deaf = True
+    world.comment(KEY, "use OAuth instead")
+    await bot.tick()
+    world.deaf = False
+    world.finish_turn(KEY)
+    await bot.tick(2)
+
+    assert "use OAuth instead" in world.prompts[-1]
+    assert bot.run(KEY).turn == 2
+
+
+async def test_a_message_that_comes_just_too_late_is_not_lost(bot, world):
+    world.open_issue(KEY, "ai")
+    await bot.tick()
+    world.fails["send"] = Retryable("the turn has ended")
+    world.comment(KEY, "use OAuth instead")
+    await bot.tick()
+    world.finish_turn(KEY)
+    world.fails.clear()
+    await bot.tick(2)
+
+    assert "use OAuth instead" in world.prompts[-1]
+
+
+async def test_three_work_and_the_next_waits_with_a_reason(bot, world):
+    for number in range(1, 4):
+        world.open_issue(f"shop#{number}", "ai")
+        world.wait(1)
+    await bot.tick()
+    assert bot.run("shop#3").phase is Phase.QUEUED
+    assert bot.run("shop#3").reason == "waiting for a free slot: 2 agents are at work, 0 ahead of this one"
+    assert world.labels("shop#3") == {"ai", "ai:queued"}
+    assert bot.run("shop#3").failures == 0
+
+    world.finish_turn("shop#1")
+    await bot.tick(2)
+    assert bot.run("shop#3").phase is Phase.WORKING
+
+
+async def test_urgent_work_goes_first_then_priority_then_age(bot, world):
+    world.open_issue("shop#1", "ai")
+    world.open_issue("shop#2", "ai")
+    await bot.tick()
+    world.wait(1)
+    world.open_issue("shop#3", "ai")
+    world.wait(1)
+    world.open_issue("shop#4", "ai", priority=2)
+    world.wait(1)
+    world.open_issue("shop#5", "ai", "ai:now")
+    await bot.tick()
+    order = []
+    for done in ("shop#1", "shop#2", "shop#5"):
+        world.finish_turn(done)
+        await bot.tick(2)
+        order += [run.key for run in bot.store.active() if run.phase is Phase.WORKING and run.key not in order]
+
+    assert [key for key in order if key in {"shop#3", "shop#4", "shop#5"}] == ["shop#5", "shop#4", "shop#3"]
+
+
+async def test_a_turn_that_changed_nothing_asks_instead_of_offering_an_empty_pull_request(bot, world):
+    world.open_issue(KEY, "ai")
+    await bot.tick()
+    world.finish_turn(KEY, files=(), words="There is nothing to do.")
+    await bot.tick()
+
+    assert world.pulls == {}
+    assert bot.run(KEY).phase is Phase.ASKING
+    assert world.labels(KEY) == {"ai", "ai:asking"}
+    assert any("> There is nothing to do." in text for text in world.comments_of(KEY))
+
+    world.comment(KEY, "there is: the login page")
+    await bot.tick()
+    assert bot.run(KEY).phase is Phase.WORKING
+    assert "the login page" in world.prompts[-1]
+
+
+async def test_a_question_of_the_agent_is_asked_and_its_answer_goes_on_in_the_same_session(bot, world):
+    world.open_issue(KEY, "ai")
+    await bot.tick()
+    world.finish_turn(KEY, question="Which provider?")
+    await bot.tick()
+    assert bot.run(KEY).cause is Cause.QUESTION
+    assert any("> Which provider?" in text for text in world.comments_of(KEY))
+
+    world.comment(KEY, "the second one")
+    await bot.tick()
+    assert world.requests["shop#1/1/turn-2"].session == "session-of-shop#1/1"
+
+
+async def test_unlabelling_stops_and_salvages(bot, world):
+    world.open_issue(KEY, "ai")
+    await bot.tick()
+    world.write_file(KEY)
+    world.unlabel(KEY, "ai")
+    await bot.tick()
+
+    assert world.running() == []
+    assert list(world.salvaged) == ["treehand/shop-1"]
+    assert any("refs/treehand/salvage" in text for text in world.comments_of(KEY))
+    assert world.worktrees == {}
+    assert world.labels(KEY) == frozenset()
+
+
+async def test_labelling_again_after_the_end_starts_run_two_on_a_branch_of_its_own(bot, world):
+    await in_review(bot, world)
+    world.merge(KEY)
+    await bot.tick()
+    world.reopen_issue(KEY)
+    world.label(KEY, "ai")
+    await bot.tick()
+
+    assert bot.run(KEY).ordinal == 2
+    world.finish_turn(KEY)
+    await bot.tick()
+    assert world.pull(KEY).branch == "treehand/shop-1-2"
+
+
+async def test_a_branch_left_over_from_before_is_not_touched(bot, world):
+    world.branches["treehand/shop-1"] = ["somebody's commit"]
+    world.projects["treehand/shop-1"] = "shop"
+    await in_review(bot, world)
+
+    assert world.branches["treehand/shop-1"] == ["somebody's commit"]
+    assert world.pull(KEY).branch == "treehand/shop-1-2"
+
+
+@pytest.mark.parametrize("ending", ["close_issue", "delete_issue", "close_pull"])
+async def test_every_way_to_end_an_issue_ends_its_run(bot, world, ending):
+    await in_review(bot, world)
+    getattr(world, ending)(KEY)
+    await bot.tick()
+
+    assert bot.run(KEY).phase is Phase.DONE
+    assert world.worktrees == {}
+
+
+async def test_an_outage_changes_nothing(bot, world):
+    world.open_issue(KEY, "ai")
+    await bot.tick()
+    before = bot.run(KEY)
+    world.finish_turn(KEY)
+    world.down = True
+    await bot.tick()
+    assert bot.run(KEY) == before
+
+    world.down = False
+    await bot.tick()
+    assert len(world.pulls) == 1
+
+
+async def test_a_run_moves_only_after_its_actions_succeeded(bot, world):
+    world.open_issue(KEY, "ai")
+    world.fails["ensure_started"] = Retryable("no")
+    await bot.tick()
+    assert bot.run(KEY).phase is Phase.QUEUED
+
+    world.fails.clear()
+    await bot.tick()
+    assert bot.run(KEY).phase is Phase.WORKING
+
+
+@pytest.mark.parametrize("verb", ["ensure_pushed", "ensure_draft", "ensure_comment", "ensure_labels", "remove_branch"])
+async def test_a_lost_answer_repeats_nothing(bot, world, verb):
+    world.drops = {verb}
+    await in_review(bot, world)
+    await bot.tick()
+    world.merge(KEY)
+    await bot.tick(2)
+
+    assert len(world.pulls) == 1
+    assert len(world.requests) == 1
+    assert bot.run(KEY).phase is Phase.DONE
+
+
+async def test_a_restart_loses_the_turn_but_not_the_work(bot, world):
+    world.open_issue(KEY, "ai")
+    await bot.tick(2)
+    world.write_file(KEY)
+    world.forget_turns()
+    await bot.tick()
+
+    assert list(world.requests) == ["shop#1/1/turn-1", "shop#1/1/turn-2"]
+    assert world.requests["shop#1/1/turn-2"].session == "session-of-shop#1/1"
+    assert bot.run(KEY).failures == 0
+
+
+async def test_what_was_handed_to_a_lost_turn_is_handed_to_the_next(bot, world):
+    world.open_issue(KEY, "ai")
+    await bot.tick()
+    world.comment(KEY, "use OAuth instead")
+    await bot.tick()
+    world.forget_turns()
+    await bot.tick()
+
+    assert "use OAuth instead" in world.prompts[-1]
+
+
+async def test_a_turn_that_kills_its_process_is_not_tried_for_ever(bot, world, policy):
+    world.open_issue(KEY, "ai")
+    for _ in range(policy.losses + 1):
+        await bot.tick()
+        world.forget_turns()
+
+    assert bot.run(KEY).phase is Phase.ASKING
+
+
+async def test_a_failed_turn_is_tried_again_after_a_growing_pause_then_asked_about(bot, world):
+    world.open_issue(KEY, "ai")
+    await bot.tick()
+    for pause in (10, 20):
+        world.fail_turn(detail="it fell over.")
+        await bot.tick()
+        await bot.wait(pause - 1)
+        assert world.running() == []
+        await bot.wait(1)
+        assert len(world.running()) == 1
+    world.fail_turn(detail="it fell over.")
+    await bot.tick()
+
+    assert bot.run(KEY).phase is Phase.ASKING
+    assert any("3 times in a row" in text and "it fell over." in text for text in world.comments_of(KEY))
+    assert bot.run(KEY).turn == 3
+
+
+async def test_a_refusal_is_explained_on_the_issue(bot, world):
+    world.open_issue(KEY, "ai")
+    await bot.tick()
+    world.finish_turn(KEY)
+    world.fails["ensure_pushed"] = NeedsHuman("Somebody else pushed to the branch.")
+    await bot.tick()
+
+    assert bot.run(KEY).phase is Phase.ASKING
+    assert any("Somebody else pushed" in text for text in world.comments_of(KEY))
+
+
+async def test_the_model_refusing_our_key_stops_all_and_is_said_once(bot, world):
+    world.open_issue("shop#1", "ai")
+    world.open_issue("shop#2", "ai")
+    await bot.tick()
+    world.fail_turn(Failure.KEY, "401", turn="shop#1")
+    world.fail_turn(Failure.KEY, "401", turn="shop#2")
+    await bot.tick()
+    world.open_issue("shop#3", "ai")
+    await bot.tick(3)
+
+    told = [key for key in ("shop#1", "shop#2", "shop#3") if len(world.comments_of(key)) > 1]
+    assert told == ["shop#1"]
+    assert world.running() == []
+    assert bot.run("shop#3").reason == "waiting: the model refuses our key"
+    assert bot.run("shop#2").failures == 0
+
+    await bot.wait(300)
+    assert [turn.rpartition("/")[0] for turn in world.running()] == ["shop#1/1"]
+    world.finish_turn("shop#1")
+    await bot.tick(3)
+    assert {run.phase for run in bot.store.active() if run.key != "shop#1"} == {Phase.WORKING}
+
+
+async def test_time_limits_end_a_turn_but_a_long_tool_is_no_stall(bot, world, policy):
+    world.open_issue("shop#1", "ai")
+    world.open_issue("shop#2", "ai")
+    await bot.tick()
+    world.start_tool("shop#1", doing="runs the tests")
+    await bot.wait(policy.stall_seconds + 1)
+    assert bot.run("shop#1").failures == 0
+    assert bot.run("shop#2").failures == 1
+    assert "no progress for 10 minutes" in bot.run("shop#2").reason
+
+    await bot.wait(policy.turn_seconds)
+    assert "limit of 60 minutes" in bot.run("shop#1").reason
+
+
+async def test_the_progress_comment_is_edited_at_most_every_fifteen_seconds_while_working(bot, world):
+    world.open_issue(KEY, "ai")
+    await bot.tick(2)
+    world.say_progress(KEY, doing="reads app.py")
+    await bot.wait(5)
+    assert "reads app.py" not in world.comments_of(KEY)[0]
+    await bot.wait(10)
+    assert "Now: reads app.py" in world.comments_of(KEY)[0]
+
+
+async def test_a_lost_session_is_said_and_costs_nothing_twice(bot, world):
+    world.open_issue(KEY, "ai")
+    await bot.tick()
+    world.finish_turn(KEY, cost=0.5)
+    await bot.tick()
+    world.comment(KEY, "more")
+    await bot.tick()
+    world.session_costs.clear()
+    world.finish_turn(KEY, cost=0.2, fresh=True)
+    await bot.tick()
+
+    assert any("conversation was gone" in text for text in world.comments_of(KEY))
+    assert bot.store.spent(since=0) == pytest.approx(0.7)
+
+
+async def test_a_resumed_session_counts_the_difference(bot, world):
+    await in_review(bot, world)
+    world.comment(KEY, "more")
+    await bot.tick()
+    world.finish_turn(KEY, cost=0.3)
+    await bot.tick()
+
+    assert bot.store.spent(since=0) == pytest.approx(0.4)
+
+
+async def test_others_comments_are_left_alone(bot, world):
+    await in_review(bot, world)
+    said = world.comment(KEY, "do something else", by="eve", trusted=False)
+    await bot.tick(2)
+
+    assert bot.run(KEY).phase is Phase.REVIEW
+    assert said not in world.reactions
+
+
+async def test_one_runs_trouble_does_not_stop_the_others(bot, world):
+    world.open_issue("shop#1", "ai")
+    await bot.tick()
+    world.finish_turn("shop#1")
+    world.fails["ensure_pushed"] = Retryable("the forge is down")
+    world.open_issue("shop#2", "ai")
+    await bot.tick()
+
+    assert bot.run("shop#2").phase is Phase.WORKING
+    assert bot.run("shop#1").phase is Phase.WORKING
+
+
+@pytest.mark.expects_errors
+async def test_one_runs_crash_does_not_stop_the_others(bot, world):
+    world.open_issue("shop#1", "ai")
+    await bot.tick()
+    world.finish_turn("shop#1")
+    del world.worktrees["treehand/shop-1"]
+    world.open_issue("shop#2", "ai")
+    await bot.tick()
+
+    assert bot.run("shop#2").phase is Phase.WORKING
+
+
+async def test_shutting_down_keeps_the_place_and_the_session(bot, world):
+    world.open_issue(KEY, "ai")
+    await bot.tick(2)
+    for turn in world.running():
+        world.stop_turn(turn)
+    await bot.engine.park()
+    assert "restarting" in world.comments_of(KEY)[0] or "restarting" in bot.run(KEY).reason
+    world.forget_turns()
+    await bot.tick()
+
+    assert world.requests["shop#1/1/turn-2"].session == "session-of-shop#1/1"
+    assert bot.run(KEY).losses == 0

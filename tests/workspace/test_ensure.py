@@ -1,0 +1,225 @@
+"""A worktree: from what the remote has now, whole or not at all, and found again as it was left."""
+
+import asyncio
+import re
+
+import pytest
+
+from bot.errors import NeedsHuman, Retryable
+from bot.ports import Remote
+from bot.workspace.places import Places, slug_for
+from bot.workspace.workspaces import GitWorkspaces
+from tests.workspace.conftest import run_git
+
+BRANCH = "treehand/shop-1"
+
+
+async def test_a_worktree_holds_what_the_remote_has_at_this_moment(workspaces, origin):
+    await workspaces.ensure("treehand/shop-0", base="", remote=origin.remote)
+    newest = origin.commit({"README.md": "newer\n"})
+
+    workspace = await workspaces.ensure(BRANCH, base="", remote=origin.remote)
+
+    assert (workspace.base, workspace.head) == (newest, newest)
+    assert (workspace.path / "README.md").read_text() == "newer\n"
+
+
+async def test_another_base_than_the_default_can_be_asked_for(workspaces, origin):
+    other = origin.commit({"other.txt": "x"}, branch="release/2")
+    workspace = await workspaces.ensure(BRANCH, base="release/2", remote=origin.remote)
+    assert workspace.base == other
+
+
+async def test_the_agents_own_git_works_in_the_worktree(workspaces, origin):
+    workspace = await workspaces.ensure(BRANCH, base="", remote=origin.remote)
+    (workspace.path / "new.py").write_text("x\n")
+
+    assert run_git(workspace.path, "branch", "--show-current") == BRANCH
+    assert run_git(workspace.path, "status", "--porcelain") == "?? new.py"
+    run_git(workspace.path, "add", "-A")
+    run_git(workspace.path, "stash")
+    run_git(workspace.path, "stash", "pop")
+    run_git(workspace.path, "commit", "-qm", "by the agent")
+    assert "new.py" in run_git(workspace.path, "diff", "--stat", "main...HEAD")
+    assert run_git(workspace.path, "diff", "--name-only", "origin/main") == "new.py"
+    run_git(workspace.path, "checkout", "-qb", "experiment")
+
+
+async def test_nothing_the_agents_git_does_reaches_the_mirror(workspaces, origin, mirror):
+    workspace = await workspaces.ensure(BRANCH, base="", remote=origin.remote)
+    config = (mirror / "config").read_text()
+    run_git(workspace.path, "commit", "-q", "--allow-empty", "-m", "by the agent")
+    run_git(workspace.path, "config", "core.fsmonitor", "/bin/false")
+    run_git(workspace.path, "branch", "other")
+    run_git(workspace.path, "update-ref", "-d", "refs/remotes/origin/main")
+
+    refs = run_git(mirror, "for-each-ref", "--format=%(refname) %(objectname)")
+    assert set(refs.splitlines()) == {
+        f"{name} {workspace.base}"
+        for name in (f"refs/heads/{BRANCH}", f"refs/treehand/base/{BRANCH}", "refs/remotes/origin/main")
+    }
+    assert (mirror / "config").read_text() == config
+    assert not (mirror / "hooks").exists()
+
+
+async def test_a_worktree_is_found_as_it_was_left(workspaces, origin):
+    first = await workspaces.ensure(BRANCH, base="", remote=origin.remote)
+    (first.path / "half.py").write_text("unfinished")
+    origin.commit({"README.md": "newer\n"})
+
+    again = await workspaces.ensure(BRANCH, base="", remote=origin.remote)
+
+    assert again == first
+    assert (again.path / "half.py").read_text() == "unfinished"
+
+
+async def test_a_restart_finds_it_too(workspaces, origin, root):
+    first = await workspaces.ensure(BRANCH, base="", remote=origin.remote)
+    (first.path / "half.py").write_text("unfinished")
+    assert await GitWorkspaces(root, "shop").ensure(BRANCH, base="", remote=origin.remote) == first
+    assert (first.path / "half.py").exists()
+
+
+async def test_a_folder_removed_by_hand_comes_back_from_the_last_commit(workspaces, origin):
+    first = await workspaces.ensure(BRANCH, base="", remote=origin.remote)
+    (first.path / "done.py").write_text("done\n")
+    change = await workspaces.capture(BRANCH, message="Done", at=1000)
+    run_git(first.path.parent, "init", "-q", ".")  # a repository above it misleads nobody
+    first.path.rename(first.path.with_name("gone"))
+
+    again = await workspaces.ensure(BRANCH, base="", remote=origin.remote)
+
+    assert again.head == change.head
+    assert (again.path / "done.py").read_text() == "done\n"
+
+
+async def test_what_was_half_made_when_the_process_died_is_made_anew(workspaces, origin, mirror):
+    first = await workspaces.ensure(BRANCH, base="", remote=origin.remote)
+    (mirror / "worktrees" / "shop-1" / "treehand").unlink()
+    (first.path / "README.md").unlink()
+
+    again = await workspaces.ensure(BRANCH, base="", remote=origin.remote)
+    assert (again.path / "README.md").exists()
+
+
+async def test_a_folder_that_is_not_ours_is_set_aside_and_not_deleted(workspaces, origin, root):
+    Places(root, "shop").of(BRANCH).folder.mkdir(parents=True)
+    (root / "worktrees" / "shop" / "shop-1" / "precious").write_text("x")
+
+    await workspaces.ensure(BRANCH, base="", remote=origin.remote)
+    assert [path.read_text() for path in (root / "aside").rglob("precious")] == ["x"]
+
+
+async def test_locks_of_a_process_that_died_are_not_in_the_way(workspaces, origin, mirror, root):
+    await workspaces.ensure(BRANCH, base="", remote=origin.remote)
+    for name in ("packed-refs.lock", "config.lock", "refs/remotes/origin/main.lock", "worktrees/shop-1/index.lock"):
+        (mirror / name).touch()
+    origin.commit({"README.md": "newer\n"})
+
+    await GitWorkspaces(root, "shop").ensure("treehand/shop-2", base="", remote=origin.remote)
+    assert not list(mirror.rglob("*.lock"))
+
+
+async def test_all_who_come_while_a_fetch_runs_share_the_next_one(workspaces, origin):
+    fetched = []
+    fetch = workspaces._mirror.fetch
+    workspaces._mirror.fetch = lambda remote: (fetched.append(remote), fetch(remote))
+
+    async with asyncio.TaskGroup() as group:
+        for number in range(8):
+            group.create_task(workspaces.ensure(f"treehand/shop-{number}", base="", remote=origin.remote))
+
+    assert len(fetched) == 2
+    listing = run_git(workspaces._mirror.path, "worktree", "list", "--porcelain")
+    assert len(re.findall(r"^locked", listing, re.MULTILINE)) == 8
+
+
+async def test_an_empty_repository_is_said_in_one_line(workspaces, empty_origin):
+    with pytest.raises(NeedsHuman, match="no commits yet"):
+        await workspaces.ensure(BRANCH, base="", remote=empty_origin.remote)
+
+
+async def test_a_missing_base_names_the_branches_there_are(workspaces, origin, root):
+    with pytest.raises(NeedsHuman, match=r"no branch `develop`\. It has `main`"):
+        await workspaces.ensure(BRANCH, base="develop", remote=origin.remote)
+    assert not (root / "worktrees").exists()
+
+
+async def test_what_is_not_a_repository_is_said_in_one_line(workspaces, tmp_path):
+    with pytest.raises(NeedsHuman, match="not a git repository I can read"):
+        await workspaces.ensure(BRANCH, base="", remote=Remote(str(tmp_path)))
+
+
+async def test_a_remote_that_does_not_answer_is_tried_again_and_its_credential_not_shown(workspaces):
+    with pytest.raises(Retryable) as caught:
+        await workspaces.ensure(BRANCH, base="", remote=Remote("http://me:secret@127.0.0.1:9/x.git"))
+    assert "secret" not in str(caught.value)
+
+
+async def test_a_failed_checkout_leaves_nothing(workspaces, origin, mirror, root):
+    await workspaces.ensure("treehand/shop-0", base="", remote=origin.remote)
+    (root / "shadows" / "shop").rename(root / "kept")
+    (root / "shadows" / "shop").write_text("in the way")
+
+    with pytest.raises(Retryable):
+        await workspaces.ensure(BRANCH, base="", remote=origin.remote)
+
+    assert not (root / "worktrees" / "shop" / "shop-1").exists()
+    assert not (mirror / "worktrees" / "shop-1").exists()
+
+
+async def test_cancelled_it_is_whole_before_it_ends(workspaces, origin):
+    task = asyncio.ensure_future(workspaces.ensure(BRANCH, base="", remote=origin.remote))
+    await asyncio.sleep(0.02)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    again = await workspaces.ensure(BRANCH, base="", remote=origin.remote)
+    assert run_git(again.path, "status", "--porcelain") == ""
+
+
+async def test_commits_that_people_added_are_taken_in_when_the_worktree_is_clean(workspaces, origin):
+    await workspaces.ensure(BRANCH, base="", remote=origin.remote)
+    await workspaces.ensure_pushed(BRANCH, remote=origin.remote)
+    theirs = origin.commit({"theirs.py": "x\n"}, branch=BRANCH)
+
+    workspace = await workspaces.ensure(BRANCH, base="", remote=origin.remote)
+
+    assert workspace.head == theirs
+    assert (workspace.path / "theirs.py").exists()
+    assert run_git(workspace.path, "status", "--porcelain") == ""
+
+
+async def test_commits_that_people_added_wait_while_work_lies_in_the_worktree(workspaces, origin):
+    first = await workspaces.ensure(BRANCH, base="", remote=origin.remote)
+    await workspaces.ensure_pushed(BRANCH, remote=origin.remote)
+    (first.path / "half.py").write_text("unfinished")
+    origin.commit({"theirs.py": "x\n"}, branch=BRANCH)
+
+    workspace = await workspaces.ensure(BRANCH, base="", remote=origin.remote)
+    assert workspace == first
+    assert (workspace.path / "half.py").exists()
+
+
+async def test_a_branch_already_on_the_remote_is_gone_on_with(origin, root, workspaces):
+    base = origin.tip("main")
+    theirs = origin.commit({"earlier.py": "x\n"}, branch=BRANCH)
+    workspace = await workspaces.ensure(BRANCH, base="", remote=origin.remote)
+    assert (workspace.base, workspace.head) == (base, theirs)
+
+
+async def test_files_are_checked_out_byte_for_byte(workspaces, origin):
+    origin.commit(
+        {".gitattributes": "*.bat text eol=crlf\n*.id ident\n*.bin filter=evil\n", "a.bat": "x\n", "b.id": "$Id$\n"}
+    )
+    workspace = await workspaces.ensure(BRANCH, base="", remote=origin.remote)
+    assert (workspace.path / "a.bat").read_bytes() == b"x\n"
+    assert (workspace.path / "b.id").read_bytes() == b"$Id$\n"
+    assert run_git(workspace.path, "status", "--porcelain") == ""
+
+
+@pytest.mark.parametrize("name", ["treehand/a/b", "treehand/A", "treehand/..", "-rf", "treehand/" + "x" * 300, "ü", ""])
+def test_every_branch_has_a_folder_name_of_its_own(name):
+    slug = slug_for(name)
+    assert re.fullmatch(r"[a-z0-9][a-z0-9._-]{0,80}", slug)
+    assert slug not in {slug_for("treehand/a-b"), slug_for("treehand/a"), slug_for("treehand/x"), ".."}

@@ -1,0 +1,171 @@
+"""Whatever an agent plants in its worktree or its git directory, the host runs none of it and reads nothing outside."""
+
+import os
+import shutil
+
+import pytest
+
+from tests.workspace.conftest import run_git
+
+BRANCH = "treehand/shop-1"
+
+
+@pytest.fixture
+async def workspace(workspaces, origin):
+    return await workspaces.ensure(BRANCH, base="", remote=origin.remote)
+
+
+@pytest.fixture
+def canary(tmp_path):
+    return tmp_path / "canary"
+
+
+@pytest.fixture
+def evil(tmp_path, canary):
+    """A program that does nothing but leave a trace."""
+    script = tmp_path / "evil.sh"
+    script.write_text(f"#!/bin/sh\necho ran >> {canary}\ncat\n")
+    script.chmod(0o755)
+    return script
+
+
+def poison(git_dir, evil):
+    """Every way a repository has to run a program of its choice."""
+    with (git_dir / "config").open("a") as config:
+        config.write(
+            f"[core]\n\tfsmonitor = {evil}\n\thooksPath = {git_dir}/hooks\n\tsshCommand = {evil}\n\tpager = {evil}\n"
+            f'\teditor = {evil}\n\talternateRefsCommand = {evil}\n'
+            f'[filter "evil"]\n\tclean = {evil}\n\tsmudge = {evil}\n'
+            f'[diff]\n\texternal = {evil}\n[diff "evil"]\n\ttextconv = {evil}\n\tcommand = {evil}\n'
+            f"[credential]\n\thelper = {evil}\n[gpg]\n\tprogram = {evil}\n[commit]\n\tgpgSign = true\n"
+            f'[remote "origin"]\n\turl = ext::{evil}\n\tuploadpack = {evil}\n\treceivepack = {evil}\n'
+            f"[uploadpack]\n\tpackObjectsHook = {evil}\n[include]\n\tpath = {git_dir}/more\n"
+        )  # fmt: skip
+    (git_dir / "hooks").mkdir(exist_ok=True)
+    for hook in (
+        "post-checkout",
+        "pre-push",
+        "pre-commit",
+        "post-commit",
+        "reference-transaction",
+        "post-index-change",
+    ):
+        shutil.copy(evil, git_dir / "hooks" / hook)
+
+
+def its_own_repository(workspace, root, evil):
+    (workspace.path / ".git").unlink()
+    run_git(workspace.path, "init", "-q")
+    poison(workspace.path / ".git", evil)
+
+
+def a_pointer_elsewhere(workspace, root, evil):
+    elsewhere = root.parent / "elsewhere"
+    run_git(root.parent, "init", "-q", "--bare", str(elsewhere))
+    poison(elsewhere, evil)
+    (workspace.path / ".git").write_text(f"gitdir: {elsewhere}\n")
+
+
+def a_link_for_a_pointer(workspace, root, evil):
+    a_pointer_elsewhere(workspace, root, evil)
+    (workspace.path / ".git").unlink()
+    (workspace.path / ".git").symlink_to(root.parent / "elsewhere")
+
+
+def a_pipe_for_a_pointer(workspace, root, evil):
+    (workspace.path / ".git").unlink()
+    os.mkfifo(workspace.path / ".git")
+
+
+def a_nested_repository(workspace, root, evil):
+    inner = workspace.path / "inner"
+    inner.mkdir()
+    run_git(inner, "init", "-q")
+    run_git(inner, "commit", "-q", "--allow-empty", "-m", "x")
+    poison(inner / ".git", evil)
+    (inner / ".gitattributes").write_text("* filter=evil diff=evil\n")
+
+
+def a_poisoned_git_directory(workspace, root, evil):
+    shadow = root / "shadows" / "shop" / "shop-1"
+    poison(shadow, evil)
+    (shadow / "commondir").write_text(str(root.parent / "elsewhere"))
+    (shadow / "HEAD").write_text("ref: refs/heads/main\n")
+    (workspace.path / ".gitattributes").write_text("* filter=evil diff=evil merge=evil\n")
+
+
+def submodules_with_commands(workspace, root, evil):
+    (workspace.path / ".gitmodules").write_text(
+        f'[submodule "x"]\n\tpath = x\n\turl = ext::{evil}\n\tupdate = !{evil}\n'
+    )
+
+
+def programs_named_git(workspace, root, evil):
+    for name in ("git", "ssh", "sh"):
+        shutil.copy(evil, workspace.path / name)
+
+
+ATTACKS = [
+    its_own_repository, a_pointer_elsewhere, a_link_for_a_pointer, a_pipe_for_a_pointer, a_nested_repository,
+    a_poisoned_git_directory, submodules_with_commands, programs_named_git,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+async def test_nothing_an_agent_plants_is_ever_run(attack, workspace, workspaces, origin, root, evil, canary, mirror):
+    attack(workspace, root, evil)
+    (workspace.path / "src" / "app.py").write_text("print(2)\n")
+
+    change = await workspaces.capture(BRANCH, message="m", at=1000)
+    await workspaces.ensure_pushed(BRANCH, remote=origin.remote)
+    await workspaces.ensure(BRANCH, base="", remote=origin.remote)
+    (workspace.path / "src" / "app.py").write_text("print(3)\n")
+    assert (workspace.path / ".git").read_text() == f"gitdir: {root / 'shadows' / 'shop' / 'shop-1'}\n"
+    await workspaces.salvage(BRANCH)
+    await workspaces.maintain()
+    await workspaces.remove(BRANCH)
+    await workspaces.sweep(set())
+
+    assert "src/app.py" in {file.path for file in change.files}
+    assert origin.tip(BRANCH) == change.head
+    assert origin.tip("main") == workspace.base
+    assert not canary.exists()
+    permitted = ("-c", "fsck.gitmodulesUpdate=ignore", "-c", "fsck.gitmodulesUrl=ignore")
+    assert run_git(mirror, *permitted, "fsck", "--strict") == ""
+
+
+async def test_the_next_turns_git_directory_has_nothing_of_the_last_ones(workspace, workspaces, root, evil, canary):
+    a_poisoned_git_directory(workspace, root, evil)
+    (workspace.path / ".gitattributes").unlink()
+    (workspace.path / "new.py").write_text("x")
+    await workspaces.capture(BRANCH, message="m", at=1000)
+    assert run_git(workspace.path, "status", "--porcelain") == ""
+    assert not canary.exists()
+
+
+async def test_a_worktree_replaced_by_a_link_is_neither_read_nor_emptied(workspace, workspaces, tmp_path, mirror):
+    secret = tmp_path / "secret"
+    secret.mkdir()
+    (secret / "key").write_text("canary")
+    shutil.rmtree(workspace.path)
+    workspace.path.symlink_to(secret)
+
+    assert await workspaces.salvage(BRANCH) == ""
+    await workspaces.remove(BRANCH)
+
+    assert (secret / "key").read_text() == "canary"
+    assert "canary" not in run_git(mirror, "cat-file", "--batch-all-objects", "--batch")
+
+
+async def test_links_are_committed_as_links_and_never_followed(workspace, workspaces, tmp_path, mirror):
+    (tmp_path / "secret").mkdir()
+    (tmp_path / "secret" / "key").write_text("canary")
+    shutil.rmtree(workspace.path / "src")
+    (workspace.path / "src").symlink_to(tmp_path / "secret")
+    (workspace.path / ".gitignore").unlink()
+    (workspace.path / ".gitignore").symlink_to(tmp_path / "secret" / "key")
+
+    change = await workspaces.capture(BRANCH, message="m", at=1000)
+
+    assert run_git(mirror, "cat-file", "-p", f"{change.head}:src") == str(tmp_path / "secret")
+    assert "canary" not in run_git(mirror, "cat-file", "--batch-all-objects", "--batch")

@@ -1,0 +1,65 @@
+"""Offering a branch: once, and never over what others pushed."""
+
+import pytest
+
+from bot.errors import NeedsHuman
+from tests.workspace.conftest import run_git
+
+BRANCH = "treehand/shop-1"
+
+
+@pytest.fixture
+async def head(workspaces, origin):
+    workspace = await workspaces.ensure(BRANCH, base="", remote=origin.remote)
+    (workspace.path / "new.py").write_text("x\n")
+    return (await workspaces.capture(BRANCH, message="New", at=1000)).head
+
+
+async def test_a_pushed_branch_is_on_the_remote_and_pushing_again_changes_nothing(workspaces, origin, head):
+    await workspaces.ensure_pushed(BRANCH, remote=origin.remote)
+    await workspaces.ensure_pushed(BRANCH, remote=origin.remote)
+    assert origin.tip(BRANCH) == head
+
+
+async def test_a_push_that_was_cut_off_before_it_was_noted_is_found_done(workspaces, origin, head, mirror):
+    run_git(mirror, "push", "-q", str(origin.bare), f"{head}:refs/heads/{BRANCH}")
+    await workspaces.ensure_pushed(BRANCH, remote=origin.remote)
+    assert run_git(mirror, "rev-parse", f"refs/treehand/pushed/{BRANCH}") == head
+
+
+async def test_commits_of_other_people_are_never_overwritten(workspaces, origin, head):
+    theirs = origin.commit({"theirs.py": "x\n"}, branch=BRANCH)
+    with pytest.raises(NeedsHuman, match="Somebody else has pushed"):
+        await workspaces.ensure_pushed(BRANCH, remote=origin.remote)
+    assert origin.tip(BRANCH) == theirs
+
+
+async def test_not_even_when_they_were_fetched_before(workspaces, origin, head):
+    theirs = origin.commit({"theirs.py": "x\n"}, branch=BRANCH)
+    await workspaces.ensure("treehand/shop-2", base="", remote=origin.remote)
+    with pytest.raises(NeedsHuman):
+        await workspaces.ensure_pushed(BRANCH, remote=origin.remote)
+    assert origin.tip(BRANCH) == theirs
+
+
+async def test_commits_on_top_of_ours_leave_nothing_to_push(workspaces, origin, head):
+    await workspaces.ensure_pushed(BRANCH, remote=origin.remote)
+    theirs = origin.commit({"theirs.py": "x\n"}, branch=BRANCH)
+    await workspaces.ensure_pushed(BRANCH, remote=origin.remote)
+    assert origin.tip(BRANCH) == theirs
+
+
+async def test_a_branch_that_was_deleted_there_is_pushed_again(workspaces, origin, head):
+    await workspaces.ensure_pushed(BRANCH, remote=origin.remote)
+    run_git(origin.bare, "update-ref", "-d", f"refs/heads/{BRANCH}")
+    await workspaces.ensure_pushed(BRANCH, remote=origin.remote)
+    assert origin.tip(BRANCH) == head
+
+
+async def test_a_refusal_is_told_in_the_remotes_own_words(workspaces, origin, head):
+    hook = origin.bare / "hooks" / "pre-receive"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text("#!/bin/sh\necho 'no secrets here' >&2\nexit 1\n")
+    hook.chmod(0o755)
+    with pytest.raises(NeedsHuman, match="no secrets here"):
+        await workspaces.ensure_pushed(BRANCH, remote=origin.remote)
