@@ -10,11 +10,11 @@ from pathlib import Path
 from bot.domain.pull_request import PullRequestState
 from bot.embedded.book import Book
 from bot.embedded.landing import Joint, Signature, Style, combine, land
-from bot.locks import alone
 from bot.embedded.pulls import Pulls
 from bot.embedded.repository import is_ancestor
 from bot.embedded.wording import checked_name
 from bot.errors import NeedsHuman, Retryable
+from bot.locks import alone
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,8 @@ Rule: nothing here writes to the person's own repository; only landing.py does, 
 from collections.abc import Sequence
 from pathlib import Path
 
-from bot.locks import alone
 from bot.errors import NeedsHuman
+from bot.locks import alone
 from bot.workspace.git import GitFailed, git, git_bytes
 
 OURS = "refs/heads/treehand/"

@@ -1,4 +1,4 @@
-"""`treehand status`, `show`, `logs`, `why` and `cost`: plain and stable when nobody watches, coloured when somebody does."""
+"""`treehand status`, `show`, `logs`, `why` and `cost`: plain, stable lines."""
 
 import asyncio
 import json
@@ -54,7 +54,8 @@ def _lanes(seen: Picture) -> Iterator[str]:
 
 def _line(run: Run, glimpse: Glimpse, at: float) -> str:
     what = glimpse.doing or run.reason or (glimpse.pull_request.url if glimpse.pull_request else "")
-    return f"  {run.key:<12} {glimpse.title[:50]:<50} {_age(at - run.changed_at):>4}  ${run.spent_usd:.2f}  {what}".rstrip()
+    age, cost = _age(at - run.changed_at), f"${run.spent_usd:.2f}"
+    return f"  {run.key:<12} {glimpse.title[:50]:<50} {age:>4}  {cost}  {what}".rstrip()
 
 
 def _age(seconds: float) -> str:

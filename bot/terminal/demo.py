@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from bot import logs
-from bot.app import App, desk_of, wired
+from bot.app import desk_of, wired
 from bot.daemon import Daemon
 from bot.demo import story
 from bot.demo.model import ScriptedModel
@@ -101,10 +101,10 @@ async def _perform(settings: Settings, show: _Show) -> None:
             people = story.People(app, desk, show.stage.tell)
             with show.stage.live() if show.watched else _nothing():
                 async with asyncio.TaskGroup() as group:
-                    audience = group.create_task(_watch(show, people))
-                    group.create_task(_play(show, people, daemon))
+                    others = [group.create_task(_watch(show, people)), group.create_task(_play(show, people, daemon))]
                     await daemon.run()
-                    audience.cancel()
+                    for task in others:
+                        task.cancel()
             show.outcome = _outcome(people, desk, settings, show.began)
     desk.close()
 
@@ -134,7 +134,6 @@ async def _watch(show: _Show, people: story.People) -> None:
 
 def _outcome(people: story.People, desk: Desk, settings: Settings, began: float) -> dict[str, object]:
     """What happened, as one object."""
-    app: App = people.app
     runs = [run for run in map(people.run, BODIES) if run]
     proposals = desk.pulls(story.PROJECT).listed(closed=True)
     worktrees = settings.state_dir / "worktrees" / story.PROJECT

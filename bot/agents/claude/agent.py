@@ -255,7 +255,8 @@ async def _interrupt(client: ClaudeSDKClient) -> None:
 def _conversation(work: Work) -> _Conversation:
     """The session to go on with. A first turn's follows from its run, so that it is found after a crash too."""
     session = work.session or str(uuid5(NAMESPACE_URL, work.turn_id.rpartition("/")[0] or work.turn_id))
-    return _Conversation(session, bool(work.session) or _has_history(work, session), work.prompt)
+    resume = bool(work.session) or _has_history(work, session)
+    return _Conversation(session, resume, work.prompt if resume else work.briefing)
 
 
 def _fresh_conversation(work: Work) -> _Conversation:
