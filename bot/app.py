@@ -1,6 +1,8 @@
-"""The composition root: settings in, a wired engine out. The only importer of adapters."""
+"""The composition root: settings in, a wired engine out. The only importer of adapters.
 
-import asyncio
+Rule: what only the daemon needs is imported where it is wired: `treehand status` must not wait for it.
+"""
+
 import logging
 import shutil
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -12,13 +14,8 @@ from bot import clock
 from bot.domain.policy import Policy
 from bot.domain.run import Phase, Run
 from bot.embedded.desk import Desk, Site
-from bot.embedded.landing import receive
-from bot.engine.loop import Engine
 from bot.engine.names import branch_for
-from bot.engine.schedule import Capacity
-from bot.engine.turn import TurnTaker
 from bot.errors import BadSettings, NeedsHuman, Retryable
-from bot.executors.local import LocalExecutor
 from bot.forges.local import LocalForge
 from bot.locks import owner_of
 from bot.ports import Outside, Project
@@ -27,14 +24,16 @@ from bot.state import Glimpse, Picture
 from bot.store.runs import RunStore
 from bot.store.transcripts import Transcripts
 from bot.trackers.local import LocalTracker
-from bot.workspace.mirror import Mirror
 from bot.workspace.places import Places
-from bot.workspace.removal import branches_known
-from bot.workspace.salvage import Salvaged, find_salvaged
-from bot.workspace.workspaces import GitWorkspaces
 
 if TYPE_CHECKING:
+    import asyncio
+
     from bot.agents.claude import ClaudeAgent
+    from bot.engine.loop import Engine
+    from bot.engine.schedule import Capacity
+    from bot.executors.local import LocalExecutor
+    from bot.workspace.salvage import Salvaged
 
 log = logging.getLogger(__name__)
 
@@ -46,9 +45,9 @@ class App:
     transcripts: Transcripts
     outside: Outside
     agent: "ClaudeAgent"
-    executor: LocalExecutor
-    engine: Engine
-    woken: asyncio.Event
+    executor: "LocalExecutor"
+    engine: "Engine"
+    woken: "asyncio.Event"
 
     async def recover(self) -> None:
         """What an earlier life left behind is put right before anything new is done."""
@@ -70,6 +69,10 @@ class App:
         return done
 
 
+async def agent_version(settings: Settings) -> str:
+    return await _agent(settings, {}).version()
+
+
 def desk_of(settings: Settings) -> Desk:
     """Where people do what they would do on the website of a tracker and a forge."""
     sites = {project.name: Site(project.repository, project.base) for project in settings.projects}
@@ -87,6 +90,12 @@ def transcripts_of(settings: Settings) -> Transcripts:
 @asynccontextmanager
 async def wired(settings: Settings, model: Mapping[str, str]) -> AsyncIterator[App]:
     """Everything the daemon needs. `model` is how agents reach their model."""
+    import asyncio
+
+    from bot.engine.loop import Engine
+    from bot.engine.turn import TurnTaker
+    from bot.executors.local import LocalExecutor
+
     if not settings.projects:
         raise BadSettings("No [[projects]] are set, so there is nothing to do. `treehand init` writes one.")
     desk, store, transcripts, woken = desk_of(settings), store_of(settings), transcripts_of(settings), asyncio.Event()
@@ -104,13 +113,19 @@ async def wired(settings: Settings, model: Mapping[str, str]) -> AsyncIterator[A
 
 
 def _project(project: ProjectSettings, settings: Settings, desk: Desk) -> Project:
+    from bot.workspace.workspaces import GitWorkspaces
+
     return Project(
         name=project.name,
-        tracker=LocalTracker(desk, project.name, label=settings.label),
+        tracker=_tracker(project, settings, desk),
         forge=LocalForge(desk, project.name),
         workspaces=GitWorkspaces(settings.state_dir, project.name),
         policy=_policy(project, settings),
     )
+
+
+def _tracker(project: ProjectSettings, settings: Settings, desk: Desk) -> LocalTracker:
+    return LocalTracker(desk, project.name, label=settings.label)
 
 
 def _policy(project: ProjectSettings, settings: Settings) -> Policy:
@@ -143,7 +158,9 @@ class _Gauge:
     settings: Settings
     store: RunStore
 
-    def __call__(self) -> Capacity:
+    def __call__(self) -> "Capacity":
+        from bot.engine.schedule import Capacity
+
         limits, now = self.settings.limits, clock.now()
         return Capacity(
             working=limits.working,
@@ -156,6 +173,9 @@ class _Gauge:
 
 def over(settings: Settings, project: str) -> Sequence[str]:
     """Branches whose run is over, and that a sweep would remove."""
+    from bot.workspace.mirror import Mirror
+    from bot.workspace.removal import branches_known
+
     store = store_of(settings)
     keep = {branch_for(run) for run in store.active() if run.project == project}
     store.close()
@@ -163,13 +183,18 @@ def over(settings: Settings, project: str) -> Sequence[str]:
     return sorted(set(branches_known(mirror)) - keep) if mirror.path.exists() else []
 
 
-def salvaged(settings: Settings, project: str) -> Sequence[Salvaged]:
+def salvaged(settings: Settings, project: str) -> "Sequence[Salvaged]":
+    from bot.workspace.mirror import Mirror
+    from bot.workspace.salvage import find_salvaged
+
     mirror = Mirror(Places(settings.state_dir, project).mirror)
     return find_salvaged(mirror) if mirror.path.exists() else ()
 
 
 def restore(settings: Settings, project: str, number: int) -> tuple[str, str]:
     """The newest salvaged work of an issue becomes a branch of the person's own repository: what, and which."""
+    from bot.embedded.landing import receive
+
     places = Places(settings.state_dir, project)
     folders = [places.of(branch_for(Run(f"{project}#{number}", project, ordinal))).salvage for ordinal in range(1, 100)]
     ours = [one for one in salvaged(settings, project) if one.ref.rpartition("/")[0] + "/" in folders]
@@ -183,15 +208,13 @@ def restore(settings: Settings, project: str, number: int) -> tuple[str, str]:
 
 async def picture(settings: Settings) -> Picture:
     """What is going on, for whoever asks; also while no daemon runs."""
-    desk, store, transcripts = desk_of(settings), store_of(settings), transcripts_of(settings)
-    now = clock.now()
+    desk, store, now = desk_of(settings), store_of(settings), clock.now()
     try:
         runs = store.latest(ended_since=clock.day_of(now))
-        projects = [_project(project, settings, desk) for project in settings.projects]
         glimpses: dict[str, Glimpse] = {}
-        for project in projects:
+        for project in settings.projects:
             ours = [run for run in runs if run.project == project.name]
-            glimpses |= await _glimpses(project, ours, settings, transcripts)
+            glimpses |= await _glimpses(project, ours, settings, desk)
         spent = store.spent(since=clock.day_of(now))
         return Picture(now, runs, glimpses, spent, settings.budget.per_day_usd, _health(settings))
     finally:
@@ -200,11 +223,11 @@ async def picture(settings: Settings) -> Picture:
 
 
 async def _glimpses(
-    project: Project, runs: Sequence[Run], settings: Settings, transcripts: Transcripts
+    project: ProjectSettings, runs: Sequence[Run], settings: Settings, desk: Desk
 ) -> Mapping[str, Glimpse]:
-    issues = (await project.tracker.look([run.key for run in runs])).issues
-    pulls = (await project.forge.look([branch_for(run) for run in runs])).pulls
-    worktrees = Places(settings.state_dir, project.name)
+    issues = (await _tracker(project, settings, desk).look([run.key for run in runs])).issues
+    pulls = (await LocalForge(desk, project.name).look([branch_for(run) for run in runs])).pulls
+    transcripts, worktrees = transcripts_of(settings), Places(settings.state_dir, project.name)
     return {
         run.id: Glimpse(
             title=issues[run.key].title if run.key in issues else "",

@@ -53,7 +53,7 @@ def _break() -> int:
 def parser() -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(
         prog="treehand",
-        description="Label an issue, get a draft pull request; comment to steer it; merge, and everything is tidied away.",
+        description="Label an issue, get a draft pull request; comment to steer it; merge, and all is tidied away.",
     )
     top.add_argument("--version", action="version", version=f"treehand {__version__}")
     top.add_argument("--config", default="", metavar="PATH", help="the settings file (default: ./treehand.toml)")

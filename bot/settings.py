@@ -29,6 +29,8 @@ MODEL_VARIABLES = (
 )
 """How the agent's own CLI is told where its model is and with which key."""
 
+KEY_VARIABLES = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN")
+
 
 class Section(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -140,7 +142,12 @@ def load(path: Path, *, required: bool = True) -> Settings:
 
 
 def model_environment() -> dict[str, str]:
-    return {name: os.environ[name] for name in MODEL_VARIABLES if name in os.environ}
+    return {name: os.environ[name] for name in MODEL_VARIABLES if os.environ.get(name)}
+
+
+def has_key() -> bool:
+    """Is there any credential for the model?"""
+    return any(os.environ.get(name) for name in KEY_VARIABLES)
 
 
 def operator() -> str:

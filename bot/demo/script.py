@@ -170,11 +170,7 @@ _ACTS: Mapping[str, Sequence[_Act]] = {
                 (_write("teashop/basket.py", _BASKET_WITH_QUANTITY),),
                 (_plan(1, "Mend the total", "Test it"), _write("tests/test_quantity.py", _QUANTITY_TEST)),
                 (_TESTS,),
-                (
-                    Say(
-                        "`Basket.total()` now counts the quantity, and a new test says so. All tests of the project ran."
-                    ),
-                ),
+                (Say("`Basket.total()` now counts the quantity, and a new test says so. I ran all the tests."),),
             ),
         ),
     ),

@@ -1,4 +1,4 @@
-"""What people do in the demo. Level, not edge: whoever comes back after a kill -9 looks, and does what is still to do."""
+"""What people do in the demo. Level, not edge: after a kill -9 they look, and do what is still to do."""
 
 import asyncio
 import shutil

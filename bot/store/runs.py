@@ -5,11 +5,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from pathlib import Path
+from typing import Any
 
 from bot.database import open_database
 from bot.domain.comment import Heard, Outcome, Place
 from bot.domain.run import Cause, Phase, Run
 from bot.domain.spend import Spend
+from bot.errors import Retryable
 
 MIGRATIONS = sorted((Path(__file__).parent / "migrations").glob("*.sql"))
 
@@ -51,29 +53,29 @@ class RunStore:
         return next(reversed(self._runs("key = ?", key)), None)
 
     def last_ordinal(self, key: str) -> int:
-        (last,) = self._db.execute("SELECT coalesce(max(ordinal), 0) FROM runs WHERE key = ?", (key,)).fetchone()
+        (last,) = self._execute("SELECT coalesce(max(ordinal), 0) FROM runs WHERE key = ?", (key,)).fetchone()
         return int(last)
 
     def save(self, run: Run, *, at: float, notes: Sequence[str] = (), spend: Spend | None = None) -> None:
         with self._transaction():
-            self._db.execute(_SAVE, {name: getattr(run, name) for name in _COLUMNS})
+            self._execute(_SAVE, {name: getattr(run, name) for name in _COLUMNS})
             self._save_heard(run)
-            self._db.executemany(
-                "INSERT INTO journal (key, ordinal, at, text) VALUES (?, ?, ?, ?)",
-                [(run.key, run.ordinal, at, text) for text in notes],
-            )
+            for text in notes:
+                self._execute(
+                    "INSERT INTO journal (key, ordinal, at, text) VALUES (?, ?, ?, ?)", (run.key, run.ordinal, at, text)
+                )
             if spend:
-                self._db.execute(
+                self._execute(
                     "INSERT INTO money VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
                     (run.key, run.ordinal, spend.turn, run.project, spend.at, spend.usd, spend.tokens),
                 )
 
     def spent(self, *, since: float) -> float:
-        (usd,) = self._db.execute("SELECT coalesce(sum(usd), 0.0) FROM money WHERE at >= ?", (since,)).fetchone()
+        (usd,) = self._execute("SELECT coalesce(sum(usd), 0.0) FROM money WHERE at >= ?", (since,)).fetchone()
         return float(usd)
 
     def spent_by_issue(self) -> Mapping[str, float]:
-        rows = self._db.execute(
+        rows = self._execute(
             "SELECT key, sum(usd) FROM money WHERE key IN (SELECT key FROM runs WHERE phase != 'done') GROUP BY key"
         )
         return dict(map(tuple, rows))
@@ -81,41 +83,47 @@ class RunStore:
     def cost_by(self, what: str) -> Sequence[tuple[str, float, int]]:
         """What was spent by `day`, `project` or `issue`: name, dollars, tokens."""
         column = {"day": "date(at, 'unixepoch')", "project": "project", "issue": "key"}[what]
-        rows = self._db.execute(f"SELECT {column}, sum(usd), sum(tokens) FROM money GROUP BY 1 ORDER BY 1")
+        rows = self._execute(f"SELECT {column}, sum(usd), sum(tokens) FROM money GROUP BY 1 ORDER BY 1")
         return [(str(name), float(usd), int(tokens)) for name, usd, tokens in rows]
 
     def journal(self, run: Run) -> Sequence[Entry]:
-        rows = self._db.execute(
+        rows = self._execute(
             "SELECT at, text FROM journal WHERE key = ? AND ordinal = ? ORDER BY id", (run.key, run.ordinal)
         )
         return [Entry(row["at"], row["text"]) for row in rows]
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
-        self._db.execute("BEGIN IMMEDIATE")
+        self._execute("BEGIN IMMEDIATE")
         try:
             yield
+            self._execute("COMMIT")
         except BaseException:
-            self._db.execute("ROLLBACK")
+            self._db.rollback()
             raise
-        self._db.execute("COMMIT")
+
+    def _execute(self, sql: str, values: Any = ()) -> sqlite3.Cursor:
+        """A full disk or a busy file passes; nothing was changed, and the next tick tries again."""
+        try:
+            return self._db.execute(sql, values)
+        except sqlite3.OperationalError as exc:
+            raise Retryable(f"The database of runs cannot be used right now: {exc}.") from exc
 
     def _save_heard(self, run: Run) -> None:
-        self._db.execute("DELETE FROM heard WHERE key = ? AND ordinal = ?", (run.key, run.ordinal))
-        self._db.executemany(
-            "INSERT INTO heard VALUES (?, ?, ?, ?, ?, ?, ?)",
-            [(run.key, run.ordinal, row.comment, row.place, row.turn, row.outcome, row.commit) for row in run.heard],
-        )
+        self._execute("DELETE FROM heard WHERE key = ? AND ordinal = ?", (run.key, run.ordinal))
+        for row in run.heard:
+            values = (run.key, run.ordinal, row.comment, row.place, row.turn, row.outcome, row.commit)
+            self._execute("INSERT INTO heard VALUES (?, ?, ?, ?, ?, ?, ?)", values)
 
     def _runs(self, condition: str, *values: object) -> Sequence[Run]:
-        rows = self._db.execute(f"SELECT * FROM runs WHERE {condition} ORDER BY rowid", values).fetchall()
+        rows = self._execute(f"SELECT * FROM runs WHERE {condition} ORDER BY rowid", values).fetchall()
         heard = self._heard(condition, *values)
         return [_run_from(row, heard.get((row["key"], row["ordinal"]), [])) for row in rows]
 
     def _heard(self, condition: str, *values: object) -> Mapping[tuple[str, int], list[Heard]]:
         by_run: dict[tuple[str, int], list[Heard]] = {}
         query = f"SELECT heard.* FROM heard JOIN runs USING (key, ordinal) WHERE {condition}"
-        for row in self._db.execute(query, values):
+        for row in self._execute(query, values):
             one = Heard(row["comment"], Place(row["place"]), row["turn"], Outcome(row["outcome"]), row["commit_id"])
             by_run.setdefault((row["key"], row["ordinal"]), []).append(one)
         return by_run

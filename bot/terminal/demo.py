@@ -33,7 +33,7 @@ def demo(options: Namespace) -> None:
         came_back = _clear_if_told(settings)
         logs.set_up(file=folder / "treehand.log", quiet=True)
         watched = sys.stdout.isatty() and not options.json
-        show = _Show(watched=watched, quiet=options.json, stays=watched and not options.once)
+        show = _Show(watched=watched, quiet=options.json, stays=watched and not options.once, resumed=came_back)
         if not options.json:
             _introduce(folder, came_back=came_back)
         asyncio.run(_perform(settings, show))
@@ -79,6 +79,8 @@ class _Show:
     quiet: bool
     stays: bool
     """Until Ctrl-C, also when the story is told."""
+    resumed: bool
+    """An earlier demo was interrupted, and goes on."""
     began: float = field(default_factory=time.monotonic)
     outcome: dict[str, object] = field(default_factory=dict)
     stage: Stage = field(init=False)
@@ -105,7 +107,7 @@ async def _perform(settings: Settings, show: _Show) -> None:
                     await daemon.run()
                     for task in others:
                         task.cancel()
-            show.outcome = _outcome(people, desk, settings, show.began)
+            show.outcome = {**_outcome(people, desk, settings, show.began), "resumed": show.resumed}
     desk.close()
 
 

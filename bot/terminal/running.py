@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from bot import logs
 from bot.errors import BadSettings
-from bot.settings import Settings, load, model_environment, settings_file
+from bot.settings import Settings, has_key, load, model_environment, settings_file
+from bot.terminal.setup import git_version
 
 if TYPE_CHECKING:
     from bot.daemon import Daemon
@@ -26,12 +27,12 @@ def _live(settings: Settings, life: "Callable[[Daemon], Awaitable[None]]") -> No
     from bot.daemon import Daemon
     from bot.locks import sole_owner
 
-    model = model_environment()
-    if not any(name in model for name in ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN")):
+    git_version()
+    if not has_key():
         raise BadSettings("The agent has no key for its model: set ANTHROPIC_API_KEY or CLAUDE_CODE_OAUTH_TOKEN.")
 
     async def live() -> None:
-        async with wired(settings, model) as app:
+        async with wired(settings, model_environment()) as app:
             await life(Daemon(app))
 
     with sole_owner(settings.state_dir):

@@ -10,10 +10,12 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
-from bot.errors import Retryable
+from bot.errors import CannotStart, Retryable
 
 MINIMUM = (2, 38)
 """`git merge-tree --write-tree` came with it."""
+
+NO_GIT = f"There is no git on the PATH. Install git {'.'.join(map(str, MINIMUM))} or later."
 
 _CONFIG = (
     ("core.hooksPath", "/dev/null"),
@@ -64,15 +66,18 @@ def git(
 def git_bytes(
     git_dir: Path, *args: str, env: Mapping[str, str] | None = None, stdin: bytes = b"", timeout: float = 600
 ) -> bytes:
-    process = subprocess.Popen(
-        ["git", f"--git-dir={git_dir}", *args],
-        env=_environment(env or {}),
-        cwd="/",
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        start_new_session=True,
-    )
+    try:
+        process = subprocess.Popen(
+            ["git", f"--git-dir={git_dir}", *args],
+            env=_environment(env or {}),
+            cwd="/",
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
+    except FileNotFoundError as exc:
+        raise CannotStart(NO_GIT) from exc
     try:
         stdout, stderr = process.communicate(stdin, timeout)
     except subprocess.TimeoutExpired as exc:

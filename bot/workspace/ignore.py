@@ -204,7 +204,7 @@ def _members(item: re.Match[bytes]) -> set[int] | None:
         return {byte for byte in range(256) if named.match(bytes([byte]))}
     low = item["low"][-1]
     high = item["high"][-1] if item["high"] else low
-    return set(range(low, high + 1))
+    return {low, *range(low, high + 1)}
 
 
 _NOTHING = re.compile(rb"(?!)")

@@ -27,8 +27,8 @@ class Bench:
     inbox: asyncio.Queue[Message] = field(default_factory=asyncio.Queue)
     on_event: Callable[[Event], None] = lambda _: None
 
-    def work(self, prompt: str = "Do it.", turn: int = 1, **more) -> Work:
-        return Work(f"acme/shop#1/1/turn-{turn}", self.folder, self.home, prompt, "The whole thread.", **more)
+    def work(self, briefing: str = "The whole thread.", turn: int = 1, *, prompt: str = "The news.", **more) -> Work:
+        return Work(f"acme/shop#1/1/turn-{turn}", self.folder, self.home, prompt, briefing, **more)
 
     def agent(self, model: ScriptedModel | None = None, **more) -> ClaudeAgent:
         environment = {"ANTHROPIC_BASE_URL": model.url if model else "http://127.0.0.1:9", "ANTHROPIC_API_KEY": "key-1"}
@@ -87,4 +87,4 @@ def bench(tmp_path) -> Bench:
 
 @pytest.fixture
 def second(bench) -> Callable[..., Work]:
-    return lambda report, **more: replace(bench.work("Go on.", turn=2), session=report.session, **more)
+    return lambda report, **more: replace(bench.work(turn=2, prompt="Go on."), session=report.session, **more)

@@ -94,7 +94,7 @@ async def test_a_later_turn_goes_on_in_the_same_session_and_its_cost_adds_up(ben
 
     assert two.session == one.session
     assert not two.fresh
-    assert model.requests[1].said == ("Do it.", "Go on.")
+    assert model.requests[1].said == ("The whole thread.", "Go on.")
     assert two.session_cost_usd > one.session_cost_usd
 
 
@@ -242,9 +242,10 @@ async def test_a_cancelled_turn_leaves_no_process_and_its_session_can_go_on(benc
         assert living(str(bench.state)) == []
 
         model._play = script(None, None, [Say("On.")], [Say("On.")])  # the same run, and nobody saved the session's id
-        report = await bench.take(model, bench.work("Go on.", turn=2))
+        report = await bench.take(model, bench.work(turn=2, prompt="Go on."))
     assert report.state is TurnState.SUCCEEDED
-    assert model.requests[-1].said[0] == "Do it."
+    assert model.requests[-1].said[0] == "The whole thread."
+    assert model.requests[-1].last_said == "Go on."
 
 
 async def test_a_finished_turn_leaves_no_process_either(bench):

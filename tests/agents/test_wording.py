@@ -34,9 +34,9 @@ def test_a_long_command_is_one_short_line():
 
 def test_a_to_do_list_of_any_shape_is_read_as_far_as_it_makes_sense():
     assert todos({"todos": [{"content": "a", "status": "completed"}, "nonsense", {}]}) == (
-        Todo("a", True),
-        Todo("", False),
-    )  # noqa: FBT003
+        Todo("a", done=True),
+        Todo("", done=False),
+    )
     assert todos({"todos": "nonsense"}) == ()
     assert todos({}) == ()
 

@@ -1,0 +1,57 @@
+# Everything a person does here. `make demo` and `make test` need nothing typed before.
+
+VENV := .venv
+BIN := $(VENV)/bin
+PYTHON ?= python3
+UV := $(shell command -v uv 2>/dev/null)
+
+ifdef UV
+MAKE_VENV = $(UV) venv --quiet --allow-existing --python $(PYTHON) $(VENV)
+INSTALL = $(UV) pip install --quiet --python $(BIN)/python --constraint requirements.lock
+else
+MAKE_VENV = $(PYTHON) -m venv $(VENV)
+INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint requirements.lock
+endif
+
+.PHONY: install demo test check fix bench lock needs
+
+install: $(VENV)/.installed
+
+demo: install
+	@$(BIN)/treehand demo
+
+test: $(VENV)/.installed-dev
+	@$(BIN)/python -m pytest
+
+check: $(VENV)/.installed-dev
+	@$(BIN)/ruff format --check --quiet
+	@$(BIN)/ruff check --quiet
+	@$(BIN)/mypy
+	@$(BIN)/python -m pytest
+
+fix: $(VENV)/.installed-dev
+	@$(BIN)/ruff check --fix --quiet || true
+	@$(BIN)/ruff format --quiet
+
+bench: $(VENV)/.installed-dev
+	@$(BIN)/python tests/benchmarks
+
+needs:
+	@$(PYTHON) -c 'import sys; sys.exit("Treehand needs Python 3.11 or later, and this is %d.%d: make PYTHON=python3.12" % sys.version_info[:2] if sys.version_info < (3, 11) else 0)'
+	@git --version >/dev/null 2>&1 || { echo "Treehand needs git 2.38 or later: install it first (Debian: apt-get install git)."; exit 1; }
+
+$(VENV)/.installed: pyproject.toml requirements.lock | needs
+	@echo "Building $(VENV) (the agent's own program comes with it: about 400 MB, once)"
+	@$(MAKE_VENV)
+	@$(INSTALL) --editable .
+	@touch $@
+
+$(VENV)/.installed-dev: $(VENV)/.installed
+	@$(INSTALL) --editable '.[dev]'
+	@touch $@
+
+lock:
+	@rm -rf $(VENV)/lock && $(PYTHON) -m venv $(VENV)/lock
+	@$(VENV)/lock/bin/python -m pip install --quiet --disable-pip-version-check '.[dev]'
+	@{ echo "# Every package, pinned. Made by \`make lock\`."; $(VENV)/lock/bin/python -m pip freeze --exclude treehand; } > requirements.lock
+	@rm -rf $(VENV)/lock

@@ -1,0 +1,182 @@
+"""`treehand init` and `treehand check`: from nothing to ready, and what is still in the way, each with its mend."""
+
+import asyncio
+import json
+import re
+import shutil
+import subprocess
+import sys
+from argparse import Namespace
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from bot.app import agent_version, desk_of, store_of
+from bot.errors import BadSettings, BotError, CannotStart
+from bot.settings import Settings, has_key, load, settings_file
+from bot.workspace.git import MINIMUM, NO_GIT, GitFailed, git
+
+_TOML = """\
+# Treehand's settings. `treehand check` says whether all is well; docs/settings.md has every key.
+
+state_dir = "~/.local/state/treehand/{name}"   # database, mirrors, worktrees, transcripts
+label = "ai"                                    # asks for work
+
+[limits]
+working = 4                                     # agents at once
+
+[budget]                                        # 0 = no limit
+per_issue_usd = 5
+per_day_usd = 50
+
+[[projects]]
+name = "{name}"
+tracker = "local"                               # the embedded one: `treehand issue new`
+repository = "."                                # this repository; merges land on its branch
+base = "{base}"
+"""
+
+
+def init(options: Namespace) -> None:
+    file = settings_file(options.config)
+    if file.exists():
+        raise BadSettings(f"{file} is there already. Edit it, or remove it first.")
+    folder = file.resolve().parent
+    base = options.base or _default_base(folder)
+    ask = _ask if sys.stdin.isatty() and not options.yes else _take
+    name = options.name or ask("What shall the project be called?", _plain_name(folder.name))
+    base = base if options.base else ask("Which branch do agents start from, and merge into?", base)
+    file.write_text(_TOML.format(name=name, base=base), encoding="utf-8")
+    try:
+        settings = load(file)
+        _repository(settings)
+    except BotError:
+        file.unlink()
+        raise
+    print(f"Wrote {file}. Next:\n")
+    print('  treehand issue new "Say hello" --body "What you want, in your words." --label ai')
+    print("  treehand run          (with ANTHROPIC_API_KEY set)")
+    print("  treehand status       (in another terminal)\n")
+    print(f"Your repository need not carry {file.name}: `echo {file.name} >> .git/info/exclude` keeps it out.")
+
+
+def _ask(question: str, default: str) -> str:
+    return input(f"{question} [{default}] ").strip() or default
+
+
+def _take(_question: str, default: str) -> str:
+    return default
+
+
+def _plain_name(text: str) -> str:
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", text).strip("-.") or "project"
+
+
+def _default_base(folder: Path) -> str:
+    """The branch the repository is on."""
+    for candidate in (folder / ".git", folder):
+        try:
+            common = Path(git(candidate, "rev-parse", "--path-format=absolute", "--git-common-dir"))
+        except GitFailed:
+            continue
+        try:
+            return git(common, "symbolic-ref", "--quiet", "--short", "HEAD")
+        except GitFailed:
+            return "main"
+    raise BadSettings(f"{folder} is not a git repository. Go to yours, or run `git init` and commit something first.")
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    name: str
+    ok: bool
+    detail: str
+
+
+def check(options: Namespace) -> int:
+    findings = _findings(options)
+    if options.json:
+        print(json.dumps({one.name: {"ok": one.ok, "detail": one.detail} for one in findings}))
+    else:
+        for one in findings:
+            print(f"{'ok   ' if one.ok else 'WRONG'}  {one.name:<12} {one.detail}")
+    return 0 if all(one.ok for one in findings) else 1
+
+
+def _findings(options: Namespace) -> list[Finding]:
+    settings = load(settings_file(options.config))
+    checks: list[tuple[str, Callable[[Settings], str]]] = [
+        ("settings", lambda _: str(settings_file(options.config).resolve())),
+        ("git", _git),
+        ("repository", _repository),
+        ("database", _database),
+        ("agent", _agent),
+        ("model", _model),
+        ("sandbox", _sandbox),
+        ("disk", _disk),
+    ]
+    return [_find(name, look, settings) for name, look in checks]
+
+
+def _find(name: str, look: Callable[[Settings], str], settings: Settings) -> Finding:
+    try:
+        return Finding(name, ok=True, detail=look(settings))
+    except BotError as problem:
+        return Finding(name, ok=False, detail=str(problem))
+
+
+def _git(_settings: Settings) -> str:
+    return f"version {'.'.join(map(str, git_version()))}"
+
+
+def git_version() -> tuple[int, ...]:
+    """Raises what to do when there is none, or it is too old."""
+    try:
+        printed = subprocess.run(["git", "--version"], capture_output=True, text=True, timeout=30, check=True).stdout
+    except (OSError, subprocess.SubprocessError) as exc:
+        raise CannotStart(NO_GIT) from exc
+    found = tuple(int(part) for part in re.findall(r"\d+", printed)[:3])
+    if found < MINIMUM:
+        raise CannotStart(
+            f"This is git {'.'.join(map(str, found))}; Treehand needs {'.'.join(map(str, MINIMUM))} or later."
+        )
+    return found
+
+
+def _repository(settings: Settings) -> str:
+    desk = desk_of(settings)
+    try:
+        lines = [f"{one.name}: {one.repository}, base {desk.repository(one.name).base()}" for one in settings.projects]
+    finally:
+        desk.close()
+    if not lines:
+        raise CannotStart("No [[projects]] are set, so there is nothing to do. `treehand init` writes one.")
+    return "; ".join(lines)
+
+
+def _database(settings: Settings) -> str:
+    settings.state_dir.mkdir(parents=True, exist_ok=True)
+    store_of(settings).close()
+    return str(settings.state_dir / "treehand.db")
+
+
+def _agent(settings: Settings) -> str:
+    return f"{settings.agent.kind} {asyncio.run(agent_version(settings))}"
+
+
+def _model(_settings: Settings) -> str:
+    if not has_key():
+        raise CannotStart("The agent has no key for its model: set ANTHROPIC_API_KEY or CLAUDE_CODE_OAUTH_TOKEN.")
+    return "a key is set"
+
+
+def _sandbox(settings: Settings) -> str:
+    return f"{settings.sandbox.kind}: agents run with your own rights; give them only issues you trust"
+
+
+def _disk(settings: Settings) -> str:
+    settings.state_dir.mkdir(parents=True, exist_ok=True)
+    free, wanted = shutil.disk_usage(settings.state_dir).free / 1e9, settings.limits.free_disk_gb
+    if free < wanted:
+        raise CannotStart(f"{free:.1f} GB are free, and nothing starts below {wanted:g}. Make room, or lower it.")
+    return f"{free:.1f} GB free"

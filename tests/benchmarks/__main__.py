@@ -1,0 +1,37 @@
+"""`make bench`: every figure we promise, measured in this run and printed as a table and one line of JSON.
+
+`python tests/benchmarks [spawn] [model] [events] [idle] [commands]` measures only those.
+"""
+
+import asyncio
+import json
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.insert(1, str(Path(__file__).parent.parent))  # what a command imports is counted by tests/test_imports.py
+
+import commands
+import events
+import idle
+import model
+import spawn
+from figures import Figure
+
+PARTS = {"commands": commands, "spawn": spawn, "model": model, "events": events, "idle": idle}
+
+
+def main(*wanted: str) -> None:
+    figures: list[Figure] = []
+    for name in wanted or PARTS:
+        print(f"measuring {name} ...", file=sys.stderr, flush=True)
+        with tempfile.TemporaryDirectory(prefix="treehand-bench-", ignore_cleanup_errors=True) as folder:
+            figures += asyncio.run(PARTS[name].measure(Path(folder)))
+    width = max(len(figure.name) for figure in figures)
+    for figure in figures:
+        print(f"{figure.name:<{width}}  {figure.value:>10.3f} {figure.unit:<7} {figure.verdict}".rstrip())
+    print(json.dumps({figure.name: round(figure.value, 4) for figure in figures}))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

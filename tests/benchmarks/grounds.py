@@ -1,0 +1,76 @@
+"""What the measurements are made on: a repository of any size, and a whole bot with an agent of our choice."""
+
+import contextlib
+import subprocess
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from bot import app, clock
+from bot.app import App
+from bot.embedded.desk import Desk
+from bot.engine.loop import Engine
+from bot.engine.turn import TurnTaker
+from bot.executors.local import LocalExecutor, TakeTurn
+from bot.ports import Agent, Outside
+from bot.settings import Budget, Limits, ProjectSettings, Settings
+
+PROJECT = "shop"
+_QUIET = {"GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_NOSYSTEM": "1", "PATH": "/usr/local/bin:/usr/bin:/bin"}
+
+
+def plain_git(folder: Path, *args: str, stdin: bytes = b"") -> str:
+    """As somebody would type it, with nobody's settings."""
+    done = subprocess.run(["git", *args], cwd=folder, env=_QUIET, input=stdin, check=True, capture_output=True)
+    return done.stdout.decode().strip()
+
+
+def make_repository(folder: Path, files: int) -> str:
+    """A repository of so many files in one commit on `main`; nothing checked out. The commit."""
+    folder.mkdir(parents=True)
+    plain_git(folder, "init", "-q", "-b", "main")
+    body = "".join(f"line {number} of a file like many others\n" for number in range(30))
+    parts = ["commit refs/heads/main\ncommitter Ada <ada@example.org> 1700000000 +0000\ndata 5\nfirst\n"]
+    for number in range(files):
+        text = f"# file {number}\n{body}"
+        path = f"src/part{number // 100:03}/module{number % 100:02}.py"
+        parts.append(f"M 100644 inline {path}\ndata {len(text)}\n{text}\n")
+    plain_git(folder, "fast-import", "--quiet", stdin="".join(parts).encode())
+    return plain_git(folder, "rev-parse", "main")
+
+
+def settings_for(folder: Path, **limits: float) -> Settings:
+    project = ProjectSettings(name=PROJECT, repository=folder / "repository", base="main")
+    return Settings.model_construct(
+        state_dir=folder / "state",
+        limits=Limits(free_disk_gb=0, **limits),
+        budget=Budget(per_issue_usd=0, per_day_usd=0),
+        projects=(project,),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Grounds:
+    app: App
+    people: Desk
+    """What people use: a connection of their own, as another process would have."""
+
+    def ask(self, title: str) -> str:
+        return self.people.issues(PROJECT).open(title, by="ada", labels=["ai"]).key
+
+
+@contextlib.asynccontextmanager
+async def bot(settings: Settings, agent: Agent, take_turn: TakeTurn | None = None) -> AsyncIterator[Grounds]:
+    """What `app.wired` wires, but for the agent, or for all of a turn."""
+    async with app.wired(settings, {}) as wired:
+        taker = take_turn or TurnTaker(wired.outside.projects.__getitem__, agent, settings.state_dir / "homes")
+        people = app.desk_of(settings)
+        async with LocalExecutor(
+            taker, on_change=wired.woken.set, transcript=wired.transcripts.append, clock=clock.now
+        ) as executor:
+            outside = Outside(wired.outside.projects, executor, wired.store)
+            capacity = wired.engine._capacity
+            async with Engine(outside, clock=clock.now, capacity=capacity, on_change=wired.woken.set) as engine:
+                changed = App(settings, wired.store, wired.transcripts, outside, agent, executor, engine, wired.woken)
+                yield Grounds(changed, people)
+        people.close()

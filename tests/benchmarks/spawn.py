@@ -1,0 +1,74 @@
+"""From "the label is visible" to "the agent's process is spawned", against a bare `git worktree add`.
+
+Visible is what the tracker answers with: the clock starts as the tick that sees the label begins. Between label and
+tick lies the daemon's watch (every second for the embedded tracker), which is no work and is not counted.
+"""
+
+import asyncio
+import shutil
+import time
+from pathlib import Path
+
+from figures import Figure, middle
+from grounds import Grounds, bot, make_repository, plain_git, settings_for
+
+from bot.domain.turn import TurnReport, TurnState, Work
+from bot.ports import Inbox, Notice
+
+FILES = 20_000
+_TIMES = 7
+
+
+class Sprinter:
+    """Notes when it would have spawned, and waits to be stopped."""
+
+    def __init__(self) -> None:
+        self.spawned: asyncio.Queue[float] = asyncio.Queue()
+
+    async def run(self, work: Work, inbox: Inbox, notice: Notice) -> TurnReport:
+        assert sum(1 for _ in work.folder.glob("src/*/*")) == FILES
+        self.spawned.put_nowait(time.perf_counter())
+        await asyncio.Event().wait()
+        return TurnReport(TurnState.STOPPED)
+
+
+async def measure(folder: Path) -> list[Figure]:
+    commit = make_repository(folder / "repository", FILES)
+    ours, bare = [], []
+    agent = Sprinter()
+    async with bot(settings_for(folder, working=_TIMES + 1, working_per_project=_TIMES + 1), agent) as grounds:
+        await _spawned(grounds, agent, "the first fetch of all")
+        for go in range(_TIMES):
+            steps = (lambda: _spawned(grounds, agent, f"go {go}"), lambda: _added(folder, commit, go))  # noqa: B023
+            for step in steps if go % 2 else reversed(steps):
+                seconds = await step()
+                (ours if step is steps[0] else bare).append(seconds)
+    return [
+        Figure("git worktree add, 20,000 files (the yardstick)", middle(bare), "s"),
+        Figure("label visible -> agent spawned, 20,000 files", middle(ours), "s"),
+        Figure("label visible -> agent spawned / git worktree add", middle(ours) / middle(bare), "x", 1.15),
+    ]
+
+
+async def _spawned(grounds: Grounds, agent: Sprinter, title: str) -> float:
+    key = grounds.ask(title)
+    began = time.perf_counter()
+    await grounds.app.engine.tick()
+    while agent.spawned.empty():  # as the daemon does
+        await grounds.app.woken.wait()
+        grounds.app.woken.clear()
+        await grounds.app.engine.tick()
+        if grounds.app.store.find_run(key).turn:
+            break
+    seconds = await agent.spawned.get() - began
+    await grounds.app.engine.settled()
+    return seconds
+
+
+async def _added(folder: Path, commit: str, go: int) -> float:
+    place = folder / f"bare-{go}"
+    began = time.perf_counter()
+    await asyncio.to_thread(plain_git, folder / "repository", "worktree", "add", "-q", "--detach", str(place), commit)
+    seconds = time.perf_counter() - began
+    shutil.rmtree(place)
+    return seconds

@@ -1,0 +1,142 @@
+"""A person with a repository, a terminal and the installed command; the model is the scripted one."""
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from bot.demo.model import Play, Reply, Say, ScriptedModel, Use
+from bot.processes import MARKER, family
+
+TREEHAND = (sys.executable, "-m", "bot")
+SECONDS = 60
+
+
+@dataclass
+class Answer:
+    code: int
+    out: str
+    err: str
+
+    def json(self):
+        return json.loads(self.out)
+
+
+@dataclass
+class Person:
+    home: Path
+    repository: Path
+    env: dict[str, str]
+    started: list[asyncio.subprocess.Process] = field(default_factory=list)
+
+    async def treehand(self, *words: str, stdin: str = "", **env: str) -> Answer:
+        process = await self.start(*words, **env)
+        out, err = await asyncio.wait_for(process.communicate(stdin.encode()), SECONDS)
+        return Answer(process.returncode or 0, out.decode(), err.decode())
+
+    async def start(self, *words: str, **env: str) -> asyncio.subprocess.Process:
+        process = await asyncio.create_subprocess_exec(
+            *TREEHAND, *words, cwd=self.repository, env={**self.env, **env}, start_new_session=True,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        )  # fmt: skip
+        self.started.append(process)
+        return process
+
+    async def does(self, *words: str, **env: str) -> str:
+        """A command that is to work."""
+        answer = await self.treehand(*words, **env)
+        assert answer.code == 0, answer
+        return answer.out.strip()
+
+    async def state(self) -> dict:
+        return json.loads(await self.does("status", "--json"))
+
+    async def run(self, key: str) -> dict:
+        return next((run for run in (await self.state())["runs"] if run["key"] == key), {})
+
+    async def until(self, key: str, phase: str) -> dict:
+        """A fact that becomes true; bounded, so that a test that waits in vain fails."""
+        async with asyncio.timeout(SECONDS):
+            while (found := await self.run(key)).get("phase") != phase:
+                await asyncio.sleep(0.1)
+        return found
+
+    def git(self, *words: str) -> str:
+        done = subprocess.run(["git", *words], cwd=self.repository, env=self.env, capture_output=True, check=True)
+        return done.stdout.decode().strip()
+
+    @property
+    def state_dir(self) -> Path:
+        return self.home / ".local/state/treehand/shop"
+
+    def agents_alive(self) -> Sequence[int]:
+        """Processes of agents whose home is this person's."""
+        ours = str(self.home).encode()
+        return [p.pid for p in family(bool) if ours in _environ(p.pid)]
+
+
+def _environ(pid: int) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/environ").read_bytes()
+    except OSError:
+        return b""
+
+
+@pytest.fixture
+async def person(tmp_path: Path) -> AsyncIterator[Person]:
+    home, repository = tmp_path / "home", tmp_path / "shop"
+    home.mkdir()
+    env = {
+        "HOME": str(home),
+        "PATH": os.environ["PATH"],
+        "USER": "ana",
+        "PYTHONPATH": str(Path.cwd()),
+        "LANG": "C.UTF-8",
+    }
+    env |= {"TREEHAND_LIMITS__FREE_DISK_GB": "0"}
+    person = Person(home, repository, env)
+    repository.mkdir()
+    person.git("init", "--quiet", "--initial-branch=main")
+    (repository / "app.py").write_text("answer = 41\n")
+    person.git("add", ".")
+    person.git("-c", "user.name=Ana", "-c", "user.email=ana@example.com", "commit", "--quiet", "--message=One")
+    yield person
+    for process in person.started:
+        if process.returncode is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            await process.wait()
+
+
+@pytest.fixture
+async def ready(person: Person) -> Person:
+    await person.does("init", "--yes")
+    return person
+
+
+@pytest.fixture
+def unset_marker(monkeypatch) -> Iterator[None]:
+    monkeypatch.delenv(MARKER, raising=False)
+    yield
+
+
+def acts(*steps: Reply) -> Play:
+    """Each answer in turn since somebody last spoke; the last one again and again."""
+    return lambda request: steps[min(request.answers_since_said, len(steps) - 1)]
+
+
+def write(text: str, path: str = "app.py") -> Use:
+    return Use("Bash", {"command": f"printf '%s\\n' '{text}' > {path}", "description": f"Write {path}"})
+
+
+def model_env(model: ScriptedModel) -> dict[str, str]:
+    return {"ANTHROPIC_BASE_URL": model.url, "ANTHROPIC_API_KEY": "stand-in"}
+
+
+DONE = (Say("Done."),)

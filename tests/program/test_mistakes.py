@@ -1,0 +1,92 @@
+"""Bad input gets one clear line that says what to do, and the exit code of its kind."""
+
+import shutil
+
+import pytest
+
+
+async def mistake(person, *words, **env):
+    answer = await person.treehand(*words, **env)
+    assert "Traceback" not in answer.err
+    assert len(answer.err.strip().splitlines()) == 1, answer.err
+    return answer.code, answer.err.strip()
+
+
+async def test_a_mistyped_key_is_named_with_the_nearest_one(ready):
+    settings = ready.repository / "treehand.toml"
+    settings.write_text(settings.read_text().replace("working = 4", "workin = 4"))
+    code, said = await mistake(ready, "status")
+    assert code == 2
+    assert said.endswith("limits.workin is not a setting. Did you mean `working`?")
+
+
+async def test_a_mistyped_variable_is_named_with_the_nearest_one(ready):
+    code, said = await mistake(ready, "status", TREEHAND_LIMITS__WORKNG="3")
+    assert (code, said) == (
+        2, "treehand: The variable TREEHAND_LIMITS__WORKNG is not a setting. Did you mean `TREEHAND_LIMITS__WORKING`?"
+    )  # fmt: skip
+
+
+async def test_no_settings_at_all(person):
+    code, said = await mistake(person, "run")
+    assert code == 2
+    assert "There is no settings file treehand.toml. `treehand init`" in said
+
+
+async def test_no_key_for_the_model(ready):
+    code, said = await mistake(ready, "run")
+    assert (code, "set ANTHROPIC_API_KEY" in said) == (2, True)
+
+
+async def test_no_repository(person):
+    shutil.rmtree(person.repository / ".git")
+    code, said = await mistake(person, "init", "--yes")
+    assert (code, "is not a git repository" in said) == (2, True)
+
+
+async def test_an_empty_repository(person):
+    shutil.rmtree(person.repository / ".git")
+    person.git("init", "--quiet")
+    code, said = await mistake(person, "init", "--yes")
+    assert (code, "has no commits yet. Commit something there first." in said) == (1, True)
+    assert not (person.repository / "treehand.toml").exists()
+
+
+async def test_a_base_branch_that_is_not_there(ready):
+    settings = ready.repository / "treehand.toml"
+    settings.write_text(settings.read_text().replace('base = "main"', 'base = "mian"'))
+    answer = await ready.treehand("check")
+    assert answer.code == 1
+    assert "has no branch mian. Create it, or set `base` in the settings." in answer.out
+
+
+async def test_no_git_and_a_git_too_old(ready, tmp_path):
+    empty = tmp_path / "bin"
+    empty.mkdir()
+    code, said = await mistake(ready, "run", PATH=str(empty), ANTHROPIC_API_KEY="x")
+    assert (code, said) == (1, "treehand: There is no git on the PATH. Install git 2.38 or later.")
+    old = empty / "git"
+    old.write_text("#!/bin/sh\necho git version 2.20.1\n")
+    old.chmod(0o755)
+    code, said = await mistake(ready, "run", PATH=f"{empty}:/usr/bin:/bin", ANTHROPIC_API_KEY="x")
+    assert (code, said) == (1, "treehand: This is git 2.20.1; Treehand needs 2.38 or later.")
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["issue", "show", "9"], "There is no issue shop#9."),
+        (["pr", "merge", "9"], "There is no pull request shop#9."),
+        (["show", "9"], "There is no run for 9."),
+        (["issue", "new", "  "], "title"),
+        (["restore", "9"], "Nothing was salvaged for shop#9."),
+    ],
+)
+async def test_what_is_not_there_is_said_so(ready, words, expected):
+    code, said = await mistake(ready, *words)
+    assert code == 1
+    assert expected in said
+
+
+async def test_usage_errors_exit_with_two(ready):
+    assert (await ready.treehand("explode")).code == 2

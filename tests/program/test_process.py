@@ -1,0 +1,118 @@
+"""Process life: one daemon per state directory, going down politely, and coming back after a kill -9."""
+
+import asyncio
+import os
+import signal
+import sqlite3
+
+import pytest
+
+from bot.demo.model import Say, ScriptedModel, Status, Wait
+from tests.program.conftest import DONE, acts, model_env, write
+
+
+def slow_once(request):
+    """Hangs in the middle the first time; anybody who comes back finds it quick."""
+    if "interrupted" in "".join(request.said):
+        return DONE
+    return ((write("answer = 42"),), (Wait(60),))[min(request.answers_since_said, 1)]
+
+
+@pytest.fixture
+async def at_work(ready):
+    """A daemon with an agent in the middle of a turn."""
+    async with ScriptedModel(slow_once) as model:
+        await ready.does("issue", "new", "The answer is wrong", "--label", "ai")
+        ready.env |= model_env(model)
+        daemon = await ready.start("run")
+        await model.until_asked(2)
+        yield daemon
+
+
+async def test_a_second_daemon_refuses_and_names_the_first(ready, at_work):
+    second = await ready.treehand("run")
+    assert second.code == 1
+    assert f"already running on {ready.state_dir} (pid {at_work.pid})" in second.err
+
+
+async def test_sigterm_drains_and_the_work_goes_on_after_the_restart(ready, at_work):
+    at_work.terminate()
+    assert await asyncio.wait_for(at_work.wait(), 30) == 0
+    assert ready.agents_alive() == []
+    run = await ready.run("shop#1")
+    assert (run["phase"], run["reason"]) == ("working", "treehand is restarting; this goes on afterwards")
+
+    await ready.does("once")
+    run = await ready.run("shop#1")
+    assert (run["phase"], run["turns"]) == ("review", 2)
+    assert "+answer = 42" in await ready.does("pr", "show", "1")
+
+
+async def test_a_second_sigterm_ends_at_once(ready, at_work):
+    at_work.send_signal(signal.SIGTERM)
+    await asyncio.sleep(0.05)
+    at_work.send_signal(signal.SIGTERM)
+    assert await asyncio.wait_for(at_work.wait(), 10) in {0, 143, -signal.SIGTERM}
+
+
+async def test_kill_9_leaves_no_agent_and_the_next_daemon_finishes_the_work(ready, at_work):
+    os.kill(at_work.pid, signal.SIGKILL)
+    await at_work.wait()
+    async with asyncio.timeout(5):
+        while ready.agents_alive():
+            await asyncio.sleep(0.05)
+
+    await ready.does("once")
+    run = await ready.run("shop#1")
+    assert run["phase"] == "review"
+    assert len((await ready.does("pr", "list")).splitlines()) == 1
+    said = await ready.does("issue", "show", "1")
+    assert said.count("── treehand[bot]") == 1
+
+
+async def test_a_key_the_model_refuses_stops_all_and_is_said_once(ready):
+    async with ScriptedModel(acts((Status(401),))) as model:
+        for number in range(3):
+            await ready.does("issue", "new", f"Issue {number}", "--label", "ai")
+        ready.env |= model_env(model) | {"TREEHAND_LIMITS__WORKING": "1"}
+        daemon = await ready.start("run")
+        await ready.until("shop#1", "asking")
+        daemon.terminate()
+        assert await daemon.wait() == 0
+    runs = {run["key"]: run for run in (await ready.state())["runs"]}
+    assert runs["shop#2"]["reason"] == "waiting: the model refuses our key"
+    told = [key for key in runs if "The model refuses our key" in await ready.does("issue", "show", key)]
+    assert told == ["shop#1"]
+
+
+async def test_an_overloaded_model_is_tried_again_then_asked_about(ready):
+    def play(request):
+        return (
+            (Status(529),) if "ended early" not in "".join(request.said) else (Say("I am back."), write("answer = 42"))
+        )
+
+    async with ScriptedModel(acts((Status(400),))) as model:
+        ready.env |= model_env(model) | {"TREEHAND_LIMITS__FAILURES": "1"}
+        await ready.does("issue", "new", "The answer is wrong", "--label", "ai")
+        await ready.does("once")
+    run = await ready.run("shop#1")
+    assert run["phase"] == "asking"
+    assert run["reason"].startswith("The turn failed once. The last time:")
+
+
+async def test_a_newer_database_is_refused(ready):
+    await ready.does("check", ANTHROPIC_API_KEY="x")
+    db = sqlite3.connect(ready.state_dir / "treehand.db")
+    db.execute("PRAGMA user_version = 99")
+    db.close()
+    answer = await ready.treehand("once", ANTHROPIC_API_KEY="x")
+    assert answer.code == 1
+    assert "was written by a newer version (schema 99; this one knows 1)" in answer.err
+
+
+async def test_a_damaged_database_is_refused_with_what_to_do(ready):
+    await ready.does("check", ANTHROPIC_API_KEY="x")
+    (ready.state_dir / "treehand.db").write_bytes(b"not a database at all" * 100)
+    answer = await ready.treehand("once", ANTHROPIC_API_KEY="x")
+    assert answer.code == 1
+    assert "Move it aside to start afresh." in answer.err

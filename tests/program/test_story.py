@@ -1,0 +1,91 @@
+"""The user's story through the installed command, with everything real but the model's mind."""
+
+from bot.demo.model import Say, ScriptedModel, Wait
+from tests.program.conftest import DONE, acts, model_env, write
+
+
+def follow(request):
+    """Does what was asked last: 42, or 43 when somebody says so."""
+    answer = "43" if "43" in request.last_said else "42"
+    return ((write(f"answer = {answer}"),), (Say(f"The answer is {answer} now."),))[min(request.answers_since_said, 1)]
+
+
+async def test_label_draft_redirect_merge_and_nothing_is_left(ready):
+    (ready.repository / "notes.txt").write_text("mine, not committed")
+    before = ready.git("status", "--porcelain"), ready.git("rev-parse", "HEAD")
+    async with ScriptedModel(follow) as model:
+        env = model_env(model)
+        assert await ready.does("issue", "new", "The answer is wrong", "--label", "ai") == "shop#1"
+        await ready.does("once", **env)
+        run = await ready.run("shop#1")
+        assert run["phase"] == "review"
+        assert run["pull_request"] == {"number": 2, "url": run["pull_request"]["url"], "state": "open", "draft": True}
+        assert "+answer = 42" in await ready.does("pr", "show", "2")
+
+        await ready.does("pr", "comment", "2", "make it 43, please")
+        await ready.does("once", **env)
+        shown = await ready.does("pr", "show", "2")
+        assert "+answer = 43" in shown
+        assert "🚀" in shown
+        assert "> make it 43, please" in shown
+
+        await ready.does("pr", "merge", "2")
+        await ready.does("once", **env)
+
+    assert ready.git("show", "main:app.py") == "answer = 43"
+    assert (ready.git("status", "--porcelain"), ready.git("rev-parse", "HEAD")) == before
+    assert (ready.repository / "app.py").read_text() == "answer = 41\n"
+    run = await ready.run("shop#1")
+    assert (run["phase"], run["worktree"]) == ("done", "")
+    assert "[ai" not in await ready.does("issue", "list", "--all")
+    assert list((ready.state_dir / "worktrees" / "shop").iterdir()) == []
+    assert ready.agents_alive() == []
+
+
+async def test_what_a_stopped_run_had_written_is_salvaged_and_comes_back(ready):
+    slow = acts((write("answer = 42"),), (Wait(60),), DONE)
+    async with ScriptedModel(slow) as model:
+        await ready.does("issue", "new", "The answer is wrong", "--label", "ai")
+        daemon = await ready.start("run", **model_env(model))
+        await model.until_asked(2)
+        await ready.does("stop", "1")
+        await ready.until("shop#1", "done")
+        daemon.terminate()
+        assert await daemon.wait() == 0
+
+    assert "refs/treehand/salvage/shop-1/1" in await ready.does("issue", "show", "1")
+    assert "refs/treehand/salvage/shop-1/1" in await ready.does("clean")
+    await ready.does("restore", "1")
+    assert ready.git("show", "restored/shop-1:app.py") == "answer = 42"
+
+
+async def test_issues_nobody_prepared_for_get_valid_branches_and_their_pull_requests(ready):
+    titles = ["?!…", "🫖 emoji 👨‍👩‍👧", "tab\tand\x07bell", "../../etc --upload-pack=x", "ok"]
+    async with ScriptedModel(acts((write("answer = 42"),), DONE)) as model:
+        for title in titles:
+            await ready.does("issue", "new", title, "--label", "ai")
+        answer = await ready.treehand("issue", "new", "long", "--body", "-", "--label", "ai", stdin="x" * 60_000)
+        assert answer.code == 0, answer
+        await ready.does("once", **model_env(model))
+    phases = [run["phase"] for run in (await ready.state())["runs"]]
+    assert phases == ["review"] * 6
+    branches = [run["branch"] for run in (await ready.state())["runs"]]
+    assert branches == [f"treehand/shop-{number}" for number in range(1, 7)]
+
+
+async def test_a_comment_reaches_the_agent_at_work(ready):
+    def play(request):
+        if "43" in "".join(request.said):
+            return follow(request)
+        return ((write("answer = 42"),), (Wait(0.3), write("waiting", "log.txt")))[min(request.answers_since_said, 1)]
+
+    async with ScriptedModel(play) as model:
+        await ready.does("issue", "new", "The answer is wrong", "--label", "ai")
+        daemon = await ready.start("run", **model_env(model))
+        await model.until_asked(2)
+        await ready.does("say", "1", "make it 43, please")
+        run = await ready.until("shop#1", "review")
+        daemon.terminate()
+        assert await daemon.wait() == 0
+    assert run["turns"] == 1
+    assert "+answer = 43" in await ready.does("pr", "show", "1")

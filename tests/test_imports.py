@@ -1,0 +1,65 @@
+"""What a command imports is most of what it costs to start, and can be counted."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+_PROBE = """
+import contextlib, io, sys
+from bot.cli import main
+with contextlib.suppress(SystemExit), contextlib.redirect_stdout(io.StringIO()):
+    main(sys.argv[1:])
+print("\\n".join(sys.modules))
+"""
+
+
+def modules_of(*command: str, cwd: Path) -> set[str]:
+    """Everything that is imported when a command has ended."""
+    root = str(Path(__file__).parent.parent)
+    probe = f"import sys; sys.path.insert(0, {root!r})\n{_PROBE}"
+    done = subprocess.run(
+        [sys.executable, "-c", probe, *command], cwd=cwd, capture_output=True, text=True, timeout=60, check=True
+    )
+    return set(done.stdout.split())
+
+
+@pytest.fixture
+def folder(tmp_path) -> Path:
+    (tmp_path / "treehand.toml").write_text('state_dir = "state"\n[[projects]]\nname = "shop"\nrepository = "."\n')
+    return tmp_path
+
+
+def test_help_imports_next_to_nothing(folder):
+    found = modules_of("--help", cwd=folder)
+    assert not found & {"pydantic", "pydantic_settings", "asyncio", "sqlite3", "logging", "bot.app", "bot.settings"}
+    assert len(found) < 110
+
+
+@pytest.mark.parametrize(
+    "command", [("status",), ("status", "--json"), ("issue", "list"), ("pr", "list")], ids=" ".join
+)
+def test_looking_imports_nothing_that_only_the_daemon_needs(command, folder):
+    found = modules_of(*command, cwd=folder)
+    vendors = {
+        "claude_agent_sdk",
+        "mcp",
+        "apscheduler",
+        "starlette",
+        "uvicorn",
+        "rich",
+        "git",
+        "gitdb",
+        "github",
+        "httpx",
+    }
+    assert not found & vendors
+    assert not found & {
+        "bot.daemon",
+        "bot.engine.loop",
+        "bot.executors.local",
+        "bot.workspace.workspaces",
+        "bot.agents",
+    }
+    assert len(found) < 390
