@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_origin
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, SettingsError
 
 from bot.errors import BadSettings
 
@@ -137,6 +137,8 @@ def load(path: Path, *, required: bool = True) -> Settings:
         settings = Settings(**raw)
     except ValidationError as exc:
         raise BadSettings("\n".join(_sentence(error, path) for error in exc.errors())) from exc
+    except SettingsError as exc:
+        raise BadSettings(f"A {PREFIX} variable that stands for a whole table must be JSON: {exc}.") from exc
     _refuse_twins(settings, path)
     return _absolute(settings, path)
 

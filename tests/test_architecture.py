@@ -137,7 +137,7 @@ def test_modules_stay_small_and_say_what_they_are_for(path: Path):
 
 
 def test_only_the_engine_and_the_executors_forgive_everything():
-    """Around one run's step and around one turn; and where others may raise anything: the exit point, the SDK, a play."""
+    """Around one run's step and around one turn; and where others may raise anything: exit point, SDK, a play."""
     broad = {
         named(path)
         for path in MODULES

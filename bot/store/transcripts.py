@@ -4,10 +4,13 @@ Lines are gathered in memory and written a few times a second by `flush`: hundre
 cost a write each. What a crash can lose is the last half second of talk, never a decision.
 """
 
+import contextlib
 import json
+import os
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
+from urllib.parse import quote
 
 from bot.domain.turn import Event, EventKind, TurnRequest
 
@@ -25,14 +28,15 @@ class Transcripts:
         self._waiting.setdefault(self.path(request.run_id), []).append(line)
 
     def flush(self) -> None:
-        while self._waiting:
-            path, lines = self._waiting.popitem()
+        """What cannot be written now waits; OSError says why."""
+        for path in list(self._waiting):
+            text = "".join(f"{line}\n" for line in self._waiting[path])
             path.parent.mkdir(parents=True, exist_ok=True)
-            with path.open("a", encoding="utf-8", errors="backslashreplace") as file:
-                file.write("".join(f"{line}\n" for line in lines))
+            _append_whole(path, text.encode(errors="backslashreplace"))
+            del self._waiting[path]
 
     def path(self, run_id: str) -> Path:
-        return self._folder / f"{run_id.replace('/', '-').replace('#', '-')}.jsonl"
+        return self._folder / f"{quote(run_id, safe='')}.jsonl"
 
     def read(self, run_id: str) -> Iterator[dict[str, object]]:
         """Whole lines only: the last one may be being written."""
@@ -50,6 +54,19 @@ class Transcripts:
             lines = file.read().decode(errors="replace").splitlines()[1:]
         deeds = (line for line in reversed(lines) if f'"kind": "{EventKind.TOOL}"' in line)
         return str(json.loads(next(deeds, "{}")).get("text", ""))
+
+
+def _append_whole(path: Path, data: bytes) -> None:
+    """All of it or nothing: half a line would spoil the next one."""
+    with path.open("ab", buffering=0) as file:
+        before = file.seek(0, os.SEEK_END)
+        try:
+            while data:
+                data = data[file.write(data) :]
+        except OSError:
+            with contextlib.suppress(OSError):
+                file.truncate(before)
+            raise
 
 
 def _plain(event: Event) -> dict[str, object]:

@@ -26,8 +26,8 @@ class Sprinter:
         self.spawned: asyncio.Queue[float] = asyncio.Queue()
 
     async def run(self, work: Work, inbox: Inbox, notice: Notice) -> TurnReport:
-        assert sum(1 for _ in work.folder.glob("src/*/*")) == FILES
         self.spawned.put_nowait(time.perf_counter())
+        assert (work.folder / "src" / f"part{FILES // 100 - 1:03}" / "module99.py").is_file()
         await asyncio.Event().wait()
         return TurnReport(TurnState.STOPPED)
 

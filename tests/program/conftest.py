@@ -16,7 +16,7 @@ from bot.demo.model import Play, Reply, Say, ScriptedModel, Use
 from bot.processes import MARKER, family
 
 TREEHAND = (sys.executable, "-m", "bot")
-SECONDS = 60
+SECONDS = 150
 
 
 @dataclass

@@ -1,0 +1,165 @@
+"""From the agent's spawn to the first request that reaches the model: ours, and the bare program's with our options.
+
+Also the sum, from the label on, beside `claude --worktree` in a checkout of the same repository.
+"""
+
+import asyncio
+import json
+import os
+import shlex
+import shutil
+import signal
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import claude_agent_sdk
+from figures import Figure, middle
+from grounds import bot, make_repository, plain_git, settings_for
+from spawn import FILES
+
+from bot.agents.claude import ClaudeAgent
+from bot.demo.model import Say, ScriptedModel
+from bot.domain.turn import TurnReport, Work
+from bot.ports import Inbox, Notice
+
+CLI = Path(claude_agent_sdk.__file__).parent / "_bundled" / "claude"
+_TIMES = 5
+_SECONDS = 60
+
+
+class Timed:
+    """The real agent; notes when each turn was begun."""
+
+    def __init__(self, agent: ClaudeAgent) -> None:
+        self._agent = agent
+        self.began: list[float] = []
+
+    async def run(self, work: Work, inbox: Inbox, notice: Notice) -> TurnReport:
+        self.began.append(time.perf_counter())
+        return await self._agent.run(work, inbox, notice)
+
+    async def sweep(self) -> int:
+        return await self._agent.sweep()
+
+
+async def measure(folder: Path) -> list[Figure]:
+    make_repository(folder / "repository", FILES)
+    plain_git(folder, "clone", "-q", str(folder / "repository"), str(folder / "checkout"))
+    recorder = _recorder(folder)
+    ours, bare, sums, worktrees = [], [], [], []
+    async with ScriptedModel(lambda _: [Say("Done.")]) as model:
+        environment = {"ANTHROPIC_BASE_URL": model.url, "ANTHROPIC_API_KEY": "stand-in"}
+        real = ClaudeAgent(folder / "agent", environment=environment, clock=time.time, cli=recorder)
+        agent = Timed(real)
+        async with bot(settings_for(folder, working=50, working_per_project=50), agent) as grounds:
+            for go in range(_TIMES + 1):
+                asked = len(model.requests)
+                grounds.ask(f"go {go}")
+                began = time.perf_counter()
+                ticking = asyncio.create_task(_tick(grounds.app))
+                arrived = await _arrival(model, asked)
+                ours.append(arrived - agent.began[-1])
+                sums.append(arrived - began)
+                await _idle(grounds.app)
+                ticking.cancel()
+                bare.append(await _bare(folder, model))
+                worktrees.append(await _with_worktree(folder, environment, model, go))
+    return _figures(*(middle(taken[1:]) for taken in (ours, bare, sums, worktrees)))
+
+
+def _figures(ours: float, bare: float, whole: float, worktree: float) -> list[Figure]:
+    return [
+        Figure("bare CLI, same options -> first request (the yardstick)", bare, "s"),
+        Figure("agent spawned -> first request", ours, "s"),
+        Figure("agent spawned -> first request / bare CLI", ours / bare, "x", 1.10),
+        Figure("claude --worktree -> first request, 20,000 files (the yardstick)", worktree, "s"),
+        Figure("label visible -> first request, 20,000 files", whole, "s"),
+        Figure("label visible -> first request / claude --worktree", whole / worktree, "x", 1.10),
+    ]
+
+
+async def _tick(app) -> None:
+    while True:
+        await app.engine.tick()
+        await app.woken.wait()
+        app.woken.clear()
+
+
+async def _idle(app) -> None:
+    while any(report.state == "running" for report in (await app.executor.reports()).values()):
+        await asyncio.sleep(0.05)
+    await app.engine.settled()
+
+
+async def _arrival(model: ScriptedModel, asked: int) -> float:
+    async with asyncio.timeout(_SECONDS):
+        await model.until_asked(asked + 1)
+    return time.perf_counter()
+
+
+def _recorder(folder: Path) -> Path:
+    """The program, but for a note of how it was called."""
+    script = folder / "recorder"
+    script.write_text(
+        f"#!{sys.executable} -ISs\nimport json, os, sys\n"
+        f"if '--version' not in sys.argv:\n"
+        f"    json.dump([sys.argv[1:], dict(os.environ), os.getcwd()], open({str(folder / 'called')!r}, 'w'))\n"
+        f"os.execv({str(CLI)!r}, [{str(CLI)!r}, *sys.argv[1:]])\n"
+    )
+    script.chmod(0o755)
+    return script
+
+
+async def _bare(folder: Path, model: ScriptedModel) -> float:
+    """By hand: the same options and environment, in the same folder, with nobody of ours in between."""
+    arguments, environment, place = json.loads((folder / "called").read_text())
+    arguments = _without(arguments, "--mcp-config", "--session-id", "--resume")
+    message = {"type": "user", "message": {"role": "user", "content": "Go."}, "parent_tool_use_id": None}
+    return await _until_asked([str(CLI), *arguments], environment, place, model, json.dumps(message) + "\n")
+
+
+def _without(arguments: Sequence[str], *options: str) -> list[str]:
+    """Those need somebody at the other end, or an earlier session."""
+    kept, rest = [], iter(arguments)
+    for word in rest:
+        if word in options:
+            next(rest)
+        else:
+            kept.append(word)
+    return kept
+
+
+async def _with_worktree(folder: Path, model_at: Mapping[str, str], model: ScriptedModel, go: int) -> float:
+    home = folder / "home"
+    home.mkdir(exist_ok=True)
+    environment = {"PATH": os.environ["PATH"], "HOME": str(home), "IS_SANDBOX": "1", **model_at}
+    environment |= {
+        "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+        "DISABLE_TELEMETRY": "1",
+        "DISABLE_AUTOUPDATER": "1",
+    }
+    words = shlex.split(f"{CLI} --worktree go-{go} --print --dangerously-skip-permissions Go.")
+    seconds = await _until_asked(words, environment, str(folder / "checkout"), model, "")
+    shutil.rmtree(folder / "checkout" / ".claude", ignore_errors=True)
+    return seconds
+
+
+async def _until_asked(
+    words: Sequence[str], environment: Mapping[str, str], place: str, model: ScriptedModel, said: str
+) -> float:
+    asked, began = len(model.requests), time.perf_counter()
+    process = await asyncio.create_subprocess_exec(
+        *words, env=environment, cwd=place, start_new_session=True,
+        stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.DEVNULL,
+    )  # fmt: skip
+    assert process.stdin
+    process.stdin.write(said.encode())
+    if not said:
+        process.stdin.close()
+    try:
+        return await _arrival(model, asked) - began
+    finally:
+        os.killpg(process.pid, signal.SIGKILL)
+        await process.wait()

@@ -1,0 +1,50 @@
+"""What agents said is written down whole, in order, and waits when there is no room."""
+
+import pytest
+
+from bot.domain.turn import Event, EventKind, Todo, TurnRequest
+from bot.store.transcripts import Transcripts
+
+REQUEST = TurnRequest("acme/shop#1/1/turn-1", "acme/shop#1/1", "shop", "b", "main", "p", "b", "m", 0.0)
+
+
+@pytest.fixture
+def transcripts(tmp_path):
+    return Transcripts(tmp_path)
+
+
+def test_events_come_back_in_order_with_what_they_hold(transcripts):
+    transcripts.append(REQUEST, Event(EventKind.TEXT, 1.0, text="a\nb\ud800"))
+    transcripts.append(REQUEST, Event(EventKind.TODOS, 2.0, todos=(Todo("one", done=True),)))
+    transcripts.flush()
+    transcripts.append(REQUEST, Event(EventKind.TOOL, 3.0, text="runs the tests", tool="Bash", id="t1"))
+    transcripts.flush()
+    first, second, third = transcripts.read(REQUEST.run_id)
+    assert first["kind"] == "text"
+    assert first["text"].startswith("a\nb")
+    assert second["todos"] == [{"text": "one", "done": True, "active": False}]
+    assert (third["turn"], third["tool"]) == (REQUEST.turn_id, "Bash")
+    assert transcripts.last_deed(REQUEST.run_id) == "runs the tests"
+
+
+def test_a_line_that_is_being_written_is_not_read(transcripts):
+    transcripts.append(REQUEST, Event(EventKind.TEXT, 1.0, text="whole"))
+    transcripts.flush()
+    with transcripts.path(REQUEST.run_id).open("a") as file:
+        file.write('{"kind": "te')
+    assert [line["text"] for line in transcripts.read(REQUEST.run_id)] == ["whole"]
+
+
+def test_what_a_full_disk_refuses_is_kept_for_later(transcripts):
+    transcripts.path(REQUEST.run_id).symlink_to("/dev/full")
+    transcripts.append(REQUEST, Event(EventKind.TEXT, 1.0, text="kept"))
+    with pytest.raises(OSError, match="No space left"):
+        transcripts.flush()
+    transcripts.path(REQUEST.run_id).unlink()
+    transcripts.flush()
+    assert [line["text"] for line in transcripts.read(REQUEST.run_id)] == ["kept"]
+
+
+def test_two_runs_never_share_a_file(transcripts):
+    paths = {transcripts.path(name) for name in ("a/b#1/1", "a-b#1/1", "a/b-1/1", "a/b#11")}
+    assert len(paths) == 4

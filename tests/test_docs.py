@@ -1,0 +1,268 @@
+"""Documentation that can be wrong is tested like code."""
+
+import argparse
+import ast
+import json
+import re
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from bot.cli import parser
+from bot.domain.command import CommandName
+from bot.domain.run import TRANSITIONS, Phase
+from bot.settings import Settings, known_keys, load
+
+ROOT = Path(__file__).parent.parent
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
+EXAMPLE = ROOT / "config" / "treehand.example.toml"
+
+
+def page(name: str) -> str:
+    return (ROOT / name).read_text()
+
+
+def named(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+# Architecture
+
+
+def test_the_state_diagram_is_the_transition_table():
+    arrows = [f"    {a} --> {b}" for a, targets in TRANSITIONS.items() for b in sorted(targets)]
+    assert "\n".join(["```mermaid", "stateDiagram-v2", *arrows, "```"]) in page("ARCHITECTURE.md")
+
+
+def test_every_phase_is_explained():
+    assert all(f"| `{phase}` |" in page("ARCHITECTURE.md") for phase in Phase)
+
+
+def test_every_room_is_on_the_map_and_every_room_on_the_map_exists():
+    rooms = {
+        f"bot/{path.name}" + ("/" if path.is_dir() else "")
+        for path in (ROOT / "bot").iterdir()
+        if not path.name.startswith(("__", "."))
+    }
+    assert set(re.findall(r"^\| `(bot/[\w./]+)` \|", page("ARCHITECTURE.md"), re.MULTILINE)) == rooms - {"bot/py.typed"}
+
+
+def test_the_map_for_newcomers_leads_to_files_that_exist():
+    table = page("ARCHITECTURE.md").partition("## Which room?")[2]
+    places = [place for place in re.findall(r"`([\w./]+)`", table) if "/" in place or place.endswith(".py")]
+    assert places
+    assert [place for place in places if not ((ROOT / place).exists() or (ROOT / "bot" / place).exists())] == []
+
+
+def test_every_package_has_a_reason():
+    declared = tomllib.loads(page("pyproject.toml"))["project"]["dependencies"]
+    names = [re.match(r"[\w-]+", line)[0] for line in declared]
+    assert [name for name in names if f"`{name}`" not in page("docs/adr/0001-dependencies.md")] == []
+
+
+def test_every_package_said_to_be_unused_is_unused_and_every_other_is_used():
+    modules = {"PyGithub": "github", "httpx": "httpx"}
+    rows = page("docs/adr/0001-dependencies.md").splitlines()
+    unused = {
+        package for package in modules if any(f"`{package}`" in row and "nothing imports it" in row for row in rows)
+    }
+    assert {package for package, module in modules.items() if module not in imported()} == unused
+
+
+def imported() -> set[str]:
+    nodes = [node for path in sources() for node in ast.walk(ast.parse(path.read_text()))]
+    plain = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+    return {name.partition(".")[0] for name in plain | {n.module or "" for n in nodes if isinstance(n, ast.ImportFrom)}}
+
+
+def sources() -> Iterator[Path]:
+    return (path for path in sorted((ROOT / "bot").rglob("*.py")) if "sample" not in path.parts)
+
+
+def test_every_decision_is_listed_has_its_four_parts_and_fits_a_page():
+    for path in sorted((ROOT / "docs" / "adr").glob("0*.md")):
+        text = path.read_text()
+        assert f"({path.name})" in page("docs/adr/README.md")
+        assert text.startswith(f"# {int(path.name[:4])}. ")
+        assert all(f"\n## {part}\n" in text for part in ("Context", "Decision", "Consequences", "Given up")), path.name
+        assert len(text.splitlines()) <= 60
+
+
+# Settings
+
+
+def default_of(key: str) -> str:
+    model = Settings
+    *sections, name = key.split(".")
+    for section in sections:
+        annotation = model.model_fields[section].annotation
+        model = getattr(annotation, "__args__", (annotation,))[0]
+    field = model.model_fields[name]
+    return "required" if field.is_required() else f"`{json.dumps(field.default, default=str)}`"
+
+
+@pytest.mark.parametrize("key", list(known_keys()))
+def test_every_setting_is_documented_with_its_default(key: str):
+    (row,) = re.findall(rf"^\| `{re.escape(key)}` \| (.+?) \| (.+) \|$", page("docs/settings.md"), re.MULTILINE)
+    assert row[0] == default_of(key)
+    assert len(row[1]) > 15
+
+
+def test_no_setting_is_documented_that_does_not_exist():
+    documented = re.findall(r"^\| `([\w.]+)` \| (?:`|required)", page("docs/settings.md"), re.MULTILINE)
+    assert sorted(documented) == sorted(known_keys())
+
+
+def test_every_setting_named_on_any_page_exists():
+    sections = "|".join(sorted({key.partition(".")[0] for key in known_keys() if "." in key}))
+    for path in PAGES:
+        names = re.findall(rf"`((?:{sections})\.\w+)`", path.read_text())
+        assert [name for name in names if name not in set(known_keys())] == [], path.name
+
+
+def test_the_example_settings_load_name_every_key_and_hold_the_defaults():
+    raw = tomllib.loads(EXAMPLE.read_text())
+    (project,) = raw.pop("projects")
+    flat = {f"{a}.{b}": value for a, rest in raw.items() if isinstance(rest, dict) for b, value in rest.items()}
+    flat |= {name: value for name, value in raw.items() if not isinstance(value, dict)}
+    assert {*flat, *(f"projects.{name}" for name in project)} == set(known_keys())
+    assert {key: f"`{json.dumps(value)}`" for key, value in flat.items()} == {
+        key: re.sub(r"\.0`$", "`", default_of(key)) for key in flat
+    }
+    assert load(EXAMPLE).projects[0].repository == EXAMPLE.parent
+
+
+# Commands
+
+
+def commands(made: argparse.ArgumentParser, name: str = "treehand") -> Iterator[tuple[str, argparse.ArgumentParser]]:
+    """Every command that does something, with its full name."""
+    groups = [action for action in made._actions if isinstance(action, argparse._SubParsersAction)]
+    for group in groups:
+        for word, inner in group.choices.items():
+            yield from commands(inner, f"{name} {word}")
+    if not groups:
+        yield name, made
+
+
+def section_about(command: str) -> str:
+    sections = re.split(r"^###? ", page("docs/commands.md"), flags=re.MULTILINE)
+    (found,) = [section for section in sections if re.match(rf"`{command}(?: [^`a-z]*)?`\n", section)]
+    return found
+
+
+@pytest.mark.parametrize(("command", "made"), [pytest.param(*pair, id=pair[0]) for pair in commands(parser())])
+def test_every_command_is_documented_with_all_its_arguments(command: str, made: argparse.ArgumentParser):
+    section = section_about(command)
+    for action in made._actions:
+        names = action.option_strings or [str(action.metavar)]
+        if "--help" not in names:
+            assert all(name in section for name in names), f"{command}: {names}"
+
+
+def test_every_documented_option_exists():
+    for command, made in commands(parser()):
+        known = {name for action in made._actions for name in action.option_strings} | {"--as"}
+        assert set(re.findall(r"`(--?[a-z][a-z-]*)", section_about(command))) <= known, command
+
+
+def test_every_documented_command_exists():
+    known = {command for command, _ in commands(parser())}
+    assert (
+        set(re.findall(r"^### `(treehand [a-z ]+?)(?: [^a-z`]*)?`$", page("docs/commands.md"), re.MULTILINE)) == known
+    )
+
+
+def test_every_command_typed_on_any_page_is_understood():
+    known = {command for command, _ in commands(parser())}
+    groups = {command.rpartition(" ")[0] for command in known if command.count(" ") > 1}
+    for path in PAGES:
+        text = re.sub(r"^#.*$", "", path.read_text(), flags=re.MULTILINE)
+        for words in re.findall(r"(?:^    |`)treehand ([a-z]+(?: [a-z]+)?)", text, re.MULTILINE):
+            first, both = f"treehand {words.split()[0]}", f"treehand {words}"
+            assert both in known if first in groups and first != both else first in known | groups, (
+                f"{path.name}: {both}"
+            )
+
+
+@pytest.mark.parametrize("code", ["0", "1", "2", "3", "130"])
+def test_every_exit_code_is_documented(code: str):
+    assert f"\n| {code} | " in page("docs/commands.md")
+
+
+@pytest.mark.parametrize("name", list(CommandName))
+def test_every_comment_command_is_documented(name: CommandName):
+    assert re.search(rf"^\| `/ai {name}(?: \d+)?` \|", page("docs/comments.md"), re.MULTILINE)
+
+
+def test_no_comment_command_is_documented_that_does_not_exist():
+    for path in PAGES:
+        assert set(re.findall(r"`/ai (\w+)", path.read_text())) <= set(CommandName), path.name
+
+
+def test_what_make_is_told_on_any_page_the_makefile_knows():
+    targets = set(re.findall(r"^([a-z]+):", page("Makefile"), re.MULTILINE))
+    for path in PAGES:
+        told = re.findall(r"(?:^    |`)make ([a-z]+)", path.read_text(), re.MULTILINE)
+        assert set(told) <= targets, path.name
+    assert {"demo", "test"} <= set(re.findall(r"^    make ([a-z]+)", page("README.md"), re.MULTILINE))
+
+
+# Troubleshooting
+
+
+def said() -> str:
+    """Every text in the program, with … where something is put in."""
+    texts = []
+    for path in sources():
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.JoinedStr):
+                texts.append("".join(v.value if isinstance(v, ast.Constant) else "…" for v in node.values))
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                texts.append(node.value)
+    return "\n".join(texts)
+
+
+def test_every_symptom_is_in_the_programs_own_words():
+    symptoms = re.findall(r"^### `(.+)`$", page("docs/troubleshooting.md"), re.MULTILINE)
+    words = said()
+    assert symptoms
+    assert [symptom for symptom in symptoms if symptom not in words] == []
+
+
+# All pages
+
+
+def anchors(path: Path) -> set[str]:
+    headings = re.findall(r"^#+ (.+)$", path.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("path", PAGES, ids=named)
+def test_every_link_between_pages_leads_somewhere(path: Path):
+    for target in re.findall(r"\]\(([^)\s]+)\)", path.read_text()):
+        if "://" not in target:
+            place, _, anchor = target.partition("#")
+            there = path.parent / place if place else path
+            assert there.exists(), target
+            assert not anchor or anchor in anchors(there), target
+
+
+@pytest.mark.parametrize("path", [*PAGES, EXAMPLE, ROOT / "LICENSE"], ids=named)
+def test_no_page_names_a_place_on_somebodys_machine(path: Path):
+    assert re.findall(r"(?<![\w.~])/(?:home|root|tmp|work|Users|mnt)/\S*", path.read_text()) == []
+
+
+def test_every_page_can_be_reached_from_the_readme():
+    reached, waiting = set(), [ROOT / "README.md"]
+    while waiting:
+        path = waiting.pop()
+        if path.is_dir():
+            path /= "README.md"
+        if path.suffix == ".md" and path not in reached:
+            reached.add(path)
+            links = [link.partition("#")[0] for link in re.findall(r"\]\(([^)\s]+)\)", path.read_text())]
+            waiting += [(path.parent / link).resolve() for link in links if link and "://" not in link]
+    assert {path.resolve() for path in PAGES} <= reached

@@ -1,0 +1,135 @@
+"""What an operator writes, what it does, and what a mistake gets."""
+
+from pathlib import Path
+
+import pytest
+from apscheduler.schedulers.asyncio import AsyncIOScheduler
+
+from bot.app import _Gauge, _policy, desk_of
+from bot.daemon import Daemon
+from bot.errors import BadSettings
+from bot.settings import known_keys, load, model_environment
+
+
+@pytest.fixture
+def write(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    def writing(text: str):
+        (tmp_path / "treehand.toml").write_text(text)
+        return load(tmp_path / "treehand.toml")
+
+    return writing
+
+
+PROJECT = '[[projects]]\nname = "shop"\nrepository = "code"\n'
+
+
+def policy_of(settings):
+    return _policy(settings.projects[0], settings)
+
+
+@pytest.mark.parametrize(
+    ("toml", "seen"),
+    [
+        ('label = "robot"', {"label": "robot"}),
+        ("limits.working = 7", {"working": 7}),
+        ("limits.working_per_project = 2", {"working_per_project": 2}),
+        ("limits.turn_minutes = 1.5", {"turn_seconds": 90.0}),
+        ("limits.stall_minutes = 2", {"stall_seconds": 120.0}),
+        ("limits.failures = 9", {"failures": 9}),
+        ("budget.per_issue_usd = 1.25", {"per_issue_usd": 1.25}),
+        ('agent.model = "small"', {"model": "small"}),
+        ('sandbox.kind = "none"', {"sandboxed": False}),
+    ],
+)
+def test_what_judgement_may_see_comes_from_the_settings(write, toml, seen):
+    policy = policy_of(write(f"{toml}\n{PROJECT}"))
+    assert {name: getattr(policy, name) for name in seen} == seen
+
+
+def test_the_projects_own_base_is_used(write):
+    assert policy_of(write(f'{PROJECT}base = "develop"\n')).base == "develop"
+
+
+def test_paths_are_seen_from_the_file(write, tmp_path):
+    settings = write(f'state_dir = "state"\n{PROJECT}')
+    assert settings.state_dir == tmp_path / "state"
+    assert settings.projects[0].repository == tmp_path / "code"
+
+
+def test_a_project_is_called_what_its_issues_are_called(write):
+    desk = desk_of(write(f'state_dir = "state"\n{PROJECT}'))
+    assert desk.issues("shop").open("t", by="ana").key == "shop#1"
+    desk.close()
+
+
+def test_disk_and_the_days_money_are_measured_against_their_limits(write, store, tmp_path):
+    settings = write(
+        "limits.free_disk_gb = 7\nbudget.per_day_usd = 3\nlimits.working = 2\n" + f'state_dir = "{tmp_path}"'
+    )
+    capacity = _Gauge(settings, store)()
+    assert (capacity.least_free_disk_gb, capacity.per_day_usd, capacity.working) == (7, 3, 2)
+    assert capacity.free_disk_gb > 0
+
+
+async def test_the_poll_interval_is_a_clock_of_the_daemon(write, monkeypatch):
+    seconds = []
+    monkeypatch.setattr(AsyncIOScheduler, "add_job", lambda self, job, kind, seconds: found.append(seconds))
+    found = seconds
+    app = type("App", (), {"settings": write("poll.interval = 77")})
+    with Daemon(app)._clocks():
+        assert 77 in seconds
+
+
+def test_the_environment_wins_over_the_file(write, monkeypatch):
+    monkeypatch.setenv("TREEHAND_LIMITS__WORKING", "9")
+    settings = write("limits.working = 2\nlimits.failures = 5")
+    assert (settings.limits.working, settings.limits.failures) == (9, 5)
+
+
+def test_the_models_address_and_key_are_the_only_variables_handed_on(monkeypatch):
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "k")
+    monkeypatch.setenv("GITHUB_TOKEN", "t")
+    assert model_environment().get("ANTHROPIC_API_KEY") == "k"
+    assert "GITHUB_TOKEN" not in model_environment()
+
+
+@pytest.mark.parametrize(
+    ("toml", "said"),
+    [
+        ('lable = "x"', "lable is not a setting. Did you mean `label`?"),
+        ("[limits]\nworkin = 3", "limits.workin is not a setting. Did you mean `working`?"),
+        ("[limts]\nworking = 3", "limts is not a setting. Did you mean `limits`?"),
+        (
+            '[[projects]]\nname = "a"\nrepositry = "."',
+            "projects.0.repositry is not a setting. Did you mean `repository`?",
+        ),
+        ('[[projects]]\nname = "a"', "projects.0.repository is missing."),
+        ('[[projects]]\nname = "a/b"\nrepository = "."', "use letters, digits, '-', '_' and '.'"),
+        ("limits.working = 0", "limits.working = 0: Input should be greater than or equal to 1."),
+        ('limits.working = "many"', "limits.working = 'many'"),
+        ("label = ", "is not valid TOML"),
+        (PROJECT + PROJECT.replace("shop", "Shop"), "two projects are called 'shop'"),
+        ('[sandbox]\nkind = "bwrap"', "sandbox.kind = 'bwrap'"),
+        ('[agent]\nkind = "acp"', "agent.kind = 'acp': Input should be 'claude'."),
+        (PROJECT + 'tracker = "github"', "projects.0.tracker = 'github': Input should be 'local'."),
+    ],
+)
+def test_a_mistake_is_named_with_its_place_and_the_mend(write, toml, said):
+    with pytest.raises(BadSettings) as caught:
+        write(toml)
+    assert said in str(caught.value)
+    assert "treehand.toml: " in str(caught.value)
+
+
+def test_a_file_that_is_not_text_is_said_so(tmp_path):
+    (tmp_path / "treehand.toml").write_bytes(b"\xff\xfe")
+    with pytest.raises(BadSettings, match="UTF-8"):
+        load(tmp_path / "treehand.toml")
+
+
+def test_every_key_is_tried_above():
+    text = Path(__file__).read_text()
+    for key in known_keys():
+        assert key.rpartition(".")[2] in text, key
