@@ -15,6 +15,7 @@ from bot.daemon import Daemon
 from bot.demo import story
 from bot.demo.model import ScriptedModel
 from bot.demo.script import BODIES, play
+from bot.domain.turn import TurnState
 from bot.embedded.desk import Desk
 from bot.locks import sole_owner
 from bot.settings import Budget, Limits, Poll, ProjectSettings, Settings, load, settings_file
@@ -81,6 +82,7 @@ class _Show:
     """Until Ctrl-C, also when the story is told."""
     resumed: bool
     """An earlier demo was interrupted, and goes on."""
+    most_agents_at_once: int = 0
     began: float = field(default_factory=time.monotonic)
     outcome: dict[str, object] = field(default_factory=dict)
     stage: Stage = field(init=False)
@@ -107,7 +109,11 @@ async def _perform(settings: Settings, show: _Show) -> None:
                     await daemon.run()
                     for task in others:
                         task.cancel()
-            show.outcome = {**_outcome(people, desk, settings, show.began), "resumed": show.resumed}
+            show.outcome = {
+                **_outcome(people, desk, settings, show.began),
+                "most_agents_at_once": show.most_agents_at_once,
+                "resumed": show.resumed,
+            }
     desk.close()
 
 
@@ -127,6 +133,8 @@ async def _watch(show: _Show, people: story.People) -> None:
     while True:
         runs = {title: (people.key(title), people.run(title)) for title in BODIES}
         reports = await people.app.executor.reports()
+        running = sum(report.state is TurnState.RUNNING for report in reports.values())
+        show.most_agents_at_once = max(show.most_agents_at_once, running)
         for _, run in runs.values():
             if run:
                 show.stage.catch_up(run, people.app.store.journal(run))

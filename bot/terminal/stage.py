@@ -34,6 +34,7 @@ class Stage:
         self._began = time.monotonic()
         self._told: list[str] = []
         self._journal: dict[str, int] = {}
+        self._queued: set[str] = set()
         self._live = Live(console=self._console, refresh_per_second=8, transient=True)
 
     def live(self) -> AbstractContextManager[object]:
@@ -50,6 +51,9 @@ class Stage:
         for entry in journal[self._journal.get(run.id, 0) :]:
             self.tell(f"{run.key}: {entry.text}")
         self._journal[run.id] = len(journal)
+        if run.phase is Phase.QUEUED and run.reason and run.id not in self._queued:
+            self._queued.add(run.id)
+            self.tell(f"{run.key}: {run.reason}")
 
     def draw(self, runs: Runs, reports: Mapping[str, TurnReport]) -> None:
         if self._watched:

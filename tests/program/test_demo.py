@@ -22,6 +22,7 @@ async def test_the_demo_tells_its_story(person):
     check(outcome)
     turns = {run["key"]: run["turns"] for run in outcome["runs"]}
     assert turns == {"teashop#1": 1, "teashop#2": 1, "teashop#3": 2, "teashop#4": 1}
+    assert outcome["most_agents_at_once"] == 3
     assert not outcome["resumed"]
     assert person.agents_alive() == []
 
