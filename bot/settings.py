@@ -216,9 +216,9 @@ def known_keys(model: type[BaseModel] = Settings, prefix: str = "") -> Iterator[
 
 
 def _refuse_unknown_variables() -> None:
-    known = {f"{PREFIX}{key.upper().replace('.', '__')}": key for key in known_keys()} | {
-        f"{PREFIX}PROJECTS": "projects"
-    }
+    known = {
+        f"{PREFIX}{key.upper().replace('.', '__')}": key for key in known_keys() if not key.startswith("projects.")
+    } | {f"{PREFIX}PROJECTS": "projects"}
     sections = {f"{PREFIX}{name.upper()}" for name in Settings.model_fields}
     for name in sorted(os.environ):
         if name.startswith(PREFIX) and not (name in known or name in sections or name in _NOT_SETTINGS):

@@ -34,13 +34,17 @@ def store(tmp_path) -> Iterator[RunStore]:
 class Bot:
     """The whole engine in the imaginary world, moved by hand."""
 
-    def __init__(self, engine: Engine, store: RunStore, world: World) -> None:
-        self.engine, self.store, self.world = engine, store, world
+    def __init__(self, engine: Engine, store: RunStore, world: World, moved: list[bool]) -> None:
+        self.engine, self.store, self.world, self.moved = engine, store, world, moved
 
     async def tick(self, times: int = 1) -> None:
+        """As the daemon does: look again for as long as something moved."""
         for _ in range(times):
-            await self.engine.tick()
-            await self.engine.settled()
+            self.moved.append(True)
+            while self.moved:
+                self.moved.clear()
+                await self.engine.tick()
+                await self.engine.settled()
 
     async def wait(self, seconds: float) -> None:
         self.world.wait(seconds)
@@ -59,8 +63,9 @@ async def bot(world: World, policy: Policy, store: RunStore) -> AsyncIterator[Bo
     capacity = lambda: Capacity(  # noqa: E731
         policy.working, policy.per_day_usd, store.spent(since=world.now - world.now % 86400)
     )
-    async with Engine(outside, clock=world.clock, capacity=capacity) as engine:
-        yield Bot(engine, store, world)
+    moved: list[bool] = []
+    async with Engine(outside, clock=world.clock, capacity=capacity, on_change=lambda: moved.append(True)) as engine:
+        yield Bot(engine, store, world, moved)
 
 
 @pytest.fixture(autouse=True)

@@ -9,6 +9,7 @@ from pathlib import Path
 from bot.app import App
 from bot.demo.script import BODIES, DISCOUNT, GERMAN, PRICES, REDIRECT_DISCOUNT, REDIRECT_PRICES, TOTAL
 from bot.domain.comment import Outcome
+from bot.domain.pull_request import PullRequest, PullRequestState
 from bot.domain.run import Phase, Run
 from bot.domain.turn import EventKind
 from bot.embedded.desk import Desk
@@ -90,7 +91,7 @@ class People:
             self.tell(f"Jonas comments on the pull request of {self.key(DISCOUNT)}: {REDIRECT_DISCOUNT}")
 
     def _merge(self) -> None:
-        if self._is(TOTAL, Phase.REVIEW):
+        if self._is(TOTAL, Phase.REVIEW) and self._pull(TOTAL).state is PullRequestState.OPEN:
             merged = self.desk.merging(PROJECT).merge(self._number(TOTAL), by="Mira")
             self.tell(
                 f"Mira merges the pull request of {self.key(TOTAL)}: {merged.base} is at {merged.commit[:10]} now"
@@ -125,6 +126,9 @@ class People:
 
     def _said(self, title: str) -> bool:
         return any(not said.ours for said in self.desk.issues(PROJECT).show(self._number(title)).said)
+
+    def _pull(self, title: str) -> PullRequest:
+        return self.desk.pulls(PROJECT).show(self._number(title)).pull
 
     def _pull_comments(self, title: str) -> Sequence[object]:
         return [said for said in self.desk.pulls(PROJECT).show(self._number(title)).said if not said.ours]

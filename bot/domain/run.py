@@ -45,6 +45,8 @@ class Cause(StrEnum):
     """The model refuses our key: everything waits for this run's next try."""
     STOPPED = "stopped"
     """A person ordered it to end."""
+    LATE = "late"
+    """Its turn took too long, and is being ended."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -97,6 +97,8 @@ class Event:
     """Pairs a tool with its result."""
     todos: tuple[Todo, ...] = ()
     tokens: int = 0
+    session_cost_usd: float = 0.0
+    """With a result: what the session has cost so far."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +111,7 @@ class Progress:
     session: str = ""
     events: int = 0
     tokens: int = 0
+    session_cost_usd: float = 0.0
     last_at: float = 0.0
     tools_running: frozenset[str] = field(default=frozenset())
     heard: frozenset[str] = field(default=frozenset())
@@ -132,7 +135,7 @@ class Progress:
             case EventKind.HEARD:
                 return replace(seen, heard=seen.heard | {event.text})
             case EventKind.RESULT:
-                return seen
+                return replace(seen, session_cost_usd=max(event.session_cost_usd, seen.session_cost_usd))
 
 
 @dataclass(frozen=True, slots=True)

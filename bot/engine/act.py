@@ -92,4 +92,4 @@ async def _react(project: Project, run: Run, place: Place, comment: str, reactio
 
 async def _salvage(project: Project, run: Run) -> None:
     if ref := await project.workspaces.salvage(branch_for(run)):
-        await _say(project, run, Place.ISSUE, "salvage", messages.salvaged(ref))
+        await _say(project, run, Place.ISSUE, "salvage", messages.salvaged(run.key, ref))

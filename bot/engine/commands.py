@@ -11,6 +11,8 @@ from bot.engine.actions import CancelTurn, React, Say
 from bot.engine.decision import Decision
 from bot.engine.observation import Observation
 
+PAUSED = "paused by command"
+
 
 def obey(run: Run, seen: Observation, policy: Policy, comment: Comment) -> Decision:
     """Carry out one command and answer it where it was given."""
@@ -54,9 +56,11 @@ def _effect(  # noqa: C901 - one case per command
 def _pause(run: Run, seen: Observation) -> tuple[Decision, str]:
     if run.phase is Phase.ASKING and run.cause is Cause.PAUSED:
         return Decision(run), "It is paused already. `resume` goes on."
-    paused = replace(run, ended=run.turn).to(Phase.ASKING, reason="paused by command", cause=Cause.PAUSED, now=seen.now)
-    cancel = (CancelTurn(run.turn),) if run.phase is Phase.WORKING and run.ended < run.turn else ()
-    return Decision(paused, cancel), "Paused. The work and the agent's memory are kept; `resume` goes on."
+    if run.phase is Phase.WORKING and run.ended < run.turn:
+        decision = Decision(replace(run, cause=Cause.PAUSED), (CancelTurn(run.turn),))
+    else:
+        decision = Decision(run.to(Phase.ASKING, reason=PAUSED, cause=Cause.PAUSED, now=seen.now))
+    return decision, "Paused. The work and the agent's memory are kept; `resume` goes on."
 
 
 def _requeue(run: Run, seen: Observation, name: CommandName) -> tuple[Decision, str]:

@@ -27,13 +27,15 @@ from bot.engine.actions import (
     SendMessage,
     StartTurn,
 )
-from bot.engine.commands import obey
+from bot.engine.commands import PAUSED, obey
 from bot.engine.decision import Decision
 from bot.engine.observation import Observation
 from bot.engine.portrait import portray
 
 KEY_RETRY_SECONDS = 300.0
 """How often one run tries whether the model takes our key again."""
+_ENDING = {Cause.PAUSED, Cause.LATE}
+"""Why a running turn is being ended; what then happens to the run follows from it."""
 BACKOFF_SECONDS = 10.0
 BACKOFF_LIMIT = 300.0
 
@@ -47,7 +49,8 @@ def _judge(run: Run, seen: Observation, policy: Policy) -> Decision:
         return Decision(run)
     if ending := _ending(run, seen, policy):
         return _finish(run, seen, ending)
-    if orders := ledger.orders(run, seen, policy):
+    being_ended = run.phase is Phase.WORKING and run.cause in _ENDING
+    if not being_ended and (orders := ledger.orders(run, seen, policy)):
         return obey(run, seen, policy, orders[0])
     match run.phase:
         case Phase.QUEUED:
@@ -82,13 +85,15 @@ def _ending(run: Run, seen: Observation, policy: Policy) -> str:
 
 def _finish(run: Run, seen: Observation, reason: str) -> Decision:
     """Nothing is destroyed before it is salvaged."""
+    if _cancel(run) and seen.turn.state is TurnState.RUNNING:
+        return Decision(run, _cancel(run))  # its last report brings the bill
+    ended = _account(run, seen) if _cancel(run) else Decision(run)
     merged = seen.pull_request is not None and seen.pull_request.state is PullRequestState.MERGED
     actions: tuple[Action, ...] = (
-        *_cancel(run),
         *((SalvageWork(), RemoveWorkspace()) if run.turn else ()),
         *((RemoveBranch(),) if merged else ()),
     )
-    return Decision(replace(run, ended=run.turn).to(Phase.DONE, reason=reason, now=seen.now), actions)
+    return ended.then(ended.run.to(Phase.DONE, reason=reason, now=seen.now), *actions)
 
 
 def _cancel(run: Run) -> tuple[CancelTurn, ...]:
@@ -161,7 +166,7 @@ def _follow(run: Run, seen: Observation, policy: Policy) -> Decision:
             decision = _account(run, seen)
             return _fail(decision, seen, policy, turn.failure, turn.detail or "it gave no reason.")
         case TurnState.STOPPED | TurnState.LOST:
-            return _recover(run, seen, policy)
+            return _go_on(_account(run, seen), seen, policy)
         case _:
             assert_never(turn.state)
 
@@ -170,12 +175,14 @@ def _rest(run: Run, seen: Observation, policy: Policy) -> Decision:
     """Between two attempts: the slot is kept, the next one is due at `not_before`."""
     if seen.now < run.not_before or not seen.slot.granted:
         return Decision(run)
-    return _begin_turn(run, seen, policy, after=run.reason)
+    return _begin_turn(run, seen, policy, after=run.reason if run.failures else "")
 
 
 def _watch(run: Run, seen: Observation, policy: Policy) -> Decision:
+    if run.cause in _ENDING:
+        return Decision(run, _cancel(run))
     if late := _late(run, seen, policy):
-        return _fail(Decision(run, _cancel(run)), seen, policy, Failure.AGENT, late)
+        return Decision(replace(run, cause=Cause.LATE, reason=late), _cancel(run))
     if run.cause is Cause.MODEL and seen.turn.progress.tokens:
         run = replace(run, cause=Cause.NONE)
     said = ledger.news(run, seen, policy)
@@ -211,7 +218,8 @@ def _account(run: Run, seen: Observation) -> Decision:
         tokens=run.tokens + turn.tokens,
     )
     notice = (Say(Place.ISSUE, f"session-{run.turn}", messages.session_lost()),) if turn.fresh else ()
-    return Decision(run, notice, Spend(run.turn, seen.now, usd, turn.tokens))
+    spend = None if turn.state is TurnState.LOST else Spend(run.turn, seen.now, usd, turn.tokens)
+    return Decision(run, notice, spend)
 
 
 def _take_in(decision: Decision, seen: Observation, policy: Policy) -> Decision:
@@ -250,13 +258,24 @@ def _answers(run: Run, heard: tuple[Comment, ...], turn: TurnReport, commit: str
     )
 
 
-def _recover(run: Run, seen: Observation, policy: Policy) -> Decision:
-    """The turn vanished with its process. The work and the session are there: go on."""
-    run = replace(run, ended=run.turn, losses=run.losses + 1)
+def _go_on(decision: Decision, seen: Observation, policy: Policy) -> Decision:
+    """The turn was ended by us, or vanished with its process. The work and the session are there."""
+    run = decision.run
+    match run.cause:
+        case Cause.PAUSED:
+            return decision.then(run.to(Phase.ASKING, reason=PAUSED, cause=Cause.PAUSED, now=seen.now))
+        case Cause.LATE:
+            return _retry_or_ask(decision, seen, policy, run.reason)
+        case _:
+            return _recover(decision, seen, policy)
+
+
+def _recover(decision: Decision, seen: Observation, policy: Policy) -> Decision:
+    run = replace(decision.run, losses=decision.run.losses + 1)
     if run.losses >= policy.losses:
         tired = f"The work was interrupted {run.losses} times without coming to an end."
-        return _ask(run, seen, policy, Cause.FAILED, tired)
-    return _begin_turn(run, seen, policy) if seen.slot.granted else Decision(run)
+        return _ask_after(decision.then(run), seen, policy, Cause.FAILED, tired)
+    return decision.then(replace(run, cause=Cause.NONE))
 
 
 def _fail(decision: Decision, seen: Observation, policy: Policy, failure: Failure, detail: str) -> Decision:

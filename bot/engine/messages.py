@@ -98,10 +98,9 @@ def session_lost() -> str:
     return "The agent's earlier conversation was gone, so I briefed it again with the whole thread."
 
 
-def salvaged(ref: str) -> str:
+def salvaged(key: str, ref: str) -> str:
     return (
-        f"Work that was published nowhere is kept in the mirror as `{ref}`. "
-        "It outlives the worktree; fetch it from there to look at it or to go on with it."
+        f"Work that was published nowhere is kept safe as `{ref}`. `treehand restore {key}` brings it back as a branch."
     )
 
 

@@ -37,6 +37,7 @@ class _Turn:
             state,
             progress=self.progress,
             session=self.progress.session or self.request.session,
+            session_cost_usd=self.progress.session_cost_usd,
             tokens=self.progress.tokens,
             failure=failure,
             detail=detail,

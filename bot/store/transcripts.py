@@ -79,4 +79,5 @@ def _plain(event: Event) -> dict[str, object]:
         "tool": event.tool,
         "id": event.id,
         "tokens": event.tokens,
+        "session_cost_usd": event.session_cost_usd,
     }

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from bot.app import picture, store_of, transcripts_of
 from bot.clock import now
 from bot.domain.run import Phase, Run
-from bot.domain.turn import EventKind
+from bot.domain.turn import EventKind, Progress, TurnReport, TurnState
 from bot.errors import NeedsHuman
 from bot.settings import Settings, load, settings_file
 from bot.state import LANES, Glimpse, Picture, run_as_json
@@ -90,8 +90,10 @@ def why(options: Namespace) -> None:
     from bot.engine import messages
     from bot.engine.observation import Observation
 
-    run = _run(load(settings_file(options.config)), options.key)
-    print(messages.why(run, Observation(now(), Issue(run.key, "", "", frozenset(), open=True))))
+    settings = load(settings_file(options.config))
+    run = _run(settings, options.key)
+    turn = TurnReport(TurnState.RUNNING, Progress(doing=transcripts_of(settings).last_deed(run.id)))
+    print(messages.why(run, Observation(now(), Issue(run.key, "", "", frozenset(), open=True), turn=turn)))
 
 
 def logs(options: Namespace) -> None:

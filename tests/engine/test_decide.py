@@ -84,9 +84,11 @@ def test_the_session_is_kept_as_soon_as_it_is_known():
 
 
 def test_a_lost_turn_is_resumed_at_once_and_is_no_failure():
-    decision = after(working(session="s1"), slot=GRANTED)
-    assert the(StartTurn, decision).session == "s1"
-    assert (decision.run.turn, decision.run.failures, decision.run.losses) == (2, 0, 1)
+    lost = after(working(session="s1"), slot=GRANTED)
+    assert (lost.run.failures, lost.run.losses, lost.spend) == (0, 1, None)
+    start = the(StartTurn, after(lost.run, slot=GRANTED))
+    assert (start.number, start.session) == (2, "s1")
+    assert "interrupted" in start.prompt
 
 
 def test_success_forgets_failures_and_losses():
@@ -117,9 +119,13 @@ def test_a_follow_up_that_changes_nothing_answers_and_stays_in_review():
 
 def test_a_merge_ends_the_run_even_while_an_agent_works():
     merged = PullRequest(2, "treehand/shop-1", "t", "", PullRequestState.MERGED, draft=False, head="c")
-    decision = after(working(), pull_request=merged, turn=TurnReport(TurnState.RUNNING))
-    assert kinds(decision)[:3] == [CancelTurn, SalvageWork, RemoveWorkspace]
+    ending = after(working(), pull_request=merged, turn=TurnReport(TurnState.RUNNING))
+    assert kinds(ending)[0] is CancelTurn
+    assert RemoveWorkspace not in kinds(ending)
+    decision = after(ending.run, pull_request=merged, turn=TurnReport(TurnState.STOPPED, session_cost_usd=0.25))
+    assert kinds(decision)[:2] == [SalvageWork, RemoveWorkspace]
     assert decision.run.phase is Phase.DONE
+    assert decision.spend and decision.spend.usd == 0.25
 
 
 def test_a_queued_run_that_never_began_has_nothing_to_salvage():

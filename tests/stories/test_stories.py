@@ -176,7 +176,7 @@ async def test_unlabelling_stops_and_salvages(bot, world):
     await bot.tick()
     world.write_file(KEY)
     world.unlabel(KEY, "ai")
-    await bot.tick()
+    await bot.tick(2)
 
     assert world.running() == []
     assert list(world.salvaged) == ["treehand/shop-1"]

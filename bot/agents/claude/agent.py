@@ -140,7 +140,7 @@ class ClaudeAgent:
             await _connect(client)
             await _say_and_listen(client, talk, conversation.prompt, inbox)
         except asyncio.CancelledError:
-            await _interrupt(client)
+            await _interrupt(client, talk)
             await end_family(marked)
             raise
         except Retryable as problem:
@@ -246,10 +246,13 @@ async def _send(client: ClaudeSDKClient, message: dict[str, object]) -> None:
         raise Retryable(f"the agent does not listen: {exc}") from exc
 
 
-async def _interrupt(client: ClaudeSDKClient) -> None:
-    """Ask it to stop, so that its history is whole. It need not obey: it is ended anyway."""
+async def _interrupt(client: ClaudeSDKClient, talk: Talk) -> None:
+    """Ask it to stop, so that its history is whole and its bill is known. It need not obey: it is ended anyway."""
     with contextlib.suppress(Exception):
-        await asyncio.wait_for(client.interrupt(), _INTERRUPT_SECONDS)
+        async with asyncio.timeout(_INTERRUPT_SECONDS):
+            await client.interrupt()
+            async for message in client.receive_response():
+                talk.hear(message)
 
 
 def _conversation(work: Work) -> _Conversation:

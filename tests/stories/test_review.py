@@ -1,0 +1,156 @@
+"""Stories that go wrong at an awkward moment, and must come out right all the same."""
+
+import asyncio
+
+import pytest
+
+from bot.domain.comment import Outcome, Reaction
+from bot.domain.run import Cause, Phase
+from bot.domain.turn import Failure
+from bot.errors import NeedsHuman, Retryable
+
+KEY = "shop#1"
+
+
+async def in_review(bot, world, key=KEY):
+    world.open_issue(key, "ai")
+    await bot.tick()
+    world.finish_turn(key)
+    await bot.tick()
+
+
+async def queued_behind_two_others(bot, world):
+    for number in (1, 2, 3):
+        world.open_issue(f"shop#{number}", "ai")
+        world.wait(1)
+    await bot.tick()
+    assert bot.run("shop#3").phase is Phase.QUEUED
+
+
+async def test_stopping_what_is_still_queued_ends_it_for_good(bot, world):
+    await queued_behind_two_others(bot, world)
+    world.comment("shop#3", "/ai stop")
+    await bot.tick(4)
+
+    assert world.labels("shop#3") == frozenset()
+    assert (bot.run("shop#3").ordinal, bot.run("shop#3").phase) == (1, Phase.DONE)
+
+
+async def test_unlabelling_what_is_still_queued_takes_the_phase_label_away(bot, world):
+    await queued_behind_two_others(bot, world)
+    world.unlabel("shop#3", "ai")
+    await bot.tick()
+
+    assert world.labels("shop#3") == frozenset()
+    assert "Done" in world.comments_of("shop#3")[0]
+
+
+async def test_an_issue_that_was_stopped_by_command_can_be_asked_for_again(bot, world):
+    world.open_issue(KEY, "ai")
+    await bot.tick()
+    world.comment(KEY, "/ai stop")
+    await bot.tick(4)
+    assert bot.run(KEY).phase is Phase.DONE
+    world.wait(60)
+    world.label(KEY, "ai")
+    await bot.tick(4)
+
+    assert (bot.run(KEY).ordinal, bot.run(KEY).phase) == (2, Phase.WORKING)
+
+
+async def test_a_look_that_is_older_than_the_end_of_a_run_starts_no_second_one(bot, world):
+    """The step that ends a run is carried out while the next tick waits for the forge."""
+    await in_review(bot, world)
+    world.comment(KEY, "/ai stop")
+    await bot.tick()
+    forge = bot.engine.outside.projects["shop"].forge
+    look = forge.look
+
+    async def slow_look(branches):
+        seen = await look(branches)
+        await bot.engine.settled()
+        return seen
+
+    await bot.engine.tick()
+    object.__setattr__(forge, "look", slow_look)
+    await bot.tick(3)
+
+    assert (bot.run(KEY).ordinal, bot.run(KEY).phase) == (1, Phase.DONE)
+
+
+async def test_what_waits_for_people_is_not_rewritten_every_minute(bot, world):
+    await in_review(bot, world)
+    before = bot.run(KEY)
+    for _ in range(5):
+        await bot.wait(120)
+
+    assert bot.run(KEY) == before
+
+
+async def test_a_turn_that_ended_just_before_the_shutdown_is_offered_and_paid(bot, world):
+    world.open_issue(KEY, "ai")
+    await bot.tick()
+    world.finish_turn(KEY)
+    await bot.engine.park()
+
+    assert bot.run(KEY).phase is Phase.REVIEW
+    assert bot.store.spent(since=0) == pytest.approx(0.1)
+    assert world.pull(KEY).draft
+
+
+async def test_a_turn_that_could_not_be_pushed_is_paid_all_the_same(bot, world):
+    world.open_issue(KEY, "ai")
+    await bot.tick()
+    world.finish_turn(KEY)
+    world.fails["ensure_pushed"] = NeedsHuman("Somebody else pushed to the branch.")
+    await bot.tick()
+
+    assert bot.run(KEY).phase is Phase.ASKING
+    assert bot.store.spent(since=0) == pytest.approx(0.1)
+    assert bot.run(KEY).session
+
+
+@pytest.mark.parametrize("order", ["/ai pause", "/ai stop", "/ai status"])
+async def test_a_turn_that_ended_when_an_order_came_is_paid_all_the_same(bot, world, order):
+    world.open_issue(KEY, "ai")
+    await bot.tick()
+    world.finish_turn(KEY)
+    world.comment(KEY, order)
+    await bot.tick(3)
+
+    assert bot.store.spent(since=0) == pytest.approx(0.1)
+
+
+async def test_a_deleted_issue_ends_its_run_even_when_there_is_work_to_salvage(bot, world):
+    world.open_issue(KEY, "ai")
+    await bot.tick()
+    world.write_file(KEY)
+    world.delete_issue(KEY)
+    await bot.tick(3)
+
+    assert bot.run(KEY).phase is Phase.DONE
+    assert world.salvaged
+    assert world.worktrees == {}
+
+
+async def test_a_reply_after_giving_up_need_not_sit_out_the_pause(bot, world):
+    world.open_issue(KEY, "ai")
+    await bot.tick()
+    for _ in range(3):
+        world.fail_turn(detail="it fell over.")
+        await bot.tick()
+        if bot.run(KEY).phase is Phase.WORKING:
+            await bot.wait(40)
+    assert bot.run(KEY).phase is Phase.ASKING
+    world.comment(KEY, "try the other way")
+    await bot.tick(2)
+
+    assert bot.run(KEY).phase is Phase.WORKING
+
+
+async def test_a_comment_on_a_queued_issue_is_seen(bot, world):
+    await queued_behind_two_others(bot, world)
+    said = world.comment("shop#3", "mind the tests")
+    await bot.tick()
+
+    assert world.reactions[said] == {Reaction.SEEN}
