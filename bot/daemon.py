@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
 
 from bot.domain.run import Phase
+from bot.engine.schedule import may_go_on
 from bot.errors import Retryable
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ class Daemon:
             while not self._stopping:
                 await self._tick()
                 await self._app.engine.settled()
-                if not self._app.woken.is_set() and not self._is_working():
+                if not self._app.woken.is_set() and not may_go_on(self._app.store.active()):
                     break
                 await self._app.woken.wait()
         await self._drain()
@@ -74,7 +75,7 @@ class Daemon:
                 await self._app.engine.park()
         except (TimeoutError, Retryable) as problem:
             log.warning("went down without a word reason=%s", problem or "no time left")
-        self._app.transcripts.flush()
+        await self._flush()
 
     # Clocks
 
@@ -106,8 +107,11 @@ class Daemon:
     async def _watch(self) -> None:
         """Trackers that can tell cheaply that something changed need not wait for the poll."""
         for project in self._app.outside.projects.values():
-            if await project.tracker.changed():
-                self._app.woken.set()
+            try:
+                if await project.tracker.changed():
+                    self._app.woken.set()
+            except Retryable as problem:
+                log.warning("looked away project=%s reason=%s", project.name, problem)
 
     async def _pulse(self) -> None:
         """While agents work, time limits pass and progress is shown."""
@@ -125,7 +129,10 @@ class Daemon:
 
     async def _upkeep(self) -> None:
         for project in self._app.outside.projects.values():
-            await project.workspaces.maintain()
+            try:
+                await project.workspaces.maintain()
+            except Retryable as problem:
+                log.warning("postponed upkeep project=%s reason=%s", project.name, problem)
 
     # Signals
 

@@ -117,10 +117,9 @@ class Progress:
     heard: frozenset[str] = field(default=frozenset())
 
     def after(self, event: Event) -> Self:  # noqa: C901 - one case per kind of event
-        seen = replace(self, events=self.events + 1, tokens=self.tokens + event.tokens)
-        if event.kind is EventKind.NOTICE:
-            return seen  # a rate limit's heartbeat is no progress: it must not keep a stalled turn alive
-        seen = replace(seen, last_at=event.at)
+        # a rate limit's heartbeat is no progress: it must not keep a stalled turn alive
+        last_at = self.last_at if event.kind is EventKind.NOTICE else event.at
+        seen = replace(self, events=self.events + 1, tokens=self.tokens + event.tokens, last_at=last_at)
         match event.kind:
             case EventKind.SESSION:
                 return replace(seen, session=event.text)
@@ -134,6 +133,8 @@ class Progress:
                 return replace(seen, todos=event.todos)
             case EventKind.HEARD:
                 return replace(seen, heard=seen.heard | {event.text})
+            case EventKind.NOTICE:
+                return seen
             case EventKind.RESULT:
                 return replace(seen, session_cost_usd=max(event.session_cost_usd, seen.session_cost_usd))
 

@@ -45,8 +45,8 @@ async def perform(  # noqa: C901, PLR0912, PLR0915 - one case per action
             await _react(project, run, place, comment, reaction)
         case ShowLabels(add, remove):
             await project.tracker.ensure_labels(run.key, add=add, remove=remove)
-        case SalvageWork():
-            await _salvage(project, run)
+        case SalvageWork(tell):
+            await _salvage(project, run, tell=tell)
         case RemoveWorkspace():
             await project.workspaces.remove(branch)
         case RemoveBranch():
@@ -90,6 +90,7 @@ async def _react(project: Project, run: Run, place: Place, comment: str, reactio
             await project.forge.ensure_reaction(branch_for(run), comment, reaction)
 
 
-async def _salvage(project: Project, run: Run) -> None:
-    if ref := await project.workspaces.salvage(branch_for(run)):
+async def _salvage(project: Project, run: Run, *, tell: bool) -> None:
+    ref = await project.workspaces.salvage(branch_for(run))
+    if ref and tell:
         await _say(project, run, Place.ISSUE, "salvage", messages.salvaged(run.key, ref))

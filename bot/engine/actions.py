@@ -64,7 +64,8 @@ class ShowLabels:
 
 @dataclass(frozen=True, slots=True)
 class SalvageWork:
-    """... and say on the issue where it is, if there was any."""
+    tell: bool = True
+    """Say on the issue where it is, if there was any; there is nowhere to say it when the issue is gone."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,19 +7,18 @@ here and a row in tests/engine/test_decide.py.
 from dataclasses import replace
 from typing import assert_never
 
-from bot.domain.comment import Comment, Outcome, Place, Reaction
+from bot.domain.comment import Outcome, Place
 from bot.domain.policy import Policy
 from bot.domain.pull_request import PullRequestState
 from bot.domain.run import Cause, Phase, Run
 from bot.domain.spend import Spend
-from bot.domain.turn import Failure, TurnReport, TurnState
-from bot.engine import ledger, messages, prompts
+from bot.domain.turn import Failure, TurnState
+from bot.engine import ledger, messages, prompts, receipts
 from bot.engine.actions import (
     Action,
     CancelTurn,
     OfferPullRequest,
     PushBranch,
-    React,
     RemoveBranch,
     RemoveWorkspace,
     SalvageWork,
@@ -41,12 +40,12 @@ BACKOFF_LIMIT = 300.0
 
 
 def decide(run: Run, seen: Observation, policy: Policy) -> Decision:
+    if run.phase is Phase.DONE:
+        return Decision(run)
     return portray(_judge(run, seen, policy), seen, policy)
 
 
 def _judge(run: Run, seen: Observation, policy: Policy) -> Decision:
-    if run.phase is Phase.DONE:
-        return Decision(run)
     if ending := _ending(run, seen, policy):
         return _finish(run, seen, ending)
     being_ended = run.phase is Phase.WORKING and run.cause in _ENDING
@@ -59,6 +58,8 @@ def _judge(run: Run, seen: Observation, policy: Policy) -> Decision:
             return _follow(run, seen, policy)
         case Phase.REVIEW | Phase.ASKING:
             return _listen(run, seen, policy)
+        case Phase.DONE:
+            return Decision(run)
         case _:
             assert_never(run.phase)
 
@@ -90,7 +91,7 @@ def _finish(run: Run, seen: Observation, reason: str) -> Decision:
     ended = _account(run, seen) if _cancel(run) else Decision(run)
     merged = seen.pull_request is not None and seen.pull_request.state is PullRequestState.MERGED
     actions: tuple[Action, ...] = (
-        *((SalvageWork(), RemoveWorkspace()) if run.turn else ()),
+        *((SalvageWork(tell=seen.issue is not None), RemoveWorkspace()) if run.turn else ()),
         *((RemoveBranch(),) if merged else ()),
     )
     return ended.then(ended.run.to(Phase.DONE, reason=reason, now=seen.now), *actions)
@@ -105,22 +106,14 @@ def _cancel(run: Run) -> tuple[CancelTurn, ...]:
 
 def _start(run: Run, seen: Observation, policy: Policy) -> Decision:
     if not seen.slot.granted:
-        return Decision(replace(run, reason=seen.slot.wait))
+        return Decision(replace(run, reason=seen.slot.wait), receipts.eyes(ledger.news(run, seen, policy)))
     return _begin_turn(run, seen, policy)
 
 
 def _listen(run: Run, seen: Observation, policy: Policy) -> Decision:
     if seen.slot.granted:
         return _begin_turn(run, seen, policy)
-    return Decision(run, _eyes(ledger.news(run, seen, policy)))
-
-
-def _eyes(comments: tuple[Comment, ...]) -> tuple[React, ...]:
-    return tuple(
-        React(comment.place, comment.id, Reaction.SEEN)
-        for comment in comments
-        if Reaction.SEEN not in comment.reactions
-    )
+    return Decision(run, receipts.eyes(ledger.news(run, seen, policy)))
 
 
 # A turn begins
@@ -145,7 +138,7 @@ def _begin_turn(run: Run, seen: Observation, policy: Policy, *, after: str = "")
     )
     canary = Cause.MODEL if run.cause is Cause.MODEL else Cause.NONE
     begun = replace(run, turn=number, turn_at=seen.now, not_before=0.0).to(Phase.WORKING, cause=canary, now=seen.now)
-    return Decision(ledger.hand(begun, told, number), (*_eyes(told), start))
+    return Decision(ledger.hand(begun, told, number), (*receipts.eyes(told), start))
 
 
 # A turn is in flight
@@ -187,7 +180,7 @@ def _watch(run: Run, seen: Observation, policy: Policy) -> Decision:
         run = replace(run, cause=Cause.NONE)
     said = ledger.news(run, seen, policy)
     sent = tuple(SendMessage(run.turn, comment.id, prompts.message(comment)) for comment in said)
-    return Decision(ledger.hand(run, said, run.turn), (*_eyes(said), *sent))
+    return Decision(ledger.hand(run, said, run.turn), (*receipts.eyes(said), *sent))
 
 
 def _late(run: Run, seen: Observation, policy: Policy) -> str:
@@ -231,7 +224,7 @@ def _take_in(decision: Decision, seen: Observation, policy: Policy) -> Decision:
     handed = ledger.unsettled(run, seen)
     run = ledger.settle(run, turn.heard, Outcome.APPLIED if commit else Outcome.ANSWERED, commit)
     heard = tuple(comment for comment in handed if comment.id in turn.heard)
-    replies: tuple[Action, ...] = (*_rockets(heard), *_answers(run, heard, turn, commit))
+    replies: tuple[Action, ...] = (*receipts.rockets(heard), *receipts.replies(run, heard, turn, commit))
     if turn.question:
         return _ask_after(decision.then(run, *replies), seen, policy, Cause.QUESTION, messages.question(turn.question))
     if change is None or change.head == change.base:
@@ -239,23 +232,6 @@ def _take_in(decision: Decision, seen: Observation, policy: Policy) -> Decision:
         return _ask_after(decision.then(run, *replies), seen, policy, Cause.NO_CHANGE, nothing)
     title, body = messages.pull_request_title(seen.issue), messages.pull_request_body(run, turn)
     return decision.then(run.to(Phase.REVIEW, now=seen.now), PushBranch(), OfferPullRequest(title, body), *replies)
-
-
-def _rockets(comments: tuple[Comment, ...]) -> tuple[React, ...]:
-    return tuple(React(comment.place, comment.id, Reaction.ENDED) for comment in comments)
-
-
-def _answers(run: Run, heard: tuple[Comment, ...], turn: TurnReport, commit: str) -> tuple[Say, ...]:
-    """One reply per place, to what was said since the work began; what came before was part of the request."""
-    by_place = {
-        place: tuple(comment for comment in heard if comment.place is place and comment.at >= run.begun_at)
-        for place in Place
-    }
-    return tuple(
-        Say(place, f"reply-{run.turn}", messages.answer(comments, turn, commit))
-        for place, comments in by_place.items()
-        if comments
-    )
 
 
 def _go_on(decision: Decision, seen: Observation, policy: Policy) -> Decision:
@@ -298,10 +274,10 @@ def _fail(decision: Decision, seen: Observation, policy: Policy, failure: Failur
 def _retry_or_ask(decision: Decision, seen: Observation, policy: Policy, detail: str) -> Decision:
     failures = decision.run.failures + 1
     pause = min(BACKOFF_SECONDS * 2 ** (failures - 1), BACKOFF_LIMIT)
-    run = replace(decision.run, failures=failures, not_before=seen.now + pause, reason=detail, cause=Cause.NONE)
+    run = replace(decision.run, failures=failures, reason=detail, cause=Cause.NONE)
     if failures >= policy.failures:
         return _ask_after(decision.then(run), seen, policy, Cause.FAILED, messages.gave_up(failures, detail))
-    return decision.then(run)
+    return decision.then(replace(run, not_before=seen.now + pause))
 
 
 # Asking
@@ -309,7 +285,9 @@ def _retry_or_ask(decision: Decision, seen: Observation, policy: Policy, detail:
 
 def ask_for_help(run: Run, seen: Observation, policy: Policy, reason: str) -> Decision:
     """Hand the ball to a person. Also where the loop turns when an action is refused."""
-    return portray(_ask(run, seen, policy, Cause.FAILED, reason), seen, policy)
+    cancel = _cancel(run)
+    decision = _account(run, seen) if cancel else Decision(run)
+    return portray(_ask_after(decision.then(decision.run, *cancel), seen, policy, Cause.FAILED, reason), seen, policy)
 
 
 def _ask(run: Run, seen: Observation, policy: Policy, cause: Cause, text: str) -> Decision:
@@ -328,6 +306,9 @@ def _ask_after(decision: Decision, seen: Observation, policy: Policy, cause: Cau
 
 def park(run: Run, seen: Observation, policy: Policy) -> Decision:
     """Keep the place of a run whose turn is being interrupted by our own shutdown; it goes on after the restart."""
+    if seen.turn.state in {TurnState.SUCCEEDED, TurnState.FAILED} or run.cause in _ENDING:
+        return decide(run, seen, policy)
+    decision = _account(run, seen)
     session = seen.turn.session or seen.turn.progress.session or run.session
-    parked = replace(run, session=session, ended=run.turn, reason="treehand is restarting; this goes on afterwards")
-    return portray(Decision(parked), seen, policy)
+    reason = "treehand is restarting; this goes on afterwards"
+    return portray(decision.then(replace(decision.run, session=session, reason=reason)), seen, policy)

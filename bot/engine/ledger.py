@@ -29,6 +29,11 @@ def orders(run: Run, seen: Observation, policy: Policy) -> tuple[Comment, ...]:
     return tuple(comment for comment in unheard(run, seen) if parse_command(comment.text, policy.label))
 
 
+def answered(run: Run) -> tuple[Heard, ...]:
+    """Commands that had their answer: the next run of the same issue must not obey them again."""
+    return tuple(row for row in run.heard if row.outcome in {Outcome.COMMAND, Outcome.NOT_TRUSTED})
+
+
 def unsettled(run: Run, seen: Observation) -> tuple[Comment, ...]:
     """Comments handed to a turn that did not come to a good end."""
     pending = {row.comment for row in run.heard if row.outcome is Outcome.HANDED}

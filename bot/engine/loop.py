@@ -2,13 +2,14 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from types import TracebackType
 from typing import Self
 
 from bot.domain.run import Phase, Run
+from bot.engine import ledger
 from bot.engine.act import perform
 from bot.engine.decide import ask_for_help, decide, park
 from bot.engine.decision import Decision
@@ -55,17 +56,21 @@ class Engine:
     async def tick(self) -> None:
         """Look at the whole world once and set every run moving. Safe at any time, any number of times."""
         store = self.outside.store
+        # A run whose last step ends while we look is older in our eyes than it is: it is judged at the next look.
+        moving, taken = set(self._busy), {run.key for run in store.active()}
         views = await look(self.outside, store.active())
-        self._claim(views)
+        self._claim(views, taken)
         reports = await self.outside.executor.reports()
         spent, now = store.spent_by_issue(), self._clock()
         looked = [
             (run, observe(run, views[run.project], reports, now=now, spent_usd=spent.get(run.key, 0.0)))
             for run in store.active()
-            if run.project in views and run.id not in self._busy
+            if run.project in views and run.id not in moving
         ]
+        judged = {run.id for run, _ in looked}
+        others = [self._busy.get(run.id, run) for run in store.active() if run.id not in judged]
         policies = {name: project.policy for name, project in self.outside.projects.items()}
-        slots = schedule(looked, list(self._busy.values()), policies, self._capacity())
+        slots = schedule(looked, others, policies, self._capacity())
         for run, seen in looked:
             self._set_moving(run, replace(seen, slot=slots[run.id]))
 
@@ -78,14 +83,14 @@ class Engine:
         await self.settled()
         store = self.outside.store
         views, reports = await look(self.outside, store.active()), await self.outside.executor.reports()
+        now, spent = self._clock(), store.spent_by_issue()
         for run in store.active():
             if run.phase is Phase.WORKING and run.ended < run.turn and run.project in views:
-                seen = observe(run, views[run.project], reports, now=self._clock(), spent_usd=0.0)
+                seen = observe(run, views[run.project], reports, now=now, spent_usd=spent.get(run.key, 0.0))
                 await self._guarded(run, seen, park(run, seen, self.outside.projects[run.project].policy))
 
-    def _claim(self, views: Mapping[str, View]) -> None:
+    def _claim(self, views: Mapping[str, View], taken: Collection[str]) -> None:
         """Every labelled issue has exactly one run at a time."""
-        taken = {run.key for run in self.outside.store.active()}
         for name, view in views.items():
             label = self.outside.projects[name].policy.label
             for key, issue in view.tracker.issues.items():
@@ -96,8 +101,10 @@ class Engine:
 
     def _next_run(self, key: str, project: str, view: View) -> Run:
         """Numbered so that its branch is nobody else's: one left over from before is not touched."""
-        now = self._clock()
-        run = Run(key, project, self.outside.store.last_ordinal(key) + 1, begun_at=now, changed_at=now)
+        now, store = self._clock(), self.outside.store
+        last = store.find_run(key)
+        heard = ledger.answered(last) if last else ()
+        run = Run(key, project, store.last_ordinal(key) + 1, begun_at=now, changed_at=now, heard=heard)
         while branch_for(run) in view.forge.branches or branch_for(run) in view.forge.pulls:
             run = replace(run, ordinal=run.ordinal + 1)
         return run
@@ -128,7 +135,7 @@ class Engine:
             await self._carry_out(run, decision)
         except NeedsHuman as problem:
             policy = self.outside.projects[run.project].policy
-            await self._carry_out(run, ask_for_help(replace(run, ended=run.turn), seen, policy, str(problem)))
+            await self._carry_out(run, ask_for_help(run, seen, policy, str(problem)))
 
     async def _carry_out(self, run: Run, decision: Decision) -> None:
         project = self.outside.projects[run.project]

@@ -55,8 +55,11 @@ def _todo(todo: Todo) -> str:
 def _so_far(run: Run, seen: Observation) -> str:
     if not run.turn:
         return ""
-    tokens = run.tokens + (seen.turn.progress.tokens if run.phase is Phase.WORKING else 0)
-    minutes = int((seen.now - run.begun_at) / 60)
+    in_flight = run.phase is Phase.WORKING and run.ended < run.turn
+    tokens = run.tokens + (seen.turn.progress.tokens if in_flight else 0)
+    # what waits for people shows no running clock: it would be rewritten every minute, for days
+    until = seen.now if run.phase is Phase.WORKING else run.changed_at
+    minutes = int((until - run.begun_at) / 60)
     facts = [f"turn {run.turn}", f"${run.spent_usd:.2f}", f"{tokens:,} tokens"]
     return " · ".join([*facts, *([f"{minutes} min"] if minutes else [])])
 

@@ -17,7 +17,7 @@ SLUG = "progress"
 
 
 def portray(decision: Decision, seen: Observation, policy: Policy) -> Decision:
-    if seen.issue is None or (decision.run.phase is Phase.DONE and not decision.actions):
+    if seen.issue is None:
         return decision
     decision = decision.then(decision.run, *_labels(decision.run, seen, policy))
     return _progress(decision, seen, policy)

@@ -23,12 +23,12 @@ class Capacity:
 
 def schedule(
     looked: Sequence[tuple[Run, Observation]],
-    busy: Sequence[Run],
+    others: Sequence[Run],
     policies: Mapping[str, Policy],
     capacity: Capacity,
 ) -> Mapping[str, Slot]:
-    """A slot for every run in `looked`. `busy` are runs whose last decision is still being carried out."""
-    everyone = [*busy, *(run for run, _ in looked)]
+    """A slot for every run in `looked`. `others` cannot be judged now: still being carried out, or out of sight."""
+    everyone = [*others, *(run for run, _ in looked)]
     spokesman = _spokesman(looked, everyone)
     hold = _hold(capacity, spokesman)
     working = [run for run in everyone if run.phase is Phase.WORKING]
@@ -63,6 +63,12 @@ def wants_turn(run: Run, seen: Observation, policy: Policy) -> bool:
             return bool(news(run, seen, policy))
         case Phase.WORKING | Phase.DONE:
             return False
+
+
+def may_go_on(runs: Sequence[Run]) -> bool:
+    """Is any of them at work, or will be without anybody's help?"""
+    refused = any(run.cause is Cause.MODEL and run.phase is Phase.ASKING for run in runs)
+    return any(run.phase is Phase.WORKING and (run.ended < run.turn or not refused) for run in runs)
 
 
 def _order(run: Run, seen: Observation, policy: Policy) -> tuple[bool, int, float, str]:

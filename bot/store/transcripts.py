@@ -20,20 +20,22 @@ _TAIL_BYTES = 65536
 class Transcripts:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._waiting: dict[Path, list[str]] = {}
+        self._waiting: dict[str, list[str]] = {}
+        """Lines by run id."""
 
     def append(self, request: TurnRequest, event: Event) -> None:
         plain = {name: value for name, value in _plain(event).items() if value}
         line = json.dumps({"turn": request.turn_id, **plain}, ensure_ascii=False)
-        self._waiting.setdefault(self.path(request.run_id), []).append(line)
+        self._waiting.setdefault(request.run_id, []).append(line)
 
     def flush(self) -> None:
         """What cannot be written now waits; OSError says why."""
-        for path in list(self._waiting):
-            text = "".join(f"{line}\n" for line in self._waiting[path])
-            path.parent.mkdir(parents=True, exist_ok=True)
-            _append_whole(path, text.encode(errors="backslashreplace"))
-            del self._waiting[path]
+        if self._waiting:
+            self._folder.mkdir(parents=True, exist_ok=True)
+        for run_id in list(self._waiting):
+            text = "".join(f"{line}\n" for line in self._waiting[run_id])
+            _append_whole(self.path(run_id), text.encode(errors="backslashreplace"))
+            del self._waiting[run_id]
 
     def path(self, run_id: str) -> Path:
         return self._folder / f"{quote(run_id, safe='')}.jsonl"

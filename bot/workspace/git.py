@@ -29,9 +29,6 @@ _CONFIG = (
     ("advice.detachedHead", "false"),
     ("http.lowSpeedLimit", "1"),
     ("http.lowSpeedTime", "60"),
-    # as many workers as there are cores, as soon as it pays
-    ("checkout.workers", "0"),
-    ("checkout.thresholdForParallelism", "100"),
     ("index.version", "2"),
 )
 

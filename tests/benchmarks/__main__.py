@@ -22,10 +22,10 @@ def main(*wanted: str) -> None:
     for name in wanted or PARTS:
         print(f"measuring {name} ...", file=sys.stderr, flush=True)
         with tempfile.TemporaryDirectory(prefix="treehand-bench-", ignore_cleanup_errors=True) as folder:
-            figures += asyncio.run(importlib.import_module(name).measure(Path(folder)))
-    width = max(len(figure.name) for figure in figures)
-    for figure in figures:
-        print(f"{figure.name:<{width}}  {figure.value:>10.3f} {figure.unit:<7} {figure.verdict}".rstrip())
+            found = asyncio.run(importlib.import_module(name).measure(Path(folder)))
+        for figure in found:
+            print(f"{figure.name:<64} {figure.value:>10.3f} {figure.unit:<7} {figure.verdict}".rstrip(), flush=True)
+        figures += found
     print(json.dumps({figure.name: round(figure.value, 4) for figure in figures}))
 
 

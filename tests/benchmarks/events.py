@@ -1,4 +1,4 @@
-"""The real daemon with 200 runs at work, each telling 20 things a second for half a minute: what it costs, what is lost."""
+"""The daemon with 200 runs at work, each telling 20 things a second for half a minute: what it costs and loses."""
 
 import asyncio
 import contextlib

@@ -18,6 +18,7 @@ from bot.engine.names import branch_for
 from bot.store.runs import RunStore
 
 FINISHED, OPEN = 1000, 100
+PER_DAY, SECONDS_PER_DAY = 20, 86400.0
 SECONDS = 30
 _BODY = "What I did, and how I checked it: a few sentences for the reviewer.\n" * 20
 
@@ -31,7 +32,7 @@ async def measure(folder: Path) -> list[Figure]:
         'base = "main"\n'
     )
     looked = await asyncio.to_thread(_looked, folder)
-    daemon = subprocess.Popen(
+    daemon = subprocess.Popen(  # noqa: ASYNC220
         [str(Path(sys.executable).with_name("treehand")), "run"],
         cwd=folder,
         env={**os.environ, "ANTHROPIC_API_KEY": "stand-in"},
@@ -94,14 +95,15 @@ async def _fill(folder: Path, commit: str) -> None:
         for number in range(FINISHED + OPEN):
             over = number < FINISHED
             issue = issues.open(f"Issue {number}", by="ada", body=_BODY, labels=[] if over else ["ai", "ai:review"])
+            then = now - (FINISHED - number) * SECONDS_PER_DAY / PER_DAY if over else now
             run = Run(
-                issue.key, PROJECT, phase=Phase.DONE if over else Phase.REVIEW, begun_at=now, changed_at=now, turn=1,
-                ended=1, turn_at=now, session=f"session-{number}", spent_usd=0.3, tokens=9000,
+                issue.key, PROJECT, phase=Phase.DONE if over else Phase.REVIEW, begun_at=then, changed_at=then, turn=1,
+                ended=1, turn_at=then, session=f"session-{number}", spent_usd=0.3, tokens=9000,
             )  # fmt: skip
             pulls.ensure_draft(branch_for(run), base="main", title=issue.title, body=_BODY, head=commit)
             pulls.ensure_comment(branch_for(run), slug="1/reply-1", text=_BODY)
             branches += [] if over else [branch_for(run)]
-            _save(store, run, now)
+            _save(store, run, then)
     plain_git(Path(bare), "update-ref", "--stdin", stdin=_updates(branches, commit))
     assert len(branches) == OPEN
 

@@ -4,6 +4,7 @@ Also the sum, from the label on, beside `claude --worktree` in a checkout of the
 """
 
 import asyncio
+import contextlib
 import json
 import os
 import shlex
@@ -16,7 +17,7 @@ from pathlib import Path
 
 import claude_agent_sdk
 from figures import Figure, middle
-from grounds import bot, make_repository, plain_git, settings_for
+from grounds import PROJECT, bot, make_repository, plain_git, settings_for
 from spawn import FILES
 
 from bot.agents.claude import ClaudeAgent
@@ -64,7 +65,9 @@ async def measure(folder: Path) -> list[Figure]:
                 sums.append(arrived - began)
                 await _idle(grounds.app)
                 ticking.cancel()
-                bare.append(await _bare(folder, model))
+                if go == 0:
+                    _record_no_more(recorder)
+                bare.append(await _bare(folder, model, go))
                 worktrees.append(await _with_worktree(folder, environment, model, go))
     return _figures(*(middle(taken[1:]) for taken in (ours, bare, sums, worktrees)))
 
@@ -112,9 +115,18 @@ def _recorder(folder: Path) -> Path:
     return script
 
 
-async def _bare(folder: Path, model: ScriptedModel) -> float:
+def _record_no_more(recorder: Path) -> None:
+    """The first go only warms up; the others meet the program itself."""
+    recorder.unlink()
+    recorder.symlink_to(CLI)
+
+
+async def _bare(folder: Path, model: ScriptedModel, go: int) -> float:
     """By hand: the same options and environment, in the same folder, with nobody of ours in between."""
-    arguments, environment, place = json.loads((folder / "called").read_text())
+    arguments, environment, _ = json.loads((folder / "called").read_text())
+    place, home = str(folder / "state" / "worktrees" / PROJECT / f"{PROJECT}-{go + 1}"), str(folder / f"bare-home-{go}")
+    environment |= {"HOME": home, "CLAUDE_CONFIG_DIR": home, "PWD": place}
+    Path(home).mkdir()
     arguments = _without(arguments, "--mcp-config", "--session-id", "--resume")
     message = {"type": "user", "message": {"role": "user", "content": "Go."}, "parent_tool_use_id": None}
     return await _until_asked([str(CLI), *arguments], environment, place, model, json.dumps(message) + "\n")
@@ -126,7 +138,7 @@ def _without(arguments: Sequence[str], *options: str) -> list[str]:
     for word in rest:
         if word in options:
             next(rest)
-        else:
+        elif not word.startswith(tuple(f"{option}=" for option in options)):
             kept.append(word)
     return kept
 
@@ -161,5 +173,6 @@ async def _until_asked(
     try:
         return await _arrival(model, asked) - began
     finally:
-        os.killpg(process.pid, signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
         await process.wait()

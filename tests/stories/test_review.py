@@ -1,13 +1,21 @@
 """Stories that go wrong at an awkward moment, and must come out right all the same."""
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
-from bot.domain.comment import Outcome, Reaction
-from bot.domain.run import Cause, Phase
-from bot.domain.turn import Failure
+from bot.domain.comment import Reaction
+from bot.domain.issue import Issue
+from bot.domain.policy import Policy
+from bot.domain.run import Cause, Phase, Run
+from bot.domain.turn import TurnReport, TurnState
+from bot.engine.actions import CancelTurn
+from bot.engine.decide import ask_for_help
+from bot.engine.observation import Observation
+from bot.engine.schedule import may_go_on
 from bot.errors import NeedsHuman, Retryable
+from tests.fakes.ports import FakeForge, FakeTracker, FakeWorkspaces
 
 KEY = "shop#1"
 
@@ -62,25 +70,35 @@ async def test_a_look_that_is_older_than_the_end_of_a_run_starts_no_second_one(b
     """The step that ends a run is carried out while the next tick waits for the forge."""
     await in_review(bot, world)
     world.comment(KEY, "/ai stop")
-    await bot.tick()
-    forge = bot.engine.outside.projects["shop"].forge
-    look = forge.look
+    await bot.engine.tick()
+    await bot.engine.settled()
+    project, looked = bot.engine.outside.projects["shop"], asyncio.Event()
+    look, remove = project.forge.look, project.workspaces.remove
+
+    async def slow_remove(branch):
+        await looked.wait()
+        await remove(branch)
 
     async def slow_look(branches):
         seen = await look(branches)
+        looked.set()
         await bot.engine.settled()
         return seen
 
+    project.workspaces.remove = slow_remove
     await bot.engine.tick()
-    object.__setattr__(forge, "look", slow_look)
-    await bot.tick(3)
+    project.forge.look = slow_look
+    await bot.engine.tick()
+    await bot.engine.settled()
 
     assert (bot.run(KEY).ordinal, bot.run(KEY).phase) == (1, Phase.DONE)
 
 
 async def test_what_waits_for_people_is_not_rewritten_every_minute(bot, world):
     await in_review(bot, world)
+    await bot.wait(20)
     before = bot.run(KEY)
+    assert "Pull request: " in world.comments_of(KEY)[0]
     for _ in range(5):
         await bot.wait(120)
 
@@ -154,3 +172,46 @@ async def test_a_comment_on_a_queued_issue_is_seen(bot, world):
     await bot.tick()
 
     assert world.reactions[said] == {Reaction.SEEN}
+
+
+async def test_agents_of_a_project_that_is_out_of_sight_still_count_against_the_cap(bot, world):
+    shop = bot.engine.outside.projects["shop"]
+    bar = replace(
+        shop,
+        name="bar",
+        tracker=FakeTracker(world, "bar"),
+        forge=FakeForge(world, "bar"),
+        workspaces=FakeWorkspaces(world, "bar"),
+    )
+    bot.engine.outside.projects["bar"] = bar
+    world.open_issue("shop#1", "ai")
+    world.open_issue("shop#2", "ai")
+    await bot.tick()
+
+    async def dark(keys):
+        raise Retryable("The tracker of the shop does not answer.")
+
+    shop.tracker.look = dark
+    world.open_issue("bar#1", "ai", project="bar")
+    await bot.tick()
+
+    assert len(world.running()) == 2
+    assert bot.run("bar#1").phase is Phase.QUEUED
+
+
+def test_a_refusal_while_the_agent_works_leaves_no_agent_behind():
+    run = Run(KEY, "shop", phase=Phase.WORKING, turn=1, turn_at=90.0)
+    seen = Observation(
+        100.0, Issue(KEY, "Fix it", "", frozenset({"ai"}), open=True), turn=TurnReport(TurnState.RUNNING)
+    )
+    decision = ask_for_help(run, seen, Policy(), "It cannot be told anything.")
+    assert decision.actions[0] == CancelTurn(1)
+    assert (decision.run.phase, decision.run.ended) == (Phase.ASKING, 1)
+
+
+def test_nothing_may_go_on_while_the_model_refuses_the_key_of_all():
+    speaking = Run("shop#1", "shop", phase=Phase.ASKING, cause=Cause.MODEL, turn=1, ended=1)
+    silent = Run("shop#2", "shop", phase=Phase.WORKING, turn=1, ended=1)
+    assert not may_go_on([speaking, silent])
+    assert may_go_on([silent])
+    assert may_go_on([speaking, replace(silent, ended=0)])
