@@ -11,28 +11,26 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bot import clock
-from bot.domain.policy import Policy
 from bot.domain.run import Phase, Run
 from bot.embedded.desk import Desk, Site
 from bot.engine.names import branch_for
 from bot.errors import BadSettings, NeedsHuman, Retryable
-from bot.forges.local import LocalForge
 from bot.locks import owner_of
-from bot.ports import Outside, Project
 from bot.settings import ProjectSettings, Settings
 from bot.state import Glimpse, Picture
 from bot.store.runs import RunStore
 from bot.store.transcripts import Transcripts
-from bot.trackers.local import LocalTracker
 from bot.workspace.places import Places
 
 if TYPE_CHECKING:
     import asyncio
 
     from bot.agents.claude import ClaudeAgent
+    from bot.domain.policy import Policy
     from bot.engine.loop import Engine
     from bot.engine.schedule import Capacity
     from bot.executors.local import LocalExecutor
+    from bot.ports import Outside, Project
     from bot.workspace.salvage import Salvaged
 
 log = logging.getLogger(__name__)
@@ -43,7 +41,7 @@ class App:
     settings: Settings
     store: RunStore
     transcripts: Transcripts
-    outside: Outside
+    outside: "Outside"
     agent: "ClaudeAgent"
     executor: "LocalExecutor"
     engine: "Engine"
@@ -95,6 +93,7 @@ async def wired(settings: Settings, model: Mapping[str, str]) -> AsyncIterator[A
     from bot.engine.loop import Engine
     from bot.engine.turn import TurnTaker
     from bot.executors.local import LocalExecutor
+    from bot.ports import Outside
 
     if not settings.projects:
         raise BadSettings("No [[projects]] are set, so there is nothing to do. `treehand init` writes one.")
@@ -112,23 +111,24 @@ async def wired(settings: Settings, model: Mapping[str, str]) -> AsyncIterator[A
     desk.close()
 
 
-def _project(project: ProjectSettings, settings: Settings, desk: Desk) -> Project:
+def _project(project: ProjectSettings, settings: Settings, desk: Desk) -> "Project":
+    from bot.forges.local import LocalForge
+    from bot.ports import Project
+    from bot.trackers.local import LocalTracker
     from bot.workspace.workspaces import GitWorkspaces
 
     return Project(
         name=project.name,
-        tracker=_tracker(project, settings, desk),
+        tracker=LocalTracker(desk, project.name, label=settings.label),
         forge=LocalForge(desk, project.name),
         workspaces=GitWorkspaces(settings.state_dir, project.name),
         policy=_policy(project, settings),
     )
 
 
-def _tracker(project: ProjectSettings, settings: Settings, desk: Desk) -> LocalTracker:
-    return LocalTracker(desk, project.name, label=settings.label)
+def _policy(project: ProjectSettings, settings: Settings) -> "Policy":
+    from bot.domain.policy import Policy
 
-
-def _policy(project: ProjectSettings, settings: Settings) -> Policy:
     limits, budget = settings.limits, settings.budget
     return Policy(
         label=settings.label,
@@ -206,15 +206,15 @@ def restore(settings: Settings, project: str, number: int) -> tuple[str, str]:
     return ours[-1].ref, branch
 
 
-async def picture(settings: Settings) -> Picture:
-    """What is going on, for whoever asks; also while no daemon runs."""
+def picture(settings: Settings) -> Picture:
+    """What is going on, for whoever asks; also while no daemon runs. Opens what it needs, so any thread may ask."""
     desk, store, now = desk_of(settings), store_of(settings), clock.now()
     try:
         runs = store.latest(ended_since=clock.day_of(now))
         glimpses: dict[str, Glimpse] = {}
         for project in settings.projects:
             ours = [run for run in runs if run.project == project.name]
-            glimpses |= await _glimpses(project, ours, settings, desk)
+            glimpses |= _glimpses(project, ours, settings, desk)
         spent = store.spent(since=clock.day_of(now))
         return Picture(now, runs, glimpses, spent, settings.budget.per_day_usd, _health(settings))
     finally:
@@ -222,15 +222,13 @@ async def picture(settings: Settings) -> Picture:
         desk.close()
 
 
-async def _glimpses(
-    project: ProjectSettings, runs: Sequence[Run], settings: Settings, desk: Desk
-) -> Mapping[str, Glimpse]:
-    issues = (await _tracker(project, settings, desk).look([run.key for run in runs])).issues
-    pulls = (await LocalForge(desk, project.name).look([branch_for(run) for run in runs])).pulls
+def _glimpses(project: ProjectSettings, runs: Sequence[Run], settings: Settings, desk: Desk) -> Mapping[str, Glimpse]:
+    titles, tips = desk.issues(project.name).titles(), desk.repository(project.name).tips()
+    pulls, _ = desk.pulls(project.name).snapshot([branch_for(run) for run in runs], tips)
     transcripts, worktrees = transcripts_of(settings), Places(settings.state_dir, project.name)
     return {
         run.id: Glimpse(
-            title=issues[run.key].title if run.key in issues else "",
+            title=titles.get(run.key, ""),
             agent=settings.agent.kind,
             worktree=str(folder) if (folder := worktrees.of(branch_for(run)).folder).exists() else "",
             doing=transcripts.last_deed(run.id) if run.phase is Phase.WORKING else "",

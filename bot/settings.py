@@ -3,7 +3,6 @@
 Strict: a key nobody knows is an error that names the nearest one, in the file and in the environment alike.
 """
 
-import difflib
 import os
 import tomllib
 from collections.abc import Iterator, Mapping
@@ -11,7 +10,6 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_origin
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, SettingsError
 
 from bot.errors import BadSettings
 
@@ -92,15 +90,7 @@ class ProjectSettings(Section):
     """The branch to start from and merge into; empty: the repository's default."""
 
 
-class Settings(BaseSettings):
-    model_config = SettingsConfigDict(
-        env_prefix=PREFIX,
-        env_nested_delimiter="__",
-        frozen=True,
-        extra="forbid",
-        nested_model_default_partial_update=True,
-    )
-
+class Settings(Section):
     state_dir: Path = Path("~/.local/state/treehand")
     """Where database, mirrors, worktrees and transcripts live."""
     label: Annotated[str, AfterValidator(_name)] = "ai"
@@ -112,18 +102,6 @@ class Settings(BaseSettings):
     sandbox: Sandbox = Sandbox()
     projects: tuple[ProjectSettings, ...] = ()
 
-    @classmethod
-    def settings_customise_sources(
-        cls,
-        settings_cls: type[BaseSettings],  # noqa: ARG003
-        init_settings: PydanticBaseSettingsSource,
-        env_settings: PydanticBaseSettingsSource,
-        dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003
-        file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003
-    ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """The environment wins over the file, which is what `load` passes in."""
-        return env_settings, init_settings
-
 
 def settings_file(chosen: str = "") -> Path:
     return Path(chosen or os.environ.get("TREEHAND_CONFIG", "") or DEFAULT_FILE)
@@ -134,13 +112,45 @@ def load(path: Path, *, required: bool = True) -> Settings:
     raw = _read(path, required=required)
     _refuse_unknown_variables()
     try:
-        settings = Settings(**raw)
+        settings = _under_environment(raw) if _environment_speaks() else Settings(**raw)
     except ValidationError as exc:
         raise BadSettings("\n".join(_sentence(error, path) for error in exc.errors())) from exc
-    except SettingsError as exc:
-        raise BadSettings(f"A {PREFIX} variable that stands for a whole table must be JSON: {exc}.") from exc
     _refuse_twins(settings, path)
     return _absolute(settings, path)
+
+
+def _environment_speaks() -> bool:
+    return any(name.upper().startswith(PREFIX) and name not in _NOT_SETTINGS for name in os.environ)
+
+
+def _under_environment(raw: Mapping[str, Any]) -> Settings:
+    """What the environment says wins over the file. Reading it takes a slow import, so only who needs it pays."""
+    from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, SettingsError
+
+    class UnderEnvironment(BaseSettings, Settings):
+        model_config = SettingsConfigDict(
+            env_prefix=PREFIX,
+            env_nested_delimiter="__",
+            frozen=True,
+            extra="forbid",
+            nested_model_default_partial_update=True,
+        )
+
+        @classmethod
+        def settings_customise_sources(
+            cls,
+            settings_cls: type[BaseSettings],  # noqa: ARG003
+            init_settings: PydanticBaseSettingsSource,
+            env_settings: PydanticBaseSettingsSource,
+            dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+            file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+        ) -> tuple[PydanticBaseSettingsSource, ...]:
+            return env_settings, init_settings
+
+    try:
+        return UnderEnvironment(**raw)
+    except SettingsError as exc:
+        raise BadSettings(f"A {PREFIX} variable that stands for a whole table must be JSON: {exc}.") from exc
 
 
 def model_environment() -> dict[str, str]:
@@ -199,6 +209,8 @@ def _siblings(place: list[str]) -> list[str]:
 
 
 def _nearest(word: str, known: list[str]) -> str:
+    import difflib
+
     close = difflib.get_close_matches(word, known, n=1, cutoff=0.5)
     return f" Did you mean `{close[0]}`?" if close else f" Known here: {', '.join(known)}."
 

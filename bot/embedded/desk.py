@@ -3,14 +3,17 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from bot.embedded.book import Book
 from bot.embedded.issues import Issues
-from bot.embedded.merging import Merging
 from bot.embedded.pulls import Pulls
 from bot.embedded.repository import Repository
 from bot.embedded.wording import parsed_key
 from bot.errors import NeedsHuman
+
+if TYPE_CHECKING:
+    from bot.embedded.merging import Merging
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +39,9 @@ class Desk:
     def pulls(self, project: str) -> Pulls:
         return Pulls(self.book, self.project(project), self.repository(project))
 
-    def merging(self, project: str) -> Merging:
+    def merging(self, project: str) -> "Merging":
+        from bot.embedded.merging import Merging  # looking need not wait for it
+
         return Merging(self.book, self.project(project), self.pulls(project))
 
     def repository(self, project: str) -> Repository:

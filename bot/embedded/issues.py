@@ -95,6 +95,11 @@ class Issues:
         comments = self._talk.by_people(Place.ISSUE, self._project, [row["number"] for row in rows])
         return self._issues(rows, label), {self._key(number): said for number, said in comments.items()}
 
+    def titles(self) -> dict[str, str]:
+        """Of every issue there ever was, by key."""
+        rows = self._book.rows("SELECT number, title FROM issues WHERE project = ?", self._project)
+        return {self._key(row["number"]): row["title"] for row in rows}
+
     def ensure_comment(self, number: int, *, slug: str, text: str) -> None:
         self._found(number)
         self._talk.ensure_ours(self._project, number, slug=slug, text=text)

@@ -2,14 +2,14 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import AsyncExitStack
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, contextmanager
 from dataclasses import replace
 from types import TracebackType
 from typing import Self
 
 from bot.domain.run import Phase, Run
-from bot.engine import ledger
+from bot.engine import ledger, messages
 from bot.engine.act import perform
 from bot.engine.decide import ask_for_help, decide, park
 from bot.engine.decision import Decision
@@ -39,6 +39,7 @@ class Engine:
         self._capacity = capacity
         self._on_change = on_change
         self._busy: dict[str, Run] = {}
+        self._bugs: dict[str, str] = {}
         self._idle = asyncio.Event()
         self._idle.set()
         self._steps: asyncio.TaskGroup
@@ -87,7 +88,7 @@ class Engine:
         for run in store.active():
             if run.phase is Phase.WORKING and run.ended < run.turn and run.project in views:
                 seen = observe(run, views[run.project], reports, now=now, spent_usd=spent.get(run.key, 0.0))
-                await self._guarded(run, seen, park(run, seen, self.outside.projects[run.project].policy))
+                await self._step(run, seen, park(run, seen, self.outside.projects[run.project].policy))
 
     def _claim(self, views: Mapping[str, View], taken: Collection[str]) -> None:
         """Every labelled issue has exactly one run at a time."""
@@ -111,24 +112,31 @@ class Engine:
 
     def _set_moving(self, run: Run, seen: Observation) -> None:
         policy = self.outside.projects[run.project].policy
-        decision = decide(run, seen, policy)
-        if decision.run != run or decision.actions:
-            self._busy[run.id] = decision.run
-            self._idle.clear()
-            self._steps.create_task(self._guarded(run, seen, decision), name=run.id)
+        with self._isolated(run):
+            bug = self._bugs.pop(run.id, "")
+            decision = ask_for_help(run, seen, policy, bug) if bug else decide(run, seen, policy)
+            if decision.run != run or decision.actions:
+                self._busy[run.id] = decision.run
+                self._idle.clear()
+                self._steps.create_task(self._step(run, seen, decision), name=run.id)
 
-    async def _guarded(self, run: Run, seen: Observation, decision: Decision) -> None:
-        """One run's trouble never stops another. The only broad `except` in the engine."""
-        try:
+    async def _step(self, run: Run, seen: Observation, decision: Decision) -> None:
+        with self._isolated(run):
             await self._carry_out_or_ask(run, seen, decision)
+        self._busy.pop(run.id, None)
+        if not self._busy:
+            self._idle.set()
+
+    @contextmanager
+    def _isolated(self, run: Run) -> Iterator[None]:
+        """One run's trouble never stops another. The only broad `except` in the engine; people are told next tick."""
+        try:
+            yield
         except Retryable as problem:
             log.warning("postponed run=%s reason=%s", run.id, problem)
-        except Exception:
+        except Exception as bug:
             log.exception("crashed run=%s", run.id)
-        finally:
-            self._busy.pop(run.id, None)
-            if not self._busy:
-                self._idle.set()
+            self._bugs[run.id] = messages.met_a_bug(type(bug).__name__)
 
     async def _carry_out_or_ask(self, run: Run, seen: Observation, decision: Decision) -> None:
         try:

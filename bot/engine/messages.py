@@ -97,6 +97,10 @@ def gave_up(failures: int, detail: str) -> str:
     return f"The turn failed {times}. The last time: {detail}"
 
 
+def met_a_bug(kind: str) -> str:
+    return f"I met a bug of my own ({kind}) and left this alone. The log has more; `retry` tries again."
+
+
 def session_lost() -> str:
     return "The agent's earlier conversation was gone, so I briefed it again with the whole thread."
 

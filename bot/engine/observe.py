@@ -9,7 +9,7 @@ from bot.domain.run import Run
 from bot.domain.turn import TurnReport, TurnState
 from bot.engine.names import branch_for, turn_id_for
 from bot.engine.observation import Observation
-from bot.errors import Retryable
+from bot.errors import NeedsHuman, Retryable
 from bot.ports import ForgeView, Outside, Project, TrackerView
 
 log = logging.getLogger(__name__)
@@ -38,7 +38,7 @@ async def _look(project: Project, runs: Sequence[Run]) -> View | None:
         tracker, forge = await asyncio.gather(
             project.tracker.look([run.key for run in ours]), project.forge.look([branch_for(run) for run in ours])
         )
-    except Retryable as problem:
+    except (Retryable, NeedsHuman) as problem:
         log.warning("looked away project=%s reason=%s", project.name, problem)
         return None
     return View(tracker, forge)

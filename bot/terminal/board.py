@@ -1,6 +1,5 @@
 """`treehand status`, `show`, `logs`, `why` and `cost`: plain, stable lines."""
 
-import asyncio
 import json
 import sys
 import time
@@ -23,7 +22,7 @@ def status(options: Namespace) -> None:
     if options.watch:
         _watch(settings)
         return
-    seen = asyncio.run(picture(settings))
+    seen = picture(settings)
     print(json.dumps(seen.as_json()) if options.json else "\n".join(_lanes(seen)))
 
 
@@ -34,7 +33,7 @@ def _watch(settings: Settings) -> None:
 
     with Live(console=Console(highlight=False), auto_refresh=False, screen=sys.stdout.isatty()) as live:
         while True:
-            live.update(Text("\n".join(_lanes(asyncio.run(picture(settings))))), refresh=True)
+            live.update(Text("\n".join(_lanes(picture(settings)))), refresh=True)
             time.sleep(2)
 
 
@@ -67,7 +66,7 @@ def _age(seconds: float) -> str:
 
 def show(options: Namespace) -> None:
     settings = load(settings_file(options.config))
-    run, seen = _run(settings, options.key), asyncio.run(picture(settings))
+    run, seen = _run(settings, options.key), picture(settings)
     glimpse = seen.glimpses.get(run.id, Glimpse())
     store = store_of(settings)
     journal = store.journal(run)

@@ -417,9 +417,11 @@ async def test_one_runs_crash_does_not_stop_the_others(bot, world):
     world.finish_turn("shop#1")
     del world.worktrees["treehand/shop-1"]
     world.open_issue("shop#2", "ai")
-    await bot.tick()
+    await bot.tick(2)
 
     assert bot.run("shop#2").phase is Phase.WORKING
+    assert bot.run("shop#1").phase is Phase.ASKING
+    assert any("a bug of my own (KeyError)" in text for text in world.comments_of("shop#1"))
 
 
 async def test_shutting_down_keeps_the_place_and_the_session(bot, world):
