@@ -10,8 +10,9 @@ import time
 from pathlib import Path
 
 from figures import Figure, middle
-from grounds import Grounds, bot, make_repository, plain_git, settings_for
+from grounds import PROJECT, Grounds, bot, make_repository, plain_git, settings_for
 
+from bot.domain.run import Phase
 from bot.domain.turn import TurnReport, TurnState, Work
 from bot.ports import Inbox, Notice
 
@@ -61,8 +62,17 @@ async def _spawned(grounds: Grounds, agent: Sprinter, title: str) -> float:
         if grounds.app.store.find_run(key).turn:
             break
     seconds = await agent.spawned.get() - began
-    await grounds.app.engine.settled()
+    await _over(grounds, key)
     return seconds
+
+
+async def _over(grounds: Grounds, key: str) -> None:
+    """Gone like the bare one: what one side leaves to be written to disk would slow whichever comes next."""
+    await grounds.app.engine.settled()
+    grounds.people.issues(PROJECT).unlabel(grounds.people.parse_key(key)[1], "ai", by="ada")
+    while grounds.app.store.find_run(key).phase is not Phase.DONE:
+        await grounds.app.engine.tick()
+        await grounds.app.engine.settled()
 
 
 async def _added(folder: Path, commit: str, go: int) -> float:
