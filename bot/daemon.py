@@ -102,6 +102,7 @@ class Daemon:
             scheduler.shutdown(wait=False)
 
     async def _poll(self) -> None:
+        self._app.engine.expect_news()
         self._app.woken.set()
 
     async def _watch(self) -> None:

@@ -31,7 +31,10 @@ class TrackerView:
 class Tracker(Protocol):
     """Where work is asked for. One per project."""
 
-    async def look(self, keys: Collection[str]) -> TrackerView: ...
+    async def look(self, keys: Collection[str], *, fresh: bool = True) -> TrackerView:
+        """Not `fresh`: what it knows already may do, so that a tick between two polls costs no request."""
+        ...
+
     async def changed(self) -> bool:
         """Cheaply: may a look find something new? Trackers that cannot tell say no, and are polled."""
         ...
@@ -67,7 +70,7 @@ class Remote:
 class Forge(Protocol):
     """Where code is offered for review. One per project."""
 
-    async def look(self, branches: Collection[str]) -> ForgeView: ...
+    async def look(self, branches: Collection[str], *, fresh: bool = True) -> ForgeView: ...
     async def remote(self) -> Remote:
         """Ready to fetch from: whatever it takes has been done."""
         ...
@@ -76,16 +79,25 @@ class Forge(Protocol):
         """Open the draft, or bring the open one's body up to date between its markers. Title is people's once open."""
         ...
 
-    async def ensure_comment(self, branch: str, *, slug: str, text: str) -> None: ...
+    async def ensure_comment(self, branch: str, *, slug: str, text: str, thread: str = "") -> None:
+        """`thread`: the id of the inline remark it answers; empty: it goes into the conversation."""
+        ...
+
     async def ensure_reaction(self, branch: str, comment: str, reaction: Reaction) -> None: ...
-    async def remove_branch(self, branch: str) -> None: ...
+    async def remove_branch(self, branch: str) -> None:
+        """Unless it holds what its pull request does not."""
+        ...
 
 
 class Workspaces(Protocol):
     """Where agents may write: one git worktree per run, all of one repository."""
 
-    async def ensure(self, branch: str, *, base: str, remote: Remote) -> Workspace:
-        """Fetch, then make the worktree, or find it as it was left. Whole or not at all."""
+    async def ensure(self, branch: str, *, base: str, remote: Remote, merge: str = "") -> Workspace:
+        """Fetch, then make the worktree, or find it as it was left. Whole or not at all.
+
+        `merge` names a branch to take in: what git can merge is merged, the rest is there with its conflict markers,
+        and the next `capture` makes the merge commit. A merge without conflicts is committed at once.
+        """
         ...
 
     async def capture(self, branch: str, *, message: str, at: float) -> Change:

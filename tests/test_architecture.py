@@ -54,7 +54,8 @@ HOMES = {
 """Each vendor library lives in the rooms named here, and nowhere else."""
 
 PURE = ["domain/*.py", "state.py", *(f"engine/{name}.py" for name in (
-    "actions", "commands", "decide", "decision", "ledger", "messages", "names", "observation", "portrait", "prompts",
+    "actions", "asking", "beginning", "commands", "decide", "decision", "following", "ledger", "messages", "names",
+    "observation", "outcome", "portrait", "prompts",
     "receipts", "schedule",
 ))]  # fmt: skip
 IMPURE = {"asyncio", "datetime", "time", "random", "os", "logging", "sqlite3", "httpx", "subprocess", "socket", "uuid"}

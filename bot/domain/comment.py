@@ -24,6 +24,8 @@ class Remark:
     line: int
     text: str
     hunk: str = ""
+    id: str = ""
+    """Unique like a comment's; also names the thread that an answer goes into. Empty until it was said."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +41,10 @@ class Comment:
     remarks: tuple[Remark, ...] = ()
     reactions: frozenset[Reaction] = field(default=frozenset())
     """Those that are ours."""
+    review: bool = False
+    """A submitted review: more of it may follow within a minute."""
+    approves: bool = False
+    """It approves the change; without a remark there is nothing to do about it."""
 
 
 class Outcome(StrEnum):
@@ -47,16 +53,19 @@ class Outcome(StrEnum):
     HANDED = "handed"
     APPLIED = "applied"
     ANSWERED = "answered"
+    DECLINED = "declined"
     COMMAND = "command"
     NOT_TRUSTED = "not trusted"
 
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """A row of the feedback ledger: one per comment we took notice of."""
+    """A row of the feedback ledger: one per comment we took notice of, and one per inline remark in it."""
 
     comment: str
     place: Place
     turn: int
     outcome: Outcome
     commit: str = ""
+    reason: str = ""
+    """Why it was declined, or what was answered: the agent's words."""

@@ -13,6 +13,18 @@ class Person:
 
 
 @dataclass(frozen=True, slots=True)
+class Edit:
+    """Title or body, changed after the request by somebody who may not steer. Not used until a person accepts it."""
+
+    id: str
+    by: Person
+    title: str
+    body: str
+    original_known: bool = True
+    """Whether `Issue.title` and `Issue.body` are as they were when work was asked for."""
+
+
+@dataclass(frozen=True, slots=True)
 class Issue:
     """One unit of requested work. `key` is what people say aloud: `acme/shop#12`, `ENG-7`."""
 
@@ -23,6 +35,9 @@ class Issue:
     open: bool
     asked_by: Person = field(default=Person("somebody"))
     """Who asked for the work: the one who applied the label, where the tracker tells."""
+    request: str = ""
+    """Which act of asking this is; a new one may start a new run. Empty: the tracker cannot tell, and never lags."""
+    edit: Edit | None = None
     created_at: float = 0.0
     priority: int = 0
     """1 is urgent, 4 is low, 0 was never set (and comes last)."""

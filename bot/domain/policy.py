@@ -15,6 +15,10 @@ class Policy:
     turn_seconds: float = 3600.0
     stall_seconds: float = 600.0
     failures: int = 3
+    ci_fixes: int = 2
+    """Turns spent on one pull request's red checks before asking."""
+    quiet_seconds: float = 60.0
+    """How long a reviewer must have been quiet before a review is acted upon."""
     losses: int = 10
     """Restarts a turn may be caught in before we ask: one that kills its process must not be tried for ever."""
     per_issue_usd: float = 0.0

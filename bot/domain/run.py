@@ -47,6 +47,27 @@ class Cause(StrEnum):
     """A person ordered it to end."""
     LATE = "late"
     """Its turn took too long, and is being ended."""
+    CONSENT = "consent"
+    """Somebody who may not steer asked for the work, or changed what was asked."""
+    CHECKS = "checks"
+    """Its checks stay red."""
+    PLAN = "plan"
+    """The agent proposed a plan, and waits for approval."""
+    TAKEN = "taken"
+    """A person has taken the worktree over."""
+
+
+class Errand(StrEnum):
+    """What the next turn, or the one in flight, is for besides the issue and what people say."""
+
+    NONE = ""
+    PLAN = "plan"
+    """Propose, change nothing."""
+    CHECKS = "checks"
+    MERGE = "merge"
+    """Take the base in, on a worktree that shows the conflicts."""
+    GIVEN = "given"
+    """A person worked in the worktree and hands it back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +84,27 @@ class Run:
     """For people: why it waits, asks or ended."""
     begun_at: float = 0.0
     changed_at: float = 0.0
+    request: str = ""
+    """The act of asking that this run answers."""
+    vouched: str = ""
+    """Who let it begin, when the one who asked may not steer."""
+    accepted: str = ""
+    """The edit of the issue whose words a person accepted."""
+    ignored: str = ""
+    """The edit of the issue that a person said to leave aside."""
+    errand: Errand = Errand.NONE
+    model: str = ""
+    """What a person chose for this run by command; empty: what the settings say."""
+    approved: bool = False
+    """A person approved the plan."""
+    fixes: int = 0
+    """Turns spent on red checks of this pull request."""
+    fixed: str = ""
+    """The commit whose red checks a turn was last spent on."""
+    merged: str = ""
+    """The commit whose conflicts a turn was last spent on."""
+    facts: str = ""
+    """The facts as last written into the pull request, in short."""
     turn: int = 0
     """Turns started so far; also names the current one."""
     ended: int = 0

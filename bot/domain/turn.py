@@ -63,6 +63,12 @@ class TurnRequest:
     model: str = ""
     budget_usd: float = 0.0
     """0: no limit."""
+    plan: bool = False
+    """Nothing it changes is kept: it is to propose."""
+    merge: str = ""
+    """The branch to take in first; the worktree then shows the conflicts, and the commit has both parents."""
+    given_by: str = ""
+    """Who worked in the worktree by hand: that becomes a commit of its own, and the agent is shown it."""
 
 
 class EventKind(StrEnum):
@@ -168,6 +174,16 @@ class Work:
 
 
 @dataclass(frozen=True, slots=True)
+class Answer:
+    """What the agent says has become of one thing it was told. A claim, except for the commit."""
+
+    comment: str
+    """The id of the comment or remark."""
+    declined: bool
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class FileChange:
     path: str
     added: int
@@ -208,4 +224,5 @@ class TurnReport:
     agent_turns: int = 0
     heard: frozenset[str] = field(default=frozenset())
     """Ids of the comments that really reached the agent."""
+    answers: tuple[Answer, ...] = ()
     change: Change | None = None

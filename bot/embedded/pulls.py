@@ -163,8 +163,8 @@ class Pulls:
             )  # fmt: skip
             return number
 
-    def ensure_comment(self, branch: str, *, slug: str, text: str) -> None:
-        self._talk.ensure_ours(self._project, self._newest(branch)["number"], slug=slug, text=text)
+    def ensure_comment(self, branch: str, *, slug: str, text: str, thread: str = "") -> None:
+        self._talk.ensure_ours(self._project, self._newest(branch)["number"], slug=slug, text=text, thread=thread)
 
     def ensure_reaction(self, branch: str, *, comment: str, reaction: Reaction) -> None:
         number = self._newest(branch)["number"]
@@ -244,6 +244,7 @@ class Pulls:
             state=state,
             draft=bool(row["draft"]),
             head=tip or row["head"],
+            base=row["base"],
         )
         return Proposal(
             self.key(row["number"]), pull, row["base"], ended_by=row["ended_by"], merged_as=row["merged_as"]

@@ -22,6 +22,7 @@ class Said:
     at: float
     ours: bool
     verdict: str
+    thread: str
     remarks: tuple[Remark, ...]
     reactions: frozenset[Reaction]
 
@@ -45,12 +46,12 @@ class Talk:
                 )  # fmt: skip
         return str(comment)
 
-    def ensure_ours(self, project: str, number: int, *, slug: str, text: str) -> None:
+    def ensure_ours(self, project: str, number: int, *, slug: str, text: str, thread: str = "") -> None:
         with self._book.changing():
             self._book.change(
-                "INSERT INTO comments (project, number, author, slug, text, at) VALUES (?, ?, ?, ?, ?, ?) "
+                "INSERT INTO comments (project, number, author, slug, text, thread, at) VALUES (?, ?, ?, ?, ?, ?, ?) "
                 "ON CONFLICT (project, number, slug) WHERE slug IS NOT NULL DO UPDATE SET text = excluded.text",
-                project, number, BOT, slug, cleaned(text), self._book.clock(),
+                project, number, BOT, slug, cleaned(text), thread, self._book.clock(),
             )  # fmt: skip
 
     def ensure_reaction(self, project: str, number: int, *, comment: str, reaction: Reaction) -> None:
@@ -91,7 +92,8 @@ class Talk:
         for row in self._book.rows(
             "SELECT * FROM remarks WHERE comment IN (SELECT value FROM json_each(?)) ORDER BY comment, position", ids
         ):
-            found[row["comment"]].append(Remark(row["path"], row["line"], row["text"], row["hunk"]))
+            name = f"{row['comment']}.{row['position']}"
+            found[row["comment"]].append(Remark(row["path"], row["line"], row["text"], row["hunk"], name))
         return found
 
     def _reactions(self, ids: str) -> dict[int, set[Reaction]]:
@@ -109,6 +111,7 @@ def _said(row: sqlite3.Row, remarks: Collection[Remark], reactions: Collection[R
         at=row["at"],
         ours=row["slug"] is not None,
         verdict=row["verdict"],
+        thread=row["thread"],
         remarks=tuple(remarks),
         reactions=frozenset(reactions),
     )

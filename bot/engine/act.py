@@ -39,8 +39,8 @@ async def perform(  # noqa: C901, PLR0912, PLR0915 - one case per action
             await project.workspaces.ensure_pushed(branch, remote=await project.forge.remote())
         case OfferPullRequest(title, body):
             await project.forge.ensure_draft(branch, base=project.policy.base, title=title, body=body)
-        case Say(place, slug, text):
-            await _say(project, run, place, slug, text)
+        case Say():
+            await _say(project, run, action)
         case React(place, comment, reaction):
             await _react(project, run, place, comment, reaction)
         case ShowLabels(add, remove):
@@ -68,18 +68,21 @@ def _request(start: StartTurn, run: Run, project: Project) -> TurnRequest:
         at=run.turn_at,
         session=start.session,
         comments=start.comments,
-        model=project.policy.model,
+        model=start.model or project.policy.model,
         budget_usd=start.budget_usd,
+        plan=start.plan,
+        merge=start.merge,
+        given_by=start.given_by,
     )
 
 
-async def _say(project: Project, run: Run, place: Place, slug: str, text: str) -> None:
-    slug = f"{run.ordinal}/{slug}"
-    match place:
+async def _say(project: Project, run: Run, say: Say) -> None:
+    slug = f"{run.ordinal}/{say.slug}"
+    match say.place:
         case Place.ISSUE:
-            await project.tracker.ensure_comment(run.key, slug=slug, text=text)
+            await project.tracker.ensure_comment(run.key, slug=slug, text=say.text)
         case Place.PULL_REQUEST:
-            await project.forge.ensure_comment(branch_for(run), slug=slug, text=text)
+            await project.forge.ensure_comment(branch_for(run), slug=slug, text=say.text, thread=say.thread)
 
 
 async def _react(project: Project, run: Run, place: Place, comment: str, reaction: Reaction) -> None:
@@ -93,4 +96,4 @@ async def _react(project: Project, run: Run, place: Place, comment: str, reactio
 async def _salvage(project: Project, run: Run, *, tell: bool) -> None:
     ref = await project.workspaces.salvage(branch_for(run))
     if ref and tell:
-        await _say(project, run, Place.ISSUE, "salvage", messages.salvaged(run.key, ref))
+        await _say(project, run, Say(Place.ISSUE, "salvage", messages.salvaged(run.key, ref)))

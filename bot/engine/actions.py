@@ -15,6 +15,11 @@ class StartTurn:
     comments: tuple[str, ...]
     commit_message: str
     budget_usd: float
+    model: str = ""
+    """What was chosen for this run; empty: what the settings say."""
+    plan: bool = False
+    merge: str = ""
+    given_by: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +52,8 @@ class Say:
     place: Place
     slug: str
     text: str
+    thread: str = ""
+    """The inline remark it answers."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import Self
 
 from bot.domain.run import Phase, Run
+from bot.domain.turn import TurnReport, TurnState
 from bot.engine import ledger, messages
 from bot.engine.act import perform
 from bot.engine.decide import ask_for_help, decide, park
@@ -40,6 +41,7 @@ class Engine:
         self._on_change = on_change
         self._busy: dict[str, Run] = {}
         self._bugs: dict[str, str] = {}
+        self._news = set(outside.projects)
         self._idle = asyncio.Event()
         self._idle.set()
         self._steps: asyncio.TaskGroup
@@ -54,14 +56,21 @@ class Engine:
     ) -> None:
         await self._stack.__aexit__(kind, exc, trace)
 
+    def expect_news(self, projects: Collection[str] | None = None) -> None:
+        """The next look asks the services of these projects, or of all; else it may go by what is known already."""
+        self._news |= set(self.outside.projects if projects is None else projects)
+
     async def tick(self) -> None:
         """Look at the whole world once and set every run moving. Safe at any time, any number of times."""
         store = self.outside.store
+        reports = await self.outside.executor.reports()
+        # nothing is published on the strength of what was known when the turn began
+        fresh = self._news | {run.project for run in store.active() if _has_ended(run, reports)}
         # A run whose last step ends while we look is older in our eyes than it is: it is judged at the next look.
         moving, taken = set(self._busy), {run.key for run in store.active()}
-        views = await look(self.outside, store.active())
+        views = await look(self.outside, store.active(), fresh=fresh)
+        self._news -= set(views) & fresh
         self._claim(views, taken)
-        reports = await self.outside.executor.reports()
         spent, now = store.spent_by_issue(), self._clock()
         looked = [
             (run, observe(run, views[run.project], reports, now=now, spent_usd=spent.get(run.key, 0.0)))
@@ -83,7 +92,8 @@ class Engine:
         """The daemon goes down and the executor has drained: keep every interrupted run's place."""
         await self.settled()
         store = self.outside.store
-        views, reports = await look(self.outside, store.active()), await self.outside.executor.reports()
+        reports = await self.outside.executor.reports()
+        views = await look(self.outside, store.active(), fresh=())
         now, spent = self._clock(), store.spent_by_issue()
         for run in store.active():
             if run.phase is Phase.WORKING and run.ended < run.turn and run.project in views:
@@ -157,6 +167,14 @@ class Engine:
             await self.outside.executor.release(turn_id_for(run, decision.run.ended))
         if decision.run != run:
             self._on_change()
+
+
+def _has_ended(run: Run, reports: Mapping[str, TurnReport]) -> bool:
+    """Is there a turn of it to be taken in?"""
+    if run.phase is not Phase.WORKING or run.ended == run.turn:
+        return False
+    report = reports.get(turn_id_for(run, run.turn))
+    return report is None or report.state is not TurnState.RUNNING
 
 
 def _history(run: Run, decision: Decision) -> Sequence[str]:

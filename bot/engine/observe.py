@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from bot.domain.run import Run
@@ -25,18 +25,22 @@ class View:
     forge: ForgeView
 
 
-async def look(outside: Outside, runs: Sequence[Run]) -> Mapping[str, View]:
-    """What every project shows now. One that does not answer is left out: an outage changes nothing."""
+async def look(outside: Outside, runs: Sequence[Run], *, fresh: Collection[str]) -> Mapping[str, View]:
+    """What every project shows now; those in `fresh` are asked, the others may go by what they know.
+
+    One that does not answer is left out: an outage changes nothing.
+    """
     projects = list(outside.projects.values())
-    views = await asyncio.gather(*(_look(project, runs) for project in projects))
+    views = await asyncio.gather(*(_look(project, runs, fresh=project.name in fresh) for project in projects))
     return {project.name: view for project, view in zip(projects, views, strict=True) if view}
 
 
-async def _look(project: Project, runs: Sequence[Run]) -> View | None:
+async def _look(project: Project, runs: Sequence[Run], *, fresh: bool) -> View | None:
     ours = [run for run in runs if run.project == project.name]
     try:
         tracker, forge = await asyncio.gather(
-            project.tracker.look([run.key for run in ours]), project.forge.look([branch_for(run) for run in ours])
+            project.tracker.look([run.key for run in ours], fresh=fresh),
+            project.forge.look([branch_for(run) for run in ours], fresh=fresh),
         )
     except (Retryable, NeedsHuman) as problem:
         log.warning("looked away project=%s reason=%s", project.name, problem)

@@ -16,7 +16,7 @@ class LocalForge:
         self._pulls = desk.pulls(project)
         self._repository = self._pulls.repository
 
-    async def look(self, branches: Collection[str]) -> ForgeView:
+    async def look(self, branches: Collection[str], *, fresh: bool = True) -> ForgeView:  # noqa: ARG002 - it is all here
         tips = await to_thread(self._repository.tips)
         pulls, comments = self._pulls.snapshot(branches, tips)
         return ForgeView(pulls, comments, frozenset(tips))
@@ -33,8 +33,8 @@ class LocalForge:
         number = self._pulls.ensure_draft(branch, base=onto, title=title, body=body, head=head)
         await to_thread(self._repository.keep, number, head)
 
-    async def ensure_comment(self, branch: str, *, slug: str, text: str) -> None:
-        self._pulls.ensure_comment(branch, slug=slug, text=text)
+    async def ensure_comment(self, branch: str, *, slug: str, text: str, thread: str = "") -> None:
+        self._pulls.ensure_comment(branch, slug=slug, text=text, thread=thread)
 
     async def ensure_reaction(self, branch: str, comment: str, reaction: Reaction) -> None:
         self._pulls.ensure_reaction(branch, comment=comment, reaction=reaction)

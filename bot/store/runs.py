@@ -9,7 +9,7 @@ from typing import Any
 
 from bot.database import open_database
 from bot.domain.comment import Heard, Outcome, Place
-from bot.domain.run import Cause, Phase, Run
+from bot.domain.run import Cause, Errand, Phase, Run
 from bot.domain.spend import Spend
 from bot.errors import Retryable
 
@@ -112,8 +112,8 @@ class RunStore:
     def _save_heard(self, run: Run) -> None:
         self._execute("DELETE FROM heard WHERE key = ? AND ordinal = ?", (run.key, run.ordinal))
         for row in run.heard:
-            values = (run.key, run.ordinal, row.comment, row.place, row.turn, row.outcome, row.commit)
-            self._execute("INSERT INTO heard VALUES (?, ?, ?, ?, ?, ?, ?)", values)
+            values = (run.key, run.ordinal, row.comment, row.place, row.turn, row.outcome, row.commit, row.reason)
+            self._execute("INSERT INTO heard VALUES (?, ?, ?, ?, ?, ?, ?, ?)", values)
 
     def _runs(self, condition: str, *values: object) -> Sequence[Run]:
         rows = self._execute(f"SELECT * FROM runs WHERE {condition} ORDER BY rowid", values).fetchall()
@@ -124,11 +124,25 @@ class RunStore:
         by_run: dict[tuple[str, int], list[Heard]] = {}
         query = f"SELECT heard.* FROM heard JOIN runs USING (key, ordinal) WHERE {condition}"
         for row in self._execute(query, values):
-            one = Heard(row["comment"], Place(row["place"]), row["turn"], Outcome(row["outcome"]), row["commit_id"])
+            one = Heard(
+                row["comment"],
+                Place(row["place"]),
+                row["turn"],
+                Outcome(row["outcome"]),
+                row["commit_id"],
+                row["reason"],
+            )
             by_run.setdefault((row["key"], row["ordinal"]), []).append(one)
         return by_run
 
 
 def _run_from(row: sqlite3.Row, heard: Sequence[Heard]) -> Run:
     plain = {name: row[name] for name in _COLUMNS}
-    return Run(**{**plain, "phase": Phase(row["phase"]), "cause": Cause(row["cause"]), "heard": tuple(heard)})
+    typed = {
+        "phase": Phase(row["phase"]),
+        "cause": Cause(row["cause"]),
+        "errand": Errand(row["errand"]),
+        "approved": bool(row["approved"]),
+        "heard": tuple(heard),
+    }
+    return Run(**{**plain, **typed})

@@ -17,7 +17,7 @@ class LocalTracker:
         self._label = label
         self._seen = -1
 
-    async def look(self, keys: Collection[str]) -> TrackerView:
+    async def look(self, keys: Collection[str], *, fresh: bool = True) -> TrackerView:  # noqa: ARG002 - it is all here
         # Before reading: what changes in between is looked at twice rather than not at all.
         self._seen = self._book.version()
         ours = [parsed[1] for key in keys if (parsed := parsed_key(key)) and parsed[0] == self._project]

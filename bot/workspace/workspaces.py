@@ -47,7 +47,7 @@ class GitWorkspaces:
         # branches asked for since the last sweep began: it cannot have been told to keep those
         self._wanted: set[str] = set()
 
-    async def ensure(self, branch: str, *, base: str, remote: Remote) -> Workspace:
+    async def ensure(self, branch: str, *, base: str, remote: Remote, merge: str = "") -> Workspace:  # noqa: ARG002
         self._wanted.add(branch)
         async with self._turns[branch]:
             await self._fetch(remote)

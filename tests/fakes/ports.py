@@ -20,7 +20,7 @@ class FakeTracker:
     label: str = "ai"
     looked_at: int = field(default=-1)
 
-    async def look(self, keys: Collection[str]) -> TrackerView:
+    async def look(self, keys: Collection[str], *, fresh: bool = True) -> TrackerView:
         self.world.reach("tracker.look")
         self.looked_at = self.world.version
         issues = {
@@ -56,7 +56,7 @@ class FakeForge:
     world: World
     project: str = "shop"
 
-    async def look(self, branches: Collection[str]) -> ForgeView:
+    async def look(self, branches: Collection[str], *, fresh: bool = True) -> ForgeView:
         self.world.reach("forge.look")
         pulls = {branch: self._pull(branch) for branch in branches if branch in self.world.pulls}
         comments = {branch: self.world.seen(branch) for branch in pulls}
@@ -78,7 +78,7 @@ class FakeForge:
             self._open(branch, base, title, body)
         self.world.answer("ensure_draft")
 
-    async def ensure_comment(self, branch: str, *, slug: str, text: str) -> None:
+    async def ensure_comment(self, branch: str, *, slug: str, text: str, thread: str = "") -> None:
         self.world.reach("ensure_comment")
         if branch not in self.world.pulls:
             raise NeedsHuman(f"There is no pull request of {branch}.")
@@ -116,7 +116,7 @@ class FakeWorkspaces:
     world: World
     project: str = "shop"
 
-    async def ensure(self, branch: str, *, base: str, remote: Remote) -> Workspace:
+    async def ensure(self, branch: str, *, base: str, remote: Remote, merge: str = "") -> Workspace:
         self.world.reach("ensure")
         tree = self.world.ensure_tree(branch, self.project)
         return Workspace(Path("/imaginary") / branch, branch, tree.commits[0], tree.head)

@@ -79,8 +79,8 @@ async def test_a_look_that_is_older_than_the_end_of_a_run_starts_no_second_one(b
         await looked.wait()
         await remove(branch)
 
-    async def slow_look(branches):
-        seen = await look(branches)
+    async def slow_look(branches, **how):
+        seen = await look(branches, **how)
         looked.set()
         await bot.engine.settled()
         return seen
@@ -188,7 +188,7 @@ async def test_agents_of_a_project_that_is_out_of_sight_still_count_against_the_
     world.open_issue("shop#2", "ai")
     await bot.tick()
 
-    async def dark(keys):
+    async def dark(keys, **how):
         raise Retryable("The tracker of the shop does not answer.")
 
     shop.tracker.look = dark

@@ -1,0 +1,64 @@
+"""A turn is in flight: what people say is handed over, limits are kept, its end is taken in. Pure."""
+
+from dataclasses import replace
+from typing import assert_never
+
+from bot.domain.policy import Policy
+from bot.domain.run import Cause, Run
+from bot.domain.turn import TurnState
+from bot.engine import ledger, prompts, receipts
+from bot.engine.actions import SendMessage
+from bot.engine.beginning import begin_turn
+from bot.engine.decision import Decision
+from bot.engine.observation import Observation
+from bot.engine.outcome import BEING_ENDED, account, cancel, fail, go_on, take_in
+
+
+def follow(run: Run, seen: Observation, policy: Policy) -> Decision:
+    if run.ended == run.turn:
+        return _rest(run, seen, policy)
+    turn = seen.turn
+    run = replace(run, session=turn.session or turn.progress.session or run.session)
+    match turn.state:
+        case TurnState.RUNNING:
+            return _watch(run, seen, policy)
+        case TurnState.SUCCEEDED:
+            decision = account(run, seen)
+            return take_in(decision, seen, policy)
+        case TurnState.FAILED:
+            decision = account(run, seen)
+            return fail(decision, seen, policy, turn.failure, turn.detail or "it gave no reason.")
+        case TurnState.STOPPED | TurnState.LOST:
+            return go_on(account(run, seen), seen, policy)
+        case _:
+            assert_never(turn.state)
+
+
+def _rest(run: Run, seen: Observation, policy: Policy) -> Decision:
+    """Between two attempts: the slot is kept, the next one is due at `not_before`."""
+    if seen.now < run.not_before or not seen.slot.granted:
+        return Decision(run)
+    return begin_turn(run, seen, policy, after=run.reason if run.failures else "")
+
+
+def _watch(run: Run, seen: Observation, policy: Policy) -> Decision:
+    if run.cause in BEING_ENDED:
+        return Decision(run, cancel(run))
+    if late := _late(run, seen, policy):
+        return Decision(replace(run, cause=Cause.LATE, reason=late), cancel(run))
+    if run.cause is Cause.MODEL and seen.turn.progress.tokens:
+        run = replace(run, cause=Cause.NONE)
+    said = ledger.news(run, seen, policy)
+    sent = tuple(SendMessage(run.turn, comment.id, prompts.message(comment)) for comment in said)
+    return Decision(ledger.hand(run, said, run.turn), (*receipts.eyes(said), *sent))
+
+
+def _late(run: Run, seen: Observation, policy: Policy) -> str:
+    """Too long in all, or too long without a sign of progress while no tool is running."""
+    progress = seen.turn.progress
+    if seen.now - run.turn_at > policy.turn_seconds:
+        return f"it reached the limit of {policy.turn_seconds / 60:g} minutes."
+    quiet = seen.now - max(run.turn_at, progress.last_at)
+    if quiet > policy.stall_seconds and not progress.tools_running:
+        return f"it showed no progress for {policy.stall_seconds / 60:g} minutes."
+    return ""

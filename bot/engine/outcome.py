@@ -1,0 +1,109 @@
+"""A turn has ended: the bill is paid, the work is offered, people are answered; or it is tried again. Pure."""
+
+from dataclasses import replace
+
+from bot.domain.comment import Outcome, Place
+from bot.domain.policy import Policy
+from bot.domain.run import Cause, Phase, Run
+from bot.domain.spend import Spend
+from bot.domain.turn import Failure, TurnState
+from bot.engine import ledger, messages, receipts
+from bot.engine.actions import Action, CancelTurn, OfferPullRequest, PushBranch, Say
+from bot.engine.asking import ask_after
+from bot.engine.commands import PAUSED
+from bot.engine.decision import Decision
+from bot.engine.observation import Observation
+
+KEY_RETRY_SECONDS = 300.0
+"""How often one run tries whether the model takes our key again."""
+BEING_ENDED = {Cause.PAUSED, Cause.LATE}
+"""Why a running turn is being ended; what then happens to the run follows from it."""
+BACKOFF_SECONDS = 10.0
+BACKOFF_LIMIT = 300.0
+
+
+def cancel(run: Run) -> tuple[CancelTurn, ...]:
+    return (CancelTurn(run.turn),) if run.phase is Phase.WORKING and run.ended < run.turn else ()
+
+
+def account(run: Run, seen: Observation) -> Decision:
+    """Take the bill in. A resumed session's cost is cumulative, so money spent is the difference."""
+    turn = seen.turn
+    before = 0.0 if turn.fresh else run.session_cost_usd
+    usd = max(turn.session_cost_usd - before, 0.0)
+    run = replace(
+        run,
+        ended=run.turn,
+        session=turn.session or run.session,
+        session_cost_usd=max(turn.session_cost_usd, before),
+        spent_usd=run.spent_usd + usd,
+        tokens=run.tokens + turn.tokens,
+    )
+    notice = (Say(Place.ISSUE, f"session-{run.turn}", messages.session_lost()),) if turn.fresh else ()
+    spend = None if turn.state is TurnState.LOST else Spend(run.turn, seen.now, usd, turn.tokens)
+    return Decision(run, notice, spend)
+
+
+def take_in(decision: Decision, seen: Observation, policy: Policy) -> Decision:
+    """The agent is content. What it changed is offered, what it was told is answered."""
+    assert seen.issue
+    run, turn = replace(decision.run, failures=0, losses=0), seen.turn
+    change = turn.change
+    commit = change.head if change and change.head != change.before else ""
+    handed = ledger.unsettled(run, seen)
+    run = ledger.settle(run, turn.heard, Outcome.APPLIED if commit else Outcome.ANSWERED, commit)
+    heard = tuple(comment for comment in handed if comment.id in turn.heard)
+    replies: tuple[Action, ...] = (*receipts.rockets(heard), *receipts.replies(run, heard, turn, commit))
+    if turn.question:
+        return ask_after(decision.then(run, *replies), seen, policy, Cause.QUESTION, messages.question(turn.question))
+    if change is None or change.head == change.base:
+        nothing = messages.nothing_changed(turn.words)
+        return ask_after(decision.then(run, *replies), seen, policy, Cause.NO_CHANGE, nothing)
+    title, body = messages.pull_request_title(seen.issue), messages.pull_request_body(run, turn)
+    return decision.then(run.to(Phase.REVIEW, now=seen.now), PushBranch(), OfferPullRequest(title, body), *replies)
+
+
+def go_on(decision: Decision, seen: Observation, policy: Policy) -> Decision:
+    """The turn was ended by us, or vanished with its process. The work and the session are there."""
+    run = decision.run
+    match run.cause:
+        case Cause.PAUSED:
+            return decision.then(run.to(Phase.ASKING, reason=PAUSED, cause=Cause.PAUSED, now=seen.now))
+        case Cause.LATE:
+            return _retry_orask(decision, seen, policy, run.reason)
+        case _:
+            return _recover(decision, seen, policy)
+
+
+def _recover(decision: Decision, seen: Observation, policy: Policy) -> Decision:
+    run = replace(decision.run, losses=decision.run.losses + 1)
+    if run.losses >= policy.losses:
+        tired = f"The work was interrupted {run.losses} times without coming to an end."
+        return ask_after(decision.then(run), seen, policy, Cause.FAILED, tired)
+    return decision.then(replace(run, cause=Cause.NONE))
+
+
+def fail(decision: Decision, seen: Observation, policy: Policy, failure: Failure, detail: str) -> Decision:
+    run = replace(decision.run, ended=decision.run.turn)
+    match failure:
+        case Failure.KEY if seen.slot.silent:
+            return decision.then(replace(run, not_before=seen.now + BACKOFF_SECONDS, reason=seen.slot.wait))
+        case Failure.KEY:
+            run = replace(run, not_before=seen.now + KEY_RETRY_SECONDS)
+            return ask_after(decision.then(run), seen, policy, Cause.MODEL, messages.asks_for_key(detail))
+        case Failure.BUDGET:
+            allowed = run.budget_usd or policy.per_issue_usd
+            spent = seen.spent_usd + (decision.spend.usd if decision.spend else 0.0)
+            text = messages.over_budget(spent, allowed, policy)
+            return ask_after(decision.then(run), seen, policy, Cause.BUDGET, text)
+        case _:
+            return _retry_orask(decision.then(run), seen, policy, detail)
+
+
+def _retry_orask(decision: Decision, seen: Observation, policy: Policy, detail: str) -> Decision:
+    failures = decision.run.failures + 1
+    pause = min(BACKOFF_SECONDS * 2 ** (failures - 1), BACKOFF_LIMIT)
+    run = replace(decision.run, failures=failures, reason=detail, cause=Cause.NONE)
+    if failures >= policy.failures:
+        return ask_after(decision.then(run), seen, policy, Cause.FAILED, messages.gave_up(failures, detail))
+    return decision.then(replace(run, not_before=seen.now + pause))
