@@ -5,14 +5,14 @@ import logging
 import os
 import signal
 from collections.abc import Callable, Coroutine, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
 from datetime import UTC
 from typing import TYPE_CHECKING, Any
 
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
 
+from bot.credentials import web_token, webhook_secret
 from bot.domain.run import Phase
-from bot.engine.schedule import may_go_on
 from bot.errors import Retryable
 
 if TYPE_CHECKING:
@@ -30,15 +30,21 @@ class Daemon:
     def __init__(self, app: "App") -> None:
         self._app = app
         self._stopping = False
+        self._ready = False
 
     async def run(self) -> None:
         """Until a signal; then drain."""
+        async with self._web():
+            await self._live()
+        await self._drain()
+
+    async def _live(self) -> None:
         with self._signals(), self._clocks():
             await self._app.recover()
+            self._ready = True
             while not self._stopping:
                 await self._tick()
                 await self._app.woken.wait()
-        await self._drain()
 
     async def once(self) -> None:
         """Until nothing is left to do now."""
@@ -47,7 +53,7 @@ class Daemon:
             while not self._stopping:
                 await self._tick()
                 await self._app.engine.settled()
-                if not self._app.woken.is_set() and not may_go_on(self._app.store.active()):
+                if not self._app.woken.is_set() and not self._app.engine.may_go_on():
                     break
                 await self._app.woken.wait()
         await self._drain()
@@ -62,6 +68,24 @@ class Daemon:
             await self._app.engine.tick()
         except Retryable as problem:
             log.warning("postponed tick reason=%s", problem)
+
+    def wake(self, repository: str = "") -> None:
+        """Somebody says that there is news: of one repository, or anywhere."""
+        projects = self._app.settings.projects
+        meant = [one.name for one in projects if repository.lower() in {"", one.repository.lower()}]
+        if meant:
+            self._app.engine.expect_news(meant)
+            self._app.woken.set()
+
+    def _web(self) -> AbstractAsyncContextManager[object]:
+        bind = self._app.settings.web.bind
+        if not bind:
+            return nullcontext()
+        from bot.web import Door, pages_of, serving
+
+        settings = self._app.settings
+        door = Door(self.wake, lambda: self._ready, github_secret=webhook_secret(settings), token=web_token(settings))
+        return serving(pages_of(door), bind)
 
     def _is_working(self) -> bool:
         return any(run.phase is Phase.WORKING for run in self._app.store.active())
@@ -115,8 +139,8 @@ class Daemon:
                 log.warning("looked away project=%s reason=%s", project.name, problem)
 
     async def _pulse(self) -> None:
-        """While agents work, time limits pass and progress is shown."""
-        if self._is_working():
+        """While agents work, time limits pass and progress is shown; and what was put off becomes due."""
+        if self._is_working() or self._app.engine.is_due():
             self._app.woken.set()
 
     async def _flush(self) -> None:

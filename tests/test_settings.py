@@ -6,9 +6,10 @@ import pytest
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
 
 from bot.app import _Gauge, _policy, desk_of
+from bot.credentials import github_app_key, github_token, model_environment, web_token, webhook_secret
 from bot.daemon import Daemon
 from bot.errors import BadSettings
-from bot.settings import known_keys, load, model_environment
+from bot.settings import known_keys, load
 
 
 @pytest.fixture
@@ -38,6 +39,8 @@ def policy_of(settings):
         ("limits.turn_minutes = 1.5", {"turn_seconds": 90.0}),
         ("limits.stall_minutes = 2", {"stall_seconds": 120.0}),
         ("limits.failures = 9", {"failures": 9}),
+        ("limits.ci_fixes = 5", {"ci_fixes": 5}),
+        ("limits.quiet_seconds = 4", {"quiet_seconds": 4.0}),
         ("budget.per_issue_usd = 1.25", {"per_issue_usd": 1.25}),
         ('agent.model = "small"', {"model": "small"}),
         ('sandbox.kind = "none"', {"sandboxed": False}),
@@ -55,7 +58,7 @@ def test_the_projects_own_base_is_used(write):
 def test_paths_are_seen_from_the_file(write, tmp_path):
     settings = write(f'state_dir = "state"\n{PROJECT}')
     assert settings.state_dir == tmp_path / "state"
-    assert settings.projects[0].repository == tmp_path / "code"
+    assert settings.projects[0].folder == tmp_path / "code"
 
 
 def test_a_project_is_called_what_its_issues_are_called(write):
@@ -88,6 +91,60 @@ def test_the_environment_wins_over_the_file(write, monkeypatch):
     assert (settings.limits.working, settings.limits.failures) == (9, 5)
 
 
+@pytest.mark.parametrize(
+    ("tracker", "repository", "forge"),
+    [("github", "acme/shop", "github"), ("local", "acme/shop", "github"), ("local", "./shop", "local")],
+)
+def test_owner_and_name_is_a_repository_on_github_and_a_path_is_your_own(write, tracker, repository, forge):
+    (project,) = write(
+        f'[[projects]]\nname = "shop"\ntracker = "{tracker}"\nrepository = "{repository}"\n'
+        'remote = "git@example.com:shop"\ntrusted = ["bea"]\n'
+    ).projects
+    assert (project.forge, project.remote, project.trusted) == (forge, "git@example.com:shop", ("bea",))
+    assert (project.folder is None) == (forge == "github")
+
+
+def test_a_folder_that_is_there_is_a_path_though_it_reads_like_a_name_on_github(write, tmp_path):
+    (tmp_path / "acme" / "shop").mkdir(parents=True)
+    (project,) = write('[[projects]]\nname = "shop"\nrepository = "acme/shop"\n').projects
+    assert project.folder == tmp_path / "acme" / "shop"
+
+
+def test_secrets_come_from_the_environment_or_from_files_of_their_own(write, tmp_path, monkeypatch):
+    for name in ("GITHUB_TOKEN", "TREEHAND_GITHUB__TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+    for name in ("token", "hook", "key", "door"):
+        (tmp_path / name).write_text(f"  {name} of a file\n")
+    settings = write(
+        '[github]\napi_url = "https://git.example.com/api/v3"\ntoken_file = "token"\nwebhook_secret_file = "hook"\n'
+        'app_id = 7\ninstallation_id = 8\nprivate_key_file = "key"\n[web]\nbind = "0.0.0.0:80"\ntoken_file = "door"\n'
+    )
+    assert (github_token(settings), webhook_secret(settings)) == ("token of a file", "hook of a file")
+    assert (github_app_key(settings), web_token(settings)) == ("key of a file", "door of a file")
+    monkeypatch.setenv("GITHUB_TOKEN", "theirs")
+    assert github_token(load(tmp_path / "treehand.toml")) == "token of a file"
+    monkeypatch.setenv("TREEHAND_GITHUB__TOKEN", "ours")
+    monkeypatch.setenv("TREEHAND_GITHUB__WEBHOOK_SECRET", "of the environment")
+    settings = load(tmp_path / "treehand.toml")
+    assert (github_token(settings), webhook_secret(settings)) == ("ours", "of the environment")
+
+
+@pytest.mark.parametrize(
+    ("toml", "ask", "said"),
+    [
+        ('[github]\ntoken_file = "nowhere"', github_token, "github.token_file: .*nowhere cannot be read: No such file"),
+        ('[github]\ntoken_file = "empty"', github_token, "github.token_file: .*empty is empty"),
+        ("[github]\napp_id = 7", github_app_key, "Name the App's private key file"),
+        ('[web]\nbind = "0.0.0.0:8700"', web_token, "lets other machines in, so a token is needed"),
+    ],
+)
+def test_a_secret_that_is_missing_is_named_when_it_is_needed(write, tmp_path, monkeypatch, toml, ask, said):
+    monkeypatch.delenv("TREEHAND_GITHUB__TOKEN", raising=False)
+    (tmp_path / "empty").write_text("\n")
+    with pytest.raises(BadSettings, match=said):
+        ask(write(toml))
+
+
 def test_the_models_address_and_key_are_the_only_variables_handed_on(monkeypatch):
     monkeypatch.setenv("ANTHROPIC_API_KEY", "k")
     monkeypatch.setenv("GITHUB_TOKEN", "t")
@@ -113,7 +170,15 @@ def test_the_models_address_and_key_are_the_only_variables_handed_on(monkeypatch
         (PROJECT + PROJECT.replace("shop", "Shop"), "two projects are called 'shop'"),
         ('[sandbox]\nkind = "bwrap"', "sandbox.kind = 'bwrap'"),
         ('[agent]\nkind = "acp"', "agent.kind = 'acp': Input should be 'claude'."),
-        (PROJECT + 'tracker = "github"', "projects.0.tracker = 'github': Input should be 'local'."),
+        (PROJECT + 'tracker = "linear"', "projects.0.tracker = 'linear': Input should be 'local' or 'github'."),
+        (PROJECT + 'tracker = "github"', "its repository must be `owner/name`; this is 'code'."),
+        (
+            '[github]\ntoken = "ghp_x"',
+            "github.token is a secret and must not stand in this file. Set TREEHAND_GITHUB__TOKEN",
+        ),
+        ('[web]\ntoken = "x"', "web.token is a secret"),
+        ('web.bind = "8700"', "web.bind = '8700': use HOST:PORT, or an empty one for none."),
+        ('web.bind = "here:99999"', "use HOST:PORT"),
     ],
 )
 def test_a_mistake_is_named_with_its_place_and_the_mend(write, toml, said):

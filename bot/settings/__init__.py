@@ -1,0 +1,34 @@
+"""Everything an operator can set. Secrets are no settings: see `bot/credentials.py`."""
+
+from bot.settings.loading import PREFIX, SECRETS, known_keys, load, operator, settings_file
+from bot.settings.sections import (
+    AgentSettings,
+    Budget,
+    GitHubSettings,
+    Limits,
+    Poll,
+    ProjectSettings,
+    Sandbox,
+    Section,
+    Settings,
+    Web,
+)
+
+__all__ = [
+    "PREFIX",
+    "SECRETS",
+    "AgentSettings",
+    "Budget",
+    "GitHubSettings",
+    "Limits",
+    "Poll",
+    "ProjectSettings",
+    "Sandbox",
+    "Section",
+    "Settings",
+    "Web",
+    "known_keys",
+    "load",
+    "operator",
+    "settings_file",
+]

@@ -1,0 +1,214 @@
+"""From the file and the environment to settings. Strict: a key nobody knows is an error that names the nearest one."""
+
+import os
+import tomllib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, TypeVar, get_args, get_origin
+
+from pydantic import BaseModel, ValidationError
+
+from bot.errors import BadSettings
+from bot.settings.sections import ProjectSettings, Section, Settings
+
+DEFAULT_FILE = "treehand.toml"
+PREFIX = "TREEHAND_"
+SECRETS = {
+    "github.token": "TREEHAND_GITHUB__TOKEN",
+    "github.webhook_secret": "TREEHAND_GITHUB__WEBHOOK_SECRET",
+    "web.token": "TREEHAND_WEB__TOKEN",
+}
+"""What must never stand in the settings file, and the variable it comes from; `<key>_file` names a file instead."""
+_NOT_SETTINGS = {
+    "TREEHAND_CONFIG",
+    "TREEHAND_SCHEMAS",
+    "TREEHAND_TURN",
+    "TREEHAND_STATE",
+    "TREEHAND_LIVE_GITHUB",
+    *SECRETS.values(),
+}
+"""Variables of ours that are read elsewhere, or given to agents."""
+_Section = TypeVar("_Section", bound=Section)
+
+
+def settings_file(chosen: str = "") -> Path:
+    return Path(chosen or os.environ.get("TREEHAND_CONFIG", "") or DEFAULT_FILE)
+
+
+def load(path: Path, *, required: bool = True) -> Settings:
+    """The settings in a file and the environment. Paths in the file are relative to it."""
+    raw = _read(path, required=required)
+    _refuse_secrets(raw, path)
+    _refuse_unknown_variables()
+    try:
+        settings = _under_environment(raw) if _environment_speaks() else Settings(**raw)
+    except ValidationError as exc:
+        raise BadSettings("\n".join(_sentence(error, path) for error in exc.errors())) from exc
+    _refuse_twins(settings, path)
+    return _absolute(settings, path)
+
+
+def _environment_speaks() -> bool:
+    return any(name.upper().startswith(PREFIX) and name not in _NOT_SETTINGS for name in os.environ)
+
+
+def _under_environment(raw: Mapping[str, Any]) -> Settings:
+    """What the environment says wins over the file. Reading it takes a slow import, so only who needs it pays."""
+    from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, SettingsError
+
+    class UnderEnvironment(BaseSettings, Settings):
+        model_config = SettingsConfigDict(
+            env_prefix=PREFIX,
+            env_nested_delimiter="__",
+            frozen=True,
+            extra="forbid",
+            nested_model_default_partial_update=True,
+        )
+
+        @classmethod
+        def settings_customise_sources(
+            cls,
+            settings_cls: type[BaseSettings],  # noqa: ARG003
+            init_settings: PydanticBaseSettingsSource,
+            env_settings: PydanticBaseSettingsSource,
+            dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+            file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+        ) -> tuple[PydanticBaseSettingsSource, ...]:
+            hide = {name.lower() for name in _NOT_SETTINGS}
+            env_settings.env_vars = {  # type: ignore[attr-defined]
+                name: value
+                for name, value in env_settings.env_vars.items()  # type: ignore[attr-defined]
+                if name.lower() not in hide
+            }
+            return env_settings, init_settings
+
+    try:
+        return UnderEnvironment(**raw)
+    except SettingsError as exc:
+        raise BadSettings(f"A {PREFIX} variable that stands for a whole table must be JSON: {exc}.") from exc
+
+
+def operator() -> str:
+    """What the person at the terminal is called."""
+    return os.environ.get("USER") or os.environ.get("LOGNAME") or "operator"
+
+
+def _read(path: Path, *, required: bool) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as exc:
+        if required:
+            raise BadSettings(
+                f"There is no settings file {path}. `treehand init` in your repository writes one; "
+                "--config or TREEHAND_CONFIG names another."
+            ) from exc
+        return {}
+    except OSError as exc:
+        raise BadSettings(f"The settings file {path} cannot be read: {exc.strerror}.") from exc
+    except UnicodeDecodeError as exc:
+        raise BadSettings(f"{path}: is not UTF-8 text.") from exc
+    except tomllib.TOMLDecodeError as exc:
+        raise BadSettings(f"{path}: is not valid TOML: {exc}.") from exc
+
+
+def _refuse_secrets(raw: Mapping[str, Any], path: Path) -> None:
+    for key, variable in SECRETS.items():
+        section, _, name = key.partition(".")
+        table = raw.get(section)
+        if isinstance(table, Mapping) and name in table:
+            raise BadSettings(
+                f"{path}: {key} is a secret and must not stand in this file. Set {variable}, or {key}_file. "
+                "If the file was ever shared, make a new one."
+            )
+
+
+def _sentence(error: Mapping[str, Any], path: Path) -> str:
+    """One validation error: where it is, what is wrong, and what to write instead."""
+    place = [str(part) for part in error["loc"]]
+    where = f"{path}: {'.'.join(place)}"
+    if error["type"] == "extra_forbidden":
+        return f"{where} is not a setting.{_nearest(place[-1], _siblings(place[:-1]))}"
+    if error["type"] == "missing":
+        return f"{where} is missing."
+    return f"{where} = {error['input']!r}: {error['msg'].removeprefix('Value error, ')}."
+
+
+def _siblings(place: list[str]) -> list[str]:
+    """The keys that are known where an unknown one was found."""
+    model: Any = Settings
+    for part in place:
+        if part.isdigit() or not hasattr(model, "model_fields"):
+            continue
+        model = model.model_fields[part].annotation if part in model.model_fields else model
+        if get_origin(model) is tuple:
+            model = get_args(model)[0]
+    return list(model.model_fields)
+
+
+def _nearest(word: str, known: list[str]) -> str:
+    import difflib
+
+    close = difflib.get_close_matches(word, known, n=1, cutoff=0.5)
+    return f" Did you mean `{close[0]}`?" if close else f" Known here: {', '.join(known)}."
+
+
+def known_keys(model: type[BaseModel] = Settings, prefix: str = "") -> Iterator[str]:
+    """Every key that can be set, dotted."""
+    for name, field in model.model_fields.items():
+        annotation = field.annotation
+        if get_origin(annotation) is tuple:
+            annotation = get_args(annotation)[0]
+        if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+            yield from known_keys(annotation, f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}"
+
+
+def _refuse_unknown_variables() -> None:
+    known = {
+        f"{PREFIX}{key.upper().replace('.', '__')}": key for key in known_keys() if not key.startswith("projects.")
+    } | {f"{PREFIX}PROJECTS": "projects"}
+    sections = {f"{PREFIX}{name.upper()}" for name in Settings.model_fields}
+    for name in sorted(os.environ):
+        if name.startswith(PREFIX) and not (name in known or name in sections or name in _NOT_SETTINGS):
+            raise BadSettings(f"The variable {name} is not a setting.{_nearest(name, sorted(known))}")
+
+
+def _refuse_twins(settings: Settings, path: Path) -> None:
+    names = [project.name.lower() for project in settings.projects]
+    for name in names:
+        if names.count(name) > 1:
+            raise BadSettings(f"{path}: two projects are called {name!r}: give each a name of its own.")
+
+
+def _absolute(settings: Settings, path: Path) -> Settings:
+    folder = path.resolve().parent
+    projects = tuple(_placed(project, folder, path) for project in settings.projects)
+    state_dir = folder / settings.state_dir.expanduser()
+    return settings.model_copy(
+        update={
+            "state_dir": state_dir,
+            "github": _with_absolute_files(settings.github, folder),
+            "web": _with_absolute_files(settings.web, folder),
+            "projects": projects,
+        }
+    )
+
+
+def _with_absolute_files(section: _Section, folder: Path) -> _Section:
+    files = {name: file for name in type(section).model_fields if isinstance(file := getattr(section, name), Path)}
+    return section.model_copy(update={name: folder / file.expanduser() for name, file in files.items()})
+
+
+def _placed(project: ProjectSettings, folder: Path, path: Path) -> ProjectSettings:
+    """A path becomes absolute; `owner/name` stays, unless it is a folder here."""
+    there = folder / Path(project.repository).expanduser()
+    named = project.forge == "github"
+    if project.tracker == "github" and not named:
+        raise BadSettings(
+            f"{path}: project {project.name!r} has its issues on GitHub, so its repository must be `owner/name`; "
+            f"this is {project.repository!r}."
+        )
+    if named and (project.tracker == "github" or not there.is_dir()):
+        return project
+    return project.model_copy(update={"repository": str(there)})

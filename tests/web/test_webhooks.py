@@ -1,0 +1,120 @@
+"""A webhook wakes the poll of its repository, if it is signed; and that is all it can do."""
+
+import hashlib
+import hmac
+import json
+from collections.abc import AsyncIterator
+
+import httpx
+import pytest
+
+from bot.errors import CannotStart
+from bot.web import Door, pages_of, serving
+
+SECRET = "a secret of two"
+ABOUT = {"action": "labeled", "repository": {"full_name": "acme/shop"}}
+
+
+@pytest.fixture
+def woken() -> list[str]:
+    return []
+
+
+@pytest.fixture
+async def daemon(woken) -> AsyncIterator[httpx.AsyncClient]:
+    door = Door(wake=woken.append, ready=lambda: True, github_secret=SECRET)
+    async with (
+        serving(pages_of(door), "127.0.0.1:0") as port,
+        httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}") as client,
+    ):
+        yield client
+
+
+def signed(body: bytes, secret: str = SECRET) -> dict[str, str]:
+    return {"X-Hub-Signature-256": "sha256=" + hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()}
+
+
+async def test_a_signed_one_wakes_its_repository(daemon, woken):
+    body = json.dumps(ABOUT).encode()
+    answer = await daemon.post("/webhooks/github", content=body, headers=signed(body))
+    assert (answer.status_code, woken) == (202, ["acme/shop"])
+
+
+async def test_one_sent_as_a_form_is_read_as_well(daemon, woken):
+    body = str(httpx.QueryParams({"payload": json.dumps(ABOUT)})).encode()
+    form = {"Content-Type": "application/x-www-form-urlencoded", **signed(body)}
+    answer = await daemon.post("/webhooks/github", content=body, headers=form)
+    assert (answer.status_code, woken) == (202, ["acme/shop"])
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [{}, {"X-Hub-Signature-256": ""}, {"X-Hub-Signature-256": "sha256=00"}, signed(b"{}", "another")],
+    ids=["none", "empty", "short", "of another secret"],
+)
+async def test_one_with_a_wrong_signature_wakes_nobody(daemon, woken, headers):
+    answer = await daemon.post("/webhooks/github", content=json.dumps(ABOUT).encode(), headers=headers)
+    assert (answer.status_code, woken) == (401, [])
+
+
+@pytest.mark.parametrize("body", [b"", b"[1]", b"\xff", b"[" * 100_000], ids=["empty", "list", "bytes", "deep"])
+async def test_nonsense_is_refused_even_when_signed(daemon, woken, body):
+    answer = await daemon.post("/webhooks/github", content=body, headers=signed(body))
+    assert (answer.status_code, woken) == (400, [])
+
+
+@pytest.mark.parametrize("told", [{}, {"repository": None}, {"repository": {"full_name": 7}}, {"zen": "Keep it"}])
+async def test_one_about_no_repository_wakes_nobody(daemon, woken, told):
+    body = json.dumps(told).encode()
+    answer = await daemon.post("/webhooks/github", content=body, headers=signed(body))
+    assert (answer.status_code, woken) == (202, [])
+
+
+async def test_one_that_is_longer_than_github_sends_is_not_read(daemon, woken):
+    body = b" " * (26 * 1024 * 1024)
+    answer = await daemon.post("/webhooks/github", content=body, headers=signed(body))
+    assert (answer.status_code, woken) == (413, [])
+
+
+async def test_it_cannot_be_asked_for_with_get(daemon):
+    assert (await daemon.get("/webhooks/github")).status_code == 405
+
+
+async def test_without_a_secret_of_ours_nothing_is_believed(woken):
+    door = Door(wake=woken.append, ready=lambda: True)
+    body = json.dumps(ABOUT).encode()
+    async with serving(pages_of(door), "127.0.0.1:0") as port, httpx.AsyncClient() as client:
+        where = f"http://127.0.0.1:{port}/webhooks/github"
+        answer = await client.post(where, content=body, headers=signed(body, ""))
+    assert (answer.status_code, woken) == (503, [])
+    assert "TREEHAND_GITHUB__WEBHOOK_SECRET" in answer.text
+
+
+async def test_whoever_is_on_this_machine_may_wake_it(daemon, woken):
+    assert (await daemon.post("/api/v1/wake")).status_code == 202
+    assert woken == [""]
+
+
+@pytest.mark.parametrize("headers", [{"Origin": "https://evil.example"}, {"Host": "evil.example"}])
+async def test_a_web_page_may_not(daemon, woken, headers):
+    assert (await daemon.post("/api/v1/wake", headers=headers)).status_code == 401
+    assert woken == []
+
+
+async def test_where_there_is_a_token_it_is_needed(woken):
+    door = Door(wake=woken.append, ready=lambda: False, token="open sesame")
+    async with (
+        serving(pages_of(door), "127.0.0.1:0") as port,
+        httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}") as client,
+    ):
+        assert (await client.post("/api/v1/wake")).status_code == 401
+        assert (await client.post("/api/v1/wake", headers={"Authorization": "Bearer close"})).status_code == 401
+        assert (await client.post("/api/v1/wake", headers={"Authorization": "Bearer open sesame"})).status_code == 202
+        assert [(await client.get(page)).status_code for page in ("/healthz", "/readyz")] == [200, 503]
+
+
+async def test_a_port_that_is_taken_is_named_with_the_mend(daemon):
+    port = daemon.base_url.port
+    with pytest.raises(CannotStart, match=r"web\.bind"):
+        async with serving(pages_of(Door(wake=print, ready=lambda: True)), f"127.0.0.1:{port}"):
+            pass
