@@ -1,6 +1,6 @@
 """`make bench`: every figure we promise, measured in this run and printed as a table and one line of JSON.
 
-`python tests/benchmarks [spawn] [model] [events] [idle] [commands]` measures only those.
+`python tests/benchmarks [spawn] [model] [events] [idle] [commands] [limits] [polling]` measures only those.
 """
 
 import asyncio
@@ -12,9 +12,11 @@ from pathlib import Path
 
 sys.path.insert(1, str(Path(__file__).parent.parent))  # what a command imports is counted by tests/test_imports.py
 
+sys.path.insert(2, str(Path(__file__).parent.parent.parent))  # what is measured and tested alike
+
 from figures import Figure
 
-PARTS = ("commands", "spawn", "model", "events", "idle")
+PARTS = ("commands", "spawn", "model", "events", "idle", "limits", "polling")
 
 
 def main(*wanted: str) -> None:

@@ -40,7 +40,7 @@ def make_repository(folder: Path, files: int) -> str:
 
 
 def settings_for(folder: Path, **limits: float) -> Settings:
-    project = ProjectSettings(name=PROJECT, repository=folder / "repository", base="main")
+    project = ProjectSettings(name=PROJECT, repository=str(folder / "repository"), base="main")
     return Settings.model_construct(
         state_dir=folder / "state",
         limits=Limits(free_disk_gb=0, **limits),

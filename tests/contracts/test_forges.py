@@ -7,15 +7,19 @@ from bot.domain.pull_request import PullRequestState
 from bot.embedded.desk import Desk, Site
 from bot.errors import NeedsHuman
 from bot.forges.local import LocalForge
+from tests.clients.grounds import REPO, Bot
 from tests.embedded.grounds import make_repository, offer
+from tests.fakes.github.fixtures import github
 from tests.fakes.ports import FakeForge
 from tests.fakes.world import World
+
+__all__ = ["github"]
 
 BRANCH = "treehand/shop-1"
 
 
 class Imaginary:
-    def __init__(self, tmp_path):
+    def __init__(self, tmp_path, request):
         self.world, self.desks = World(), []
         self.forge = FakeForge(self.world)
 
@@ -42,7 +46,7 @@ class Imaginary:
 
 
 class Embedded:
-    def __init__(self, tmp_path):
+    def __init__(self, tmp_path, request):
         sites = {"shop": Site(make_repository(tmp_path / "shop"))}
         self.desks = [Desk(tmp_path, sites, lambda: 1000.0) for _ in range(2)]
         self.people, ours = self.desks
@@ -76,9 +80,41 @@ class Embedded:
         return max(shown.pull.number for shown in self.pulls.listed(closed=True))
 
 
-@pytest.fixture(params=[Imaginary, Embedded])
+class Hosted:
+    def __init__(self, tmp_path, request):
+        self.bot = Bot(request.getfixturevalue("github"), tmp_path)
+        self.world, self.forge, self.desks = self.bot.world, self.bot.forge, [self.bot]
+
+    def push(self, branch=BRANCH, text="one"):
+        return self.world.push(REPO, branch, {"new.py": f"{text}\n"}, by="treehand-bot")
+
+    def comment(self, text, remarks=()):
+        if remarks:
+            said = [(remark.path, remark.line, remark.text) for remark in remarks]
+            return f"review-{self.world.review(REPO, self._number(), by='ana', body=text, remarks=said).id}"
+        return f"issue-{self.world.comment_on_pull(REPO, self._number(), text, by='ana').id}"
+
+    def write_in_body(self, text):
+        body = self.world.pull(REPO, self._number()).body
+        self.world.edit_issue(REPO, self._number(), body=f"{body}\n\n{text}", by="ana")
+
+    def merge(self):
+        self.world.merge(REPO, self._number(), by="ana")
+
+    def close(self):
+        self.world.close(REPO, self._number(), by="ana")
+
+    def ours(self):
+        comments = self.world.repository(REPO).comments.values()
+        return [one.body.partition("\n\n<!--")[0] for one in comments if one.author.login == "treehand-bot"]
+
+    def _number(self):
+        return max(number for number, issue in self.world.repository(REPO).issues.items() if issue.pull)
+
+
+@pytest.fixture(params=[Imaginary, Embedded, Hosted])
 def given(request, tmp_path):
-    given = request.param(tmp_path)
+    given = request.param(tmp_path, request)
     yield given
     for desk in given.desks:
         desk.close()

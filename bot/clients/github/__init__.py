@@ -1,0 +1,1 @@
+"""GitHub, or a GitHub Enterprise server: requests, limits, credentials, and what is known of each repository."""

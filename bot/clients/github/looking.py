@@ -1,0 +1,200 @@
+"""One repository of GitHub: what it shows, as the tracker and the forge of a project both see it.
+
+Rule: what is asked once for both is asked once. Whatever asks is told the truth or raises; nothing is half known.
+"""
+
+import asyncio
+import logging
+import sqlite3
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from bot.clients.github.access import Access
+from bot.clients.github.checks import CheckReader
+from bot.clients.github.consent import Consent, find_edit, person
+from bot.clients.github.facts import Facts
+from bot.clients.github.inspecting import Inspecting
+from bot.clients.github.issues import Issues
+from bot.clients.github.listening import Listening
+from bot.clients.github.markers import Markers
+from bot.clients.github.notebook import Kind, Notebook, Row
+from bot.clients.github.offering import Offering
+from bot.clients.github.payloads import expected_shapes, parse_comment, parse_remark
+from bot.clients.github.people import People
+from bot.clients.github.pulls import Pulls
+from bot.clients.github.reacting import Reacting
+from bot.clients.github.refusals import NoGraphQL
+from bot.clients.github.reviewing import Reviewing
+from bot.clients.github.saying import Saying
+from bot.clients.github.service import Service
+from bot.clients.github.talk import Talk
+from bot.domain.comment import Comment, Place
+from bot.domain.issue import Issue, Person
+from bot.domain.pull_request import PullRequest
+from bot.errors import NeedsHuman
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """How this repository is to be treated."""
+
+    label: str
+    trusted: tuple[str, ...] = ()
+    prefix: str = "treehand/"
+    """What the names of our branches begin with."""
+
+
+class Repository:
+    def __init__(self, service: Service, name: str, db: sqlite3.Connection, *, rules: Rules, secret: bytes) -> None:
+        self.name = name
+        self.access = Access(service, name, Notebook(db, name))
+        self._notebook = self.access.notebook
+        self.facts = Facts(self.access)
+        self._people = People(self.access, rules.trusted)
+        self.issues = Issues(self.access, self.facts, rules.label)
+        self._consent = Consent(self.access, self._people, rules.label)
+        self.pulls = Pulls(self.access, rules.prefix)
+        self.recollection = self.pulls.known
+        self._reviewing = Reviewing(self.access)
+        self._checks = CheckReader(self.access)
+        markers = Markers(secret, name)
+        self._comments = Listening(
+            self.access, Kind.COMMENT, everywhere="/issues/comments", under="/issues/{number}/comments",
+            parse=parse_comment,
+        )  # fmt: skip
+        self._remarks = Listening(
+            self.access, Kind.REMARK, everywhere="/pulls/comments", under="/pulls/{number}/comments",
+            parse=parse_remark,
+        )  # fmt: skip
+        self._talk = Talk(self.access, self._people, markers)
+        self.saying = Saying(self.access, self._talk, markers, self._comments, self._remarks)
+        self.reacting = Reacting(self.access)
+        self.offering = Offering(self.access, self.facts, self.pulls)
+        self.inspecting = Inspecting(self.access, self.facts, self.issues, rules.prefix)
+        self._flight: asyncio.Future[BaseException | None] | None = None
+        self._reconcile = {Place.ISSUE, Place.PULL_REQUEST}
+
+    async def look_at_issues(
+        self, keys: Collection[str], *, fresh: bool
+    ) -> tuple[Mapping[str, Issue], Mapping[str, tuple[Comment, ...]]]:
+        """Every open issue with the label, those asked about, and what people said there."""
+        numbers = {number for key in keys if (number := self.access.number(key))}
+        if fresh or not self._notebook.cursor("looked at issues"):
+            with expected_shapes():
+                await self._refresh_issues(numbers)
+        rows = self.issues.known(numbers)
+        said = self._talk.on([row["number"] for row in rows], Place.ISSUE)
+        issues = {self.access.key(row["number"]): self._issue(row) for row in rows}
+        return issues, {key: said[self.access.number(key)] for key in issues}
+
+    async def look_at_pulls(
+        self, branches: Collection[str], *, fresh: bool
+    ) -> tuple[Mapping[str, PullRequest], Mapping[str, tuple[Comment, ...]]]:
+        """The newest pull request of each of our branches, and what people said on those asked about."""
+        if fresh or not self._notebook.cursor("looked at pulls"):
+            with expected_shapes():
+                await self._refresh_pulls(branches)
+        newest = self.recollection.newest()
+        numbers = {branch: newest[branch]["number"] for branch in branches if branch in newest}
+        said = self._talk.on(list(numbers.values()), Place.PULL_REQUEST)
+        return self.recollection.pulls(), {branch: said[number] for branch, number in numbers.items()}
+
+    async def ensure_known(self) -> None:
+        """Where it is and whether it may be written to, before the first look."""
+        if self.facts.due:
+            await self._refresh_both()
+
+    # What both sides ask
+
+    async def _refresh_both(self) -> None:
+        """Whoever comes while it is being asked gets the same answer."""
+        if self._flight is not None:
+            failure = await asyncio.shield(self._flight)
+            if failure is not None:
+                raise failure
+            return
+        self._flight = asyncio.get_running_loop().create_future()
+        failure = None
+        try:
+            await self._ask_for_both()
+        except BaseException as exc:
+            failure = exc
+            raise
+        finally:
+            self._flight.set_result(failure)
+            self._flight = None
+
+    async def _ask_for_both(self) -> None:
+        if self.facts.due:
+            await self.facts.refresh()
+            await self._find_ourselves()
+            self._reconcile = {Place.ISSUE, Place.PULL_REQUEST}
+        self.facts.check_writable()
+        await self._comments.refresh()
+
+    async def _find_ourselves(self) -> None:
+        """Not knowing it, we go by our markers alone."""
+        if not self._talk.own_id:
+            try:
+                self._talk.own_id = (await self.access.service.who()).id
+            except (NeedsHuman, NoGraphQL) as refusal:
+                _log.info("%s does not tell who we are: %s", self.name, refusal)
+
+    def _takes_turn(self, place: Place) -> bool:
+        """Is it time to look at everything one by one?"""
+        due = place in self._reconcile
+        self._reconcile = self._reconcile - {place}
+        return due
+
+    # Issues
+
+    async def _refresh_issues(self, numbers: Collection[int]) -> None:
+        await self._refresh_both()
+        await self.issues.refresh(numbers, one_by_one=self._takes_turn(Place.ISSUE))
+        rows = self.issues.known(numbers)
+        await self._comments.ensure_whole({row["number"]: _signature(row) for row in rows})
+        await self._consent.refresh([row for row in rows if self.issues.is_wanted(row)], numbers)
+        await self._talk.judge([row["number"] for row in rows])
+        self._notebook.advance("looked at issues", "yes")
+
+    def _issue(self, row: Row) -> Issue:
+        consent = self._consent.of(row["number"])
+        by = person(consent["by"], trusted=consent["trusted"]) if consent else Person("somebody")
+        return Issue(
+            key=self.access.key(row["number"]),
+            title=consent["title"] if consent else row["title"],
+            body=consent["body"] if consent else row["body"],
+            labels=frozenset(row["labels"]),
+            open=row["open"],
+            asked_by=by,
+            request=consent["request"] if consent else "",
+            edit=find_edit(consent) if consent else None,
+            created_at=self.access.service.local(row["created"]),
+            url=row["url"],
+        )
+
+    # Pull requests
+
+    async def _refresh_pulls(self, branches: Collection[str]) -> None:
+        await self._refresh_both()
+        await self.pulls.refresh(branches, one_by_one=self._takes_turn(Place.PULL_REQUEST))
+        newest = self.recollection.newest()
+        await self._look_closer([row for row in newest.values() if row["open"]])
+        await self._remarks.refresh()
+        followed = {newest[branch]["number"]: ("read", None) for branch in branches if branch in newest}
+        await self._comments.ensure_whole(followed)
+        await self._remarks.ensure_whole(followed)
+        await self._talk.judge(list(followed))
+        self._notebook.advance("looked at pulls", "yes")
+
+    async def _look_closer(self, pulls: Collection[Row]) -> None:
+        glances = await self._reviewing.refresh(list(pulls))
+        for number, glance in glances.items():
+            await self._checks.refresh(number, glance)
+
+
+def _signature(row: Row) -> tuple[str, int | None]:
+    """Changes whenever something is said on an issue, or taken back."""
+    return f"{row['updated']} {row['comments']}", row["comments"]

@@ -1,0 +1,148 @@
+"""What the transport remembers of GitHub between two requests and two lives of the process.
+
+All of it may be lost: it is found again, only less cheaply.
+"""
+
+import json
+import logging
+import sqlite3
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from bot.database import open_database
+from bot.errors import Retryable
+
+MIGRATIONS = sorted((Path(__file__).parent / "migrations").glob("*.sql"))
+
+_log = logging.getLogger(__name__)
+
+_HOUR, _DAY = 3600.0, 86400.0
+
+
+Memory: TypeAlias = sqlite3.Connection
+
+
+def open_memory(path: Path) -> Memory:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.touch(mode=0o600)  # it holds what is said in private repositories
+    return open_database(path, MIGRATIONS)
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """An answer, and what to show the server so that it need not be given again."""
+
+    etag: str
+    modified: str
+    body: str
+    headers: Mapping[str, str] = field(default_factory=dict)
+    next: str = ""
+
+    @property
+    def conditions(self) -> Mapping[str, str]:
+        return {"If-None-Match": self.etag} if self.etag else {"If-Modified-Since": self.modified}
+
+
+class Pages:
+    def __init__(self, db: sqlite3.Connection) -> None:
+        self._db = db
+        self._pruned_at = 0.0
+
+    def find(self, key: str, *, now: float) -> Page | None:
+        row = _execute(self._db, "SELECT * FROM pages WHERE key = ?", (key,)).fetchone()
+        if row is None:
+            return None
+        if not 0 <= now - row["used_at"] < _HOUR:  # not at every use: each write waits for the disk
+            _execute(self._db, "UPDATE pages SET used_at = ? WHERE key = ?", (now, key))
+        return Page(row["etag"], row["modified"], row["body"], json.loads(row["headers"]), row["next"])
+
+    def keep(self, key: str, page: Page, *, now: float) -> None:
+        self._prune(now)
+        _execute(
+            self._db,
+            "INSERT OR REPLACE INTO pages (key, etag, modified, body, headers, next, used_at)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?)",
+            (key, page.etag, page.modified, page.body, json.dumps(dict(page.headers)), page.next, now),
+        )
+
+    def forget(self, key: str) -> None:
+        _execute(self._db, "DELETE FROM pages WHERE key = ?", (key,))
+
+    def _prune(self, now: float) -> None:
+        if 0 <= now - self._pruned_at < _HOUR:
+            return
+        _execute(self._db, "DELETE FROM pages WHERE used_at NOT BETWEEN ? AND ?", (now - _DAY, now + _DAY))
+        self._pruned_at = now
+
+
+class Limits:
+    """When we may ask again, and when we wrote. In the file and nowhere else: several processes may share it."""
+
+    def __init__(self, db: sqlite3.Connection) -> None:
+        self._db = db
+
+    def until(self, name: str) -> float:
+        row = _execute(self._db, "SELECT until FROM limits WHERE name = ?", (name,)).fetchone()
+        return float(row["until"]) if row else 0.0
+
+    def hold(self, name: str, until: float) -> None:
+        _execute(self._db, "INSERT OR REPLACE INTO limits (name, until) VALUES (?, ?)", (name, until))
+
+    def writes(self, *, now: float) -> Sequence[float]:
+        """The last hour's, oldest first. Times to come are left out: they mean that the clock was moved."""
+        rows = _execute(self._db, "SELECT at FROM writes WHERE at BETWEEN ? AND ? ORDER BY at", (now - _HOUR, now))
+        return [row["at"] for row in rows]
+
+    def wrote(self, at: float) -> None:
+        """Before it is done: one that fails counts as well."""
+        number = _execute(self._db, "INSERT INTO writes (at) VALUES (?)", (at,)).lastrowid or 0
+        if number % 100 == 0:  # each change waits for the disk
+            _execute(self._db, "DELETE FROM writes WHERE at NOT BETWEEN ? AND ?", (at - _HOUR, at))
+
+
+class Standings:
+    """Is GitHub, and is each repository, open to us? Said once in the log, each way."""
+
+    def __init__(self, db: sqlite3.Connection) -> None:
+        self._db = db
+        rows = _execute(db, "SELECT repository, asked, detail FROM standing WHERE NOT ok")
+        self._trouble = {row["repository"]: (row["asked"], row["detail"]) for row in rows}
+
+    def bad(self, repository: str, detail: str, *, asked: str, now: float) -> None:
+        """`asked` names the kind of request that was refused: only its like can show that it is over."""
+        if self._trouble.get(repository) == (asked, detail):
+            return
+        if repository not in self._trouble:
+            _log.warning("%s: %s", repository or "GitHub", detail)
+        self._save(repository, ok=False, detail=detail, asked=asked, now=now)
+        self._trouble[repository] = (asked, detail)
+
+    def good(self, repository: str, *, asked: str, now: float) -> None:
+        if self._trouble.get(repository, ("", ""))[0] != asked or repository not in self._trouble:
+            return
+        self._save(repository, ok=True, detail="", asked=asked, now=now)
+        del self._trouble[repository]
+        _log.info("%s: open to us again", repository or "GitHub")
+
+    def _save(self, repository: str, *, ok: bool, detail: str, asked: str, now: float) -> None:
+        _execute(
+            self._db,
+            "INSERT OR REPLACE INTO standing (repository, ok, detail, asked, at) VALUES (?, ?, ?, ?, ?)",
+            (repository, ok, detail, asked, now),
+        )
+
+
+def standings(db: sqlite3.Connection) -> Mapping[str, tuple[bool, str]]:
+    """For whoever looks from outside: repository ('' is all of GitHub) -> (ok, detail)."""
+    rows = _execute(db, "SELECT repository, ok, detail FROM standing")
+    return {row["repository"]: (bool(row["ok"]), row["detail"]) for row in rows}
+
+
+def _execute(db: sqlite3.Connection, sql: str, values: Sequence[Any] = ()) -> sqlite3.Cursor:
+    """A full disk or a busy file passes, and the next tick tries again."""
+    try:
+        return db.execute(sql, values)
+    except sqlite3.OperationalError as exc:
+        raise Retryable(f"What is remembered of GitHub cannot be used right now: {exc}.") from exc

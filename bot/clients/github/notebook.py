@@ -1,0 +1,177 @@
+"""What is known of one repository: GitHub's words, how far they were read, and what we said ourselves.
+
+Rule: a cursor and what it covers are saved in one `changing()`, in which nobody waits. All of it may be lost.
+"""
+
+import json
+import sqlite3
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, TypeAlias
+
+Row: TypeAlias = Mapping[str, Any]
+
+
+class Kind(StrEnum):
+    """What a record is about."""
+
+    ISSUE = "issue"
+    COMMENT = "comment"
+    REMARK = "remark"
+    REVIEW = "review"
+    PULL = "pull"
+    GLANCE = "glance"
+    CHECKS = "checks"
+    CONSENT = "consent"
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """One comment of ours."""
+
+    number: int
+    slug: str
+    id: int
+    inline: bool
+    digest: str
+    tried_at: float
+
+
+class Notebook:
+    def __init__(self, db: sqlite3.Connection, repository: str) -> None:
+        self._db = db
+        self._repository = repository.lower()
+
+    @contextmanager
+    def changing(self) -> Iterator[None]:
+        """All of it or nothing."""
+        self._db.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+            self._db.execute("COMMIT")
+        except BaseException:
+            self._db.rollback()
+            raise
+
+    # Records
+
+    def find(self, kind: Kind, one: int) -> Row | None:
+        row = self._db.execute(
+            "SELECT data FROM records WHERE repository = ? AND kind = ? AND id = ?", (self._repository, kind, one)
+        ).fetchone()
+        return json.loads(row["data"]) if row else None
+
+    def all(self, kind: Kind) -> list[Row]:
+        return self._rows("SELECT data FROM records WHERE repository = ? AND kind = ? ORDER BY id", kind)
+
+    def under(self, kind: Kind, numbers: Collection[int]) -> list[Row]:
+        """Those that belong to these issues or pull requests, oldest first."""
+        return self._rows(
+            "SELECT data FROM records WHERE repository = ? AND kind = ? "
+            "AND number IN (SELECT value FROM json_each(?)) ORDER BY id",
+            kind,
+            json.dumps(list(numbers)),
+        )
+
+    def keep(self, kind: Kind, row: Row, *, one: int, number: int, updated: str = "") -> None:
+        """Unless what is known is newer. What is known already costs no writing."""
+        known = self._db.execute(
+            "SELECT updated, data FROM records WHERE repository = ? AND kind = ? AND id = ?",
+            (self._repository, kind, one),
+        ).fetchone()
+        data = json.dumps(row)
+        if known and (known["updated"] > updated or known["data"] == data):
+            return
+        self._db.execute(
+            "INSERT OR REPLACE INTO records (repository, kind, id, number, updated, data) VALUES (?, ?, ?, ?, ?, ?)",
+            (self._repository, kind, one, number, updated, data),
+        )
+
+    def forget(self, kind: Kind, one: int) -> None:
+        self._db.execute(
+            "DELETE FROM records WHERE repository = ? AND kind = ? AND id = ?", (self._repository, kind, one)
+        )
+
+    # Cursors
+
+    def cursor(self, name: str) -> str:
+        """Empty: nothing was read yet."""
+        row = self._db.execute(
+            "SELECT value FROM cursors WHERE repository = ? AND name = ?", (self._repository, name)
+        ).fetchone()
+        return str(row["value"]) if row else ""
+
+    def advance(self, name: str, value: str) -> None:
+        if self.cursor(name) != value:
+            self._db.execute(
+                "INSERT OR REPLACE INTO cursors (repository, name, value) VALUES (?, ?, ?)",
+                (self._repository, name, value),
+            )
+
+    # What we said
+
+    def find_said(self, number: int, slug: str) -> Said | None:
+        row = self._db.execute(
+            "SELECT * FROM said WHERE repository = ? AND number = ? AND slug = ?", (self._repository, number, slug)
+        ).fetchone()
+        return (
+            Said(row["number"], row["slug"], row["id"], bool(row["inline"]), row["digest"], row["tried_at"])
+            if row
+            else None
+        )
+
+    def keep_said(self, said: Said) -> None:
+        self._db.execute(
+            "INSERT OR REPLACE INTO said (repository, number, slug, id, inline, digest, tried_at) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?)",
+            (self._repository, said.number, said.slug, said.id, said.inline, said.digest, said.tried_at),
+        )
+
+    def forget_said(self, said: Said) -> None:
+        self._db.execute(
+            "DELETE FROM said WHERE repository = ? AND number = ? AND slug = ?",
+            (self._repository, said.number, said.slug),
+        )
+
+    # How we reacted
+
+    def reactions(self) -> Mapping[str, frozenset[str]]:
+        """By comment."""
+        found: dict[str, frozenset[str]] = {}
+        for row in self._db.execute(
+            "SELECT comment, reaction FROM reactions WHERE repository = ?", (self._repository,)
+        ):
+            found[row["comment"]] = found.get(row["comment"], frozenset()) | {row["reaction"]}
+        return found
+
+    def keep_reaction(self, comment: str, reaction: str) -> None:
+        self._db.execute(
+            "INSERT OR IGNORE INTO reactions (repository, comment, reaction) VALUES (?, ?, ?)",
+            (self._repository, comment, reaction),
+        )
+
+    # Whom we trusted
+
+    def verdict(self, comment: str, version: str) -> bool | None:
+        """None: nobody judged it as it is."""
+        row = self._db.execute(
+            "SELECT trusted FROM verdicts WHERE repository = ? AND comment = ? AND version = ?",
+            (self._repository, comment, version),
+        ).fetchone()
+        return bool(row["trusted"]) if row else None
+
+    def was_judged(self, comment: str) -> bool:
+        """In any version."""
+        sql = "SELECT 1 FROM verdicts WHERE repository = ? AND comment = ?"
+        return self._db.execute(sql, (self._repository, comment)).fetchone() is not None
+
+    def keep_verdict(self, comment: str, version: str, *, trusted: bool) -> None:
+        self._db.execute(
+            "INSERT OR REPLACE INTO verdicts (repository, comment, version, trusted) VALUES (?, ?, ?, ?)",
+            (self._repository, comment, version, trusted),
+        )
+
+    def _rows(self, sql: str, *values: object) -> list[Row]:
+        return [json.loads(row["data"]) for row in self._db.execute(sql, (self._repository, *values))]

@@ -1,0 +1,166 @@
+"""When the next request may go out. Rule: GitHub's published limits are kept by waiting, never found by hitting them.
+
+https://docs.github.com/rest/guides/best-practices-for-using-the-rest-api
+"""
+
+import asyncio
+import math
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from enum import StrEnum
+
+from bot.clients.github.memory import Limits
+from bot.clients.github.refusals import Limit, Reply, limit_in
+from bot.clients.github.server_time import seconds_of
+from bot.clock import Clock
+from bot.errors import RateLimited
+
+Sleep = Callable[[float], Awaitable[object]]
+
+_PATIENCE = 5.0
+"""A limit that is over sooner is waited for here; the loop has better things to do than to wait for a longer one."""
+_OWN_PATIENCE = 65.0
+_APART = 1.0
+_WINDOWS = ((80, 60.0), (500, 3600.0))  # so many writes in so many seconds
+_POINTS, _MINUTE = 900, 60.0
+_UNSAID, _MOST_UNSAID = 60.0, 900.0
+_MOST = 3600.0
+_TRIES = 20
+
+
+class Kind(StrEnum):
+    READ = "read"
+    MINT = "mint"
+    """A write that makes no content."""
+    WRITE = "write"
+
+
+class Pace:
+    def __init__(self, limits: Limits, clock: Clock, sleep: Sleep = asyncio.sleep) -> None:
+        self._limits, self._clock, self._sleep = limits, clock, sleep
+        self._writing = asyncio.Lock()
+        self._wrote_at = 0.0
+        self._spent: deque[tuple[float, int]] = deque()
+        self._unsaid: dict[tuple[str, Kind], int] = {}
+
+    @asynccontextmanager
+    async def turn(self, kind: Kind, *, who: str, resource: str) -> AsyncIterator[None]:
+        """Held while the request is under way. Raises RateLimited when it may not go out for a while."""
+        if kind is Kind.READ:
+            await self._room(kind, who, resource)
+            yield
+            return
+        async with self._writing:
+            await self._room(kind, who, resource)
+            try:
+                yield
+            finally:
+                self._wrote_at = self._clock()
+
+    def heard(self, reply: Reply, kind: Kind, *, who: str, resource: str) -> float:
+        """Take in what an answer says about limits. The seconds until we may ask again; 0: at once."""
+        named = reply.headers.get("x-ratelimit-resource", "")
+        resource = named if named in {"core", "graphql"} else resource
+        limit = limit_in(reply)
+        if limit is None and reply.status < 400:
+            self._unsaid.pop((who, kind), None)
+        wait = self._asked_to_wait(reply, limit) or (self._unsaid_wait(who, kind) if limit else 0.0)
+        if wait > 0:
+            # A limit that is used up holds its own resource; every other refusal is about us as a whole.
+            used_up = limit is not Limit.SECONDARY and "retry-after" not in reply.headers
+            self._hold(f"{who} {resource}" if used_up else who, wait)
+        return wait
+
+    def _asked_to_wait(self, reply: Reply, limit: Limit | None) -> float:
+        headers, refused = reply.headers, limit is not None
+        wait = 0.0
+        if "retry-after" in headers and (refused or reply.status >= 500):
+            wait = _retry_after(headers, self._clock())
+        if headers.get("x-ratelimit-remaining") == "0":
+            wait = max(wait, self._until_reset(headers, refused=refused))
+        return min(wait, _MOST)
+
+    def _until_reset(self, headers: Mapping[str, str], *, refused: bool) -> float:
+        try:
+            reset = float(headers.get("x-ratelimit-reset", ""))
+        except ValueError:
+            return 0.0
+        left = reset - _date_in(headers, self._clock())
+        if left > 0:
+            return left + 1  # both times are whole seconds
+        return _UNSAID if refused else 0.0
+
+    def _unsaid_wait(self, who: str, kind: Kind) -> float:
+        times = self._unsaid.get((who, kind), 0)
+        self._unsaid[who, kind] = times + 1
+        return float(min(_UNSAID * 2 ** min(times, 10), _MOST_UNSAID))
+
+    def _hold(self, name: str, wait: float) -> None:
+        self._limits.hold(name, max(self._clock() + wait, self._clock() + self._imposed(name)))
+
+    async def _room(self, kind: Kind, who: str, resource: str) -> None:
+        for _ in range(_TRIES):
+            imposed = max(self._imposed(who), self._imposed(f"{who} {resource}"))
+            if imposed > _PATIENCE:
+                raise RateLimited(f"GitHub asked me to wait; {imposed:.0f} s are left.", retry_after=imposed)
+            wait = max(imposed, self._own(kind))
+            if wait <= 0:
+                self._count(kind)
+                return
+            if wait > _OWN_PATIENCE:
+                raise RateLimited(f"I have written as much as GitHub allows; {wait:.0f} s to go.", retry_after=wait)
+            await self._sleep(wait)
+        raise RateLimited("Too much is waiting for GitHub.", retry_after=_PATIENCE)
+
+    def _imposed(self, name: str) -> float:
+        until, now = self._limits.until(name), self._clock()
+        if until - now > _MOST + 1:  # we never wait that long: the clock was moved
+            until = now + _UNSAID
+            self._limits.hold(name, until)
+        return max(0.0, until - now)
+
+    def _own(self, kind: Kind) -> float:
+        now = self._clock()
+        wait = self._points_wait(now)
+        if kind is Kind.READ:
+            return wait
+        writes = self._limits.writes(now=now)
+        self._wrote_at = min(max([self._wrote_at, *writes[-1:]]), now)
+        wait = max(wait, self._wrote_at + _APART - now)
+        if kind is Kind.WRITE:
+            wait = max(wait, *(_window_wait(writes, most, seconds, now) for most, seconds in _WINDOWS))
+        return wait
+
+    def _points_wait(self, now: float) -> float:
+        while self._spent and not 0 <= now - self._spent[0][0] < _MINUTE:
+            self._spent.popleft()
+        if sum(points for _, points in self._spent) < _POINTS:
+            return 0.0
+        return self._spent[0][0] + _MINUTE - now
+
+    def _count(self, kind: Kind) -> None:
+        now = self._clock()
+        self._spent.append((now, 1 if kind is Kind.READ else 5))
+        if kind is Kind.WRITE:
+            self._limits.wrote(now)
+
+
+def _retry_after(headers: Mapping[str, str], now: float) -> float:
+    """Seconds or a date; what is neither says nothing. Never less than a second: nobody means `at once`."""
+    value = headers["retry-after"].strip()
+    try:
+        wait = float(value)
+    except ValueError:
+        at = seconds_of(value)
+        wait = math.nan if at is None else at - _date_in(headers, now) + 1
+    return 0.0 if math.isnan(wait) else max(wait, 1.0)
+
+
+def _date_in(headers: Mapping[str, str], now: float) -> float:
+    """By the clock that also wrote the other times of this answer."""
+    return seconds_of(headers.get("date", "")) or now
+
+
+def _window_wait(writes: Sequence[float], most: int, seconds: float, now: float) -> float:
+    return writes[-most] + seconds - now if len(writes) >= most else 0.0

@@ -1,0 +1,107 @@
+"""Our pull requests and branches: two lists a look, whatever their number."""
+
+import json
+from collections.abc import Collection, Sequence
+from datetime import datetime, timedelta
+from urllib.parse import quote
+
+from bot.clients.github.access import Access
+from bot.clients.github.notebook import Kind, Row
+from bot.clients.github.payloads import Payload, parse_pull
+from bot.clients.github.recollection import Recollection
+from bot.clients.github.refusals import NotFound
+
+_OVERLAP = timedelta(seconds=120)
+
+
+class Pulls:
+    def __init__(self, access: Access, prefix: str) -> None:
+        self._access = access
+        self._notebook = access.notebook
+        self.known = Recollection(access.notebook)
+        self._prefix = prefix
+        self._asked_about: set[str] = set()
+
+    async def refresh(self, branches: Collection[str], *, one_by_one: bool = False) -> None:
+        await self._list()
+        await self._read_tips(branches)
+        known = self.known.newest()
+        for branch in sorted(set(branches) - known.keys() - self._asked_about):
+            await self.look_for(branch)
+            self._asked_about.add(branch)
+        if one_by_one:
+            for branch in sorted(set(branches) & known.keys()):
+                await self.read(known[branch]["number"])
+
+    def find(self, branch: str) -> Row | None:
+        return self.known.newest().get(branch)
+
+    async def read(self, number: int) -> Row:
+        answer = await self._access.get(f"/pulls/{number}")
+        return self.keep(answer.data)
+
+    async def look_for(self, branch: str) -> Row | None:
+        """The newest one of a branch, whatever its state and age."""
+        owner = self._access.address.partition("/")[0]
+        params = {"state": "all", "head": f"{owner}:{branch}"}
+        rows = [
+            row
+            async for page in self._access.pages("/pulls", params)
+            for row in self._ours(page.data)
+            if row["branch"] == branch
+        ]
+        for row in rows:
+            self._keep(row)
+        return max(rows, key=lambda row: row["number"], default=None)
+
+    async def find_tip(self, branch: str) -> str:
+        """Where a branch is right now; empty: it is not there."""
+        try:
+            answer = await self._access.get(f"/git/ref/heads/{quote(branch)}")
+        except NotFound:
+            return ""
+        return str(answer.data["object"]["sha"])
+
+    def set_tip(self, branch: str, tip: str) -> None:
+        """What we know before any list shows it; empty: it is gone."""
+        tips = {**self.known.tips, branch: tip}
+        self._notebook.advance("tips", json.dumps({name: tip for name, tip in sorted(tips.items()) if tip}))
+
+    def keep(self, payload: Payload) -> Row:
+        row = parse_pull(payload)
+        self._keep(row)
+        return row
+
+    async def _list(self) -> None:
+        """As far back as we have not read; the first time, what was not asked about may stay unread."""
+        cursor = self._notebook.cursor("pulls")
+        until = (datetime.fromisoformat(cursor) - _OVERLAP).strftime("%Y-%m-%dT%H:%M:%SZ") if cursor else "9"
+        params = {"state": "all", "sort": "updated", "direction": "desc"}
+        times: list[str] = []
+        ours: list[Row] = []
+        async for page in self._access.pages("/pulls", params):
+            times += [item["updated_at"] for item in page.data]
+            ours += self._ours(page.data)
+            if times == sorted(times, reverse=True) and (not times or times[-1] < until):
+                break
+        with self._notebook.changing():
+            for row in ours:
+                self._keep(row)
+            self._notebook.advance("pulls", max([cursor, *times]))
+
+    async def _read_tips(self, branches: Collection[str]) -> None:
+        try:
+            pages = [page async for page in self._access.pages(f"/git/matching-refs/heads/{self._prefix}")]
+        except NotFound:  # this server only knows one at a time
+            tips = {branch: await self.find_tip(branch) for branch in sorted({*branches, *self.known.tips})}
+        else:
+            tips = {ref["ref"].removeprefix("refs/heads/"): ref["object"]["sha"] for page in pages for ref in page.data}
+        self._notebook.advance("tips", json.dumps({name: tip for name, tip in sorted(tips.items()) if tip}))
+
+    def _ours(self, items: Sequence[Payload]) -> list[Row]:
+        rows = [parse_pull(item) for item in items]
+        here = self._access.address.lower()
+        return [row for row in rows if row["branch"].startswith(self._prefix) and row["home"].lower() == here]
+
+    def _keep(self, row: Row) -> None:
+        self._notebook.keep(Kind.PULL, row, one=row["number"], number=row["number"], updated=row["updated"])

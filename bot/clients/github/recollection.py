@@ -1,0 +1,66 @@
+"""What is known of a repository's issues and pull requests without asking anybody: also while no daemon runs."""
+
+import json
+from collections.abc import Mapping
+
+from bot.clients.github.notebook import Kind, Notebook, Row
+from bot.domain.pull_request import Checks, CheckState, FailedCheck, PullRequest, PullRequestState
+
+
+class Recollection:
+    def __init__(self, notebook: Notebook) -> None:
+        self._notebook = notebook
+
+    @property
+    def tips(self) -> Mapping[str, str]:
+        """The commit id of each of our branches that exist there."""
+        remembered = self._notebook.cursor("tips")
+        return json.loads(remembered) if remembered else {}
+
+    def newest(self) -> dict[str, Row]:
+        """The newest pull request of each of our branches."""
+        return {row["branch"]: row for row in self._notebook.all(Kind.PULL)}
+
+    def titles(self) -> Mapping[int, str]:
+        """By the issue's number."""
+        return {row["number"]: row["title"] for row in self._notebook.all(Kind.ISSUE)}
+
+    def pulls(self) -> Mapping[str, PullRequest]:
+        """By branch."""
+        tips = self.tips
+        return {branch: self._pull(row, tips.get(branch, "")) for branch, row in self.newest().items()}
+
+    def _pull(self, row: Row, tip: str) -> PullRequest:
+        state = PullRequestState.OPEN if row["open"] else PullRequestState.CLOSED
+        head = tip if tip and row["open"] else row["head"]
+        return PullRequest(
+            number=row["number"],
+            branch=row["branch"],
+            title=row["title"],
+            body=row["body"],
+            state=PullRequestState.MERGED if row["merged"] else state,
+            draft=row["draft"],
+            head=head,
+            url=row["url"],
+            base=row["base"],
+            checks=self._checks(row["number"], head),
+            conflicts=row["open"] and self._conflicts(row["number"], head),
+        )
+
+    def _checks(self, number: int, head: str) -> Checks:
+        """What an older commit's said is no news."""
+        row = self._notebook.find(Kind.CHECKS, number)
+        if row is None or row["commit"] != head:
+            return Checks(commit=head)
+        failed = tuple(_failed(item) for item in row["failed"])
+        return Checks(CheckState(row["state"]), head, row["passed"], row["pending"], failed)
+
+    def _conflicts(self, number: int, head: str) -> bool:
+        glance = self._notebook.find(Kind.GLANCE, number)
+        return bool(glance and glance["mergeable"] is False and glance["head"] == head)
+
+
+def _failed(row: Row) -> FailedCheck:
+    return FailedCheck(
+        row["name"], row["url"], row["summary"], tuple(row["annotations"]), row["log"], on_base=row["on_base"]
+    )

@@ -1,0 +1,148 @@
+"""Our own comments: each is said once, whatever happens between saying it and knowing that it was said.
+
+Rule: what we are about to say is saved first. Of what had no answer we look whether it is there, and say it again only
+after it has had time to appear.
+"""
+
+import logging
+from hashlib import sha256
+from typing import Any
+
+from bot.clients.github.access import Access
+from bot.clients.github.listening import Listening
+from bot.clients.github.markers import Markers
+from bot.clients.github.notebook import Kind, Row, Said
+from bot.clients.github.refusals import Forbidden, Locked, NotFound, Refused, Unknown
+from bot.clients.github.talk import Talk
+from bot.errors import NeedsHuman, Retryable
+
+_SECONDS_TO_SETTLE = 60.0
+"""A request may take 30 s, and lists may lag as much behind it."""
+_GONE = 410
+_log = logging.getLogger(__name__)
+
+
+class Saying:
+    def __init__(self, access: Access, talk: Talk, markers: Markers, comments: Listening, remarks: Listening) -> None:
+        self._access = access
+        self._notebook = access.notebook
+        self._talk = talk
+        self._markers = markers
+        self._comments = comments
+        self._remarks = remarks
+        self._shut: set[int] = set()
+
+    async def ensure(self, number: int, *, slug: str, text: str, thread: str = "") -> None:
+        """One comment, rewritten where it stands. `thread`: the remark it answers."""
+        body = self._markers.signed(text, number=number, slug=slug)
+        remark = self._remark_at(thread)
+        wanted = Said(number, slug, 0, bool(remark), sha256(body.encode(errors="replace")).hexdigest(), 0.0)
+        try:
+            await self._ensure(wanted, body, remark)
+        except Locked as locked:
+            self._give_up(number, locked)
+        except NotFound as gone:
+            if gone.status != _GONE:
+                raise NeedsHuman(f"There is no {self._access.key(number)} any more: {gone}") from gone
+            self._give_up(number, gone)
+        except Forbidden as refusal:
+            raise Retryable(str(refusal)) from refusal  # there is nowhere to say so
+
+    def _remark_at(self, thread: str) -> int:
+        """The remark a thread began with: only there it can be answered. 0: there is none."""
+        number = thread.removeprefix("inline-")
+        row = self._notebook.find(Kind.REMARK, int(number)) if number.isdigit() else None
+        return int(row["thread"] or row["id"]) if row else 0
+
+    async def _ensure(self, wanted: Said, body: str, thread: int) -> None:
+        said = self._notebook.find_said(wanted.number, wanted.slug) or await self._found(wanted)
+        if said and not said.id:
+            said = await self._find_again(said)
+        if said is None or not await self._rewritten(said, wanted, body):
+            await self._say(wanted, body, thread)
+
+    async def speak_for(self, number: int, person: str, text: str) -> None:
+        """In the name of whoever uses the command line here."""
+        body = self._markers.in_the_name_of(person, text, number=number)
+        answer = await self._access.write("POST", f"/issues/{number}/comments", {"body": body})
+        self._comments.keep(answer.data, number)
+
+    async def _rewritten(self, said: Said, wanted: Said, body: str) -> bool:
+        """False: it is not there any more."""
+        if said.digest == wanted.digest:
+            return True
+        place = "pulls" if said.inline else "issues"
+        try:
+            answer = await self._access.write("PATCH", f"/{place}/comments/{said.id}", {"body": body})
+        except NotFound:
+            self._notebook.forget_said(said)
+            return False
+        self._learn(said, answer.data)
+        self._notebook.keep_said(_with(wanted, said.id, inline=said.inline))
+        return True
+
+    async def _say(self, wanted: Said, body: str, thread: int) -> None:
+        intent = _with(wanted, 0, inline=wanted.inline, tried_at=self._access.service.now())
+        self._notebook.keep_said(intent)
+        try:
+            payload = await self._post(wanted.number, body, thread)
+        except Unknown:
+            raise
+        except (NotFound, Refused, Retryable):  # it surely was not said
+            self._notebook.forget_said(intent)
+            raise
+        self._learn(wanted, payload)
+        self._notebook.keep_said(_with(wanted, payload["id"], inline=wanted.inline))
+
+    async def _post(self, number: int, body: str, thread: int) -> Any:
+        path = f"/pulls/{number}/comments/{thread}/replies" if thread else f"/issues/{number}/comments"
+        answer = await self._access.write("POST", path, {"body": body})
+        return answer.data
+
+    async def _found(self, wanted: Said) -> Said | None:
+        """What an earlier life of ours said there, if its memory was lost. The oldest counts, others go."""
+        listening = self._remarks if wanted.inline else self._comments
+        if not self._notebook.cursor(listening.cursor(wanted.number)):
+            await listening.read_whole(wanted.number)
+        return await self._adopted(self._talk.find_ours(listening.known(wanted.number), wanted.slug), wanted)
+
+    async def _find_again(self, said: Said) -> Said | None:
+        """We tried, and do not know what became of it."""
+        listening = self._remarks if said.inline else self._comments
+        rows = await listening.read_whole(said.number)
+        found = await self._adopted(self._talk.find_ours(rows, said.slug), said)
+        waited = self._access.service.now() - said.tried_at
+        if found is None and 0 <= waited < _SECONDS_TO_SETTLE:
+            raise Retryable(f"It is not known yet whether a comment was made on {self._access.key(said.number)}.")
+        return found
+
+    async def _adopted(self, ours: list[Row], said: Said) -> Said | None:
+        if not ours:
+            return None
+        for extra in ours[1:]:
+            await self._remove(extra["id"], inline=said.inline)
+        digest = sha256(ours[0]["body"].encode(errors="replace")).hexdigest()
+        found = Said(said.number, said.slug, ours[0]["id"], said.inline, digest, said.tried_at)
+        self._notebook.keep_said(found)
+        return found
+
+    async def _remove(self, comment: int, *, inline: bool) -> None:
+        try:
+            await self._access.write("DELETE", f"/{'pulls' if inline else 'issues'}/comments/{comment}")
+        except NotFound:
+            return
+
+    def _learn(self, said: Said, payload: Any) -> None:
+        listening = self._remarks if said.inline else self._comments
+        row = listening.keep(payload, said.number)
+        self._talk.own_id = self._talk.own_id or row["author"]["id"]
+
+    def _give_up(self, number: int, why: Exception) -> None:
+        """Nothing can be said there, and that is the people's wish."""
+        if number not in self._shut:
+            self._shut.add(number)
+            _log.warning("nothing can be said on %s: %s", self._access.key(number), why)
+
+
+def _with(said: Said, comment: int, *, inline: bool, tried_at: float = 0.0) -> Said:
+    return Said(said.number, said.slug, comment, inline, said.digest, tried_at)

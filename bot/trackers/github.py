@@ -1,0 +1,42 @@
+"""Issues of a repository on GitHub."""
+
+from collections.abc import Collection
+
+from bot.clients.github.looking import Repository
+from bot.domain.comment import Reaction
+from bot.errors import NeedsHuman
+from bot.ports import TrackerView
+
+
+class GitHubTracker:
+    def __init__(self, repository: Repository) -> None:
+        self._repository = repository
+
+    async def look(self, keys: Collection[str], *, fresh: bool = True) -> TrackerView:
+        return TrackerView(*await self._repository.look_at_issues(keys, fresh=fresh))
+
+    async def changed(self) -> bool:
+        return False
+
+    async def ensure_comment(self, key: str, *, slug: str, text: str) -> None:
+        await self._repository.ensure_known()
+        await self._repository.saying.ensure(self._number(key), slug=slug, text=text)
+
+    async def speak_for(self, key: str, person: str, text: str) -> None:
+        """In the name of whoever uses the command line here."""
+        await self._repository.ensure_known()
+        await self._repository.saying.speak_for(self._number(key), person, text)
+
+    async def ensure_labels(self, key: str, *, add: Collection[str] = (), remove: Collection[str] = ()) -> None:
+        await self._repository.ensure_known()
+        await self._repository.issues.ensure_labels(self._number(key), add, remove)
+
+    async def ensure_reaction(self, key: str, comment: str, reaction: Reaction) -> None:
+        self._number(key)
+        await self._repository.reacting.ensure(comment, reaction)
+
+    def _number(self, key: str) -> int:
+        number = self._repository.access.number(key)
+        if not number:
+            raise NeedsHuman(f"There is no issue {key} in {self._repository.name}.")
+        return number

@@ -1,0 +1,147 @@
+"""What an idle look at one repository costs, for so many open runs, beside a poller that asks for each of them.
+
+Both sides ask the same stand-in for GitHub; requests are counted there. One hour of looks at 30 s is 120 of them.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from figures import Figure
+
+from bot.clients.github.auth import TokenCredential
+from bot.clients.github.looking import Repository, Rules
+from bot.clients.github.memory import open_memory
+from bot.clients.github.session import GitHub
+from bot.domain.run import Run
+from bot.engine.names import branch_for
+from bot.forges.github import GitHubForge
+from bot.trackers.github import GitHubTracker
+from tests.clients.scripted import FakeClock
+from tests.fakes.github import Call, GitHubWorld, ServedGitHub, served
+
+SIZES = (1, 10, 100, 500)
+LOOKS = 20
+NAME = "acme/shop"
+BOT = "treehand-bot"
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """Of one look, on average."""
+
+    requests: float
+    unchanged: float
+    """The part of its REST answers that was 304."""
+    points: float
+
+
+async def measure(folder: Path) -> list[Figure]:
+    rows = []
+    for size in SIZES:
+        world = GitHubWorld(folder / f"github-{size}")
+        runs = _populate(world, size)
+        with served(world, validate=False) as github:
+            ours = await _ours(github, runs, folder / f"{size}.db")
+            theirs = await _theirs(github, world, runs)
+        rows.append((size, ours, theirs))
+    _print(rows)
+    return [figure for size, ours, theirs in rows for figure in _figures(size, ours, theirs)]
+
+
+def _populate(world: GitHubWorld, size: int) -> list[Run]:
+    """Labelled issues, each with an open pull request of ours, its progress comment and something a person said."""
+    world.add_repository(NAME, ana="write", **{BOT: "write"})
+    runs = []
+    for number in range(1, size + 1):
+        issue = world.open_issue(NAME, f"Fix {number}", "Please.", by="ana")
+        world.label(NAME, issue.number, "ai", "ai:review", by="ana")
+        world.comment(NAME, issue.number, "In review.", by=BOT)
+        runs.append(Run(f"{NAME}#{issue.number}", "shop"))
+    tip = world.push(NAME, "answer", {"app.py": "answer = 42\n"}, by=BOT)
+    for run in runs:
+        world.force_push(NAME, branch_for(run), tip, by=BOT)
+        pull = world.open_pull(NAME, f"Fix {run.key}", f"Closes {run.key}", head=branch_for(run), by=BOT, draft=True)
+        world.comment_on_pull(NAME, pull.number, "Looks good so far.", by="ana")
+        world.advance(300)  # what happened lately is looked at again on purpose; this is an idle hour
+    return runs
+
+
+@asynccontextmanager
+async def _service(github: ServedGitHub, db: Path) -> AsyncIterator[tuple[GitHub, Repository]]:
+    clock = FakeClock(github.world.now)
+    memory = open_memory(db)
+    credential = TokenCredential(github.token_for(BOT))
+    async with GitHub(github.url, credential, memory, clock=clock, sleep=clock.sleep) as service:
+        yield service, Repository(service, NAME, memory, rules=Rules("ai"), secret=b"of this bench")
+    memory.close()
+
+
+async def _ours(github: ServedGitHub, runs: Sequence[Run], db: Path) -> Cost:
+    async with _service(github, db) as (_, repository):
+        tracker, forge = GitHubTracker(repository), GitHubForge(repository, api_url=github.url)
+
+        async def look() -> None:
+            await asyncio.gather(
+                tracker.look([run.key for run in runs]), forge.look([branch_for(run) for run in runs])
+            )
+
+        return await _counted(github, look, LOOKS if len(runs) <= 100 else 4, until_known=3)
+
+
+async def _theirs(github: ServedGitHub, world: GitHubWorld, runs: Sequence[Run]) -> Cost:
+    """As many pollers do it: every issue, its comments, its pull request and what hangs on that, each by itself."""
+    pulls = {i.pull.head_ref: i for i in world.repository(NAME).issues.values() if i.pull}
+
+    async with _service(github, db=Path(":memory:")) as (service, _):
+
+        async def look() -> None:
+            for run in runs:
+                issue, pull = run.key.rpartition("#")[2], pulls[branch_for(run)]
+                for rest in (
+                    f"issues/{issue}",
+                    f"issues/{issue}/comments",
+                    f"pulls/{pull.number}",
+                    f"pulls/{pull.number}/comments",
+                    f"pulls/{pull.number}/reviews",
+                    f"commits/{pull.pull.head}/check-runs",
+                ):
+                    await service.get(f"/repos/{NAME}/{rest}", repository=NAME)
+
+        return await _counted(github, look, 1, until_known=1)
+
+
+async def _counted(github: ServedGitHub, look: Callable, looks: int, *, until_known: int) -> Cost:
+    for _ in range(until_known):
+        await look()
+    github.history.clear()
+    for _ in range(looks):
+        await look()
+    return _cost(github.history, looks)
+
+
+def _cost(calls: Sequence[Call], looks: int) -> Cost:
+    rest = [call for call in calls if call.method == "GET"]
+    unchanged = sum(call.status == 304 for call in rest) / max(len(rest), 1)
+    return Cost(len(calls) / looks, unchanged, sum(call.points for call in calls) / looks)
+
+
+def _print(rows: Sequence[tuple[int, Cost, Cost]]) -> None:
+    print(f"{'open runs':>10} {'requests':>9} {'304':>6} {'points':>7}   {'asking for each':>15} {'304':>6} {'points':>7}")
+    for size, ours, theirs in rows:
+        print(
+            f"{size:>10} {ours.requests:>9.1f} {ours.unchanged:>6.0%} {ours.points:>7.1f}   "
+            f"{theirs.requests:>15.1f} {theirs.unchanged:>6.0%} {theirs.points:>7.1f}"
+        )
+
+
+def _figures(size: int, ours: Cost, theirs: Cost) -> list[Figure]:
+    pages = (size + 99) // 100  # of labelled issues, and of pull requests in one query
+    return [
+        Figure(f"idle look, {size} open runs: requests", ours.requests, "", 4 + 2 * pages),
+        Figure(f"idle look, {size} open runs: REST answers that were not 304", 100 * (1 - ours.unchanged), "%", 5),
+        Figure(f"idle look, {size} open runs: points", ours.points, "", pages),
+        Figure(f"idle look, {size} open runs: requests of a poller that asks for each", theirs.requests, ""),
+    ]

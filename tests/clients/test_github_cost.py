@@ -1,0 +1,98 @@
+"""What a look costs: it does not grow with the number of runs."""
+
+import asyncio
+
+import pytest
+
+from bot.clients.github.auth import AppCredential
+from bot.domain.comment import Reaction
+from bot.errors import Retryable
+from tests.clients.grounds import REPO, Bot
+
+PERMISSIONS = {
+    "contents": "write", "issues": "write", "pull_requests": "write", "checks": "read", "statuses": "read",
+    "actions": "read", "metadata": "read",
+}  # fmt: skip
+
+
+async def idle_tick(bot, keys, branches):
+    bot.requests()
+    await asyncio.gather(bot.tracker.look(keys), bot.forge.look(branches))
+    calls = list(bot.github.history)
+    return [call for call in calls if call.path != "/graphql"], [call for call in calls if call.path == "/graphql"]
+
+
+@pytest.mark.parametrize("runs", [1, 30])
+async def test_an_idle_tick_costs_six_requests_whatever_the_number_of_runs(bot, runs):
+    keys, branches = [], []
+    for _ in range(runs):
+        number = bot.world.open_issue(REPO, "Add a cart", by="ana", labels=["ai"]).number
+        keys.append(f"{REPO}#{number}")
+        bot.world.comment(REPO, number, "use OAuth", by="ana")
+    for position in range(runs):
+        branches.append(f"treehand/acme-shop-{position}")
+        bot.world.push(REPO, branches[-1], {f"new-{position}.py": "one\n"}, by="treehand-bot")
+        bot.world.open_pull(REPO, "Add a cart", head=branches[-1], by="treehand-bot")
+    await idle_tick(bot, keys, branches)
+    await idle_tick(bot, keys, branches)
+
+    rest, graphql = await idle_tick(bot, keys, branches)
+
+    assert [call.status for call in rest] == [304] * 5
+    assert len(graphql) == 1
+    assert sum(call.points for call in graphql) == 1
+
+
+async def test_both_sides_of_a_project_share_what_is_said_in_conversations(bot):
+    await asyncio.gather(bot.tracker.look([]), bot.forge.look([]))
+    assert len(bot.github.calls("GET", "/issues/comments")) == 1
+
+
+async def test_trouble_of_one_side_reaches_both(bot):
+    bot.github.faults.answer("GET */issues/comments", 502, times=1)
+    failures = await asyncio.gather(bot.tracker.look([]), bot.forge.look([]), return_exceptions=True)
+    assert [type(failure) for failure in failures] == [Retryable, Retryable]
+    assert len(bot.github.calls("GET", "/issues/comments")) == 1
+    await asyncio.gather(bot.tracker.look([]), bot.forge.look([]))
+
+
+async def test_what_is_not_as_expected_is_tried_again_and_breaks_nothing(bot):
+    bot.github.faults.add("GET */issues", status=200, body=b'[{"surprise": true}]')
+    with pytest.raises(Retryable, match="not what was expected"):
+        await bot.tracker.look([])
+    await bot.tracker.look([])
+
+
+async def test_a_server_that_knows_only_the_plainest_addresses_is_enough(bot):
+    plain = ("/issues/comments", "/pulls/comments", "/graphql", "/reactions", "/events", "/check-runs", "/status")
+    number = bot.world.open_issue(REPO, "Add a cart", by="ana", labels=["ai"]).number
+    bot.world.comment(REPO, number, "use OAuth", by="ana")
+    bot.github.faults.answer(lambda _, path: path.endswith(plain) or "matching-refs" in path, 404, times=1000)
+    view = await bot.tracker.look([])
+    ((said,),) = view.comments.values()
+    assert said.author.trusted
+    assert not view.issues[f"{REPO}#{number}"].asked_by.trusted
+    await bot.tracker.ensure_reaction(f"{REPO}#{number}", said.id, Reaction.SEEN)
+    pull_number = await bot.offer()
+    bot.world.review(REPO, pull_number, by="ana", body="Not yet.", remarks=[("new.py", 1, "why?")])
+    pull, (review,) = await bot.pull()
+    assert (pull.number, review.text, len(review.remarks)) == (pull_number, "Not yet.", 1)
+    bot.world.merge(REPO, pull_number, by="ana")
+    await bot.forge.remove_branch(pull.branch)
+    assert (await bot.forge.look([pull.branch])).branches == frozenset()
+
+
+async def test_an_app_is_known_by_its_own_comments_too(github, tmp_path):
+    app = github.world.create_app("treehand", **PERMISSIONS)
+    github.world.install_app(app, REPO)
+    bot = Bot(github, tmp_path, credential=AppCredential(app.id, app.private_key))
+    number = github.world.open_issue(REPO, "Add a cart", by="ana", labels=["ai"]).number
+    key = f"{REPO}#{number}"
+    await bot.tracker.look([key])
+    await bot.tracker.ensure_comment(key, slug="1/progress", text="Working.")
+    await bot.tracker.ensure_labels(key, add=["ai:working"])
+    await bot.offer()
+    view = await bot.tracker.look([key])
+    assert (view.comments[key], view.issues[key].asked_by.trusted) == ((), True)
+    assert {finding.name for finding in await bot.repository.inspecting.inspect(["ai"]) if not finding.ok} == set()
+    bot.close()

@@ -1,0 +1,170 @@
+"""GitHub's limits: nothing goes out before its time."""
+
+from contextlib import closing
+from email.utils import formatdate
+
+import pytest
+
+from bot.clients.github.memory import Limits, open_memory
+from bot.clients.github.pace import Kind, Pace
+from bot.clients.github.refusals import Reply
+from bot.errors import RateLimited
+from tests.benchmarks.limits import simulate
+
+US = {"who": "us", "resource": "core"}
+
+
+@pytest.fixture
+def pace(memory, clock) -> Pace:
+    return Pace(Limits(memory), clock, clock.sleep)
+
+
+async def go(pace: Pace, kind: Kind = Kind.READ, *, takes: float = 0, clock=None, **where) -> None:
+    async with pace.turn(kind, **{**US, **where}):
+        if takes:
+            clock.now += takes
+
+
+def refused(status: int = 403, message: str = "", **headers: object) -> Reply:
+    named = {name.replace("_", "-"): str(value) for name, value in headers.items()}
+    return Reply(status, named, f'{{"message": "{message}"}}')
+
+
+SECONDARY = "You have exceeded a secondary rate limit. Please wait a few minutes before you try again."
+
+
+async def wait_after(pace: Pace, reply: Reply, kind: Kind = Kind.READ) -> float:
+    return pace.heard(reply, kind, **US)
+
+
+async def test_writes_are_a_second_apart_counted_from_the_end_of_the_last(pace, clock):
+    await go(pace, Kind.WRITE, takes=3, clock=clock)
+    await go(pace, Kind.WRITE)
+    await go(pace, Kind.READ)
+
+    assert clock.slept == [1.0]
+
+
+async def test_writes_are_a_second_apart_across_a_restart_as_well(memory, clock, tmp_path):
+    await go(Pace(Limits(memory), clock, clock.sleep), Kind.WRITE)
+    with closing(open_memory(tmp_path / "github.db")) as other:
+        await go(Pace(Limits(other), clock, clock.sleep), Kind.WRITE)
+
+    assert clock.slept == [1.0]
+
+
+async def test_no_more_than_500_writes_an_hour(pace, clock):
+    began = clock.now
+    for _ in range(500):
+        await go(pace, Kind.WRITE)
+    with pytest.raises(RateLimited) as caught:
+        await go(pace, Kind.WRITE)
+    assert caught.value.retry_after == pytest.approx(began + 3600 - clock.now)
+
+    await go(pace, Kind.MINT)  # looking goes on
+    await go(pace, Kind.READ)
+
+
+async def test_no_more_than_900_points_a_minute(pace, clock):
+    began = clock.now
+    for _ in range(901):
+        await go(pace)
+
+    assert clock.now - began == pytest.approx(60)
+
+
+@pytest.mark.parametrize(
+    ("reply", "least", "most"),
+    [
+        (refused(429, retry_after=7), 7, 7),
+        (refused(429, retry_after=0), 1, 1),
+        (refused(429, retry_after=-30), 1, 1),
+        (refused(429, retry_after=10**6), 3600, 3600),
+        (refused(429, retry_after="soon"), 60, 60),
+        (refused(429), 60, 60),
+        (refused(403, SECONDARY), 60, 60),
+        (refused(422, "Validation Failed: was submitted too quickly"), 60, 60),
+        (refused(429, retry_after="nan"), 60, 60),
+        (refused(503, retry_after=20), 20, 20),
+        (refused(403, "Resource not accessible by integration"), 0, 0),
+        (refused(403, "API rate limit exceeded for user ID 1."), 60, 60),
+    ],
+)
+async def test_how_long_a_refusal_makes_us_wait(pace, reply, least, most):
+    assert least <= await wait_after(pace, reply) <= most
+
+
+async def test_dates_are_read_by_the_clock_that_wrote_them(pace, clock):
+    ahead = clock.now + 7200
+    date = formatdate(ahead, usegmt=True)
+    assert await wait_after(pace, refused(429, retry_after=formatdate(ahead + 30, usegmt=True), date=date)) == 31
+    used_up = {"x_ratelimit_remaining": 0, "date": date}
+    assert await wait_after(pace, refused(403, "no", x_ratelimit_reset=int(ahead + 40), **used_up)) == 41
+    assert await wait_after(pace, refused(403, "no", x_ratelimit_reset=int(ahead - 40), **used_up)) == 60
+
+
+async def test_a_limit_nobody_times_doubles_up_to_a_quarter_of_an_hour(pace):
+    waits = [await wait_after(pace, refused(403, SECONDARY)) for _ in range(6)]
+    assert waits == [60, 120, 240, 480, 900, 900]
+
+    pace.heard(Reply(200), Kind.READ, **US)
+    assert await wait_after(pace, refused(403, SECONDARY)) == 60
+
+
+async def test_a_short_wait_is_waited_for_and_a_long_one_is_raised(pace, clock):
+    pace.heard(refused(429, retry_after=4), Kind.READ, **US)
+    await go(pace)
+    assert clock.slept == [4.0]
+
+    pace.heard(refused(429, retry_after=6), Kind.READ, **US)
+    with pytest.raises(RateLimited) as caught:
+        await go(pace)
+    assert caught.value.retry_after == pytest.approx(6)
+
+
+async def test_a_limit_survives_a_restart(pace, memory, clock, tmp_path):
+    pace.heard(refused(429, retry_after=600), Kind.READ, **US)
+    with closing(open_memory(tmp_path / "github.db")) as other:
+        restarted = Pace(Limits(other), clock, clock.sleep)
+        with pytest.raises(RateLimited):
+            await go(restarted)
+        clock.now += 601
+        await go(restarted)
+
+
+async def test_what_is_used_up_stops_its_own_kind_only(pace, clock):
+    reset = {"x_ratelimit_remaining": 0, "x_ratelimit_reset": int(clock.now + 900)}
+    pace.heard(Reply(200, {name.replace("_", "-"): str(value) for name, value in reset.items()}), Kind.READ, **US)
+    with pytest.raises(RateLimited):
+        await go(pace)
+    await go(pace, resource="graphql")
+    await go(pace, who="another installation")
+
+    pace.heard(refused(403, SECONDARY), Kind.READ, **US)
+    with pytest.raises(RateLimited):
+        await go(pace, resource="graphql")
+
+
+@pytest.mark.parametrize("jump", [-86400, -7200, 7200, 86400])
+async def test_a_clock_that_jumps_stops_nothing_for_long(pace, clock, jump):
+    pace.heard(refused(429, retry_after=900), Kind.READ, **US)
+    await_free = clock.now + 901
+    clock.now = await_free
+    await go(pace, Kind.WRITE)
+    pace.heard(refused(429, retry_after=900), Kind.READ, **US)
+    clock.now += jump
+    try:
+        await go(pace, Kind.WRITE)
+    except RateLimited as limited:
+        assert limited.retry_after <= 60
+        clock.now += limited.retry_after
+        await go(pace, Kind.WRITE)
+    assert all(seconds > 0 for seconds in clock.slept)
+
+
+async def test_nothing_goes_out_before_its_time_whatever_the_limits():
+    found = await simulate(400, seed=7)
+
+    assert (found.early, found.close, found.crowded) == (0, 0, 0)
+    assert found.requests == 400
+    assert found.limits > 10

@@ -1,0 +1,23 @@
+"""A served GitHub with one repository and its people, for any test that imports these."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.fakes.github.on_repositories import GitHubWorld
+from tests.fakes.github.schemas import folder
+from tests.fakes.github.server import ServedGitHub, served
+
+
+@pytest.fixture
+def github(tmp_path: Path) -> Iterator[ServedGitHub]:
+    """`acme/shop`: ana may write, tom may triage, eve is a stranger, treehand-bot is ours."""
+    if folder() is None:
+        pytest.skip("GitHub's schemas are not here: put them where TREEHAND_SCHEMAS says")
+    world = GitHubWorld(tmp_path / "github")
+    world.add_repository("acme/shop", ana="write", tom="triage", **{"treehand-bot": "write"})
+    world.user("eve")
+    with served(world) as github:
+        yield github
+    assert not github.violations, "\n".join(github.violations)

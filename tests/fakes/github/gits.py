@@ -1,0 +1,192 @@
+"""What GitHub does with git: bare repositories, commits made by hand, and the three ways to merge."""
+
+import os
+import re
+import subprocess
+import tempfile
+from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path
+
+NOTHING = "0" * 40
+_HOOK = """#!/bin/sh
+# Refuses what the patterns in the file `protected` name.
+while read -r old new ref; do
+    while read -r pattern; do
+        case "$ref" in
+            refs/heads/$pattern) echo "error: GH006: Protected branch update failed for $ref." >&2; exit 1 ;;
+        esac
+    done < "$GIT_DIR/protected"
+done
+"""
+_HUNK = re.compile(r"^@@ -\d+(?:,\d+)? \+(\d+)(?:,\d+)? @@")
+
+
+def environment(**more: str) -> dict[str, str]:
+    """Nothing of this machine's own git settings."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    who = {f"GIT_{role}_{what}": text for role in ("AUTHOR", "COMMITTER") for what, text in _NOBODY.items()}
+    return {**kept, **who, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", **more}
+
+
+_NOBODY = {"NAME": "GitHub", "EMAIL": "noreply@example.com"}
+
+
+class Conflict(Exception):
+    """The two sides cannot be merged."""
+
+
+def git(repository: Path, *words: str, stdin: str | bytes = "", **more: str) -> str:
+    done = subprocess.run(
+        ["git", "-C", str(repository), *words],
+        input=stdin.encode() if isinstance(stdin, str) else stdin,
+        env=environment(**more), capture_output=True, timeout=60, check=False,
+    )  # fmt: skip
+    if done.returncode:
+        raise RuntimeError(f"git {' '.join(words)}: {done.stderr.decode()}")
+    return done.stdout.decode(errors="replace").rstrip("\n")
+
+
+def ok(repository: Path, *words: str) -> bool:
+    done = subprocess.run(
+        ["git", "-C", str(repository), *words], env=environment(), capture_output=True, timeout=60, check=False
+    )
+    return done.returncode == 0
+
+
+def create(path: Path, branch: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    git(path.parent, "init", "--quiet", "--bare", f"--initial-branch={branch}", str(path))
+    git(path, "config", "http.receivepack", "true")
+    git(path, "config", "uploadpack.allowAnySHA1InWant", "true")
+    (path / "protected").touch()
+    hook = path / "hooks" / "pre-receive"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text(_HOOK)
+    hook.chmod(0o755)
+
+
+def refs(path: Path) -> dict[str, str]:
+    lines = git(path, "for-each-ref", "--format=%(refname) %(objectname)", "refs/heads").splitlines()
+    return dict(line.split(" ") for line in lines)
+
+
+def tip(path: Path, branch: str) -> str | None:
+    found = subprocess.run(
+        ["git", "-C", str(path), "rev-parse", "--verify", "--quiet", f"refs/heads/{branch}"],
+        env=environment(), capture_output=True, timeout=60, check=False,
+    )  # fmt: skip
+    return found.stdout.decode().strip() or None
+
+
+@lru_cache
+def is_ancestor(path: Path, old: str, new: str) -> bool:
+    return ok(path, "merge-base", "--is-ancestor", old, new)
+
+
+def author_of(path: Path, sha: str) -> str:
+    return git(path, "log", "-1", "--format=%an", sha)
+
+
+def parents_of(path: Path, sha: str) -> list[str]:
+    return git(path, "log", "-1", "--format=%P", sha).split()
+
+
+@lru_cache
+def differs(path: Path, old: str, new: str, name: str) -> bool:
+    return not ok(path, "diff", "--quiet", old, new, "--", name)
+
+
+def files_between(path: Path, base: str, head: str) -> list[list[str]]:
+    """A letter for what became of it, and its name."""
+    return [row.split("\t")[:2] for row in git(path, "diff", "--name-status", f"{base}...{head}").splitlines()]
+
+
+def commits_between(path: Path, base: str, head: str) -> list[str]:
+    """Oldest first."""
+    return git(path, "rev-list", "--reverse", f"{base}..{head}").splitlines()
+
+
+def message_of(path: Path, sha: str) -> str:
+    return git(path, "log", "-1", "--format=%B", sha).strip()
+
+
+def commit_files(path: Path, branch: str, files: Mapping[str, str | None], message: str, who: str) -> str:
+    """A commit on top of the branch, which may be new; `None` removes a file."""
+    parent = tip(path, branch) or tip(path, git(path, "symbolic-ref", "--short", "HEAD"))
+    with tempfile.TemporaryDirectory() as scratch:
+        index = {"GIT_INDEX_FILE": f"{scratch}/index"}
+        git(path, "read-tree", *([parent] if parent else ["--empty"]), **index)
+        for name, text in files.items():
+            if text is None:
+                git(path, "update-index", "--force-remove", name, **index)
+            else:
+                blob = git(path, "hash-object", "-w", "--stdin", stdin=text)
+                git(path, "update-index", "--add", "--cacheinfo", f"100644,{blob},{name}", **index)
+        tree = git(path, "write-tree", **index)
+    sha = committed(path, tree, [parent] if parent else [], message, who)
+    git(path, "update-ref", f"refs/heads/{branch}", sha)
+    return sha
+
+
+def committed(path: Path, tree: str, parents: list[str], message: str, who: str) -> str:
+    said = [word for parent in parents for word in ("-p", parent)]
+    author = {"GIT_AUTHOR_NAME": who, "GIT_AUTHOR_EMAIL": f"{who}@example.com"}
+    return git(path, "commit-tree", tree, *said, stdin=message, **author)
+
+
+def can_merge(path: Path, base: str, head: str) -> bool:
+    return ok(path, "merge-tree", "--write-tree", base, head)
+
+
+def merged_tree(path: Path, base: str, head: str) -> str:
+    if not can_merge(path, base, head):
+        raise Conflict
+    return git(path, "merge-tree", "--write-tree", base, head).splitlines()[0]
+
+
+def rebased(path: Path, base: str, head: str) -> str:
+    """The commits of the head, one by one, on top of the base."""
+    with tempfile.TemporaryDirectory() as scratch:
+        tree = Path(scratch) / "tree"
+        git(path, "worktree", "add", "--quiet", "--detach", str(tree), base)
+        try:
+            git(tree, "cherry-pick", "--allow-empty", f"{base}..{head}")
+            return git(tree, "rev-parse", "HEAD")
+        except RuntimeError as problem:
+            raise Conflict from problem
+        finally:
+            git(path, "worktree", "remove", "--force", str(tree))
+
+
+def merge(path: Path, *, how: str, base: str, head: str, message: str, who: str) -> str:
+    """The new tip of the base; moving the ref is up to the caller."""
+    if how == "rebase":
+        return rebased(path, base, head)
+    parents = [base] if how == "squash" else [base, head]
+    return committed(path, merged_tree(path, base, head), parents, message, who)
+
+
+@lru_cache
+def numbers_of(path: Path, base: str, head: str) -> tuple[int, int, int]:
+    """Lines added, lines removed, files changed."""
+    rows = [row.split("\t") for row in git(path, "diff", "--numstat", f"{base}...{head}").splitlines()]
+    counted = [(int(added), int(gone)) for added, gone, _ in rows if added != "-"]
+    return sum(a for a, _ in counted), sum(g for _, g in counted), len(rows)
+
+
+def hunk_up_to(path: Path, base: str, head: str, name: str, line: int) -> tuple[str, int] | None:
+    """GitHub's `diff_hunk` for a line of the new side, and its `position`; None: the line is not in the diff."""
+    rows = git(path, "diff", f"{base}...{head}", "--", name).splitlines()
+    first = next((n for n, row in enumerate(rows) if row.startswith("@@")), None)
+    hunk: list[str] = []
+    at = 0
+    for position, row in enumerate(rows[first:] if first is not None else []):
+        if found := _HUNK.match(row):
+            hunk, at = [row], int(found[1]) - 1
+            continue
+        hunk.append(row)
+        at += not row.startswith(("-", "\\"))
+        if at == line and not row.startswith(("-", "\\")):
+            return "\n".join(hunk), position
+    return None

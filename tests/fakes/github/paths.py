@@ -1,0 +1,36 @@
+"""The ways an address of the API may be written."""
+
+import re
+
+from tests.fakes.github.asking import ROUTES
+from tests.fakes.github.on_repositories import GitHubWorld
+
+_BY_NUMBER = re.compile(r"/repositories/(\d+)(/.*)?\Z")
+_LOGS = re.compile(r"/_logs/(\d+)/(\d+)\Z")
+
+
+def api_path(world: GitHubWorld, path: str) -> str:
+    """Below the API's root, and by name where a repository is given by its number."""
+    path = path.removeprefix("/api/v3")
+    if found := _BY_NUMBER.match(path):
+        home = next((home for home in world.repositories.values() if home.id == int(found[1])), None)
+        return f"/repos/{home.full_name}{found[2] or ''}" if home else path
+    return path
+
+
+def described_path(method: str, path: str) -> str:
+    """With slashes inside a part hidden, as the description knows no parts with slashes. Empty: no such address."""
+    for route in ROUTES:
+        if route.method == method and (found := route.pattern.match(path)):
+            for name, value in found.groupdict().items():
+                if f"{{{name}:path}}" in route.template:
+                    return path[: found.start(name)] + value.replace("/", "%2F") + path[found.end(name) :]
+            return path
+    return ""
+
+
+def logs_of(world: GitHubWorld, path: str) -> str | None:
+    if not (found := _LOGS.match(path)):
+        return None
+    home = next(home for home in world.repositories.values() if home.id == int(found[1]))
+    return home.checks[int(found[2])].log

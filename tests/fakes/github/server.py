@@ -1,0 +1,271 @@
+"""The stand-in on loopback: requests come in as from anywhere, and every one of them is written down."""
+
+import json
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from email.utils import format_datetime
+from typing import Any
+
+import anyio
+import uvicorn
+from starlette.requests import Request
+from starlette.responses import Response
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from tests.fakes.github import (  # noqa: F401 - each of the last ones brings its routes
+    graph,
+    rest_apps,
+    rest_checks,
+    rest_comments,
+    rest_issues,
+    rest_pulls,
+    rest_repositories,
+    rest_reviews,
+)
+from tests.fakes.github.asking import ROUTES, Ask, Refusal, Reply, answer, etag_of
+from tests.fakes.github.faults import Fault, Faults
+from tests.fakes.github.limits import Limits
+from tests.fakes.github.model import Token
+from tests.fakes.github.on_repositories import GitHubWorld
+from tests.fakes.github.paths import api_path, described_path, logs_of
+from tests.fakes.github.schemas import Checker, Exchange, folder
+from tests.fakes.github.smart_http import ADDRESS, SmartHttp
+
+_GRAPHQL = ("/graphql", "/api/graphql")
+
+
+@dataclass(frozen=True)
+class Call:
+    """One request and how it was answered."""
+
+    method: str
+    path: str
+    """Without the query."""
+    query: dict[str, str]
+    status: int
+    at: float
+    """By the clock of whoever runs the tests."""
+    points: int
+    conditional: bool
+    by: str
+    body: Any = None
+
+
+@dataclass
+class ServedGitHub:
+    world: GitHubWorld
+    validate: bool = True
+    faults: Faults = field(default_factory=Faults)
+    history: list[Call] = field(default_factory=list)
+    violations: list[str] = field(default_factory=list)
+    """What either side did against GitHub's own description of the API."""
+    url: str = ""
+
+    def __post_init__(self) -> None:
+        self.limits = Limits(self.world)
+        self._known: dict[object, tuple[int, Reply]] = {}
+        self._requests = 0
+        self._git = SmartHttp(self.world, self.find_token)
+        self._checker = Checker(frozenset(route.template for route in ROUTES)) if self.validate and folder() else None
+
+    @property
+    def enterprise_url(self) -> str:
+        """The same API, where an Enterprise server would have it."""
+        return f"{self.url}/api/v3"
+
+    def token_for(self, login: str, *scopes: str) -> str:
+        return self.world.token_for(login, *scopes)
+
+    def find_token(self, text: str) -> Token | None:
+        found = self.world.tokens.get(text)
+        return None if found and found.expires_at and found.expires_at <= self.world.now else found
+
+    def calls(self, method: str = "", containing: str = "") -> list[Call]:
+        return [one for one in self.history if method in {"", one.method} and containing in one.path]
+
+    # One request.
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        http = Request(scope, receive)
+        fault = self.faults.next_for(http.method, http.scope["path"])
+        if fault and fault.before:
+            fault.before()
+        if fault and fault.delay:
+            await anyio.sleep(fault.delay)
+        if fault and not fault.done and (fault.cut or fault.status):
+            reply = _scripted(fault)
+            self._note(http, reply, None, points=0)
+        else:
+            reply = await self._answer(http)
+        if fault and fault.cut:
+            _Wire.transports[scope["client"]].abort()
+            return
+        if fault and fault.done and fault.status:
+            reply = _scripted(fault)
+        if fault and fault.half:
+            reply.headers["content-length"] = str(len(reply.body))
+            await send({"type": "http.response.start", "status": reply.status_code, "headers": reply.raw_headers})
+            await send({"type": "http.response.body", "body": reply.body[: len(reply.body) // 2], "more_body": True})
+            _Wire.transports[scope["client"]].close()
+            return
+        await reply(scope, receive, send)
+
+    async def _answer(self, http: Request) -> Response:
+        body = b"" if ADDRESS.fullmatch(http.scope["path"]) else await http.body()
+        path = http.scope["path"]
+        base = self.enterprise_url if path.startswith(("/api/v3", "/api/graphql")) else self.url
+        asked = api_path(self.world, http.scope["raw_path"].decode())
+        query, headers = dict(http.query_params), dict(http.headers)
+        ask = Ask(self.world, http.method, asked, query, _parsed(body), base, None, headers)
+        if ADDRESS.fullmatch(path):
+            reply = await self._git.answer(http, ask)
+            self._note(http, reply, ask.token, points=0)
+            return reply
+        with self.world.lock:
+            if (text := logs_of(self.world, path)) is not None:
+                return Response(text, media_type="text/plain")
+            return self._api(http, ask, body)
+
+    def _api(self, http: Request, ask: Ask, body: bytes) -> Response:
+        resource, points = ("graphql" if http.scope["path"] in _GRAPHQL else "core"), 1
+        try:
+            self._signed_in(ask)
+            self._within_limits(ask, resource)
+        except Refusal as refusal:
+            reply = Reply(refusal.status, {"message": refusal.message}, refusal.headers)
+        else:
+            if resource == "graphql":
+                reply, points = self._graphql(ask)
+            else:
+                reply = self._rest(ask, body)
+            points = 0 if reply.status == 304 or ask.path == "/rate_limit" else points
+            self.limits.spend(ask.token, resource, points)
+        headers = self.limits.headers(ask.token, resource) | self._common(ask) | reply.headers
+        response = Response(reply.body, reply.status, headers)
+        self._note(http, response, ask.token, points=points, body=ask.body)
+        return response
+
+    def _rest(self, ask: Ask, body: bytes) -> Reply:
+        """While nothing happens, the same question has the same answer: benches ask it thousands of times."""
+        key = (ask.token and ask.token.text, ask.base, ask.path, tuple(ask.query.items()))
+        steady = ask.method == "GET" and ask.path.startswith("/repos/") and not self.world.lag
+        version, reply = self._known.get(key, (-1, Reply()))
+        if not steady or version != self.world.version:
+            reply = answer(ask)
+            self._hold(ask, body, reply)
+            self.world.version += ask.method != "GET"
+            if ask.method == "GET" and reply.status == 200:
+                reply.text = reply.body.decode()
+                reply.headers["ETag"] = etag_of(reply, ask)
+            if steady:
+                self._known[key] = (self.world.version, reply)
+        if reply.headers.get("ETag") and ask.headers.get("if-none-match") == reply.headers["ETag"]:
+            return Reply(304, None, reply.headers)
+        return reply
+
+    def _hold(self, ask: Ask, body: bytes, reply: Reply) -> None:
+        """Against GitHub's description."""
+        if self._checker is None or reply.status in {304, 405}:
+            return
+        if not (path := described_path(ask.method, ask.path)):
+            self.violations.append(f"request {ask.method} {ask.path}: the stand-in has no such address")
+            return
+        headers = {"content-type": "application/json"} | {name.lower(): text for name, text in reply.headers.items()}
+        exchange = Exchange(ask.method, path, dict(ask.query), body, reply.status, reply.body, headers)
+        self.violations += self._checker.problems(exchange)
+
+    def _graphql(self, ask: Ask) -> tuple[Reply, int]:
+        if ask.token is None:
+            return Reply(401, {"message": "This endpoint requires you to be authenticated."}), 1
+        data, points, wrong = graph.answer(ask)
+        self.violations += [f"graphql: {one}" for one in wrong]
+        return Reply(200, data), points
+
+    def _signed_in(self, ask: Ask) -> None:
+        scheme, _, text = ask.headers.get("authorization", "").partition(" ")
+        if not scheme or (scheme.lower() == "bearer" and text.count(".") == 2):
+            return  # nobody, or an App with its own key
+        ask.token = self.find_token(text)
+        if ask.token is None:
+            raise Refusal(401, "Bad credentials")
+        if ask.token.installation and ask.token.installation.suspended:
+            raise Refusal(403, "This installation has been suspended")
+
+    def _within_limits(self, ask: Ask, resource: str) -> None:
+        if ask.path != "/rate_limit" and self.limits.left(ask.token, resource) <= 0:
+            raise Refusal(403, "API rate limit exceeded for this user.")
+
+    def _common(self, ask: Ask) -> dict[str, str]:
+        now = datetime.fromtimestamp(int(self.world.now), UTC)
+        headers = {"Date": format_datetime(now, usegmt=True), "Content-Type": "application/json; charset=utf-8"}
+        if ask.token and ask.token.scopes:
+            headers["x-oauth-scopes"] = ", ".join(ask.token.scopes)
+        self._requests += 1
+        return headers | {"x-github-request-id": f"{self._requests:X}"}
+
+    def _note(self, http: Request, reply: Response, token: Token | None, *, points: int, body: Any = None) -> None:
+        self.history.append(
+            Call(
+                http.method, http.scope["path"], dict(http.query_params), reply.status_code,
+                self.world.now - self.world.skew, points, "if-none-match" in http.headers,
+                token.user.login if token else "", body,
+            )
+        )  # fmt: skip
+
+
+def _parsed(body: bytes) -> Any:
+    try:
+        return json.loads(body) if body else None
+    except ValueError:
+        return None
+
+
+def _scripted(fault: Fault) -> Response:
+    return Response(fault.body, fault.status or 500, {"content-type": "application/json", **fault.headers})
+
+
+class _Wire(H11Protocol):
+    """Knows its transport, so that a connection can be cut."""
+
+    transports: dict[tuple[str, int], Any] = {}  # noqa: RUF012 - one address is one connection
+
+    def connection_made(self, transport: Any) -> None:
+        super().connection_made(transport)
+        self.transports[self.client] = transport
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.transports.pop(self.client, None)
+        super().connection_lost(exc)
+
+
+def _listening() -> socket.socket:
+    # Named as TCP, or asyncio will not send small answers at once.
+    sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    sock.bind(("127.0.0.1", 0))
+    sock.listen(100)
+    return sock
+
+
+@contextmanager
+def served(world: GitHubWorld, *, validate: bool = True) -> Iterator[ServedGitHub]:
+    """On a free port of this machine, in a thread of its own."""
+    github = ServedGitHub(world, validate)
+    config = uvicorn.Config(
+        github, http=_Wire, log_config=None, log_level="critical", lifespan="off", access_log=False,
+        date_header=False, server_header=False, timeout_graceful_shutdown=1,
+    )  # fmt: skip
+    sock = _listening()
+    github.url = f"http://127.0.0.1:{sock.getsockname()[1]}"
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [sock]}, daemon=True, name="github")
+    thread.start()
+    try:
+        yield github
+    finally:
+        server.should_exit = server.force_exit = True
+        thread.join(10)
+        sock.close()
