@@ -5,19 +5,19 @@ Rule: what only the daemon needs is imported where it is wired: `treehand status
 
 import logging
 import shutil
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bot import clock
-from bot.domain.run import Phase, Run
+from bot.credentials import github_app_key, github_token, marker_secret
+from bot.domain.run import Run
 from bot.embedded.desk import Desk, Site
-from bot.engine.names import branch_for
-from bot.errors import BadSettings, NeedsHuman, Retryable
-from bot.locks import owner_of
+from bot.engine.names import branch_for, home_for, phase_labels
+from bot.errors import BadSettings, Retryable
 from bot.settings import ProjectSettings, Settings
-from bot.state import Glimpse, Picture
 from bot.store.runs import RunStore
 from bot.store.transcripts import Transcripts
 from bot.workspace.places import Places
@@ -26,12 +26,13 @@ if TYPE_CHECKING:
     import asyncio
 
     from bot.agents.claude import ClaudeAgent
+    from bot.clients.github.auth import Credential
+    from bot.clients.github.looking import Repository
     from bot.domain.policy import Policy
     from bot.engine.loop import Engine
     from bot.engine.schedule import Capacity
     from bot.executors.local import LocalExecutor
-    from bot.ports import Outside, Project
-    from bot.workspace.salvage import Salvaged
+    from bot.ports import Forge, Outside, Project, Remote, Tracker
 
 log = logging.getLogger(__name__)
 
@@ -73,7 +74,7 @@ async def agent_version(settings: Settings) -> str:
 
 def desk_of(settings: Settings) -> Desk:
     """Where people do what they would do on the website of a tracker and a forge."""
-    sites = {project.name: Site(project.repository, project.base) for project in settings.projects}
+    sites = {project.name: Site(project.folder, project.base) for project in settings.projects}
     return Desk(settings.state_dir, sites, clock.now)
 
 
@@ -98,10 +99,17 @@ async def wired(settings: Settings, model: Mapping[str, str]) -> AsyncIterator[A
     if not settings.projects:
         raise BadSettings("No [[projects]] are set, so there is nothing to do. `treehand init` writes one.")
     desk, store, transcripts, woken = desk_of(settings), store_of(settings), transcripts_of(settings), asyncio.Event()
-    projects = {project.name: _project(project, settings, desk) for project in settings.projects}
     agent = _agent(settings, model)
-    taker = TurnTaker(projects.__getitem__, agent, settings.state_dir / "homes")
-    async with LocalExecutor(taker, on_change=woken.set, transcript=transcripts.append, clock=clock.now) as executor:
+    async with AsyncExitStack() as stack:
+        repositories = await stack.enter_async_context(_on_github(settings))
+        projects = {
+            project.name: _project(project, settings, desk, agent, repositories.get(project.name))
+            for project in settings.projects
+        }
+        taker = TurnTaker(projects.__getitem__, agent, _homes(settings))
+        executor = await stack.enter_async_context(
+            LocalExecutor(taker, on_change=woken.set, transcript=transcripts.append, clock=clock.now)
+        )
         outside = Outside(projects, executor, store)
         capacity = _Gauge(settings, store)
         async with Engine(outside, clock=clock.now, capacity=capacity, on_change=woken.set) as engine:
@@ -111,19 +119,100 @@ async def wired(settings: Settings, model: Mapping[str, str]) -> AsyncIterator[A
     desk.close()
 
 
-def _project(project: ProjectSettings, settings: Settings, desk: Desk) -> "Project":
-    from bot.forges.local import LocalForge
+@asynccontextmanager
+async def _on_github(settings: Settings) -> AsyncIterator[Mapping[str, "Repository"]]:
+    """The repository of every project that has one there, by the project's name."""
+    there = [project for project in settings.projects if "github" in {project.tracker, project.forge}]
+    if not there:
+        yield {}
+        return
+    from bot.clients.github.looking import Repository, Rules
+    from bot.clients.github.memory import open_memory
+    from bot.clients.github.session import GitHub
+
+    secret, memory = marker_secret(settings.state_dir), open_memory(settings.state_dir / "github.db")
+    async with GitHub(settings.github.api_url, _github_credential(settings), memory) as service:
+        yield {
+            project.name: Repository(
+                service, project.repository, memory, rules=Rules(settings.label, project.trusted), secret=secret
+            )
+            for project in there
+        }
+    memory.close()
+
+
+def _github_credential(settings: Settings) -> "Credential":
+    from bot.clients.github.auth import AppCredential, TokenCredential
+
+    if key := github_app_key(settings):
+        return AppCredential(settings.github.app_id, key, settings.github.installation_id)
+    if token := github_token(settings):
+        return TokenCredential(token)
+    raise BadSettings("There is no token for GitHub: set GITHUB_TOKEN, github.token_file, or github.app_id for an App.")
+
+
+def _project(
+    project: ProjectSettings, settings: Settings, desk: Desk, agent: "ClaudeAgent", repository: "Repository | None"
+) -> "Project":
     from bot.ports import Project
-    from bot.trackers.local import LocalTracker
     from bot.workspace.workspaces import GitWorkspaces
 
     return Project(
         name=project.name,
-        tracker=LocalTracker(desk, project.name, label=settings.label),
-        forge=LocalForge(desk, project.name),
+        tracker=_tracker(project, settings, desk, repository),
+        forge=_forge(project, settings, desk, repository),
         workspaces=GitWorkspaces(settings.state_dir, project.name),
         policy=_policy(project, settings),
+        by_hand=_by_hand(project.name, settings, agent),
     )
+
+
+def _tracker(project: ProjectSettings, settings: Settings, desk: Desk, repository: "Repository | None") -> "Tracker":
+    if project.tracker == "github" and repository:
+        from bot.trackers.github import GitHubTracker
+
+        return GitHubTracker(repository)
+    from bot.trackers.local import LocalTracker
+
+    return LocalTracker(desk, project.name, label=settings.label)
+
+
+def _forge(project: ProjectSettings, settings: Settings, desk: Desk, repository: "Repository | None") -> "Forge":
+    if project.forge == "github" and repository:
+        from bot.forges.github import GitHubForge
+
+        return GitHubForge(repository, api_url=settings.github.api_url, remote=project.remote)
+    from bot.forges.local import LocalForge
+
+    return LocalForge(desk, project.name)
+
+
+async def speak_on_github(settings: Settings, project: ProjectSettings, key: str, person: str, text: str) -> None:
+    """What somebody types here becomes a comment there, marked as theirs."""
+    from bot.trackers.github import GitHubTracker
+
+    async with _on_github(settings) as repositories:
+        await GitHubTracker(repositories[project.name]).speak_for(key, person, text)
+
+
+async def inspect_github(settings: Settings, project: ProjectSettings, *, fix: bool) -> Sequence[tuple[str, bool, str]]:
+    """What `treehand check` says of a repository: name, whether it is well, and what is wrong with it."""
+    labels = (settings.label, *sorted(phase_labels(settings.label)))
+    async with _on_github(settings) as repositories:
+        inspecting = repositories[project.name].inspecting
+        if fix:
+            await inspecting.create_labels(labels)
+        return await inspecting.inspect(labels)
+
+
+async def remote_of(settings: Settings, project: ProjectSettings) -> "Remote":
+    """Where a project's code is, with a credential that is good right now."""
+    desk = desk_of(settings)
+    try:
+        async with _on_github(settings) as repositories:
+            return await _forge(project, settings, desk, repositories.get(project.name)).remote()
+    finally:
+        desk.close()
 
 
 def _policy(project: ProjectSettings, settings: Settings) -> "Policy":
@@ -139,6 +228,8 @@ def _policy(project: ProjectSettings, settings: Settings) -> "Policy":
         turn_seconds=limits.turn_minutes * 60,
         stall_seconds=limits.stall_minutes * 60,
         failures=limits.failures,
+        ci_fixes=limits.ci_fixes,
+        quiet_seconds=limits.quiet_seconds,
         per_issue_usd=budget.per_issue_usd,
         per_day_usd=budget.per_day_usd,
         sandboxed=settings.sandbox.kind != "none",
@@ -149,6 +240,27 @@ def _agent(settings: Settings, model: Mapping[str, str]) -> "ClaudeAgent":
     from bot.agents.claude import ClaudeAgent  # its SDK takes the better part of a second to import
 
     return ClaudeAgent(settings.state_dir / "agent", environment=model, clock=clock.now)
+
+
+def _homes(settings: Settings) -> Path:
+    return settings.state_dir / "homes"
+
+
+def _by_hand(project: str, settings: Settings, agent: "ClaudeAgent") -> Callable[[str, str], str]:
+    places = Places(settings.state_dir, project)
+
+    def command(branch: str, session: str) -> str:
+        home = home_for(_homes(settings), project, branch)
+        return agent.by_hand(folder=places.of(branch).folder, home=home, session=session)
+
+    return command
+
+
+def by_hand(settings: Settings, run: Run) -> tuple[Path, str]:
+    """Where a run's worktree is, and what a person types there to go on with its agent's conversation."""
+    branch = branch_for(run)
+    command = _by_hand(run.project, settings, _agent(settings, {}))(branch, run.session)
+    return Places(settings.state_dir, run.project).of(branch).folder, command
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,80 +281,3 @@ class _Gauge:
             free_disk_gb=shutil.disk_usage(self.settings.state_dir).free / 1e9,
             least_free_disk_gb=limits.free_disk_gb,
         )
-
-
-def over(settings: Settings, project: str) -> Sequence[str]:
-    """Branches whose run is over, and that a sweep would remove."""
-    from bot.workspace.mirror import Mirror
-    from bot.workspace.removal import branches_known
-
-    store = store_of(settings)
-    keep = {branch_for(run) for run in store.active() if run.project == project}
-    store.close()
-    mirror = Mirror(Places(settings.state_dir, project).mirror)
-    return sorted(set(branches_known(mirror)) - keep) if mirror.path.exists() else []
-
-
-def salvaged(settings: Settings, project: str) -> "Sequence[Salvaged]":
-    from bot.workspace.mirror import Mirror
-    from bot.workspace.salvage import find_salvaged
-
-    mirror = Mirror(Places(settings.state_dir, project).mirror)
-    return find_salvaged(mirror) if mirror.path.exists() else ()
-
-
-def restore(settings: Settings, project: str, number: int) -> tuple[str, str]:
-    """The newest salvaged work of an issue becomes a branch of the person's own repository: what, and which."""
-    from bot.embedded.landing import receive
-
-    places = Places(settings.state_dir, project)
-    folders = [places.of(branch_for(Run(f"{project}#{number}", project, ordinal))).salvage for ordinal in range(1, 100)]
-    ours = [one for one in salvaged(settings, project) if one.ref.rpartition("/")[0] + "/" in folders]
-    if not ours:
-        raise NeedsHuman(f"Nothing was salvaged for {project}#{number}. `treehand clean` lists what there is.")
-    desk = desk_of(settings)
-    branch = receive(desk.repository(project), places.mirror, ours[-1].ref, f"restored/{project}-{number}".lower())
-    desk.close()
-    return ours[-1].ref, branch
-
-
-def picture(settings: Settings) -> Picture:
-    """What is going on, for whoever asks; also while no daemon runs. Opens what it needs, so any thread may ask."""
-    desk, store, now = desk_of(settings), store_of(settings), clock.now()
-    try:
-        runs = store.latest(ended_since=clock.day_of(now))
-        glimpses: dict[str, Glimpse] = {}
-        for project in settings.projects:
-            ours = [run for run in runs if run.project == project.name]
-            glimpses |= _glimpses(project, ours, settings, desk)
-        spent = store.spent(since=clock.day_of(now))
-        return Picture(now, runs, glimpses, spent, settings.budget.per_day_usd, _health(settings))
-    finally:
-        store.close()
-        desk.close()
-
-
-def _glimpses(project: ProjectSettings, runs: Sequence[Run], settings: Settings, desk: Desk) -> Mapping[str, Glimpse]:
-    titles, tips = desk.issues(project.name).titles(), desk.repository(project.name).tips()
-    pulls, _ = desk.pulls(project.name).snapshot([branch_for(run) for run in runs], tips)
-    transcripts, worktrees = transcripts_of(settings), Places(settings.state_dir, project.name)
-    return {
-        run.id: Glimpse(
-            title=titles.get(run.key, ""),
-            agent=settings.agent.kind,
-            worktree=str(folder) if (folder := worktrees.of(branch_for(run)).folder).exists() else "",
-            doing=transcripts.last_deed(run.id) if run.phase is Phase.WORKING else "",
-            pull_request=pulls.get(branch_for(run)),
-        )
-        for run in runs
-    }
-
-
-def _health(settings: Settings) -> Mapping[str, tuple[bool, str]]:
-    free = shutil.disk_usage(settings.state_dir).free / 1e9
-    pid = owner_of(settings.state_dir)
-    return {
-        "daemon": (bool(pid), f"running as pid {pid}" if pid else "not running: start it with `treehand run`"),
-        "disk": (free >= settings.limits.free_disk_gb, f"{free:.1f} GB free"),
-        "sandbox": (False, "none: agents run with your own rights"),
-    }

@@ -83,8 +83,10 @@ def _add_running(add: Add) -> None:
     init = add("init", "setup:init", "write treehand.toml for the repository you are in")
     init.add_argument("--name", default="", help="what the project is called (default: the folder's name)")
     init.add_argument("--base", default="", help="the branch to start from (default: the repository's own)")
+    init.add_argument("--repository", default="", metavar="OWNER/NAME", help="issues and pull requests are on GitHub")
     init.add_argument("--yes", action="store_true", help="ask nothing, take the defaults")
     check = add("check", "setup:check", "is everything ready? One line each: ok, or what is wrong and how to mend it")
+    check.add_argument("--fix", action="store_true", help="make the labels that are missing")
     check.add_argument("--json", action="store_true", help="as one object")
     add("run", "running:run", "the daemon, until SIGTERM or Ctrl-C")
     add("once", "running:once", "look once, work until nothing is left to do now, and end")
@@ -121,6 +123,12 @@ def _add_steering(add: Add) -> None:
         made = add(name, "steering:order", about)
         made.add_argument("key", metavar="KEY")
         made.add_argument("--as", dest="author", default="", metavar="NAME", help="who orders it (default: you)")
+        made.set_defaults(order=name)
+    take = add("take", "taking:take", "take a run's worktree over; prints where it is, and how to resume its agent")
+    give = add("give", "steering:order", "hand the worktree back; what you changed is kept, and the agent goes on")
+    for name, made in (("take", take), ("give", give)):
+        made.add_argument("key", metavar="KEY")
+        made.add_argument("--as", dest="author", default="", metavar="NAME", help="who does it (default: you)")
         made.set_defaults(order=name)
 
 

@@ -4,6 +4,7 @@ BotError
     Retryable           the next tick may simply succeed: log a warning
         RateLimited         ... but not before `retry_after`
     NeedsHuman          trying again cannot help: say so on the issue
+        NeedsTurn           ... but the agent can: another turn begins
     BadSettings         stop at the start: print the file, the key and the fix; exit 2
     CannotStart         stop at the start: something outside the settings is in the way; exit 1
     Bug                 our own invariant broke: isolate the run, print a traceback
@@ -35,6 +36,10 @@ class RateLimited(Retryable):
 
 class NeedsHuman(BotError):
     """I cannot go on without help."""
+
+
+class NeedsTurn(NeedsHuman):
+    """The agent has to look at this first."""
 
 
 class BadSettings(BotError):

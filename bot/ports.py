@@ -7,6 +7,7 @@ tracker and one of a forge per tick, however many runs there are.
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Protocol
 
 from bot.domain.comment import Comment, Reaction
@@ -95,6 +96,7 @@ class Workspaces(Protocol):
     async def ensure(self, branch: str, *, base: str, remote: Remote, merge: str = "") -> Workspace:
         """Fetch, then make the worktree, or find it as it was left. Whole or not at all.
 
+        What people made of the branch is taken over, or merged with what only we have.
         `merge` names a branch to take in: what git can merge is merged, the rest is there with its conflict markers,
         and the next `capture` makes the merge commit. A merge without conflicts is committed at once.
         """
@@ -105,7 +107,23 @@ class Workspaces(Protocol):
         ...
 
     async def ensure_pushed(self, branch: str, *, remote: Remote) -> None:
-        """Never over other people's commits: those raise NeedsHuman."""
+        """Never over other people's commits: they are merged with ours, or, where they conflict, raise NeedsTurn."""
+        ...
+
+    def folder(self, branch: str) -> Path:
+        """Where its worktree is, for people."""
+        ...
+
+    async def disarm(self, branch: str) -> None:
+        """A person is about to use git in the worktree: what an agent left in its git directory is to do nothing."""
+        ...
+
+    async def take_back(self, branch: str, *, message: str, at: float) -> str:
+        """Commit what a person changed in the worktree by hand. The diff, also of a repeat; empty: nothing changed."""
+        ...
+
+    async def put_back(self, branch: str) -> str:
+        """Undo what is not committed, salvaged first. Where it went; empty: there was nothing."""
         ...
 
     async def salvage(self, branch: str) -> str:
@@ -133,6 +151,9 @@ class Agent(Protocol):
     """How a prompt becomes changes. Cancelled, it interrupts the agent, ends its processes and re-raises."""
 
     async def run(self, work: Work, inbox: Inbox, notice: Notice) -> TurnReport: ...
+    def by_hand(self, *, folder: Path, home: Path, session: str) -> str:
+        """What a person types to go on with the conversation; empty: there is none yet."""
+        ...
 
 
 class Executor(Protocol):
@@ -182,6 +203,8 @@ class Project:
     forge: Forge
     workspaces: Workspaces
     policy: Policy
+    by_hand: Callable[[str, str], str]
+    """From a branch and a session: what a person types to go on with that conversation."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,7 +58,9 @@ class Bot:
 
 @pytest.fixture
 async def bot(world: World, policy: Policy, store: RunStore) -> AsyncIterator[Bot]:
-    project = Project("shop", FakeTracker(world), FakeForge(world), FakeWorkspaces(world), policy)
+    project = Project(
+        "shop", FakeTracker(world), FakeForge(world), FakeWorkspaces(world), policy, by_hand=world.by_hand
+    )
     outside = Outside({"shop": project}, FakeExecutor(world), store)
     capacity = lambda: Capacity(  # noqa: E731
         policy.working, policy.per_day_usd, store.spent(since=world.now - world.now % 86400)

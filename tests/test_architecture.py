@@ -18,21 +18,24 @@ MAY_IMPORT = {
     "launch": set(),
     "processes": set(),
     "settings": {"errors"},
+    "credentials": {"errors", "settings"},
     "domain": {"errors"},
     "ports": {"domain", "errors"},
     "engine": {"domain", "ports", "errors"},
     "store": {"domain", "errors", "database"},
     "workspace": {"domain", "errors", "ports"},
     "embedded": {"domain", "errors", "database", "locks", "workspace"},
-    "trackers": {"domain", "errors", "ports", "embedded"},
-    "forges": {"domain", "errors", "ports", "embedded"},
+    "trackers": {"domain", "errors", "ports", "embedded", "clients"},
+    "forges": {"domain", "errors", "ports", "embedded", "clients"},
     "agents": {"domain", "errors", "ports", "launch", "processes"},
     "executors": {"domain", "errors", "ports"},
     "state": {"domain", "engine"},
+    "clients": {"domain", "errors", "database", "clock"},
+    "web": {"errors"},
 }
 """room -> rooms it may look into. Those `ON_TOP` put things together: anywhere but into adapters."""
 
-ON_TOP = {"app", "daemon", "cli", "terminal", "demo"}
+ON_TOP = {"app", "glance", "daemon", "cli", "terminal", "demo"}
 
 ADAPTERS = {"trackers", "forges", "agents", "executors"}
 """Only `app.py` imports these."""
@@ -40,22 +43,24 @@ ADAPTERS = {"trackers", "forges", "agents", "executors"}
 HOMES = {
     "git": {"workspace"},
     "gitdb": {"workspace"},
-    "sqlite3": {"database", "store", "embedded"},
+    "sqlite3": {"database", "store", "embedded", "clients"},
     "claude_agent_sdk": {"agents"},
     "apscheduler": {"daemon"},
     "pydantic": {"settings"},
     "pydantic_settings": {"settings"},
     "rich": {"terminal"},
-    "starlette": {"demo"},
-    "uvicorn": {"demo"},
+    "starlette": {"demo", "web"},
+    "uvicorn": {"demo", "web"},
     "github": {"clients"},
+    "requests": {"clients"},
+    "jwt": {"clients"},
     "httpx": {"clients"},
 }
 """Each vendor library lives in the rooms named here, and nowhere else."""
 
 PURE = ["domain/*.py", "state.py", *(f"engine/{name}.py" for name in (
-    "actions", "asking", "beginning", "commands", "decide", "decision", "following", "ledger", "messages", "names",
-    "observation", "outcome", "portrait", "prompts",
+    "actions", "answers", "asking", "beginning", "choosing", "commands", "consent", "decide", "decision", "facts", "following",
+    "handing", "ledger", "mending", "messages", "names", "observation", "outcome", "planning", "portrait", "prompts",
     "receipts", "schedule",
 ))]  # fmt: skip
 IMPURE = {"asyncio", "datetime", "time", "random", "os", "logging", "sqlite3", "httpx", "subprocess", "socket", "uuid"}

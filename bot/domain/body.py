@@ -21,6 +21,26 @@ def body_with(ours: str, *, around: str = "") -> str:
     return f"{block}\n\n{theirs}" if theirs else block
 
 
+def ours_in(body: str) -> str:
+    """Our part of a whole body; empty: there is none, or people took a marker away."""
+    found = _OURS.search(body)
+    return found.group()[len(BEGIN) : -len(END)].strip("\n") if found else ""
+
+
+def with_paragraph(ours: str, heading: str, text: str) -> str:
+    """Our part with this text for the paragraph of that heading; before the last one if it is new, none if empty.
+
+    What is quoted never begins with a heading of ours, so an agent's words stay what they are.
+    """
+    paragraphs = ours.split("\n\n")
+    at = next((number for number, old in enumerate(paragraphs) if old.startswith(heading)), None)
+    if at is None:
+        at = max(len(paragraphs) - 1, 0)
+    else:
+        del paragraphs[at]
+    return "\n\n".join([*paragraphs[:at], *([text] if text else []), *paragraphs[at:]])
+
+
 def closed_by(body: str) -> tuple[str, ...]:
     """Keys of the issues that merging this closes. What is quoted does not count: it may be anybody's words."""
     lines = (line for line in body.splitlines() if not line.lstrip().startswith(">"))

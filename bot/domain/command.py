@@ -9,22 +9,34 @@ class CommandName(StrEnum):
 
     STATUS = "status"
     WHY = "why"
+    PLAN = "plan"
+    APPROVE = "approve"
     STOP = "stop"
     PAUSE = "pause"
     RESUME = "resume"
     RETRY = "retry"
     BUDGET = "budget"
+    MODEL = "model"
+    REBASE = "rebase"
+    TAKE = "take"
+    GIVE = "give"
     HELP = "help"
 
 
 MEANINGS = {
     CommandName.STATUS: "how things stand",
     CommandName.WHY: "why nothing is happening, or what is",
+    CommandName.PLAN: "let the agent propose a plan before it changes anything more",
+    CommandName.APPROVE: "approve what I asked about, such as a plan",
     CommandName.STOP: "end this; what is not published is kept safe",
     CommandName.PAUSE: "interrupt the agent and wait",
     CommandName.RESUME: "go on after a pause or a question",
     CommandName.RETRY: "try again after a failure",
     CommandName.BUDGET: "allow this issue that many dollars in all: `budget 10`",
+    CommandName.MODEL: "choose the model from the next turn on: `model NAME`; without a name, say which it is",
+    CommandName.REBASE: "take the newest base in, as a merge: nobody's commits are rewritten",
+    CommandName.TAKE: "take the worktree over and work in it by hand; says where it is",
+    CommandName.GIVE: "hand it back: what you changed is kept, and the agent goes on from there",
     CommandName.HELP: "this list",
 }
 
@@ -35,13 +47,21 @@ class Command:
     """None: somebody meant a command, but there is no such one."""
     word: str
     argument: str = ""
+    below: str = ""
+    """What the comment says after its first line."""
+
+    @property
+    def words(self) -> str:
+        """All that was said with it."""
+        return f"{self.argument}\n{self.below}".strip()
 
 
 def parse_command(text: str, prefix: str) -> Command | None:
     """The command in the first line, if it is one: `/ai`, then a word."""
-    first = text.strip().partition("\n")[0].split()
+    line, _, below = text.strip().partition("\n")
+    first = line.split()
     if not first or first[0].lower() != f"/{prefix}".lower():
         return None
     word = first[1].lower() if len(first) > 1 else CommandName.HELP.value
     name = CommandName(word) if word in set(CommandName) else None
-    return Command(name, word, " ".join(first[2:]))
+    return Command(name, word, " ".join(first[2:]), below.strip())

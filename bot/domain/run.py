@@ -25,7 +25,7 @@ TRANSITIONS: Mapping[Phase, frozenset[Phase]] = MappingProxyType(
         Phase.QUEUED: frozenset({Phase.WORKING, Phase.ASKING, Phase.DONE}),
         Phase.WORKING: frozenset({Phase.REVIEW, Phase.ASKING, Phase.DONE}),
         Phase.REVIEW: frozenset({Phase.WORKING, Phase.ASKING, Phase.DONE}),
-        Phase.ASKING: frozenset({Phase.QUEUED, Phase.WORKING, Phase.DONE}),
+        Phase.ASKING: frozenset({Phase.QUEUED, Phase.WORKING, Phase.REVIEW, Phase.DONE}),
         Phase.DONE: frozenset(),
     }
 )
@@ -55,6 +55,8 @@ class Cause(StrEnum):
     """The agent proposed a plan, and waits for approval."""
     TAKEN = "taken"
     """A person has taken the worktree over."""
+    CHOICE = "choice"
+    """A label names a model or an agent that cannot be had."""
 
 
 class Errand(StrEnum):
@@ -63,11 +65,11 @@ class Errand(StrEnum):
     NONE = ""
     PLAN = "plan"
     """Propose, change nothing."""
+    APPROVED = "approved"
+    """Do what was planned."""
     CHECKS = "checks"
     MERGE = "merge"
     """Take the base in, on a worktree that shows the conflicts."""
-    GIVEN = "given"
-    """A person worked in the worktree and hands it back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,14 +91,18 @@ class Run:
     vouched: str = ""
     """Who let it begin, when the one who asked may not steer."""
     accepted: str = ""
-    """The edit of the issue whose words a person accepted."""
+    """The edit of the issue, or the stranger's request, whose words a person accepted."""
     ignored: str = ""
     """The edit of the issue that a person said to leave aside."""
+    asked_about: str = ""
+    """The act of asking, or the edit, that people were last asked to consent to."""
     errand: Errand = Errand.NONE
     model: str = ""
     """What a person chose for this run by command; empty: what the settings say."""
     approved: bool = False
     """A person approved the plan."""
+    given: str = ""
+    """The comment that handed the worktree back, until a turn has come to a good end with what was done there."""
     fixes: int = 0
     """Turns spent on red checks of this pull request."""
     fixed: str = ""

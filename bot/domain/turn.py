@@ -38,6 +38,18 @@ class Message:
 
     id: str
     text: str
+    comments: tuple[str, ...] = ()
+    """Ids of the comments and remarks it contains; empty: the one it is named after."""
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """A worktree that a person worked in by hand: what they changed is to become a commit of its own."""
+
+    by: str
+    message: str
+    at: float
+    """Becomes the commit's date, so that a repeat finds the commit it made the first time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +71,7 @@ class TurnRequest:
     """Becomes the commit's date, so that a replay gives the same commit id."""
     session: str = ""
     comments: tuple[str, ...] = ()
-    """Ids of the comments the prompt contains."""
+    """Ids of the comments and remarks the prompt contains."""
     model: str = ""
     budget_usd: float = 0.0
     """0: no limit."""
@@ -67,8 +79,8 @@ class TurnRequest:
     """Nothing it changes is kept: it is to propose."""
     merge: str = ""
     """The branch to take in first; the worktree then shows the conflicts, and the commit has both parents."""
-    given_by: str = ""
-    """Who worked in the worktree by hand: that becomes a commit of its own, and the agent is shown it."""
+    given: Given | None = None
+    """A person worked in the worktree since: the agent is shown what they changed."""
 
 
 class EventKind(StrEnum):
@@ -78,7 +90,7 @@ class EventKind(StrEnum):
     TOOL_RESULT = "tool_result"
     TODOS = "todos"
     HEARD = "heard"
-    """A message reached the agent; `text` is its id."""
+    """Something people said reached the agent; `text` is the comment's or remark's id."""
     NOTICE = "notice"
     RESULT = "result"
 
@@ -155,6 +167,8 @@ class Workspace:
     """The commit id the branch started from."""
     head: str
     """The commit id at its tip: our last commit, or the base."""
+    conflicts: tuple[str, ...] = ()
+    """Of the merge that its files show, in git's words; the next capture ends it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +185,7 @@ class Work:
     comments: tuple[str, ...] = ()
     model: str = ""
     budget_usd: float = 0.0
+    plan: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,3 +241,7 @@ class TurnReport:
     """Ids of the comments that really reached the agent."""
     answers: tuple[Answer, ...] = ()
     change: Change | None = None
+    planned: bool = False
+    """It was a planning turn: its words are the plan."""
+    salvaged: str = ""
+    """Where the host put what a planning turn changed nevertheless."""

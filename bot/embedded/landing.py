@@ -101,7 +101,7 @@ def _conflicts(bare: Path, joint: Joint) -> str:
     try:
         git(bare, "merge-tree", "--write-tree", "--name-only", "--no-messages", "-z", joint.base, joint.head)
     except GitFailed as exc:
-        names = [name for name in exc.stdout.split("\0")[1:] if name]
+        names = [name for name in exc.stdout.decode(errors="replace").split("\0")[1:] if name]
         shown = ", ".join(names[:5])
         return f"{shown} and {len(names) - 5} more" if len(names) > 5 else shown  # noqa: PLR2004
     return "files"

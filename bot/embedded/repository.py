@@ -64,11 +64,19 @@ class Repository:
 
     def tips(self) -> dict[str, str]:
         """Our branches and their commits."""
-        if not self.bare.exists():
-            return {}
-        listed = git(self.bare, "for-each-ref", "--format=%(objectname) %(refname:lstrip=2)", OURS)
-        pairs = (line.split(" ", 1) for line in listed.splitlines())
-        return {branch: commit for commit, branch in pairs}
+        return self._branches(OURS)
+
+    def all_tips(self) -> dict[str, str]:
+        """Ours, and the person's as they were when last fetched."""
+        return self._branches("refs/heads/")
+
+    def merges(self, base: str, head: str) -> bool:
+        """Whether git can do it alone. Where it cannot be told, nobody is to be alarmed."""
+        try:
+            git(self.bare, "merge-tree", "--write-tree", "--no-messages", base, head, timeout=_TIME_LIMIT)
+        except GitFailed as exc:
+            return exc.code != 1
+        return True
 
     def keep(self, number: int, commit: str) -> None:
         """What a pull request offered stays readable when its branch is gone."""
@@ -94,6 +102,13 @@ class Repository:
         )
         cut = f"\n[cut: {len(shown) // 1024} KiB in all]\n" if len(shown) > DIFF_LIMIT else ""
         return shown[:DIFF_LIMIT].decode(errors="replace") + cut
+
+    def _branches(self, where: str) -> dict[str, str]:
+        if not self.bare.exists():
+            return {}
+        listed = git(self.bare, "for-each-ref", "--format=%(objectname) %(refname:lstrip=2)", where)
+        pairs = (line.split(" ", 1) for line in listed.splitlines())
+        return {branch: commit for commit, branch in pairs}
 
     def _make(self) -> None:
         """Whole or not at all."""

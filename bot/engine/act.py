@@ -5,10 +5,11 @@ from typing import assert_never
 from bot.domain.comment import Place, Reaction
 from bot.domain.run import Run
 from bot.domain.turn import Message, TurnRequest
-from bot.engine import messages
+from bot.engine import answers, messages
 from bot.engine.actions import (
     Action,
     CancelTurn,
+    HandOver,
     OfferPullRequest,
     PushBranch,
     React,
@@ -31,8 +32,8 @@ async def perform(  # noqa: C901, PLR0912, PLR0915 - one case per action
     match action:
         case StartTurn():
             await executor.ensure_started(_request(action, run, project))
-        case SendMessage(turn, comment, text):
-            await executor.send(turn_id_for(run, turn), Message(comment, text))
+        case SendMessage(turn, comments, text):
+            await executor.send(turn_id_for(run, turn), Message(" ".join(comments), text, comments))
         case CancelTurn(turn):
             await executor.cancel(turn_id_for(run, turn))
         case PushBranch():
@@ -41,6 +42,8 @@ async def perform(  # noqa: C901, PLR0912, PLR0915 - one case per action
             await project.forge.ensure_draft(branch, base=project.policy.base, title=title, body=body)
         case Say():
             await _say(project, run, action)
+        case HandOver():
+            await _hand_over(project, run, action)
         case React(place, comment, reaction):
             await _react(project, run, place, comment, reaction)
         case ShowLabels(add, remove):
@@ -72,7 +75,7 @@ def _request(start: StartTurn, run: Run, project: Project) -> TurnRequest:
         budget_usd=start.budget_usd,
         plan=start.plan,
         merge=start.merge,
-        given_by=start.given_by,
+        given=start.given,
     )
 
 
@@ -83,6 +86,15 @@ async def _say(project: Project, run: Run, say: Say) -> None:
             await project.tracker.ensure_comment(run.key, slug=slug, text=say.text)
         case Place.PULL_REQUEST:
             await project.forge.ensure_comment(branch_for(run), slug=slug, text=say.text, thread=say.thread)
+
+
+async def _hand_over(project: Project, run: Run, hand_over: HandOver) -> None:
+    branch = branch_for(run)
+    if not hand_over.again:
+        await project.workspaces.disarm(branch)
+    folder, command = str(project.workspaces.folder(branch)), project.by_hand(branch, run.session)
+    text = answers.handed_over(folder, command, project.policy)
+    await _say(project, run, Say(hand_over.place, hand_over.slug, text))
 
 
 async def _react(project: Project, run: Run, place: Place, comment: str, reaction: Reaction) -> None:

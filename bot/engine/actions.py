@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from bot.domain.comment import Place, Reaction
+from bot.domain.turn import Given
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,13 +20,14 @@ class StartTurn:
     """What was chosen for this run; empty: what the settings say."""
     plan: bool = False
     merge: str = ""
-    given_by: str = ""
+    given: Given | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class SendMessage:
     turn: int
-    comment: str
+    comments: tuple[str, ...]
+    """The comment and the remarks that are told."""
     text: str
 
 
@@ -54,6 +56,16 @@ class Say:
     text: str
     thread: str = ""
     """The inline remark it answers."""
+
+
+@dataclass(frozen=True, slots=True)
+class HandOver:
+    """Say where the worktree is, and how its agent's conversation is resumed by hand."""
+
+    place: Place
+    slug: str
+    again: bool = False
+    """A person works there already: nothing of it is to be touched any more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +104,7 @@ Action: TypeAlias = (
     | PushBranch
     | OfferPullRequest
     | Say
+    | HandOver
     | React
     | ShowLabels
     | SalvageWork

@@ -1,5 +1,6 @@
 """Hands the ball to a person: the run asks, once, and waits. Pure."""
 
+import hashlib
 from dataclasses import replace
 
 from bot.domain.comment import Place
@@ -10,13 +11,25 @@ from bot.engine.actions import Say
 from bot.engine.decision import Decision
 from bot.engine.observation import Observation
 
+DEAF = frozenset({Cause.PAUSED, Cause.BUDGET, Cause.TAKEN, Cause.CONSENT, Cause.CHOICE})
+"""Why it asks when a comment alone does not make it go on."""
+
+
+def go_again(run: Run, now: float) -> Run:
+    """A person said to go on: what counted against it is forgotten."""
+    return replace(run, failures=0, losses=0, not_before=0.0).to(Phase.QUEUED, now=now)
+
 
 def ask(run: Run, seen: Observation, policy: Policy, cause: Cause, text: str) -> Decision:
     return ask_after(Decision(run), seen, policy, cause, text)
 
 
-def ask_after(decision: Decision, seen: Observation, policy: Policy, cause: Cause, text: str) -> Decision:
-    """Ask once, in a comment of its own: an edited one would notify nobody."""
+def ask_after(
+    decision: Decision, seen: Observation, policy: Policy, cause: Cause, text: str, *, about: str = ""
+) -> Decision:
+    """Ask once, in a comment of its own: an edited one would notify nobody. `about` tells apart what else is alike."""
     asking = decision.run.to(Phase.ASKING, reason=messages.first_line(text), cause=cause, now=seen.now)
-    say = Say(Place.ISSUE, f"ask-{asking.turn}-{cause}".replace(" ", "-"), messages.asks(text, policy))
+    exactly = f"-{hashlib.sha256(about.encode()).hexdigest()[:10]}" if about else ""
+    slug = f"ask-{asking.turn}-{cause}{exactly}".replace(" ", "-")
+    say = Say(Place.ISSUE, slug, messages.asks(text, policy, a_reply_does=cause not in DEAF))
     return decision.then(replace(asking, ended=asking.turn), say)

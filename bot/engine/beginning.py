@@ -1,10 +1,13 @@
 """A turn begins: what the agent is told, and what it may spend. Pure."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
+from bot.domain.command import CommandName, parse_command
+from bot.domain.comment import Comment
 from bot.domain.policy import Policy
-from bot.domain.run import Cause, Phase, Run
-from bot.engine import ledger, messages, prompts, receipts
+from bot.domain.run import Cause, Errand, Phase, Run
+from bot.engine import choosing, consent, handing, ledger, mending, messages, planning, prompts, receipts
 from bot.engine.actions import StartTurn
 from bot.engine.asking import ask
 from bot.engine.decision import Decision
@@ -14,20 +17,67 @@ from bot.engine.observation import Observation
 def begin_turn(run: Run, seen: Observation, policy: Policy, *, after: str = "") -> Decision:
     """Start the next turn in the same session, with everything the agent has not surely heard."""
     assert seen.issue
+    if objection := consent.find_objection(run, seen, policy):
+        return consent.object_to(Decision(run), seen, policy, objection)
     allowed = run.budget_usd or policy.per_issue_usd
     if allowed and seen.spent_usd >= allowed:
         return ask(run, seen, policy, Cause.BUDGET, messages.over_budget(seen.spent_usd, allowed, policy))
-    told = (*ledger.unsettled(run, seen), *ledger.news(run, seen, policy))
-    number = run.turn + 1
+    if wrong := choosing.unusable(run, seen, policy):
+        return ask(run, seen, policy, Cause.CHOICE, wrong)
+    told = (*ledger.unsettled(run, seen), *ledger.due(run, seen, policy))
+    number, plan = run.turn + 1, planning.is_to_plan(run, seen, policy)
+    run = mending.sent_on(run, mending.errand_for(run, seen, policy), seen)
+    issue = consent.words_of(run, seen.issue)
+    prompt = _prompt(run, seen, (*_said_with_orders(run, seen, policy), *told), after)
+    if consent.has_new_words(run, seen.issue):
+        prompt = prompts.accepted(issue, prompt)
+    briefing = _with_errand(run, seen, prompts.briefing(issue, ledger.thread(run, seen)))
     start = StartTurn(
         number=number,
-        prompt=prompts.try_again(after, told) if after else prompts.follow_up(told),
-        briefing=prompts.briefing(seen.issue, tuple(comment for comment in seen.comments if comment.author.trusted)),
+        prompt=prompts.planning(prompt) if plan else prompt,
+        briefing=prompts.planning(briefing) if plan else briefing,
         session=run.session,
-        comments=tuple(comment.id for comment in told),
-        commit_message=messages.commit_message(run, seen.issue, told),
+        comments=tuple(name for comment in told for name in ledger.ids_of(comment)),
+        commit_message=messages.commit_message(run, issue, told, mending.subject(run, seen, policy)),
         budget_usd=max(allowed - seen.spent_usd, 0.0) if allowed else 0.0,
+        model=choosing.model_for(run, seen, policy),
+        plan=plan,
+        merge=mending.base_of(seen, policy) if run.errand is Errand.MERGE else "",
+        given=handing.given_for(run, seen),
     )
     canary = Cause.MODEL if run.cause is Cause.MODEL else Cause.NONE
     begun = replace(run, turn=number, turn_at=seen.now, not_before=0.0).to(Phase.WORKING, cause=canary, now=seen.now)
     return Decision(ledger.hand(begun, told, number), (*receipts.eyes(told), start))
+
+
+def _prompt(run: Run, seen: Observation, told: Sequence[Comment], after: str) -> str:
+    """For an agent that remembers."""
+    if after:
+        return _with_errand(run, seen, prompts.try_again(after, told))
+    match run.errand:
+        case Errand.APPROVED:
+            return prompts.approved(told)
+        case Errand.MERGE | Errand.CHECKS if not told:
+            return _with_errand(run, seen, prompts.NOTHING_ELSE)
+        case _:
+            return _with_errand(run, seen, prompts.follow_up(told))
+
+
+def _said_with_orders(run: Run, seen: Observation, policy: Policy) -> tuple[Comment, ...]:
+    """What people wrote along with the order that this turn follows: the order was answered, the words were not."""
+    followed = {Errand.PLAN: CommandName.PLAN, Errand.APPROVED: CommandName.APPROVE}.get(run.errand)
+    along = {
+        CommandName.GIVE if comment.id == run.given else command.name: replace(comment, text=command.words)
+        for comment in seen.comments
+        if comment.author.trusted
+        and (command := parse_command(comment.text, policy.label))
+        and command.words
+        and (comment.id == run.given or command.name is followed)
+    }
+    return tuple(along.values())
+
+
+def _with_errand(run: Run, seen: Observation, prompt: str) -> str:
+    """Conflicts are not known yet: whoever makes the worktree adds them."""
+    broken = mending.broken_in(seen.pull_request) if run.errand is Errand.CHECKS else ()
+    return prompts.red_checks(broken, prompt) if broken else prompt

@@ -6,12 +6,20 @@ from bot.domain.command import Command, CommandName, parse_command
 from bot.domain.comment import Comment, Outcome, Reaction
 from bot.domain.policy import Policy
 from bot.domain.run import Cause, Phase, Run
-from bot.engine import ledger, messages
+from bot.engine import answers, choosing, consent, handing, ledger, mending, messages, planning
 from bot.engine.actions import CancelTurn, React, Say
+from bot.engine.asking import go_again
 from bot.engine.decision import Decision
 from bot.engine.observation import Observation
 
 PAUSED = "paused by command"
+_TOUCH_THE_WORKTREE = {
+    CommandName.PLAN,
+    CommandName.PAUSE,
+    CommandName.RESUME,
+    CommandName.RETRY,
+    CommandName.REBASE,
+}
 
 
 def obey(run: Run, seen: Observation, policy: Policy, comment: Comment) -> Decision:
@@ -23,17 +31,20 @@ def obey(run: Run, seen: Observation, policy: Policy, comment: Comment) -> Decis
         return Decision(ledger.close(run, comment, Outcome.NOT_TRUSTED), (said,))
     run = ledger.close(run, comment, Outcome.COMMAND)
     seen_it = React(comment.place, comment.id, Reaction.SEEN)
-    decision, text = _effect(run, seen, policy, command)
-    return replace(decision, actions=(seen_it, *decision.actions, _say(comment, text)))
+    decision, text = _effect(run, seen, policy, command, comment)
+    answer = (_say(comment, text),) if text else ()
+    return replace(decision, actions=(seen_it, *decision.actions, *answer))
 
 
 def _say(comment: Comment, text: str) -> Say:
     return Say(comment.place, f"answer-{comment.id}", text)
 
 
-def _effect(  # noqa: C901 - one case per command
-    run: Run, seen: Observation, policy: Policy, command: Command
+def _effect(  # noqa: C901, PLR0912 - one case per command
+    run: Run, seen: Observation, policy: Policy, command: Command, comment: Comment
 ) -> tuple[Decision, str]:
+    if handing.is_taken(run) and command.name in _TOUCH_THE_WORKTREE:
+        return Decision(run), answers.while_taken(run)
     match command.name:
         case None:
             return Decision(run), messages.unknown_command(command.word, policy)
@@ -43,14 +54,36 @@ def _effect(  # noqa: C901 - one case per command
             return Decision(run), messages.status(run, seen)
         case CommandName.WHY:
             return Decision(run), messages.why(run, seen)
+        case CommandName.PLAN:
+            return planning.plan(run, seen)
+        case CommandName.APPROVE:
+            return _approve(run, seen, policy, comment)
         case CommandName.STOP:
             return Decision(replace(run, cause=Cause.STOPPED)), "Stopping. What is published nowhere is kept safe."
         case CommandName.PAUSE:
             return _pause(run, seen)
         case CommandName.RESUME | CommandName.RETRY:
-            return _requeue(run, seen, command.name)
+            return _requeue(run, seen, policy, command.name)
         case CommandName.BUDGET:
             return _allow(run, seen, command.argument)
+        case CommandName.MODEL:
+            return choosing.choose_model(run, seen, policy, command.argument)
+        case CommandName.REBASE:
+            return mending.rebase(run, seen, policy)
+        case CommandName.TAKE:
+            return handing.take(run, seen, policy, comment)
+        case CommandName.GIVE:
+            return handing.give(run, seen, comment)
+
+
+def _approve(run: Run, seen: Observation, policy: Policy, comment: Comment) -> tuple[Decision, str]:
+    match run.cause:
+        case Cause.CONSENT:
+            return consent.approve(run, seen, policy, by=comment.author.name)
+        case Cause.PLAN:
+            return planning.approve_plan(run, seen)
+        case _:
+            return Decision(run), answers.nothing_to_approve()
 
 
 def _pause(run: Run, seen: Observation) -> tuple[Decision, str]:
@@ -63,11 +96,12 @@ def _pause(run: Run, seen: Observation) -> tuple[Decision, str]:
     return decision, "Paused. The work and the agent's memory are kept; `resume` goes on."
 
 
-def _requeue(run: Run, seen: Observation, name: CommandName) -> tuple[Decision, str]:
+def _requeue(run: Run, seen: Observation, policy: Policy, name: CommandName) -> tuple[Decision, str]:
     match run.phase:
+        case Phase.ASKING if run.cause is Cause.CONSENT:
+            return consent.leave_aside(run, seen, policy)
         case Phase.ASKING:
-            again = replace(run, failures=0, losses=0, not_before=0.0).to(Phase.QUEUED, now=seen.now)
-            return Decision(again), "Going on as soon as there is a free slot."
+            return Decision(go_again(mending.forgiven(run), seen.now)), "Going on as soon as there is a free slot."
         case Phase.WORKING if run.ended == run.turn:
             return Decision(replace(run, failures=0, not_before=0.0)), "Trying again now."
         case _:

@@ -10,16 +10,18 @@ from typing import assert_never
 from bot.domain.policy import Policy
 from bot.domain.pull_request import PullRequestState
 from bot.domain.run import Cause, Phase, Run
-from bot.domain.turn import TurnState
-from bot.engine import ledger, receipts
+from bot.domain.turn import Failure, TurnState
+from bot.engine import consent, ledger, receipts
 from bot.engine.actions import Action, RemoveBranch, RemoveWorkspace, SalvageWork
 from bot.engine.asking import ask_after
 from bot.engine.beginning import begin_turn
 from bot.engine.commands import obey
 from bot.engine.decision import Decision
 from bot.engine.following import follow
+from bot.engine.handing import still_taken
+from bot.engine.mending import look_after
 from bot.engine.observation import Observation
-from bot.engine.outcome import BEING_ENDED, account, cancel
+from bot.engine.outcome import BEING_ENDED, account, cancel, fail
 from bot.engine.portrait import portray
 
 
@@ -31,7 +33,13 @@ def decide(run: Run, seen: Observation, policy: Policy) -> Decision:
 
 def _judge(run: Run, seen: Observation, policy: Policy) -> Decision:
     if ending := _ending(run, seen, policy):
-        return _finish(run, seen, ending)
+        return _finish(run, seen, policy, ending)
+    silent = receipts.eyes(ledger.silent(run, seen))
+    decision = _move(ledger.pass_over(consent.with_request(run, seen), seen, policy), seen, policy)
+    return replace(decision, actions=(*silent, *decision.actions))
+
+
+def _move(run: Run, seen: Observation, policy: Policy) -> Decision:
     being_ended = run.phase is Phase.WORKING and run.cause in BEING_ENDED
     if not being_ended and (orders := ledger.orders(run, seen, policy)):
         return obey(run, seen, policy, orders[0])
@@ -68,23 +76,31 @@ def _ending(run: Run, seen: Observation, policy: Policy) -> str:
     return ""
 
 
-def _finish(run: Run, seen: Observation, reason: str) -> Decision:
+def _finish(run: Run, seen: Observation, policy: Policy, reason: str) -> Decision:
     """Nothing is destroyed before it is salvaged."""
     if cancel(run) and seen.turn.state is TurnState.RUNNING:
         return Decision(run, cancel(run))  # its last report brings the bill
     ended = account(run, seen) if cancel(run) else Decision(run)
+    done = replace(ledger.conclude(ended.run, seen, policy, reason), request=_last_request(run, seen))
     merged = seen.pull_request is not None and seen.pull_request.state is PullRequestState.MERGED
     actions: tuple[Action, ...] = (
         *((SalvageWork(tell=seen.issue is not None), RemoveWorkspace()) if run.turn else ()),
         *((RemoveBranch(),) if merged else ()),
     )
-    return ended.then(ended.run.to(Phase.DONE, reason=reason, now=seen.now), *actions)
+    return ended.then(done.to(Phase.DONE, reason=reason, now=seen.now), *actions)
+
+
+def _last_request(run: Run, seen: Observation) -> str:
+    """Whatever was asked up to now has had its answer: a label that lags behind starts nothing."""
+    return (seen.issue.request if seen.issue else "") or run.request
 
 
 # Waiting for us, or for people
 
 
 def _start(run: Run, seen: Observation, policy: Policy) -> Decision:
+    if objection := consent.find_objection(run, seen, policy):
+        return consent.object_to(Decision(run), seen, policy, objection)
     if not seen.slot.granted:
         return Decision(replace(run, reason=seen.slot.wait), receipts.eyes(ledger.news(run, seen, policy)))
     return begin_turn(run, seen, policy)
@@ -93,7 +109,9 @@ def _start(run: Run, seen: Observation, policy: Policy) -> Decision:
 def _listen(run: Run, seen: Observation, policy: Policy) -> Decision:
     if seen.slot.granted:
         return begin_turn(run, seen, policy)
-    return Decision(run, receipts.eyes(ledger.news(run, seen, policy)))
+    if run.cause is Cause.CONSENT and (reconsidered := consent.reconsider(run, seen, policy)):
+        return reconsidered
+    return look_after(Decision(run, receipts.eyes(ledger.news(run, seen, policy))), seen, policy)
 
 
 # Trouble, and the daemon going down
@@ -103,7 +121,16 @@ def ask_for_help(run: Run, seen: Observation, policy: Policy, reason: str) -> De
     """Hand the ball to a person. Also where the loop turns when an action is refused."""
     ending = cancel(run)
     decision = account(run, seen) if ending else Decision(run)
-    return portray(ask_after(decision.then(decision.run, *ending), seen, policy, Cause.FAILED, reason), seen, policy)
+    asked = ask_after(decision.then(decision.run, *ending), seen, policy, Cause.FAILED, reason)
+    return portray(still_taken(run, asked, seen), seen, policy)
+
+
+def let_the_agent_see(run: Run, seen: Observation, policy: Policy, reason: str) -> Decision:
+    """Offering what a turn made showed something that another turn has to mend."""
+    if not cancel(run):
+        return ask_for_help(run, seen, policy, reason)
+    again = fail(account(run, seen), seen, policy, Failure.AGENT, reason)
+    return portray(still_taken(run, again, seen), seen, policy)
 
 
 def park(run: Run, seen: Observation, policy: Policy) -> Decision:

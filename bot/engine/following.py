@@ -6,10 +6,11 @@ from typing import assert_never
 from bot.domain.policy import Policy
 from bot.domain.run import Cause, Run
 from bot.domain.turn import TurnState
-from bot.engine import ledger, prompts, receipts
+from bot.engine import consent, ledger, prompts, receipts
 from bot.engine.actions import SendMessage
 from bot.engine.beginning import begin_turn
 from bot.engine.decision import Decision
+from bot.engine.handing import still_taken
 from bot.engine.observation import Observation
 from bot.engine.outcome import BEING_ENDED, account, cancel, fail, go_on, take_in
 
@@ -24,10 +25,11 @@ def follow(run: Run, seen: Observation, policy: Policy) -> Decision:
             return _watch(run, seen, policy)
         case TurnState.SUCCEEDED:
             decision = account(run, seen)
-            return take_in(decision, seen, policy)
+            return still_taken(run, take_in(decision, seen, policy), seen)
         case TurnState.FAILED:
             decision = account(run, seen)
-            return fail(decision, seen, policy, turn.failure, turn.detail or "it gave no reason.")
+            failed = fail(decision, seen, policy, turn.failure, turn.detail or "it gave no reason.")
+            return still_taken(run, failed, seen)
         case TurnState.STOPPED | TurnState.LOST:
             return go_on(account(run, seen), seen, policy)
         case _:
@@ -46,11 +48,13 @@ def _watch(run: Run, seen: Observation, policy: Policy) -> Decision:
         return Decision(run, cancel(run))
     if late := _late(run, seen, policy):
         return Decision(replace(run, cause=Cause.LATE, reason=late), cancel(run))
+    if consent.find_objection(run, seen, policy):
+        return Decision(replace(run, cause=Cause.CONSENT), cancel(run))
     if run.cause is Cause.MODEL and seen.turn.progress.tokens:
         run = replace(run, cause=Cause.NONE)
-    said = ledger.news(run, seen, policy)
-    sent = tuple(SendMessage(run.turn, comment.id, prompts.message(comment)) for comment in said)
-    return Decision(ledger.hand(run, said, run.turn), (*receipts.eyes(said), *sent))
+    said = ledger.due(run, seen, policy)
+    sent = tuple(SendMessage(run.turn, ledger.ids_of(comment), prompts.message(comment)) for comment in said)
+    return Decision(ledger.hand(run, said, run.turn), (*receipts.eyes(ledger.news(run, seen, policy)), *sent))
 
 
 def _late(run: Run, seen: Observation, policy: Policy) -> str:

@@ -8,17 +8,19 @@ from dataclasses import replace
 from types import TracebackType
 from typing import Self
 
+from bot.domain.issue import Issue
 from bot.domain.run import Phase, Run
 from bot.domain.turn import TurnReport, TurnState
 from bot.engine import ledger, messages
 from bot.engine.act import perform
-from bot.engine.decide import ask_for_help, decide, park
+from bot.engine.decide import ask_for_help, decide, let_the_agent_see, park
 from bot.engine.decision import Decision
 from bot.engine.names import branch_for, turn_id_for
 from bot.engine.observation import Observation
 from bot.engine.observe import View, look, observe
-from bot.engine.schedule import Capacity, schedule
-from bot.errors import NeedsHuman, Retryable
+from bot.engine.patience import Patience
+from bot.engine.schedule import Capacity, may_go_on, schedule
+from bot.errors import NeedsHuman, NeedsTurn, Retryable
 from bot.ports import Outside
 
 log = logging.getLogger(__name__)
@@ -41,6 +43,9 @@ class Engine:
         self._on_change = on_change
         self._busy: dict[str, Run] = {}
         self._bugs: dict[str, str] = {}
+        self._patience = Patience()
+        self._over: frozenset[str] = frozenset()
+        """Runs whose turn has ended and is to be taken in, at the last look."""
         self._news = set(outside.projects)
         self._idle = asyncio.Event()
         self._idle.set()
@@ -65,17 +70,17 @@ class Engine:
         store = self.outside.store
         reports = await self.outside.executor.reports()
         # nothing is published on the strength of what was known when the turn began
-        fresh = self._news | {run.project for run in store.active() if _has_ended(run, reports)}
+        self._over = frozenset(run.id for run in store.active() if _has_ended(run, reports))
+        fresh = self._news | {run.project for run in store.active() if run.id in self._over}
         # A run whose last step ends while we look is older in our eyes than it is: it is judged at the next look.
         moving, taken = set(self._busy), {run.key for run in store.active()}
-        views = await look(self.outside, store.active(), fresh=fresh)
-        self._news -= set(views) & fresh
+        views = await self._look(fresh)
         self._claim(views, taken)
         spent, now = store.spent_by_issue(), self._clock()
         looked = [
             (run, observe(run, views[run.project], reports, now=now, spent_usd=spent.get(run.key, 0.0)))
             for run in store.active()
-            if run.project in views and run.id not in moving
+            if run.project in views and run.id not in moving and not self._patience.holds(run.id, now)
         ]
         judged = {run.id for run, _ in looked}
         others = [self._busy.get(run.id, run) for run in store.active() if run.id not in judged]
@@ -83,6 +88,25 @@ class Engine:
         slots = schedule(looked, others, policies, self._capacity())
         for run, seen in looked:
             self._set_moving(run, replace(seen, slot=slots[run.id]))
+
+    async def _look(self, fresh: Collection[str]) -> Mapping[str, View]:
+        views, away = await look(self.outside, self.outside.store.active(), fresh=fresh)
+        self._news -= set(views) & set(fresh)
+        for name in views:
+            self._patience.succeeded(name)
+        for name, problem in away.items():
+            self._patience.put_off(name, problem, self._clock())
+        return views
+
+    def is_due(self) -> bool:
+        """Has the time come for something that nobody announces?"""
+        return self._patience.is_over(self._clock())
+
+    def may_go_on(self) -> bool:
+        """Will anything move soon without anybody's help?"""
+        now, runs = self._clock(), self.outside.store.active()
+        hopeful = [run for run in runs if not (run.id in self._over and self._patience.is_spent(run.id, now))]
+        return may_go_on(hopeful) or self._patience.is_worth_waiting(now)
 
     async def settled(self) -> None:
         """Until every action set moving so far has been carried out."""
@@ -93,7 +117,7 @@ class Engine:
         await self.settled()
         store = self.outside.store
         reports = await self.outside.executor.reports()
-        views = await look(self.outside, store.active(), fresh=())
+        views, _ = await look(self.outside, store.active(), fresh=())
         now, spent = self._clock(), store.spent_by_issue()
         for run in store.active():
             if run.phase is Phase.WORKING and run.ended < run.turn and run.project in views:
@@ -105,17 +129,23 @@ class Engine:
         for name, view in views.items():
             label = self.outside.projects[name].policy.label
             for key, issue in view.tracker.issues.items():
-                if key not in taken and issue.open and label in issue.labels:
-                    run = self._next_run(key, name, view)
+                if key not in taken and issue.open and label in issue.labels and self._is_new(issue):
+                    run = self._next_run(issue, name, view)
                     asked = f"{issue.asked_by.name} asked for it: {issue.title}"
                     self.outside.store.save(run, at=run.begun_at, notes=[asked])
 
-    def _next_run(self, key: str, project: str, view: View) -> Run:
+    def _is_new(self, issue: Issue) -> bool:
+        """A label that we took off may be seen for a while longer: what had its run gets no other."""
+        last = self.outside.store.find_run(issue.key) if issue.request else None
+        return last is None or last.request != issue.request
+
+    def _next_run(self, issue: Issue, project: str, view: View) -> Run:
         """Numbered so that its branch is nobody else's: one left over from before is not touched."""
-        now, store = self._clock(), self.outside.store
+        key, now, store = issue.key, self._clock(), self.outside.store
         last = store.find_run(key)
         heard = ledger.answered(last) if last else ()
-        run = Run(key, project, store.last_ordinal(key) + 1, begun_at=now, changed_at=now, heard=heard)
+        ordinal = store.last_ordinal(key) + 1
+        run = Run(key, project, ordinal, begun_at=now, changed_at=now, request=issue.request, heard=heard)
         while branch_for(run) in view.forge.branches or branch_for(run) in view.forge.pulls:
             run = replace(run, ordinal=run.ordinal + 1)
         return run
@@ -125,14 +155,18 @@ class Engine:
         with self._isolated(run):
             bug = self._bugs.pop(run.id, "")
             decision = ask_for_help(run, seen, policy, bug) if bug else decide(run, seen, policy)
+            self._patience.expect(run.id, ledger.next_due(decision.run, seen, policy))
             if decision.run != run or decision.actions:
                 self._busy[run.id] = decision.run
                 self._idle.clear()
                 self._steps.create_task(self._step(run, seen, decision), name=run.id)
+            else:
+                self._patience.succeeded(run.id)
 
     async def _step(self, run: Run, seen: Observation, decision: Decision) -> None:
         with self._isolated(run):
             await self._carry_out_or_ask(run, seen, decision)
+            self._patience.succeeded(run.id)
         self._busy.pop(run.id, None)
         if not self._busy:
             self._idle.set()
@@ -142,8 +176,9 @@ class Engine:
         """One run's trouble never stops another. The only broad `except` in the engine; people are told next tick."""
         try:
             yield
-        except Retryable as problem:
+        except (Retryable, NeedsHuman) as problem:
             log.warning("postponed run=%s reason=%s", run.id, problem)
+            self._patience.put_off(run.id, problem, self._clock())
         except Exception as bug:
             log.exception("crashed run=%s", run.id)
             self._bugs[run.id] = messages.met_a_bug(type(bug).__name__)
@@ -153,7 +188,8 @@ class Engine:
             await self._carry_out(run, decision)
         except NeedsHuman as problem:
             policy = self.outside.projects[run.project].policy
-            await self._carry_out(run, ask_for_help(run, seen, policy, str(problem)))
+            turn_to = let_the_agent_see if isinstance(problem, NeedsTurn) else ask_for_help
+            await self._carry_out(run, turn_to(run, seen, policy, str(problem)))
 
     async def _carry_out(self, run: Run, decision: Decision) -> None:
         project = self.outside.projects[run.project]

@@ -6,8 +6,8 @@ Facts and claims are kept apart: what the host measured stands as such, what the
 from collections.abc import Sequence
 
 from bot.domain.command import MEANINGS, CommandName
-from bot.domain.comment import Comment
-from bot.domain.issue import Issue
+from bot.domain.comment import Comment, Heard, Outcome
+from bot.domain.issue import Edit, Issue, Person
 from bot.domain.policy import Policy
 from bot.domain.run import Phase, Run
 from bot.domain.turn import Change, Todo, TurnReport, TurnState
@@ -64,8 +64,45 @@ def _so_far(run: Run, seen: Observation) -> str:
     return " · ".join([*facts, *([f"{minutes} min"] if minutes else [])])
 
 
-def asks(reason: str, policy: Policy) -> str:
-    return f"{reason}\n\nReply here and I will go on. `/{policy.label} help` lists what else you can do."
+def asks(reason: str, policy: Policy, *, a_reply_does: bool = True) -> str:
+    reply = "Reply here and I will go on. " if a_reply_does else ""
+    return f"{reason}\n\n{reply}`/{policy.label} help` lists what else you can do."
+
+
+def asked_by_stranger(person: Person, policy: Policy) -> str:
+    return (
+        f"{inline(person.name)} put the label `{policy.label}` on, but may not steer here, so I wait.\n\n"
+        f"Somebody who may can say `/{policy.label} approve`, or take the label off and put it on again."
+    )
+
+
+def edited_by_stranger(edit: Edit, policy: Policy) -> str:
+    changed = f"{inline(edit.by.name)} changed this issue after it was asked for, but may not steer here."
+    accept = f"`/{policy.label} approve` accepts it as it reads now"
+    if edit.original_known:
+        before = f"`/{policy.label} resume` goes on with what it said before"
+        return f"{changed}\n\nI do not use the change. {accept}; {before}."
+    return (
+        f"{changed}\n\nI do not know what it said before, so I use neither. {accept}; so does taking the label off and "
+        "putting it on again."
+    )
+
+
+def changed_since(vouched: str, policy: Policy) -> str:
+    changed = f"The request has changed since {inline(vouched)} approved it."
+    return f"{changed}\n\n`/{policy.label} approve` accepts it as it reads now."
+
+
+def changed_again() -> str:
+    return "It is not any more as it was when I asked. I ask again: have another look, please."
+
+
+def approved(by: str) -> str:
+    return f"Approved by {inline(by)}. Going on as soon as there is a free slot."
+
+
+def left_aside() -> str:
+    return "Going on with what was asked for; the change is left aside."
 
 
 def asks_for_key(detail: str) -> str:
@@ -135,12 +172,36 @@ def _measured(run: Run, change: Change | None) -> str:
     return "\n".join([*(table if files else []), *left_out, cost])
 
 
-def answer(comments: Sequence[Comment], turn: TurnReport, commit: str) -> str:
+def answer(spoken: Sequence[tuple[Comment, Heard]], turn: TurnReport) -> str:
     """The reply to what was said: facts first, then the agent's own words."""
-    did = f"Done in {commit[:10]}." if commit else "No file was changed."
-    heard = "\n".join(f"> {first_line(comment.text)}" for comment in comments)
-    words = f"\n\nThe agent says:\n\n{quote(turn.words)}" if turn.words.strip() else ""
-    return f"{heard}\n\n{did}{words}"
+    on_their_own = [f"{_recalled(comment)}\n\n{verdict(row)}" for comment, row in spoken if row.reason]
+    together = [(comment, row) for comment, row in spoken if not row.reason]
+    jointly = "\n".join(_recalled(comment) for comment, _ in together)
+    did = [f"{jointly}\n\n{verdict(together[0][1])}"] if together else []
+    words = [f"The agent says:\n\n{quote(turn.words)}"] if turn.words.strip() else []
+    return "\n\n".join([*on_their_own, *did, *words])
+
+
+def _recalled(comment: Comment) -> str:
+    said = first_line(comment.text)
+    if not comment.remarks:
+        return f"> {said}"
+    remarks = f"{len(comment.remarks)} remark{'s' if len(comment.remarks) != 1 else ''}, answered in place"
+    return f"> {said} ({remarks})" if said else f"> A review: {remarks}"
+
+
+def verdict(row: Heard, words: str = "") -> str:
+    """What has become of one thing said. Reasons and words are the agent's."""
+    match row.outcome:
+        case Outcome.APPLIED:
+            did = f"Done in {row.commit[:10]}."
+        case Outcome.DECLINED:
+            return f"Declined:\n\n{quote(row.reason)}"
+        case _ if row.reason:
+            return f"The agent answers:\n\n{quote(row.reason)}"
+        case _:
+            did = "No file was changed."
+    return f"{did}\n\nThe agent says:\n\n{quote(words)}" if words.strip() else did
 
 
 def help_text(policy: Policy) -> str:
@@ -149,11 +210,11 @@ def help_text(policy: Policy) -> str:
 
 
 def unknown_command(word: str, policy: Policy) -> str:
-    return f"I do not know `{_inline(word)}`. {help_text(policy)}"
+    return f"I do not know `{inline(word)}`. {help_text(policy)}"
 
 
 def not_trusted(author: str) -> str:
-    return f"{_inline(author)} may not steer here, so I did not do that."
+    return f"{inline(author)} may not steer here, so I did not do that."
 
 
 def status(run: Run, seen: Observation) -> str:
@@ -182,14 +243,22 @@ def quote(words: str) -> str:
     return "\n".join(f"> {line}".rstrip() for line in cut.splitlines())
 
 
-def commit_message(run: Run, issue: Issue, told: Sequence[Comment]) -> str:
+def commit_message(run: Run, issue: Issue, told: Sequence[Comment], errand: str = "") -> str:
     """One commit per turn: what the issue wants, or what the latest comment wanted, and who asked."""
     latest = first_line(told[-1].text) if told and run.turn else ""
-    subject = _inline(latest or issue.title) or f"Resolve {issue.key}"
+    subject = inline(latest or errand or issue.title) or f"Resolve {issue.key}"
     person = told[-1].author if told and run.turn else issue.asked_by
-    name = _inline(person.name) or "somebody"
-    email = _inline(person.email) or "noreply@localhost"
-    return f"{subject}\n\n{issue.key}\n\nCo-authored-by: {name} <{email}>"
+    return f"{subject}\n\n{issue.key}\n\n{_with(person)}"
+
+
+def given_message(run: Run, person: Person) -> str:
+    return f"Changes by {inline(person.name) or 'somebody'}\n\n{run.key}\n\n{_with(person)}"
+
+
+def _with(person: Person) -> str:
+    name = inline(person.name) or "somebody"
+    email = inline(person.email) or "noreply@localhost"
+    return f"Co-authored-by: {name} <{email}>"
 
 
 def first_line(text: str) -> str:
@@ -197,5 +266,5 @@ def first_line(text: str) -> str:
     return line if len(line) <= 200 else f"{line[:200]} …"  # noqa: PLR2004 - enough to recognise it
 
 
-def _inline(text: str) -> str:
+def inline(text: str) -> str:
     return "".join(letter for letter in text if letter.isprintable() and letter not in "`<>")[:80]

@@ -9,7 +9,7 @@ from bot.domain.run import Run
 from bot.domain.turn import TurnReport, TurnState
 from bot.engine.names import branch_for, turn_id_for
 from bot.engine.observation import Observation
-from bot.errors import NeedsHuman, Retryable
+from bot.errors import BotError, NeedsHuman, Retryable
 from bot.ports import ForgeView, Outside, Project, TrackerView
 
 log = logging.getLogger(__name__)
@@ -25,17 +25,21 @@ class View:
     forge: ForgeView
 
 
-async def look(outside: Outside, runs: Sequence[Run], *, fresh: Collection[str]) -> Mapping[str, View]:
+async def look(
+    outside: Outside, runs: Sequence[Run], *, fresh: Collection[str]
+) -> tuple[Mapping[str, View], Mapping[str, BotError]]:
     """What every project shows now; those in `fresh` are asked, the others may go by what they know.
 
-    One that does not answer is left out: an outage changes nothing.
+    One that does not answer is left out, with the reason: an outage changes nothing.
     """
     projects = list(outside.projects.values())
-    views = await asyncio.gather(*(_look(project, runs, fresh=project.name in fresh) for project in projects))
-    return {project.name: view for project, view in zip(projects, views, strict=True) if view}
+    found = await asyncio.gather(*(_look(project, runs, fresh=project.name in fresh) for project in projects))
+    looks = dict(zip(outside.projects, found, strict=True))
+    views = {name: look for name, look in looks.items() if isinstance(look, View)}
+    return views, {name: look for name, look in looks.items() if not isinstance(look, View)}
 
 
-async def _look(project: Project, runs: Sequence[Run], *, fresh: bool) -> View | None:
+async def _look(project: Project, runs: Sequence[Run], *, fresh: bool) -> View | BotError:
     ours = [run for run in runs if run.project == project.name]
     try:
         tracker, forge = await asyncio.gather(
@@ -44,7 +48,7 @@ async def _look(project: Project, runs: Sequence[Run], *, fresh: bool) -> View |
         )
     except (Retryable, NeedsHuman) as problem:
         log.warning("looked away project=%s reason=%s", project.name, problem)
-        return None
+        return problem
     return View(tracker, forge)
 
 

@@ -2,12 +2,12 @@
 
 from dataclasses import replace
 
-from bot.domain.comment import Outcome, Place
+from bot.domain.comment import Place
 from bot.domain.policy import Policy
-from bot.domain.run import Cause, Phase, Run
+from bot.domain.run import Cause, Errand, Phase, Run
 from bot.domain.spend import Spend
 from bot.domain.turn import Failure, TurnState
-from bot.engine import ledger, messages, receipts
+from bot.engine import consent, handing, ledger, mending, messages, planning, receipts
 from bot.engine.actions import Action, CancelTurn, OfferPullRequest, PushBranch, Say
 from bot.engine.asking import ask_after
 from bot.engine.commands import PAUSED
@@ -16,7 +16,7 @@ from bot.engine.observation import Observation
 
 KEY_RETRY_SECONDS = 300.0
 """How often one run tries whether the model takes our key again."""
-BEING_ENDED = {Cause.PAUSED, Cause.LATE}
+BEING_ENDED = {Cause.PAUSED, Cause.TAKEN, Cause.LATE, Cause.CONSENT}
 """Why a running turn is being ended; what then happens to the run follows from it."""
 BACKOFF_SECONDS = 10.0
 BACKOFF_LIMIT = 300.0
@@ -47,20 +47,41 @@ def account(run: Run, seen: Observation) -> Decision:
 def take_in(decision: Decision, seen: Observation, policy: Policy) -> Decision:
     """The agent is content. What it changed is offered, what it was told is answered."""
     assert seen.issue
-    run, turn = replace(decision.run, failures=0, losses=0), seen.turn
+    run, turn = _well_ended(decision.run), seen.turn
     change = turn.change
     commit = change.head if change and change.head != change.before else ""
     handed = ledger.unsettled(run, seen)
-    run = ledger.settle(run, turn.heard, Outcome.APPLIED if commit else Outcome.ANSWERED, commit)
-    heard = tuple(comment for comment in handed if comment.id in turn.heard)
-    replies: tuple[Action, ...] = (*receipts.rockets(heard), *receipts.replies(run, heard, turn, commit))
+    run = ledger.settle(run, turn.heard, turn.answers, commit)
+    heard = ledger.reached(handed, turn.heard)
+    replies: tuple[Action, ...] = (*receipts.rockets(heard), *receipts.replies(run, heard, turn))
+    if turn.planned and not turn.question:
+        return planning.propose(decision.then(run, *receipts.rockets(heard)), seen, policy)
     if turn.question:
         return ask_after(decision.then(run, *replies), seen, policy, Cause.QUESTION, messages.question(turn.question))
     if change is None or change.head == change.base:
         nothing = messages.nothing_changed(turn.words)
         return ask_after(decision.then(run, *replies), seen, policy, Cause.NO_CHANGE, nothing)
-    title, body = messages.pull_request_title(seen.issue), messages.pull_request_body(run, turn)
-    return decision.then(run.to(Phase.REVIEW, now=seen.now), PushBranch(), OfferPullRequest(title, body), *replies)
+    if objection := consent.find_objection(run, seen, policy):
+        return consent.object_to(decision.then(run, *replies), seen, policy, objection)
+    reports = mending.reports(decision.run, seen, commit)
+    return _offer(decision.then(mending.superseding(run, seen, commit)), seen, *replies, *reports)
+
+
+def _offer(decision: Decision, seen: Observation, *replies: Action) -> Decision:
+    assert seen.issue
+    run, turn = decision.run, seen.turn
+    if seen.pull_request and not turn.agent_turns and not turn.words:
+        # only the base was taken in: what the agent said of its own work still stands
+        return decision.then(run.to(Phase.REVIEW, now=seen.now), PushBranch(), *replies)
+    title, body = messages.pull_request_title(consent.words_of(run, seen.issue)), messages.pull_request_body(run, turn)
+    offered = replace(run, facts="").to(Phase.REVIEW, now=seen.now)
+    return decision.then(offered, PushBranch(), OfferPullRequest(title, body), *replies)
+
+
+def _well_ended(run: Run) -> Run:
+    """The errand is done, unless a plan is still to be made or to be approved."""
+    errand = run.errand if run.errand is Errand.PLAN else Errand.NONE
+    return replace(run, failures=0, losses=0, errand=errand, given="")
 
 
 def go_on(decision: Decision, seen: Observation, policy: Policy) -> Decision:
@@ -69,10 +90,21 @@ def go_on(decision: Decision, seen: Observation, policy: Policy) -> Decision:
     match run.cause:
         case Cause.PAUSED:
             return decision.then(run.to(Phase.ASKING, reason=PAUSED, cause=Cause.PAUSED, now=seen.now))
+        case Cause.TAKEN:
+            return handing.still_taken(run, decision, seen)
+        case Cause.CONSENT:
+            return _consent(decision, seen, policy)
         case Cause.LATE:
             return _retry_orask(decision, seen, policy, run.reason)
         case _:
             return _recover(decision, seen, policy)
+
+
+def _consent(decision: Decision, seen: Observation, policy: Policy) -> Decision:
+    """The turn was ended for an objection, which may be gone by now."""
+    if objection := consent.find_objection(decision.run, seen, policy):
+        return consent.object_to(decision, seen, policy, objection)
+    return decision.then(replace(decision.run, cause=Cause.NONE))
 
 
 def _recover(decision: Decision, seen: Observation, policy: Policy) -> Decision:

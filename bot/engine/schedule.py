@@ -4,9 +4,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from bot.domain.policy import Policy
-from bot.domain.run import Cause, Phase, Run
+from bot.domain.run import Cause, Errand, Phase, Run
 from bot.domain.turn import Failure, TurnState
-from bot.engine.ledger import news
+from bot.engine.asking import DEAF
+from bot.engine.choosing import unusable
+from bot.engine.consent import find_objection
+from bot.engine.ledger import due
+from bot.engine.mending import errand_for
 from bot.engine.observation import Observation, Slot
 
 
@@ -52,15 +56,17 @@ def schedule(
 def wants_turn(run: Run, seen: Observation, policy: Policy) -> bool:
     match run.phase:
         case Phase.QUEUED:
-            return True
+            return find_objection(run, seen, policy) is None
         case Phase.REVIEW:
-            return bool(news(run, seen, policy))
+            return errand_for(run, seen, policy) is not Errand.NONE or bool(due(run, seen, policy))
         case Phase.ASKING if run.cause is Cause.MODEL:
-            return seen.now >= run.not_before or bool(news(run, seen, policy))
-        case Phase.ASKING if run.cause in {Cause.PAUSED, Cause.BUDGET}:
+            return seen.now >= run.not_before or bool(due(run, seen, policy))
+        case Phase.ASKING if run.cause is Cause.CHOICE:
+            return not unusable(run, seen, policy)
+        case Phase.ASKING if run.cause in DEAF:
             return False
         case Phase.ASKING:
-            return bool(news(run, seen, policy))
+            return bool(due(run, seen, policy))
         case Phase.WORKING | Phase.DONE:
             return False
 

@@ -4,7 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from bot.domain.turn import Failure, TurnReport, TurnRequest, TurnState, Work
+from bot.domain.turn import Failure, TurnReport, TurnRequest, TurnState, Work, Workspace
+from bot.engine import prompts
+from bot.engine.names import home_for
 from bot.errors import NeedsHuman, Retryable
 from bot.ports import Agent, Inbox, Notice, Project
 
@@ -21,7 +23,14 @@ class TurnTaker:
         project = self.projects(request.project)
         try:
             remote = await project.forge.remote()
-            workspace = await project.workspaces.ensure(request.branch, base=request.base, remote=remote)
+            workspace = await project.workspaces.ensure(
+                request.branch, base=request.base, remote=remote, merge=request.merge
+            )
+            if not workspace.conflicts:  # else it becomes part of the merge, which may not be resolved yet
+                request = await _with_what_was_done_by_hand(request, project)
+            if _is_merged(request, workspace):
+                return await self._captured(TurnReport(TurnState.SUCCEEDED, session=request.session), request, project)
+            request = _with_conflicts(request, workspace)
             report = await self.agent.run(self._work(request, workspace.path), inbox, notice)
             return await self._captured(report, request, project)
         except (Retryable, NeedsHuman) as problem:
@@ -31,18 +40,57 @@ class TurnTaker:
         return Work(
             turn_id=request.turn_id,
             folder=folder,
-            home=self.homes / request.project / request.branch.replace("/", "-"),
+            home=home_for(self.homes, request.project, request.branch),
             prompt=request.prompt,
             briefing=request.briefing,
             session=request.session,
             comments=request.comments,
             model=request.model,
             budget_usd=request.budget_usd,
+            plan=request.plan,
         )
 
     async def _captured(self, report: TurnReport, request: TurnRequest, project: Project) -> TurnReport:
-        """Only a turn that came to its end is committed; what another left stays in the worktree for the next."""
+        """Only a turn that came to its end is committed; what another left stays in the worktree for the next.
+
+        Of a planning turn nothing stays.
+        """
         if report.state is not TurnState.SUCCEEDED:
             return report
-        change = await project.workspaces.capture(request.branch, message=request.commit_message, at=request.at)
-        return replace(report, change=change, heard=report.heard | frozenset(request.comments))
+        heard = report.heard | frozenset(request.comments)
+        try:
+            if request.plan:
+                salvaged = await project.workspaces.put_back(request.branch)
+                return replace(report, planned=True, salvaged=salvaged, heard=heard)
+            change = await project.workspaces.capture(request.branch, message=request.commit_message, at=request.at)
+        except (Retryable, NeedsHuman) as problem:
+            if report.question:
+                return replace(report, heard=heard)  # it asks in the middle of a merge; the rest waits for the answer
+            # what the agent cost is owed all the same
+            return replace(report, state=TurnState.FAILED, failure=Failure.SETUP, detail=str(problem))
+        return replace(report, change=change, heard=heard)
+
+
+def _is_merged(request: TurnRequest, workspace: Workspace) -> bool:
+    """The base was to be taken in, and git could do that alone: no agent is needed."""
+    return bool(request.merge) and not (workspace.conflicts or request.comments or request.given)
+
+
+def _with_conflicts(request: TurnRequest, workspace: Workspace) -> TurnRequest:
+    """Only now is it known what git could not merge."""
+    if not workspace.conflicts:
+        return request
+    prompt, briefing = (prompts.conflicting(workspace.conflicts, text) for text in (request.prompt, request.briefing))
+    return replace(request, prompt=prompt, briefing=briefing)
+
+
+async def _with_what_was_done_by_hand(request: TurnRequest, project: Project) -> TurnRequest:
+    """A commit of its own, before the agent adds to it; and the agent is shown it."""
+    given = request.given
+    if given is None:
+        return request
+    diff = await project.workspaces.take_back(request.branch, message=given.message, at=given.at)
+    if not diff:
+        return request
+    prompt, briefing = (prompts.handed_back(given.by, diff, text) for text in (request.prompt, request.briefing))
+    return replace(request, prompt=prompt, briefing=briefing)

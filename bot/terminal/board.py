@@ -6,13 +6,15 @@ import time
 from argparse import Namespace
 from collections.abc import Iterator, Mapping
 
-from bot.app import picture, store_of, transcripts_of
+from bot.app import store_of, transcripts_of
 from bot.clock import now
 from bot.domain.run import Phase, Run
 from bot.domain.turn import EventKind, Progress, TurnReport, TurnState
 from bot.errors import NeedsHuman
+from bot.glance import picture
 from bot.settings import Settings, load, settings_file
 from bot.state import LANES, Glimpse, Picture, run_as_json
+from bot.terminal.keys import full_key, parse_key
 
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400
 
@@ -66,7 +68,7 @@ def _age(seconds: float) -> str:
 
 def show(options: Namespace) -> None:
     settings = load(settings_file(options.config))
-    run, seen = _run(settings, options.key), picture(settings)
+    run, seen = run_of(settings, options.key), picture(settings)
     glimpse = seen.glimpses.get(run.id, Glimpse())
     store = store_of(settings)
     journal = store.journal(run)
@@ -90,21 +92,21 @@ def why(options: Namespace) -> None:
     from bot.engine.observation import Observation
 
     settings = load(settings_file(options.config))
-    run = _run(settings, options.key)
+    run = run_of(settings, options.key)
     turn = TurnReport(TurnState.RUNNING, Progress(doing=transcripts_of(settings).last_deed(run.id)))
     print(messages.why(run, Observation(now(), Issue(run.key, "", "", frozenset(), open=True), turn=turn)))
 
 
 def logs(options: Namespace) -> None:
     settings = load(settings_file(options.config))
-    run, transcripts = _run(settings, options.key), transcripts_of(settings)
+    run, transcripts = run_of(settings, options.key), transcripts_of(settings)
     shown = 0
     while True:
         lines = list(transcripts.read(run.id))
         for line in lines[shown:]:
             print(_said(line), flush=True)
         shown = len(lines)
-        if not options.follow or _run(settings, options.key).phase is Phase.DONE:
+        if not options.follow or run_of(settings, options.key).phase is Phase.DONE:
             return
         time.sleep(0.5)
 
@@ -146,16 +148,10 @@ def cost(options: Namespace) -> None:
     print(f"{'all':<20} ${sum(usd for _, usd, _ in rows):>9.2f} {sum(tokens for *_, tokens in rows):>12,} tokens")
 
 
-def _run(settings: Settings, key: str) -> Run:
+def run_of(settings: Settings, key: str) -> Run:
     store = store_of(settings)
-    run = store.find_run(_full_key(settings, key))
+    run = store.find_run(full_key(*parse_key(settings, key)))
     store.close()
     if run is None:
         raise NeedsHuman(f"There is no run for {key}. `treehand status` shows those there are.")
     return run
-
-
-def _full_key(settings: Settings, key: str) -> str:
-    """`3` and `#3` will do where there is only one project."""
-    number = key.removeprefix("#")
-    return f"{settings.projects[0].name}#{number}" if number.isdigit() and len(settings.projects) == 1 else key

@@ -18,7 +18,7 @@ from bot.demo.script import BODIES, play
 from bot.domain.turn import TurnState
 from bot.embedded.desk import Desk
 from bot.locks import sole_owner
-from bot.settings import Budget, Limits, Poll, ProjectSettings, Settings, load, settings_file
+from bot.settings import Budget, Limits, Poll, ProjectSettings, Settings, Web, load, settings_file
 from bot.terminal.stage import Stage
 
 _STAND_IN = (
@@ -51,13 +51,14 @@ def _introduce(folder: Path, *, came_back: bool) -> None:
 
 
 def _settings(folder: Path) -> Settings:
-    project = ProjectSettings(name=story.PROJECT, repository=folder / story.PROJECT, base="main")
+    project = ProjectSettings(name=story.PROJECT, repository=str(folder / story.PROJECT), base="main")
     return Settings.model_construct(
         state_dir=folder / "state",
         label="ai",
         poll=Poll(interval=5),
         limits=Limits(working=3, working_per_project=3, turn_minutes=10, free_disk_gb=0.5),
         budget=Budget(per_issue_usd=0, per_day_usd=0),
+        web=Web(bind=""),
         projects=(project,),
     )
 
@@ -96,7 +97,7 @@ class _Show:
 
 
 async def _perform(settings: Settings, show: _Show) -> None:
-    story.make_repository(settings.projects[0].repository)
+    story.make_repository(Path(settings.projects[0].repository))
     desk = desk_of(settings)
     async with ScriptedModel(play(show.pace)) as model:
         environment = {"ANTHROPIC_BASE_URL": model.url, "ANTHROPIC_API_KEY": "stand-in"}

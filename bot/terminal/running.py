@@ -6,8 +6,9 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 from bot import logs
+from bot.credentials import has_key, model_environment
 from bot.errors import BadSettings
-from bot.settings import Settings, has_key, load, model_environment, settings_file
+from bot.settings import Settings, load, settings_file
 from bot.terminal.setup import git_version
 
 if TYPE_CHECKING:

@@ -11,9 +11,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from bot.app import agent_version, desk_of, store_of
+from bot.app import agent_version, desk_of, inspect_github, store_of
+from bot.credentials import has_key
+from bot.embedded.desk import Desk
 from bot.errors import BadSettings, BotError, CannotStart
-from bot.settings import Settings, has_key, load, settings_file
+from bot.settings import ProjectSettings, Settings, load, settings_file
 from bot.workspace.git import MINIMUM, NO_GIT, GitFailed, git
 
 _TOML = """\
@@ -29,11 +31,20 @@ working = 4                                     # agents at once
 per_issue_usd = 5
 per_day_usd = 50
 
+"""
+_LOCAL = """
 [[projects]]
 name = "{name}"
 tracker = "local"                               # the embedded one: `treehand issue new`
 repository = "."                                # this repository; merges land on its branch
 base = "{base}"
+"""
+_GITHUB = """
+[[projects]]
+name = "{name}"
+tracker = "github"                              # the token: GITHUB_TOKEN, or see docs/github.md
+repository = "{repository}"
+base = "{base}"                                       # empty: the default branch
 """
 
 
@@ -41,14 +52,16 @@ def init(options: Namespace) -> None:
     file = settings_file(options.config)
     if file.exists():
         raise BadSettings(f"{file} is there already. Edit it, or remove it first.")
+    if options.repository:
+        _init_on_github(file, options)
+        return
     folder = file.resolve().parent
     base = options.base or _default_base(folder)
     ask = _ask if sys.stdin.isatty() and not options.yes else _take
     name = options.name or ask("What shall the project be called?", _plain_name(folder.name))
     base = base if options.base else ask("Which branch do agents start from, and merge into?", base)
-    file.write_text(_TOML.format(name=name, base=base), encoding="utf-8")
+    settings = _written(file, (_TOML + _LOCAL).format(name=name, base=base))
     try:
-        settings = load(file)
         _repository(settings)
     except BotError:
         file.unlink()
@@ -58,6 +71,25 @@ def init(options: Namespace) -> None:
     print("  treehand run          (with ANTHROPIC_API_KEY set)")
     print("  treehand status       (in another terminal)\n")
     print(f"Your repository need not carry {file.name}: `echo {file.name} >> .git/info/exclude` keeps it out.")
+
+
+def _init_on_github(file: Path, options: Namespace) -> None:
+    name = options.name or _plain_name(options.repository.rpartition("/")[2])
+    _written(file, (_TOML + _GITHUB).format(name=name, base=options.base, repository=options.repository))
+    print(f"Wrote {file}. Next:\n")
+    print("  export GITHUB_TOKEN=...   (docs/github.md says which permissions it needs)")
+    print("  treehand check --fix      (all ready? makes the labels that are missing)")
+    print("  treehand run              (with ANTHROPIC_API_KEY set; then label an issue)")
+
+
+def _written(file: Path, text: str) -> Settings:
+    """Not left there when it cannot be read back."""
+    file.write_text(text, encoding="utf-8")
+    try:
+        return load(file)
+    except BotError:
+        file.unlink()
+        raise
 
 
 def _ask(question: str, default: str) -> str:
@@ -115,7 +147,18 @@ def _findings(options: Namespace) -> list[Finding]:
         ("sandbox", _sandbox),
         ("disk", _disk),
     ]
-    return [_find(name, look, settings) for name, look in checks]
+    found = [_find(name, look, settings) for name, look in checks]
+    return [*found, *(one for project in settings.projects for one in _on_github(settings, project, fix=options.fix))]
+
+
+def _on_github(settings: Settings, project: ProjectSettings, *, fix: bool) -> list[Finding]:
+    if "github" not in {project.tracker, project.forge}:
+        return []
+    try:
+        found = asyncio.run(inspect_github(settings, project, fix=fix))
+    except BotError as problem:
+        found = [("github", False, str(problem))]
+    return [Finding(f"{project.name}/{name}", ok, detail) for name, ok, detail in found]
 
 
 def _find(name: str, look: Callable[[Settings], str], settings: Settings) -> Finding:
@@ -146,12 +189,18 @@ def git_version() -> tuple[int, ...]:
 def _repository(settings: Settings) -> str:
     desk = desk_of(settings)
     try:
-        lines = [f"{one.name}: {one.repository}, base {desk.repository(one.name).base()}" for one in settings.projects]
+        lines = [_place(one, desk) for one in settings.projects]
     finally:
         desk.close()
     if not lines:
         raise CannotStart("No [[projects]] are set, so there is nothing to do. `treehand init` writes one.")
     return "; ".join(lines)
+
+
+def _place(project: ProjectSettings, desk: Desk) -> str:
+    if project.forge == "github":
+        return f"{project.name}: {project.repository} on GitHub, base {project.base or 'its default branch'}"
+    return f"{project.name}: {project.repository}, base {desk.repository(project.name).base()}"
 
 
 def _database(settings: Settings) -> str:

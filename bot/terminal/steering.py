@@ -1,22 +1,28 @@
 """`treehand say`, `stop`, `pause`, ...: the comment commands, typed. They are comments, like anybody else's."""
 
+import asyncio
 from argparse import Namespace
 
-from bot.app import desk_of
-from bot.settings import load, operator, settings_file
+from bot.app import desk_of, speak_on_github
+from bot.settings import Settings, load, operator, settings_file
+from bot.terminal.keys import full_key, parse_key
 
 
 def say(options: Namespace) -> None:
-    _comment(options, options.text)
+    _comment(load(settings_file(options.config)), options, options.text)
 
 
 def order(options: Namespace) -> None:
     settings = load(settings_file(options.config))
-    _comment(options, f"/{settings.label} {options.order}")
+    _comment(settings, options, f"/{settings.label} {options.order}")
 
 
-def _comment(options: Namespace, text: str) -> None:
-    desk = desk_of(load(settings_file(options.config)))
-    project, number = desk.parse_key(options.key)
-    desk.issues(project).comment(number, text, by=options.author or operator())
+def _comment(settings: Settings, options: Namespace, text: str) -> None:
+    project, number = parse_key(settings, options.key)
+    author = options.author or operator()
+    if project.tracker == "github":
+        asyncio.run(speak_on_github(settings, project, full_key(project, number), author, text))
+        return
+    desk = desk_of(settings)
+    desk.issues(project.name).comment(number, text, by=author)
     desk.close()

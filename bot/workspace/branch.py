@@ -7,7 +7,8 @@ from bot.ports import Remote
 from bot.workspace.git import git
 from bot.workspace.mirror import Mirror, shown_url
 from bot.workspace.objects import write_commit
-from bot.workspace.places import BASES, ORIGIN
+from bot.workspace.pending import Pending
+from bot.workspace.places import BASES, ORIGIN, PUSHED
 from bot.workspace.worktree import Look, Worktree
 
 _NAMED = 8
@@ -37,32 +38,71 @@ def begin_branch(worktree: Worktree, onto: str, refs: Mapping[str, str]) -> dict
     return made
 
 
-def adopt(worktree: Worktree, refs: Mapping[str, str]) -> dict[str, str]:
-    """Take in what people pushed on top, unless work that is not committed is in the way. The refs it changed."""
-    ours, theirs = refs[worktree.ref], refs.get(f"{ORIGIN}{worktree.place.branch}")
-    if not theirs or theirs == ours or not worktree.mirror.is_ancestor(ours, theirs):
+def adopt(worktree: Worktree, refs: Mapping[str, str], onto: str) -> dict[str, str]:
+    """Take what people pushed for ours, where nothing of ours is lost by it. The refs it changed."""
+    mirror, branch = worktree.mirror, worktree.place.branch
+    ours, theirs = refs[worktree.ref], refs.get(f"{ORIGIN}{branch}")
+    if not theirs or theirs == ours:
         return {}
-    if worktree.is_whole():
-        with worktree.look(ours) as look:
-            if look.tree != tree_of(worktree, ours):
-                return {}
-    worktree.mirror.update({worktree.ref: (theirs, ours)})
+    # also where they rewrote it: what was published once is theirs to change
+    if not mirror.is_ancestor(ours, theirs) and refs.get(f"{PUSHED}{branch}") != ours:
+        return {}
+    if uncommitted(worktree, ours):
+        return {}
+    made = {worktree.ref: theirs, f"{BASES}{branch}": base_with(worktree, theirs, refs, onto)}
+    # first, because its files would look like theirs undone
     worktree.discard()
-    return {worktree.ref: theirs}
+    mirror.update({name: (new, refs.get(name, "")) for name, new in made.items()})
+    return made
 
 
-def commit(worktree: Worktree, look: Look, *, tip: str, base: str, message: str, at: float) -> tuple[str, str]:
+def base_with(worktree: Worktree, theirs: str, refs: Mapping[str, str], onto: str) -> str:
+    """Where the branch starts from once it holds `theirs`: people may have taken the base in there."""
+    mirror, base = worktree.mirror, refs[f"{BASES}{worktree.place.branch}"]
+    start = refs.get(f"{ORIGIN}{onto}")
+    found = mirror.common_ancestor(start, theirs) if start else ""
+    return found if found and mirror.is_ancestor(base, found) else base
+
+
+def commit(
+    worktree: Worktree, look: Look, refs: Mapping[str, str], *, message: str, at: float, pending: Pending | None
+) -> tuple[str, str]:
     """The tip before and after this turn. A repeat finds the commit it made the first time, and says the same."""
-    mirror = worktree.mirror.path
+    mirror, base = worktree.mirror.path, f"{BASES}{worktree.place.branch}"
+    tip = refs[worktree.ref]
+    if pending:
+        parents = (pending.ours, pending.theirs)
+        head = write_commit(mirror, look.tree, parents=parents, message=message, at=at)
+        worktree.mirror.update({worktree.ref: (head, tip), base: (pending.base, refs[base])})
+        return tip, head
     if look.tree != tree_of(worktree, tip):
-        head = write_commit(mirror, look.tree, parent=tip, message=message, at=at)
+        head = write_commit(mirror, look.tree, parents=(tip,), message=message, at=at)
         worktree.mirror.update({worktree.ref: (head, tip)})
         return tip, head
-    if tip != base:
-        parent = git(mirror, "rev-parse", f"{tip}^")
-        if write_commit(mirror, look.tree, parent=parent, message=message, at=at) == tip:
-            return parent, tip
+    if tip != refs[base]:
+        made_on = git(mirror, "rev-parse", f"{tip}^@").split()
+        if made_on and write_commit(mirror, look.tree, parents=made_on, message=message, at=at) == tip:
+            return made_on[0], tip
     return tip, tip
+
+
+def uncommitted(worktree: Worktree, tip: str) -> str:
+    """A commit of what lies in the worktree on top of the tip, on no branch yet; empty: nothing does.
+
+    Its date is the tip's: the same work is the same commit.
+    """
+    if not worktree.is_whole():
+        return ""
+    mirror = worktree.mirror
+    with worktree.look(tip) as look:
+        if look.tree == tree_of(worktree, tip):
+            return ""
+        message = f"Work on {worktree.place.branch} that was not committed"
+        return write_commit(mirror.path, look.tree, parents=(tip,), message=message, at=date_of(mirror, tip))
+
+
+def date_of(mirror: Mirror, commit_id: str) -> float:
+    return float(git(mirror.path, "show", "--no-patch", "--format=%ct", commit_id))
 
 
 def tree_of(worktree: Worktree, commit_id: str) -> str:

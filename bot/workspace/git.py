@@ -44,7 +44,7 @@ _ENVIRONMENT = {
 class GitFailed(Retryable):
     """Git refused. Callers who know what a refusal means say so in better words."""
 
-    def __init__(self, args: tuple[str, ...], code: int, stderr: str, stdout: str = "") -> None:
+    def __init__(self, args: tuple[str, ...], code: int, stderr: str, stdout: bytes = b"") -> None:
         super().__init__(f"git {args[0]} failed ({code}): {stderr.strip()[-2000:]}")
         self.code = code
         self.stderr = stderr
@@ -82,7 +82,7 @@ def git_bytes(
         process.communicate()
         raise GitFailed(args, -1, f"no answer within {timeout:.0f} s") from exc
     if process.returncode:
-        raise GitFailed(args, process.returncode, stderr.decode(errors="replace"), stdout.decode(errors="replace"))
+        raise GitFailed(args, process.returncode, stderr.decode(errors="replace"), stdout)
     return stdout
 
 

@@ -1,7 +1,7 @@
 """Puts content, trees and commits into the mirror without any repository but the mirror being looked at."""
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from io import BytesIO
 from pathlib import Path
 
@@ -39,7 +39,7 @@ def write_tree(mirror: Path, entries: Mapping[bytes, Entry], index: Path) -> str
     return git(mirror, "write-tree", env={"GIT_INDEX_FILE": str(index)})
 
 
-def write_commit(mirror: Path, tree: str, *, parent: str, message: str, at: float) -> str:
+def write_commit(mirror: Path, tree: str, *, parents: Sequence[str], message: str, at: float) -> str:
     """Author, committer and date are fixed, so that the same content at the same time is the same commit."""
     name, email = _WHO
     stamp = f"@{int(at)} +0000"
@@ -48,7 +48,8 @@ def write_commit(mirror: Path, tree: str, *, parent: str, message: str, at: floa
         "GIT_COMMITTER_NAME": name, "GIT_COMMITTER_EMAIL": email, "GIT_COMMITTER_DATE": stamp,
     }  # fmt: skip
     text = message.replace("\0", "").strip().encode(errors="replace") + b"\n"
-    return git(mirror, "commit-tree", tree, "-p", parent, env=env, stdin=text)
+    onto = [word for parent in parents for word in ("-p", parent)]
+    return git(mirror, "commit-tree", tree, *onto, env=env, stdin=text)
 
 
 def index_of(mirror: Path, commit: str) -> Index:

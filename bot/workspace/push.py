@@ -1,30 +1,57 @@
 """Offers a branch to the remote. Rule: what others have pushed there is never overwritten, not even by a race."""
 
-from bot.errors import NeedsHuman, Retryable
+from bot.errors import NeedsHuman, NeedsTurn, Retryable
 from bot.ports import Remote
 from bot.workspace.git import GitFailed, git
+from bot.workspace.merging import take_in
 from bot.workspace.mirror import Mirror, cannot_reach
-from bot.workspace.places import ORIGIN, PUSHED
+from bot.workspace.places import BASES, ORIGIN, PUSHED
+from bot.workspace.worktree import Worktree
 
 _PUSH_SECONDS = 900
 
 
-def push(mirror: Mirror, branch: str, remote: Remote) -> None:
-    ours = mirror.refs(f"refs/heads/{branch}").get(f"refs/heads/{branch}", "")
+def push(worktree: Worktree, remote: Remote) -> None:
+    """What others pushed meanwhile is merged with ours, where git can; where it cannot, the agent has to."""
+    mirror, branch = worktree.mirror, worktree.place.branch
+    known = mirror.refs(worktree.ref, f"{PUSHED}{branch}")
+    ours = known.get(worktree.ref, "")
     if not ours:
         raise NeedsHuman(f"There is nothing to push: {branch} does not exist here.")
     theirs = mirror.remote_tip(remote, branch)
-    if theirs and theirs != ours and not mirror.is_ancestor(theirs, ours):
+    if theirs and theirs != ours and known.get(f"{PUSHED}{branch}") == ours:
+        return  # nothing is new here, and what they made of it is theirs to decide
+    if theirs and not mirror.is_ancestor(theirs, ours):
         mirror.fetch_branch(remote, branch)
+        ours, theirs = _joined(worktree)
         if mirror.is_ancestor(ours, theirs):
             return
-        raise NeedsHuman(
-            f"Somebody else has pushed to `{branch}` ({theirs[:10]}), and my commit {ours[:10]} does not build on it. "
-            f"I leave both as they are. Take their commits off the branch, or take it over from here."
-        )
     if theirs != ours:
         _send(mirror, branch, remote, ours, theirs)
     _remember(mirror, branch, ours)
+
+
+def _joined(worktree: Worktree) -> tuple[str, str]:
+    """Ours, with theirs in it, and theirs."""
+    branch = worktree.place.branch
+    refs = worktree.mirror.refs(ORIGIN, worktree.ref, f"{BASES}{branch}")
+    taken = take_in(worktree, refs, onto=worktree.onto)
+    if taken.pending:
+        raise NeedsTurn(
+            f"Somebody else has pushed to `{branch}` ({taken.pending.theirs[:10]}), and my commit "
+            f"{taken.pending.ours[:10]} conflicts with that. I keep both, and merge them next."
+        )
+    return taken.refs[worktree.ref], taken.refs[f"{ORIGIN}{branch}"]
+
+
+def push_as(mirror: Mirror, ref: str, branch: str, remote: Remote) -> str:
+    """What a ref has, as a new branch of the remote. Its name: one that was free."""
+    name, number = branch, 1
+    while mirror.remote_tip(remote, name):
+        number += 1
+        name = f"{branch}-{number}"
+    _send(mirror, name, remote, ref, "")
+    return name
 
 
 def _send(mirror: Mirror, branch: str, remote: Remote, ours: str, theirs: str) -> None:

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
+from bot.workspace.branch import uncommitted
 from bot.workspace.git import git
 from bot.workspace.mirror import Mirror
-from bot.workspace.objects import write_commit
 from bot.workspace.places import ORIGIN, PUSHED, SALVAGE
 from bot.workspace.worktree import Worktree
 
@@ -23,7 +23,7 @@ def salvage(worktree: Worktree) -> str:
     tip = mirror.refs(worktree.ref).get(worktree.ref, "")
     if not tip:
         return ""
-    commit = _unsaved(worktree, tip) or tip
+    commit = uncommitted(worktree, tip) or tip
     if commit == tip and _is_published(mirror, worktree.place.branch, tip):
         return ""
     return _kept(mirror, worktree.place.salvage, commit)
@@ -31,19 +31,6 @@ def salvage(worktree: Worktree) -> str:
 
 def find_salvaged(mirror: Mirror) -> tuple[Salvaged, ...]:
     return tuple(Salvaged(ref, commit) for ref, commit in sorted(mirror.refs(SALVAGE).items()))
-
-
-def _unsaved(worktree: Worktree, tip: str) -> str:
-    """A commit of what lies in the worktree uncommitted. Its date is the tip's: the same work is the same commit."""
-    if not worktree.is_whole():
-        return ""
-    mirror = worktree.mirror
-    committed, at = git(mirror.path, "show", "--no-patch", "--format=%T %ct", tip).split(" ")
-    with worktree.look(tip) as look:
-        if look.tree == committed:
-            return ""
-        message = f"Work on {worktree.place.branch} that was not committed"
-        return write_commit(mirror.path, look.tree, parent=tip, message=message, at=float(at))
 
 
 def _is_published(mirror: Mirror, branch: str, tip: str) -> bool:

@@ -13,9 +13,11 @@ from bot.domain.turn import Change, Workspace
 from bot.errors import BotError, NeedsHuman, Retryable
 from bot.ports import Remote
 from bot.workspace.branch import adopt, begin_branch, commit, find_base
+from bot.workspace.by_hand import find_commit, put_back
 from bot.workspace.git import GitFailed
+from bot.workspace.merging import check_resolved, take_in
 from bot.workspace.mirror import Mirror
-from bot.workspace.places import BASES, ORIGIN, Places
+from bot.workspace.places import BASES, ORIGIN, PUSHED, Places
 from bot.workspace.push import push
 from bot.workspace.removal import branches_known, clear_leftovers, remove
 from bot.workspace.salvage import Salvaged, find_salvaged, salvage
@@ -47,11 +49,11 @@ class GitWorkspaces:
         # branches asked for since the last sweep began: it cannot have been told to keep those
         self._wanted: set[str] = set()
 
-    async def ensure(self, branch: str, *, base: str, remote: Remote, merge: str = "") -> Workspace:  # noqa: ARG002
+    async def ensure(self, branch: str, *, base: str, remote: Remote, merge: str = "") -> Workspace:
         self._wanted.add(branch)
         async with self._turns[branch]:
             await self._fetch(remote)
-            return await _in_thread(self._ensure, branch, base, remote)
+            return await _in_thread(self._ensure, branch, base, remote, merge)
 
     async def capture(self, branch: str, *, message: str, at: float) -> Change:
         async with self._turns[branch]:
@@ -59,7 +61,22 @@ class GitWorkspaces:
 
     async def ensure_pushed(self, branch: str, *, remote: Remote) -> None:
         async with self._turns[branch]:
-            await _in_thread(push, self._mirror, branch, remote)
+            await _in_thread(self._push, branch, remote)
+
+    def folder(self, branch: str) -> Path:
+        return self._places.of(branch).folder
+
+    async def disarm(self, branch: str) -> None:
+        async with self._turns[branch]:
+            await _in_thread(self._disarm, branch)
+
+    async def take_back(self, branch: str, *, message: str, at: float) -> str:
+        async with self._turns[branch]:
+            return await _in_thread(self._take_back, branch, message, at)
+
+    async def put_back(self, branch: str) -> str:
+        async with self._turns[branch]:
+            return await _in_thread(self._put_back, branch)
 
     async def salvage(self, branch: str) -> str:
         async with self._turns[branch]:
@@ -105,34 +122,71 @@ class GitWorkspaces:
         self._mirror.prepare()
         return Worktree(self._places.of(branch), self._mirror, self._trash, self._ignored)
 
-    def _ensure(self, branch: str, base: str, remote: Remote) -> Workspace:
+    def _ensure(self, branch: str, base: str, remote: Remote, merge: str) -> Workspace:
         worktree = self._worktree(branch)
-        refs = self._mirror.refs(ORIGIN, worktree.ref, f"{BASES}{branch}")
+        refs = self._refs(worktree)
         onto = worktree.onto or base
         if worktree.ref not in refs:
             onto = find_base(self._mirror, base, remote, refs)
             refs |= begin_branch(worktree, onto, refs)
         else:
-            refs |= adopt(worktree, refs)
-        if not worktree.is_whole():
-            worktree.make(onto, places=self._places, refs=refs)
+            refs |= adopt(worktree, refs, onto)
+        standing = worktree.find_pending(refs[worktree.ref])
+        refs, pending = (refs, standing) if standing else take_in(worktree, refs, onto=onto, wanted=merge)
+        if pending != standing or not worktree.is_whole():
+            worktree.make(onto, places=self._places, refs=refs, pending=pending)
         else:
             worktree.renew_pointer(refs)
-        return Workspace(worktree.place.folder, branch, base=refs[f"{BASES}{branch}"], head=refs[worktree.ref])
+        conflicts = pending.conflicts if pending else ()
+        place, base = worktree.place, refs[f"{BASES}{branch}"]
+        return Workspace(place.folder, branch, base=base, head=refs[worktree.ref], conflicts=conflicts)
 
     def _capture(self, branch: str, message: str, at: float) -> Change:
         worktree = self._worktree(branch)
-        refs = self._mirror.refs(ORIGIN, worktree.ref, f"{BASES}{branch}")
+        refs = self._refs(worktree)
         if worktree.ref not in refs:
             raise NeedsHuman(f"There is no worktree of `{branch}` to take changes from. `retry` makes a new one.")
-        before, base = refs[worktree.ref], refs[f"{BASES}{branch}"]
-        with worktree.look(before) as look:
-            before, head = commit(worktree, look, tip=before, base=base, message=message, at=at)
+        pending = worktree.find_pending(refs[worktree.ref])
+        with worktree.look(refs[worktree.ref]) as look:
+            if pending:
+                check_resolved(worktree, pending, look.tree)
+            before, head = commit(worktree, look, refs, message=message, at=at, pending=pending)
             worktree.remember(look)
         if head != refs[worktree.ref]:
             worktree.renew_shadow(worktree.onto, {**refs, worktree.ref: head})
+        base = pending.base if pending else refs[f"{BASES}{branch}"]
         files = self._mirror.changed_files(base, head)
         return Change(base, head, before, files, look.found.left_out)
+
+    def _push(self, branch: str, remote: Remote) -> None:
+        worktree = self._worktree(branch)
+        onto, was_whole = worktree.onto, worktree.is_whole()
+        push(worktree, remote)
+        if was_whole and not worktree.is_whole():
+            worktree.make(onto, places=self._places, refs=self._refs(worktree))
+
+    def _refs(self, worktree: Worktree) -> dict[str, str]:
+        branch = worktree.place.branch
+        return self._mirror.refs(ORIGIN, worktree.ref, f"{BASES}{branch}", f"{PUSHED}{branch}")
+
+    def _disarm(self, branch: str) -> None:
+        worktree = self._worktree(branch)
+        if worktree.is_whole():
+            worktree.renew_shadow(worktree.onto, self._refs(worktree))
+
+    def _take_back(self, branch: str, message: str, at: float) -> str:
+        worktree = self._worktree(branch)
+        refs = self._mirror.refs(worktree.ref, f"{BASES}{branch}")
+        base, tip = refs[f"{BASES}{branch}"], refs[worktree.ref]
+        made = find_commit(self._mirror, base, tip, message=message, at=at)
+        if not made:
+            change = self._capture(branch, message, at)
+            made = change.head if change.head != change.before else ""
+        return self._mirror.diff(f"{made}^", made).decode(errors="replace") if made else ""
+
+    def _put_back(self, branch: str) -> str:
+        worktree = self._worktree(branch)
+        return put_back(worktree, self._refs(worktree), self._places)
 
     def _salvage(self, branch: str) -> str:
         return salvage(self._worktree(branch))

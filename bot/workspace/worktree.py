@@ -14,6 +14,7 @@ from bot.workspace.ignore import parse_rules
 from bot.workspace.index import Index, NotAnIndex, read_index
 from bot.workspace.mirror import Mirror
 from bot.workspace.objects import Objects, index_of, write_tree
+from bot.workspace.pending import Pending, find_pending, note
 from bot.workspace.places import Place, Places
 from bot.workspace.shadow import build_shadow, point_to_shadow, refs_for
 from bot.workspace.trash import Trash
@@ -56,20 +57,32 @@ class Worktree:
     def is_whole(self) -> bool:
         return self._mark.exists() and self.place.folder.is_dir() and not self.place.folder.is_symlink()
 
-    def make(self, onto: str, *, places: Places, refs: Mapping[str, str]) -> None:
-        """From the tip of the branch. Any trouble on the way leaves nothing of it."""
+    def find_pending(self, tip: str) -> Pending | None:
+        """The merge that its files show, if they do."""
+        return find_pending(self.place.admin, tip)
+
+    def make(self, onto: str, *, places: Places, refs: Mapping[str, str], pending: Pending | None = None) -> None:
+        """From the tip of the branch, or as a merge left the files. Any trouble on the way leaves nothing of it."""
         if os.path.lexists(self.place.folder) and not self.place.admin.exists():
             self._set_aside(places.aside)
         self.discard()
         self.place.folder.parent.mkdir(parents=True, exist_ok=True)
         try:
-            git(self.mirror.path, "worktree", "add", "--quiet", str(self.place.folder), self.place.branch)
+            self._check_out(pending)
             (self.place.admin / "locked").write_text(_LOCKED)
             self.renew_shadow(onto, refs)
             self._mark.write_text(onto)
         except BaseException:
             self.discard()
             raise
+
+    def _check_out(self, pending: Pending | None) -> None:
+        """Git may still work here: no agent has been in this folder yet."""
+        folder, how = self.place.folder, ("--no-checkout",) if pending else ()
+        git(self.mirror.path, "worktree", "add", "--quiet", *how, str(folder), self.place.branch)
+        if pending:
+            git(self.place.admin, f"--work-tree={folder}", "read-tree", "--reset", "-u", pending.tree)
+            note(self.place.admin, pending)
 
     def renew_shadow(self, onto: str, refs: Mapping[str, str]) -> None:
         known = refs_for(self.place.branch, onto, refs)

@@ -10,7 +10,7 @@ import psutil
 import pytest
 
 from bot.demo.model import CutStream, Hang, Say, ScriptedModel, Status, Use, Wait
-from bot.domain.turn import EventKind, Failure, Message, Todo, TurnState
+from bot.domain.turn import Answer, EventKind, Failure, Message, Todo, TurnState
 from bot.processes import MARKER
 
 
@@ -154,6 +154,34 @@ async def test_a_question_ends_the_turn_and_is_reported(bench):
 
     assert (report.state, report.question) == (TurnState.SUCCEEDED, "Which tax?")
     assert len(model.requests) == 1
+
+
+async def test_what_the_agent_answers_or_declines_is_reported_by_the_label_it_was_told(bench):
+    tool = "mcp__treehand__answer"
+    play = script(
+        [
+            Use(tool, {"about": "[inline-7]", "declined": True, "text": "It must stay."}),
+            Use(tool, {"about": "issue-5", "declined": False, "text": "I think so."}),
+        ],
+        [Use(tool, {"about": "issue-5", "declined": False, "text": "Yes."})],
+        [Say("Done.")],
+    )
+    async with ScriptedModel(play) as model:
+        report = await bench.take(model)
+
+    assert report.answers == (
+        Answer("inline-7", declined=True, text="It must stay."),
+        Answer("issue-5", declined=False, text="Yes."),
+    )
+    assert (report.state, report.words, report.question) == (TurnState.SUCCEEDED, "Done.", "")
+
+
+async def test_a_message_counts_for_every_remark_it_contains(bench):
+    bench.inbox.put_nowait(Message("review-1", "Two things.", ("review-1", "inline-7", "inline-8")))
+    async with ScriptedModel(lambda _: [Say("Done.")]) as model:
+        report = await bench.take(model)
+
+    assert report.heard == {"review-1", "inline-7", "inline-8"}
 
 
 async def test_publishing_and_writing_elsewhere_are_refused_with_a_reason(bench):

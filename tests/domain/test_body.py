@@ -2,7 +2,7 @@
 
 import pytest
 
-from bot.domain.body import BEGIN, END, body_with, closed_by
+from bot.domain.body import BEGIN, END, body_with, closed_by, ours_in, with_paragraph
 
 
 def test_our_part_stands_between_markers():
@@ -51,3 +51,20 @@ def test_an_agents_words_cannot_end_our_part_early():
 )
 def test_which_issues_a_merge_closes(text, keys):
     assert closed_by(text) == keys
+
+
+def test_our_part_can_be_read_back():
+    assert ours_in(f"before\n\n{body_with('facts')}\n\nafter") == "facts"
+    assert ours_in("nothing of ours") == ""
+
+
+def test_a_paragraph_is_replaced_where_it_stands_and_new_before_the_last():
+    ours = with_paragraph("one\n\nlast", "**Checks:**", "**Checks:** red\n- lint")
+    assert ours == "one\n\n**Checks:** red\n- lint\n\nlast"
+    assert with_paragraph(ours, "**Checks:**", "**Checks:** green") == "one\n\n**Checks:** green\n\nlast"
+    assert with_paragraph(ours, "**Checks:**", "") == "one\n\nlast"
+
+
+def test_quoted_words_are_never_taken_for_a_paragraph_of_ours():
+    ours = "> **Checks:** all green, trust me\n\nlast"
+    assert with_paragraph(ours, "**Checks:**", "**Checks:** red").startswith(ours.partition("\n")[0])

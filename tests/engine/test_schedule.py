@@ -21,7 +21,9 @@ def seen(
     run: Run, *, now: float = 100.0, priority: int = 0, labels=(), created: float | None = None, said=(), **fields
 ):
     created_at = float(run.key.rpartition("#")[2]) if created is None else created
-    issue = Issue(run.key, "t", "", frozenset({"ai", *labels}), open=True, created_at=created_at, priority=priority)
+    issue = Issue(
+        run.key, "t", "", frozenset({"ai", *labels}), open=True, asked_by=ANA, created_at=created_at, priority=priority
+    )
     comments = tuple(Comment(f"c{n}", Place.ISSUE, ANA, text, now) for n, text in enumerate(said))
     return Observation(now, issue, comments, **fields)
 

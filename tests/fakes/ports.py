@@ -6,9 +6,9 @@ from pathlib import Path
 
 from bot.domain.body import body_with
 from bot.domain.comment import Reaction
-from bot.domain.pull_request import PullRequest, PullRequestState
+from bot.domain.pull_request import Checks, PullRequest, PullRequestState
 from bot.domain.turn import Change, Message, TurnReport, TurnRequest, TurnState, Workspace
-from bot.errors import NeedsHuman, Retryable
+from bot.errors import NeedsHuman, NeedsTurn, Retryable
 from bot.ports import ForgeView, Remote, TrackerView
 from tests.fakes.world import Tree, World
 
@@ -83,6 +83,8 @@ class FakeForge:
         if branch not in self.world.pulls:
             raise NeedsHuman(f"There is no pull request of {branch}.")
         self.world.said[branch, slug] = text
+        if thread:
+            self.world.threads[branch, slug] = thread
         self.world.answer("ensure_comment")
 
     async def ensure_reaction(self, branch: str, comment: str, reaction: Reaction) -> None:
@@ -102,13 +104,23 @@ class FakeForge:
         head = self.world.branches[branch][-1]
         self.world.bases[branch] = base
         self.world.pulls[branch] = PullRequest(
-            number, branch, title, body_with(body), PullRequestState.OPEN, draft=True, head=head, url=f"world:{number}"
+            number,
+            branch,
+            title,
+            body_with(body),
+            PullRequestState.OPEN,
+            draft=True,
+            head=head,
+            url=f"world:{number}",
+            base=base,
         )
 
     def _pull(self, branch: str) -> PullRequest:
         pull = self.world.pulls[branch]
         pushed = self.world.branches.get(branch)
-        return replace(pull, head=pushed[-1]) if pushed else pull
+        checks, conflicts = self.world.checks.get(branch, Checks()), branch in self.world.conflicts
+        shown = self.world.lags.get(branch) or (pushed[-1] if pushed else pull.head)
+        return replace(pull, head=shown, checks=checks, conflicts=conflicts)
 
 
 @dataclass
@@ -119,7 +131,8 @@ class FakeWorkspaces:
     async def ensure(self, branch: str, *, base: str, remote: Remote, merge: str = "") -> Workspace:
         self.world.reach("ensure")
         tree = self.world.ensure_tree(branch, self.project)
-        return Workspace(Path("/imaginary") / branch, branch, tree.commits[0], tree.head)
+        conflicts = self.world.take_in(branch, merge)
+        return Workspace(Path("/imaginary") / branch, branch, tree.commits[0], tree.head, conflicts)
 
     async def capture(self, branch: str, *, message: str, at: float) -> Change:
         self.world.reach("capture", network=False)
@@ -127,13 +140,26 @@ class FakeWorkspaces:
 
     async def ensure_pushed(self, branch: str, *, remote: Remote) -> None:
         self.world.reach("ensure_pushed")
-        ours = self.world.worktrees[branch].commits
-        theirs = self.world.branches.get(branch, ours[:1])
-        if theirs[-1] not in ours:
-            raise NeedsHuman(f"Somebody else pushed to {branch}.")
-        self.world.branches[branch] = list(ours)
+        if not self.world.join(branch):
+            raise NeedsTurn(f"Somebody else pushed to {branch}, and that conflicts with my commit.")
+        self.world.branches[branch] = list(self.world.worktrees[branch].commits)
+        self.world.published[branch] = self.world.branches[branch][-1]
         self.world.projects[branch] = self.project
         self.world.answer("ensure_pushed")
+
+    def folder(self, branch: str) -> Path:
+        return Path("/imaginary") / branch
+
+    async def disarm(self, branch: str) -> None:
+        self.world.reach("disarm", network=False)
+
+    async def take_back(self, branch: str, *, message: str, at: float) -> str:
+        self.world.reach("take_back", network=False)
+        return self.world.take_back(branch, message, at)
+
+    async def put_back(self, branch: str) -> str:
+        self.world.reach("put_back", network=False)
+        return self.world.put_back(branch)
 
     async def salvage(self, branch: str) -> str:
         self.world.reach("salvage", network=False)

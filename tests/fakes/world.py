@@ -10,9 +10,10 @@ from dataclasses import dataclass, field, replace
 
 from bot.domain.body import closed_by
 from bot.domain.comment import Comment, Place, Reaction, Remark
-from bot.domain.issue import Issue, Person
-from bot.domain.pull_request import PullRequest, PullRequestState
+from bot.domain.issue import Edit, Issue, Person
+from bot.domain.pull_request import Checks, CheckState, FailedCheck, PullRequest, PullRequestState
 from bot.domain.turn import (
+    Answer,
     Change,
     Event,
     EventKind,
@@ -54,14 +55,28 @@ class World:
     """By issue key or branch."""
     said: dict[tuple[str, str], str] = field(default_factory=dict)
     """Our comments: by issue key or branch, and slug."""
+    threads: dict[tuple[str, str], str] = field(default_factory=dict)
+    """Which inline remark our comment on a pull request answers: by branch and slug."""
     reactions: dict[str, set[Reaction]] = field(default_factory=dict)
     pulls: dict[str, PullRequest] = field(default_factory=dict)
     bases: dict[str, str] = field(default_factory=dict)
     """The base of each pull request, by branch."""
     branches: dict[str, list[str]] = field(default_factory=dict)
     """Those that were pushed, with their commits."""
+    published: dict[str, str] = field(default_factory=dict)
+    """What we last pushed, by branch."""
+    checks: dict[str, Checks] = field(default_factory=dict)
+    """Of the newest commit of a branch, when they last said anything."""
+    conflicts: set[str] = field(default_factory=set)
+    """Branches that git cannot merge with their base."""
+    behind: set[str] = field(default_factory=set)
+    """Branches whose base has moved on."""
+    clashes: set[str] = field(default_factory=set)
+    """Branches where git cannot merge what others pushed with what we have."""
     worktrees: dict[str, Tree] = field(default_factory=dict)
     salvaged: dict[str, str] = field(default_factory=dict)
+    given: dict[tuple[str, str, float], str] = field(default_factory=dict)
+    """What people did by hand: by branch, message and time."""
     turns: dict[str, TurnReport] = field(default_factory=dict)
     requests: dict[str, TurnRequest] = field(default_factory=dict)
     """Every turn ever ordered, by its id."""
@@ -71,6 +86,8 @@ class World:
 
     down: bool = False
     """The network is gone: tracker, forge, fetch and push fail."""
+    lags: dict[str, str] = field(default_factory=dict)
+    """The commit that the forge shows at the tip of a branch, though others are there by now."""
     deaf: bool = False
     """Messages are accepted by the agent but not read."""
     fails: dict[str, BotError] = field(default_factory=dict)
@@ -97,17 +114,18 @@ class World:
         by: str = "ana",
         project: str = "shop",
         priority: int = 0,
+        trusted: bool = True,
     ) -> None:
-        asked_by = Person(by, trusted=True)
-        self.issues[key] = Issue(
-            key, title, body, frozenset(labels), open=True, asked_by=asked_by, created_at=self.now, priority=priority
-        )
+        self.issues[key] = Issue(key, title, body, frozenset(), open=True, created_at=self.now, priority=priority)
         self.projects[key] = project
-        self._touch()
+        self.label(key, *labels, by=by, trusted=trusted)
 
-    def label(self, key: str, *labels: str, by: str = "ana") -> None:
+    def label(self, key: str, *labels: str, by: str = "ana", trusted: bool = True) -> None:
+        """Putting on the label that asks for work is an act of asking; whoever may not steer can do so, too."""
         issue = self.issues[key]
-        self._edit(key, labels=issue.labels | set(labels), asked_by=Person(by, trusted=True))
+        if "ai" in labels and "ai" not in issue.labels:
+            self._edit(key, asked_by=Person(by, trusted=trusted), request=f"request-{self.version}", edit=None)
+        self._edit(key, labels=issue.labels | set(labels))
 
     def unlabel(self, key: str, *labels: str) -> None:
         self._edit(key, labels=self.issues[key].labels - set(labels))
@@ -115,6 +133,11 @@ class World:
     def edit_issue(self, key: str, *, title: str | None = None, body: str | None = None) -> None:
         issue = self.issues[key]
         self._edit(key, title=issue.title if title is None else title, body=issue.body if body is None else body)
+
+    def edit_as_stranger(self, key: str, *, body: str, by: str = "eve", original_known: bool = True) -> None:
+        """The tracker keeps the words that were there when work was asked for."""
+        edit = Edit(f"edit-{self.version}", Person(by), self.issues[key].title, body, original_known)
+        self._edit(key, edit=edit)
 
     def close_issue(self, key: str) -> None:
         self._edit(key, open=False)
@@ -137,6 +160,21 @@ class World:
         branch = self.branch_of(key_or_branch)
         return self._say(branch, Place.PULL_REQUEST, text, Person(by, trusted=trusted), tuple(remarks))
 
+    def review(
+        self, key_or_branch: str, *remarks: Remark, text: str = "", by: str = "ana", trusted: bool = True
+    ) -> str:
+        """Without remarks and text: an approval."""
+        branch, approves = self.branch_of(key_or_branch), not (text or remarks)
+        return self._say(
+            branch, Place.PULL_REQUEST, text, Person(by, trusted=trusted), remarks, review=True, approves=approves
+        )
+
+    def add_remark(self, comment: str, remark: Remark) -> None:
+        """One more inline remark of a review that is there already."""
+        for said in self.people_said.values():
+            said[:] = [replace(one, remarks=(*one.remarks, remark)) if one.id == comment else one for one in said]
+        self._touch()
+
     def merge(self, key_or_branch: str) -> None:
         branch = self.branch_of(key_or_branch)
         pull = self.pulls[branch] = replace(self.pulls[branch], state=PullRequestState.MERGED)
@@ -150,17 +188,52 @@ class World:
     def reopen_pull(self, key_or_branch: str) -> None:
         self._set_pull(key_or_branch, PullRequestState.OPEN)
 
+    def delete_branch(self, key_or_branch: str) -> None:
+        """The pull request goes with it."""
+        branch = self.branch_of(key_or_branch)
+        self.close_pull(branch)
+        del self.branches[branch]
+
+    def force_push(self, key_or_branch: str) -> str:
+        """Somebody puts something else in place of our commits."""
+        branch = self.branch_of(key_or_branch)
+        commit = _commit_id(branch, "forced", self.now)
+        self.branches[branch] = [BASE, commit]
+        return commit
+
     def write_in_body(self, key_or_branch: str, text: str) -> None:
         branch = self.branch_of(key_or_branch)
         pull = self.pulls[branch]
         self.pulls[branch] = replace(pull, body=f"{pull.body}\n\n{text}")
 
-    def push(self, key_or_branch: str) -> str:
-        """Somebody adds a commit of their own to our branch."""
+    def move_base(self, key_or_branch: str, *, conflicting: bool = False) -> None:
+        """Somebody adds a commit to the base of a pull request."""
         branch = self.branch_of(key_or_branch)
+        self.behind.add(branch)
+        if conflicting:
+            self.conflicts.add(branch)
+
+    def check(self, key_or_branch: str, state: CheckState, *failed: FailedCheck, passed: int = 3) -> None:
+        """The checks of what is pushed now have got this far."""
+        branch = self.branch_of(key_or_branch)
+        self.checks[branch] = Checks(state, self.branches[branch][-1], passed=passed, failed=failed)
+
+    def push(self, key_or_branch: str, *, clashing: bool = False) -> str:
+        """Somebody adds a commit of their own to our branch; `clashing`: to the lines the agent works on."""
+        branch = self.branch_of(key_or_branch)
+        if clashing:
+            self.clashes.add(branch)
         commit = _commit_id(branch, "theirs", len(self.branches[branch]))
         self.branches[branch].append(commit)
         return commit
+
+    # What a person does in a worktree that they took over.
+
+    def work_by_hand(self, key_or_branch: str, path: str = "app.py") -> None:
+        assert not self.running(), "an agent is at work"
+        tree = self.worktrees[self.branch_of(key_or_branch)]
+        tree.files[path] = FileChange(path, 1, 0)
+        tree.dirty = True
 
     # What the agent does. A turn is named by its id or its issue's key; unnamed: the oldest one running.
 
@@ -192,6 +265,7 @@ class World:
         words: str = "Done.",
         files: Iterable[str] = ("app.py",),
         question: str = "",
+        answers: Iterable[Answer] = (),
         cost: float = 0.1,
         tokens: int = 100,
         fresh: bool = False,
@@ -200,9 +274,20 @@ class World:
         turn_id = self.running_turn(turn)
         for path in files:
             self.write_file(turn_id, path)
-        report = self._ended(turn_id, TurnState.SUCCEEDED, cost, tokens)
-        change = self.commit(self.requests[turn_id].branch)
-        self.turns[turn_id] = replace(report, words=words, question=question, fresh=fresh, change=change)
+        report = replace(
+            self._ended(turn_id, TurnState.SUCCEEDED, cost, tokens),
+            words=words,
+            question=question,
+            answers=tuple(answers),
+            fresh=fresh,
+        )
+        branch = self.requests[turn_id].branch
+        if self.requests[turn_id].merge:
+            self.conflicts.discard(branch)
+        if self.requests[turn_id].plan:
+            self.turns[turn_id] = replace(report, planned=True, salvaged=self.put_back(branch))
+        else:
+            self.turns[turn_id] = replace(report, change=self.commit(branch))
 
     def fail_turn(
         self,
@@ -257,6 +342,10 @@ class World:
         """What we say there now, in the order it was first said."""
         return [text for (place, _), text in self.said.items() if place == key_or_branch]
 
+    def answers_in(self, thread: str) -> list[str]:
+        """What we say in the thread of an inline remark."""
+        return [self.said[where] for where, named in self.threads.items() if named == thread]
+
     def heard(self, key: str) -> list[str]:
         """Everything the agent was told about an issue: each turn's prompt, then what it was sent while working."""
         return [
@@ -276,17 +365,75 @@ class World:
             tree.dirty = False
         return Change(tree.commits[0], tree.head, before, tuple(tree.files.values()))
 
+    def by_hand(self, branch: str, session: str) -> str:
+        return f"resume {session} in {branch}" if session else ""
+
+    def take_back(self, branch: str, message: str, at: float) -> str:
+        tree = self.worktrees[branch]
+        if tree.dirty:
+            self.given[branch, message, at] = ", ".join(tree.files)
+            self.commit(branch)
+        return self.given.get((branch, message, at), "")
+
+    def put_back(self, branch: str) -> str:
+        tree = self.worktrees[branch]
+        if not tree.dirty:
+            return ""
+        tree.dirty = False
+        return self.salvaged.setdefault(branch, f"refs/treehand/salvage/{branch}")
+
     def ensure_tree(self, branch: str, project: str) -> Tree:
-        """As it was left, or as it was pushed. A clean one follows what people added."""
+        """As it was left, or as it was pushed. A clean one that was published follows what people made of it."""
         pushed = self.branches.get(branch, [BASE])
         tree = self.worktrees.setdefault(branch, Tree(project, list(pushed)))
-        if not tree.dirty and tree.commits == pushed[: len(tree.commits)]:
+        is_published = tree.head == self.published.get(branch) or tree.commits == pushed[: len(tree.commits)]
+        if not tree.dirty and is_published:
             tree.commits = list(pushed)
         return tree
 
+    def join(self, branch: str) -> bool:
+        """Ours with what others pushed, unless the two clash."""
+        tree, pushed = self.worktrees[branch], self.branches.get(branch, [])
+        if not set(pushed) - set(tree.commits):
+            return True
+        if branch in self.clashes:
+            return False
+        if tree.commits == pushed[: len(tree.commits)]:
+            tree.commits = list(pushed)
+        else:
+            self._merge_into(tree, branch, *pushed)
+        return True
+
+    def take_in(self, branch: str, merge: str) -> tuple[str, ...]:
+        """As far as git can; what it cannot lies in the worktree, uncommitted."""
+        tree = self.worktrees[branch]
+        if branch in self.clashes and set(self.branches.get(branch, [])) - set(tree.commits):
+            tree.commits += [commit for commit in self.branches[branch] if commit not in tree.commits]
+            tree.dirty = True
+            self.clashes.discard(branch)
+            return ("CONFLICT with what others pushed",)
+        if merge and branch in self.conflicts:
+            tree.dirty = True
+            return (f"CONFLICT with {merge}",)
+        if merge and branch in self.behind:
+            self.behind.discard(branch)
+            self._merge_into(tree, branch)
+        return ()
+
+    def _merge_into(self, tree: Tree, branch: str, *commits: str) -> None:
+        tree.commits += [commit for commit in commits if commit not in tree.commits]
+        tree.commits.append(_commit_id(branch, "merge", len(tree.commits)))
+
     def begin_turn(self, request: TurnRequest) -> None:
-        self.ensure_tree(request.branch, request.project)
+        before = self.ensure_tree(request.branch, request.project).head
         self.requests[request.turn_id] = request
+        conflicts = self.take_in(request.branch, request.merge)
+        if request.merge and not conflicts and not request.comments:
+            change = replace(self.commit(request.branch), before=before)
+            self.turns[request.turn_id] = TurnReport(TurnState.SUCCEEDED, session=request.session, change=change)
+            return
+        if request.given:
+            self.take_back(request.branch, request.given.message, request.given.at)
         session = request.session or f"session-of-{request.run_id}"
         heard = frozenset(request.comments)
         progress = Progress(session=session, last_at=self.now, heard=heard)
@@ -296,11 +443,11 @@ class World:
         self.turns[turn_id] = self._ended(turn_id, TurnState.STOPPED, 0.0, 0)
 
     def tell(self, turn_id: str, message: Message) -> None:
-        if (turn_id, message) in self.told:
+        if any((to, one.id) == (turn_id, message.id) for to, one in self.told):
             return
         self.told.append((turn_id, message))
-        if not self.deaf:
-            self._happens(turn_id, Event(EventKind.HEARD, self.now, text=message.id))
+        for name in () if self.deaf else message.comments or (message.id,):
+            self._happens(turn_id, Event(EventKind.HEARD, self.now, text=name))
 
     def reach(self, verb: str = "", *, network: bool = True) -> None:
         if network and self.down:
@@ -335,9 +482,19 @@ class World:
         branch = self.branch_of(key_or_branch)
         self.pulls[branch] = replace(self.pulls[branch], state=state)
 
-    def _say(self, where: str, place: Place, text: str, author: Person, remarks: tuple[Remark, ...] = ()) -> str:
+    def _say(
+        self,
+        where: str,
+        place: Place,
+        text: str,
+        author: Person,
+        remarks: tuple[Remark, ...] = (),
+        *,
+        review: bool = False,
+        approves: bool = False,
+    ) -> str:
         number = sum(map(len, self.people_said.values())) + 1
-        comment = Comment(f"c{number}", place, author, text, self.now, remarks)
+        comment = Comment(f"c{number}", place, author, text, self.now, remarks, review=review, approves=approves)
         self.people_said.setdefault(where, []).append(comment)
         self._touch()
         return comment.id

@@ -14,6 +14,7 @@ import pytest
 
 from bot.demo.model import Play, Reply, Say, ScriptedModel, Use
 from bot.processes import MARKER, family
+from tests.fakes.github.fixtures import github  # noqa: F401 - for the tests here
 
 TREEHAND = (sys.executable, "-m", "bot")
 SECONDS = 150
@@ -100,7 +101,7 @@ async def person(tmp_path: Path) -> AsyncIterator[Person]:
         "PYTHONPATH": str(Path.cwd()),
         "LANG": "C.UTF-8",
     }
-    env |= {"TREEHAND_LIMITS__FREE_DISK_GB": "0"}
+    env |= {"TREEHAND_LIMITS__FREE_DISK_GB": "0", "TREEHAND_WEB__BIND": ""}
     person = Person(home, repository, env)
     repository.mkdir()
     person.git("init", "--quiet", "--initial-branch=main")

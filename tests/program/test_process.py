@@ -8,6 +8,7 @@ import sqlite3
 import pytest
 
 from bot.demo.model import Say, ScriptedModel, Status, Wait
+from bot.store.runs import MIGRATIONS
 from tests.program.conftest import DONE, acts, model_env, write
 
 
@@ -107,7 +108,7 @@ async def test_a_newer_database_is_refused(ready):
     db.close()
     answer = await ready.treehand("once", ANTHROPIC_API_KEY="x")
     assert answer.code == 1
-    assert "was written by a newer version (schema 99; this one knows 1)" in answer.err
+    assert f"was written by a newer version (schema 99; this one knows {len(MIGRATIONS)})" in answer.err
 
 
 async def test_a_damaged_database_is_refused_with_what_to_do(ready):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bot.errors import NeedsHuman
+from bot.errors import NeedsHuman, NeedsTurn
 from tests.workspace.conftest import run_git
 
 BRANCH = "treehand/shop-1"
@@ -27,17 +27,22 @@ async def test_a_push_that_was_cut_off_before_it_was_noted_is_found_done(workspa
     assert run_git(mirror, "rev-parse", f"refs/treehand/pushed/{BRANCH}") == head
 
 
-async def test_commits_of_other_people_are_never_overwritten(workspaces, origin, head):
+async def test_commits_of_other_people_are_merged_and_never_overwritten(workspaces, origin, head):
     theirs = origin.commit({"theirs.py": "x\n"}, branch=BRANCH)
-    with pytest.raises(NeedsHuman, match="Somebody else has pushed"):
-        await workspaces.ensure_pushed(BRANCH, remote=origin.remote)
-    assert origin.tip(BRANCH) == theirs
+    await workspaces.ensure_pushed(BRANCH, remote=origin.remote)
+    assert set(run_git(origin.bare, "rev-parse", f"{BRANCH}^@").split()) == {head, theirs}
 
 
 async def test_not_even_when_they_were_fetched_before(workspaces, origin, head):
     theirs = origin.commit({"theirs.py": "x\n"}, branch=BRANCH)
     await workspaces.ensure("treehand/shop-2", base="", remote=origin.remote)
-    with pytest.raises(NeedsHuman):
+    await workspaces.ensure_pushed(BRANCH, remote=origin.remote)
+    assert set(run_git(origin.bare, "rev-parse", f"{BRANCH}^@").split()) == {head, theirs}
+
+
+async def test_commits_of_other_people_that_conflict_with_ours_stay_as_they_are(workspaces, origin, head):
+    theirs = origin.commit({"new.py": "theirs\n"}, branch=BRANCH)
+    with pytest.raises(NeedsTurn, match="Somebody else has pushed"):
         await workspaces.ensure_pushed(BRANCH, remote=origin.remote)
     assert origin.tip(BRANCH) == theirs
 

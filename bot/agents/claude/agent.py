@@ -26,6 +26,7 @@ from bot import launch
 from bot.agents.claude import rules
 from bot.agents.claude.failing import session_is_gone
 from bot.agents.claude.talk import Talk
+from bot.domain.choice import MODEL_NAME
 from bot.domain.turn import Failure, TurnReport, TurnState, Work
 from bot.errors import NeedsHuman, Retryable
 from bot.ports import Inbox, Notice
@@ -37,7 +38,6 @@ TESTED = (2, 1, 326)
 _INTERRUPT_SECONDS = 3.0
 _VERSION_SECONDS = 60.0
 _LINE_BYTES = 64 * 1024 * 1024
-_MODEL_NAME = re.compile(r"[A-Za-z0-9][\w.:@/\[\]-]*")
 _HANDED_ON = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TERM", "TZ", "TMPDIR", "USER", "LOGNAME", "SSL_CERT_FILE")
 _SDK_OWN = ("PWD", "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_AGENT_SDK_VERSION", "CLAUDE_CODE_SDK_READS_SESSION_STATE")
 _QUIET = {
@@ -99,6 +99,13 @@ class ClaudeAgent:
             report = await self._converse(work, _fresh_conversation(work), inbox, notice)
         return report
 
+    def by_hand(self, *, folder: Path, home: Path, session: str) -> str:
+        """Its history is found by the folder it worked in; the person's own home stays theirs."""
+        if not session:
+            return ""
+        command = ("env", f"CLAUDE_CONFIG_DIR={home}", str(self._cli or "claude"), "--resume", session)
+        return f"cd {shlex.quote(str(folder))} && {shlex.join(command)}"
+
     async def sweep(self) -> int:
         """End what earlier processes of ours left running. How many that were."""
         return await end_family(lambda marker: marker.startswith(f"{self._state}:"))
@@ -117,7 +124,7 @@ class ClaudeAgent:
         return found[0]
 
     async def _prepare(self, work: Work) -> None:
-        if work.model and not _MODEL_NAME.fullmatch(work.model):
+        if work.model and not MODEL_NAME.fullmatch(work.model):
             raise NeedsHuman(f"{work.model!r} is not the name of a model.")
         if not (self._usable and self._launcher.exists()):
             self._folder.mkdir(parents=True, exist_ok=True)
@@ -160,9 +167,9 @@ class ClaudeAgent:
             cwd=work.folder,
             cli_path=self._launcher,
             env=self._environment_for(work),
-            tools=rules.TOOLS,
+            tools=rules.TOOLS_TO_PLAN if work.plan else rules.TOOLS,
             disallowed_tools=rules.FORBIDDEN,
-            mcp_servers={rules.SERVER: rules.server(talk.ask)},
+            mcp_servers={rules.SERVER: rules.server(talk.ask, talk.answer)},
             hooks=rules.hooks(work.folder),
             permission_mode="bypassPermissions",
             setting_sources=[],

@@ -1,4 +1,4 @@
-"""What the agent may do: its tools, the one tool of ours, and polite refusals. Advice and audit, not a wall: the wall
+"""What the agent may do: its tools, the two tools of ours, and polite refusals. Advice and audit, not a wall: the wall
 is the sandbox."""
 
 import re
@@ -9,23 +9,30 @@ from typing import Any
 from claude_agent_sdk import HookContext, HookInput, HookJSONOutput, HookMatcher, create_sdk_mcp_server, tool
 from claude_agent_sdk.types import HookEvent, McpSdkServerConfig
 
+from bot.domain.turn import Answer
+
 TOOLS = ["Bash", "Read", "Edit", "Write", "Grep", "Glob", "TodoWrite"]
+TOOLS_TO_PLAN = ["Bash", "Read", "Grep", "Glob", "TodoWrite"]
+"""What the shell changes nevertheless, the host undoes."""
 FORBIDDEN = ["WebFetch", "WebSearch", "Task", "Agent"]
 
 SERVER = "treehand"
 _ASK = f"mcp__{SERVER}__ask"
+_ANSWER = f"mcp__{SERVER}__answer"
 
 MANNERS = f"""You work alone on one issue, in a git worktree that is yours. Nobody watches; nobody can approve anything.
 Change files in this worktree only. Do not commit, push, switch branches or touch .git: when you end, everything you
 changed is committed for you, checked, and offered for review as a pull request.
 Keep a to-do list when there is more than one thing to do: people follow it.
+What people say carries a label, such as [inline-7]. Do what it asks. To answer a question, or to decline a request,
+call the tool {_ANSWER} with that label.
 If you cannot go on without a person's answer, call the tool {_ASK} with one clear question, then end.
 End with a short summary of what you did and why, for the reviewer."""
 
 _HOST_ONLY = re.compile(r"\bgit\b[^|;&\n]*\s(push|worktree)\b")
 
 
-def server(ask: Callable[[str], None]) -> McpSdkServerConfig:
+def server(ask: Callable[[str], None], answer: Callable[[Answer], None]) -> McpSdkServerConfig:
     @tool(
         "ask",
         "Ask the people who follow this issue one question. Your turn ends; the answer starts the next.",
@@ -35,7 +42,17 @@ def server(ask: Callable[[str], None]) -> McpSdkServerConfig:
         ask(str(arguments["question"]))
         return {"content": [{"type": "text", "text": "Asked. The answer comes in your next turn: end this one now."}]}
 
-    return create_sdk_mcp_server(SERVER, tools=[asked])
+    @tool(
+        "answer",
+        "Say what becomes of one thing the team said, when you do not simply do it: answer a question, or decline a "
+        "request with your reason. `about` is its label, such as inline-7. It is shown to people where they said it.",
+        {"about": str, "declined": bool, "text": str},
+    )
+    async def answered(arguments: dict[str, Any]) -> dict[str, Any]:
+        answer(Answer(str(arguments["about"]).strip("[] \n"), arguments["declined"] is True, str(arguments["text"])))
+        return {"content": [{"type": "text", "text": "Noted. Go on with your work."}]}
+
+    return create_sdk_mcp_server(SERVER, tools=[asked, answered])
 
 
 def hooks(folder: Path) -> dict[HookEvent, list[HookMatcher]]:

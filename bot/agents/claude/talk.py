@@ -20,7 +20,7 @@ from claude_agent_sdk import Message as SdkMessage
 
 from bot.agents.claude import wording
 from bot.agents.claude.failing import failure_in
-from bot.domain.turn import Event, EventKind, Message, TurnReport, TurnState, Work
+from bot.domain.turn import Answer, Event, EventKind, Message, TurnReport, TurnState, Work
 from bot.ports import Notice
 
 
@@ -43,6 +43,7 @@ class Talk:
         self._agent_turns = 0
         self._words = ""
         self._question = ""
+        self._answers: dict[str, Answer] = {}
         self._error = ""
         self._result: ResultMessage | None = None
         self._broken = ""
@@ -53,7 +54,7 @@ class Talk:
         return self._say(text, self._work.comments)
 
     def message(self, message: Message) -> dict[str, Any]:
-        return self._say(message.text, (message.id,))
+        return self._say(message.text, message.comments or (message.id,))
 
     def _say(self, text: str, ids: tuple[str, ...]) -> dict[str, Any]:
         name = str(uuid.uuid4())
@@ -67,6 +68,10 @@ class Talk:
 
     def ask(self, question: str) -> None:
         self._question = question
+
+    def answer(self, answer: Answer) -> None:
+        """What it says last about a thing counts."""
+        self._answers[answer.comment] = answer
 
     def hear(self, message: SdkMessage) -> None:
         match message:
@@ -98,6 +103,7 @@ class Talk:
             tokens=self._tokens,
             agent_turns=self._agent_turns,
             heard=frozenset(self._heard),
+            answers=tuple(self._answers.values()),
         )
 
     def _told(self, message: SystemMessage) -> None:

@@ -1,0 +1,83 @@
+"""What the bot says about plans, models, agents and worktrees taken over. Pure text in, text out."""
+
+from collections.abc import Sequence
+
+from bot.domain.policy import Policy
+from bot.domain.run import Run
+from bot.engine.messages import inline, quote, salvaged
+
+
+def plan(words: str, policy: Policy) -> str:
+    said = quote(words) or "> (It said nothing.)"
+    what_now = f"`/{policy.label} approve` lets it begin; any other comment has it think again."
+    return f"The agent proposes a plan, and has changed nothing yet. {what_now}\n\n{said}"
+
+
+def will_plan() -> str:
+    return "The next turn proposes a plan, and changes nothing until it is approved."
+
+
+def plan_waits() -> str:
+    return "There is a plan already: approve it, or say what should be different."
+
+
+def plan_approved() -> str:
+    return "The plan is approved. Going on as soon as there is a free slot."
+
+
+def nothing_to_approve() -> str:
+    return "There is nothing that waits for approval."
+
+
+def put_back(key: str, ref: str) -> str:
+    return f"While it was to plan only, the agent changed files. I have undone that. {salvaged(key, ref)}"
+
+
+def taken_by(name: str, policy: Policy) -> str:
+    return f"{inline(name)} has taken the worktree over; `/{policy.label} give` hands it back"
+
+
+def handed_over(folder: str, command: str, policy: Policy) -> str:
+    resume = f"The agent's conversation goes on by hand with\n\n    {command}\n\n" if command else ""
+    return (
+        f"It is yours, and nothing of mine touches it meanwhile. The worktree, on the machine I run on, is\n\n"
+        f"    {folder}\n\n{resume}"
+        f"`/{policy.label} give` hands it back: what you changed is kept as a commit of its own, and the agent goes on."
+    )
+
+
+def nothing_to_take() -> str:
+    return "There is nothing to take over yet: no agent has begun."
+
+
+def not_taken() -> str:
+    return "Nobody has taken this over, so there is nothing to hand back."
+
+
+def while_taken(run: Run) -> str:
+    return f"Not now: {run.reason}."
+
+
+def given_back() -> str:
+    return "Thank you. What you changed is kept as a commit of its own, and the agent goes on from there."
+
+
+def model_used(name: str) -> str:
+    return f"The model is `{inline(name)}`." if name else "The model is the one the agent chooses by itself."
+
+
+def model_chosen(name: str) -> str:
+    return f"The model is `{inline(name)}` from the next turn on."
+
+
+def no_such_model(names: Sequence[str], policy: Policy) -> str:
+    if len(names) > 1:
+        listed = ", ".join(f"`{policy.label}:model={inline(name)}`" for name in names)
+        return f"Which model is it to be? The labels say {listed}. Take all but one off, and I go on."
+    return f"`{inline(names[0])}` cannot be the name of a model: those are letters, digits and `-._:/@[]`, in one word."
+
+
+def no_such_agent(names: Sequence[str], known: Sequence[str], policy: Policy) -> str:
+    said = ", ".join(f"`{policy.label}:agent={inline(name)}`" for name in names)
+    there = ", ".join(f"`{name}`" for name in known)
+    return f"I cannot follow the label {said}. The agents I have: {there}. Mend the label or take it off, and I go on."

@@ -1,0 +1,112 @@
+"""What is going on, for whoever asks; also while no daemon runs, and without any network."""
+
+import shutil
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from bot import clock
+from bot.app import desk_of, store_of, transcripts_of
+from bot.domain.pull_request import PullRequest
+from bot.domain.run import Phase, Run
+from bot.embedded.desk import Desk
+from bot.engine.names import branch_for
+from bot.locks import owner_of
+from bot.settings import ProjectSettings, Settings
+from bot.state import Glimpse, Picture
+from bot.workspace.places import Places
+
+if TYPE_CHECKING:
+    from bot.clients.github.memory import Memory
+    from bot.clients.github.recollection import Recollection
+
+
+def picture(settings: Settings) -> Picture:
+    """Opens what it needs, so any thread may ask."""
+    desk, store, now = desk_of(settings), store_of(settings), clock.now()
+    memory = _memory(settings)
+    try:
+        runs = store.latest(ended_since=clock.day_of(now))
+        glimpses: dict[str, Glimpse] = {}
+        for project in settings.projects:
+            ours = [run for run in runs if run.project == project.name]
+            branches = [branch_for(run) for run in ours]
+            titles = _titles(project, desk, memory)
+            glimpses |= _glimpses(ours, titles, _pulls(project, branches, desk, memory), settings)
+        spent = store.spent(since=clock.day_of(now))
+        health = {**_health(settings), **_services(memory)}
+        return Picture(now, runs, glimpses, spent, settings.budget.per_day_usd, health)
+    finally:
+        store.close()
+        desk.close()
+        if memory:
+            memory.close()
+
+
+def _memory(settings: Settings) -> "Memory | None":
+    """What the daemon has seen of GitHub; none where no project is there."""
+    if not any("github" in {project.tracker, project.forge} for project in settings.projects):
+        return None
+    from bot.clients.github.memory import open_memory
+
+    return open_memory(settings.state_dir / "github.db")
+
+
+def _titles(project: ProjectSettings, desk: Desk, memory: "Memory | None") -> Mapping[str, str]:
+    if project.tracker == "local" or memory is None:
+        return desk.issues(project.name).titles()
+    titles = _recollection(memory, project).titles()
+    return {f"{project.repository}#{number}": title for number, title in titles.items()}
+
+
+def _pulls(
+    project: ProjectSettings, branches: Sequence[str], desk: Desk, memory: "Memory | None"
+) -> Mapping[str, PullRequest]:
+    if project.forge == "github" and memory:
+        return _recollection(memory, project).pulls()
+    pulls, _ = desk.pulls(project.name).snapshot(branches, desk.repository(project.name).tips())
+    return pulls
+
+
+def _recollection(memory: "Memory", project: ProjectSettings) -> "Recollection":
+    from bot.clients.github.notebook import Notebook
+    from bot.clients.github.recollection import Recollection
+
+    return Recollection(Notebook(memory, project.repository))
+
+
+def _services(memory: "Memory | None") -> Mapping[str, tuple[bool, str]]:
+    """Only what is not well: a service that answers needs no line."""
+    if memory is None:
+        return {}
+    from bot.clients.github.memory import standings
+
+    found = standings(memory).items()
+    wrong = {f"github {name}".strip(): (ok, detail) for name, (ok, detail) in found if not ok}
+    return wrong or {"github": (True, "answers")}
+
+
+def _glimpses(
+    runs: Sequence[Run], titles: Mapping[str, str], pulls: Mapping[str, PullRequest], settings: Settings
+) -> Mapping[str, Glimpse]:
+    transcripts = transcripts_of(settings)
+    folders = {run.id: Places(settings.state_dir, run.project).of(branch_for(run)).folder for run in runs}
+    return {
+        run.id: Glimpse(
+            title=titles.get(run.key, ""),
+            agent=settings.agent.kind,
+            worktree=str(folders[run.id]) if folders[run.id].exists() else "",
+            doing=transcripts.last_deed(run.id) if run.phase is Phase.WORKING else "",
+            pull_request=pulls.get(branch_for(run)),
+        )
+        for run in runs
+    }
+
+
+def _health(settings: Settings) -> Mapping[str, tuple[bool, str]]:
+    free = shutil.disk_usage(settings.state_dir).free / 1e9
+    pid = owner_of(settings.state_dir)
+    return {
+        "daemon": (bool(pid), f"running as pid {pid}" if pid else "not running: start it with `treehand run`"),
+        "disk": (free >= settings.limits.free_disk_gb, f"{free:.1f} GB free"),
+        "sandbox": (False, "none: agents run with your own rights"),
+    }

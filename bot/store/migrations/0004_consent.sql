@@ -1,0 +1,1 @@
+ALTER TABLE runs ADD COLUMN asked_about TEXT NOT NULL DEFAULT '';

@@ -1,0 +1,114 @@
+"""How a run comes to its end, whatever people do to the issue, the branch or the pull request."""
+
+import pytest
+
+from bot.domain.run import Phase
+from bot.errors import NeedsHuman, Retryable
+
+KEY = "shop#1"
+
+
+@pytest.fixture
+async def reviewed(bot, world):
+    world.open_issue(KEY, "ai")
+    await bot.tick()
+    world.finish_turn(KEY)
+    await bot.tick()
+    return bot
+
+
+def progress(world) -> str:
+    return world.comments_of(KEY)[0]
+
+
+async def test_after_the_end_the_progress_comment_says_how_it_ended_and_where_the_work_is(reviewed, world):
+    world.merge(KEY)
+    await reviewed.tick(2)
+    assert "Done**: the pull request was merged" in progress(world)
+    assert f"Pull request: {world.pull(KEY).url}" in progress(world)
+
+
+async def test_a_deleted_branch_ends_the_run_as_its_pull_request_is_closed(reviewed, world):
+    world.delete_branch(KEY)
+    await reviewed.tick(2)
+    assert (reviewed.run(KEY).phase, reviewed.run(KEY).reason) == (Phase.DONE, "the pull request was closed")
+    assert world.worktrees == {}
+    assert world.branches == {}
+
+
+async def test_what_people_forced_in_place_of_our_commits_is_not_overwritten(reviewed, world):
+    theirs = world.force_push(KEY)
+    world.comment(KEY, "more")
+    await reviewed.tick()
+    world.finish_turn(KEY)
+    await reviewed.tick(2)
+
+    assert theirs in world.branches["treehand/shop-1"]
+
+
+async def test_a_pull_request_that_is_opened_again_after_the_end_wakes_nothing(reviewed, world):
+    world.close_pull(KEY)
+    await reviewed.tick(2)
+    world.reopen_pull(KEY)
+    world.comment_on_pull(KEY, "go on")
+    await reviewed.tick(2)
+    assert reviewed.run(KEY).phase is Phase.DONE
+    assert len(world.requests) == 1
+
+    world.label(KEY, "ai")
+    await reviewed.tick()
+    assert reviewed.run(KEY).ordinal == 2
+    assert world.requests["shop#1/2/turn-1"].branch == "treehand/shop-1-2"
+
+
+@pytest.mark.parametrize("ending", ["close_issue", "delete_issue"])
+async def test_the_end_of_the_issue_ends_the_run_and_leaves_the_pull_request_to_people(reviewed, world, ending):
+    getattr(world, ending)(KEY)
+    await reviewed.tick(2)
+    assert reviewed.run(KEY).phase is Phase.DONE
+    assert "treehand/shop-1" in world.branches
+    assert world.pull("treehand/shop-1").state == "open"
+
+
+async def test_nothing_is_published_of_a_turn_that_ended_after_the_label_was_taken_off(bot, world):
+    world.open_issue(KEY, "ai")
+    await bot.tick()
+    world.finish_turn(KEY)
+    world.unlabel(KEY, "ai")
+    await bot.tick(2)
+
+    assert world.branches == {}
+    assert world.pulls == {}
+    assert list(world.salvaged) == ["treehand/shop-1"]
+    assert bot.store.spent(since=0) == pytest.approx(0.1)
+
+
+async def test_nothing_is_published_of_a_turn_whose_push_was_put_off_until_the_label_was_gone(bot, world):
+    world.open_issue(KEY, "ai")
+    await bot.tick()
+    world.finish_turn(KEY)
+    world.fails["ensure_pushed"] = Retryable("The forge is down.")
+    await bot.tick()
+    world.unlabel(KEY, "ai")
+    world.fails.clear()
+    await bot.tick(2)
+
+    assert world.branches == {}
+    assert list(world.salvaged) == ["treehand/shop-1"]
+
+
+async def test_where_nothing_can_be_said_any_more_a_run_is_left_alone_and_others_go_on(bot, world):
+    """An archived repository refuses every word."""
+    world.open_issue(KEY, "ai")
+    await bot.tick()
+    world.fail_turn(detail="it fell over.")
+    world.fails["ensure_comment"] = NeedsHuman("The repository is archived.")
+    await bot.tick(3)
+    assert bot.run(KEY).phase is Phase.WORKING
+
+    world.fails.clear()
+    world.open_issue("shop#2", "ai")
+    await bot.tick()
+    assert bot.run("shop#2").phase is Phase.WORKING
+    await bot.wait(300)
+    assert bot.run(KEY).failures + bot.run(KEY).losses > 0

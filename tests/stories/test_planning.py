@@ -1,0 +1,232 @@
+"""Plan first: nothing is changed before a person approves; and which model and agent people choose."""
+
+from dataclasses import replace
+
+import pytest
+
+from bot.domain.run import Cause, Errand, Phase
+
+KEY = "shop#1"
+BRANCH = "treehand/shop-1"
+
+
+@pytest.fixture
+async def planned(bot, world):
+    world.open_issue(KEY, "ai", "ai:plan")
+    await bot.tick()
+    world.finish_turn(KEY, words="1. Look.\n2. Mend it.", files=())
+    await bot.tick()
+    return bot
+
+
+def request(world, number: int):
+    return world.requests[f"{KEY}/1/turn-{number}"]
+
+
+async def test_with_the_label_the_first_turn_only_plans_and_the_plan_is_shown(planned, world):
+    assert request(world, 1).plan
+    assert "only plan" in request(world, 1).briefing
+    run = planned.run(KEY)
+    assert (run.phase, run.cause) == (Phase.ASKING, Cause.PLAN)
+    assert "> 2. Mend it." in world.comments_of(KEY)[-1]
+    assert "`/ai approve`" in world.comments_of(KEY)[-1]
+    assert world.branches == {}
+
+
+async def test_an_approved_plan_is_carried_out_in_the_same_session(planned, world):
+    world.comment(KEY, "/ai approve")
+    await planned.tick(2)
+    assert not request(world, 2).plan
+    assert "has approved your plan" in request(world, 2).prompt
+    assert request(world, 2).session == "session-of-shop#1/1"
+
+    world.finish_turn(KEY)
+    await planned.tick()
+    assert planned.run(KEY).phase is Phase.REVIEW
+    assert planned.run(KEY).errand is Errand.NONE
+    world.comment_on_pull(KEY, "shorter, please")
+    await planned.tick(2)
+    assert not request(world, 3).plan
+    assert "approved your plan" not in request(world, 3).prompt
+
+
+async def test_an_approval_survives_a_turn_that_fails(planned, world):
+    world.comment(KEY, "/ai approve")
+    await planned.tick(2)
+    world.fail_turn()
+    await planned.tick()
+    await planned.wait(20)
+    assert not request(world, 3).plan
+    assert planned.run(KEY).errand is Errand.APPROVED
+
+
+async def test_any_other_comment_has_it_plan_anew(planned, world):
+    world.comment(KEY, "without new files")
+    await planned.tick(2)
+    assert request(world, 2).plan
+    assert "without new files" in request(world, 2).prompt
+    world.finish_turn(KEY, words="Another plan.", files=())
+    await planned.tick()
+    assert planned.run(KEY).cause is Cause.PLAN
+    assert "> Another plan." in world.comments_of(KEY)[-1]
+
+
+async def test_what_a_planning_agent_changes_is_undone_and_kept_aside(bot, world):
+    world.open_issue(KEY, "ai", "ai:plan")
+    await bot.tick()
+    world.finish_turn(KEY, files=["app.py"])
+    await bot.tick()
+    assert not world.worktrees[BRANCH].dirty
+    assert any(world.salvaged[BRANCH] in text for text in world.comments_of(KEY))
+    assert world.branches == {}
+
+
+async def test_a_question_while_planning_is_a_question(bot, world):
+    world.open_issue(KEY, "ai", "ai:plan")
+    await bot.tick()
+    world.finish_turn(KEY, question="Which login?", files=())
+    await bot.tick()
+    assert bot.run(KEY).cause is Cause.QUESTION
+    world.comment(KEY, "The old one.")
+    await bot.tick(2)
+    assert request(world, 2).plan
+
+
+async def test_a_plan_ordered_while_the_agent_works_is_the_next_turn(bot, world):
+    world.open_issue(KEY, "ai")
+    await bot.tick()
+    world.comment(KEY, "/ai plan")
+    await bot.tick()
+    assert len(world.requests) == 1
+    world.finish_turn(KEY)
+    await bot.tick(2)
+    assert request(world, 2).plan
+    assert world.pull(KEY).draft
+    world.finish_turn(KEY, words="Split it.", files=())
+    await bot.tick()
+    assert bot.run(KEY).cause is Cause.PLAN
+
+
+@pytest.mark.parametrize("when", ["queued", "review", "asking"])
+async def test_a_plan_can_be_ordered_at_any_time(bot, world, when):
+    if when == "queued":
+        world.open_issue("shop#8", "ai")
+        world.open_issue("shop#9", "ai")
+        await bot.tick()
+    world.open_issue(KEY, "ai")
+    await bot.tick()
+    if when != "queued":
+        world.finish_turn(KEY, files=["app.py"] if when == "review" else ())
+        await bot.tick()
+    world.comment(KEY, "/ai plan")
+    await bot.tick(2)
+    if when == "queued":
+        world.finish_turn("shop#8")
+        await bot.tick(2)
+    assert world.requests[world.running_turn(KEY)].plan
+
+
+async def test_what_is_said_along_with_an_approval_reaches_the_agent(planned, world):
+    world.comment(KEY, "/ai approve\nbut leave the docs alone")
+    await planned.tick(2)
+    assert "but leave the docs alone" in request(world, 2).prompt
+    assert "/ai approve" not in request(world, 2).prompt
+
+
+async def test_what_is_said_along_with_the_order_to_plan_reaches_the_agent(bot, world):
+    world.open_issue(KEY, "ai")
+    await bot.tick()
+    world.finish_turn(KEY)
+    await bot.tick()
+    world.comment(KEY, "/ai plan a split into two files")
+    await bot.tick(2)
+    assert "a split into two files" in request(world, 2).prompt
+
+
+async def test_there_is_nothing_to_approve_without_a_plan(bot, world):
+    world.open_issue(KEY, "ai")
+    await bot.tick()
+    world.comment(KEY, "/ai approve")
+    await bot.tick()
+    assert "nothing that waits for approval" in world.comments_of(KEY)[-1]
+    assert bot.run(KEY).phase is Phase.WORKING
+
+
+async def test_a_stranger_approves_nothing(planned, world):
+    world.comment(KEY, "/ai approve", by="eve", trusted=False)
+    await planned.tick(2)
+    assert planned.run(KEY).cause is Cause.PLAN
+    assert len(world.requests) == 1
+
+
+# Which model, which agent
+
+
+async def test_a_model_is_used_from_the_next_turn_on(bot, world):
+    world.open_issue(KEY, "ai", "ai:model=small-1")
+    await bot.tick()
+    assert request(world, 1).model == "small-1"
+    world.comment(KEY, "/ai model")
+    await bot.tick()
+    assert "`small-1`" in world.comments_of(KEY)[-1]
+    world.comment(KEY, "/ai model large-2[1m]")
+    await bot.tick()
+    assert "`large-2[1m]` from the next turn on" in world.comments_of(KEY)[-1]
+    world.finish_turn(KEY)
+    await bot.tick()
+    world.comment_on_pull(KEY, "more")
+    await bot.tick(2)
+    assert request(world, 2).model == "large-2[1m]"
+
+
+@pytest.mark.parametrize("name", ["--dangerous", "two words", "`x`", "ü", "x" * 200])
+async def test_what_cannot_be_a_models_name_is_refused(bot, world, name):
+    world.open_issue(KEY, "ai")
+    await bot.tick()
+    world.comment(KEY, f"/ai model {name}")
+    await bot.tick()
+    assert "cannot be the name of a model" in world.comments_of(KEY)[-1]
+    assert bot.run(KEY).model == ""
+
+
+async def test_the_settings_model_is_named_when_nothing_was_chosen(bot, world, policy):
+    project = bot.engine.outside.projects["shop"]
+    bot.engine.outside.projects["shop"] = replace(project, policy=replace(policy, model="usual-3"))  # type: ignore[index]
+    world.open_issue(KEY, "ai")
+    await bot.tick()
+    world.comment(KEY, "/ai model")
+    await bot.tick()
+    assert "`usual-3`" in world.comments_of(KEY)[-1]
+    assert request(world, 1).model == "usual-3"
+
+
+@pytest.mark.parametrize(
+    ("labels", "said"),
+    [
+        (["ai:agent=gpt"], "The agents I have: `claude`"),
+        (["ai:agent=claude", "ai:agent=codex"], "The agents I have: `claude`"),
+        (["ai:model=one", "ai:model=two"], "Which model is it to be?"),
+        (["ai:model=-x"], "cannot be the name of a model"),
+        (["ai:model="], "cannot be the name of a model"),
+    ],
+)
+async def test_a_label_that_cannot_be_followed_is_asked_about_once_and_mended_it_goes_on(bot, world, labels, said):
+    world.open_issue(KEY, "ai", *labels)
+    await bot.tick()
+    assert (bot.run(KEY).phase, bot.run(KEY).cause) == (Phase.ASKING, Cause.CHOICE)
+    world.comment(KEY, "please?")
+    await bot.tick(3)
+    assert sum(said in text and "Needs you" not in text for text in world.comments_of(KEY)) == 1
+    assert world.requests == {}
+
+    world.unlabel(KEY, *labels)
+    await bot.tick(2)
+    assert bot.run(KEY).phase is Phase.WORKING
+
+
+async def test_a_model_by_command_wins_over_a_label_that_cannot_be_followed(bot, world):
+    world.open_issue(KEY, "ai", "ai:model=one", "ai:model=two")
+    await bot.tick()
+    world.comment(KEY, "/ai model two")
+    await bot.tick(2)
+    assert request(world, 1).model == "two"

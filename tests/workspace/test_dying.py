@@ -1,0 +1,123 @@
+"""A process that is killed before any one of its git commands: the next one ends what it began, and nothing is lost."""
+
+import asyncio
+import os
+import subprocess
+
+from bot.workspace import git as room
+from bot.workspace.workspaces import GitWorkspaces
+from tests.workspace.conftest import run_git
+
+BRANCH = "treehand/shop-1"
+KILLED = 9
+
+
+class Mortal(subprocess.Popen):
+    """A git command; before the last one allowed, the whole process is gone."""
+
+    left = 0
+
+    def __init__(self, *args, **how):
+        Mortal.left -= 1
+        if Mortal.left < 0:
+            os._exit(KILLED)
+        super().__init__(*args, **how)
+
+
+def die_after(commands: int, living) -> bool:
+    """Whether it lived to its end."""
+    child = os.fork()
+    if child:
+        _, status = os.waitpid(child, 0)
+        code = os.waitstatus_to_exitcode(status)
+        assert code in {0, KILLED}
+        return code == 0
+    try:
+        Mortal.left = commands
+        room.subprocess.Popen = Mortal
+        asyncio.run(living())
+        os._exit(0)
+    finally:
+        os._exit(1)
+
+
+def live_and_die(living) -> None:
+    """Each life is one git command longer, and begins where the one before was cut off."""
+    assert any(die_after(commands, living) for commands in range(200))
+
+
+def test_a_merge_with_conflicts(root, origin, mirror):
+    async def begin():
+        workspaces = GitWorkspaces(root, "shop")
+        workspace = await workspaces.ensure(BRANCH, base="", remote=origin.remote)
+        (workspace.path / "README.md").write_text("ours\n")
+        await workspaces.capture(BRANCH, message="Work", at=1000)
+        await workspaces.ensure_pushed(BRANCH, remote=origin.remote)
+        (workspace.path / "half.py").write_text("unfinished\n")
+
+    asyncio.run(begin())
+    theirs = origin.commit({"README.md": "theirs\n", "news.py": "x\n"})
+
+    async def merge():
+        workspaces = GitWorkspaces(root, "shop")
+        workspace = await workspaces.ensure(BRANCH, base="", remote=origin.remote, merge="main")
+        if workspace.conflicts:
+            (workspace.path / "README.md").write_text("both\n")
+        await workspaces.capture(BRANCH, message="Merge", at=2000)
+        await workspaces.ensure_pushed(BRANCH, remote=origin.remote)
+
+    live_and_die(merge)
+    assert origin.tip(BRANCH) == run_git(mirror, "rev-parse", BRANCH)
+    assert run_git(origin.bare, "rev-parse", f"{BRANCH}^2") == theirs
+    assert run_git(origin.bare, "rev-list", "--count", f"main..{BRANCH}") == "3"
+    assert run_git(origin.bare, "show", f"{BRANCH}:README.md") == "both"
+    assert run_git(origin.bare, "show", f"{BRANCH}:half.py") == "unfinished"
+    assert run_git(origin.bare, "show", f"{BRANCH}:news.py") == "x"
+
+
+def test_a_push_that_meets_the_commits_of_others(root, origin, mirror):
+    async def begin():
+        workspaces = GitWorkspaces(root, "shop")
+        workspace = await workspaces.ensure(BRANCH, base="", remote=origin.remote)
+        (workspace.path / "mine.py").write_text("x\n")
+        await workspaces.capture(BRANCH, message="Work", at=1000)
+
+    asyncio.run(begin())
+    ours = run_git(mirror, "rev-parse", BRANCH)
+    theirs = origin.commit({"theirs.py": "y\n"}, branch=BRANCH)
+
+    async def push():
+        workspaces = GitWorkspaces(root, "shop")
+        await workspaces.ensure_pushed(BRANCH, remote=origin.remote)
+        workspace = await workspaces.ensure(BRANCH, base="", remote=origin.remote)
+        assert (workspace.path / "theirs.py").exists()
+        assert await _is_clean(workspaces)
+
+    live_and_die(push)
+    assert set(run_git(origin.bare, "rev-parse", f"{BRANCH}^@").split()) == {ours, theirs}
+
+
+def test_a_base_taken_in_without_conflicts(root, origin, mirror):
+    async def begin():
+        workspaces = GitWorkspaces(root, "shop")
+        workspace = await workspaces.ensure(BRANCH, base="", remote=origin.remote)
+        (workspace.path / "mine.py").write_text("x\n")
+        await workspaces.capture(BRANCH, message="Work", at=1000)
+
+    asyncio.run(begin())
+    theirs = origin.commit({"news.py": "y\n"})
+
+    async def merge():
+        workspaces = GitWorkspaces(root, "shop")
+        workspace = await workspaces.ensure(BRANCH, base="", remote=origin.remote, merge="main")
+        assert (workspace.path / "news.py").exists()
+        assert await _is_clean(workspaces)
+
+    live_and_die(merge)
+    assert run_git(mirror, "rev-parse", f"{BRANCH}^2") == theirs
+    assert run_git(mirror, "rev-list", "--count", f"origin/main..{BRANCH}") == "2"
+
+
+async def _is_clean(workspaces: GitWorkspaces) -> bool:
+    change = await workspaces.capture(BRANCH, message="Nothing", at=3000)
+    return change.head == change.before

@@ -1,0 +1,141 @@
+"""A whole turn over real worktrees, where there is something to merge."""
+
+from dataclasses import dataclass, field
+
+import pytest
+
+from bot.domain.policy import Policy
+from bot.domain.turn import Change, Failure, Given, TurnReport, TurnRequest, TurnState, Work
+from bot.engine.turn import TurnTaker
+from bot.ports import Project, Remote
+from bot.workspace.workspaces import GitWorkspaces
+from tests.workspace.conftest import Origin, run_git
+
+BRANCH = "treehand/shop-1"
+
+
+@dataclass
+class Writing:
+    """An agent that writes what it is given to write."""
+
+    files: dict[str, str] = field(default_factory=dict)
+    works: list[Work] = field(default_factory=list)
+    question: str = ""
+
+    async def run(self, work, inbox, notice) -> TurnReport:
+        self.works.append(work)
+        for name, content in self.files.items():
+            (work.folder / name).write_text(content)
+        return TurnReport(
+            TurnState.SUCCEEDED,
+            words="Done.",
+            question=self.question,
+            session="s1",
+            session_cost_usd=0.5,
+            agent_turns=1,
+        )
+
+
+@dataclass
+class Away:
+    """A forge, as far as a turn needs one."""
+
+    origin: Origin
+
+    async def remote(self) -> Remote:
+        return self.origin.remote
+
+
+@dataclass
+class Turns:
+    taker: TurnTaker
+    agent: Writing
+    workspaces: GitWorkspaces
+
+    async def take(self, number: int, files: dict[str, str] | None = None, **more) -> TurnReport:
+        self.agent.files = files or {}
+        request = TurnRequest(
+            f"shop#1/1/turn-{number}", "shop#1/1", "shop", BRANCH, "main", "Prompt.", "Briefing.", f"Turn {number}",
+            1000.0 + number, **more,
+        )  # fmt: skip
+        return await self.taker(request, None, lambda event: None)
+
+
+@pytest.fixture
+def turns(workspaces, origin, tmp_path):
+    agent = Writing()
+    project = Project("shop", None, Away(origin), workspaces, Policy(), lambda branch, session: "")
+    return Turns(TurnTaker(lambda name: project, agent, tmp_path / "homes"), agent, workspaces)
+
+
+async def test_a_base_that_git_can_merge_needs_no_agent(turns, origin):
+    await turns.take(1, {"mine.py": "x\n"})
+    theirs = origin.commit({"news.py": "y\n"})
+    report = await turns.take(2, merge="main", session="s1")
+
+    assert len(turns.agent.works) == 1
+    assert (report.state, report.session, report.session_cost_usd, report.words) == (
+        TurnState.SUCCEEDED, "s1", 0.0, "",
+    )  # fmt: skip
+    assert isinstance(report.change, Change)
+    assert report.change.base == theirs
+    await turns.workspaces.ensure_pushed(BRANCH, remote=origin.remote)
+    assert run_git(origin.bare, "merge-base", "main", BRANCH) == theirs
+
+
+async def test_what_people_said_is_told_to_an_agent_after_a_clean_merge(turns, origin):
+    await turns.take(1, {"mine.py": "x\n"})
+    origin.commit({"news.py": "y\n"})
+    report = await turns.take(2, {"more.py": "z\n"}, merge="main", comments=("c1",))
+
+    assert turns.agent.works[-1].prompt == "Prompt."
+    assert report.heard == {"c1"}
+    assert {file.path for file in report.change.files} == {"mine.py", "more.py"}
+
+
+async def test_the_agent_is_told_what_git_could_not_merge(turns, origin):
+    await turns.take(1, {"README.md": "ours\n"})
+    origin.commit({"README.md": "theirs\n"})
+    report = await turns.take(2, {"README.md": "both\n"}, merge="main")
+
+    told = turns.agent.works[-1]
+    for text, end in ((told.prompt, "Prompt."), (told.briefing, "Briefing.")):
+        assert "Merge conflict in README.md" in text
+        assert text.endswith(end)
+    assert run_git(origin.clone, "rev-parse", "origin/main") == report.change.base
+
+
+async def test_a_question_in_the_middle_of_a_merge_is_asked_and_the_merge_goes_on_afterwards(turns, origin):
+    await turns.take(1, {"README.md": "ours\n"})
+    origin.commit({"README.md": "theirs\n"})
+    turns.agent.question = "Which one?"
+    report = await turns.take(2, merge="main")
+    assert (report.state, report.question, report.change) == (TurnState.SUCCEEDED, "Which one?", None)
+
+    turns.agent.question = ""
+    report = await turns.take(3, {"README.md": "theirs\n"})
+    assert "Merge conflict in README.md" in turns.agent.works[-1].prompt
+    assert report.change.base == run_git(origin.clone, "rev-parse", "origin/main")
+
+
+async def test_what_a_person_did_by_hand_in_the_middle_of_a_merge_becomes_part_of_it(turns, origin):
+    await turns.take(1, {"README.md": "ours\n"})
+    origin.commit({"README.md": "theirs\n"})
+    await turns.take(2, merge="main")
+    (turns.agent.works[-1].folder / "by_hand.py").write_text("x\n")
+    report = await turns.take(3, {"README.md": "both\n"}, merge="main", given=Given("ana", "By ana", 1002.5))
+
+    assert "Merge conflict in README.md" in turns.agent.works[-1].prompt
+    assert {file.path for file in report.change.files} == {"README.md", "by_hand.py"}
+
+
+async def test_markers_that_are_left_fail_the_turn_and_its_cost_is_reported(turns, origin):
+    await turns.take(1, {"README.md": "ours\n"})
+    origin.commit({"README.md": "theirs\n"})
+    report = await turns.take(2, merge="main")
+
+    assert (report.state, report.failure, report.session_cost_usd) == (TurnState.FAILED, Failure.SETUP, 0.5)
+    assert "`README.md`" in report.detail
+    again = await turns.take(3, {"README.md": "both\n"}, merge="main")
+    assert "Merge conflict in README.md" in turns.agent.works[-1].prompt
+    assert again.state is TurnState.SUCCEEDED
