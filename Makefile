@@ -13,7 +13,7 @@ MAKE_VENV = $(PYTHON) -m venv $(VENV)
 INSTALL = PYTHONWARNINGS=ignore $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint requirements.lock
 endif
 
-.PHONY: install demo test check fix bench lock needs
+.PHONY: install demo test check fix bench live lock needs
 
 install: $(VENV)/.installed
 
@@ -21,13 +21,13 @@ demo: install
 	@$(BIN)/treehand demo
 
 test: $(VENV)/.installed-dev
-	@$(BIN)/python -m pytest -n auto --dist worksteal
+	@$(BIN)/python -m pytest -n auto --dist worksteal --ignore tests/live
 
 check: $(VENV)/.installed-dev
 	@$(BIN)/ruff format --check --quiet
 	@$(BIN)/ruff check --quiet
 	@$(BIN)/mypy
-	@$(BIN)/python -m pytest -n auto --dist worksteal
+	@$(BIN)/python -m pytest -n auto --dist worksteal --ignore tests/live
 
 fix: $(VENV)/.installed-dev
 	@$(BIN)/ruff check --fix --quiet || true
@@ -35,6 +35,10 @@ fix: $(VENV)/.installed-dev
 
 bench: $(VENV)/.installed-dev
 	@$(BIN)/python tests/benchmarks
+
+# the whole story on a real repository: TREEHAND_LIVE_GITHUB=owner/name GITHUB_TOKEN=... make live
+live: $(VENV)/.installed-dev
+	@$(BIN)/python -m pytest tests/live -rs
 
 needs:
 	@$(PYTHON) -c 'import sys; sys.exit("Treehand needs Python 3.11 or later, and this is %d.%d: make PYTHON=python3.12" % sys.version_info[:2] if sys.version_info < (3, 11) else 0)'

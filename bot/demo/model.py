@@ -76,12 +76,21 @@ class _Cut(Exception):
     """End this connection here."""
 
 
+def _listening(port: int) -> socket.socket:
+    """Says that it is TCP, so that small answers are sent at once."""
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener.bind(("127.0.0.1", port))
+    listener.listen(128)
+    return listener
+
+
 class ScriptedModel:
     """A server of the Messages API inside the caller's event loop, for as long as the `async with` block lasts."""
 
     def __init__(self, play: Play, *, port: int = 0) -> None:
         self._play = play
-        self._socket = socket.create_server(("127.0.0.1", port))
+        self._socket = _listening(port)
         self._group = asyncio.TaskGroup()
         self._closing = asyncio.Event()
         self._broken: list[Exception] = []

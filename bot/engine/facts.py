@@ -66,7 +66,7 @@ def _checks(pull: PullRequest) -> str:
         case CheckState.GREEN:
             return f"✅ {_count(checks.passed)} {on}."
         case CheckState.RED:
-            return f"❌ {len(checks.failed)} failed, {_count(checks.passed)} {on}."
+            return f"❌ {len(checks.failed)} failed, {checks.passed} passed {on}."
 
 
 def _count(passed: int) -> str:

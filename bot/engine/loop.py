@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, contextmanager
 from dataclasses import replace
@@ -20,10 +21,12 @@ from bot.engine.observation import Observation
 from bot.engine.observe import View, look, observe
 from bot.engine.patience import Patience
 from bot.engine.schedule import Capacity, may_go_on, schedule
-from bot.errors import NeedsHuman, NeedsTurn, Retryable
+from bot.errors import BotError, NeedsHuman, NeedsTurn, Retryable
 from bot.ports import Outside
 
 log = logging.getLogger(__name__)
+
+TOLD_AT_ONCE = 5
 
 
 class Engine:
@@ -44,6 +47,8 @@ class Engine:
         self._busy: dict[str, Run] = {}
         self._bugs: dict[str, str] = {}
         self._patience = Patience()
+        self._away: dict[str, str] = {}
+        """Why each project that cannot be looked at cannot, as it was said last."""
         self._over: frozenset[str] = frozenset()
         """Runs whose turn has ended and is to be taken in, at the last look."""
         self._news = set(outside.projects)
@@ -94,9 +99,19 @@ class Engine:
         self._news -= set(views) & set(fresh)
         for name in views:
             self._patience.succeeded(name)
+            if self._away.pop(name, ""):
+                log.info("looking again project=%s", name)
         for name, problem in away.items():
             self._patience.put_off(name, problem, self._clock())
+            self._tell_away(name, problem)
         return views
+
+    def _tell_away(self, name: str, problem: BotError) -> None:
+        """Once, and not again because fewer seconds are left to wait."""
+        why = re.sub(r"\d+", "", str(problem))
+        if self._away.get(name) != why:
+            log.warning("looked away project=%s reason=%s", name, problem)
+        self._away[name] = why
 
     def is_due(self) -> bool:
         """Has the time come for something that nobody announces?"""
@@ -156,12 +171,17 @@ class Engine:
             bug = self._bugs.pop(run.id, "")
             decision = ask_for_help(run, seen, policy, bug) if bug else decide(run, seen, policy)
             self._patience.expect(run.id, ledger.next_due(decision.run, seen, policy))
-            if decision.run != run or decision.actions:
+            if (decision.run != run or decision.actions) and not self._must_wait_to_tell(run, decision):
                 self._busy[run.id] = decision.run
                 self._idle.clear()
                 self._steps.create_task(self._step(run, seen, decision), name=run.id)
             else:
                 self._patience.succeeded(run.id)
+
+    def _must_wait_to_tell(self, run: Run, decision: Decision) -> bool:
+        """A long queue is told of a few at a time: services take one write after the other, and work comes first."""
+        still_queued = run.phase is Phase.QUEUED and decision.run.phase is Phase.QUEUED
+        return still_queued and sum(one.phase is Phase.QUEUED for one in self._busy.values()) >= TOLD_AT_ONCE
 
     async def _step(self, run: Run, seen: Observation, decision: Decision) -> None:
         with self._isolated(run):

@@ -15,6 +15,8 @@ class Slot:
     granted: bool = False
     wait: str = ""
     """Why not yet, for people."""
+    ahead: int = 0
+    """How many wait for a free slot before this one."""
     silent: bool = False
     """Another run already says what is wrong for all."""
 

@@ -1,7 +1,6 @@
 """The eyes of the bot: gathers one Observation per run from one snapshot per project. Looks, never judges."""
 
 import asyncio
-import logging
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -11,8 +10,6 @@ from bot.engine.names import branch_for, turn_id_for
 from bot.engine.observation import Observation
 from bot.errors import BotError, NeedsHuman, Retryable
 from bot.ports import ForgeView, Outside, Project, TrackerView
-
-log = logging.getLogger(__name__)
 
 _UNKNOWN_TURN = TurnReport(TurnState.LOST)
 
@@ -47,7 +44,6 @@ async def _look(project: Project, runs: Sequence[Run], *, fresh: bool) -> View |
             project.forge.look([branch_for(run) for run in ours], fresh=fresh),
         )
     except (Retryable, NeedsHuman) as problem:
-        log.warning("looked away project=%s reason=%s", project.name, problem)
         return problem
     return View(tracker, forge)
 

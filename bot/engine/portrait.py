@@ -12,7 +12,9 @@ from bot.engine.decision import Decision
 from bot.engine.names import phase_label, phase_labels
 from bot.engine.observation import Observation
 
-SECONDS_BETWEEN_EDITS = 15.0
+SECONDS_BETWEEN_EDITS = {Phase.WORKING: 15.0, Phase.QUEUED: 300.0}
+TOLD_IN_QUEUE = 25
+"""So many of those that wait get a comment that says so; all of them get the label."""
 SLUG = "progress"
 
 
@@ -33,11 +35,14 @@ def _labels(run: Run, seen: Observation, policy: Policy) -> tuple[Action, ...]:
 
 
 def _progress(decision: Decision, seen: Observation, policy: Policy) -> Decision:
-    """Edited when it says something new, but not all the time; a change of phase is shown at once."""
+    """Edited when it says something new: at once, but not all the time while an agent works or a queue moves up."""
     run = decision.run
+    if run.phase is Phase.QUEUED and seen.slot.ahead >= TOLD_IN_QUEUE:
+        return decision
     text = messages.progress(run, seen, policy)
     shown = f"{run.phase} {hashlib.sha256(text.encode(errors='surrogatepass')).hexdigest()}"
     moved = not run.shown.startswith(f"{run.phase} ")
-    if shown == run.shown or (not moved and seen.now - run.shown_at < SECONDS_BETWEEN_EDITS):
+    pause = 0.0 if moved else SECONDS_BETWEEN_EDITS.get(run.phase, 0.0)
+    if shown == run.shown or seen.now - run.shown_at < pause:
         return decision
     return decision.then(replace(run, shown=shown, shown_at=seen.now), Say(Place.ISSUE, SLUG, text))

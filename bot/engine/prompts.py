@@ -131,9 +131,13 @@ def _quote(comments: Sequence[Comment]) -> str:
 
 def _remarks(comment: Comment) -> str:
     return "".join(
-        f"\n- {_label(remark)}`{remark.path}` line {remark.line}: {remark.text.strip()}\n{_hunk(remark.hunk)}"
-        for remark in comment.remarks
+        f"\n- {_label(remark)}{_place(remark)}: {remark.text.strip()}\n{_hunk(remark.hunk)}" for remark in comment.remarks
     )
+
+
+def _place(remark: Remark) -> str:
+    """Some are about a whole file."""
+    return f"`{remark.path}` line {remark.line}" if remark.line else f"`{remark.path}`"
 
 
 def _label(remark: Remark) -> str:

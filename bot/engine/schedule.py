@@ -37,6 +37,7 @@ def schedule(
     hold = _hold(capacity, spokesman)
     working = [run for run in everyone if run.phase is Phase.WORKING]
     slots: dict[str, Slot] = {}
+    ahead = 0
     for run, seen in sorted(looked, key=lambda pair: _order(pair[0], pair[1], policies[pair[0].project])):
         if run.phase is Phase.WORKING:
             slots[run.id] = _slot_of_a_working(run, spokesman)
@@ -46,10 +47,10 @@ def schedule(
             slots[run.id] = Slot(granted=True)
             working.append(run)
         else:
-            ahead = sum(slot.wait.startswith(_QUEUE) for slot in slots.values())
             wait = hold or _wait(run, seen, working, policies[run.project], capacity, ahead)
-            slots[run.id] = Slot(granted=not wait, wait=wait)
+            slots[run.id] = Slot(granted=not wait, wait=wait, ahead=ahead)
             working += [] if wait else [run]
+            ahead += wait.startswith(_QUEUE)
     return slots
 
 

@@ -15,7 +15,9 @@ _LOOPBACK = {"127.0.0.1", "localhost", "::1"}
 class GitHubForge:
     def __init__(self, repository: Repository, *, api_url: str, remote: str = "") -> None:
         self._repository = repository
-        self._api_host = urlsplit(api_url).hostname or ""
+        api = urlsplit(api_url)
+        self._api_host = api.hostname or ""
+        self._schemes = {"https", api.scheme}
         self._remote = remote
 
     async def look(self, branches: Collection[str], *, fresh: bool = True) -> ForgeView:
@@ -27,7 +29,7 @@ class GitHubForge:
         await self._repository.ensure_known()
         url = self._remote or self._repository.facts.standing.clone_url
         place = urlsplit(url)
-        if place.scheme not in {"http", "https"} or not self._is_its_host(place.hostname or ""):
+        if place.scheme not in self._schemes or not self._is_its_host(place.hostname or ""):
             return Remote(url)
         token = await self._repository.access.service.token_for(self._repository.name, for_push=True)
         return Remote(url, _with_credential(f"{place.scheme}://{place.netloc.rpartition('@')[2]}/", token))

@@ -138,9 +138,9 @@ def _print(rows: Sequence[tuple[int, Cost, Cost]]) -> None:
 
 
 def _figures(size: int, ours: Cost, theirs: Cost) -> list[Figure]:
-    pages = (size + 99) // 100  # of labelled issues, and of pull requests in one query
+    pages = (size + 99) // 100  # of labelled issues, of our branches, and of pull requests in one query
     return [
-        Figure(f"idle look, {size} open runs: requests", ours.requests, "", 4 + 2 * pages),
+        Figure(f"idle look, {size} open runs: requests", ours.requests, "", 3 + 3 * pages),
         Figure(f"idle look, {size} open runs: REST answers that were not 304", 100 * (1 - ours.unchanged), "%", 5),
         Figure(f"idle look, {size} open runs: points", ours.points, "", pages),
         Figure(f"idle look, {size} open runs: requests of a poller that asks for each", theirs.requests, ""),

@@ -120,6 +120,25 @@ async def test_a_title_that_a_stranger_changed_between_two_looks_is_known_again(
     assert (issue.edit.title, issue.edit.by.name, issue.edit.original_known) == ("Leak it", "eve", True)
 
 
+async def test_a_title_by_somebody_who_may_push_is_kept_against_what_a_stranger_makes_of_it(asked):
+    number = labelled(asked.world, author="eve")
+    for title, by in (("Add a basket", "ana"), ("Leak it", "eve"), ("Leak it all", "eve")):
+        asked.world.advance(5)
+        asked.world.edit_issue(REPO, number, title=title, by=by)
+    issue = await asked.issue(number)
+    assert (issue.title, issue.edit.title) == ("Add a basket", "Leak it all")
+
+
+async def test_an_edit_that_was_taken_back_is_none(asked):
+    number = labelled(asked.world, author="eve")
+    await asked.issue(number)
+    for body in ("All of it.", "Please."):
+        asked.world.advance(5)
+        asked.world.edit_issue(REPO, number, body=body, by="eve")
+        issue = await asked.issue(number, number)
+    assert (issue.body, issue.edit) == ("Please.", None)
+
+
 async def test_an_issue_that_was_deleted_or_transferred_is_gone_and_others_are_not(bot):
     deleted, moved, kept = (labelled(bot.world) for _ in range(3))
     keys = {number: f"{REPO}#{number}" for number in (deleted, moved, kept)}
@@ -195,6 +214,13 @@ async def test_a_label_of_ours_is_made_before_it_is_used(bot):
     assert {"ai", "ai:working", "ai:now"} == {label.name for label in bot.world.issue(REPO, number).labels}
 
 
+async def test_a_label_that_is_written_otherwise_is_the_same(bot):
+    number = bot.world.open_issue(REPO, "Add a cart", by="ana", labels=["AI", "AI:Now", "Airport"]).number
+    assert (await bot.issue(number)).labels == {"ai", "ai:now", "Airport"}
+    await bot.tracker.ensure_labels(f"{REPO}#{number}", remove=["ai"])
+    assert "AI" not in {label.name for label in bot.world.issue(REPO, number).labels}
+
+
 async def test_between_two_polls_nothing_is_asked(bot):
     number = labelled(bot.world)
     seen = await bot.tracker.look([])
@@ -216,7 +242,7 @@ async def test_what_is_known_is_told_without_any_network(bot):
     assert bot.requests() == []
 
 
-async def test_a_thousand_issues_are_all_seen_once_each(bot):
+async def test_more_issues_than_a_page_holds_are_all_seen_once(bot):
     for number in range(250):
         bot.world.open_issue(REPO, f"Issue {number}", by="ana", labels=["ai"])
     view = await bot.tracker.look([])

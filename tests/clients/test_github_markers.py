@@ -1,11 +1,9 @@
 """Our signature: ours for one place, and nobody else's."""
 
-import stat
-
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.clients.github.markers import Markers, ensure_secret, looks_marked, without_marker
+from bot.clients.github.markers import Markers, looks_marked, without_marker
 
 OURS = Markers(b"ours", "acme/shop")
 
@@ -44,9 +42,3 @@ def test_a_long_text_is_cut_so_that_github_takes_it():
     body = OURS.signed("x" * 100_000, number=1, slug="1/progress")
     assert len(body) <= 65_000
     assert OURS.find_slug(body, 1) == "1/progress"
-
-
-def test_the_secret_is_made_once_and_nobody_else_may_read_it(tmp_path):
-    path = tmp_path / "state" / "secret"
-    assert ensure_secret(path) == ensure_secret(path)
-    assert stat.S_IMODE(path.stat().st_mode) == 0o600

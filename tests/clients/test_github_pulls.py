@@ -108,6 +108,16 @@ async def test_a_conflict_with_the_base_is_seen(asked):
     assert (await asked.pull())[0].conflicts
 
 
+async def test_a_body_that_is_too_long_is_cut_and_what_people_wrote_stays(bot):
+    number = await bot.offer()
+    body = bot.world.pull(REPO, number).body
+    bot.world.edit_issue(REPO, number, body=f"{body}\n\nMind the tax rules.", by="ana")
+    for text in ("long " * 20_000, "short"):
+        await bot.forge.ensure_draft(BRANCH, base="main", title="", body=text)
+        assert bot.world.pull(REPO, number).body.endswith("Mind the tax rules.")
+    assert len(bot.world.pull(REPO, number).body) < 200
+
+
 # Checks
 
 
@@ -216,6 +226,7 @@ async def test_the_token_goes_to_githubs_own_host_only(bot):
         ("https://git.example.com/api/v3", "https://github.com/acme/shop.git", False),
         ("https://api.github.com", "https://github.com.example.com/acme/shop.git", False),
         ("https://api.github.com", "http://127.0.0.1/acme/shop.git", False),
+        ("https://api.github.com", "http://github.com/acme/shop.git", False),
     ],
 )
 async def test_which_hosts_are_githubs_own(bot, api, remote, trusted):

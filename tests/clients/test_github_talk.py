@@ -188,6 +188,21 @@ async def test_a_lost_memory_repeats_nothing(github, tmp_path):
     assert bodies(github.world) == ["Done."]
 
 
+async def test_of_what_two_of_us_said_at_once_the_oldest_stays(github, tmp_path):
+    key = f"{REPO}#{labelled(github.world)}"
+    bots = [Bot(github, tmp_path / name) for name in ("one", "two", "three")]
+    for bot in bots[:2]:
+        await bot.tracker.look([key])
+    for bot in bots[:2]:
+        await bot.tracker.ensure_comment(key, slug="1/progress", text="Working.")
+    assert bodies(github.world) == ["Working.", "Working."]
+    await bots[2].tracker.look([key])
+    await bots[2].tracker.ensure_comment(key, slug="1/progress", text="Done.")
+    assert bodies(github.world) == ["Done."]
+    for bot in bots:
+        bot.close()
+
+
 async def test_a_comment_of_ours_that_people_deleted_is_said_anew(bot):
     key = f"{REPO}#{labelled(bot.world)}"
     await bot.tracker.ensure_comment(key, slug="1/progress", text="Working.")
@@ -270,6 +285,22 @@ async def test_our_answer_goes_into_the_thread_and_is_not_heard(bot):
     assert [remark.id for remark in said[-1].remarks] == [f"inline-{reply.id}"]
     await bot.forge.ensure_comment(BRANCH, slug="1/again", text="Good.", thread=f"inline-{reply.id}")
     assert {one.in_reply_to for one in bot.world.repository(REPO).inlines.values()} == {None, remark.id}
+
+
+async def test_where_the_thread_is_gone_the_answer_goes_into_the_conversation(bot):
+    number = await bot.offer()
+    remark = bot.world.remark(REPO, number, "new.py", 2, "why?", by="ana")
+    await bot.pull()
+    bot.world.delete_comment(REPO, remark.id)
+    for _ in range(2):
+        await bot.forge.ensure_comment(BRANCH, slug="1/answer", text="Because.", thread=f"inline-{remark.id}")
+    assert bodies(bot.world) == ["Because."]
+
+
+async def test_what_is_no_text_is_said_all_the_same(bot):
+    number = labelled(bot.world)
+    await bot.tracker.ensure_comment(f"{REPO}#{number}", slug="1/progress", text="a\ud800b\0c")
+    assert bodies(bot.world) == ["a?bc"]
 
 
 async def test_a_remark_is_never_heard_twice_whatever_shows_first(bot):

@@ -164,6 +164,17 @@ def test_a_review_is_one_unit_with_its_remarks_and_a_pending_one_is_nobodys_busi
     assert refused(lambda: found.create_review(body="fine", event="APPROVE")) == 422
 
 
+@pytest.mark.usefixtures("pull")
+def test_a_strangers_copy_may_have_a_branch_of_the_same_name(github):
+    made = github.world.open_pull_from_fork(SHOP, "Mine", by="eve", head="treehand/shop-1", files={"app.py": "bad\n"})
+    found = client(github).get_repo(SHOP).get_pulls(state="all", direction="asc")
+    assert [(p.head.ref, p.head.repo.full_name) for p in found] == [
+        ("treehand/shop-1", SHOP),
+        ("treehand/shop-1", "eve/shop"),
+    ]
+    assert client(github).get_repo(SHOP).get_pull(made.number).changed_files == 1
+
+
 @pytest.mark.parametrize("how", ["merge", "squash", "rebase"])
 def test_each_way_to_merge_closes_what_it_fixes_and_leaves_the_branch(github, pull, how):
     repo = client(github).get_repo(SHOP)

@@ -53,7 +53,7 @@ class Person:
     async def does(self, *words: str, **env: str) -> str:
         """A command that is to work."""
         answer = await self.treehand(*words, **env)
-        assert answer.code == 0, answer
+        assert answer.code == 0, f"{answer.out}\n{answer.err}"
         return answer.out.strip()
 
     async def state(self) -> dict:

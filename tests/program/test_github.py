@@ -118,3 +118,18 @@ async def test_a_strangers_stop_stops_nothing(shop, github):
         assert len(model.requests) == asked
     assert (await shop.run(f"{SHOP}#{issue.number}"))["phase"] == "review"
     assert pull.state == "open"
+
+
+async def test_lost_answers_and_lagging_lists_make_nothing_twice(shop, github):
+    world = github.world
+    world.lag = 2
+    issue = world.open_issue(SHOP, "The answer is wrong", "Make it 42.", by="ana", labels=["ai"])
+    github.faults.drop_answers("POST /repos/*/issues/*/comments")
+    github.faults.fail_after_effect("POST /repos/*/pulls", 502)
+    async with ScriptedModel(follow) as model:
+        daemon = await shop.start("run", TREEHAND_POLL__INTERVAL="1", **model_env(model))
+        await shop.until(f"{SHOP}#{issue.number}", "review")
+        daemon.terminate()
+        assert await daemon.wait() == 0
+    assert len(pulls(github)) == 1
+    assert [comment.author.login for comment in world.repository(SHOP).comments.values()] == [BOT]

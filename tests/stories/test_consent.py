@@ -261,3 +261,15 @@ async def test_nothing_is_tried_before_the_time_a_service_has_named(working, wor
     assert world.pulls == {}
     await working.wait(1)
     assert world.pull(KEY).draft
+
+
+async def test_a_service_that_cannot_be_looked_at_is_told_of_once_each_way(working, world, caplog):
+    caplog.set_level("INFO", "bot.engine.loop")
+    for left in (300, 200, 100):
+        world.fails["tracker.look"] = RateLimited(f"Slow down, {left} s are left.", retry_after=left)
+        await working.tick()
+    world.fails.clear()
+    await working.tick()
+    await working.tick()
+    told = [record.message for record in caplog.records if record.message.startswith("look")]
+    assert told == ["looked away project=shop reason=Slow down, 300 s are left.", "looking again project=shop"]

@@ -43,6 +43,12 @@ async def test_a_review_is_seen_at_once_and_acted_upon_when_its_author_has_been_
     assert "[i3] `app.py` line 3" in world.prompts[-1]
 
 
+async def test_a_remark_about_a_whole_file_is_told_without_a_line(reviewed, world):
+    world.review(KEY, Remark("app.py", 0, "split it", id="i1"))
+    await reviewed.wait(QUIET)
+    assert "[i1] `app.py`: split it" in world.prompts[-1]
+
+
 async def test_a_second_review_of_the_same_person_makes_the_first_one_wait_so_that_one_turn_has_both(reviewed, world):
     world.review(KEY, text="First part.")
     await reviewed.wait(40)

@@ -38,10 +38,21 @@ class Access:
 
     async def write(self, verb: str, rest: str, body: Mapping[str, Any] | None = None) -> Answer:
         try:
-            return await self.service.write(verb, self.path(rest), body, repository=self.name)
+            return await self.service.write(verb, self.path(rest), _sendable(body), repository=self.name)
         except Archived as archived:
             self.doubtful = True
             raise Retryable(str(archived)) from archived  # there is nowhere to say so
 
     async def graphql(self, query: str, variables: Mapping[str, Any]) -> Any:
         return await self.service.graphql(query, variables, repository=self.name)
+
+
+def _sendable(body: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+    """An agent's words may hold what is no text."""
+    if body is None:
+        return None
+    return {name: _text(value) if isinstance(value, str) else value for name, value in body.items()}
+
+
+def _text(value: str) -> str:
+    return value.encode(errors="replace").decode().replace("\0", "")

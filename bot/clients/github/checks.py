@@ -19,24 +19,24 @@ class CheckReader:
 
     async def refresh(self, number: int, glance: Row) -> None:
         known = self._notebook.find(Kind.CHECKS, number)
-        signature = [glance["commit"], glance["rollup"]]
+        signature = [glance["head"], glance["rollup"]]
         if known and glance["rollup"] is not None and known["signature"] == signature and known["final"]:
             return
-        found = await self._looked_at(glance)
-        found = {**found, "commit": glance["commit"], "signature": signature}
+        found = {**await self._looked_at(glance), "commit": glance["head"], "signature": signature}
         self._notebook.keep(Kind.CHECKS, found, one=number, number=number)
 
     async def _looked_at(self, glance: Row) -> Row:
-        state, count = glance["rollup"] or ("UNKNOWN", 0)
-        match state:
+        """The glance knows that something is going on, not what."""
+        match glance["rollup"]:
             case "":
                 return _found(CheckState.NONE)
-            case "SUCCESS":
-                return _found(CheckState.GREEN, passed=count)
             case "PENDING" | "EXPECTED":
-                return _found(CheckState.PENDING, pending=count)
+                return _found(CheckState.PENDING, pending=1)
+            case "SUCCESS":
+                found = await self._look_closely(glance["head"], glance["onto"])
+                return {**found, "state": CheckState.GREEN} if found["state"] == CheckState.NONE else found
             case _:
-                return await self._look_closely(glance["commit"], glance["onto"])
+                return await self._look_closely(glance["head"], glance["onto"])
 
     async def _look_closely(self, commit: str, base: str) -> Row:
         checks = await self._checks(commit)

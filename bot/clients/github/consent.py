@@ -47,24 +47,24 @@ class Consent:
 
     async def refresh(self, rows: Collection[Row], active: Collection[int]) -> None:
         """Active ones keep the words they began with."""
-        due = [row for row in rows if self._is_due(row, row["number"] in active)]
+        known = self.of([row["number"] for row in rows])
+        due = [row for row in rows if self._is_due(row, known.get(row["number"]), row["number"] in active)]
         for start in range(0, len(due), _AT_ONCE):
             some = due[start : start + _AT_ONCE]
             histories = await self._histories(some)
-            judged = {
-                row["number"]: await self._judged(row, histories[row["number"]], row["number"] in active)
+            judged = [
+                await self._judged(row, histories[row["number"]], known.get(row["number"]), row["number"] in active)
                 for row in some
-            }
+            ]
             with self._notebook.changing():
-                for number, consent in judged.items():
-                    self._notebook.keep(Kind.CONSENT, consent, one=number, number=number)
-            self._asked |= judged.keys()
+                for consent in judged:
+                    self._notebook.keep(Kind.CONSENT, consent, one=consent["number"], number=consent["number"])
+            self._asked |= {consent["number"] for consent in judged}
 
-    def of(self, number: int) -> Row | None:
-        return self._notebook.find(Kind.CONSENT, number)
+    def of(self, numbers: Collection[int]) -> Mapping[int, Row]:
+        return {consent["number"]: consent for consent in self._notebook.under(Kind.CONSENT, numbers)}
 
-    def _is_due(self, row: Row, active: bool) -> bool:  # noqa: FBT001
-        known = self.of(row["number"])
+    def _is_due(self, row: Row, known: Row | None, active: bool) -> bool:  # noqa: FBT001
         if known is None or known["label"] != self._label:
             return True
         if active and known["trusted"]:
@@ -75,8 +75,7 @@ class Consent:
         new = row["number"] not in self._asked or row["updated"] != known["version"]
         return new or late or not known["request"]
 
-    async def _judged(self, row: Row, history: History, active: bool) -> Row:  # noqa: FBT001
-        known = self.of(row["number"])
+    async def _judged(self, row: Row, history: History, known: Row | None, active: bool) -> Row:  # noqa: FBT001
         by = history.label_by or _NOBODY
         request = f"{history.label_at} {by['login']}" if history.label_by else ""
         trusted = await self._people.may_steer(by)
@@ -86,8 +85,14 @@ class Consent:
             pinned = known
             fresh = {name: known[name] for name in fresh}
         words = await self._words(row, history, pinned) if fresh["trusted"] else _as_they_are(row)
-        now = self._access.service.now()
-        return {**fresh, **words, "words": [row["title"], row["body"]], "version": row["updated"], "asked_at": now}
+        return {
+            **fresh,
+            **words,
+            "number": row["number"],
+            "words": [row["title"], row["body"]],
+            "version": row["updated"],
+            "asked_at": self._access.service.now(),
+        }
 
     async def _words(self, row: Row, history: History, pinned: Row | None) -> Row:
         """Title and body that may be used, and the change that may not."""
@@ -103,7 +108,7 @@ class Consent:
         if not strange:
             return _as_they_are(row)
         held = pinned or {
-            "title": history.renames[0].before if renamed in strange else row["title"],
+            "title": await self._title_before_strangers(row["title"], history),
             "body": "" if edited in strange else row["body"],
             "known": edited not in strange,
         }
@@ -111,6 +116,13 @@ class Consent:
             return _as_they_are(row)
         edit = {"id": _digest(row), "by": strange[-1].by, "title": row["title"], "body": row["body"]}
         return {"title": held["title"], "body": held["body"], "known": held["known"], "edit": edit}
+
+    async def _title_before_strangers(self, title: str, history: History) -> str:
+        for change in reversed(history.renames):
+            if await self._people.may_steer(change.by):
+                break
+            title = change.before
+        return title
 
     async def _histories(self, rows: Sequence[Row]) -> Mapping[int, History]:
         try:

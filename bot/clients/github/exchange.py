@@ -13,7 +13,7 @@ from github.Auth import Auth
 from bot.clients.github.auth import Credential, Keyring
 from bot.clients.github.gate import Gate
 from bot.clients.github.memory import Limits, Standings
-from bot.clients.github.pace import Kind, Pace, Sleep
+from bot.clients.github.pace import WRITES, Kind, Pace, Sleep
 from bot.clients.github.refusals import (
     Archived,
     Forbidden,
@@ -50,7 +50,7 @@ class Request:
 
     @property
     def writing(self) -> bool:
-        return self.kind is Kind.WRITE
+        return self.kind in WRITES
 
     @property
     def resource(self) -> str:

@@ -24,10 +24,10 @@ class Issues:
         self._known_labels: set[str] | None = None
         self._labelling = asyncio.Lock()
 
-    async def refresh(self, numbers: Collection[int], *, one_by_one: bool = False) -> None:
+    async def refresh(self, numbers: Collection[int]) -> None:
         """Those of `numbers` that the list does not show are looked at alone: closed, unlabelled, moved or gone."""
         listed = await self._list()
-        for number in sorted(set(numbers) - (set() if one_by_one else listed)):
+        for number in sorted(set(numbers) - listed):
             await self.read(number)
         with self._notebook.changing():
             for row in self._notebook.all(Kind.ISSUE):
@@ -54,6 +54,13 @@ class Issues:
 
     def is_wanted(self, row: Row) -> bool:
         return bool(row["open"]) and self._label.lower() in {label.lower() for label in row["labels"]}
+
+    def as_we_write(self, label: str) -> str:
+        """To GitHub, labels that differ in case only are the same."""
+        ours, _, rest = label.lower().partition(":")
+        if ours != self._label.lower():
+            return label
+        return f"{self._label}:{rest}" if rest else self._label
 
     async def ensure_labels(self, number: int, add: Collection[str], remove: Collection[str]) -> None:
         row = self._notebook.find(Kind.ISSUE, number) or await self.read(number)

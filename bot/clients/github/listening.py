@@ -40,10 +40,15 @@ class Listening:
             await self._access.get("")  # raises when it is the repository that is gone
             self._one_by_one = True
 
-    async def ensure_whole(self, signatures: Mapping[int, tuple[str, int | None]]) -> None:
+    async def ensure_whole(self, signatures: Mapping[int, tuple[str, int | None]], *, anew: bool = False) -> None:
         """All that was said on these. A signature is what changes with it, and how many comments there are."""
-        due = [number for number, signature in signatures.items() if self._is_due(number, *signature)]
-        silent = {number for number in due if signatures[number][1] == 0 and not self.known(number)}
+        counts = self._notebook.counts(self._kind)
+        due = [
+            number
+            for number, (version, count) in signatures.items()
+            if anew or self._one_by_one or self._is_due(number, version, count, counts.get(number, 0))
+        ]
+        silent = {number for number in due if signatures[number][1] == 0 and number not in counts}
         with self._notebook.changing():
             for number in silent:
                 self._notebook.advance(self.cursor(number), signatures[number][0])
@@ -51,11 +56,9 @@ class Listening:
             if number not in silent:
                 await self.read_whole(number, signatures[number][0])
 
-    def _is_due(self, number: int, version: str, count: int | None) -> bool:
+    def _is_due(self, number: int, version: str, count: int | None, known: int) -> bool:
         read = self._notebook.cursor(self.cursor(number))
-        if not read or self._one_by_one:
-            return True
-        return count is not None and count != len(self.known(number)) and read != version
+        return not read or (count is not None and count != known and read != version)
 
     async def read_whole(self, number: int, version: str = "read") -> Sequence[Row]:
         rows = [

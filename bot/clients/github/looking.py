@@ -74,7 +74,8 @@ class Repository:
         self.offering = Offering(self.access, self.facts, self.pulls)
         self.inspecting = Inspecting(self.access, self.facts, self.issues, rules.prefix)
         self._flight: asyncio.Future[BaseException | None] | None = None
-        self._reconcile = {Place.ISSUE, Place.PULL_REQUEST}
+        self._reconcile = True
+        """Is it time to read what was said on pull requests as a whole? Nothing tells of what was deleted there."""
 
     async def look_at_issues(
         self, keys: Collection[str], *, fresh: bool
@@ -86,7 +87,8 @@ class Repository:
                 await self._refresh_issues(numbers)
         rows = self.issues.known(numbers)
         said = self._talk.on([row["number"] for row in rows], Place.ISSUE)
-        issues = {self.access.key(row["number"]): self._issue(row) for row in rows}
+        consents = self._consent.of([row["number"] for row in rows])
+        issues = {self.access.key(row["number"]): self._issue(row, consents.get(row["number"])) for row in rows}
         return issues, {key: said[self.access.number(key)] for key in issues}
 
     async def look_at_pulls(
@@ -130,7 +132,7 @@ class Repository:
         if self.facts.due:
             await self.facts.refresh()
             await self._find_ourselves()
-            self._reconcile = {Place.ISSUE, Place.PULL_REQUEST}
+            self._reconcile = True
         self.facts.check_writable()
         await self._comments.refresh()
 
@@ -142,31 +144,24 @@ class Repository:
             except (NeedsHuman, NoGraphQL) as refusal:
                 _log.info("%s does not tell who we are: %s", self.name, refusal)
 
-    def _takes_turn(self, place: Place) -> bool:
-        """Is it time to look at everything one by one?"""
-        due = place in self._reconcile
-        self._reconcile = self._reconcile - {place}
-        return due
-
     # Issues
 
     async def _refresh_issues(self, numbers: Collection[int]) -> None:
         await self._refresh_both()
-        await self.issues.refresh(numbers, one_by_one=self._takes_turn(Place.ISSUE))
+        await self.issues.refresh(numbers)
         rows = self.issues.known(numbers)
         await self._comments.ensure_whole({row["number"]: _signature(row) for row in rows})
         await self._consent.refresh([row for row in rows if self.issues.is_wanted(row)], numbers)
         await self._talk.judge([row["number"] for row in rows])
         self._notebook.advance("looked at issues", "yes")
 
-    def _issue(self, row: Row) -> Issue:
-        consent = self._consent.of(row["number"])
+    def _issue(self, row: Row, consent: Row | None) -> Issue:
         by = person(consent["by"], trusted=consent["trusted"]) if consent else Person("somebody")
         return Issue(
             key=self.access.key(row["number"]),
             title=consent["title"] if consent else row["title"],
             body=consent["body"] if consent else row["body"],
-            labels=frozenset(row["labels"]),
+            labels=frozenset(self.issues.as_we_write(label) for label in row["labels"]),
             open=row["open"],
             asked_by=by,
             request=consent["request"] if consent else "",
@@ -179,19 +174,22 @@ class Repository:
 
     async def _refresh_pulls(self, branches: Collection[str]) -> None:
         await self._refresh_both()
-        await self.pulls.refresh(branches, one_by_one=self._takes_turn(Place.PULL_REQUEST))
+        await self.pulls.refresh(branches)
         newest = self.recollection.newest()
         await self._look_closer([row for row in newest.values() if row["open"]])
         await self._remarks.refresh()
         followed = {newest[branch]["number"]: ("read", None) for branch in branches if branch in newest}
-        await self._comments.ensure_whole(followed)
-        await self._remarks.ensure_whole(followed)
+        await self._comments.ensure_whole(followed, anew=self._reconcile)
+        await self._remarks.ensure_whole(followed, anew=self._reconcile)
+        self._reconcile = False
         await self._talk.judge(list(followed))
         self._notebook.advance("looked at pulls", "yes")
 
     async def _look_closer(self, pulls: Collection[Row]) -> None:
         glances = await self._reviewing.refresh(list(pulls))
         for number, glance in glances.items():
+            if not glance["open"]:  # the list had not shown that
+                await self.pulls.read(number)
             await self._checks.refresh(number, glance)
 
 

@@ -2,10 +2,7 @@
 
 import hashlib
 import hmac
-import os
 import re
-import secrets
-from pathlib import Path
 from urllib.parse import quote, unquote
 
 _LONGEST = 65_000
@@ -13,17 +10,6 @@ _LONGEST = 65_000
 _MARKER = re.compile(r"\s*<!-- treehand:(?P<slug>[\w./%~+-]+) (?P<mac>[0-9a-f]{64}) -->")
 _ANY = "<!-- treehand:"
 _OPERATOR = "operator/"
-
-
-def ensure_secret(path: Path) -> bytes:
-    """One per state folder. A new one only makes our older comments nobody's."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="ascii") as file:
-            file.write(secrets.token_hex(32))
-    except FileExistsError:
-        pass
-    return path.read_text(encoding="ascii").strip().encode()
 
 
 class Markers:

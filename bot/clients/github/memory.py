@@ -90,14 +90,15 @@ class Limits:
     def hold(self, name: str, until: float) -> None:
         _execute(self._db, "INSERT OR REPLACE INTO limits (name, until) VALUES (?, ?)", (name, until))
 
-    def writes(self, *, now: float) -> Sequence[float]:
-        """The last hour's, oldest first. Times to come are left out: they mean that the clock was moved."""
-        rows = _execute(self._db, "SELECT at FROM writes WHERE at BETWEEN ? AND ? ORDER BY at", (now - _HOUR, now))
-        return [row["at"] for row in rows]
+    def writes(self, *, now: float) -> Sequence[tuple[float, bool]]:
+        """The last hour's, oldest first, and which made content. Times to come mean that the clock was moved."""
+        sql = "SELECT at, creates FROM writes WHERE at BETWEEN ? AND ? ORDER BY at"
+        return [(row["at"], bool(row["creates"])) for row in _execute(self._db, sql, (now - _HOUR, now))]
 
-    def wrote(self, at: float) -> None:
+    def wrote(self, at: float, *, creates: bool) -> None:
         """Before it is done: one that fails counts as well."""
-        number = _execute(self._db, "INSERT INTO writes (at) VALUES (?)", (at,)).lastrowid or 0
+        sql = "INSERT INTO writes (at, creates) VALUES (?, ?)"
+        number = _execute(self._db, sql, (at, creates)).lastrowid or 0
         if number % 100 == 0:  # each change waits for the disk
             _execute(self._db, "DELETE FROM writes WHERE at NOT BETWEEN ? AND ?", (at - _HOUR, at))
 

@@ -75,6 +75,11 @@ class Notebook:
             json.dumps(list(numbers)),
         )
 
+    def counts(self, kind: Kind) -> Mapping[int, int]:
+        """How many belong to each issue or pull request."""
+        sql = "SELECT number, count(*) AS count FROM records WHERE repository = ? AND kind = ? GROUP BY number"
+        return {row["number"]: row["count"] for row in self._db.execute(sql, (self._repository, kind))}
+
     def keep(self, kind: Kind, row: Row, *, one: int, number: int, updated: str = "") -> None:
         """Unless what is known is newer. What is known already costs no writing."""
         known = self._db.execute(

@@ -13,6 +13,7 @@ from bot.errors import NeedsHuman, Retryable
 
 _INVALID = 422
 _LONGEST = 65_000
+"""Characters; GitHub refuses more than 65,536."""
 _log = logging.getLogger(__name__)
 
 
@@ -48,7 +49,7 @@ class Offering:
 
     async def _opened(self, branch: str, base: str, title: str, body: str) -> Row:
         """A branch has one open pull request at most: where there is one, it is ours."""
-        whole = {"title": title or branch, "head": branch, "base": base, "body": body_with(body)[:_LONGEST]}
+        whole = {"title": title or branch, "head": branch, "base": base, "body": _whole(body)}
         try:
             return await self._open({**whole, "draft": True})
         except Refused as refusal:
@@ -72,7 +73,7 @@ class Offering:
         return found
 
     async def _ensure_body(self, pull: Row, body: str) -> None:
-        wanted = body_with(body, around=pull["body"])[:_LONGEST]
+        wanted = _whole(body, around=pull["body"])
         if wanted.strip() != pull["body"].replace("\r\n", "\n").strip():
             answer = await self._access.write("PATCH", f"/pulls/{pull['number']}", {"body": wanted})
             self._pulls.keep(answer.data)
@@ -85,6 +86,12 @@ class Offering:
         except Refused as refusal:
             if refusal.status != _INVALID:  # "Reference does not exist"
                 raise
+
+
+def _whole(ours: str, *, around: str = "") -> str:
+    """What people wrote stays whole; our part makes room where it is too much for GitHub."""
+    room = max(_LONGEST - len(body_with("", around=around)), 0)
+    return body_with(ours[:room], around=around)
 
 
 def _in_plain_words(said: str, branch: str, base: str) -> str:

@@ -22,7 +22,8 @@ _PATIENCE = 5.0
 """A limit that is over sooner is waited for here; the loop has better things to do than to wait for a longer one."""
 _OWN_PATIENCE = 65.0
 _APART = 1.0
-_WINDOWS = ((80, 60.0), (500, 3600.0))  # so many writes in so many seconds
+_A_MINUTE = (80, 60.0)  # writes
+_AN_HOUR = (500, 3600.0)  # of those that make something people are told of
 _POINTS, _MINUTE = 900, 60.0
 _UNSAID, _MOST_UNSAID = 60.0, 900.0
 _MOST = 3600.0
@@ -34,6 +35,11 @@ class Kind(StrEnum):
     MINT = "mint"
     """A write that makes no content."""
     WRITE = "write"
+    CREATE = "create"
+    """A write that makes something people are told of: GitHub allows fewer of those."""
+
+
+WRITES = frozenset({Kind.WRITE, Kind.CREATE})
 
 
 class Pace:
@@ -126,10 +132,12 @@ class Pace:
         if kind is Kind.READ:
             return wait
         writes = self._limits.writes(now=now)
-        self._wrote_at = min(max([self._wrote_at, *writes[-1:]]), now)
+        self._wrote_at = min(max([self._wrote_at, *(at for at, _ in writes[-1:])]), now)
         wait = max(wait, self._wrote_at + _APART - now)
-        if kind is Kind.WRITE:
-            wait = max(wait, *(_window_wait(writes, most, seconds, now) for most, seconds in _WINDOWS))
+        if kind in WRITES:
+            wait = max(wait, _window_wait([at for at, _ in writes], *_A_MINUTE, now))
+        if kind is Kind.CREATE:
+            wait = max(wait, _window_wait([at for at, creates in writes if creates], *_AN_HOUR, now))
         return wait
 
     def _points_wait(self, now: float) -> float:
@@ -142,8 +150,8 @@ class Pace:
     def _count(self, kind: Kind) -> None:
         now = self._clock()
         self._spent.append((now, 1 if kind is Kind.READ else 5))
-        if kind is Kind.WRITE:
-            self._limits.wrote(now)
+        if kind in WRITES:
+            self._limits.wrote(now, creates=kind is Kind.CREATE)
 
 
 def _retry_after(headers: Mapping[str, str], now: float) -> float:

@@ -29,10 +29,6 @@ class People:
             self._known[login] = (self._access.service.now(), answer)
         return answer
 
-    def forget(self) -> None:
-        """Whatever was known may have changed."""
-        self._known.clear()
-
     def _is_named(self, author: Row) -> bool:
         login = str(author["login"]).lower()
         return bool(login) and (login in self._trusted or str(author["id"]) in self._trusted)

@@ -22,16 +22,13 @@ class Pulls:
         self._prefix = prefix
         self._asked_about: set[str] = set()
 
-    async def refresh(self, branches: Collection[str], *, one_by_one: bool = False) -> None:
+    async def refresh(self, branches: Collection[str]) -> None:
         await self._list()
         await self._read_tips(branches)
         known = self.known.newest()
         for branch in sorted(set(branches) - known.keys() - self._asked_about):
             await self.look_for(branch)
             self._asked_about.add(branch)
-        if one_by_one:
-            for branch in sorted(set(branches) & known.keys()):
-                await self.read(known[branch]["number"])
 
     def find(self, branch: str) -> Row | None:
         return self.known.newest().get(branch)

@@ -43,10 +43,10 @@ class Reviewing:
         answer = await self._access.get(f"/pulls/{pull['number']}")
         return {
             "number": pull["number"],
+            "open": answer.data["state"] == "open",
             "mergeable": _MERGEABLE.get(answer.data.get("mergeable")),
             "head": answer.data["head"]["sha"],
             "onto": answer.data["base"]["sha"],
-            "commit": answer.data["head"]["sha"],
             "rollup": None,
             "reviews": None,
         }
@@ -81,16 +81,12 @@ class Reviewing:
 def _parse(node: Mapping[str, Any]) -> Row:
     reviews = node.get("reviews") or {"totalCount": 0, "nodes": []}
     newest: Mapping[str, Any] = next((review for review in reviews["nodes"] or () if review), {})
-    commit: Mapping[str, Any] = next(
-        (item["commit"] for item in (node.get("commits") or {}).get("nodes") or () if item), {}
-    )
-    rollup = commit.get("statusCheckRollup") or {}
     return {
         "number": node["number"],
+        "open": node.get("state") == "OPEN",
         "mergeable": _MERGEABLE.get(node.get("mergeable")),
         "head": node.get("headRefOid") or "",
         "onto": node.get("baseRefOid") or "",
-        "commit": commit.get("oid") or "",
-        "rollup": [rollup.get("state") or "", (rollup.get("contexts") or {}).get("totalCount") or 0],
+        "rollup": (node.get("statusCheckRollup") or {}).get("state") or "",
         "reviews": [reviews["totalCount"], newest.get("databaseId"), newest.get("updatedAt")],
     }

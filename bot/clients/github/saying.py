@@ -42,6 +42,8 @@ class Saying:
         except Locked as locked:
             self._give_up(number, locked)
         except NotFound as gone:
+            if remark:  # the thread is gone, the conversation is not
+                return await self.ensure(number, slug=slug, text=text)
             if gone.status != _GONE:
                 raise NeedsHuman(f"There is no {self._access.key(number)} any more: {gone}") from gone
             self._give_up(number, gone)

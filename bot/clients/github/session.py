@@ -18,6 +18,8 @@ from bot.clients.github.wire import ACCEPT, next_link
 from bot.clock import Clock, now
 from bot.errors import Retryable
 
+_TOLD_OF = {"comments", "replies", "pulls", "issues", "reviews"}
+"""What a POST to these makes, people get mail about."""
 _LONGEST_POLL = 3600.0  # seconds
 _VIEWER = "query { viewer { login databaseId } }"
 _UNABLE = {"NOT_FOUND"}
@@ -78,7 +80,8 @@ class GitHub:
             address = answer.next
 
     async def write(self, verb: str, path: str, body: Mapping[str, Any] | None = None, *, repository: str) -> Answer:
-        arrival = await self._exchange.ask(Request(verb, _address(path), repository, body=body, kind=Kind.WRITE))
+        kind = Kind.CREATE if verb == "POST" and path.rpartition("/")[2] in _TOLD_OF else Kind.WRITE
+        arrival = await self._exchange.ask(Request(verb, _address(path), repository, body=body, kind=kind))
         return Answer(arrival.reply.status, arrival.data, arrival.reply.headers, moved=arrival.moved)
 
     async def graphql(self, query: str, variables: Mapping[str, Any], *, repository: str = "") -> Any:

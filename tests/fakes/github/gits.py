@@ -112,7 +112,14 @@ def message_of(path: Path, sha: str) -> str:
 
 
 def commit_files(path: Path, branch: str, files: Mapping[str, str | None], message: str, who: str) -> str:
-    """A commit on top of the branch, which may be new; `None` removes a file."""
+    """The branch, which may be new, with one more commit."""
+    sha = commit_on(path, branch, files, message, who)
+    git(path, "update-ref", f"refs/heads/{branch}", sha)
+    return sha
+
+
+def commit_on(path: Path, branch: str, files: Mapping[str, str | None], message: str, who: str) -> str:
+    """A commit on top of the branch, or of the default one; `None` removes a file. No ref moves."""
     parent = tip(path, branch) or tip(path, git(path, "symbolic-ref", "--short", "HEAD"))
     with tempfile.TemporaryDirectory() as scratch:
         index = {"GIT_INDEX_FILE": f"{scratch}/index"}
@@ -124,9 +131,7 @@ def commit_files(path: Path, branch: str, files: Mapping[str, str | None], messa
                 blob = git(path, "hash-object", "-w", "--stdin", stdin=text)
                 git(path, "update-index", "--add", "--cacheinfo", f"100644,{blob},{name}", **index)
         tree = git(path, "write-tree", **index)
-    sha = committed(path, tree, [parent] if parent else [], message, who)
-    git(path, "update-ref", f"refs/heads/{branch}", sha)
-    return sha
+    return committed(path, tree, [parent] if parent else [], message, who)
 
 
 def committed(path: Path, tree: str, parents: list[str], message: str, who: str) -> str:

@@ -200,7 +200,8 @@ class Nodes:
         threads = [one for one in home.inlines.values() if one.number == issue.number and not one.in_reply_to]
         return {
             "state": "MERGED" if merged else issue.state.upper(), "merged": merged, "mergedAt": when(pull.merged_at),
-            "isDraft": pull.draft, "headRefName": pull.head_ref, "baseRefName": pull.base_ref, "headRefOid": pull.head,
+            "isDraft": pull.draft, "headRefName": pull.head_ref,
+            "isCrossRepository": pull.fork is not None, "baseRefName": pull.base_ref, "headRefOid": pull.head,
             "baseRefOid": pull.base, "mergeable": lambda: self._mergeable(home, issue), "headRef": None,
             "mergeCommit": self.commit(home, pull.merge_commit) if pull.merge_commit else None,
             "commits": connection([{"commit": head, "id": f"PRC_{pull.head}"}]),

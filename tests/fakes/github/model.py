@@ -95,6 +95,11 @@ class Pull:
     merged_at: float | None = None
     merged_by: User | None = None
     merge_commit: str | None = None
+    fork: "Repository | None" = None
+    """Where its branch is, when that is a copy somebody made."""
+
+    def source(self, home: "Repository") -> "Repository":
+        return self.fork or home
 
 
 @dataclass(eq=False, kw_only=True)

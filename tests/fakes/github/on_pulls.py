@@ -58,7 +58,7 @@ class OnPulls(OnIssues):
         home.pushed_at = self.now
         self.version += 1
         for issue in [i for i in home.issues.values() if i.pull and i.state == "open"]:
-            if issue.pull.head_ref in moved:
+            if issue.pull.head_ref in moved and not issue.pull.fork:
                 self._head_moved(home, issue, after.get(f"refs/heads/{issue.pull.head_ref}"), by)
             if issue.pull.base_ref in moved and issue.state == "open":
                 self._base_moved(home, issue, after.get(f"refs/heads/{issue.pull.base_ref}"), by)
@@ -100,7 +100,7 @@ class OnPulls(OnIssues):
         head_sha, base_sha = gits.tip(home.path, head), gits.tip(home.path, base)
         if not head_sha or not base_sha:
             raise Impossible(f"{'base' if head_sha else 'head'}: invalid")
-        if any(i.pull.head_ref == head and i.pull.base_ref == base for i in self._open_pulls(home)):
+        if any((i.pull.fork, i.pull.head_ref, i.pull.base_ref) == (None, head, base) for i in self._open_pulls(home)):
             raise Impossible(f"A pull request already exists for {home.owner.login}:{head}.")
         if draft and not home.drafts:
             raise Impossible("Draft pull requests are not supported in this repository.")
@@ -109,6 +109,19 @@ class OnPulls(OnIssues):
         issue = self._begin(home, title, body, self.user(by))
         issue.pull = Pull(self.new_id(), head, base, head_sha, base_sha, draft)
         gits.git(home.path, "update-ref", f"refs/pull/{issue.number}/head", head_sha)
+        return issue
+
+    @deed
+    def open_pull_from_fork(
+        self, repo: str, title: str, *, by: str, head: str, files: Mapping[str, str | None], base: str = "main"
+    ) -> Issue:
+        """By somebody who may not push here: from a branch of any name, in a copy of their own."""
+        home, owner = self.repository(repo), self.user(by)
+        sha = gits.commit_on(home.path, base, files, "Change things", by)
+        fork = Repository(id=self.new_id(), owner=owner, name=home.name, path=home.path, created_at=self.now)
+        issue = self._begin(home, title, "", owner)
+        issue.pull = Pull(self.new_id(), head, base, sha, gits.tip(home.path, base) or "", fork=fork)
+        gits.git(home.path, "update-ref", f"refs/pull/{issue.number}/head", sha)
         return issue
 
     def _open_pulls(self, home: Repository) -> list[Issue]:
@@ -152,7 +165,8 @@ class OnPulls(OnIssues):
         if issue.state != "open":
             raise NotMergeable("Pull Request is not mergeable")
         base = gits.tip(home.path, issue.pull.base_ref) or ""
-        title = f"Merge pull request #{number} from {home.owner.login}/{issue.pull.head_ref}\n\n{issue.title}"
+        source = f"{issue.pull.source(home).owner.login}/{issue.pull.head_ref}"
+        title = f"Merge pull request #{number} from {source}\n\n{issue.title}"
         message = f"{issue.title} (#{number})" if how == "squash" else title
         try:
             sha = gits.merge(home.path, how=how, base=base, head=issue.pull.head, message=message, who=by)

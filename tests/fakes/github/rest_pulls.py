@@ -35,7 +35,7 @@ def pulls(ask: Ask) -> Reply:
         for issue in ask.world.listed(home.issues.values())
         if issue.pull
         and state in {"all", issue.state}
-        and (":" not in head or f"{home.owner.login}:{issue.pull.head_ref}".lower() == head.lower())
+        and (":" not in head or f"{issue.pull.source(home).owner.login}:{issue.pull.head_ref}".lower() == head.lower())
         and base in {"", issue.pull.base_ref}
     ]
     ordered = in_order(ask, found, descending=ask.query.get("sort", "created") == "created")

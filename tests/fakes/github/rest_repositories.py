@@ -159,6 +159,15 @@ def one_ref(ask: Ask, ref: str) -> Reply:
     return Reply(200, PullShapes(ask.base).ref(home, f"refs/{ref}", sha))
 
 
+@route("POST", f"{REPO}/git/refs", level="write", app="contents")
+def create_ref(ask: Ask) -> Reply:
+    home, ref, sha = home_of(ask), ask.needed("ref", str), ask.needed("sha", str)
+    if ref in ask.world.refs(home):
+        raise Refusal(422, "Reference already exists")
+    ask.world.force_push(home.full_name, ref.removeprefix("refs/heads/"), sha, by=ask.login)
+    return Reply(201, PullShapes(ask.base).ref(home, ref, sha))
+
+
 @route("DELETE", f"{REPO}/git/refs/{{ref:path}}", level="write", app="contents")
 def delete_ref(ask: Ask, ref: str) -> Reply:
     home, name = home_of(ask), ref.removeprefix("heads/")

@@ -47,8 +47,9 @@ class Call:
     """Without the query."""
     query: dict[str, str]
     status: int
+    """What came of it; a fault may have told the client otherwise."""
     at: float
-    """By the clock of whoever runs the tests."""
+    """When it came, by the clock of whoever runs the tests."""
     points: int
     conditional: bool
     by: str
@@ -90,6 +91,7 @@ class ServedGitHub:
     # One request.
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        scope["arrived"] = self.world.now - self.world.skew
         http = Request(scope, receive)
         fault = self.faults.next_for(http.method, http.scope["path"])
         if fault and fault.before:
@@ -211,7 +213,7 @@ class ServedGitHub:
         self.history.append(
             Call(
                 http.method, http.scope["path"], dict(http.query_params), reply.status_code,
-                self.world.now - self.world.skew, points, "if-none-match" in http.headers,
+                http.scope["arrived"], points, "if-none-match" in http.headers,
                 token.user.login if token else "", body,
             )
         )  # fmt: skip

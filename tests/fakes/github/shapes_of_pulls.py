@@ -29,7 +29,7 @@ class PullShapes(Shapes):
             "closed_at": when(issue.closed_at), "merged_at": when(pull.merged_at),
             "merge_commit_sha": pull.merge_commit, "assignee": None, "assignees": [], "requested_reviewers": [],
             "requested_teams": [], "milestone": None, "draft": pull.draft, "auto_merge": None,
-            "head": self._side(home, pull.head_ref, pull.head, level),
+            "head": self._side(pull.source(home), pull.head_ref, pull.head, level),
             "base": self._side(home, pull.base_ref, pull.base, level),
             "_links": {name: {"href": link} for name, link in links.items()},
             "author_association": self.association(home, issue.author), "active_lock_reason": None,

@@ -14,7 +14,7 @@ CREATE INDEX pages_by_use ON pages (used_at);
 CREATE TABLE limits (name TEXT PRIMARY KEY, until REAL NOT NULL) WITHOUT ROWID;
 
 -- When we wrote, as far as it counts: a restart must not write faster.
-CREATE TABLE writes (at REAL NOT NULL);
+CREATE TABLE writes (at REAL NOT NULL, creates INTEGER NOT NULL);
 CREATE INDEX writes_by_time ON writes (at);
 
 -- Is a repository open to us; '' stands for all of GitHub.

@@ -1,0 +1,69 @@
+"""The marks in Markdown that may hide something from people, as patterns.
+
+Rule: no pattern looks twice at the same stretch of text for long, so that nobody can keep us busy.
+"""
+
+import re
+
+LONGEST_WORD = 40
+"""A single short word says nothing by itself; an identifier is one."""
+
+_BLANK = r"(?=[ \t]*\n)"
+_LEAD = r"[ \t>*+\-\d.)]*"
+_ATTRIBUTES = r"""(?:[^<>"']|"[^"]*"|'[^']*')*+"""
+_PARAGRAPH = rf"(?:[^<>\n]|\n(?!{_BLANK}))*+"
+_TARGET = r"(?:<[^<>\n]*>|[^\s()<>]*(?:\([^\s()<>]*\))?[^\s()<>]*)"
+_TITLE = r"""(?:"[^"]*"|'[^']*'|\([^()]*\))"""
+
+_CODE_AND_ESCAPES = (
+    r"(?P<span>(?<!`)(?P<ticks>`+)(?!`)[^\n]{0,2000}?(?<!`)(?P=ticks)(?!`))"
+    r"|(?P<loose>`+)"
+    r"|(?P<escape>\\[!-/:-@\[-`{-~])"
+    r"|(?P<odd><(?:\?|![A-Za-z\[]|/[^A-Za-z\s>]))|"
+)
+_ODD_IN_MARKUP = r"(?P<odd><(?:\?|!(?!--)|/[^A-Za-z\s>]))|"
+_ANYWHERE = (
+    rf"(?P<blank>\n{_BLANK})"
+    rf"|(?P<definition>\n{_LEAD}\[(?P<label>(?!\^)[^\[\]]{{1,999}})\]:[ \t]*\n?[ \t]*(?P<to><[^<>\n]*>|[^\s<]\S*)"
+    rf"(?P<named>\s+{_TITLE})?[ \t]*(?=\n|\Z))"
+    r"|(?P<note>\n[ \t>]*\[\^(?P<key>[^\[\]\s]{1,999})\]:)"
+    rf"|(?P<cut>\n[ \t>]*<[A-Za-z][\w-]*[ \t]{_PARAGRAPH}(?!>))"
+    rf"|(?P<markup>\n(?={_LEAD}<))"
+    r"|(?P<comment><!--(?:-?>)?)"
+    r"|(?P<autolink><[A-Za-z][A-Za-z0-9+.-]{1,31}:[^\s<>]*>)"
+    rf"|(?P<tag><(?P<closing>/?)(?P<name>[A-Za-z][\w.:-]*)(?P<rest>(?:(?=[\s/]){_ATTRIBUTES})?)>)"
+    rf"|(?P<broken></?[A-Za-z]{_PARAGRAPH}>)"
+    rf"|(?P<image>!\[(?P<alt>(?:[^\[\]\\]|\\.|\[[^\[\]]*\])*+)\]"
+    rf"(?:\(\s*(?P<at>{_TARGET})(?:\s+{_TITLE})?\s*\)|(?P<reference>\[[^\[\]]*\]))?)"
+    rf"|(?P<link>\]\(\s*(?P<target>{_TARGET})(?P<hint>\s+{_TITLE})?\s*\))"
+    r"|(?P<entity>&(?:\#[0-9]{1,8}|\#[xX][0-9a-fA-F]{1,7}|[A-Za-z][A-Za-z0-9]{1,31});)"
+)
+
+IN_TEXT = re.compile(rf"(?=[\n`\\<!\]&])(?:{_CODE_AND_ESCAPES}{_ANYWHERE})", re.DOTALL)
+IN_MARKUP = re.compile(rf"(?=[\n<!\]&])(?:{_ODD_IN_MARKUP}{_ANYWHERE})", re.DOTALL)
+"""Where ticks and backslashes are nothing but letters."""
+
+STARTS_WITH_MARKUP = re.compile(rf"\n?{_LEAD}<")
+WORTH_A_LOOK = re.compile(r"[<&]|!\[|\]\(|\]:")
+REST_OF_NOTE = re.compile(rf"[^\n]*+(?:\n(?!{_BLANK}|[ \t>]*\[\^)[^\n]+|\n[ \t]*(?=\n)|\n(?:[ ]{{4}}|\t)[^\n]*)*+")
+
+LEADS = re.compile(r"(?<![\w-])(href|src)\s*=\s*(\"[^\"]*\"|'[^']*'|[^\s\"'=<>`]+)", re.IGNORECASE)
+ADDRESS = re.compile(r"(?!data:)[^\s<>\"'`]{0,2000}", re.IGNORECASE)
+ONE_WORD = re.compile(rf"[\w.:@+/-]{{0,{LONGEST_WORD}}}")
+SAYS_NOTHING = re.compile(
+    r"(?:[\s/]++|(?:width|height|align|valign|border|target|rel|colspan|rowspan|start|type|open|checked|disabled|alt)"
+    r"(?:=(?:\"[\w%.-]{0,40}\"|'[\w%.-]{0,40}'|[\w%.-]{1,40}))?(?![^\s/]))*+",
+    re.IGNORECASE,
+)
+
+_QUOTED = re.compile(r"\"[^\"]*\"|'[^']*'")
+_HIDDEN = re.compile(r"(?<![\w-])hidden(?![\w-])", re.IGNORECASE)
+_STYLED_AWAY = re.compile(
+    r"display\s*:\s*none|visibility\s*:\s*(?:hidden|collapse)|(?:opacity|font-size|max-height)\s*:\s*0(?![.\d]*[1-9])",
+    re.IGNORECASE,
+)
+
+
+def is_hidden(attributes: str) -> bool:
+    """An element with these draws nothing."""
+    return bool(_HIDDEN.search(_QUOTED.sub('""', attributes)) or _STYLED_AWAY.search(attributes))

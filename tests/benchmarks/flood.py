@@ -1,0 +1,98 @@
+"""A thousand issues labelled at once, with room for three agents: who works, in which order, and what it weighs.
+
+Tracker and forge are the real adapters over HTTP; agents are imaginary, so that only the bot is measured. Time passes
+when somebody sleeps.
+"""
+
+import time
+from pathlib import Path
+
+import psutil
+from figures import Figure, middle
+
+from bot.clients.github.auth import TokenCredential
+from bot.clients.github.looking import Repository, Rules
+from bot.clients.github.memory import open_memory
+from bot.clients.github.session import GitHub
+from bot.domain.policy import Policy
+from bot.engine.loop import Engine
+from bot.engine.schedule import Capacity
+from bot.forges.github import GitHubForge
+from bot.ports import Outside, Project
+from bot.store.runs import RunStore
+from bot.trackers.github import GitHubTracker
+from tests.clients.scripted import FakeClock
+from tests.fakes.github import GitHubWorld, served
+from tests.fakes.ports import FakeExecutor, FakeWorkspaces
+from tests.fakes.world import World
+
+ISSUES = 1000
+CAP = 3
+TURNS = 90
+NAME, BOT = "acme/shop", "treehand-bot"
+
+
+async def measure(folder: Path) -> list[Figure]:
+    github_world = GitHubWorld(folder / "github")
+    github_world.add_repository(NAME, ana="write", **{BOT: "write"})
+    for number in range(ISSUES):
+        github_world.open_issue(NAME, f"Fix {number}", "Please.", by="ana", labels=["ai"])
+        github_world.advance(1)
+    with served(github_world, validate=False) as github:
+        clock = FakeClock(github_world.now)
+        memory, store = open_memory(folder / "github.db"), RunStore.open(folder / "treehand.db")
+        credential = TokenCredential(github.token_for(BOT))
+        async with GitHub(github.url, credential, memory, clock=clock, sleep=clock.sleep) as service:
+            repository = Repository(service, NAME, memory, rules=Rules("ai"), secret=b"of this bench")
+            bench = _Bench(clock, store, repository, github.url)
+            figures = await bench.measure()
+        memory.close()
+        store.close()
+    return figures
+
+
+class _Bench:
+    def __init__(self, clock: FakeClock, store: RunStore, repository: Repository, url: str) -> None:
+        self.clock, self.store, self.world = clock, store, World()
+        policy = Policy(working=CAP, working_per_project=CAP, base="main")
+        tracker, forge = GitHubTracker(repository), GitHubForge(repository, api_url=url)
+        project = Project("shop", tracker, forge, FakeWorkspaces(self.world), policy, by_hand=lambda *_: "")
+        self.outside = Outside({"shop": project}, FakeExecutor(self.world), store)
+        self.most = 0
+        self.ticks: list[float] = []
+
+    async def measure(self) -> list[Figure]:
+        process = psutil.Process()
+        async with Engine(self.outside, clock=self.clock, capacity=lambda: Capacity(CAP)) as engine:
+            began = time.perf_counter()
+            await self._tick(engine)
+            first, before = time.perf_counter() - began, process.memory_info().rss
+            while len(self.world.requests) < TURNS:
+                for turn in self.world.running():
+                    self.world.finish_turn(turn, files=())
+                await self._tick(engine)
+            grown = (process.memory_info().rss - before) / 1e6
+            order = [int(request.run_id.partition("#")[2].partition("/")[0]) for request in self.world.requests.values()]
+        return [
+            Figure(f"{ISSUES} issues at once, cap {CAP}: most agents at work", self.most, "", CAP),
+            Figure("  begun out of order, in groups of three", _out_of_order(order), "", 0),
+            Figure("  memory grown", grown, "MB", 50),
+            Figure("  first tick (claims them all)", first, "s"),
+            Figure("  a later tick", middle(self.ticks[1:]), "s"),
+        ]
+
+    async def _tick(self, engine: Engine) -> None:
+        began = time.perf_counter()
+        await engine.tick()
+        self.ticks.append(time.perf_counter() - began)
+        self.most = max(self.most, len(self.world.running()))
+        await engine.settled()
+        self.most = max(self.most, len(self.world.running()))
+        self.clock.now += 1
+
+
+def _out_of_order(order: list[int]) -> int:
+    """Those that come up together may be started in any order."""
+    groups = [sorted(order[start : start + CAP]) for start in range(0, len(order), CAP)]
+    flat = [number for group in groups for number in group]
+    return sum(one > other for one, other in zip(flat, flat[1:], strict=False))
