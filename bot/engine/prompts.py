@@ -131,7 +131,8 @@ def _quote(comments: Sequence[Comment]) -> str:
 
 def _remarks(comment: Comment) -> str:
     return "".join(
-        f"\n- {_label(remark)}{_place(remark)}: {remark.text.strip()}\n{_hunk(remark.hunk)}" for remark in comment.remarks
+        f"\n- {_label(remark)}{_place(remark)}: {remark.text.strip()}\n{_hunk(remark.hunk)}"
+        for remark in comment.remarks
     )
 
 
