@@ -74,7 +74,8 @@ async def agent_version(settings: Settings) -> str:
 
 def desk_of(settings: Settings) -> Desk:
     """Where people do what they would do on the website of a tracker and a forge."""
-    sites = {project.name: Site(project.folder, project.base) for project in settings.projects}
+    local = (project for project in settings.projects if "local" in {project.tracker, project.forge})
+    sites = {project.name: Site(project.folder, project.base) for project in local}
     return Desk(settings.state_dir, sites, clock.now)
 
 

@@ -47,7 +47,7 @@ class Daemon:
                 await self._app.woken.wait()
 
     async def once(self) -> None:
-        """Until nothing is left to do now."""
+        """Until nothing is left to do now. Raises what kept it from looking, if that lasted to the end."""
         with self._signals(), self._clocks():
             await self._app.recover()
             while not self._stopping:
@@ -57,6 +57,8 @@ class Daemon:
                     break
                 await self._app.woken.wait()
         await self._drain()
+        if away := self._app.engine.away:
+            raise Retryable("; ".join(f"{name}: {problem}" for name, problem in away.items()))
 
     def stop(self) -> None:
         self._stopping = True

@@ -92,7 +92,7 @@ def _glimpses(
     folders = {run.id: Places(settings.state_dir, run.project).of(branch_for(run)).folder for run in runs}
     return {
         run.id: Glimpse(
-            title=titles.get(run.key, ""),
+            title=titles.get(run.key) or _title(pulls.get(branch_for(run))),
             agent=settings.agent.kind,
             worktree=str(folders[run.id]) if folders[run.id].exists() else "",
             doing=transcripts.last_deed(run.id) if run.phase is Phase.WORKING else "",
@@ -100,6 +100,11 @@ def _glimpses(
         )
         for run in runs
     }
+
+
+def _title(pull: PullRequest | None) -> str:
+    """Of what is over the issue may not be known any more."""
+    return pull.title if pull else ""
 
 
 def _health(settings: Settings) -> Mapping[str, tuple[bool, str]]:

@@ -26,7 +26,7 @@ _SEEN_TOGETHER = re.compile(
     f"|{_ONE_EMOJI}(?:\u200d{_ONE_EMOJI})*+"
     "|[0-9#*]\ufe0f\u20e3"
     f"|(?<={_JOINING})[\u200c\u200d](?={_JOINING}))"
-    "|[\u200c\u200d\ufe0e\ufe0f\U000e0000-\U000e007f]"
+    "|[\u200c\u200d\ufe0e\ufe0f\U000e0000-\U000e007f]++"
 )
 _IN_SEQUENCES = frozenset("\u200c\u200d\ufe0e\ufe0f") | {chr(code) for code in range(0xE0000, 0xE0080)}
 

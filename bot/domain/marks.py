@@ -8,12 +8,12 @@ import re
 LONGEST_WORD = 40
 """A single short word says nothing by itself; an identifier is one."""
 
-_BLANK = r"(?=[ \t]*\n)"
-_LEAD = r"[ \t>*+\-\d.)]*"
-_ATTRIBUTES = r"""(?:[^<>"']|"[^"]*"|'[^']*')*+"""
-_PARAGRAPH = rf"(?:[^<>\n]|\n(?!{_BLANK}))*+"
-_TARGET = r"(?:<[^<>\n]*>|[^\s()<>]*(?:\([^\s()<>]*\))?[^\s()<>]*)"
-_TITLE = r"""(?:"[^"]*"|'[^']*'|\([^()]*\))"""
+_BLANK = r"(?=[ \t]*+\n)"
+_LEAD = r"[ \t>*+\-\d.)]*+"
+_ATTRIBUTES = r"""(?:[^<>"']++|"[^"]*+"|'[^']*+')*+"""
+_PARAGRAPH = rf"(?:[^<>\n]++|\n(?!{_BLANK}))*+"
+_TARGET = r"(?:<[^<>\n]*+>|[^\s()<>]*+(?:\([^\s()<>]*+\))?+[^\s()<>]*+)"
+_TITLE = r"""(?:"[^"]*+"|'[^']*+'|\([^()]*+\))"""
 
 _CODE_AND_ESCAPES = (
     r"(?P<span>(?<!`)(?P<ticks>`+)(?!`)[^\n]{0,2000}?(?<!`)(?P=ticks)(?!`))"
@@ -24,18 +24,18 @@ _CODE_AND_ESCAPES = (
 _ODD_IN_MARKUP = r"(?P<odd><(?:\?|!(?!--)|/[^A-Za-z\s>]))|"
 _ANYWHERE = (
     rf"(?P<blank>\n{_BLANK})"
-    rf"|(?P<definition>\n{_LEAD}\[(?P<label>(?!\^)[^\[\]]{{1,999}})\]:[ \t]*\n?[ \t]*(?P<to><[^<>\n]*>|[^\s<]\S*)"
-    rf"(?P<named>\s+{_TITLE})?[ \t]*(?=\n|\Z))"
-    r"|(?P<note>\n[ \t>]*\[\^(?P<key>[^\[\]\s]{1,999})\]:)"
-    rf"|(?P<cut>\n[ \t>]*<[A-Za-z][\w-]*[ \t]{_PARAGRAPH}(?!>))"
+    rf"|(?P<definition>\n{_LEAD}\[(?P<label>(?!\^)[^\[\]]{{1,999}}+)\]:[ \t]*+\n?[ \t]*+(?P<to><[^<>\n]*+>|[^\s<]\S*+)"
+    rf"(?P<named>\s++{_TITLE})?+[ \t]*+(?=\n|\Z))"
+    r"|(?P<note>\n[ \t>]*+\[\^(?P<key>[^\[\]\s]{1,999})\]:)"
+    rf"|(?P<cut>\n[ \t>]*+<[A-Za-z][\w-]*[ \t]{_PARAGRAPH}(?!>))"
     rf"|(?P<markup>\n(?={_LEAD}<))"
     r"|(?P<comment><!--(?:-?>)?)"
     r"|(?P<autolink><[A-Za-z][A-Za-z0-9+.-]{1,31}:[^\s<>]*>)"
     rf"|(?P<tag><(?P<closing>/?)(?P<name>[A-Za-z][\w.:-]*)(?P<rest>(?:(?=[\s/]){_ATTRIBUTES})?)>)"
     rf"|(?P<broken></?[A-Za-z]{_PARAGRAPH}>)"
-    rf"|(?P<image>!\[(?P<alt>(?:[^\[\]\\]|\\.|\[[^\[\]]*\])*+)\]"
-    rf"(?:\(\s*(?P<at>{_TARGET})(?:\s+{_TITLE})?\s*\)|(?P<reference>\[[^\[\]]*\]))?)"
-    rf"|(?P<link>\]\(\s*(?P<target>{_TARGET})(?P<hint>\s+{_TITLE})?\s*\))"
+    r"|(?P<image>!\[(?P<alt>(?:[^\[\]\\]++|\\.|\[[^\[\]]*+\])*+)\]"
+    rf"(?:\(\s*+(?P<at>{_TARGET})(?:\s++{_TITLE})?+\s*+\)|(?P<reference>\[[^\[\]]*+\]))?)"
+    rf"|(?P<link>\]\(\s*+(?P<target>{_TARGET})(?P<hint>\s++{_TITLE})?+\s*+\))"
     r"|(?P<entity>&(?:\#[0-9]{1,8}|\#[xX][0-9a-fA-F]{1,7}|[A-Za-z][A-Za-z0-9]{1,31});)"
 )
 
@@ -45,7 +45,9 @@ IN_MARKUP = re.compile(rf"(?=[\n<!\]&])(?:{_ODD_IN_MARKUP}{_ANYWHERE})", re.DOTA
 
 STARTS_WITH_MARKUP = re.compile(rf"\n?{_LEAD}<")
 WORTH_A_LOOK = re.compile(r"[<&]|!\[|\]\(|\]:")
-REST_OF_NOTE = re.compile(rf"[^\n]*+(?:\n(?!{_BLANK}|[ \t>]*\[\^)[^\n]+|\n[ \t]*(?=\n)|\n(?:[ ]{{4}}|\t)[^\n]*)*+")
+LABEL = re.compile(r"\[([^\[\]]{1,999})\](:?)")
+_LINES = rf"(?:\n(?!{_BLANK}|[ \t>]*+\[\^)[^\n]++)*+"
+REST_OF_NOTE = re.compile(rf"[^\n]*+{_LINES}(?:(?:\n{_BLANK}[ \t]*+)++\n(?:[ ]{{4}}|\t)[^\n]*+{_LINES})*+")
 
 LEADS = re.compile(r"(?<![\w-])(href|src)\s*=\s*(\"[^\"]*\"|'[^']*'|[^\s\"'=<>`]+)", re.IGNORECASE)
 ADDRESS = re.compile(r"(?!data:)[^\s<>\"'`]{0,2000}", re.IGNORECASE)

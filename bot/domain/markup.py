@@ -1,20 +1,24 @@
 """Takes out of Markdown what its readers do not see: comments, hidden elements, attributes, alternative texts."""
 
 import re
+from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from functools import cached_property
 from html import unescape
+from typing import NamedTuple
 
 from bot.domain import marks
 from bot.domain.letters import is_unseen
 from bot.domain.markdown import Kind, parts_of
 
-_EMPTY = frozenset({"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"})
+_EMPTY = frozenset(
+    {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"}
+)
+_LONGEST_TAG = 4000
 _END_WITH_THE_PARAGRAPH = frozenset({"p", "picture"})
 
 
-@dataclass(frozen=True, slots=True)
-class _Piece:
+class _Piece(NamedTuple):
     text: str
     gone: int = 0
     """Passages that were taken out of it."""
@@ -29,12 +33,17 @@ class _Piece:
 
 
 _GONE = _Piece("", gone=1)
+_BLANK = _Piece("\n", blank=True)
+_MOST_MARKS = 12_000
+"""In a text of a usual length; nobody writes more."""
 
 
 def without_unseen(text: str) -> tuple[str, int]:
     """What is left, and how many passages are not."""
     if not marks.WORTH_A_LOOK.search(text):
         return text, 0
+    if sum(map(text.count, "<<<&&[[`\n")) > max(_MOST_MARKS, len(text) // 5):  # the dearest count for more
+        return without_markup(text), 0
     seen = _Seen()
     for piece in _pieces(text):
         seen.take(piece)
@@ -84,21 +93,40 @@ class _Seen:
 
 
 def _pieces(text: str) -> Iterator[_Piece]:
+    labels = _Labels(text)
     for part in parts_of(text):
         if part.kind is Kind.CODE:
             yield _Piece(part.text)
             continue
-        for piece in _Prose(part.text, text, doubtful=part.kind is Kind.DOUBTFUL).pieces():
+        for piece in _Prose(part.text, labels, doubtful=part.kind is Kind.DOUBTFUL).pieces():
             yield piece
             if piece.last:
                 return
 
 
+class _Labels:
+    """What is in brackets, all over the text."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    @cached_property
+    def _found(self) -> Counter[str]:
+        return Counter(label.lower() + colon for label, colon in marks.LABEL.findall(self._text))
+
+    def is_defined(self, label: str) -> bool:
+        return self._found[f"{label.lower()}:"] > 0
+
+    def is_used(self, label: str) -> bool:
+        """Besides where it is defined."""
+        return self._found[label.lower()] > 0
+
+
 class _Prose:
     """Lines that are not code, mark by mark."""
 
-    def __init__(self, text: str, whole: str, *, doubtful: bool) -> None:
-        self._text, self._whole, self._doubtful = f"\n{text}", whole.lower(), doubtful
+    def __init__(self, text: str, labels: _Labels, *, doubtful: bool) -> None:
+        self._text, self._labels, self._doubtful = f"\n{text}", labels, doubtful
         self._in_markup = doubtful or bool(marks.STARTS_WITH_MARKUP.match(text))
         self._is_loose = False
 
@@ -106,26 +134,28 @@ class _Prose:
         """The line end put before the first line is not a part of it."""
         first = True
         for piece in self._all():
-            yield _Piece(piece.text.removeprefix("\n"), piece.gone) if first else piece
+            yield piece._replace(text=piece.text.removeprefix("\n")) if first else piece
             first = False
 
     def _all(self) -> Iterator[_Piece]:
-        at = 0
+        at = kept = 0
         while found := self._marks.search(self._text, at):
-            if found.start() > at:
-                yield _Piece(self._text[at : found.start()])
             piece, at = self._piece(found)
-            yield piece
-        if at < len(self._text):
-            yield _Piece(self._text[at:])
+            if piece:
+                if found.start() > kept:
+                    yield _Piece(self._text[kept : found.start()])
+                yield piece
+                kept = at
+        if kept < len(self._text):
+            yield _Piece(self._text[kept:])
 
     @property
     def _marks(self) -> re.Pattern[str]:
         """Within markup, and after a tick without its fellow, ticks make no code."""
         return marks.IN_MARKUP if self._in_markup or self._is_loose else marks.IN_TEXT
 
-    def _piece(self, found: re.Match[str]) -> tuple[_Piece, int]:
-        """And where to go on."""
+    def _piece(self, found: re.Match[str]) -> tuple[_Piece | None, int]:
+        """None: it is just what it is. And where to go on."""
         match found.lastgroup:
             case "comment":
                 return self._past(found, "-->") if found[0] == "<!--" else (_GONE, found.end())
@@ -136,37 +166,29 @@ class _Prose:
             case _:
                 return self._simple(found), found.end()
 
-    def _past(self, found: re.Match[str], end: str) -> tuple[_Piece, int]:
+    def _past(self, found: re.Match[str], end: str) -> tuple[_Piece | None, int]:
         at = self._text.find(end, found.end())
         if at >= 0:
             return _GONE, at + len(end)
         if self._in_markup:
             return _Piece("", gone=1, last=True), len(self._text)
-        return _Piece(found[0]), found.end()
+        return None, found.end()
 
-    def _note(self, found: re.Match[str]) -> tuple[_Piece, int]:
+    def _note(self, found: re.Match[str]) -> tuple[_Piece | None, int]:
         """One that nothing refers to is not shown."""
-        if self._whole.count(f"[^{found['key'].lower()}]") > 1:
-            return _Piece(found[0]), found.end()
+        if self._labels.is_used(f"^{found['key']}"):
+            return None, found.end()
         rest = marks.REST_OF_NOTE.match(self._text, found.end())
         return _Piece("\n", gone=1), rest.end() if rest else found.end()
 
-    def _simple(self, found: re.Match[str]) -> _Piece:  # noqa: C901 - one case per mark
+    def _simple(self, found: re.Match[str]) -> _Piece | None:
         match found.lastgroup:
-            case "blank":
-                self._in_markup, self._is_loose = self._doubtful, False
-                return _Piece("\n", blank=True)
-            case "loose":
-                self._is_loose = True
-            case "markup":
-                self._in_markup = True
+            case "blank" | "loose" | "markup" | "cut":
+                return self._moved(found.lastgroup)
             case "tag":
                 return _tag(found)
             case "broken":
                 return _GONE
-            case "cut":
-                self._in_markup = True
-                return _Piece("\n", gone=1)
             case "image":
                 return self._image(found)
             case "link":
@@ -175,31 +197,40 @@ class _Prose:
                 return self._definition(found)
             case "entity" if all(map(is_unseen, unescape(found[0]))):
                 return _GONE
-        return _Piece(found[0])
+        return None
 
-    def _image(self, found: re.Match[str]) -> _Piece:
+    def _moved(self, mark: str) -> _Piece | None:
+        match mark:
+            case "blank":
+                self._in_markup, self._is_loose = self._doubtful, False
+                return _BLANK
+            case "loose":
+                self._is_loose = True
+                return None
+            case _:
+                self._in_markup = True
+                return _Piece("\n", gone=1) if mark == "cut" else None
+
+    def _image(self, found: re.Match[str]) -> _Piece | None:
         """Its text is only seen where the image is not."""
         alt, at, reference = found["alt"], found["at"], found["reference"]
-        if at is None and not reference and f"[{alt.lower()}]:" not in self._whole:
-            return _Piece(found[0])
+        if at is None and not reference and not self._labels.is_defined(alt):
+            return None
         source = f"({_address(at)})" if at is not None else reference or ""
         text = f"![{alt if marks.ONE_WORD.fullmatch(alt) else ''}]{source}"
-        return _Piece(text, gone=int(text != found[0]))
+        return _Piece(text, gone=1) if text != found[0] else None
 
-    def _definition(self, found: re.Match[str]) -> _Piece:
+    def _definition(self, found: re.Match[str]) -> _Piece | None:
         """Only what refers to it is seen."""
-        label = found["label"].lower()
-        is_used = marks.ONE_WORD.fullmatch(label) or self._whole.count(f"[{label}]") > 1
-        if not is_used or not _address(found["to"]):
+        label = found["label"]
+        if not _address(found["to"]) or not (marks.ONE_WORD.fullmatch(label) or self._labels.is_used(label)):
             return _Piece("\n", gone=1)
-        return _Piece(found[0][: found.end("to") - found.start()], gone=int(bool(found["named"])))
+        return _Piece(found[0][: found.end("to") - found.start()], gone=1) if found["named"] else None
 
 
-def _link(found: re.Match[str]) -> _Piece:
+def _link(found: re.Match[str]) -> _Piece | None:
     address = _address(found["target"])
-    if found["hint"] or address != found["target"]:
-        return _Piece(f"]({address})", gone=1)
-    return _Piece(found[0])
+    return _Piece(f"]({address})", gone=1) if found["hint"] or address != found["target"] else None
 
 
 def _address(target: str) -> str:
@@ -210,10 +241,9 @@ def _address(target: str) -> str:
 def _tag(found: re.Match[str]) -> _Piece:
     """Its name and where it leads; nobody sees another attribute of it."""
     name, rest = found["name"].lower(), found["rest"]
-    if len(name) > marks.LONGEST_WORD or name == "source":
+    if len(name) > marks.LONGEST_WORD or len(rest) > _LONGEST_TAG or name == "source":
         return _GONE
-    left = marks.LEADS.sub(" ", rest)
-    gone = int(not marks.SAYS_NOTHING.fullmatch(left))
+    gone = int(not marks.SAYS_NOTHING.fullmatch(marks.LEADS.sub(" ", rest))) if rest else 0
     if found["closing"]:
         return _Piece(f"</{found['name']}>", gone, name, ends=True)
     if name == "picture" or marks.is_hidden(rest):

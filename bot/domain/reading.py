@@ -4,6 +4,7 @@ Rule: what is taken out is counted, and the count is shown to people.
 """
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from bot.domain import letters
 from bot.domain.comment import Comment, Remark
@@ -21,6 +22,7 @@ class Reading:
     """Passages that were left out."""
 
 
+@lru_cache(maxsize=1000)  # the same words are looked at in every tick
 def read(text: str) -> Reading:
     """Markdown, as people write it."""
     text, hidden = letters.with_count(text)
@@ -55,7 +57,9 @@ def read_comment(comment: Comment) -> tuple[Comment, int]:
 
 def _read_remark(remark: Remark) -> tuple[Remark, int]:
     text = read(remark.text)
-    return replace(remark, text=text.text, hunk=read_plain(remark.hunk).text), text.hidden
+    return replace(
+        remark, path=letters.on_one_line(remark.path), text=text.text, hunk=read_plain(remark.hunk).text
+    ), text.hidden
 
 
 def read_pull_request(pull: PullRequest) -> PullRequest:

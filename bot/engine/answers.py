@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 from bot.domain.policy import Policy
 from bot.domain.run import Run
-from bot.engine.messages import inline, quote, salvaged
+from bot.engine.messages import salvaged
+from bot.engine.quoting import inline, quote
 
 
 def plan(words: str, policy: Policy) -> str:

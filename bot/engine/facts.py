@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from bot.domain.policy import Policy
 from bot.domain.pull_request import CheckState, FailedCheck, PullRequest
 from bot.domain.run import Phase, Run
-from bot.engine.messages import inline, quote
+from bot.engine.quoting import inline, quote
 
 CHECKS = "**Checks:**"
 """How the paragraph of a pull request's text begins that is kept up to date."""

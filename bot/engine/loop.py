@@ -47,9 +47,11 @@ class Engine:
         self._busy: dict[str, Run] = {}
         self._bugs: dict[str, str] = {}
         self._patience = Patience()
-        self._away: dict[str, str] = {}
-        """Why each project that cannot be looked at cannot, as it was said last."""
+        self._told: dict[str, str] = {}
+        """Why each run and project that was put off was, as it was told last."""
         self._over: frozenset[str] = frozenset()
+        self.away: Mapping[str, BotError] = {}
+        """Projects that could not be looked at the last time, and why."""
         """Runs whose turn has ended and is to be taken in, at the last look."""
         self._news = set(outside.projects)
         self._idle = asyncio.Event()
@@ -99,19 +101,20 @@ class Engine:
         self._news -= set(views) & set(fresh)
         for name in views:
             self._patience.succeeded(name)
-            if self._away.pop(name, ""):
+            if self._told.pop(name, ""):
                 log.info("looking again project=%s", name)
+        self.away = away
         for name, problem in away.items():
-            self._patience.put_off(name, problem, self._clock())
-            self._tell_away(name, problem)
+            self._put_off(name, problem, "looked away project")
         return views
 
-    def _tell_away(self, name: str, problem: BotError) -> None:
-        """Once, and not again because fewer seconds are left to wait."""
+    def _put_off(self, name: str, problem: BotError, deed: str) -> None:
+        """Told once, and not again because fewer seconds are left to wait."""
+        self._patience.put_off(name, problem, self._clock())
         why = re.sub(r"\d+", "", str(problem))
-        if self._away.get(name) != why:
-            log.warning("looked away project=%s reason=%s", name, problem)
-        self._away[name] = why
+        if self._told.get(name) != why:
+            log.warning("%s=%s reason=%s", deed, name, problem)
+        self._told[name] = why
 
     def is_due(self) -> bool:
         """Has the time come for something that nobody announces?"""
@@ -187,6 +190,7 @@ class Engine:
         with self._isolated(run):
             await self._carry_out_or_ask(run, seen, decision)
             self._patience.succeeded(run.id)
+            self._told.pop(run.id, None)
         self._busy.pop(run.id, None)
         if not self._busy:
             self._idle.set()
@@ -197,8 +201,7 @@ class Engine:
         try:
             yield
         except (Retryable, NeedsHuman) as problem:
-            log.warning("postponed run=%s reason=%s", run.id, problem)
-            self._patience.put_off(run.id, problem, self._clock())
+            self._put_off(run.id, problem, "postponed run")
         except Exception as bug:
             log.exception("crashed run=%s", run.id)
             self._bugs[run.id] = messages.met_a_bug(type(bug).__name__)

@@ -12,6 +12,7 @@ from bot.domain.policy import Policy
 from bot.domain.run import Phase, Run
 from bot.domain.turn import Change, Todo, TurnReport, TurnState
 from bot.engine.observation import Observation
+from bot.engine.quoting import code, inline, line, plain, quote
 
 _HEADLINES = {
     Phase.QUEUED: "⏳ **Queued**",
@@ -21,7 +22,6 @@ _HEADLINES = {
     Phase.DONE: "✅ **Done**",
 }
 
-_QUOTED_LETTERS = 3000
 _FILES_LISTED = 20
 
 
@@ -33,10 +33,19 @@ def progress(run: Run, seen: Observation, policy: Policy) -> str:
         _at_work(seen.turn) if working and seen.turn.state is TurnState.RUNNING else "",
         f"Pull request: {seen.pull_request.url or f'#{seen.pull_request.number}'}" if seen.pull_request else "",
         _so_far(run, seen),
+        _left_out(seen.hidden),
         "" if policy.sandboxed else "_The agent runs without a sandbox here._",
         "" if run.phase is Phase.DONE else f"_Comment to steer; `/{policy.label} help` lists the commands._",
     ]
     return "\n\n".join(part for part in parts if part)
+
+
+def _left_out(hidden: int) -> str:
+    """People are told what an agent is not: something they do not see either."""
+    if not hidden:
+        return ""
+    passages = "1 hidden passage was" if hidden == 1 else f"{hidden} hidden passages were"
+    return f"{passages} left out of what the agent reads."
 
 
 def _because(reason: str) -> str:
@@ -44,12 +53,12 @@ def _because(reason: str) -> str:
 
 
 def _at_work(turn: TurnReport) -> str:
-    lines = [f"Now: {turn.progress.doing}"] if turn.progress.doing else []
+    lines = [f"Now: {line(turn.progress.doing)}"] if turn.progress.doing else []
     return "\n".join([*lines, *map(_todo, turn.progress.todos)])
 
 
 def _todo(todo: Todo) -> str:
-    return f"- [{'x' if todo.done else ' '}] {todo.text}{' ⬅' if todo.active else ''}"
+    return f"- [{'x' if todo.done else ' '}] {line(todo.text)}{' ⬅' if todo.active else ''}"
 
 
 def _so_far(run: Run, seen: Observation) -> str:
@@ -107,7 +116,7 @@ def left_aside() -> str:
 
 def asks_for_key(detail: str) -> str:
     return (
-        f"The model refuses our key: {detail}\n\nNothing new is started until that is mended. "
+        f"The model refuses our key: {line(detail)}\n\nNothing new is started until that is mended. "
         "Check `ANTHROPIC_API_KEY` (or `CLAUDE_CODE_OAUTH_TOKEN`) and start treehand again. "
         "I also try again every few minutes."
     )
@@ -131,7 +140,7 @@ def question(text: str) -> str:
 
 def gave_up(failures: int, detail: str) -> str:
     times = "once" if failures == 1 else f"{failures} times in a row"
-    return f"The turn failed {times}. The last time: {detail}"
+    return f"The turn failed {times}. The last time: {line(detail)}"
 
 
 def met_a_bug(kind: str) -> str:
@@ -149,7 +158,7 @@ def salvaged(key: str, ref: str) -> str:
 
 
 def pull_request_title(issue: Issue) -> str:
-    return issue.title.strip() or issue.key
+    return plain(issue.title) or issue.key
 
 
 def pull_request_body(run: Run, turn: TurnReport) -> str:
@@ -164,9 +173,9 @@ def pull_request_body(run: Run, turn: TurnReport) -> str:
 
 def _measured(run: Run, change: Change | None) -> str:
     files = change.files if change else ()
-    rows = [f"| `{file.path}` | +{file.added} | −{file.removed} |" for file in files[:_FILES_LISTED]]
+    rows = [f"| {code(file.path)} | +{file.added} | −{file.removed} |" for file in files[:_FILES_LISTED]]
     more = [f"| … {len(files) - _FILES_LISTED} more | | |"] if len(files) > _FILES_LISTED else []
-    left_out = [f"- left out: {what}" for what in (change.left_out if change else ())[:_FILES_LISTED]]
+    left_out = [f"- left out: {line(what)}" for what in (change.left_out if change else ())[:_FILES_LISTED]]
     table = ["| File | Added | Removed |", "|---|---|---|", *rows, *more, ""]
     cost = f"{run.turn} turn{'s' if run.turn != 1 else ''}, ${run.spent_usd:.2f}, {run.tokens:,} tokens"
     return "\n".join([*(table if files else []), *left_out, cost])
@@ -183,11 +192,11 @@ def answer(spoken: Sequence[tuple[Comment, Heard]], turn: TurnReport) -> str:
 
 
 def _recalled(comment: Comment) -> str:
-    said = first_line(comment.text)
+    said = quote(first_line(comment.text))
     if not comment.remarks:
-        return f"> {said}"
+        return said or ">"
     remarks = f"{len(comment.remarks)} remark{'s' if len(comment.remarks) != 1 else ''}, answered in place"
-    return f"> {said} ({remarks})" if said else f"> A review: {remarks}"
+    return f"{said} ({remarks})" if said else f"> A review: {remarks}"
 
 
 def verdict(row: Heard, words: str = "") -> str:
@@ -218,7 +227,9 @@ def not_trusted(author: str) -> str:
 
 
 def status(run: Run, seen: Observation) -> str:
-    doing = f" Now: {seen.turn.progress.doing}." if run.phase is Phase.WORKING and seen.turn.progress.doing else ""
+    doing = (
+        f" Now: {line(seen.turn.progress.doing)}." if run.phase is Phase.WORKING and seen.turn.progress.doing else ""
+    )
     return f"{_HEADLINES[run.phase]}{_because(run.reason)}.{doing}\n\n{_so_far(run, seen)}".strip()
 
 
@@ -227,20 +238,13 @@ def why(run: Run, seen: Observation) -> str:
         case Phase.QUEUED:
             return f"It is queued: {run.reason or 'it starts at the next look'}."
         case Phase.WORKING:
-            return f"An agent is at work on it: {seen.turn.progress.doing or run.reason or 'it has just begun'}."
+            return f"An agent is at work on it: {line(seen.turn.progress.doing) or run.reason or 'it has just begun'}."
         case Phase.REVIEW:
             return "A pull request is open, and waits for you: comment to steer, merge to finish."
         case Phase.ASKING:
             return f"I need you: {run.reason}"
         case Phase.DONE:
             return f"It is over: {run.reason}."
-
-
-def quote(words: str) -> str:
-    """Somebody's words, as somebody's: nothing in them can end the quotation."""
-    cut = words.strip()
-    cut = cut if len(cut) <= _QUOTED_LETTERS else f"{cut[:_QUOTED_LETTERS]} …"
-    return "\n".join(f"> {line}".rstrip() for line in cut.splitlines())
 
 
 def commit_message(run: Run, issue: Issue, told: Sequence[Comment], errand: str = "") -> str:
@@ -264,7 +268,3 @@ def _with(person: Person) -> str:
 def first_line(text: str) -> str:
     line = text.strip().partition("\n")[0]
     return line if len(line) <= 200 else f"{line[:200]} …"  # noqa: PLR2004 - enough to recognise it
-
-
-def inline(text: str) -> str:
-    return "".join(letter for letter in text if letter.isprintable() and letter not in "`<>")[:80]

@@ -34,3 +34,5 @@ class Observation:
     spent_usd: float = 0.0
     """On this issue, by all its runs, ever."""
     slot: Slot = Slot()
+    hidden: int = 0
+    """Passages of the issue, and of what trusted people said, that nobody sees and that were left out."""

@@ -1,9 +1,13 @@
-"""The eyes of the bot: gathers one Observation per run from one snapshot per project. Looks, never judges."""
+"""The eyes of the bot: gathers one Observation per run from one snapshot per project. Looks, never judges.
+
+It sees what a person sees: whatever is hidden in what others wrote is left out here, and reaches no prompt.
+"""
 
 import asyncio
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
+from bot.domain.reading import read_comment, read_issue, read_pull_request
 from bot.domain.run import Run
 from bot.domain.turn import TurnReport, TurnState
 from bot.engine.names import branch_for, turn_id_for
@@ -50,12 +54,16 @@ async def _look(project: Project, runs: Sequence[Run], *, fresh: bool) -> View |
 
 def observe(run: Run, view: View, reports: Mapping[str, TurnReport], *, now: float, spent_usd: float) -> Observation:
     branch = branch_for(run)
+    issue, pull = view.tracker.issues.get(run.key), view.forge.pulls.get(branch)
     said = (*view.tracker.comments.get(run.key, ()), *view.forge.comments.get(branch, ()))
+    request, hidden = read_issue(issue) if issue else (None, 0)
+    read = [read_comment(comment) for comment in sorted(said, key=lambda comment: comment.at)]
     return Observation(
         now=now,
-        issue=view.tracker.issues.get(run.key),
-        comments=tuple(sorted(said, key=lambda comment: comment.at)),
-        pull_request=view.forge.pulls.get(branch),
+        issue=request,
+        comments=tuple(comment for comment, _ in read),
+        pull_request=read_pull_request(pull) if pull else None,
         turn=reports.get(turn_id_for(run, run.turn), _UNKNOWN_TURN),
         spent_usd=spent_usd,
+        hidden=hidden + sum(unseen for comment, unseen in read if comment.author.trusted),
     )

@@ -1,11 +1,11 @@
 """Every sentence an agent is told. Pure text in, text out."""
 
-import re
 from collections.abc import Sequence
 
 from bot.domain.comment import Comment, Remark
 from bot.domain.issue import Issue
 from bot.domain.pull_request import FailedCheck
+from bot.engine.quoting import code, fence
 
 _RULES = """\
 You work alone in a git worktree made for this issue. Change the files here so that the issue is resolved, and run the
@@ -80,8 +80,8 @@ def red_checks(broken: Sequence[FailedCheck], prompt: str) -> str:
 def _red_check(check: FailedCheck) -> str:
     noted = check.annotations[:_ANNOTATIONS_SHOWN]
     told = "\n".join(part for part in (check.summary.strip(), *noted, check.log.strip()[-_LOG_LETTERS:]) if part)
-    name = "".join(letter for letter in check.name if letter.isprintable() and letter != "`")
-    return f"`{name}`:\n\n{fence(told)}" if told else f"`{name}` (it printed nothing that could be read)"
+    name = code(check.name)
+    return f"{name}:\n\n{fence(told)}" if told else f"{name} (it printed nothing that could be read)"
 
 
 def conflicting(conflicts: Sequence[str], prompt: str) -> str:
@@ -98,13 +98,6 @@ def conflicting(conflicts: Sequence[str], prompt: str) -> str:
         "not merge, reset or check out anything with git: when you are done, the merge commit is made of the files as "
         f"they lie there, and it is refused while a marker is left.\n\n{prompt}"
     )
-
-
-def fence(text: str) -> str:
-    """Nothing inside can end it."""
-    longest = max((len(run) for run in re.findall("`+", text)), default=0)
-    ticks = "`" * max(3, longest + 1)
-    return f"{ticks}\n{text.rstrip()}\n{ticks}"
 
 
 def accepted(issue: Issue, prompt: str) -> str:
@@ -138,7 +131,7 @@ def _remarks(comment: Comment) -> str:
 
 def _place(remark: Remark) -> str:
     """Some are about a whole file."""
-    return f"`{remark.path}` line {remark.line}" if remark.line else f"`{remark.path}`"
+    return f"{code(remark.path)} line {remark.line}" if remark.line else f"`{remark.path}`"
 
 
 def _label(remark: Remark) -> str:

@@ -12,7 +12,7 @@ from bot.embedded.desk import Desk
 from bot.embedded.landing import Style
 from bot.embedded.pulls import Proposal, Verdict
 from bot.embedded.talk import Said
-from bot.errors import BadSettings
+from bot.errors import BadSettings, NeedsHuman
 from bot.settings import load, operator, settings_file
 
 _FACES = {Reaction.SEEN: "👀", Reaction.ENDED: "🚀"}
@@ -21,6 +21,8 @@ _FACES = {Reaction.SEEN: "👀", Reaction.ENDED: "🚀"}
 @contextmanager
 def _desk(options: Namespace) -> Iterator[Desk]:
     settings = load(settings_file(options.config))
+    if settings.projects and all("local" not in {one.tracker, one.forge} for one in settings.projects):
+        raise NeedsHuman("Your issues and pull requests are on GitHub: go there. These commands are for embedded ones.")
     desk = desk_of(settings)
     try:
         yield desk

@@ -38,4 +38,13 @@ def _live(settings: Settings, life: "Callable[[Daemon], Awaitable[None]]") -> No
 
     with sole_owner(settings.state_dir):
         logs.set_up(file=settings.state_dir / "treehand.log")
-        asyncio.run(live())
+        try:
+            asyncio.run(live())
+        except BaseExceptionGroup as group:
+            raise _first_cause(group) from group
+
+
+def _first_cause(group: BaseExceptionGroup) -> BaseException:
+    """What was raised in there, without the task groups it came through."""
+    inner = group.exceptions[0]
+    return _first_cause(inner) if isinstance(inner, BaseExceptionGroup) else inner

@@ -39,7 +39,9 @@ def _listening(bind: str) -> socket.socket:
     host, _, port = bind.rpartition(":")
     host = host.strip("[]")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)  # said, so that small answers are sent at once
+    listener = socket.socket(
+        family, socket.SOCK_STREAM, socket.IPPROTO_TCP
+    )  # said, so that small answers are sent at once
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((host, int(port)))

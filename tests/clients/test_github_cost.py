@@ -9,6 +9,7 @@ from bot.domain.comment import Reaction
 from bot.errors import Retryable
 from tests.clients.grounds import REPO, Bot
 
+BUSY = b'{"data": null, "errors": [{"message": "Something went wrong while executing your query."}]}'
 PERMISSIONS = {
     "contents": "write", "issues": "write", "pull_requests": "write", "checks": "read", "statuses": "read",
     "actions": "read", "metadata": "read",
@@ -80,6 +81,15 @@ async def test_a_server_that_knows_only_the_plainest_addresses_is_enough(bot):
     bot.world.merge(REPO, pull_number, by="ana")
     await bot.forge.remove_branch(pull.branch)
     assert (await bot.forge.look([pull.branch])).branches == frozenset()
+
+
+@pytest.mark.parametrize("broken", [{"status": 502}, {"status": 200, "body": BUSY}])
+async def test_where_queries_are_too_much_for_the_server_pull_requests_are_looked_at_one_by_one(bot, broken):
+    await bot.offer()
+    bot.world.review(REPO, 1, by="ana", body="Not yet.")
+    bot.github.faults.add("POST /graphql", times=2, **broken)
+    pull, (review,) = await bot.pull()
+    assert (pull.number, review.text) == (1, "Not yet.")
 
 
 async def test_an_app_is_known_by_its_own_comments_too(github, tmp_path):

@@ -2,6 +2,7 @@
 
 import pytest
 
+from bot.clients.github.memory import standings
 from bot.errors import NeedsHuman, Retryable
 from tests.clients.grounds import REPO, Bot
 
@@ -173,6 +174,17 @@ async def test_an_archived_repository_is_left_alone_until_it_is_not_archived_any
         await bot.tracker.look([key])
     bot.world.archive(REPO, archived=False)
     assert set((await bot.tracker.look([key])).issues) == {key}
+
+
+async def test_whoever_asks_how_things_are_is_told_of_an_archived_repository_while_it_is_one(bot):
+    bot.world.archive(REPO)
+    with pytest.raises(NeedsHuman, match="archived"):
+        await bot.tracker.look([])
+    ok, why = standings(bot.db)[REPO]
+    assert (ok, "archived" in why) == (False, True)
+    bot.world.archive(REPO, archived=False)
+    await bot.tracker.look([])
+    assert standings(bot.db)[REPO] == (True, "")
 
 
 async def test_a_repository_that_does_not_show_itself_any_more_makes_no_issue_disappear(bot):

@@ -89,15 +89,23 @@ async def test_a_branch_that_people_removed_is_no_trouble(bot):
     assert (await bot.forge.look([])).branches == frozenset()
 
 
-async def test_an_old_pull_request_is_found_after_memory_was_lost(github, tmp_path):
+async def test_an_old_pull_request_among_more_than_are_ever_read_is_found_after_memory_was_lost(github, tmp_path):
     first = Bot(github, tmp_path / "first")
     await first.offer()
     first.close()
-    github.faults.add(f"GET /repos/{REPO}/pulls", status=200, body=b"[]")  # it is not among the newest any more
+    more = {"link": f'<{github.url}/repos/{REPO}/pulls?page=2>; rel="next"'}
+    github.faults.add(f"GET /repos/{REPO}/pulls", times=20, status=200, body=b"[]", headers=more)
     second = Bot(github, tmp_path / "second")
     pull, _ = await second.pull()
     assert pull.branch == BRANCH
     second.close()
+
+
+async def test_what_has_no_pull_request_yet_is_not_looked_for_one_by_one(bot):
+    await bot.forge.look([])
+    bot.requests()
+    await bot.forge.look([f"treehand/acme-shop-{number}" for number in range(50)])
+    assert len(bot.requests()) <= 6
 
 
 async def test_a_conflict_with_the_base_is_seen(asked):
@@ -262,3 +270,11 @@ async def test_what_keeps_us_from_working_is_found_and_named(github, tmp_path):
     assert not findings["rules"][0]
     assert "ai:working" in findings["labels"][1]
     bot.close()
+
+
+async def test_a_server_that_knows_no_statuses_or_has_no_commit_yet_is_ready_all_the_same(bot):
+    bot.github.faults.answer("GET */status", 404)
+    bot.github.faults.answer("GET */check-runs", 422)
+    findings = await found(bot)
+    assert {name for name, (ok, _) in findings.items() if not ok} == set()
+    assert "to mend what is red" in findings["commit statuses"][1]

@@ -289,6 +289,17 @@ async def test_trouble_with_one_repository_is_told_once_and_ends_with_the_next_s
     assert len([record for record in caplog.records if record.name.startswith("bot.")]) == 2
 
 
+async def test_one_issue_that_is_gone_is_no_trouble_of_its_repository_but_a_list_that_is_gone_is(on, memory):
+    with served(lambda _: Says(410, {"message": "This issue was deleted"})) as server:
+        github = on(server)
+        with pytest.raises(NotFound):
+            await github.get("/repos/acme/shop/issues/12", repository="acme/shop")
+        assert "acme/shop" not in standings(memory)
+        with pytest.raises(NotFound):
+            await github.get("/repos/acme/shop/issues?labels=ai", repository="acme/shop")
+        assert not standings(memory)["acme/shop"][0]
+
+
 async def test_a_refused_token_is_shown_once_a_minute_at_most_and_ever_more_rarely(on, memory, clock, caplog):
     accepted = []
     with served(lambda _: Says(data={}) if accepted else Says(401, {"message": "Bad credentials"})) as server:

@@ -133,3 +133,25 @@ async def test_lost_answers_and_lagging_lists_make_nothing_twice(shop, github):
         assert await daemon.wait() == 0
     assert len(pulls(github)) == 1
     assert [comment.author.login for comment in world.repository(SHOP).comments.values()] == [BOT]
+
+
+async def test_once_says_so_and_fails_when_there_is_nothing_to_look_at(shop, github):
+    file = shop.repository / "treehand.toml"
+    file.write_text(file.read_text().replace(SHOP, "acme/nowhere"))
+    async with ScriptedModel(follow) as model:
+        answer = await shop.treehand("once", **model_env(model))
+    assert (answer.code, "Traceback" in answer.err) == (1, False)
+    assert "treehand: shop: GitHub does not show it: Not Found" in answer.err
+
+
+async def test_an_address_that_is_taken_stops_the_daemon_with_a_word(shop, github):
+    taken = github.url.removeprefix("http://")
+    answer = await shop.treehand("run", TREEHAND_WEB__BIND=taken, ANTHROPIC_API_KEY="k")
+    assert (answer.code, "Traceback" in answer.err) == (1, False)
+    assert "treehand: web.bind" in answer.err
+
+
+@pytest.mark.parametrize("words", [("issue", "new", "x"), ("pr", "list")])
+async def test_commands_for_the_embedded_desk_send_people_to_github(shop, words):
+    answer = await shop.treehand(*words)
+    assert (answer.code, "on GitHub: go there" in answer.err) == (1, True)

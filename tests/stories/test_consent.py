@@ -3,7 +3,7 @@
 import pytest
 
 from bot.domain.run import Cause, Phase
-from bot.errors import RateLimited
+from bot.errors import RateLimited, Retryable
 
 KEY = "shop#1"
 
@@ -273,3 +273,15 @@ async def test_a_service_that_cannot_be_looked_at_is_told_of_once_each_way(worki
     await working.tick()
     told = [record.message for record in caplog.records if record.message.startswith("look")]
     assert told == ["looked away project=shop reason=Slow down, 300 s are left.", "looking again project=shop"]
+
+
+async def test_why_a_run_is_put_off_is_told_once_for_each_reason(working, world, caplog):
+    caplog.set_level("WARNING", "bot.engine.loop")
+    world.finish_turn(KEY)
+    world.fails["ensure_pushed"] = Retryable("No answer.")
+    for _ in range(3):
+        await working.wait(30)
+    world.fails["ensure_pushed"] = Retryable("No way.")
+    await working.wait(30)
+    told = [record.message for record in caplog.records]
+    assert told == ["postponed run=shop#1/1 reason=No answer.", "postponed run=shop#1/1 reason=No way."]

@@ -59,8 +59,16 @@ class Request:
     @property
     def shape(self) -> str:
         """What it asks, whichever issue or commit it asks it about."""
-        rest = self.path.partition("?")[0].split("/")[4:]
-        return " ".join([self.verb, *(part for part in rest if not re.search(r"\d", part))])
+        return " ".join([self.verb, *(part for part in self._rest if not re.search(r"\d", part))])
+
+    @property
+    def needed(self) -> bool:
+        """A repository that does not show this is of no use."""
+        return self._rest in ([], ["issues"])
+
+    @property
+    def _rest(self) -> list[str]:
+        return self.path.partition("?")[0].split("/")[4:]
 
     def __str__(self) -> str:
         return f"{self.verb} {self.path.partition('?')[0]}"
@@ -206,7 +214,7 @@ def _what_must_succeed(request: Request, error: NeedsHuman) -> str:
         case NotFound(status=451):
             return _ANY
         case NotFound():
-            return request.shape if request.shape in {"GET", "GET issues"} else ""
+            return request.shape if request.needed else ""
         case Refused():
             return ""
         case _:

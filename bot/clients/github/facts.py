@@ -1,14 +1,18 @@
 """The repository itself: where it is now, whether it may be written to, its default branch."""
 
 import json
+import logging
 from dataclasses import dataclass
 from typing import Any
 
 from bot.clients.github.access import Access
+from bot.clients.github.memory import Standings
 from bot.clients.github.refusals import Archived
 from bot.errors import NeedsHuman
 
 _SECONDS_GOOD = 3600.0
+_ASKED = "facts"
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,8 +28,9 @@ class Standing:
 
 
 class Facts:
-    def __init__(self, access: Access) -> None:
+    def __init__(self, access: Access, standings: Standings) -> None:
         self._access = access
+        self._standings = standings
         self._read_at = float("-inf")
         remembered = access.notebook.cursor("facts")
         self.standing = Standing(**json.loads(remembered)) if remembered else Standing()
@@ -40,10 +45,14 @@ class Facts:
         answer = await self._access.service.get(f"/repos/{self._access.name}", repository=self._access.name)
         standing = _parse(answer.data)
         if self.standing.id and self.standing.id != standing.id:
-            raise NeedsHuman(
-                f"{self._access.name} is another repository than it was. If that is meant, stop me, remove github.db "
-                "in my state folder, and start me again."
+            raise self._told(
+                NeedsHuman(
+                    f"{self._access.name} is another repository than it was. If that is meant, stop me, remove "
+                    "github.db in my state folder, and start me again."
+                )
             )
+        if standing.name.lower() not in {self._access.name.lower(), self.standing.name.lower()}:
+            _log.warning("%s is called %s now: set `repository` to that", self._access.name, standing.name)
         self.standing, self._read_at, self._access.doubtful = standing, self._access.service.now(), False
         self._find_address()
         self._access.notebook.advance("facts", json.dumps({name: getattr(standing, name) for name in _FIELDS}))
@@ -51,7 +60,14 @@ class Facts:
     def check_writable(self) -> None:
         if self.standing.archived:
             self._access.doubtful = True
-            raise Archived(f"{self._access.name} is archived: I wait until it can be written to again.", status=403)
+            why = f"{self._access.name} is archived: I wait until it can be written to again."
+            raise self._told(Archived(why, status=403))
+        self._standings.good(self._access.name, asked=_ASKED, now=self._access.service.now())
+
+    def _told(self, trouble: NeedsHuman) -> NeedsHuman:
+        """To whoever asks how things are."""
+        self._standings.bad(self._access.name, str(trouble), asked=_ASKED, now=self._access.service.now())
+        return trouble
 
     def _find_address(self) -> None:
         self._access.address = self.standing.name or self._access.name

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from bot.clients.github.access import Access
 from bot.clients.github.facts import Facts
 from bot.clients.github.issues import Issues
-from bot.clients.github.refusals import NoGraphQL
+from bot.clients.github.refusals import Forbidden, NoGraphQL
 from bot.errors import BotError, NeedsHuman
 
 
@@ -24,6 +24,8 @@ _NEEDED = {
     "commit statuses": ("/commits/{base}/status?per_page=1", "to mend what is red"),
     "metadata": ("/collaborators/{login}/permission", "to see who may steer"),
 }
+_HELPFUL = {"checks", "commit statuses"}
+"""A server may know only one kind of them, or none."""
 _OF_AN_APP = {"contents": "write", "issues": "write", "pull_requests": "write", "checks": "read", "statuses": "read"}
 _WANTED_OF_AN_APP = {"actions": "read"}
 _LEVELS = ("", "read", "write", "admin")
@@ -91,15 +93,20 @@ class Inspecting:
 
     async def _permissions(self) -> AsyncIterator[Finding]:
         login = (await self._access.service.who()).login
+        readable = list(_NEEDED)
         missing = False
         for name, (path, purpose) in _NEEDED.items():
             try:
                 await self._access.get(path.format(base=self._facts.standing.base, login=login, prefix=self._prefix))
             except NeedsHuman as refusal:
+                if name in _HELPFUL and not isinstance(refusal, Forbidden):  # not there, or no commit yet
+                    readable.remove(name)
+                    yield Finding(name, ok=True, detail=f"there are none {purpose}: {refusal}")
+                    continue
                 missing = True
                 yield Finding("permissions", ok=False, detail=f"{name} are needed {purpose}: {refusal}")
         if not missing:
-            yield Finding("permissions", ok=True, detail=f"we may read {', '.join(_NEEDED)}")
+            yield Finding("permissions", ok=True, detail=f"we may read {', '.join(readable)}")
 
     async def _rules(self) -> AsyncIterator[Finding]:
         """Rules for branches like ours; those that only admins may read do not count here."""

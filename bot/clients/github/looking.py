@@ -17,6 +17,7 @@ from bot.clients.github.inspecting import Inspecting
 from bot.clients.github.issues import Issues
 from bot.clients.github.listening import Listening
 from bot.clients.github.markers import Markers
+from bot.clients.github.memory import Standings
 from bot.clients.github.notebook import Kind, Notebook, Row
 from bot.clients.github.offering import Offering
 from bot.clients.github.payloads import expected_shapes, parse_comment, parse_remark
@@ -51,7 +52,7 @@ class Repository:
         self.name = name
         self.access = Access(service, name, Notebook(db, name))
         self._notebook = self.access.notebook
-        self.facts = Facts(self.access)
+        self.facts = Facts(self.access, Standings(db))
         self._people = People(self.access, rules.trusted)
         self.issues = Issues(self.access, self.facts, rules.label)
         self._consent = Consent(self.access, self._people, rules.label)
@@ -82,31 +83,32 @@ class Repository:
     ) -> tuple[Mapping[str, Issue], Mapping[str, tuple[Comment, ...]]]:
         """Every open issue with the label, those asked about, and what people said there."""
         numbers = {number for key in keys if (number := self.access.number(key))}
-        if fresh or not self._notebook.cursor("looked at issues"):
-            with expected_shapes():
+        with expected_shapes():
+            if fresh or not self._notebook.cursor("looked at issues"):
                 await self._refresh_issues(numbers)
-        rows = self.issues.known(numbers)
-        said = self._talk.on([row["number"] for row in rows], Place.ISSUE)
-        consents = self._consent.of([row["number"] for row in rows])
-        issues = {self.access.key(row["number"]): self._issue(row, consents.get(row["number"])) for row in rows}
-        return issues, {key: said[self.access.number(key)] for key in issues}
+            rows = self.issues.known(numbers)
+            said = self._talk.on([row["number"] for row in rows], Place.ISSUE)
+            consents = self._consent.of([row["number"] for row in rows])
+            issues = {self.access.key(row["number"]): self._issue(row, consents.get(row["number"])) for row in rows}
+            return issues, {key: said[self.access.number(key)] for key in issues}
 
     async def look_at_pulls(
         self, branches: Collection[str], *, fresh: bool
     ) -> tuple[Mapping[str, PullRequest], Mapping[str, tuple[Comment, ...]]]:
         """The newest pull request of each of our branches, and what people said on those asked about."""
-        if fresh or not self._notebook.cursor("looked at pulls"):
-            with expected_shapes():
+        with expected_shapes():
+            if fresh or not self._notebook.cursor("looked at pulls"):
                 await self._refresh_pulls(branches)
-        newest = self.recollection.newest()
-        numbers = {branch: newest[branch]["number"] for branch in branches if branch in newest}
-        said = self._talk.on(list(numbers.values()), Place.PULL_REQUEST)
-        return self.recollection.pulls(), {branch: said[number] for branch, number in numbers.items()}
+            newest = self.recollection.newest()
+            numbers = {branch: newest[branch]["number"] for branch in branches if branch in newest}
+            said = self._talk.on(list(numbers.values()), Place.PULL_REQUEST)
+            return self.recollection.pulls(), {branch: said[number] for branch, number in numbers.items()}
 
     async def ensure_known(self) -> None:
         """Where it is and whether it may be written to, before the first look."""
         if self.facts.due:
-            await self._refresh_both()
+            with expected_shapes():
+                await self._refresh_both()
 
     # What both sides ask
 

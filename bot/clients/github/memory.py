@@ -51,16 +51,16 @@ class Pages:
         self._pruned_at = 0.0
 
     def find(self, key: str, *, now: float) -> Page | None:
-        row = _execute(self._db, "SELECT * FROM pages WHERE key = ?", (key,)).fetchone()
+        row = execute(self._db, "SELECT * FROM pages WHERE key = ?", (key,)).fetchone()
         if row is None:
             return None
         if not 0 <= now - row["used_at"] < _HOUR:  # not at every use: each write waits for the disk
-            _execute(self._db, "UPDATE pages SET used_at = ? WHERE key = ?", (now, key))
+            execute(self._db, "UPDATE pages SET used_at = ? WHERE key = ?", (now, key))
         return Page(row["etag"], row["modified"], row["body"], json.loads(row["headers"]), row["next"])
 
     def keep(self, key: str, page: Page, *, now: float) -> None:
         self._prune(now)
-        _execute(
+        execute(
             self._db,
             "INSERT OR REPLACE INTO pages (key, etag, modified, body, headers, next, used_at)"
             " VALUES (?, ?, ?, ?, ?, ?, ?)",
@@ -68,12 +68,12 @@ class Pages:
         )
 
     def forget(self, key: str) -> None:
-        _execute(self._db, "DELETE FROM pages WHERE key = ?", (key,))
+        execute(self._db, "DELETE FROM pages WHERE key = ?", (key,))
 
     def _prune(self, now: float) -> None:
         if 0 <= now - self._pruned_at < _HOUR:
             return
-        _execute(self._db, "DELETE FROM pages WHERE used_at NOT BETWEEN ? AND ?", (now - _DAY, now + _DAY))
+        execute(self._db, "DELETE FROM pages WHERE used_at NOT BETWEEN ? AND ?", (now - _DAY, now + _DAY))
         self._pruned_at = now
 
 
@@ -84,23 +84,23 @@ class Limits:
         self._db = db
 
     def until(self, name: str) -> float:
-        row = _execute(self._db, "SELECT until FROM limits WHERE name = ?", (name,)).fetchone()
+        row = execute(self._db, "SELECT until FROM limits WHERE name = ?", (name,)).fetchone()
         return float(row["until"]) if row else 0.0
 
     def hold(self, name: str, until: float) -> None:
-        _execute(self._db, "INSERT OR REPLACE INTO limits (name, until) VALUES (?, ?)", (name, until))
+        execute(self._db, "INSERT OR REPLACE INTO limits (name, until) VALUES (?, ?)", (name, until))
 
     def writes(self, *, now: float) -> Sequence[tuple[float, bool]]:
         """The last hour's, oldest first, and which made content. Times to come mean that the clock was moved."""
         sql = "SELECT at, creates FROM writes WHERE at BETWEEN ? AND ? ORDER BY at"
-        return [(row["at"], bool(row["creates"])) for row in _execute(self._db, sql, (now - _HOUR, now))]
+        return [(row["at"], bool(row["creates"])) for row in execute(self._db, sql, (now - _HOUR, now))]
 
     def wrote(self, at: float, *, creates: bool) -> None:
         """Before it is done: one that fails counts as well."""
         sql = "INSERT INTO writes (at, creates) VALUES (?, ?)"
-        number = _execute(self._db, sql, (at, creates)).lastrowid or 0
+        number = execute(self._db, sql, (at, creates)).lastrowid or 0
         if number % 100 == 0:  # each change waits for the disk
-            _execute(self._db, "DELETE FROM writes WHERE at NOT BETWEEN ? AND ?", (at - _HOUR, at))
+            execute(self._db, "DELETE FROM writes WHERE at NOT BETWEEN ? AND ?", (at - _HOUR, at))
 
 
 class Standings:
@@ -108,7 +108,7 @@ class Standings:
 
     def __init__(self, db: sqlite3.Connection) -> None:
         self._db = db
-        rows = _execute(db, "SELECT repository, asked, detail FROM standing WHERE NOT ok")
+        rows = execute(db, "SELECT repository, asked, detail FROM standing WHERE NOT ok")
         self._trouble = {row["repository"]: (row["asked"], row["detail"]) for row in rows}
 
     def bad(self, repository: str, detail: str, *, asked: str, now: float) -> None:
@@ -128,7 +128,7 @@ class Standings:
         _log.info("%s: open to us again", repository or "GitHub")
 
     def _save(self, repository: str, *, ok: bool, detail: str, asked: str, now: float) -> None:
-        _execute(
+        execute(
             self._db,
             "INSERT OR REPLACE INTO standing (repository, ok, detail, asked, at) VALUES (?, ?, ?, ?, ?)",
             (repository, ok, detail, asked, now),
@@ -137,11 +137,11 @@ class Standings:
 
 def standings(db: sqlite3.Connection) -> Mapping[str, tuple[bool, str]]:
     """For whoever looks from outside: repository ('' is all of GitHub) -> (ok, detail)."""
-    rows = _execute(db, "SELECT repository, ok, detail FROM standing")
+    rows = execute(db, "SELECT repository, ok, detail FROM standing")
     return {row["repository"]: (bool(row["ok"]), row["detail"]) for row in rows}
 
 
-def _execute(db: sqlite3.Connection, sql: str, values: Sequence[Any] = ()) -> sqlite3.Cursor:
+def execute(db: sqlite3.Connection, sql: str, values: Sequence[Any] = ()) -> sqlite3.Cursor:
     """A full disk or a busy file passes, and the next tick tries again."""
     try:
         return db.execute(sql, values)

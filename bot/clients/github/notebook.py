@@ -5,11 +5,13 @@ Rule: a cursor and what it covers are saved in one `changing()`, in which nobody
 
 import json
 import sqlite3
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, TypeAlias
+
+from bot.clients.github.memory import execute
 
 Row: TypeAlias = Mapping[str, Any]
 
@@ -47,10 +49,10 @@ class Notebook:
     @contextmanager
     def changing(self) -> Iterator[None]:
         """All of it or nothing."""
-        self._db.execute("BEGIN IMMEDIATE")
+        self._execute("BEGIN IMMEDIATE")
         try:
             yield
-            self._db.execute("COMMIT")
+            self._execute("COMMIT")
         except BaseException:
             self._db.rollback()
             raise
@@ -58,7 +60,7 @@ class Notebook:
     # Records
 
     def find(self, kind: Kind, one: int) -> Row | None:
-        row = self._db.execute(
+        row = self._execute(
             "SELECT data FROM records WHERE repository = ? AND kind = ? AND id = ?", (self._repository, kind, one)
         ).fetchone()
         return json.loads(row["data"]) if row else None
@@ -78,24 +80,24 @@ class Notebook:
     def counts(self, kind: Kind) -> Mapping[int, int]:
         """How many belong to each issue or pull request."""
         sql = "SELECT number, count(*) AS count FROM records WHERE repository = ? AND kind = ? GROUP BY number"
-        return {row["number"]: row["count"] for row in self._db.execute(sql, (self._repository, kind))}
+        return {row["number"]: row["count"] for row in self._execute(sql, (self._repository, kind))}
 
     def keep(self, kind: Kind, row: Row, *, one: int, number: int, updated: str = "") -> None:
         """Unless what is known is newer. What is known already costs no writing."""
-        known = self._db.execute(
+        known = self._execute(
             "SELECT updated, data FROM records WHERE repository = ? AND kind = ? AND id = ?",
             (self._repository, kind, one),
         ).fetchone()
         data = json.dumps(row)
         if known and (known["updated"] > updated or known["data"] == data):
             return
-        self._db.execute(
+        self._execute(
             "INSERT OR REPLACE INTO records (repository, kind, id, number, updated, data) VALUES (?, ?, ?, ?, ?, ?)",
             (self._repository, kind, one, number, updated, data),
         )
 
     def forget(self, kind: Kind, one: int) -> None:
-        self._db.execute(
+        self._execute(
             "DELETE FROM records WHERE repository = ? AND kind = ? AND id = ?", (self._repository, kind, one)
         )
 
@@ -103,14 +105,14 @@ class Notebook:
 
     def cursor(self, name: str) -> str:
         """Empty: nothing was read yet."""
-        row = self._db.execute(
+        row = self._execute(
             "SELECT value FROM cursors WHERE repository = ? AND name = ?", (self._repository, name)
         ).fetchone()
         return str(row["value"]) if row else ""
 
     def advance(self, name: str, value: str) -> None:
         if self.cursor(name) != value:
-            self._db.execute(
+            self._execute(
                 "INSERT OR REPLACE INTO cursors (repository, name, value) VALUES (?, ?, ?)",
                 (self._repository, name, value),
             )
@@ -118,7 +120,7 @@ class Notebook:
     # What we said
 
     def find_said(self, number: int, slug: str) -> Said | None:
-        row = self._db.execute(
+        row = self._execute(
             "SELECT * FROM said WHERE repository = ? AND number = ? AND slug = ?", (self._repository, number, slug)
         ).fetchone()
         return (
@@ -128,14 +130,14 @@ class Notebook:
         )
 
     def keep_said(self, said: Said) -> None:
-        self._db.execute(
+        self._execute(
             "INSERT OR REPLACE INTO said (repository, number, slug, id, inline, digest, tried_at) "
             "VALUES (?, ?, ?, ?, ?, ?, ?)",
             (self._repository, said.number, said.slug, said.id, said.inline, said.digest, said.tried_at),
         )
 
     def forget_said(self, said: Said) -> None:
-        self._db.execute(
+        self._execute(
             "DELETE FROM said WHERE repository = ? AND number = ? AND slug = ?",
             (self._repository, said.number, said.slug),
         )
@@ -145,14 +147,14 @@ class Notebook:
     def reactions(self) -> Mapping[str, frozenset[str]]:
         """By comment."""
         found: dict[str, frozenset[str]] = {}
-        for row in self._db.execute(
+        for row in self._execute(
             "SELECT comment, reaction FROM reactions WHERE repository = ?", (self._repository,)
         ):
             found[row["comment"]] = found.get(row["comment"], frozenset()) | {row["reaction"]}
         return found
 
     def keep_reaction(self, comment: str, reaction: str) -> None:
-        self._db.execute(
+        self._execute(
             "INSERT OR IGNORE INTO reactions (repository, comment, reaction) VALUES (?, ?, ?)",
             (self._repository, comment, reaction),
         )
@@ -161,7 +163,7 @@ class Notebook:
 
     def verdict(self, comment: str, version: str) -> bool | None:
         """None: nobody judged it as it is."""
-        row = self._db.execute(
+        row = self._execute(
             "SELECT trusted FROM verdicts WHERE repository = ? AND comment = ? AND version = ?",
             (self._repository, comment, version),
         ).fetchone()
@@ -170,13 +172,16 @@ class Notebook:
     def was_judged(self, comment: str) -> bool:
         """In any version."""
         sql = "SELECT 1 FROM verdicts WHERE repository = ? AND comment = ?"
-        return self._db.execute(sql, (self._repository, comment)).fetchone() is not None
+        return self._execute(sql, (self._repository, comment)).fetchone() is not None
 
     def keep_verdict(self, comment: str, version: str, *, trusted: bool) -> None:
-        self._db.execute(
+        self._execute(
             "INSERT OR REPLACE INTO verdicts (repository, comment, version, trusted) VALUES (?, ?, ?, ?)",
             (self._repository, comment, version, trusted),
         )
 
+    def _execute(self, sql: str, values: Sequence[object] = ()) -> sqlite3.Cursor:
+        return execute(self._db, sql, values)
+
     def _rows(self, sql: str, *values: object) -> list[Row]:
-        return [json.loads(row["data"]) for row in self._db.execute(sql, (self._repository, *values))]
+        return [json.loads(row["data"]) for row in self._execute(sql, (self._repository, *values))]

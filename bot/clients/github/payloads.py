@@ -1,5 +1,6 @@
 """GitHub's payloads, cut down to what we keep. Pure."""
 
+import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -103,12 +104,15 @@ def email_of(author: Row) -> str:
     return f"{author['id']}+{author['login']}@users.noreply.github.com" if author["id"] else ""
 
 
+_UNEXPECTED = (LookupError, TypeError, AttributeError, ValueError, ArithmeticError, RecursionError, sqlite3.Error)
+
+
 @contextmanager
 def expected_shapes() -> Iterator[None]:
-    """What others send may be anything."""
+    """What others send may be anything, and some of it cannot even be kept."""
     try:
         yield
-    except (KeyError, IndexError, TypeError, AttributeError) as exc:
+    except _UNEXPECTED as exc:
         raise Retryable(f"GitHub's answer is not what was expected: {exc!r}.") from exc
 
 

@@ -30,8 +30,10 @@ class People:
         return answer
 
     def _is_named(self, author: Row) -> bool:
+        """A number is an id: a name may consist of digits as well, and be anybody's."""
         login = str(author["login"]).lower()
-        return bool(login) and (login in self._trusted or str(author["id"]) in self._trusted)
+        named = login in self._trusted and not login.isdigit()
+        return bool(login) and (named or str(author["id"]) in self._trusted)
 
     async def _may_push(self, login: str) -> bool:
         try:

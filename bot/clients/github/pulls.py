@@ -12,6 +12,8 @@ from bot.clients.github.recollection import Recollection
 from bot.clients.github.refusals import NotFound
 
 _OVERLAP = timedelta(seconds=120)
+_FIRST_PAGES = 20
+"""How far back the first reading goes. Where there is more, each branch is looked for by its name."""
 
 
 class Pulls:
@@ -20,15 +22,13 @@ class Pulls:
         self._notebook = access.notebook
         self.known = Recollection(access.notebook)
         self._prefix = prefix
-        self._asked_about: set[str] = set()
 
     async def refresh(self, branches: Collection[str]) -> None:
         await self._list()
         await self._read_tips(branches)
-        known = self.known.newest()
-        for branch in sorted(set(branches) - known.keys() - self._asked_about):
-            await self.look_for(branch)
-            self._asked_about.add(branch)
+        if not self._notebook.cursor("all pulls"):
+            for branch in sorted(set(branches) - self.known.newest().keys()):
+                await self._look_once_for(branch)
 
     def find(self, branch: str) -> Row | None:
         return self.known.newest().get(branch)
@@ -51,6 +51,12 @@ class Pulls:
             self._keep(row)
         return max(rows, key=lambda row: row["number"], default=None)
 
+    async def _look_once_for(self, branch: str) -> None:
+        """Whatever comes later, the lists show."""
+        if not self._notebook.cursor(f"pulls of {branch}"):
+            await self.look_for(branch)
+            self._notebook.advance(f"pulls of {branch}", "looked for")
+
     async def find_tip(self, branch: str) -> str:
         """Where a branch is right now; empty: it is not there."""
         try:
@@ -70,21 +76,27 @@ class Pulls:
         return row
 
     async def _list(self) -> None:
-        """As far back as we have not read; the first time, what was not asked about may stay unread."""
+        """As far back as we have not read; the first time, all there are, within reason."""
         cursor = self._notebook.cursor("pulls")
-        until = (datetime.fromisoformat(cursor) - _OVERLAP).strftime("%Y-%m-%dT%H:%M:%SZ") if cursor else "9"
+        until = (datetime.fromisoformat(cursor) - _OVERLAP).strftime("%Y-%m-%dT%H:%M:%SZ") if cursor else ""
         params = {"state": "all", "sort": "updated", "direction": "desc"}
         times: list[str] = []
         ours: list[Row] = []
+        pages = 0
         async for page in self._access.pages("/pulls", params):
+            pages += 1
             times += [item["updated_at"] for item in page.data]
             ours += self._ours(page.data)
-            if times == sorted(times, reverse=True) and (not times or times[-1] < until):
+            if to_the_end := not page.next:
+                break
+            if _reaches(times, until) or (not cursor and pages == _FIRST_PAGES):
                 break
         with self._notebook.changing():
             for row in ours:
                 self._keep(row)
             self._notebook.advance("pulls", max([cursor, *times]))
+            if to_the_end:
+                self._notebook.advance("all pulls", "read")
 
     async def _read_tips(self, branches: Collection[str]) -> None:
         try:
@@ -102,3 +114,8 @@ class Pulls:
 
     def _keep(self, row: Row) -> None:
         self._notebook.keep(Kind.PULL, row, one=row["number"], number=row["number"], updated=row["updated"])
+
+
+def _reaches(times: Sequence[str], until: str) -> bool:
+    """Back to where we were, in a list that is in order."""
+    return bool(until) and list(times) == sorted(times, reverse=True) and (not times or times[-1] < until)

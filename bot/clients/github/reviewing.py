@@ -7,7 +7,7 @@ from bot.clients.github.access import Access
 from bot.clients.github.notebook import Kind, Row
 from bot.clients.github.payloads import parse_review
 from bot.clients.github.queries import PULL_REQUESTS
-from bot.clients.github.refusals import NoGraphQL
+from bot.errors import RateLimited, Retryable
 
 _AT_ONCE = 100
 _MERGEABLE = {"MERGEABLE": True, "CONFLICTING": False, True: True, False: False}
@@ -33,7 +33,9 @@ class Reviewing:
     async def _glances(self, pulls: Sequence[Row]) -> Mapping[int, Row]:
         try:
             answer = await self._access.graphql(PULL_REQUESTS, {"ids": [pull["node"] for pull in pulls]})
-        except NoGraphQL:
+        except RateLimited:
+            raise
+        except Retryable:  # nor when it cannot answer right now: a hundred may be too much for it
             found = {}
         else:
             found = {node["number"]: _parse(node) for node in answer["nodes"] if node}

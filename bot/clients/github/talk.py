@@ -89,8 +89,10 @@ class Talk:
         reviews = [row for row in self._notebook.under(Kind.REVIEW, numbers) if row["state"] != "PENDING"]
         remarks = [row for row in self._notebook.under(Kind.REMARK, numbers) if not self.is_ours(row)]
         belonging: dict[int, list[Row]] = {row["id"]: [] for row in reviews}
+        authors = {row["id"]: _who(row) for row in reviews}
         for row in remarks:
-            if row["review"] in belonging and not self._stands_alone(row):
+            # whatever it is filed under, nobody speaks in a review of somebody else's
+            if authors.get(row["review"]) == _who(row) and not self._stands_alone(row):
                 belonging[row["review"]].append(row)
             elif not settled or self._stands_alone(row) or self._has_waited(row):
                 yield Heard(f"inline-{row['id']}", row["updated"], row, (row,))
@@ -124,6 +126,10 @@ class Talk:
 
 def _remark(row: Row) -> Remark:
     return Remark(row["path"], row["line"], without_marker(row["body"]), row["hunk"], f"inline-{row['id']}")
+
+
+def _who(row: Row) -> int | str:
+    return row["author"]["id"] or row["author"]["login"]
 
 
 def _version(review: Row) -> str:
