@@ -41,7 +41,9 @@ def _called(options: argparse.Namespace) -> int:
 def _complain(problem: BotError) -> int:
     if isinstance(problem, Bug):
         return _break()
-    print(f"treehand: {problem}", file=sys.stderr)
+    from bot.domain.letters import visible
+
+    print(f"treehand: {visible(str(problem))}", file=sys.stderr)
     return MISUSED if isinstance(problem, BadSettings) else FAILED
 
 

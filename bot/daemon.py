@@ -31,6 +31,7 @@ class Daemon:
         self._app = app
         self._stopping = False
         self._ready = False
+        self._ticking: asyncio.Timeout | None = None
 
     async def run(self) -> None:
         """Until a signal; then drain."""
@@ -63,13 +64,18 @@ class Daemon:
     def stop(self) -> None:
         self._stopping = True
         self._app.woken.set()
+        if self._ticking:  # a service that keeps silent is not waited for
+            self._ticking.reschedule(asyncio.get_running_loop().time())
 
     async def _tick(self) -> None:
         self._app.woken.clear()
         try:
-            await self._app.engine.tick()
-        except Retryable as problem:
-            log.warning("postponed tick reason=%s", problem)
+            async with asyncio.timeout(None) as self._ticking:
+                await self._app.engine.tick()
+        except (Retryable, TimeoutError) as problem:
+            log.warning("postponed tick reason=%s", str(problem) or "going down")
+        finally:
+            self._ticking = None
 
     def wake(self, repository: str = "") -> None:
         """Somebody says that there is news: of one repository, or anywhere."""
@@ -100,7 +106,8 @@ class Daemon:
                 await self._app.executor.drain(DRAIN_SECONDS / 2)
                 await self._app.engine.park()
         except (TimeoutError, Retryable) as problem:
-            log.warning("went down without a word reason=%s", problem or "no time left")
+            log.warning("went down without a word reason=%s", str(problem) or "no time left")
+        self._app.engine.let_go()
         await self._flush()
 
     # Clocks

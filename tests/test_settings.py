@@ -168,6 +168,11 @@ def test_the_models_address_and_key_are_the_only_variables_handed_on(monkeypatch
         ('limits.working = "many"', "limits.working = 'many'"),
         ("label = ", "is not valid TOML"),
         (PROJECT + PROJECT.replace("shop", "Shop"), "two projects are called 'shop'"),
+        (
+            '[[projects]]\nname = "a"\ntracker = "github"\nrepository = "acme/shop"\n'
+            '[[projects]]\nname = "b"\ntracker = "github"\nrepository = "Acme/Shop"',
+            "two projects have their issues in acme/shop",
+        ),
         ('[sandbox]\nkind = "bwrap"', "sandbox.kind = 'bwrap'"),
         ('[agent]\nkind = "acp"', "agent.kind = 'acp': Input should be 'claude'."),
         (PROJECT + 'tracker = "linear"', "projects.0.tracker = 'linear': Input should be 'local' or 'github'."),

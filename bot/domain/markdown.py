@@ -18,6 +18,8 @@ _PAST_BLANK_LINES = re.compile(r" {0,3}<(?:\?|!(?!--)|!---?>|(?:pre|script|style
 
 class Kind(Enum):
     CODE = "code"
+    FENCE = "fence"
+    """The line that code begins with; only its sign and a language belong there."""
     PROSE = "prose"
     DOUBTFUL = "doubtful"
     """Code and prose that cannot be told apart."""
@@ -81,7 +83,7 @@ class _Lines:
         if self._in_markup or (indent and self._in_container):
             return Kind.DOUBTFUL
         self._closing = marks
-        return Kind.CODE
+        return Kind.FENCE
 
     def _in_prose(self, line: str) -> Kind:
         if _PAST_BLANK_LINES.match(line):

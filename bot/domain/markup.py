@@ -98,10 +98,20 @@ def _pieces(text: str) -> Iterator[_Piece]:
         if part.kind is Kind.CODE:
             yield _Piece(part.text)
             continue
+        if part.kind is Kind.FENCE:
+            yield _fence(part.text)
+            continue
         for piece in _Prose(part.text, labels, doubtful=part.kind is Kind.DOUBTFUL).pieces():
             yield piece
             if piece.last:
                 return
+
+
+def _fence(line: str) -> _Piece:
+    """What follows the language is shown nowhere."""
+    found = marks.FENCE.match(line)
+    kept = found[0] if found else line
+    return _Piece(f"{kept}\n", gone=1) if line[len(kept) :].strip() else _Piece(line)
 
 
 class _Labels:
@@ -151,8 +161,9 @@ class _Prose:
 
     @property
     def _marks(self) -> re.Pattern[str]:
-        """Within markup, and after a tick without its fellow, ticks make no code."""
-        return marks.IN_MARKUP if self._in_markup or self._is_loose else marks.IN_TEXT
+        if self._in_markup:
+            return marks.IN_MARKUP
+        return marks.AFTER_A_LOOSE_TICK if self._is_loose else marks.IN_TEXT
 
     def _piece(self, found: re.Match[str]) -> tuple[_Piece | None, int]:
         """None: it is just what it is. And where to go on."""
@@ -161,6 +172,11 @@ class _Prose:
                 return self._past(found, "-->") if found[0] == "<!--" else (_GONE, found.end())
             case "odd":
                 return self._past(found, ">")
+            case "endless":
+                return _Piece("", gone=1, last=True), len(self._text)
+            case "broken":
+                rest = marks.PARAGRAPH.match(self._text, found.start())
+                return _GONE, max(found.end(), rest.end() if rest else 0)
             case "note":
                 return self._note(found)
             case _:
@@ -181,14 +197,16 @@ class _Prose:
         rest = marks.REST_OF_NOTE.match(self._text, found.end())
         return _Piece("\n", gone=1), rest.end() if rest else found.end()
 
-    def _simple(self, found: re.Match[str]) -> _Piece | None:
+    def _simple(self, found: re.Match[str]) -> _Piece | None:  # noqa: C901 - one case per mark
         match found.lastgroup:
-            case "blank" | "loose" | "markup" | "cut":
+            case "blank" | "loose" | "markup":
                 return self._moved(found.lastgroup)
             case "tag":
                 return _tag(found)
-            case "broken":
+            case "cut":
                 return _GONE
+            case "info" if found["more"].strip():
+                return _Piece(found[0].removesuffix(found["more"]), gone=1)
             case "image":
                 return self._image(found)
             case "link":
@@ -209,7 +227,7 @@ class _Prose:
                 return None
             case _:
                 self._in_markup = True
-                return _Piece("\n", gone=1) if mark == "cut" else None
+                return None
 
     def _image(self, found: re.Match[str]) -> _Piece | None:
         """Its text is only seen where the image is not."""
@@ -240,16 +258,24 @@ def _address(target: str) -> str:
 
 def _tag(found: re.Match[str]) -> _Piece:
     """Its name and where it leads; nobody sees another attribute of it."""
-    name, rest = found["name"].lower(), found["rest"]
-    if len(name) > marks.LONGEST_WORD or len(rest) > _LONGEST_TAG or name == "source":
+    closing, name, rest = found["closing"], found["name"].lower(), found["rest"]
+    if len(name) > marks.LONGEST_WORD or name == "source":
         return _GONE
-    gone = int(not marks.SAYS_NOTHING.fullmatch(marks.LEADS.sub(" ", rest))) if rest else 0
-    if found["closing"]:
-        return _Piece(f"</{found['name']}>", gone, name, ends=True)
-    if name == "picture" or marks.is_hidden(rest):
+    if closing or (not rest and name != "picture"):
+        return _Piece(f"<{closing}{found['name']}>", name=name, ends=bool(closing))
+    if name == "picture" or len(rest) > _LONGEST_TAG or marks.is_hidden(rest):
         return _Piece("", 1, name, hides=name not in _EMPTY)
+    if marks.SAYS_NOTHING.fullmatch(rest):
+        return _Piece(found[0], name=name)
     slash = "/" if rest.rstrip().endswith("/") else ""
-    return _Piece(f"<{found['name']}{_leads(rest)}{slash}>", gone, name)
+    text = f"<{found['name']}{_leads(rest)}{slash}>"
+    return _Piece(text, int(text != found[0] and not _leads_only(rest)), name)
+
+
+def _leads_only(attributes: str) -> bool:
+    """Apart from what says nothing."""
+    addresses = all(marks.ADDRESS.fullmatch(value.strip("\"'")) for _, value in marks.LEADS.findall(attributes))
+    return addresses and bool(marks.SAYS_NOTHING.fullmatch(marks.LEADS.sub(" ", attributes)))
 
 
 def _leads(attributes: str) -> str:

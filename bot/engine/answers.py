@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from bot.domain.policy import Policy
 from bot.domain.run import Run
 from bot.engine.messages import salvaged
-from bot.engine.quoting import inline, quote
+from bot.engine.quoting import inline, quote, short
 
 
 def plan(words: str, policy: Policy) -> str:
@@ -35,7 +35,7 @@ def put_back(key: str, ref: str) -> str:
 
 
 def taken_by(name: str, policy: Policy) -> str:
-    return f"{inline(name)} has taken the worktree over; `/{policy.label} give` hands it back"
+    return f"{short(name)} has taken the worktree over; `/{policy.label} give` hands it back"
 
 
 def handed_over(folder: str, command: str, policy: Policy) -> str:

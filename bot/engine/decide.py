@@ -23,6 +23,7 @@ from bot.engine.mending import look_after
 from bot.engine.observation import Observation
 from bot.engine.outcome import BEING_ENDED, account, cancel, fail
 from bot.engine.portrait import portray
+from bot.engine.quoting import harmless
 
 
 def decide(run: Run, seen: Observation, policy: Policy) -> Decision:
@@ -121,7 +122,7 @@ def ask_for_help(run: Run, seen: Observation, policy: Policy, reason: str) -> De
     """Hand the ball to a person. Also where the loop turns when an action is refused."""
     ending = cancel(run)
     decision = account(run, seen) if ending else Decision(run)
-    asked = ask_after(decision.then(decision.run, *ending), seen, policy, Cause.FAILED, reason)
+    asked = ask_after(decision.then(decision.run, *ending), seen, policy, Cause.FAILED, harmless(reason))
     return portray(still_taken(run, asked, seen), seen, policy)
 
 

@@ -45,6 +45,7 @@ class Engine:
         self._capacity = capacity
         self._on_change = on_change
         self._busy: dict[str, Run] = {}
+        self._moving: set[asyncio.Task[None]] = set()
         self._bugs: dict[str, str] = {}
         self._patience = Patience()
         self._told: dict[str, str] = {}
@@ -76,18 +77,18 @@ class Engine:
         """Look at the whole world once and set every run moving. Safe at any time, any number of times."""
         store = self.outside.store
         reports = await self.outside.executor.reports()
-        # nothing is published on the strength of what was known when the turn began
         self._over = frozenset(run.id for run in store.active() if _has_ended(run, reports))
-        fresh = self._news | {run.project for run in store.active() if run.id in self._over}
         # A run whose last step ends while we look is older in our eyes than it is: it is judged at the next look.
-        moving, taken = set(self._busy), {run.key for run in store.active()}
+        left_alone, taken = self._left_alone(), {run.key for run in store.active()}
+        # nothing is published on the strength of what was known when the turn began
+        fresh = self._news | {run.project for run in store.active() if run.id in self._over - left_alone}
         views = await self._look(fresh)
         self._claim(views, taken)
         spent, now = store.spent_by_issue(), self._clock()
         looked = [
             (run, observe(run, views[run.project], reports, now=now, spent_usd=spent.get(run.key, 0.0)))
             for run in store.active()
-            if run.project in views and run.id not in moving and not self._patience.holds(run.id, now)
+            if run.project in views and run.id not in left_alone
         ]
         judged = {run.id for run, _ in looked}
         others = [self._busy.get(run.id, run) for run in store.active() if run.id not in judged]
@@ -96,9 +97,17 @@ class Engine:
         for run, seen in looked:
             self._set_moving(run, replace(seen, slot=slots[run.id]))
 
+    def _left_alone(self) -> frozenset[str]:
+        """Runs that are moving, or must not be tried yet."""
+        now = self._clock()
+        held = (run.id for run in self.outside.store.active() if self._patience.holds(run.id, now))
+        return frozenset((*self._busy, *held))
+
     async def _look(self, fresh: Collection[str]) -> Mapping[str, View]:
-        views, away = await look(self.outside, self.outside.store.active(), fresh=fresh)
-        self._news -= set(views) & set(fresh)
+        runs = self.outside.store.active()
+        self._news -= set(fresh)  # what is told of while we look may have come too late for it
+        views, away = await look(self.outside, runs, fresh=fresh)
+        self._news |= set(fresh) & set(away)
         for name in views:
             self._patience.succeeded(name)
             if self._told.pop(name, ""):
@@ -106,6 +115,9 @@ class Engine:
         self.away = away
         for name, problem in away.items():
             self._put_off(name, problem, "looked away project")
+        for run in runs:
+            if run.project in away:
+                self._patience.expect(run.id, None)
         return views
 
     def _put_off(self, name: str, problem: BotError, deed: str) -> None:
@@ -135,12 +147,21 @@ class Engine:
         await self.settled()
         store = self.outside.store
         reports = await self.outside.executor.reports()
-        views, _ = await look(self.outside, store.active(), fresh=())
+        interrupted = [run for run in store.active() if run.phase is Phase.WORKING and run.ended < run.turn]
+        if not interrupted:
+            return
+        fresh = {run.project for run in interrupted if _has_succeeded(run, reports)}  # it may be published
+        views, _ = await look(self.outside, store.active(), fresh=fresh)
         now, spent = self._clock(), store.spent_by_issue()
-        for run in store.active():
-            if run.phase is Phase.WORKING and run.ended < run.turn and run.project in views:
+        for run in interrupted:
+            if run.project in views:
                 seen = observe(run, views[run.project], reports, now=now, spent_usd=spent.get(run.key, 0.0))
                 await self._step(run, seen, park(run, seen, self.outside.projects[run.project].policy))
+
+    def let_go(self) -> None:
+        """What is still being carried out is left as it is: it is done again after the restart."""
+        for step in self._moving:
+            step.cancel()
 
     def _claim(self, views: Mapping[str, View], taken: Collection[str]) -> None:
         """Every labelled issue has exactly one run at a time."""
@@ -177,7 +198,9 @@ class Engine:
             if (decision.run != run or decision.actions) and not self._must_wait_to_tell(run, decision):
                 self._busy[run.id] = decision.run
                 self._idle.clear()
-                self._steps.create_task(self._step(run, seen, decision), name=run.id)
+                step = self._steps.create_task(self._step(run, seen, decision), name=run.id)
+                self._moving.add(step)
+                step.add_done_callback(self._moving.discard)
             else:
                 self._patience.succeeded(run.id)
 
@@ -234,6 +257,11 @@ def _has_ended(run: Run, reports: Mapping[str, TurnReport]) -> bool:
         return False
     report = reports.get(turn_id_for(run, run.turn))
     return report is None or report.state is not TurnState.RUNNING
+
+
+def _has_succeeded(run: Run, reports: Mapping[str, TurnReport]) -> bool:
+    report = reports.get(turn_id_for(run, run.turn))
+    return report is not None and report.state is TurnState.SUCCEEDED
 
 
 def _history(run: Run, decision: Decision) -> Sequence[str]:

@@ -12,7 +12,7 @@ from bot.domain.policy import Policy
 from bot.domain.run import Phase, Run
 from bot.domain.turn import Change, Todo, TurnReport, TurnState
 from bot.engine.observation import Observation
-from bot.engine.quoting import code, inline, line, plain, quote
+from bot.engine.quoting import code, inline, line, plain, quote, short
 
 _HEADLINES = {
     Phase.QUEUED: "⏳ **Queued**",
@@ -49,7 +49,7 @@ def _left_out(hidden: int) -> str:
 
 
 def _because(reason: str) -> str:
-    return f": {reason}" if reason else ""
+    return f": {line(reason)}" if reason else ""
 
 
 def _at_work(turn: TurnReport) -> str:
@@ -80,13 +80,13 @@ def asks(reason: str, policy: Policy, *, a_reply_does: bool = True) -> str:
 
 def asked_by_stranger(person: Person, policy: Policy) -> str:
     return (
-        f"{inline(person.name)} put the label `{policy.label}` on, but may not steer here, so I wait.\n\n"
+        f"{short(person.name)} put the label `{policy.label}` on, but may not steer here, so I wait.\n\n"
         f"Somebody who may can say `/{policy.label} approve`, or take the label off and put it on again."
     )
 
 
 def edited_by_stranger(edit: Edit, policy: Policy) -> str:
-    changed = f"{inline(edit.by.name)} changed this issue after it was asked for, but may not steer here."
+    changed = f"{short(edit.by.name)} changed this issue after it was asked for, but may not steer here."
     accept = f"`/{policy.label} approve` accepts it as it reads now"
     if edit.original_known:
         before = f"`/{policy.label} resume` goes on with what it said before"
@@ -98,7 +98,7 @@ def edited_by_stranger(edit: Edit, policy: Policy) -> str:
 
 
 def changed_since(vouched: str, policy: Policy) -> str:
-    changed = f"The request has changed since {inline(vouched)} approved it."
+    changed = f"The request has changed since {short(vouched)} approved it."
     return f"{changed}\n\n`/{policy.label} approve` accepts it as it reads now."
 
 
@@ -107,7 +107,7 @@ def changed_again() -> str:
 
 
 def approved(by: str) -> str:
-    return f"Approved by {inline(by)}. Going on as soon as there is a free slot."
+    return f"Approved by {short(by)}. Going on as soon as there is a free slot."
 
 
 def left_aside() -> str:
@@ -223,7 +223,7 @@ def unknown_command(word: str, policy: Policy) -> str:
 
 
 def not_trusted(author: str) -> str:
-    return f"{inline(author)} may not steer here, so I did not do that."
+    return f"{short(author)} may not steer here, so I did not do that."
 
 
 def status(run: Run, seen: Observation) -> str:
@@ -236,13 +236,13 @@ def status(run: Run, seen: Observation) -> str:
 def why(run: Run, seen: Observation) -> str:
     match run.phase:
         case Phase.QUEUED:
-            return f"It is queued: {run.reason or 'it starts at the next look'}."
+            return f"It is queued: {line(run.reason) or 'it starts at the next look'}."
         case Phase.WORKING:
-            return f"An agent is at work on it: {line(seen.turn.progress.doing) or run.reason or 'it has just begun'}."
+            return f"An agent is at work on it: {line(seen.turn.progress.doing or run.reason) or 'it has just begun'}."
         case Phase.REVIEW:
             return "A pull request is open, and waits for you: comment to steer, merge to finish."
         case Phase.ASKING:
-            return f"I need you: {run.reason}"
+            return f"I need you: {line(run.reason)}"
         case Phase.DONE:
             return f"It is over: {run.reason}."
 
@@ -250,18 +250,18 @@ def why(run: Run, seen: Observation) -> str:
 def commit_message(run: Run, issue: Issue, told: Sequence[Comment], errand: str = "") -> str:
     """One commit per turn: what the issue wants, or what the latest comment wanted, and who asked."""
     latest = first_line(told[-1].text) if told and run.turn else ""
-    subject = inline(latest or errand or issue.title) or f"Resolve {issue.key}"
+    subject = short(latest or errand or issue.title) or f"Resolve {issue.key}"
     person = told[-1].author if told and run.turn else issue.asked_by
     return f"{subject}\n\n{issue.key}\n\n{_with(person)}"
 
 
 def given_message(run: Run, person: Person) -> str:
-    return f"Changes by {inline(person.name) or 'somebody'}\n\n{run.key}\n\n{_with(person)}"
+    return f"Changes by {short(person.name) or 'somebody'}\n\n{run.key}\n\n{_with(person)}"
 
 
 def _with(person: Person) -> str:
-    name = inline(person.name) or "somebody"
-    email = inline(person.email) or "noreply@localhost"
+    name = short(person.name) or "somebody"
+    email = short(person.email) or "noreply@localhost"
     return f"Co-authored-by: {name} <{email}>"
 
 

@@ -22,16 +22,18 @@ _MEANS_SOMETHING = re.compile(
     r"(?P<code>(?<!`)(?P<ticks>`+)(?!`)(?P<inside>.+?)(?<!`)(?P=ticks)(?!`))"
     r"|(?P<tick>\\?`)"
     r"|(?P<escape>\\+(?=[@#&<!])|\\[\\])"
-    r"|(?P<order>^[ \t]*(?P<slash>/[A-Za-z][\w-]*)(?=\s|$))"
+    r"|(?P<spelled>&(?:lt|amp|\#33|\#96);)"
+    r"|(?P<order>^[\s>*+\-\d.)#_~|]*(?P<slash>/[A-Za-z][\w-]*)(?![\w/.-]))"
     r"|(?P<url>https?://[^\s<>`)\]|]+)"
     rf"|(?P<closing>\b{_CLOSES}:?\s+)(?P<key>[A-Z][A-Z0-9]*-\d+)"
-    r"|(?P<mail>[A-Za-z0-9_.+-]*[A-Za-z0-9_]@[A-Za-z0-9-]+)"
-    r"|(?P<mention>@[A-Za-z0-9][\w./-]*)"
     rf"|(?P<number>{_NUMBER})"
-    r"|(?P<letter><(?=[A-Za-z/!?])|&\#?\w+;|!(?=\[))",
+    r"|(?P<mail>[A-Za-z0-9_.+-]*[A-Za-z0-9]@[A-Za-z0-9-]+)"
+    r"|(?P<mention>@(?:[A-Za-z0-9][\w./-]*)?)"
+    r"|(?P<entity>&\#?\w+;)"
+    r"|(?P<letter><(?=[A-Za-z/!?])|!(?=\[))",
     re.IGNORECASE,
 )
-_SPELLED = {"<": "&lt;", "&": "&amp;", "!": "&#33;", "`": "&#96;"}
+_SPELLED = {"<": "&lt;", "!": "&#33;", "`": "&#96;"}
 
 _PLAIN_MENTION = re.compile(r"(?<![A-Za-z0-9_])@(?=[A-Za-z0-9])")
 _PLAIN_CLOSING = re.compile(
@@ -78,9 +80,14 @@ def _closing_nothing(found: re.Match[str]) -> str:
     return found["verb"] + (found["place"] or (f"{named} " if named else ""))
 
 
+def short(text: str) -> str:
+    """A few words among ours, or at the head of a commit."""
+    return inline(plain(text))
+
+
 def inline(text: str) -> str:
-    """A few words among ours, also between ticks."""
-    return "".join(letter for letter in plain(text) if letter not in "`<>")[:80]
+    """A few words between ticks of ours."""
+    return "".join(letter for letter in on_one_line(text) if letter not in "`<>")[:80]
 
 
 def fence(text: str, language: str = "") -> str:
@@ -130,8 +137,7 @@ def _spelled(found: re.Match[str], *, before: str, after: str) -> str:
         case "code":
             return _span(found)
         case "tick" | "letter":
-            sign = found[0].lstrip("\\")
-            return _SPELLED[sign[0]] + sign[1:]
+            return _SPELLED[found[0][-1]]
         case "escape":
             return found[0] if found[0] == "\\\\" else ""
         case "order":
@@ -140,7 +146,7 @@ def _spelled(found: re.Match[str], *, before: str, after: str) -> str:
             return found[0].replace("@", "%40")
         case "key":
             return found["closing"] + _as_code(found["key"], "", after)
-        case "mail":
+        case "mail" | "spelled":
             return found[0]
         case _:
             return _as_code(found[0], before, after)

@@ -179,6 +179,10 @@ def _refuse_twins(settings: Settings, path: Path) -> None:
     for name in names:
         if names.count(name) > 1:
             raise BadSettings(f"{path}: two projects are called {name!r}: give each a name of its own.")
+    tracked = [project.repository.lower() for project in settings.projects if project.tracker == "github"]
+    for repository in tracked:
+        if tracked.count(repository) > 1:
+            raise BadSettings(f"{path}: two projects have their issues in {repository}: who should take one?")
 
 
 def _absolute(settings: Settings, path: Path) -> Settings:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 
 from bot.app import store_of, transcripts_of
 from bot.clock import now
+from bot.domain.letters import on_one_line, visible
 from bot.domain.run import Phase, Run
 from bot.domain.turn import EventKind, Progress, TurnReport, TurnState
 from bot.errors import NeedsHuman
@@ -15,6 +16,7 @@ from bot.glance import picture
 from bot.settings import Settings, load, settings_file
 from bot.state import LANES, Glimpse, Picture, run_as_json
 from bot.terminal.keys import full_key, parse_key
+from bot.terminal.saying import say
 
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400
 
@@ -25,7 +27,7 @@ def status(options: Namespace) -> None:
         _watch(settings)
         return
     seen = picture(settings)
-    print(json.dumps(seen.as_json()) if options.json else "\n".join(_lanes(seen)))
+    say(json.dumps(seen.as_json()) if options.json else "\n".join(_lanes(seen)))
 
 
 def _watch(settings: Settings) -> None:
@@ -35,7 +37,7 @@ def _watch(settings: Settings) -> None:
 
     with Live(console=Console(highlight=False), auto_refresh=False, screen=sys.stdout.isatty()) as live:
         while True:
-            live.update(Text("\n".join(_lanes(picture(settings)))), refresh=True)
+            live.update(Text(visible("\n".join(_lanes(picture(settings))))), refresh=True)
             time.sleep(2)
 
 
@@ -56,7 +58,7 @@ def _lanes(seen: Picture) -> Iterator[str]:
 def _line(run: Run, glimpse: Glimpse, at: float) -> str:
     what = glimpse.doing or run.reason or (glimpse.pull_request.url if glimpse.pull_request else "")
     age, cost = _age(at - run.changed_at), f"${run.spent_usd:.2f}"
-    return f"  {run.key:<12} {glimpse.title[:50]:<50} {age:>4}  {cost}  {what}".rstrip()
+    return f"  {run.key:<12} {on_one_line(glimpse.title)[:50]:<50} {age:>4}  {cost}  {on_one_line(what)}".rstrip()
 
 
 def _age(seconds: float) -> str:
@@ -77,13 +79,13 @@ def show(options: Namespace) -> None:
         history = [{"at": entry.at, "text": entry.text} for entry in journal]
         print(json.dumps({**run_as_json(run, glimpse), "journal": history}))
         return
-    print(f"{run.key}  {glimpse.title}\n")
+    say(f"{run.key}  {glimpse.title}\n")
     for name, value in run_as_json(run, glimpse).items():
         if value not in ("", None) and name not in {"key", "title", "started_at", "updated_at"}:
-            print(f"{name + ':':<14}{value}")
-    print("\nJournal")
+            say(f"{name + ':':<14}{value}")
+    say("\nJournal")
     for entry in journal:
-        print(f"  {time.strftime('%Y-%m-%d %H:%M:%S', time.localtime(entry.at))}  {entry.text}")
+        say(f"  {time.strftime('%Y-%m-%d %H:%M:%S', time.localtime(entry.at))}  {entry.text}")
 
 
 def why(options: Namespace) -> None:
@@ -94,7 +96,7 @@ def why(options: Namespace) -> None:
     settings = load(settings_file(options.config))
     run = run_of(settings, options.key)
     turn = TurnReport(TurnState.RUNNING, Progress(doing=transcripts_of(settings).last_deed(run.id)))
-    print(messages.why(run, Observation(now(), Issue(run.key, "", "", frozenset(), open=True), turn=turn)))
+    say(messages.why(run, Observation(now(), Issue(run.key, "", "", frozenset(), open=True), turn=turn)))
 
 
 def logs(options: Namespace) -> None:
@@ -104,7 +106,7 @@ def logs(options: Namespace) -> None:
     while True:
         lines = list(transcripts.read(run.id))
         for line in lines[shown:]:
-            print(_said(line), flush=True)
+            say(_said(line), flush=True)
         shown = len(lines)
         if not options.follow or run_of(settings, options.key).phase is Phase.DONE:
             return
@@ -113,7 +115,7 @@ def logs(options: Namespace) -> None:
 
 def _said(line: Mapping[str, object]) -> str:
     stamp = time.strftime("%H:%M:%S", time.localtime(float(str(line.get("at", 0)))))
-    text = _harmless(str(line.get("text", "")))
+    text = visible(str(line.get("text", "")))
     match line.get("kind"):
         case EventKind.TOOL:
             return f"{stamp}  ▸ {text}"
@@ -127,12 +129,7 @@ def _said(line: Mapping[str, object]) -> str:
 
 def _todos(todos: object) -> str:
     listed = todos if isinstance(todos, list) else []
-    return ", ".join(f"[{'x' if todo['done'] else ' '}] {_harmless(todo['text'])}" for todo in listed)
-
-
-def _harmless(text: str) -> str:
-    """An agent's words may hold what a terminal would obey."""
-    return "".join(letter for letter in text if letter.isprintable() or letter in "\n\t")
+    return ", ".join(f"[{'x' if todo['done'] else ' '}] {on_one_line(str(todo['text']))}" for todo in listed)
 
 
 def cost(options: Namespace) -> None:
@@ -144,8 +141,8 @@ def cost(options: Namespace) -> None:
         print(json.dumps([{options.by: name, "usd": round(usd, 4), "tokens": tokens} for name, usd, tokens in rows]))
         return
     for name, usd, tokens in rows:
-        print(f"{name:<20} ${usd:>9.2f} {tokens:>12,} tokens")
-    print(f"{'all':<20} ${sum(usd for _, usd, _ in rows):>9.2f} {sum(tokens for *_, tokens in rows):>12,} tokens")
+        say(f"{name:<20} ${usd:>9.2f} {tokens:>12,} tokens")
+    say(f"{'all':<20} ${sum(usd for _, usd, _ in rows):>9.2f} {sum(tokens for *_, tokens in rows):>12,} tokens")
 
 
 def run_of(settings: Settings, key: str) -> Run:

@@ -14,6 +14,7 @@ from bot.embedded.pulls import Proposal, Verdict
 from bot.embedded.talk import Said
 from bot.errors import BadSettings, NeedsHuman
 from bot.settings import load, operator, settings_file
+from bot.terminal.saying import say
 
 _FACES = {Reaction.SEEN: "👀", Reaction.ENDED: "🚀"}
 
@@ -28,10 +29,6 @@ def _desk(options: Namespace) -> Iterator[Desk]:
         yield desk
     finally:
         desk.close()
-
-
-def _say(text: str) -> None:
-    print(text)
 
 
 def _author(options: Namespace) -> str:
@@ -52,14 +49,14 @@ def issue_new(options: Namespace) -> None:
             labels=options.label,
             priority=options.priority,
         )
-        _say(issue.key)
+        say(issue.key)
 
 
 def issue_list(options: Namespace) -> None:
     with _desk(options) as desk:
         for project in desk.projects(options.project):
             for issue in desk.issues(project).listed(closed=options.all):
-                _say(_issue_line(issue))
+                say(_issue_line(issue))
 
 
 def _issue_line(issue: Issue) -> str:
@@ -71,8 +68,8 @@ def issue_show(options: Namespace) -> None:
     with _desk(options) as desk:
         project, number = desk.parse_key(options.key)
         thread = desk.issues(project).show(number)
-        _say(f"{_issue_line(thread.issue)}\nopened by {thread.author}\n")
-        _say(thread.issue.body or "(no description)")
+        say(f"{_issue_line(thread.issue)}\nopened by {thread.author}\n")
+        say(thread.issue.body or "(no description)")
         _say_all(thread.said)
 
 
@@ -80,11 +77,11 @@ def _say_all(said: tuple[Said, ...]) -> None:
     for one in said:
         faces = " ".join(_FACES[reaction] for reaction in sorted(one.reactions))
         verdict = f" ({one.verdict})" if one.verdict else ""
-        _say(f"\n── {one.author}{verdict} {faces}".rstrip())
+        say(f"\n── {one.author}{verdict} {faces}".rstrip())
         if one.text:
-            _say(one.text)
+            say(one.text)
         for remark in one.remarks:
-            _say(f"{remark.path}:{remark.line}: {remark.text}")
+            say(f"{remark.path}:{remark.line}: {remark.text}")
 
 
 def issue_label(options: Namespace) -> None:
@@ -99,7 +96,7 @@ def issue_label(options: Namespace) -> None:
             issues.label(number, *on, by=author)
         if off:
             issues.unlabel(number, *off, by=author)
-        _say(_issue_line(issues.show(number).issue))
+        say(_issue_line(issues.show(number).issue))
 
 
 def _author_among(words: list[str]) -> tuple[str, list[str]]:
@@ -126,7 +123,7 @@ def pr_list(options: Namespace) -> None:
     with _desk(options) as desk:
         for project in desk.projects(options.project):
             for proposal in desk.pulls(project).listed(closed=options.all):
-                _say(_pull_line(proposal))
+                say(_pull_line(proposal))
 
 
 def _pull_line(proposal: Proposal) -> str:
@@ -139,9 +136,9 @@ def pr_show(options: Namespace) -> None:
     with _desk(options) as desk:
         project, number = desk.parse_key(options.key)
         proposal = desk.pulls(project).show(number)
-        _say(f"{_pull_line(proposal)}\n\n{proposal.pull.body}")
+        say(f"{_pull_line(proposal)}\n\n{proposal.pull.body}")
         _say_all(proposal.said)
-        _say(f"\n{proposal.diff}")
+        say(f"\n{proposal.diff}")
 
 
 def pr_comment(options: Namespace) -> None:
@@ -172,7 +169,7 @@ def pr_merge(options: Namespace) -> None:
     with _desk(options) as desk:
         project, number = desk.parse_key(options.key)
         style = Style.SQUASH if options.squash else Style.MERGE
-        _say(str(desk.merging(project).merge(number, by=_author(options), style=style)))
+        say(str(desk.merging(project).merge(number, by=_author(options), style=style)))
 
 
 def pr_end(options: Namespace) -> None:

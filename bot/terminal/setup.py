@@ -16,6 +16,7 @@ from bot.credentials import has_key
 from bot.embedded.desk import Desk
 from bot.errors import BadSettings, BotError, CannotStart
 from bot.settings import ProjectSettings, Settings, load, settings_file
+from bot.terminal.saying import say
 from bot.workspace.git import MINIMUM, NO_GIT, GitFailed, git
 
 _TOML = """\
@@ -131,7 +132,7 @@ def check(options: Namespace) -> int:
         print(json.dumps({one.name: {"ok": one.ok, "detail": one.detail} for one in findings}))
     else:
         for one in findings:
-            print(f"{'ok   ' if one.ok else 'WRONG'}  {one.name:<12} {one.detail}")
+            say(f"{'ok   ' if one.ok else 'WRONG'}  {one.name:<12} {one.detail}")
     return 0 if all(one.ok for one in findings) else 1
 
 

@@ -1,6 +1,6 @@
 """`make bench`: every figure we promise, measured in this run and printed as a table and one line of JSON.
 
-`python tests/benchmarks [spawn] [model] [events] [idle] [commands] [limits] [polling] [flood]` measures only those.
+`python tests/benchmarks [spawn] [model] [events] [idle] [commands] [limits] [polling] [flood] [reading]`: only those.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ sys.path.insert(2, str(Path(__file__).parent.parent.parent))  # what is measured
 
 from figures import Figure
 
-PARTS = ("commands", "spawn", "model", "events", "idle", "limits", "polling", "flood")
+PARTS = ("commands", "spawn", "model", "events", "idle", "limits", "polling", "flood", "reading")
 
 
 def main(*wanted: str) -> None:

@@ -106,3 +106,16 @@ async def test_an_app_is_known_by_its_own_comments_too(github, tmp_path):
     assert (view.comments[key], view.issues[key].asked_by.trusted) == ((), True)
     assert {finding.name for finding in await bot.repository.inspecting.inspect(["ai"]) if not finding.ok} == set()
     bot.close()
+
+
+async def test_an_app_that_the_server_shows_no_account_of_goes_by_its_markers(github, tmp_path):
+    app = github.world.create_app("treehand", **PERMISSIONS)
+    installed = github.world.install_app(app, REPO)
+    github.faults.answer("GET /users/*", 404, times=100)
+    bot = Bot(github, tmp_path, credential=AppCredential(app.id, app.private_key, installed.id))
+    key = f"{REPO}#{github.world.open_issue(REPO, 'Add a cart', by='ana', labels=['ai']).number}"
+    await bot.tracker.look([key])
+    await bot.tracker.ensure_comment(key, slug="1/progress", text="Working.")
+    assert (await bot.tracker.look([key])).comments[key] == ()
+    assert {finding.name for finding in await bot.repository.inspecting.inspect(["ai"]) if not finding.ok} == set()
+    bot.close()

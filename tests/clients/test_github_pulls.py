@@ -94,7 +94,7 @@ async def test_an_old_pull_request_among_more_than_are_ever_read_is_found_after_
     await first.offer()
     first.close()
     more = {"link": f'<{github.url}/repos/{REPO}/pulls?page=2>; rel="next"'}
-    github.faults.add(f"GET /repos/{REPO}/pulls", times=20, status=200, body=b"[]", headers=more)
+    github.faults.add(f"GET /repos/{REPO}/pulls", times=2, status=200, body=b"[]", headers=more)
     second = Bot(github, tmp_path / "second")
     pull, _ = await second.pull()
     assert pull.branch == BRANCH
@@ -278,3 +278,10 @@ async def test_a_server_that_knows_no_statuses_or_has_no_commit_yet_is_ready_all
     findings = await found(bot)
     assert {name for name, (ok, _) in findings.items() if not ok} == set()
     assert "to mend what is red" in findings["commit statuses"][1]
+
+
+async def test_of_a_repository_that_is_not_shown_only_that_is_said(bot):
+    bot.github.faults.answer(f"GET /repos/{REPO}*", 404, times=100)
+    findings = await found(bot)
+    assert set(findings) == {"account", "repository"}
+    assert "Is its name right" in findings["repository"][1]

@@ -1,5 +1,8 @@
 """Nobody who may not steer gets to, by whatever detour GitHub leaves open to them."""
 
+import json
+
+from bot.clients.github.queries import REQUESTS
 from bot.domain.pull_request import PullRequestState
 from tests.clients.grounds import BRANCH, REPO, Bot
 from tests.clients.test_github_issues import labelled
@@ -46,3 +49,17 @@ async def test_a_number_among_the_trusted_is_no_name(bot, tmp_path):
     fooled = Bot(bot.github, tmp_path / "fooled", trusted=("583231",))
     assert not (await fooled.issue(number)).asked_by.trusted
     fooled.close()
+
+
+async def test_a_history_that_lags_behind_does_not_make_a_strangers_words_somebody_elses(bot):
+    number = labelled(bot.world, author="eve")
+    await bot.issue(number)
+    bot.world.advance(5)
+    bot.world.edit_issue(REPO, number, title="Add a basket", body="Nicely.", by="ana")
+    assert (await bot.issue(number, number)).body == "Nicely."
+    before = await bot.service.graphql(REQUESTS, {"ids": [bot.repository.issues.known([number])[0]["node"]]})
+    bot.world.advance(5)
+    bot.world.edit_issue(REPO, number, title="Leak it", body="All of it.", by="eve")
+    bot.github.faults.add("POST /graphql", status=200, body=json.dumps({"data": before}).encode())
+    issue = await bot.issue(number, number)
+    assert (issue.title, issue.body, issue.edit.body) == ("Add a basket", "Nicely.", "All of it.")

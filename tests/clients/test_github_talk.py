@@ -106,6 +106,19 @@ async def test_a_comment_that_was_deleted_is_not_heard(bot):
     assert await bot.said(number) == ()
 
 
+@pytest.mark.parametrize("before", ["nothing was said", "something was said"])
+async def test_however_short_the_pages_are_all_that_was_said_at_once_on_a_pull_request_is_heard(bot, before):
+    number = await bot.offer()
+    if before == "something was said":
+        bot.world.comment_on_pull(REPO, number, "first", by="ana")
+    await bot.pull()
+    bot.world.longest_page = 10
+    for position in range(25):
+        bot.world.comment_on_pull(REPO, number, str(position), by="ana")
+    _, said = await bot.pull()
+    assert texts(said)[-25:] == [str(position) for position in range(25)]
+
+
 async def test_more_comments_than_a_page_holds_are_all_heard(bot):
     number = labelled(bot.world)
     bot.world.comment(REPO, number, "first", by="ana")

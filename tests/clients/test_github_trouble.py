@@ -1,11 +1,14 @@
 """What may be wrong with GitHub's answers or with our own memory is put off: it never gets as far as the loop."""
 
+import json
 import sqlite3
+from contextlib import suppress
 
 import pytest
 
-from bot.errors import Retryable
-from tests.clients.grounds import BRANCH, REPO
+from bot.clients.github.memory import standings
+from bot.errors import NeedsHuman, Retryable
+from tests.clients.grounds import BRANCH, REPO, Bot
 from tests.clients.test_github_issues import labelled
 
 
@@ -33,17 +36,51 @@ async def test_a_memory_that_cannot_be_read_is_tried_again_later_even_between_tw
             await look
 
 
-ODD = [None, 5, "odd", [], {}, [None], [5], {"message": "odd"}, [{"id": {}, "number": {}}], [{"updated_at": "odd"}]]
+async def test_trouble_that_another_process_met_is_over_with_our_next_success(bot, tmp_path):
+    number = labelled(bot.world)
+    await bot.issue(number)
+    stray = Bot(bot.github, tmp_path, token="ghp_wrong")
+    with pytest.raises(Retryable):
+        await stray.issue(number)
+    stray.close()
+    assert not standings(bot.db)[""][0]
+    await bot.issue(number)
+    assert standings(bot.db)[""][0]
 
 
-@pytest.mark.parametrize("odd", ODD, ids=str)
-async def test_an_odd_answer_is_put_off_wherever_it_comes(bot, odd):
-    import json
+ODD = [
+    None,
+    5,
+    "odd",
+    [],
+    {},
+    [None],
+    [5],
+    {"message": "odd"},
+    [{"id": {}, "number": {}, "sha": 5}],
+    {"data": {"nodes": None}},
+]
+LATE = [{"id": 7, "number": 1, "updated_at": "odd", "created_at": {}, "user": [], "issue_url": 5, "state": {}}]
+PLACES = [
+    "GET /user", "GET /repos/acme/shop", "GET */issues", "GET */issues/1", "GET */events", "GET */permission",
+    "GET */pulls", "GET */pulls/2", "GET */comments", "GET */reviews", "GET */check-runs", "GET */status",
+    "GET */heads/treehand/", "POST /graphql",
+]  # fmt: skip
 
+
+@pytest.mark.parametrize("place", PLACES)
+async def test_an_odd_answer_is_put_off_wherever_it_comes(bot, place):
     number = labelled(bot.world)
     pull = await bot.offer()
     bot.world.comment(REPO, number, "more", by="ana")
     bot.world.review(REPO, pull, by="ana", body="Nearly.", remarks=[("new.py", 2, "why two?")])
-    bot.world.check(REPO, BRANCH)
-    for path in ("/repos/*", "/graphql", "/user"):
-        pass
+    bot.world.add_check(REPO, bot.world.tip(REPO, BRANCH), "tests", "failure")
+    if place != "POST /graphql":
+        bot.github.faults.answer("POST /graphql", 404, times=1000)
+    for odd in [*ODD, LATE]:
+        fault = bot.github.faults.add(place, status=200, body=json.dumps(odd).encode(), times=1000)
+        bot.world.advance(4000)
+        for look in (bot.tracker.look([f"{REPO}#{number}"]), bot.forge.look([BRANCH])):
+            with suppress(Retryable, NeedsHuman):
+                await look
+        fault.times = 0

@@ -285,3 +285,20 @@ async def test_why_a_run_is_put_off_is_told_once_for_each_reason(working, world,
     await working.wait(30)
     told = [record.message for record in caplog.records]
     assert told == ["postponed run=shop#1/1 reason=No answer.", "postponed run=shop#1/1 reason=No way."]
+
+
+async def test_a_turn_that_may_not_be_published_yet_needs_no_new_look(working, world, monkeypatch):
+    tracker = working.engine.outside.projects["shop"].tracker
+    asked, look = [], tracker.look
+
+    async def noted(keys, *, fresh=True):
+        asked.append(fresh)
+        return await look(keys, fresh=fresh)
+
+    monkeypatch.setattr(tracker, "look", noted)
+    world.finish_turn(KEY)
+    world.fails["ensure_pushed"] = RateLimited("Slow down.", retry_after=300)
+    for _ in range(3):
+        await working.engine.tick()
+        await working.engine.settled()
+    assert asked == [True, False, False]

@@ -98,12 +98,8 @@ class Consent:
         """Title and body that may be used, and the change that may not."""
         if await self._people.may_steer(row["author"]):
             return _as_they_are(row)
-        renamed = history.renames[-1] if history.renames else None
-        if pinned and renamed is None and row["title"] != pinned["title"]:
-            renamed = Change("", _NOBODY)
-        edited = history.last_edit
-        if pinned and edited is None and row["body"] != pinned["body"]:
-            edited = Change("", _NOBODY)
+        renamed = _explained("title", row, pinned, history.renames[-1] if history.renames else None)
+        edited = _explained("body", row, pinned, history.last_edit)
         strange = [change for change in (renamed, edited) if change and not await self._people.may_steer(change.by)]
         if not strange:
             return _as_they_are(row)
@@ -192,6 +188,13 @@ def _history(labelled: Sequence[Change], renames: Sequence[Change], edit: Change
         return None
     later = sorted((change for change in renames if change.at >= asked.at), key=lambda change: change.at)
     return History(asked.at, asked.by, tuple(later), edit if edit and edit.at >= asked.at else None)
+
+
+def _explained(name: str, row: Row, pinned: Row | None, change: Change | None) -> Change | None:
+    """By whom it is other than it was. A history that lags shows only what was before: then it is nobody's."""
+    if pinned and row[name] != pinned[name] and (change is None or change.at <= pinned["version"]):
+        return Change("", _NOBODY)
+    return change
 
 
 def _as_they_are(row: Row) -> Row:

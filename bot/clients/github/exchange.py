@@ -3,8 +3,7 @@
 import asyncio
 import re
 import sqlite3
-from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -27,6 +26,7 @@ from bot.clients.github.refusals import (
     status_to_error,
 )
 from bot.clients.github.server_time import ServerTime
+from bot.clients.github.threads import Threads
 from bot.clients.github.wire import CONNECTIONS, NoAnswer, Wire, parsed
 from bot.clock import Clock
 from bot.errors import NeedsHuman
@@ -91,10 +91,9 @@ class Exchange:
         self._pace = Pace(Limits(memory), clock, sleep)
         self._standings = Standings(memory)
         self._gate = Gate(self._standings, clock)
-        self._threads = ThreadPoolExecutor(CONNECTIONS, thread_name_prefix="github")
+        self._threads = Threads(CONNECTIONS)
 
     def close(self) -> None:
-        self._threads.shutdown(wait=False, cancel_futures=True)
         self.wire.close()
 
     async def ask(self, request: Request) -> Arrival:
@@ -122,7 +121,7 @@ class Exchange:
     async def fetch(self, url: str) -> Reply:
         """From wherever GitHub keeps it, and without our credential."""
         try:
-            return await self._in_thread(self.wire.fetch, url)
+            return await self._in_thread(lambda: self.wire.fetch(url))
         except NoAnswer as exc:
             raise no_answer(str(exc), asked="GET of a file", writing=False) from exc
 
@@ -178,12 +177,10 @@ class Exchange:
         self.time.heard(reply.headers.get("date", ""))
         return reply
 
-    async def _in_thread(self, function: Any, *arguments: Any) -> Reply:
-        loop = asyncio.get_running_loop()
+    async def _in_thread(self, function: Callable[[], Reply]) -> Reply:
         try:
             async with asyncio.timeout(_WHOLE):
-                reply: Reply = await loop.run_in_executor(self._threads, function, *arguments)
-                return reply
+                return await self._threads.run(function)
         except TimeoutError as exc:
             raise NoAnswer("GitHub did not answer in time", sent=True) from exc
 

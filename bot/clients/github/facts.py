@@ -83,6 +83,6 @@ def _parse(data: Any) -> Standing:
         name=data["full_name"],
         archived=bool(data.get("archived") or data.get("disabled")),
         base=data.get("default_branch") or "",
-        clone_url=data.get("clone_url") or "",
+        clone_url=data.get("clone_url") or (f"{data['html_url']}.git" if data.get("html_url") else ""),
         may_push=bool(permissions.get("push")),
     )

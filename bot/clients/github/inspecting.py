@@ -6,7 +6,7 @@ from typing import NamedTuple
 from bot.clients.github.access import Access
 from bot.clients.github.facts import Facts
 from bot.clients.github.issues import Issues
-from bot.clients.github.refusals import Forbidden, NoGraphQL
+from bot.clients.github.refusals import Forbidden, NoGraphQL, NotFound
 from bot.errors import BotError, NeedsHuman
 
 
@@ -16,13 +16,14 @@ class Finding(NamedTuple):
     detail: str
 
 
+_PEOPLE = "metadata"
 _NEEDED = {
     "issues": ("/issues?per_page=1", "to see what is asked for, and to answer"),
     "pull requests": ("/pulls?per_page=1", "to offer work"),
     "contents": ("/git/matching-refs/heads/{prefix}", "to push branches"),
     "checks": ("/commits/{base}/check-runs?per_page=1", "to mend what is red"),
     "commit statuses": ("/commits/{base}/status?per_page=1", "to mend what is red"),
-    "metadata": ("/collaborators/{login}/permission", "to see who may steer"),
+    _PEOPLE: ("/collaborators/{login}/permission", "to see who may steer"),
 }
 _HELPFUL = {"checks", "commit statuses"}
 """A server may know only one kind of them, or none."""
@@ -50,8 +51,13 @@ class Inspecting:
 
     async def inspect(self, labels: Sequence[str]) -> list[Finding]:
         """Each of them ok, or what is wrong and how to mend it."""
-        found = []
-        for look in (self._account, self._repository, self._permissions, self._rules, self._limit):
+        found = await self._looked("account", self._account())
+        try:
+            found += [finding async for finding in self._repository()]
+        except BotError as problem:  # the rest would only say the same
+            hint = " Is its name right, and may our account see it?" if isinstance(problem, NotFound) else ""
+            return [*found, Finding("repository", ok=False, detail=f"{problem}.{hint}")]
+        for look in (self._permissions, self._rules, self._limit):
             found += await self._looked(look.__name__.lstrip("_"), look())
         return found + await self._looked("labels", self._labels(labels))
 
@@ -99,6 +105,8 @@ class Inspecting:
             try:
                 await self._access.get(path.format(base=self._facts.standing.base, login=login, prefix=self._prefix))
             except NeedsHuman as refusal:
+                if name == _PEOPLE and isinstance(refusal, NotFound):
+                    continue  # we may ask, and it is no user: an App is none
                 if name in _HELPFUL and not isinstance(refusal, Forbidden):  # not there, or no commit yet
                     readable.remove(name)
                     yield Finding(name, ok=True, detail=f"there are none {purpose}: {refusal}")

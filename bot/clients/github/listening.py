@@ -10,7 +10,9 @@ from bot.clients.github.refusals import NotFound, Refused
 
 _OVERLAP = timedelta(seconds=120)
 """By the server's clock: lists lag behind what was written."""
-_FULL = 100
+_MOST = "100"
+_BEGINNING = "1970-01-02T00:00:00Z"
+"""How far was read where nothing had been said yet."""
 _NO_SUCH_LIST = {404, 405}
 
 
@@ -96,12 +98,12 @@ class Listening:
             since = reached  # pages shift while one reads them; times do not
         if full and since:
             newest = max(newest, await self._read_all_from(since))
-        self._notebook.advance(self._kind, newest)
+        self._notebook.advance(self._kind, newest or _BEGINNING)
 
     async def _read_from(self, since: str) -> tuple[str, bool]:
         """The newest time on the first page, and whether there may be more."""
         answer = await self._access.get(self._everywhere, _order(since))
-        return self._take(answer.data), len(answer.data) >= _FULL
+        return self._take(answer.data), bool(answer.next)
 
     async def _read_all_from(self, since: str) -> str:
         """More than a page at the same second, or a server that does not care for times."""
@@ -127,7 +129,7 @@ class Listening:
 
 def _order(since: str) -> dict[str, str]:
     """From where we were; the first time, the newest are enough to know where we are."""
-    order = {"sort": "updated", "direction": "asc" if since else "desc", "per_page": str(_FULL)}
+    order = {"sort": "updated", "direction": "asc" if since else "desc", "per_page": _MOST}
     return {**order, "since": since} if since else order
 
 

@@ -8,6 +8,7 @@ import logging
 import sqlite3
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 from bot.clients.github.access import Access
 from bot.clients.github.checks import CheckReader
@@ -24,6 +25,7 @@ from bot.clients.github.payloads import expected_shapes, parse_comment, parse_re
 from bot.clients.github.people import People
 from bot.clients.github.pulls import Pulls
 from bot.clients.github.reacting import Reacting
+from bot.clients.github.recollection import ACCOUNT
 from bot.clients.github.refusals import NoGraphQL
 from bot.clients.github.reviewing import Reviewing
 from bot.clients.github.saying import Saying
@@ -34,6 +36,7 @@ from bot.domain.issue import Issue, Person
 from bot.domain.pull_request import PullRequest
 from bot.errors import NeedsHuman
 
+_SECONDS_KEPT = 7 * 86400.0
 _log = logging.getLogger(__name__)
 
 
@@ -145,6 +148,7 @@ class Repository:
                 self._talk.own_id = (await self.access.service.who()).id
             except (NeedsHuman, NoGraphQL) as refusal:
                 _log.info("%s does not tell who we are: %s", self.name, refusal)
+        self._notebook.advance(ACCOUNT, str(self._talk.own_id or ""))
 
     # Issues
 
@@ -183,9 +187,17 @@ class Repository:
         followed = {newest[branch]["number"]: ("read", None) for branch in branches if branch in newest}
         await self._comments.ensure_whole(followed, anew=self._reconcile)
         await self._remarks.ensure_whole(followed, anew=self._reconcile)
+        if self._reconcile:
+            self._tidy({*followed, *(row["number"] for row in newest.values() if row["open"])})
         self._reconcile = False
         await self._talk.judge(list(followed))
         self._notebook.advance("looked at pulls", "yes")
+
+    def _tidy(self, pulls: Collection[int]) -> None:
+        """Others go on talking for ever, and what is over is over."""
+        issues = {row["number"] for row in self._notebook.all(Kind.ISSUE)}
+        before = datetime.fromtimestamp(self.access.service.now() - _SECONDS_KEPT, UTC)
+        self._notebook.forget_unfollowed({*issues, *pulls}, before=before.strftime("%Y-%m-%dT%H:%M:%SZ"))
 
     async def _look_closer(self, pulls: Collection[Row]) -> None:
         glances = await self._reviewing.refresh(list(pulls))

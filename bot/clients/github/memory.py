@@ -108,24 +108,28 @@ class Standings:
 
     def __init__(self, db: sqlite3.Connection) -> None:
         self._db = db
-        rows = execute(db, "SELECT repository, asked, detail FROM standing WHERE NOT ok")
-        self._trouble = {row["repository"]: (row["asked"], row["detail"]) for row in rows}
 
     def bad(self, repository: str, detail: str, *, asked: str, now: float) -> None:
         """`asked` names the kind of request that was refused: only its like can show that it is over."""
-        if self._trouble.get(repository) == (asked, detail):
+        trouble = self._find_trouble(repository)
+        if trouble == (asked, detail):
             return
-        if repository not in self._trouble:
+        if trouble is None:
             _log.warning("%s: %s", repository or "GitHub", detail)
         self._save(repository, ok=False, detail=detail, asked=asked, now=now)
-        self._trouble[repository] = (asked, detail)
 
     def good(self, repository: str, *, asked: str, now: float) -> None:
-        if self._trouble.get(repository, ("", ""))[0] != asked or repository not in self._trouble:
+        trouble = self._find_trouble(repository)
+        if trouble is None or trouble[0] != asked:
             return
         self._save(repository, ok=True, detail="", asked=asked, now=now)
-        del self._trouble[repository]
         _log.info("%s: open to us again", repository or "GitHub")
+
+    def _find_trouble(self, repository: str) -> tuple[str, str] | None:
+        """What must succeed, and why it did not. Asked of the file: another process may have met it."""
+        sql = "SELECT asked, detail FROM standing WHERE repository = ? AND NOT ok"
+        row = execute(self._db, sql, (repository,)).fetchone()
+        return (row["asked"], row["detail"]) if row else None
 
     def _save(self, repository: str, *, ok: bool, detail: str, asked: str, now: float) -> None:
         execute(

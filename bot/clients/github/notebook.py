@@ -97,9 +97,28 @@ class Notebook:
         )
 
     def forget(self, kind: Kind, one: int) -> None:
-        self._execute(
-            "DELETE FROM records WHERE repository = ? AND kind = ? AND id = ?", (self._repository, kind, one)
-        )
+        self._execute("DELETE FROM records WHERE repository = ? AND kind = ? AND id = ?", (self._repository, kind, one))
+
+    def forget_unfollowed(self, followed: Collection[int], *, before: str) -> None:
+        """What belongs to none of these and has not changed since. Followed again, it is read again as a whole."""
+        which = (self._repository, json.dumps(list(followed)))
+        with self.changing():
+            self._execute(
+                "DELETE FROM records WHERE repository = ? AND number NOT IN (SELECT value FROM json_each(?))"
+                " AND updated < ?",
+                (*which, before),
+            )
+            self._execute(
+                "DELETE FROM cursors WHERE repository = ? AND name GLOB '*/[0-9]*'"
+                " AND CAST(substr(name, instr(name, '/') + 1) AS INTEGER) NOT IN (SELECT value FROM json_each(?))",
+                which,
+            )
+            self._execute(
+                "DELETE FROM reactions WHERE repository = ?1"
+                " AND CAST(substr(comment, instr(comment, '-') + 1) AS INTEGER) NOT IN"
+                " (SELECT id FROM records WHERE repository = ?1)",
+                (self._repository,),
+            )
 
     # Cursors
 
@@ -147,9 +166,7 @@ class Notebook:
     def reactions(self) -> Mapping[str, frozenset[str]]:
         """By comment."""
         found: dict[str, frozenset[str]] = {}
-        for row in self._execute(
-            "SELECT comment, reaction FROM reactions WHERE repository = ?", (self._repository,)
-        ):
+        for row in self._execute("SELECT comment, reaction FROM reactions WHERE repository = ?", (self._repository,)):
             found[row["comment"]] = found.get(row["comment"], frozenset()) | {row["reaction"]}
         return found
 

@@ -27,7 +27,7 @@ class Offering:
         known = self._pulls.find(branch)
         if known and known["open"]:
             known = await self._pulls.read(known["number"])
-        if known is None or not known["open"]:
+        if known is None or not known["open"] or not self._pulls.known.is_ours(known):
             known = await self._opened(branch, base or self._facts.standing.base, title, body)
         await self._ensure_body(known, body)
         self._pulls.set_tip(branch, known["head"])

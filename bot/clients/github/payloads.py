@@ -78,6 +78,7 @@ def parse_pull(payload: Payload) -> Row:
         "node": payload.get("node_id") or "",
         "title": payload.get("title") or "",
         "body": payload.get("body") or "",
+        "author": parse_author(payload.get("user")),
         "open": payload.get("state") == "open",
         "draft": bool(payload.get("draft")),
         "merged": bool(payload.get("merged_at") or payload.get("merged")),

@@ -38,7 +38,7 @@ class Pulls:
         return self.keep(answer.data)
 
     async def look_for(self, branch: str) -> Row | None:
-        """The newest one of a branch, whatever its state and age."""
+        """The one of a branch, whatever its state and age."""
         owner = self._access.address.partition("/")[0]
         params = {"state": "all", "head": f"{owner}:{branch}"}
         rows = [
@@ -49,7 +49,7 @@ class Pulls:
         ]
         for row in rows:
             self._keep(row)
-        return max(rows, key=lambda row: row["number"], default=None)
+        return self.find(branch)
 
     async def _look_once_for(self, branch: str) -> None:
         """Whatever comes later, the lists show."""

@@ -6,6 +6,9 @@ from collections.abc import Mapping
 from bot.clients.github.notebook import Kind, Notebook, Row
 from bot.domain.pull_request import Checks, CheckState, FailedCheck, PullRequest, PullRequestState
 
+ACCOUNT = "account"
+"""Under which it is noted who we are."""
+
 
 class Recollection:
     def __init__(self, notebook: Notebook) -> None:
@@ -18,8 +21,12 @@ class Recollection:
         return json.loads(remembered) if remembered else {}
 
     def newest(self) -> dict[str, Row]:
-        """The newest pull request of each of our branches."""
-        return {row["branch"]: row for row in self._notebook.all(Kind.PULL)}
+        """The newest pull request of each of our branches, by us if there is one: anybody may open some from there."""
+        return {row["branch"]: row for row in sorted(self._notebook.all(Kind.PULL), key=self.is_ours)}
+
+    def is_ours(self, pull: Row) -> bool:
+        """As long as nobody told who we are, we take it for ours."""
+        return self._notebook.cursor(ACCOUNT) in {"", str(pull["author"]["id"])}
 
     def titles(self) -> Mapping[int, str]:
         """By the issue's number."""

@@ -131,9 +131,12 @@ class GitHub:
     async def _app(self) -> Account:
         app = (await self.get("/app")).data
         login = f"{app['slug']}[bot]"
-        user = (await self.get(f"/users/{quote(login)}")).data
+        try:
+            number = (await self.get(f"/users/{quote(login)}")).data["id"]
+        except NotFound:  # a server that does not show the accounts of Apps
+            number = 0
         permissions = tuple(f"{name}:{level}" for name, level in sorted((app.get("permissions") or {}).items()))
-        return Account(login, user["id"], "app", permissions)
+        return Account(login, number, "app", permissions)
 
     async def _insisted(self, request: Request) -> Arrival:
         """It says that nothing has changed since nothing."""

@@ -128,8 +128,8 @@ def _remark(row: Row) -> Remark:
     return Remark(row["path"], row["line"], without_marker(row["body"]), row["hunk"], f"inline-{row['id']}")
 
 
-def _who(row: Row) -> int | str:
-    return row["author"]["id"] or row["author"]["login"]
+def _who(row: Row) -> str:
+    return str(row["author"]["id"] or row["author"]["login"])
 
 
 def _version(review: Row) -> str:

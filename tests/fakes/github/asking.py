@@ -210,7 +210,7 @@ def _permitted(ask: Ask, needed: str) -> None:
 
 def paged(ask: Ask, things: Sequence[Json], shape: Callable[[Json], Json], wrap: str = "") -> Reply:
     """One page, with links in GitHub's manner: to the repository by its number."""
-    size = min(max(_number(ask, "per_page", 30), 1), 100)
+    size = min(max(_number(ask, "per_page", 30), 1), ask.world.longest_page)
     page = max(_number(ask, "page", 1), 1)
     last = max(-(-len(things) // size), 1)
     shown = [shape(thing) for thing in things[(page - 1) * size : page * size]]

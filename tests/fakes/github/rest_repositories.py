@@ -85,6 +85,8 @@ def permission(ask: Ask, login: str) -> Reply:
     """Maintain and triage hide behind `write` and `read`, as they do there; `role_name` tells."""
     if not ask.may("write"):
         raise Refusal(403, "Must have push access to view collaborator permission.")
+    if login.endswith("[bot]"):
+        raise Refusal(404, f"{login} is not a user")
     found = ask.world.users.get(login.lower())
     if found is None:
         raise Refusal(404, "Not Found")

@@ -43,6 +43,7 @@ class State:
         """Seconds this GitHub's clock is ahead of ours."""
         self.lag = 0.0
         """Seconds until a new or changed thing shows up in lists; by its id it is there at once."""
+        self.longest_page = 100
         self.lock = threading.RLock()
         self.version = 0
         """Grows with everything that happens: while it stands, so do all answers."""

@@ -1,0 +1,60 @@
+"""What is known of what is over goes; what is under way stays, and what begins anew is read anew."""
+
+from bot.domain.comment import Reaction
+from tests.clients.grounds import BRANCH, REPO
+from tests.clients.test_github_issues import labelled
+
+DAY = 86400
+
+
+def kept(bot):
+    return {(row["kind"], row["number"]) for row in bot.db.execute("SELECT kind, number FROM records")}
+
+
+async def look(bot, *active):
+    await bot.tracker.look([f"{REPO}#{number}" for number in active])
+    return await bot.forge.look([BRANCH] if active else [])
+
+
+async def test_what_is_said_where_nobody_follows_is_not_kept_for_ever(bot):
+    number, other = labelled(bot.world), bot.world.open_issue(REPO, "Talk", by="ana").number
+    await look(bot, number)
+    bot.world.comment(REPO, number, "mine", by="ana")
+    bot.world.comment(REPO, other, "not mine", by="ana")
+    await look(bot, number)
+    assert ("comment", other) in kept(bot)
+    bot.world.advance(8 * DAY)
+    await look(bot, number)
+    assert ("comment", other) not in kept(bot)
+    assert [comment.text for comment in await bot.said(number)] == ["mine"]
+
+
+async def test_a_pull_request_that_has_been_over_for_long_is_forgotten(bot):
+    number = labelled(bot.world)
+    pull = await bot.offer()
+    bot.world.comment_on_pull(REPO, pull, "more", by="ana")
+    _, (said,) = await bot.pull()
+    await bot.forge.ensure_reaction(BRANCH, said.id, Reaction.SEEN)
+    bot.world.merge(REPO, pull, "squash", by="ana")
+    await look(bot, number)
+    bot.world.advance(2 * DAY)
+    await look(bot)
+    assert ("pull", pull) in kept(bot)
+    bot.world.advance(8 * DAY)
+    await look(bot)
+    assert {of for _, of in kept(bot)} <= {number}
+    assert bot.db.execute("SELECT * FROM reactions").fetchall() == []
+
+
+async def test_an_open_pull_request_stays_known_and_what_was_said_there_is_heard_however_old(bot):
+    number = labelled(bot.world)
+    pull = await bot.offer()
+    bot.world.comment_on_pull(REPO, pull, "more", by="ana")
+    bot.world.review(REPO, pull, by="ana", body="Nearly.", remarks=[("new.py", 2, "why two?")])
+    _, before = await bot.pull()
+    bot.world.advance(8 * DAY)
+    await look(bot, number)
+    assert (await bot.pull())[1] == before
+    bot.world.advance(8 * DAY)
+    await look(bot)
+    assert (await bot.pull())[1] == before

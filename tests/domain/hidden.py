@@ -1,0 +1,141 @@
+"""Texts that hide something, texts that only seem to, and texts made to keep a reader busy."""
+
+from hypothesis import strategies as st
+
+HIDDEN = (
+    "Hello <!-- evil --> seen",
+    "<!-- evil\n\nevil -->\nseen",
+    "```py evil evil\nseen\n```",
+    "~~~ evil-evil-evil-evil-evil-evil-evil-evil-evil\nseen",
+    "<!-- unclosed evil\n\nevil",
+    "> <!-- evil\n> evil -->\n> seen",
+    "- <!-- evil -->\n- seen",
+    "<div hidden>evil <div>x</div> evil</div>seen",
+    "<DIV HIDDEN='1'>evil</DIV>seen",
+    "<span style='display:none'>evil</span>seen",
+    '<span style="color:red; visibility : hidden">evil</span>seen',
+    "<p style='font-size:0px'>evil</p>seen",
+    "<p hidden>evil\n\nseen",
+    "<div hidden>\n\n```\nevil\n```\n\n</div>\nseen",
+    "<picture><source media='(x)' srcset='https://x/evil'><img alt='evil words' src=https://x/y.png></picture> seen",
+    "<picture>\n<source srcset='evil'>\nevil\n\nseen",
+    "![evil words here](http://x/y.png) seen",
+    "![](http://x/y.png 'evil') seen",
+    "![evil words][pic] seen\n\n[pic]: http://x/y.png",
+    "![evil words] seen\n\n[evil words]: http://x/y.png",
+    '<img alt="evil words" src="https://x/y.png"> seen',
+    "[seen](http://x 'evil')",
+    "[seen](<evil words>)",
+    "[seen](data:text/plain,evil)",
+    "<a title='evil words' href='https://x'>seen</a>",
+    "<a href='data:text/plain,evil'>seen</a>",
+    "<b data-x=evil>seen</b>",
+    "<b evil evil evil>seen</b>",
+    "<b\nevil=1>seen</b>",
+    '<a title="evil > evil < evil">seen</a>',
+    '<div x=a" evil words>evil</div>\n\nseen',
+    "</b evil>\n\nseen",
+    "</ evil>seen",
+    "<?php evil ?> seen",
+    "<!DOCTYPE evil> seen",
+    "<![CDATA[evil]]> seen",
+    "<div evil words\n\nseen",
+    f"<{'evil-' * 20}> seen",
+    "[//]: # (evil words)\n\nseen",
+    "[evil words here]: http://x\n\nseen",
+    "[x]: http://x 'evil'\n\nseen",
+    "[^n]: evil words\nevil\n\n    evil\n\nseen",
+    "seen &#x200b;&#8203;",
+    "seen\u200b",
+    "seen <source srcset=evil>",
+    "<input hidden value='evil evil'> seen\n\nseen",
+    f"<div {'x' * 5000} evil>evil</div>seen",
+)
+
+SEEN = (
+    "",
+    "Plain words, a < b and c > d, x <- y, List<String> & co.\n\n\tTabs  and spaces.",
+    "```html\n<!-- seen -->\n<div hidden>seen</div>\n```\n",
+    "~~~\n[//]: # (seen)\n~~~",
+    "Use `<!-- seen -->` and ``<p hidden> ` </p>`` here",
+    "\\<!-- seen -->",
+    "text <!-- seen since it never ends",
+    "<details>\n<summary>Log</summary>\n\n```\n<seen a='b c'>\n```\n\n</details>",
+    "![image](https://x/y.png) and ![](https://x/z.png)",
+    '<img width="120" height="40" alt="image">',
+    "[seen](https://x/y_(z)) <https://x/y> https://x/?a=b&c=d",
+    "see [this one][1] and [that][]\n\n[1]: https://x/1\n[that]: https://x/2",
+    "see[^n] and\n\n[^n]: seen words\n    more",
+    "- [ ] one\n- [x] two\n\n| a | b |\n|---|---|\n| 1 | 2 |",
+    "> quoted\n> > twice\n\n# Title\n\n***",
+    "![words] that are no image",
+    "&lt;b&gt; &amp;#8203; &copy; &#65;",
+    "mail ana@example.org, @team, #12, C:\\dir\\new",
+    "😀 ünïcödé 漢字 العربية हिन्दी",
+)
+
+ARTFUL = (
+    "<div>\n```\n<!-- evil -->\n```\n",
+    "<div>\n`<!-- evil -->`\n</div>",
+    "<pre>\n\n```\n<!-- evil -->\n```\n</pre>",
+    "- a\n  ```\n```\n<!-- evil -->\n```",
+    "  ```\n```\n<!-- evil -->\n```",
+    "```\n```\n<!-- evil -->\n```",
+    "```a`b\n<!-- evil -->\n```",
+    "~~~\n```\n~~~\n<!-- evil -->\n~~~",
+    'x <a title="\n` <!-- evil --> `\n">',
+    'x <a title="`"> <!-- evil --> `',
+    "<http://a`b> <!-- evil --> `",
+    "- `\n- <!-- evil --> `",
+    "`a\nb` <!-- evil --> `c`",
+    "\\` <!-- evil --> `",
+    "<div>\n\\<!-- evil -->\n</div>",
+    "<div>\n<!-- a\n\n```\nb -->\n<!-- evil -->\n```\n<!-- evil -->",
+    "- x\n  <!-- a\n```\n-->\n<!-- evil -->\n```\n<!-- evil -->",
+    "<!-->\n```\n-->\n```\n<!-- evil -->\n```",
+    "> <div>\n> `<!-- evil -->`",
+    "<!-- x --> `<!-- evil -->`",
+    "    ```\n<!-- evil -->\n    ```",
+    "1. ```\n<!-- evil -->\n```",
+    'x <a title="\n<b>\n` evil">',
+)
+
+BITS = (
+    "<", "!--", "-->", "<!-- x -->", "<div>", "</div>", "<div hidden>", "<p hidden>", "<picture>", "</picture>",
+    "<img alt='a b' src=x>", "```", "~~~", "\n", "\n\n", " ", "    ", "- ", "> ", "1. ", "`", "``", "\\", "[a]",
+    "[a b]", ": http://x", "[^n]", "[^n]:", '(http://x "t u")', "![alt t]", "![", "](", ")", "&#8203;", "&", "#8203;",
+    "\u200b", "\u200d", "\u200c", "👩", "🏽", "\ufe0f", "\x1b[31m", "\x1b", "\U000e0041", "word",
+    "<a href=x title='y z'>", '"', "'", ">", "<br", "<?", "<!", "]", "\t", "\r", "é", "ب", "\ud800", "🏴", "\U000e0067",
+    "\x9b", "\u061c",
+)  # fmt: skip
+pieces = st.sampled_from(BITS) | st.text(max_size=5)
+
+PAGE_BITS = (
+    "<!-- evil deed -->", "<!--", "-->", " evil deed ", "<div>", "</div>", "<pre>", "</pre>",
+    "<b title='evil deed'>", '<a title="',
+    '">', "`", "``", "```", "~~~", "\n", "\n\n", "    ", "  ", "- ", "> ", "1. ", "\\", "word", "<http://a`b>",
+    "![evil deed](", "[x](y ", "'evil deed')", "[evil deed]: z", ">", "&",
+)  # fmt: skip
+
+_SIZE = 64 * 1024
+_UNITS = (
+    "a", "<", "<!--", "<!-- x -->", "`a", "`a ``b ```c ", "<a ", "<a \"'", "<b x=y>", "<!x", "<?", "<a\n", "![",
+    "![a](", '](x "', "&#", "&#8203;", "\n[a]: b", "\n[a b c]: b 'x'\n", "\n[^a]: b", "[^a]", "\n<", "\u200b",
+    "a\u200b", "👩\u200d🚀", "\U000e0041", "\x1b[3", "\x1b]", "<p hidden>", "<div hidden><div>", "\\", "](((",
+    "<<!-- x -->!-- ",
+    "<picture><img>", "```\n", "<a '\"'\"'", "<a\"<a'",
+    "Some prose with `code`, a <b>tag</b> and a [link](http://x.y/z).\n",
+)  # fmt: skip
+_SPECIAL = {
+    "ticks of all lengths": " ".join("`" * length for length in range(1, 360)),
+    "a long label": "\n[" + "a" * _SIZE,
+    "a long lead": "\n" + "-" * _SIZE + "<",
+    "spaces in a tag": "<a" + " " * _SIZE,
+    "lines in a tag": "<a x" + "\n" * _SIZE,
+    "spaces in an image": "![](" + " " * _SIZE,
+    "spaces in a link": "](x " + " " * _SIZE,
+    "many attributes": "<a " + "href=x " * 9000 + ">",
+    "much style": "<a " + "display:" * 8000 + ">",
+}
+USUAL = ("Some prose with `code`, a <b>tag</b> and a [link](http://x.y/z).\n" * _SIZE)[:_SIZE]
+LONG = {ascii(unit): (unit * _SIZE)[:_SIZE] for unit in _UNITS} | _SPECIAL
