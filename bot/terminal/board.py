@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from bot.app import store_of, transcripts_of
 from bot.clock import now
 from bot.domain.letters import on_one_line, visible
+from bot.domain.pull_request import PullRequest
 from bot.domain.run import Phase, Run
 from bot.domain.turn import EventKind, Progress, TurnReport, TurnState
 from bot.errors import NeedsHuman
@@ -80,12 +81,16 @@ def show(options: Namespace) -> None:
         print(json.dumps({**run_as_json(run, glimpse), "journal": history}))
         return
     say(f"{run.key}  {glimpse.title}\n")
-    for name, value in run_as_json(run, glimpse).items():
+    for name, value in {**run_as_json(run, glimpse), "pull_request": _pull(glimpse.pull_request)}.items():
         if value not in ("", None) and name not in {"key", "title", "started_at", "updated_at"}:
             say(f"{name + ':':<14}{value}")
     say("\nJournal")
     for entry in journal:
         say(f"  {time.strftime('%Y-%m-%d %H:%M:%S', time.localtime(entry.at))}  {entry.text}")
+
+
+def _pull(pull: PullRequest | None) -> str:
+    return f"#{pull.number} {pull.state}{', a draft' if pull.draft else ''} {pull.url}".rstrip() if pull else ""
 
 
 def why(options: Namespace) -> None:

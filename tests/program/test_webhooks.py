@@ -41,12 +41,16 @@ async def test_a_label_is_seen_long_before_the_next_poll(shop: Person, github: S
 
         looks = len(github.history)
         body, headers = hook("acme/another")
-        assert (await client.post(f"http://{address}/webhooks/github", content=body, headers=headers)).status_code == 202
+        assert (
+            await client.post(f"http://{address}/webhooks/github", content=body, headers=headers)
+        ).status_code == 202
         await asyncio.sleep(1)
         assert len(github.history) == looks
 
         body, headers = hook(SHOP)
-        assert (await client.post(f"http://{address}/webhooks/github", content=body, headers=headers)).status_code == 202
+        assert (
+            await client.post(f"http://{address}/webhooks/github", content=body, headers=headers)
+        ).status_code == 202
         await shop.until(f"{SHOP}#{issue.number}", "review")
         daemon.send_signal(signal.SIGTERM)
         assert await asyncio.wait_for(daemon.wait(), SECONDS) == 0
