@@ -169,8 +169,10 @@ def test_the_models_address_and_key_are_the_only_variables_handed_on(monkeypatch
         ("label = ", "is not valid TOML"),
         (PROJECT + PROJECT.replace("shop", "Shop"), "two projects are called 'shop'"),
         (
-            '[[projects]]\nname = "a"\ntracker = "github"\nrepository = "acme/shop"\n'
-            '[[projects]]\nname = "b"\ntracker = "github"\nrepository = "Acme/Shop"',
+            "".join(
+                f'[[projects]]\nname = "{name}"\ntracker = "github"\nrepository = "{repository}"\n'
+                for name, repository in (("a", "acme/shop"), ("b", "Acme/Shop"))
+            ),
             "two projects have their issues in acme/shop",
         ),
         ('[sandbox]\nkind = "bwrap"', "sandbox.kind = 'bwrap'"),

@@ -5,6 +5,7 @@ when somebody sleeps.
 """
 
 import time
+from itertools import pairwise
 from pathlib import Path
 
 import psutil
@@ -72,7 +73,7 @@ class _Bench:
                     self.world.finish_turn(turn, files=())
                 await self._tick(engine)
             grown = (process.memory_info().rss - before) / 1e6
-            order = [int(request.run_id.partition("#")[2].partition("/")[0]) for request in self.world.requests.values()]
+            order = [_number(request.run_id) for request in self.world.requests.values()]
         return [
             Figure(f"{ISSUES} issues at once, cap {CAP}: most agents at work", self.most, "", CAP),
             Figure("  begun out of order, in groups of three", _out_of_order(order), "", 0),
@@ -95,4 +96,8 @@ def _out_of_order(order: list[int]) -> int:
     """Those that come up together may be started in any order."""
     groups = [sorted(order[start : start + CAP]) for start in range(0, len(order), CAP)]
     flat = [number for group in groups for number in group]
-    return sum(one > other for one, other in zip(flat, flat[1:], strict=False))
+    return sum(one > other for one, other in pairwise(flat))
+
+
+def _number(run_id: str) -> int:
+    return int(run_id.partition("#")[2].partition("/")[0])

@@ -84,9 +84,7 @@ async def _ours(github: ServedGitHub, runs: Sequence[Run], db: Path) -> Cost:
         tracker, forge = GitHubTracker(repository), GitHubForge(repository, api_url=github.url)
 
         async def look() -> None:
-            await asyncio.gather(
-                tracker.look([run.key for run in runs]), forge.look([branch_for(run) for run in runs])
-            )
+            await asyncio.gather(tracker.look([run.key for run in runs]), forge.look([branch_for(run) for run in runs]))
 
         return await _counted(github, look, LOOKS if len(runs) <= 100 else 4, until_known=3)
 
@@ -129,7 +127,8 @@ def _cost(calls: Sequence[Call], looks: int) -> Cost:
 
 
 def _print(rows: Sequence[tuple[int, Cost, Cost]]) -> None:
-    print(f"{'open runs':>10} {'requests':>9} {'304':>6} {'points':>7}   {'asking for each':>15} {'304':>6} {'points':>7}")
+    print(f"{'':>10} {'one look':^24}   {'asking for each':^30}")
+    print(f"{'open runs':>10} {'requests':>9} {'304':>6} {'points':>7}   {'requests':>15} {'304':>6} {'points':>7}")
     for size, ours, theirs in rows:
         print(
             f"{size:>10} {ours.requests:>9.1f} {ours.unchanged:>6.0%} {ours.points:>7.1f}   "

@@ -1,5 +1,7 @@
 """What is known of what is over goes; what is under way stays, and what begins anew is read anew."""
 
+from bot.clients.github.notebook import Notebook
+from bot.clients.github.recollection import Recollection
 from bot.domain.comment import Reaction
 from tests.clients.grounds import BRANCH, REPO
 from tests.clients.test_github_issues import labelled
@@ -58,3 +60,13 @@ async def test_an_open_pull_request_stays_known_and_what_was_said_there_is_heard
     bot.world.advance(8 * DAY)
     await look(bot)
     assert (await bot.pull())[1] == before
+
+
+async def test_records_in_the_words_of_an_older_version_are_read_anew(bot):
+    number = labelled(bot.world)
+    await look(bot, number)
+    bot.db.execute("UPDATE records SET data = '{\"number\": 1}'")
+    bot.db.execute("UPDATE cursors SET value = '0' WHERE name = 'shape'")
+    assert Recollection(Notebook(bot.db, REPO)).titles() == {}
+    view = await bot.tracker.look([], fresh=False)
+    assert set(view.issues) == {f"{REPO}#{number}"}

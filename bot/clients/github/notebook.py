@@ -41,10 +41,16 @@ class Said:
     tried_at: float
 
 
+SHAPE = "1"
+"""To be raised when the words of a record change: what was written in older ones is read anew from GitHub."""
+
+
 class Notebook:
     def __init__(self, db: sqlite3.Connection, repository: str) -> None:
         self._db = db
         self._repository = repository.lower()
+        if self.cursor("shape") != SHAPE:
+            self._begin_anew()
 
     @contextmanager
     def changing(self) -> Iterator[None]:
@@ -56,6 +62,12 @@ class Notebook:
         except BaseException:
             self._db.rollback()
             raise
+
+    def _begin_anew(self) -> None:
+        with self.changing():
+            for table in ("records", "cursors"):
+                self._execute(f"DELETE FROM {table} WHERE repository = ?", (self._repository,))  # noqa: S608
+            self.advance("shape", SHAPE)
 
     # Records
 

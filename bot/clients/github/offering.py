@@ -53,7 +53,7 @@ class Offering:
         try:
             return await self._open({**whole, "draft": True})
         except Refused as refusal:
-            said = str(refusal).lower()
+            said = str(refusal).lower().rpartition(" (http ")[0]  # without the address, which has names in it
             if "already exists" in said:
                 return await self._found(branch, refusal)
             if "draft" in said:

@@ -22,11 +22,11 @@ class Recollection:
 
     def newest(self) -> dict[str, Row]:
         """The newest pull request of each of our branches, by us if there is one: anybody may open some from there."""
-        return {row["branch"]: row for row in sorted(self._notebook.all(Kind.PULL), key=self.is_ours)}
+        us = self._notebook.cursor(ACCOUNT)
+        return {row["branch"]: row for row in sorted(self._notebook.all(Kind.PULL), key=lambda row: _is_by(us, row))}
 
     def is_ours(self, pull: Row) -> bool:
-        """As long as nobody told who we are, we take it for ours."""
-        return self._notebook.cursor(ACCOUNT) in {"", str(pull["author"]["id"])}
+        return _is_by(self._notebook.cursor(ACCOUNT), pull)
 
     def titles(self) -> Mapping[int, str]:
         """By the issue's number."""
@@ -71,3 +71,8 @@ def _failed(row: Row) -> FailedCheck:
     return FailedCheck(
         row["name"], row["url"], row["summary"], tuple(row["annotations"]), row["log"], on_base=row["on_base"]
     )
+
+
+def _is_by(account: str, pull: Row) -> bool:
+    """As long as nobody told who we are, we take it for ours."""
+    return account in {"", str(pull["author"]["id"])}
