@@ -60,8 +60,8 @@ HOMES = {
 
 PURE = ["domain/*.py", "state.py", *(f"engine/{name}.py" for name in (
     "actions", "answers", "asking", "beginning", "choosing", "commands", "consent", "decide", "decision", "facts",
-    "following", "handing", "ledger", "mending", "messages", "names", "observation", "outcome", "planning", "portrait", "prompts",
-    "quoting", "receipts", "schedule",
+    "following", "handing", "ledger", "mending", "messages", "names", "observation", "outcome", "planning", "portrait",
+    "prompts", "quoting", "receipts", "schedule",
 ))]  # fmt: skip
 IMPURE = {"asyncio", "datetime", "time", "random", "os", "logging", "sqlite3", "httpx", "subprocess", "socket", "uuid"}
 
