@@ -26,6 +26,8 @@ BODIES: Mapping[str, str] = {
 
 REDIRECT_PRICES = "And please group the thousands: 1,234.50 EUR. We do sell gift boxes."
 REDIRECT_DISCOUNT = "Nobody may get money back: refuse discounts over 100 percent."
+CONFLICT = "conflict markers"
+"""Of what an agent is told when its branch conflicts with what was merged meanwhile."""
 
 _TESTS = Use("Bash", {"command": "python3 -m unittest -q 2>&1 | tail -3", "description": "Run the tests"})
 
@@ -134,6 +136,8 @@ _BASKET_WITH_LIMITED_DISCOUNT = _BASKET_WITH_DISCOUNT.replace(
 """,
 )
 
+_BASKET_WITH_BOTH = _BASKET_WITH_LIMITED_DISCOUNT.replace("sum(line.cents for", "sum(line.cents * line.quantity for")
+
 _PRICES = '''"""How prices are written."""
 
 
@@ -212,6 +216,15 @@ _ACTS: Mapping[str, Sequence[_Act]] = {
                 (_write("teashop/basket.py", _BASKET_WITH_LIMITED_DISCOUNT),),
                 (_TESTS,),
                 (Say("Discounts under 0 or over 100 percent are refused with a `ValueError` now."),),
+            ),
+        ),
+        _Act(
+            CONFLICT,
+            (
+                (Say("Both sides changed `total()`."), _read("teashop/basket.py")),
+                (_write("teashop/basket.py", _BASKET_WITH_BOTH),),
+                (_TESTS,),
+                (Say("`total()` counts the quantity, as on the main branch, and takes the limited discount off."),),
             ),
         ),
     ),

@@ -29,6 +29,7 @@ def make_repository(folder: Path) -> None:
     making = folder.with_name(f"{folder.name}.making")
     shutil.rmtree(making, ignore_errors=True)
     shutil.copytree(SAMPLE, making, ignore=shutil.ignore_patterns("__pycache__"))
+    (making / ".gitignore").write_text("__pycache__/\n")
     people = {f"GIT_{role}_{what}": text for role in ("AUTHOR", "COMMITTER") for what, text in _MIRA.items()}
     env = {"GIT_WORK_TREE": str(making), **people}
     git(making / ".git", "init", "--quiet", "--initial-branch=main", env=env)

