@@ -77,34 +77,34 @@ class Engine:
         """Look at the whole world once and set every run moving. Safe at any time, any number of times."""
         store = self.outside.store
         reports = await self.outside.executor.reports()
-        self._over = frozenset(run.id for run in store.active() if _has_ended(run, reports))
+        before = store.active()
+        self._over = frozenset(run.id for run in before if _has_ended(run, reports))
         # A run whose last step ends while we look is older in our eyes than it is: it is judged at the next look.
-        left_alone, taken = self._left_alone(), {run.key for run in store.active()}
+        left_alone = self._left_alone(before)
         # nothing is published on the strength of what was known when the turn began
-        fresh = self._news | {run.project for run in store.active() if run.id in self._over - left_alone}
-        views = await self._look(fresh)
-        self._claim(views, taken)
-        spent, now = store.spent_by_issue(), self._clock()
+        fresh = self._news | {run.project for run in before if run.id in self._over - left_alone}
+        views = await self._look(before, fresh)
+        self._claim(views, {run.key for run in before})
+        runs, spent, now = store.active(), store.spent_by_issue(), self._clock()
         looked = [
             (run, observe(run, views[run.project], reports, now=now, spent_usd=spent.get(run.key, 0.0)))
-            for run in store.active()
+            for run in runs
             if run.project in views and run.id not in left_alone
         ]
         judged = {run.id for run, _ in looked}
-        others = [self._busy.get(run.id, run) for run in store.active() if run.id not in judged]
+        others = [self._busy.get(run.id, run) for run in runs if run.id not in judged]
         policies = {name: project.policy for name, project in self.outside.projects.items()}
         slots = schedule(looked, others, policies, self._capacity())
         for run, seen in looked:
             self._set_moving(run, replace(seen, slot=slots[run.id]))
 
-    def _left_alone(self) -> frozenset[str]:
-        """Runs that are moving, or must not be tried yet."""
+    def _left_alone(self, runs: Sequence[Run]) -> frozenset[str]:
+        """Those that are moving, or must not be tried yet."""
         now = self._clock()
-        held = (run.id for run in self.outside.store.active() if self._patience.holds(run.id, now))
+        held = (run.id for run in runs if self._patience.holds(run.id, now))
         return frozenset((*self._busy, *held))
 
-    async def _look(self, fresh: Collection[str]) -> Mapping[str, View]:
-        runs = self.outside.store.active()
+    async def _look(self, runs: Sequence[Run], fresh: Collection[str]) -> Mapping[str, View]:
         self._news -= set(fresh)  # what is told of while we look may have come too late for it
         views, away = await look(self.outside, runs, fresh=fresh)
         self._news |= set(fresh) & set(away)
