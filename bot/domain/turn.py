@@ -1,5 +1,6 @@
 """One turn: a prompt goes to the agent, events and a report come back. Plain data, so that it can cross machines."""
 
+import hashlib
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
@@ -81,6 +82,12 @@ class TurnRequest:
     """The branch to take in first; the worktree then shows the conflicts, and the commit has both parents."""
     given: Given | None = None
     """A person worked in the worktree since: the agent is shown what they changed."""
+    allowed: tuple[str, ...] = ()
+    """Ids of the objections that a person has overruled."""
+    offer: bool = False
+    """No agent: what an earlier turn left in the worktree is committed, now that a person has allowed it."""
+    most_tokens: int = 0
+    """A hard stop, kept by the host; 0: no limit."""
 
 
 class EventKind(StrEnum):
@@ -158,10 +165,22 @@ class Progress:
 
 
 @dataclass(frozen=True, slots=True)
+class Ground:
+    """All of the host's folders that a run's programs get to see, tools aside."""
+
+    folder: Path
+    """The worktree: theirs to write, but for its `.git`."""
+    shadow: Path
+    """The throw-away git directory that the worktree's `.git` points to: theirs to write."""
+    objects: Path
+    """The mirror's object store: theirs to read."""
+
+
+@dataclass(frozen=True, slots=True)
 class Workspace:
     """Where the agent may write."""
 
-    path: Path
+    ground: Ground
     branch: str
     base: str
     """The commit id the branch started from."""
@@ -170,13 +189,17 @@ class Workspace:
     conflicts: tuple[str, ...] = ()
     """Of the merge that its files show, in git's words; the next capture ends it."""
 
+    @property
+    def path(self) -> Path:
+        return self.ground.folder
+
 
 @dataclass(frozen=True, slots=True)
 class Work:
     """What an agent gets: a folder, words, and a conversation to go on with."""
 
     turn_id: str
-    folder: Path
+    ground: Ground
     home: Path
     """Its own configuration and history: one per run, kept between turns."""
     prompt: str
@@ -185,7 +208,12 @@ class Work:
     comments: tuple[str, ...] = ()
     model: str = ""
     budget_usd: float = 0.0
+    most_tokens: int = 0
     plan: bool = False
+
+    @property
+    def folder(self) -> Path:
+        return self.ground.folder
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,6 +234,25 @@ class FileChange:
 
 
 @dataclass(frozen=True, slots=True)
+class Objection:
+    """Why the host does not publish what it found: a rule, and the content that it speaks of."""
+
+    rule: str
+    """Its name, as people read it: `protected path`, `secret`, ..."""
+    path: str
+    """The file, shown on one line; empty: the change as a whole."""
+    detail: str
+    """What exactly, in words; never the secret itself."""
+    content: str = ""
+    """What the file holds (object id and mode), so that overruling it allows just this and nothing later."""
+
+    @property
+    def id(self) -> str:
+        words = f"{self.rule}\0{self.path}\0{self.detail}\0{self.content}"
+        return hashlib.sha256(words.encode(errors="surrogateescape")).hexdigest()[:16]
+
+
+@dataclass(frozen=True, slots=True)
 class Change:
     """What the host found in the worktree and committed. Facts, not claims."""
 
@@ -217,6 +264,8 @@ class Change:
     """Of the whole branch against its base."""
     left_out: tuple[str, ...] = ()
     """What was found but not committed, each with the reason."""
+    objections: tuple[Objection, ...] = ()
+    """Not overruled: nothing was committed (`head == before`), and all of it is still in the worktree."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,3 +294,5 @@ class TurnReport:
     """It was a planning turn: its words are the plan."""
     salvaged: str = ""
     """Where the host put what a planning turn changed nevertheless."""
+    refusals: tuple[str, ...] = ()
+    """What the gate did not let through, in words; counted by the host."""

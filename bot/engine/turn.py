@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from bot.domain.turn import Failure, TurnReport, TurnRequest, TurnState, Work, Workspace
+from bot.domain.turn import Failure, Ground, TurnReport, TurnRequest, TurnState, Work, Workspace
 from bot.engine import prompts
 from bot.engine.names import home_for
 from bot.errors import NeedsHuman, Retryable
@@ -31,15 +31,15 @@ class TurnTaker:
             if _is_merged(request, workspace):
                 return await self._captured(TurnReport(TurnState.SUCCEEDED, session=request.session), request, project)
             request = _with_conflicts(request, workspace)
-            report = await self.agent.run(self._work(request, workspace.path), inbox, notice)
+            report = await self.agent.run(self._work(request, workspace.ground), inbox, notice)
             return await self._captured(report, request, project)
         except (Retryable, NeedsHuman) as problem:
             return TurnReport(TurnState.FAILED, failure=Failure.SETUP, detail=str(problem), session=request.session)
 
-    def _work(self, request: TurnRequest, folder: Path) -> Work:
+    def _work(self, request: TurnRequest, ground: Ground) -> Work:
         return Work(
             turn_id=request.turn_id,
-            folder=folder,
+            ground=ground,
             home=home_for(self.homes, request.project, request.branch),
             prompt=request.prompt,
             briefing=request.briefing,
@@ -47,6 +47,7 @@ class TurnTaker:
             comments=request.comments,
             model=request.model,
             budget_usd=request.budget_usd,
+            most_tokens=request.most_tokens,
             plan=request.plan,
         )
 
@@ -62,7 +63,9 @@ class TurnTaker:
             if request.plan:
                 salvaged = await project.workspaces.put_back(request.branch)
                 return replace(report, planned=True, salvaged=salvaged, heard=heard)
-            change = await project.workspaces.capture(request.branch, message=request.commit_message, at=request.at)
+            change = await project.workspaces.capture(
+                request.branch, message=request.commit_message, at=request.at, allowed=request.allowed
+            )
         except (Retryable, NeedsHuman) as problem:
             if report.question:
                 return replace(report, heard=heard)  # it asks in the middle of a merge; the rest waits for the answer

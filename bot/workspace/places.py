@@ -12,6 +12,8 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from bot.domain.turn import Ground
+
 BRANCHES = "refs/heads/treehand/"
 """All our branches, and nothing else, are here."""
 BASES = "refs/treehand/base/"
@@ -43,6 +45,9 @@ class Place:
     shadow: Path
     salvage: str
     """Where its salvaged work is numbered."""
+
+    def ground(self, mirror: Path) -> Ground:
+        return Ground(self.folder, self.shadow, mirror / "objects")
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,9 +55,9 @@ class GitWorkspaces:
             await self._fetch(remote)
             return await _in_thread(self._ensure, branch, base, remote, merge)
 
-    async def capture(self, branch: str, *, message: str, at: float) -> Change:
+    async def capture(self, branch: str, *, message: str, at: float, allowed: Collection[str] = ()) -> Change:
         async with self._turns[branch]:
-            return await _in_thread(self._capture, branch, message, at)
+            return await _in_thread(self._capture, branch, message, at, frozenset(allowed))
 
     async def ensure_pushed(self, branch: str, *, remote: Remote) -> None:
         async with self._turns[branch]:
@@ -139,9 +139,11 @@ class GitWorkspaces:
             worktree.renew_pointer(refs)
         conflicts = pending.conflicts if pending else ()
         place, base = worktree.place, refs[f"{BASES}{branch}"]
-        return Workspace(place.folder, branch, base=base, head=refs[worktree.ref], conflicts=conflicts)
+        return Workspace(
+            place.ground(self._mirror.path), branch, base=base, head=refs[worktree.ref], conflicts=conflicts
+        )
 
-    def _capture(self, branch: str, message: str, at: float) -> Change:
+    def _capture(self, branch: str, message: str, at: float, allowed: frozenset[str] = frozenset()) -> Change:
         worktree = self._worktree(branch)
         refs = self._refs(worktree)
         if worktree.ref not in refs:

@@ -13,7 +13,7 @@ import pytest
 from bot.agents.claude import ClaudeAgent
 from bot.agents.claude.agent import TESTED
 from bot.demo.model import ScriptedModel
-from bot.domain.turn import Event, EventKind, Message, TurnReport, Work
+from bot.domain.turn import Event, EventKind, Ground, Message, TurnReport, Work
 
 
 @dataclass
@@ -28,7 +28,8 @@ class Bench:
     on_event: Callable[[Event], None] = lambda _: None
 
     def work(self, briefing: str = "The whole thread.", turn: int = 1, *, prompt: str = "The news.", **more) -> Work:
-        return Work(f"acme/shop#1/1/turn-{turn}", self.folder, self.home, prompt, briefing, **more)
+        ground = Ground(self.folder, self.state / "shadow", self.state / "objects")
+        return Work(f"acme/shop#1/1/turn-{turn}", ground, self.home, prompt, briefing, **more)
 
     def agent(self, model: ScriptedModel | None = None, **more) -> ClaudeAgent:
         environment = {"ANTHROPIC_BASE_URL": model.url if model else "http://127.0.0.1:9", "ANTHROPIC_API_KEY": "key-1"}

@@ -288,12 +288,13 @@ BOT = """
 import asyncio, sys, time
 from pathlib import Path
 from bot.agents.claude import ClaudeAgent
-from bot.domain.turn import Work
+from bot.domain.turn import Ground, Work
 
 async def main(state, folder, home, url):
     environment = {"ANTHROPIC_BASE_URL": url, "ANTHROPIC_API_KEY": "k"}
     agent = ClaudeAgent(Path(state), environment=environment, clock=time.time)
-    work = Work("acme/shop#1/1/turn-1", Path(folder), Path(home), "Do it.", "All.")
+    ground = Ground(Path(folder), Path(folder) / "shadow", Path(folder) / "objects")
+    work = Work("acme/shop#1/1/turn-1", ground, Path(home), "Do it.", "All.")
     await agent.run(work, asyncio.Queue(), lambda event: None)
 
 asyncio.run(main(*sys.argv[1:]))

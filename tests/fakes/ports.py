@@ -7,7 +7,7 @@ from pathlib import Path
 from bot.domain.body import body_with
 from bot.domain.comment import Reaction
 from bot.domain.pull_request import Checks, PullRequest, PullRequestState
-from bot.domain.turn import Change, Message, TurnReport, TurnRequest, TurnState, Workspace
+from bot.domain.turn import Change, Ground, Message, TurnReport, TurnRequest, TurnState, Workspace
 from bot.errors import NeedsHuman, NeedsTurn, Retryable
 from bot.ports import ForgeView, Remote, TrackerView
 from tests.fakes.world import Tree, World
@@ -132,9 +132,11 @@ class FakeWorkspaces:
         self.world.reach("ensure")
         tree = self.world.ensure_tree(branch, self.project)
         conflicts = self.world.take_in(branch, merge)
-        return Workspace(Path("/imaginary") / branch, branch, tree.commits[0], tree.head, conflicts)
+        here = Path("/imaginary") / branch
+        ground = Ground(here, here / "shadow", here / "objects")
+        return Workspace(ground, branch, tree.commits[0], tree.head, conflicts)
 
-    async def capture(self, branch: str, *, message: str, at: float) -> Change:
+    async def capture(self, branch: str, *, message: str, at: float, allowed: Collection[str] = ()) -> Change:
         self.world.reach("capture", network=False)
         return self.world.commit(branch)
 
