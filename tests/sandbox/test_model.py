@@ -1,0 +1,498 @@
+"""The way to the model: what goes through it, with whose key, and how much of it."""
+
+import asyncio
+import json
+import logging
+
+import httpx
+import pytest
+
+from tests.sandbox.grounds import (
+    END,
+    KEY,
+    START,
+    STREAM_HEAD,
+    TEXT,
+    TOKEN,
+    Leave,
+    answer_of,
+    asking,
+    event,
+    sandbox,
+    serving,
+    usage,
+    whole,
+)
+
+
+async def test_a_message_reaches_the_model_with_the_real_key_and_without_anything_of_the_sandboxs(tmp_path):
+    async with (
+        serving() as service,
+        sandbox(tmp_path, service) as box,
+        box.client(cookie="a=b", authorization=f"Bearer {TOKEN}", x_smuggled="1") as client,
+    ):
+        answer = await client.post("/v1/messages?beta=true", json=asking(), headers={"anthropic-beta": "effort"})
+
+    (heard,) = service.heard
+    assert answer.json()["type"] == "message"
+    assert heard.target == "/v1/messages?beta=true"
+    assert heard.header("x-api-key") == [KEY]
+    assert heard.header("anthropic-beta") == ["effort"]
+    assert heard.header("host") == [service.url.removeprefix("http://")]
+    assert heard.names <= {
+        "host", "accept", "user-agent", "content-type", "content-length", "anthropic-beta", "x-api-key",
+        "accept-encoding", "connection",
+    }  # fmt: skip
+    assert TOKEN not in str(heard)
+    assert json.loads(heard.body) == asking()
+
+
+async def test_nobody_sees_keys_where_a_gates_papers_are_printed(tmp_path):
+    from bot.sandbox.gate import Passport, Upstream
+
+    assert KEY not in repr(Upstream("https://model.test", {"x-api-key": KEY}))
+    assert TOKEN not in repr(Passport(TOKEN))
+
+
+async def test_only_what_says_something_about_the_answer_comes_back(tmp_path):
+    async def play(_heard, write):
+        await write(
+            answer_of(429, b"{}", "set-cookie: a=b", "location: http://other.test/", "retry-after: 7", "via: x")
+        )
+
+    async with serving(play) as service, sandbox(tmp_path, service) as box:
+        answer = await box.ask()
+
+    assert answer.status_code == 429
+    assert answer.headers["retry-after"] == "7"
+    assert not answer.headers.keys() & {"set-cookie", "location", "via"}
+
+
+async def test_a_redirect_of_the_service_is_not_followed(tmp_path):
+    async def play(_heard, write):
+        await write(answer_of(307, b"", "location: http://127.0.0.1:1/"))
+
+    async with serving(play) as service, sandbox(tmp_path, service) as box:
+        assert (await box.ask()).status_code == 307
+
+
+async def test_a_stream_passes_piece_by_piece(tmp_path):
+    go_on = asyncio.Event()
+
+    async def play(_heard, write):
+        await write(STREAM_HEAD + START)
+        await go_on.wait()
+        await write(TEXT + END)
+        return Leave
+
+    async with serving(play) as service, sandbox(tmp_path, service) as box, box.client() as client:
+        async with client.stream("POST", "/v1/messages", json=asking(stream=True)) as answer:
+            pieces = answer.aiter_bytes()
+            assert await anext(pieces) == START
+            go_on.set()
+            assert b"".join([piece async for piece in pieces]) == TEXT + END
+
+        assert box.passage.tokens == 100 + 7 + 50
+
+
+async def test_a_piece_may_end_anywhere(tmp_path):
+    async def play(_heard, write):
+        await write(STREAM_HEAD)
+        for byte in START + TEXT + END.replace(b"\n", b"\r\n"):
+            await write(bytes([byte]))
+        return Leave
+
+    async with serving(play) as service, sandbox(tmp_path, service) as box:
+        await box.ask(stream=True)
+
+    assert box.passage.tokens == 157
+
+
+async def test_a_caller_that_leaves_ends_the_request_to_the_model(tmp_path):
+    async def play(_heard, write):
+        await write(STREAM_HEAD + START)
+        await asyncio.Event().wait()
+
+    async with serving(play) as service, sandbox(tmp_path, service, most_tokens=1_000) as box:
+        async with box.client() as client, client.stream("POST", "/v1/messages", json=asking(stream=True)) as answer:
+            await anext(answer.aiter_bytes())
+        await asyncio.wait_for(service.hung_up.wait(), 5)
+
+
+async def test_a_service_that_cannot_be_reached_is_said_so(tmp_path):
+    async with serving() as service:
+        pass
+    async with sandbox(tmp_path, service) as box:
+        answer = await box.ask()
+
+    assert answer.status_code == 502
+    assert "does not answer" in answer.json()["error"]["message"]
+    assert "x-should-retry" not in answer.headers
+    assert box.passage.refusals == ()
+
+
+async def test_an_answer_that_breaks_off_breaks_off_on_this_side_too(tmp_path):
+    async def play(_heard, write):
+        await write(b"HTTP/1.1 200 Fine\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{")
+        return Leave
+
+    async with serving(play) as service, sandbox(tmp_path, service, most_tokens=100_000) as box:
+        with pytest.raises(httpx.RemoteProtocolError):
+            await box.ask()
+
+
+async def test_one_connection_carries_many_requests(tmp_path):
+    async with serving() as service, sandbox(tmp_path, service) as box, box.client() as client:
+        for _ in range(3):
+            assert (await client.head("/")).status_code == 200
+            assert (await client.post("/v1/messages", json=asking())).status_code == 200
+
+    assert box.passage.tokens == 45
+
+
+@pytest.mark.parametrize("head", ["HEAD / HTTP/1.0\r\n", "HEAD / HTTP/1.1\r\nConnection: close\r\n"])
+async def test_a_caller_that_wants_no_more_is_let_go(tmp_path, head):
+    async with sandbox(tmp_path) as box:
+        assert (await box.raw(f"{head}Host: g\r\n\r\n".encode())).startswith(b"HTTP/1.1 200")
+
+
+async def test_a_body_that_asks_first_is_let_come(tmp_path):
+    body = json.dumps(asking()).encode()
+    head = f"POST /v1/messages HTTP/1.1\r\nHost: g\r\nx-api-key: {TOKEN}\r\nExpect: 100-continue\r\n"
+    async with serving() as service, sandbox(tmp_path, service) as box, box.connection() as (reader, writer):
+        writer.write(f"{head}Content-Length: {len(body)}\r\n\r\n".encode())
+        assert b" 100 " in await reader.readuntil(b"\r\n\r\n")
+        writer.write(body)
+        assert b" 200 " in await reader.readuntil(b"\r\n\r\n")
+
+
+async def test_nothing_of_what_goes_through_is_logged(tmp_path, caplog):
+    caplog.set_level(logging.DEBUG)
+    async with serving() as service, sandbox(tmp_path, service) as box:
+        await box.raw(f"HEAD / HTTP/1.1\r\nHost: g\r\nx-api-key: {TOKEN}\r\nConnection: close\r\n\r\n".encode())
+        body = json.dumps(asking()).encode()
+        head = f"POST /v1/messages HTTP/1.1\r\nHost: g\r\nx-api-key: {TOKEN}\r\nConnection: close\r\n"
+        assert b" 200 " in await box.raw(head.encode() + b"Content-Length: %d\r\n\r\n" % len(body) + body)
+
+    assert {record.name for record in caplog.records} <= {"asyncio"}
+
+
+# Keys
+
+
+@pytest.mark.parametrize(
+    "shown",
+    [
+        {},
+        {"x-api-key": "other"},
+        {"x-api-key": ""},
+        {"authorization": "Bearer other"},
+        {"authorization": TOKEN + "x"},
+        {"x-api-key": TOKEN, "authorization": "Bearer other"},
+        {"x-api-key": KEY},
+        {"cookie": TOKEN},
+    ],
+)
+async def test_without_its_own_pass_and_nothing_else_nobody_asks_the_model(tmp_path, shown):
+    async with (
+        serving() as service,
+        sandbox(tmp_path, service) as box,
+        httpx.AsyncClient(transport=httpx.AsyncHTTPTransport(uds=str(box.socket), verify=False)) as client,
+    ):
+        answer = await client.post("http://gate/v1/messages", json=asking(), headers=shown)
+
+    assert answer.status_code == 403
+    assert service.heard == []
+    assert len(box.passage.refusals) == 1
+
+
+@pytest.mark.parametrize("name", ["x-api-key", "authorization"])
+async def test_either_header_may_carry_the_pass(tmp_path, name):
+    async with (
+        serving() as service,
+        sandbox(tmp_path, service) as box,
+        httpx.AsyncClient(transport=httpx.AsyncHTTPTransport(uds=str(box.socket), verify=False)) as client,
+    ):
+        value = TOKEN if name == "x-api-key" else f"Bearer {TOKEN}"
+        answer = await client.post("http://gate/v1/messages", json=asking(), headers={name: value})
+
+    assert answer.status_code == 200
+
+
+async def test_one_sandboxs_pass_opens_no_other_gate(tmp_path):
+    other = tmp_path / "other"
+    other.mkdir()
+    async with serving() as service, sandbox(tmp_path, service), sandbox(other, service, token="pass-2") as box:
+        assert (await box.ask()).status_code == 403
+
+
+@pytest.mark.parametrize("token", ["", TOKEN])
+async def test_where_there_is_no_model_none_is_asked(tmp_path, token):
+    async with (
+        serving() as service,
+        sandbox(tmp_path, service if not token else None, token=token) as box,
+        box.client(**{"x-api-key": token}) as client,
+    ):
+        assert (await client.post("/v1/messages", json=asking())).status_code == 403
+
+
+# What may be asked
+
+
+@pytest.mark.parametrize(
+    ("method", "target"),
+    [
+        ("GET", "/v1/messages"),
+        ("PUT", "/v1/messages"),
+        ("GET", "/"),
+        ("GET", "/v1/models"),
+        ("POST", "/v1/files"),
+        ("POST", "/v1/messages/batches"),
+        ("POST", "/v1/messages/../files"),
+        ("POST", "/v1//messages"),
+        ("POST", "/v1/messages/"),
+        ("POST", "/v1/messages%2fbatches"),
+        ("POST", "/v1/messages?beta=true&x=1"),
+        ("POST", "/v1/messages?x"),
+        ("POST", "/v1/messages#x"),
+        ("OPTIONS", "*"),
+        ("GET", "http://example.com/"),
+        ("POST", "http://gate/v1/messages"),
+        ("GET", "//example.com/"),
+    ],
+)
+async def test_anything_but_messages_is_refused_and_counted(tmp_path, method, target):
+    body = json.dumps(asking())
+    head = f"{method} {target} HTTP/1.1\r\nHost: gate\r\nx-api-key: {TOKEN}\r\nContent-Length: {len(body)}\r\n\r\n"
+    async with serving() as service, sandbox(tmp_path, service) as box:
+        answer = await box.raw((head + body).encode())
+
+    assert answer.startswith((b"HTTP/1.1 403", b"HTTP/1.1 405"))
+    assert service.heard == []
+    assert len(box.passage.refusals) == 1
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"{",
+        b"[]",
+        b"7",
+        b'{"model": 7}',
+        b'{"model": "a", "model": "b"}',
+        b'{"model": "a", "Model": "b"}',
+        b'{"model": "a", "\\u017ftream": true}',
+        b'{"model": "a", "max_tokens": NaN}',
+        b'{"model": "a"} {"model": "b"}',
+        '{"model": "a"}'.encode("utf-16"),
+        b"[" * 100_000,
+        b'{"model": "a", "messages": ' + b"[" * 400_000 + b"]" * 400_000 + b"}",
+        b'{"model": "a", "x": [' + b"1," * 600_000 + b"1]}",
+        b'{"model": "a\xff"}',
+    ],
+    ids=range(15),
+)
+async def test_what_could_be_read_in_two_ways_or_not_at_all_is_refused(tmp_path, body):
+    async with serving() as service, sandbox(tmp_path, service) as box, box.client() as client:
+        answer = await client.post("/v1/messages", content=body)
+
+    assert answer.status_code in {400, 413}
+    assert answer.json()["type"] == "error"
+    assert service.heard == []
+
+
+async def test_a_body_beyond_the_limit_is_refused(tmp_path):
+    async def pieces():
+        for _ in range(65):
+            yield b" " * (1 << 20)
+
+    async with serving() as service, sandbox(tmp_path, service) as box, box.client() as client:
+        answer = await client.post("/v1/messages", content=pieces())
+
+    assert answer.status_code == 413
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"mcp_servers": [{"type": "url", "url": "https://evil.test/mcp"}]},
+        {"container": {"skills": []}, "tools": []} | {"container": "c-1"},
+        {"tools": [{"type": "web_fetch_20250910", "name": "web_fetch"}]},
+        {"tools": [{"type": "web_search_20250305", "name": "web_search"}]},
+        {"tools": [{"type": "code_execution_20250825", "name": "code_execution"}]},
+        {"tools": [{"type": "something_new_20270101", "name": "new"}]},
+        {"tools": {"type": "web_fetch_20250910", "name": "web_fetch"}},
+        {"messages": [{"role": "user", "content": [{"type": "image", "source": {"type": "url", "url": "http://e"}}]}]},
+        {"messages": [{"role": "system", "content": [{"tool": {"type": "web_fetch_20250910", "name": "f"}}]}]},
+    ],
+)
+async def test_the_models_service_is_no_way_out_either(tmp_path, more):
+    async with serving() as service, sandbox(tmp_path, service) as box:
+        answer = await box.ask(**more)
+
+    assert answer.status_code == 403
+    assert service.heard == []
+    assert "have the model's service" in box.passage.refusals[0]
+
+
+async def test_words_about_such_things_are_only_words(tmp_path):
+    said = [{"role": "user", "content": '{"type": "url", "url": "http://e"} "mcp_servers" web_fetch_20250910'}]
+    tools = [{"name": "Bash", "input_schema": {"type": "object"}}, {"type": "custom", "name": "Read"}]
+    async with serving() as service, sandbox(tmp_path, service) as box:
+        assert (await box.ask(messages=said, tools=tools)).status_code == 200
+
+
+# Which model
+
+
+@pytest.mark.parametrize(
+    ("given", "asked", "statuses"),
+    [
+        ("claude-opus-5-5", ["claude-opus-5-5", "claude-sonnet-5-5"], [200, 403]),
+        ("claude-opus-5-5", ["claude-opus-5", "claude-opus-5-5-x"], [403, 403]),
+        ("claude-opus-5-5[1m]", ["claude-opus-5-5"], [200]),
+        ("sonnet", ["gpt-4", "claude-sonnet-5-5", "claude-sonnet-4-5", "claude-sonnet-5-5"], [403, 200, 403, 200]),
+        ("Sonnet[1m]", ["claude-sonnet-5-5"], [200]),
+        ("", ["anything", "claude-opus-5-5", "anything"], [200, 403, 200]),
+        ("default", ["claude-opus-5-5", "claude-haiku-4-5"], [200, 403]),
+        ("deepseek-chat", ["deepseek-chat", "deepseek-chat-2"], [200, 403]),
+        ("gpt-4", ["gpt-4", "gpt-4o"], [200, 403]),
+    ],
+)
+async def test_a_run_asks_one_model_only(tmp_path, given, asked, statuses):
+    async with serving() as service, sandbox(tmp_path, service, model=given) as box:
+        answers = [await box.ask(model=name) for name in asked]
+        counted = await box.ask("/v1/messages/count_tokens", model="another")
+
+    assert [answer.status_code for answer in answers] == statuses
+    assert counted.status_code == 403
+    assert "ask for the model another" in box.passage.refusals
+    assert all(answer.json()["type"] == "error" for answer in answers if answer.status_code == 403)
+
+
+# How much
+
+
+async def test_tokens_of_every_kind_count(tmp_path):
+    async def play(_heard, write):
+        await write(whole(usage=usage(1, 2) | {"cache_creation_input_tokens": 30, "cache_read_input_tokens": 400}))
+
+    async with serving(play) as service, sandbox(tmp_path, service) as box:
+        await box.ask()
+
+    assert box.passage.tokens == 433
+
+
+async def test_a_run_ends_with_its_tokens(tmp_path):
+    async def play(_heard, write):
+        await write(whole(usage=usage(400, 200)))
+
+    async with serving(play) as service, sandbox(tmp_path, service, most_tokens=1_000) as box:
+        answers = [await box.ask(max_tokens=128_000) for _ in range(4)]
+
+    assert [answer.status_code for answer in answers] == [200, 200, 429, 429]
+    assert answers[2].headers["x-should-retry"] == "false"
+    assert answers[2].json() == {
+        "type": "error",
+        "error": {"type": "rate_limit_error", "message": "The token budget of this run is used up."},
+    }
+    assert box.passage.is_exhausted
+    assert box.passage.tokens == 1_200
+    assert len(service.heard) == 2
+
+
+async def test_a_run_within_its_tokens_is_not_exhausted(tmp_path):
+    async with serving() as service, sandbox(tmp_path, service, most_tokens=1_000) as box:
+        await box.ask()
+
+    assert not box.passage.is_exhausted
+
+
+async def test_many_at_once_do_not_overshoot_together(tmp_path):
+    async def play(_heard, write):
+        await asyncio.sleep(0.02)
+        await write(whole(usage=usage(10, 500)))
+
+    async with serving(play) as service, sandbox(tmp_path, service, most_tokens=1_200) as box:
+        answers = await asyncio.gather(*(box.ask(max_tokens=500) for _ in range(8)))
+
+    assert sorted(answer.status_code for answer in answers) == [200] * 3 + [429] * 5
+    assert box.passage.tokens == 1_530
+
+
+async def test_hanging_up_before_the_bill_costs_all_that_was_asked_for(tmp_path):
+    async def play(_heard, write):
+        await write(STREAM_HEAD + START + TEXT)
+        await asyncio.Event().wait()
+
+    async with serving(play) as service, sandbox(tmp_path, service, most_tokens=4_900) as box:
+        for _ in range(3):
+            async with box.client() as client:
+                request = client.build_request("POST", "/v1/messages", json=asking(stream=True, max_tokens=2_450))
+                answer = await client.send(request, stream=True)
+                if answer.status_code == 200:
+                    await anext(answer.aiter_bytes())
+                await answer.aclose()
+
+    assert answer.status_code == 429
+    assert box.passage.tokens == 2 * 108
+
+
+async def test_an_answer_that_never_tells_its_usage_counts_in_full(tmp_path):
+    async def play(_heard, write):
+        await write(answer_of(200, b"{}"))
+
+    async with serving(play) as service, sandbox(tmp_path, service, most_tokens=1_000) as box:
+        answers = [await box.ask(max_tokens=1_000) for _ in range(2)]
+
+    assert [answer.status_code for answer in answers] == [200, 429]
+
+
+async def test_an_error_of_the_service_costs_nothing(tmp_path):
+    async def play(_heard, write):
+        await write(answer_of(529, b"{}"))
+
+    async with serving(play) as service, sandbox(tmp_path, service, most_tokens=1_000) as box:
+        assert [(await box.ask(max_tokens=900)).status_code for _ in range(4)] == [529] * 4
+
+
+async def test_counting_tokens_costs_none_but_has_an_end(tmp_path):
+    async with serving() as service, sandbox(tmp_path, service, most_tokens=100) as box, box.client() as client:
+        path = "/v1/messages/count_tokens"
+        statuses = [(await client.post(path, json=asking())).status_code for _ in range(501)]
+
+    assert (set(statuses[:-1]), statuses[-1]) == ({200}, 429)
+    assert box.passage.tokens == 0
+    assert not box.passage.is_exhausted
+
+
+async def test_eight_are_answered_at_once_and_the_others_wait(tmp_path):
+    go_on = asyncio.Event()
+
+    async def play(_heard, write):
+        await go_on.wait()
+        await write(whole())
+
+    async with serving(play) as service, sandbox(tmp_path, service) as box, asyncio.TaskGroup() as group:
+        asked = [group.create_task(box.ask()) for _ in range(12)]
+        await asyncio.wait(asked, timeout=0.3)  # nothing tells that more do not come
+        assert len(service.heard) == 8
+        go_on.set()
+
+    assert {task.result().status_code for task in asked} == {200}
+    assert len(service.heard) == 12
+
+
+async def test_an_event_in_a_stream_may_be_anything(tmp_path):
+    odd = b'data: {"usage"\n\ndata: []"usage"\n\ndata: 7 "usage"\n\n' + event("message_delta", usage=[1], x="usage")
+    odd += event("message_start", message=7, usage={}) + event("message_delta", usage={"output_tokens": "many"})
+
+    async def play(_heard, write):
+        await write(STREAM_HEAD + odd + START + END)
+        return Leave
+
+    async with serving(play) as service, sandbox(tmp_path, service) as box:
+        assert (await box.ask(stream=True)).status_code == 200
+
+    assert box.passage.tokens == 157

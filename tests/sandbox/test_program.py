@@ -1,0 +1,120 @@
+"""The agent's real program behind the gate: it gets all it needs, and never the key."""
+
+import asyncio
+import json
+import os
+import subprocess
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import claude_agent_sdk
+import pytest
+
+from bot.demo.model import Say, ScriptedModel, Use
+from bot.sandbox.gate import Gate, Passport, Upstream
+from tests.sandbox.grounds import KEY, TOKEN
+
+PROGRAM = Path(claude_agent_sdk.__file__).parent / "_bundled" / "claude"
+
+
+async def pumped(reader, writer):
+    while data := await reader.read(65536):
+        writer.write(data)
+        await writer.drain()
+    writer.close()
+
+
+@asynccontextmanager
+async def port_of(socket: Path):
+    """What the inside of a sandbox does: a port of its own that leads to the socket."""
+
+    async def through(reader, writer):
+        far_reader, far_writer = await asyncio.open_unix_connection(str(socket))
+        await asyncio.gather(pumped(reader, far_writer), pumped(far_reader, writer), return_exceptions=True)
+
+    server = await asyncio.start_server(through, "127.0.0.1", 0)
+    yield server.sockets[0].getsockname()[1]
+    server.close()
+
+
+class Agent:
+    """The program in a folder of its own, with what a sandbox would tell it."""
+
+    def __init__(self, folder: Path, model: ScriptedModel, variable: str = "ANTHROPIC_API_KEY"):
+        self.folder, self.variable = folder, variable
+        header = {"x-api-key": KEY} if variable == "ANTHROPIC_API_KEY" else {"authorization": f"Bearer {KEY}"}
+        self.gate = Gate(Upstream(model.url, header))
+        self.passage = None
+
+    async def run(self, name: str = "", **passport) -> dict:
+        """Its result, as it tells it."""
+        worktree = self.folder / "worktree"
+        worktree.mkdir()
+        socket = self.folder / "gate"
+        async with (
+            self.gate.open(socket, Passport(TOKEN, model=name, **passport)) as self.passage,
+            port_of(socket) as port,
+        ):
+            process = await asyncio.create_subprocess_exec(
+                PROGRAM, "-p", "Do it.", "--output-format", "json", "--tools", "Bash", "--strict-mcp-config",
+                "--setting-sources", "", "--permission-mode", "bypassPermissions",
+                *(["--model", name] if name else []),
+                env=self.environment(port), cwd=worktree, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            )  # fmt: skip
+            printed, _ = await process.communicate()
+        return json.loads(printed)
+
+    def environment(self, port: int) -> dict[str, str]:
+        return {
+            "PATH": os.environ["PATH"],
+            "HOME": str(self.folder),
+            "IS_SANDBOX": "1",
+            "ANTHROPIC_BASE_URL": f"http://127.0.0.1:{port}",
+            self.variable: TOKEN,
+            "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+            "CLAUDE_CODE_DISABLE_LEGACY_MODEL_REMAP": "1",
+            "CLAUDE_CODE_MAX_RETRIES": "1",
+        }
+
+
+def play(request):
+    return (Use("Bash", {"command": "echo here"}),) if not request.answers_since_said else (Say("Done."),)
+
+
+@pytest.mark.parametrize("variable", ["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"])
+async def test_the_program_works_with_any_kind_of_key_and_sees_none(tmp_path, variable):
+    async with ScriptedModel(play) as model:
+        agent = Agent(tmp_path, model, variable)
+        result = await agent.run()
+
+    assert (result["is_error"], result["result"]) == (False, "Done.")
+    assert {key.removeprefix("Bearer ") for key in model.keys} == {KEY}
+    assert agent.passage.refusals == ()
+    told = result["usage"]
+    assert agent.passage.tokens == sum(
+        told[name]
+        for name in ("input_tokens", "output_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
+    )
+
+
+@pytest.mark.parametrize("name", ["sonnet", "sonnet[1m]", "opusplan", "claude-opus-4-1-20250805", "gateway-model"])
+async def test_the_program_asks_for_no_other_model_than_the_one_it_was_given(tmp_path, name):
+    async with ScriptedModel(play) as model:
+        agent = Agent(tmp_path, model)
+        result = await agent.run(name)
+
+    assert result["is_error"] is False
+    assert agent.passage.refusals == ()
+
+
+async def test_the_program_ends_soon_when_its_tokens_are_used_up(tmp_path):
+    async with ScriptedModel(lambda _: (Use("Bash", {"command": "true"}),)) as model:
+        agent = Agent(tmp_path, model)
+        result = await agent.run(most_tokens=20_000)
+
+    assert result["is_error"] is True
+    assert result["api_error_status"] == 429
+    assert "token budget of this run is used up" in result["result"]
+    assert agent.passage.is_exhausted
+    assert agent.passage.tokens > 0
+    assert len(model.requests) < 20
