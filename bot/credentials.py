@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 from pathlib import Path
 
 from bot.errors import BadSettings
@@ -15,6 +16,12 @@ MODEL_VARIABLES = (
     "ANTHROPIC_MODEL",
 )
 """How the agent's own CLI is told where its model is and with which key."""
+
+_SECRET_NAME = re.compile(
+    r"TOKEN|SECRET|PASSW|PASSPHRASE|CREDENTIAL|(API|ACCESS|PRIVATE|AUTH|SIGNING|ENCRYPTION)_?KEY", re.IGNORECASE
+)
+_LEAST_SECRET = 12
+"""Letters of a variable that is only called a secret."""
 
 KEY_VARIABLES = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN")
 
@@ -73,6 +80,36 @@ def web_token(settings: Settings) -> str:
             f"web.bind = {settings.web.bind!r} lets other machines in, so a token is needed: set TREEHAND_WEB__TOKEN."
         )
     return token
+
+
+def known_secrets(settings: Settings) -> dict[str, str]:
+    """Everything that must never leave this machine, by the name that people know it by."""
+    github, web = settings.github, settings.web
+    on_github = any("github" in {project.tracker, project.forge} for project in settings.projects)
+    known = {
+        "the GitHub token": github_token(settings),
+        "the GitHub App's key": _content_of("github.private_key_file", github.private_key_file)
+        if github.private_key_file
+        else "",
+        "the webhook secret": webhook_secret(settings),
+        "the web token": _secret("web.token", web.token_file),
+        "the marker secret": marker_secret(settings.state_dir).hex() if on_github else "",
+    }
+    found = {value: name for name, value in _secret_variables().items()} | {
+        value: name for name, value in known.items() if value
+    }
+    return {name: value for value, name in found.items()}
+
+
+def _secret_variables() -> dict[str, str]:
+    """The model's keys, and whatever else in our environment is called one; files and folders are no secrets."""
+    return {
+        name: value.strip()
+        for name, value in os.environ.items()
+        if (name in KEY_VARIABLES or _SECRET_NAME.search(name))
+        and len(value.strip()) >= _LEAST_SECRET
+        and not value.strip().startswith(("/", "~", "./"))
+    }
 
 
 def _secret(key: str, file: Path | None) -> str:

@@ -2,6 +2,7 @@
 
 import logging
 import logging.handlers
+from collections.abc import Callable
 from pathlib import Path
 
 _FORMAT = "%(asctime)s %(levelname)s %(name)s %(message)s"
@@ -11,11 +12,19 @@ _NOISY = ("apscheduler", "httpx", "httpcore", "uvicorn", "mcp", "asyncio")
 class _OneLine(logging.Formatter):
     """What others say may hold line ends and escape sequences; a log line is one line of plain text."""
 
+    def __init__(self, redact: Callable[[str], str]) -> None:
+        super().__init__(_FORMAT)
+        self._redact = redact
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The traceback included."""
+        return self._redact(super().format(record))
+
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - its name in the standard library
         return "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in super().formatMessage(record))
 
 
-def set_up(*, file: Path | None = None, quiet: bool = False) -> None:
+def set_up(*, file: Path | None = None, quiet: bool = False, redact: Callable[[str], str] = str) -> None:
     handlers: list[logging.Handler] = [] if quiet else [logging.StreamHandler()]
     if file:
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -23,7 +32,7 @@ def set_up(*, file: Path | None = None, quiet: bool = False) -> None:
             logging.handlers.RotatingFileHandler(file, maxBytes=10_000_000, backupCount=3, encoding="utf-8")
         )
     for handler in handlers:
-        handler.setFormatter(_OneLine(_FORMAT))
+        handler.setFormatter(_OneLine(redact))
     logging.basicConfig(level=logging.INFO, handlers=handlers or [logging.NullHandler()], force=True)
     for name in _NOISY:
         logging.getLogger(name).setLevel(logging.WARNING)

@@ -7,8 +7,8 @@ cost a write each. What a crash can lose is the last half second of talk, never 
 import contextlib
 import json
 import os
-from collections.abc import Iterator
-from dataclasses import asdict
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, replace
 from pathlib import Path
 from urllib.parse import quote
 
@@ -18,13 +18,16 @@ _TAIL_BYTES = 65536
 
 
 class Transcripts:
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self, folder: Path, redact: Callable[[str], str] = str) -> None:
+        self._folder, self._redact = folder, redact
         self._waiting: dict[str, list[str]] = {}
         """Lines by run id."""
 
     def append(self, request: TurnRequest, event: Event) -> None:
-        plain = {name: value for name, value in _plain(event).items() if value}
+        todos = tuple(replace(todo, text=self._redact(todo.text)) for todo in event.todos)
+        text, tool, id_ = map(self._redact, (event.text, event.tool, event.id))
+        clean = replace(event, text=text, tool=tool, id=id_, todos=todos)
+        plain = {name: value for name, value in _plain(clean).items() if value}
         line = json.dumps({"turn": request.turn_id, **plain}, ensure_ascii=False)
         self._waiting.setdefault(request.run_id, []).append(line)
 

@@ -106,6 +106,16 @@ async def test_many_at_once_mint_once(app, installation):
     assert len(installation.minted) == 1
 
 
+async def test_every_token_that_is_made_is_told_to_whoever_keeps_secrets_in(installation, key, memory, clock):
+    told: list[str] = []
+    with served(installation) as server:
+        credential = AppCredential(42, key, on_mint=told.append)
+        async with GitHub(server.url, credential, memory, clock=clock, sleep=clock.sleep) as github:
+            tokens = {await github.token_for(name) for name in ("acme/shop", "acme/site", "acme/shop")}
+    assert set(told) == tokens
+    assert len(told) == 2
+
+
 async def test_a_token_is_renewed_before_its_last_ten_minutes_and_for_every_push(app, installation, clock):
     first = await app.token_for("acme/shop")
     clock.now += 49 * 60

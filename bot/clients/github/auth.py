@@ -52,6 +52,8 @@ class AppCredential:
     key: str = field(repr=False)
     installation_id: int = 0
     """0: the one that the repository is in."""
+    on_mint: Callable[[str], None] = field(default=lambda _: None, repr=False, compare=False)
+    """Is told every token that is made, before it is used."""
 
     @property
     def kind(self) -> str:
@@ -160,6 +162,7 @@ class Keyring:
         data = await self._asked(app, "POST", f"/app/installations/{installation.id}/access_tokens", body)
         if not isinstance(data, dict) or not data.get("token"):
             raise Retryable("GitHub minted a token and did not say which.")
+        app.on_mint(data["token"])
         return _Minted(data["token"], self._time.local(data["expires_at"]))
 
     async def _number_of(self, app: AppCredential, installation: _Installation, repository: str) -> int:

@@ -1,0 +1,85 @@
+"""The one door for everything an agent says: what holds a secret is withheld whole, before anybody can quote it.
+
+Rule: nobody who talks to people, writes anything down or shows it sees what an agent said by another way.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+from bot.domain.turn import Answer, Change, Event, Progress, Todo, TurnReport
+from bot.errors import NeedsHuman
+from bot.ports import Notice
+
+GivesAway = Callable[[str], Sequence[str]]
+"""The names of the secrets in a text, or of what looks like one; empty: it is clean."""
+
+
+@dataclass(slots=True)
+class Screening:
+    """Of one turn."""
+
+    gives_away: GivesAway
+    withheld: int = 0
+    names: dict[str, None] = field(default_factory=dict)
+
+    def screened(self, notice: Notice) -> Notice:
+        return lambda event: notice(self.event(event))
+
+    def event(self, event: Event) -> Event:
+        text, tool, id_ = self.text(event.text), self.text(event.tool), self.text(event.id)
+        return replace(event, text=text, tool=tool, id=id_, todos=self._todos(event.todos))
+
+    def report(self, report: TurnReport) -> TurnReport:
+        clean = replace(
+            report,
+            progress=self._progress(report.progress),
+            session=self.text(report.session),
+            detail=self.text(report.detail),
+            words=self.text(report.words),
+            question=self.text(report.question),
+            answers=tuple(Answer(self.text(one.comment), one.declined, self.text(one.text)) for one in report.answers),
+            heard=frozenset(map(self.text, report.heard)),
+            change=self._change(report.change),
+        )
+        return replace(clean, refusals=(*map(self.text, report.refusals), *self._told()))
+
+    def text(self, text: str) -> str:
+        names = self.gives_away(text) if text else ()
+        if not names:
+            return text
+        self.withheld += 1
+        self.names |= dict.fromkeys(names)
+        return f"[withheld: it contains what looks like {', '.join(names)}]"
+
+    def _progress(self, progress: Progress) -> Progress:
+        doing, said = self.text(progress.doing), self.text(progress.said)
+        running, heard = frozenset(map(self.text, progress.tools_running)), frozenset(map(self.text, progress.heard))
+        session, todos = self.text(progress.session), self._todos(progress.todos)
+        return replace(
+            progress, doing=doing, said=said, todos=todos, session=session, tools_running=running, heard=heard
+        )
+
+    def _todos(self, todos: Sequence[Todo]) -> tuple[Todo, ...]:
+        return tuple(replace(todo, text=self.text(todo.text)) for todo in todos)
+
+    def _change(self, change: Change | None) -> Change | None:
+        """What is published was looked at as it was captured; the names of what is not are said all the same."""
+        return replace(change, left_out=tuple(map(self.text, change.left_out))) if change else None
+
+    def _told(self) -> Sequence[str]:
+        if not self.withheld:
+            return ()
+        passages = f"{self.withheld} passage{'s' if self.withheld != 1 else ''}"
+        return (f"{passages} of what the agent said, for what looks like {', '.join(self.names)}",)
+
+
+def refuse_leaks(text: str, leaks_in: GivesAway) -> None:
+    """The last look at what is about to be published; it names the secret and shows nothing."""
+    if names := leaks_in(text):
+        raise NeedsHuman(f"I did not publish something that I was about to: it contains {', '.join(names)}.")
+
+
+def without_leaks(text: str, leaks_in: GivesAway) -> str:
+    """Trouble is told; what it gives away is not."""
+    names = leaks_in(text)
+    return f"Something went wrong; what exactly is withheld, because it contains {', '.join(names)}." if names else text

@@ -1,0 +1,330 @@
+"""T6, T7: whatever an agent says, writes or is told, no secret of the host comes out, however it is spelled."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+import pytest
+
+from bot import logs
+from bot.app import secrets_of, wired
+from bot.credentials import known_secrets
+from bot.domain.leaks import Secrets
+from bot.domain.run import Cause, Phase, Run
+from bot.domain.turn import (
+    Answer,
+    Change,
+    Event,
+    EventKind,
+    FileChange,
+    Progress,
+    Todo,
+    TurnReport,
+    TurnRequest,
+    TurnState,
+)  # fmt: skip
+from bot.engine.loop import Engine
+from bot.engine.schedule import Capacity
+from bot.engine.screening import Screening
+from bot.engine.turn import TurnTaker
+from bot.errors import NeedsHuman
+from bot.executors.local import LocalExecutor
+from bot.ports import Outside, Project
+from bot.settings import GitHubSettings, ProjectSettings, Sandbox, Settings, Web
+from bot.store.runs import RunStore
+from bot.store.transcripts import Transcripts
+from tests.domain.canaries import CANARIES, ENCODINGS
+from tests.fakes.ports import FakeForge, FakeTracker, FakeWorkspaces
+
+KEY, BRANCH = "shop#1", "treehand/shop-1"
+TOKEN = CANARIES["the GitHub token"]
+SOMEBODYS = "glpat-" + "Zx8Qw3Lp9Rt2Vb6Nm4Kd"
+SECRETS = Secrets(CANARIES)
+HARMLESS = "marzipan"
+
+
+@dataclass(frozen=True)
+class Speech:
+    """What the agent says in one turn."""
+
+    events: tuple[Event, ...] = ()
+    report: dict = field(default_factory=dict)
+    plan: bool = False
+
+
+CHANNELS: dict[str, Callable[[str], Speech]] = {
+    "words": lambda text: Speech(report={"words": text}),
+    "question": lambda text: Speech(report={"question": text}),
+    "answer": lambda text: Speech(report={"answers": (Answer("c1", declined=True, text=text),)}),
+    "plan": lambda text: Speech(report={"words": text}, plan=True),
+    "failure": lambda text: Speech(report={"state": TurnState.FAILED, "detail": text}),
+    "session": lambda text: Speech((Event(EventKind.SESSION, 1.0, text=text),), {"session": text}),
+    "todo": lambda text: Speech((Event(EventKind.TODOS, 1.0, todos=(Todo(text, done=False),)),)),
+    "doing": lambda text: Speech((Event(EventKind.TOOL, 1.0, text=text, tool=text, id="t1"),)),
+    "said": lambda text: Speech((Event(EventKind.TEXT, 1.0, text=text),)),
+    "result": lambda text: Speech((Event(EventKind.TOOL_RESULT, 1.0, text=text, id=text),)),
+    "refusal": lambda text: Speech(report={"refusals": (text,)}),
+}
+
+
+@dataclass
+class Agent:
+    """Says what it is given to say, and ends when it may."""
+
+    world: object
+    speech: Speech = Speech()
+    spoke: asyncio.Event = field(default_factory=asyncio.Event)
+    may_end: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def run(self, work, inbox, notice) -> TurnReport:
+        for event in self.speech.events:
+            notice(event)
+        self.spoke.set()
+        await self.may_end.wait()
+        if not self.speech.plan:
+            tree = self.world.worktrees[BRANCH]
+            tree.files["app.py"], tree.dirty = FileChange("app.py", 1, 0), True
+        return TurnReport(**{"state": TurnState.SUCCEEDED, "session": "s1", "agent_turns": 1, **self.speech.report})
+
+
+@dataclass
+class House:
+    """The whole engine, executor, store and transcripts; only what is outside is imagined."""
+
+    world: object
+    agent: Agent
+    engine: Engine
+    store: RunStore
+    transcripts: Transcripts
+    moved: asyncio.Event
+
+    async def tick(self) -> None:
+        for _ in range(20):
+            self.moved.clear()
+            await self.engine.tick()
+            await self.engine.settled()
+            if not self.moved.is_set():
+                return
+        raise AssertionError("it never comes to rest")
+
+    async def have_it_say(self, speech: Speech) -> None:
+        self.agent.speech = speech
+        self.world.open_issue(KEY)
+        self.world.comment(KEY, "Mind the tests.")
+        self.world.label(KEY, "ai", *(["ai:plan"] if speech.plan else []))
+        await self.tick()
+        async with asyncio.timeout(5):
+            await self.agent.spoke.wait()
+        self.world.wait(60)
+        await self.tick()
+        await self.end_turn()
+
+    async def end_turn(self) -> None:
+        self.moved.clear()
+        self.agent.may_end.set()
+        async with asyncio.timeout(5):
+            await self.moved.wait()
+        await self.tick()
+
+    def shown(self) -> Iterator[str]:
+        """Everything that anybody could read anywhere."""
+        yield from self.world.said.values()
+        yield from (f"{pull.title}\n{pull.body}" for pull in self.world.pulls.values())
+        run = self.store.find_run(KEY)
+        yield repr(run)
+        yield from (entry.text for entry in self.store.journal(run))
+        self.transcripts.flush()
+        if self.transcripts.path(run.id).exists():
+            yield self.transcripts.path(run.id).read_text()
+
+
+@pytest.fixture
+async def house(world, policy, tmp_path, store):
+    agent, moved, transcripts = Agent(world), asyncio.Event(), Transcripts(tmp_path / "transcripts")
+    project = Project(
+        "shop", FakeTracker(world), FakeForge(world), FakeWorkspaces(world), policy, world.by_hand, SECRETS.find
+    )
+    taker = TurnTaker(lambda _: project, agent, tmp_path / "homes", SECRETS.given_away)
+    executor = LocalExecutor(taker, on_change=moved.set, transcript=transcripts.append, clock=world.clock)
+    capacity = lambda: Capacity(policy.working, policy.per_day_usd, 0.0)  # noqa: E731
+    async with executor:
+        outside = Outside({"shop": project}, executor, store)
+        async with Engine(outside, clock=world.clock, capacity=capacity, on_change=moved.set) as engine:
+            yield House(world, agent, engine, store, transcripts, moved)
+
+
+@pytest.mark.parametrize("channel", CHANNELS)
+async def test_t7_what_is_harmless_is_read_by_people(house, channel):
+    await house.have_it_say(CHANNELS[channel](HARMLESS))
+    assert any(HARMLESS in text for text in house.shown())
+
+
+@pytest.mark.parametrize("name", CANARIES)
+@pytest.mark.parametrize("channel", CHANNELS)
+async def test_t7_no_canary_comes_out_by_any_channel(house, channel, name, caplog):
+    caplog.set_level(logging.INFO)
+    encodings = list(ENCODINGS)
+    encoding = encodings[(len(channel) * 7 + len(name)) % len(encodings)]
+    await house.have_it_say(CHANNELS[channel](f"{HARMLESS} {ENCODINGS[encoding](CANARIES[name])}"))
+    shown = [*house.shown(), caplog.text]
+    assert [SECRETS.find(text) for text in shown] == [()] * len(shown)
+    assert not any(HARMLESS in text for text in shown)  # the whole of it is withheld
+    assert any(f"what looks like {name}" in text for text in shown)
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+@pytest.mark.parametrize("name", CANARIES)
+def test_t7_every_field_that_an_agent_fills_is_withheld_in_every_encoding(name, encoding):
+    leak = f"{HARMLESS} {ENCODINGS[encoding](CANARIES[name])}"
+    todos, heard = (Todo("a", done=True), Todo(leak, done=False)), frozenset({leak})
+    progress = Progress(leak, leak, todos, leak, tools_running=heard, heard=heard)
+    change = Change("a", "b", "a", left_out=(leak,))
+    report = TurnReport(
+        TurnState.SUCCEEDED, progress, session=leak, detail=leak, words=leak, question=leak, heard=heard,
+        answers=(Answer(leak, declined=False, text=leak),), change=change, refusals=(leak,),
+    )  # fmt: skip
+    seen: list[Event] = []
+    screening = Screening(SECRETS.given_away)
+    screening.screened(seen.append)(Event(EventKind.TOOL, 1.0, text=leak, tool=leak, id=leak, todos=todos))
+    said = f"{seen} {screening.report(report)}"
+    assert HARMLESS not in said
+    assert screening.withheld == 19
+    assert f"19 passages of what the agent said, for what looks like {name}" in said
+
+
+async def test_t7_what_looks_like_somebodys_secret_is_withheld_as_well(house):
+    await house.have_it_say(CHANNELS["words"](f"I found {SOMEBODYS}."))
+    assert not any(SOMEBODYS in text for text in house.shown())
+    assert "[withheld: it contains what looks like GitLab token]" in house.world.pulls[BRANCH].body
+
+
+async def test_t7_the_pull_request_says_how_much_was_withheld(house):
+    await house.have_it_say(CHANNELS["words"](TOKEN))
+    assert "1 passage of what the agent said, for what looks like the GitHub token" in house.world.pulls[BRANCH].body
+
+
+async def test_t7_a_secret_in_a_comment_is_repeated_to_nobody_and_the_run_asks_once(house):
+    await house.have_it_say(CHANNELS["words"]("Done."))
+    house.agent.may_end.clear()
+    house.agent.spoke.clear()
+    house.world.comment_on_pull(BRANCH, f"Use {TOKEN} to push.")
+    house.world.wait(100)
+    await house.tick()
+    run = house.store.find_run(KEY)
+    assert (run.phase, run.cause) == (Phase.ASKING, Cause.FAILED)
+    assert "I did not publish something that I was about to: it contains the GitHub token." in run.reason
+    assert not house.agent.spoke.is_set()
+    said = dict(house.world.said)
+    for _ in range(5):
+        house.world.wait(1000)
+        await house.tick()
+    assert house.world.said == said
+    assert not any(SECRETS.find(text) for text in house.shown())
+
+
+async def test_t7_a_secret_in_the_title_is_not_published_with_the_pull_request(house):
+    house.world.open_issue(KEY, title=f"Push with {TOKEN}")
+    house.world.label(KEY, "ai")
+    await house.tick()
+    house.world.wait(1000)
+    await house.tick()
+    assert house.store.find_run(KEY).phase is Phase.ASKING
+    assert not house.world.pulls
+    assert not any(SECRETS.find(text) for text in house.world.said.values())
+
+
+async def test_t7_trouble_that_gives_a_secret_away_is_told_without_it(house):
+    house.world.fails["ensure_pushed"] = NeedsHuman(f"git cannot reach https://x:{TOKEN}@host/")
+    await house.have_it_say(CHANNELS["words"]("Done."))
+    assert house.store.find_run(KEY).phase is Phase.ASKING
+    assert "it contains the GitHub token" in house.store.find_run(KEY).reason
+    assert not any(SECRETS.find(text) for text in house.shown())
+
+
+REQUEST = TurnRequest("shop#1/1/turn-1", "shop#1/1", "shop", "b", "main", "p", "b", "m", 0.0)
+
+
+@pytest.mark.parametrize("name", CANARIES)
+def test_t6_transcripts_are_redacted_before_they_are_written(tmp_path, name):
+    transcripts, text = Transcripts(tmp_path, SECRETS.redact), f"before {CANARIES[name]} after"
+    transcripts.append(REQUEST, Event(EventKind.TOOL, 1.0, text=text, tool=text, id=text))
+    transcripts.append(REQUEST, Event(EventKind.TODOS, 1.0, todos=(Todo(text, done=False),)))
+    transcripts.flush()
+    first, second = transcripts.read(REQUEST.run_id)
+    assert f"[redacted: {name}]" in first["text"]
+    assert not SECRETS.find(transcripts.path(REQUEST.run_id).read_text())
+    assert "after" in second["todos"][0]["text"]
+
+
+def test_t6_the_journal_is_redacted_before_it_is_written(tmp_path):
+    run, store = Run("shop#1", "shop", 1), RunStore.open(tmp_path / "redacted.db", SECRETS.redact)
+    store.save(run, at=1.0, notes=[f"pushed with {TOKEN}"])
+    assert [entry.text for entry in store.journal(run)] == ["pushed with [redacted: the GitHub token]"]
+    store.close()
+
+
+@pytest.fixture
+def log_file(tmp_path):
+    root, before = logging.getLogger(), logging.getLogger().handlers[:]
+    level = root.level
+    logs.set_up(file=tmp_path / "treehand.log", quiet=True, redact=SECRETS.redact)
+    yield tmp_path / "treehand.log"
+    for handler in root.handlers:
+        if handler not in before:
+            handler.close()
+    root.handlers[:] = before
+    root.setLevel(level)
+
+
+@pytest.mark.parametrize("name", CANARIES)
+def test_t6_the_log_is_redacted_tracebacks_included(log_file, name):
+    secret = CANARIES[name]
+    logging.getLogger("bot.test").warning("before %s after", secret)
+    logging.getLogger("bot.test").warning("crashed", exc_info=ValueError(secret))
+    text = log_file.read_text()
+    assert f"[redacted: {name}]" in text
+    assert SECRETS.find(text) == ()
+
+
+def test_t6_everything_that_an_operator_configured_is_known(tmp_path, monkeypatch):
+    files = {name: tmp_path / name for name in ("token", "key", "hook", "web")}
+    values = dict(zip(files, list(CANARIES.values())[:4], strict=True))
+    for name, file in files.items():
+        file.write_text(values[name] + "\n")
+    for name in ("TREEHAND_GITHUB__TOKEN", "GITHUB_TOKEN", "TREEHAND_WEB__TOKEN", "TREEHAND_GITHUB__WEBHOOK_SECRET"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("ANTHROPIC_API_KEY", CANARIES["the marker secret"])
+    monkeypatch.setenv("DEPLOY_PASSWORD", "correct horse battery")
+    monkeypatch.setenv("SHORT_TOKEN", "1234567890")
+    monkeypatch.setenv("TOKEN_FOLDER", "/run/secrets/tokens")
+    settings = Settings(
+        state_dir=tmp_path / "state",
+        github=GitHubSettings(
+            token_file=files["token"], private_key_file=files["key"], webhook_secret_file=files["hook"]
+        ),
+        web=Web(token_file=files["web"]),
+        projects=(ProjectSettings(name="shop", tracker="github", repository="acme/shop"),),
+    )
+    known = known_secrets(settings)
+    assert set(values.values()) <= set(known.values())
+    assert known["ANTHROPIC_API_KEY"] == CANARIES["the marker secret"]
+    assert known["DEPLOY_PASSWORD"] == "correct horse battery"
+    assert known["the marker secret"] == (tmp_path / "state" / "secret").read_bytes().hex()
+    assert not {"1234567890", "/run/secrets/tokens"} & set(known.values())
+
+
+async def test_t7_the_daemon_watches_every_way_out(tmp_path, monkeypatch):
+    monkeypatch.setenv("GITHUB_TOKEN", TOKEN)
+    (tmp_path / "shop").mkdir()
+    project = ProjectSettings(name="shop", repository=str(tmp_path / "shop"))
+    settings = Settings(state_dir=tmp_path / "state", projects=(project,), sandbox=Sandbox(kind="none"))
+    secrets = secrets_of(settings)
+    async with wired(settings, {}, secrets) as app:
+        app.store.save(Run(KEY, "shop", 1), at=1.0, notes=[TOKEN])
+        app.transcripts.append(REQUEST, Event(EventKind.TEXT, 1.0, text=TOKEN))
+        app.transcripts.flush()
+        secrets.learn("a minted token", SOMEBODYS)
+        assert app.outside.projects["shop"].leaks_in(f"{TOKEN} {SOMEBODYS}") == ("the GitHub token", "a minted token")
+        assert [entry.text for entry in app.store.journal(Run(KEY, "shop", 1))] == ["[redacted: the GitHub token]"]
+        assert [line["text"] for line in app.transcripts.read(REQUEST.run_id)] == ["[redacted: the GitHub token]"]
