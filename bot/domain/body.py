@@ -6,6 +6,7 @@ BEGIN = "<!-- treehand:begin -->"
 END = "<!-- treehand:end -->"
 
 _OURS = re.compile(f"{re.escape(BEGIN)}.*?{re.escape(END)}", re.DOTALL)
+_CODE = re.compile(r"(`+)[^`\n]+\1")
 _CLOSING = re.compile(
     r"\b(?:close[sd]?|fix(?:e[sd])?|resolve[sd]?):?\s+((?:[\w.-]+/)?[\w.-]*#\d+|[A-Z]+-\d+)\b", re.IGNORECASE
 )
@@ -42,8 +43,8 @@ def with_paragraph(ours: str, heading: str, text: str) -> str:
 
 
 def closed_by(body: str) -> tuple[str, ...]:
-    """Keys of the issues that merging this closes. What is quoted does not count: it may be anybody's words."""
-    lines = (line for line in body.splitlines() if not line.lstrip().startswith(">"))
+    """Keys of the issues that merging this closes. Quotations and code do not count: they may be anybody's words."""
+    lines = (_CODE.sub("`", line) for line in body.splitlines() if not line.lstrip().startswith(">"))
     return tuple(dict.fromkeys(match for line in lines for match in _CLOSING.findall(line)))
 
 

@@ -22,6 +22,7 @@ class Policy:
     losses: int = 10
     """Restarts a turn may be caught in before we ask: one that kills its process must not be tried for ever."""
     per_issue_usd: float = 0.0
+    per_issue_tokens: int = 0
     per_day_usd: float = 0.0
     sandboxed: bool = False
     """Said in every progress comment when it is not so."""

@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import Self
 
 from bot.domain.comment import Heard
+from bot.domain.turn import Objection
 from bot.errors import IllegalTransition
 
 
@@ -55,6 +56,8 @@ class Cause(StrEnum):
     """The agent proposed a plan, and waits for approval."""
     TAKEN = "taken"
     """A person has taken the worktree over."""
+    HELD = "held"
+    """The host objects to what the agent left, so nothing of it is published."""
     CHOICE = "choice"
     """A label names a model or an agent that cannot be had."""
 
@@ -70,6 +73,16 @@ class Errand(StrEnum):
     CHECKS = "checks"
     MERGE = "merge"
     """Take the base in, on a worktree that shows the conflicts."""
+    OFFER = "offer"
+    """Publish what a turn left and a person has allowed since: no agent is needed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Overruled:
+    """An objection that a person looked at, and allowed."""
+
+    objection: Objection
+    by: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +124,13 @@ class Run:
     """The commit whose conflicts a turn was last spent on."""
     facts: str = ""
     """The facts as last written into the pull request, in short."""
+    held: tuple[Objection, ...] = ()
+    """Why what lies in the worktree is not published, as people were last told."""
+    allowed: tuple[Overruled, ...] = ()
+    words: str = ""
+    """What the agent said of the work that is held, or was allowed since."""
+    refusals: tuple[str, ...] = ()
+    """What the sandbox did not let through, in words; the latest."""
     turn: int = 0
     """Turns started so far; also names the current one."""
     ended: int = 0
@@ -128,6 +148,8 @@ class Run:
     spent_usd: float = 0.0
     budget_usd: float = 0.0
     """What a person allowed for this run by command; 0: what the settings allow."""
+    budget_tokens: int = 0
+    """The same in tokens."""
     tokens: int = 0
     heard: tuple[Heard, ...] = ()
     shown: str = ""

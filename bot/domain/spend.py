@@ -1,4 +1,4 @@
-"""What one turn cost. A row of a ledger that nothing resets."""
+"""What work cost. Rows of a ledger that nothing resets, and their sums."""
 
 from dataclasses import dataclass
 
@@ -9,3 +9,11 @@ class Spend:
     at: float
     usd: float
     tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """In all."""
+
+    usd: float = 0.0
+    tokens: int = 0

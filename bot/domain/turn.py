@@ -188,6 +188,8 @@ class Workspace:
     """The commit id at its tip: our last commit, or the base."""
     conflicts: tuple[str, ...] = ()
     """Of the merge that its files show, in git's words; the next capture ends it."""
+    instructions: str = ""
+    """What the repository tells agents, as of the base: people have merged it."""
 
     @property
     def path(self) -> Path:
@@ -210,6 +212,8 @@ class Work:
     budget_usd: float = 0.0
     most_tokens: int = 0
     plan: bool = False
+    instructions: str = ""
+    """Said ahead of the briefing; and of a prompt, where the conversation was told others."""
 
     @property
     def folder(self) -> Path:
@@ -266,6 +270,16 @@ class Change:
     """What was found but not committed, each with the reason."""
     objections: tuple[Objection, ...] = ()
     """Not overruled: nothing was committed (`head == before`), and all of it is still in the worktree."""
+
+
+@dataclass(frozen=True, slots=True)
+class HandWork:
+    """What a person did in the worktree by hand."""
+
+    diff: str = ""
+    """Of the commit that was made of it; empty: nothing was changed, or it is held."""
+    held: Change | None = None
+    """The host objects to it: nothing was committed."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ from bot.engine.actions import (
     StartTurn,
 )
 from bot.engine.names import branch_for, turn_id_for
+from bot.engine.screening import refuse_leaks
 from bot.ports import Executor, Project
 
 
@@ -31,6 +32,7 @@ async def perform(  # noqa: C901, PLR0912, PLR0915 - one case per action
     branch = branch_for(run)
     match action:
         case StartTurn():
+            refuse_leaks(action.commit_message, project.leaks_in)
             await executor.ensure_started(_request(action, run, project))
         case SendMessage(turn, comments, text):
             await executor.send(turn_id_for(run, turn), Message(" ".join(comments), text, comments))
@@ -39,6 +41,7 @@ async def perform(  # noqa: C901, PLR0912, PLR0915 - one case per action
         case PushBranch():
             await project.workspaces.ensure_pushed(branch, remote=await project.forge.remote())
         case OfferPullRequest(title, body):
+            refuse_leaks(f"{title}\n{body}", project.leaks_in)
             await project.forge.ensure_draft(branch, base=project.policy.base, title=title, body=body)
         case Say():
             await _say(project, run, action)
@@ -76,24 +79,30 @@ def _request(start: StartTurn, run: Run, project: Project) -> TurnRequest:
         plan=start.plan,
         merge=start.merge,
         given=start.given,
+        allowed=start.allowed,
+        offer=start.offer,
+        most_tokens=start.most_tokens,
     )
 
 
 async def _say(project: Project, run: Run, say: Say) -> None:
+    where = answers.kept_in(str(project.workspaces.folder(branch_for(run)))) if say.folder else ""
+    text = "\n\n".join(part for part in (say.text, where) if part)
+    refuse_leaks(text, project.leaks_in)
     slug = f"{run.ordinal}/{say.slug}"
     match say.place:
         case Place.ISSUE:
-            await project.tracker.ensure_comment(run.key, slug=slug, text=say.text)
+            await project.tracker.ensure_comment(run.key, slug=slug, text=text)
         case Place.PULL_REQUEST:
-            await project.forge.ensure_comment(branch_for(run), slug=slug, text=say.text, thread=say.thread)
+            await project.forge.ensure_comment(branch_for(run), slug=slug, text=text, thread=say.thread)
 
 
 async def _hand_over(project: Project, run: Run, hand_over: HandOver) -> None:
     branch = branch_for(run)
     if not hand_over.again:
         await project.workspaces.disarm(branch)
-    folder, command = str(project.workspaces.folder(branch)), project.by_hand(branch, run.session)
-    text = answers.handed_over(folder, command, project.policy)
+    command = await project.by_hand(branch, run.session, again=hand_over.again)
+    text = answers.handed_over(str(project.workspaces.folder(branch)), command, project.policy)
     await _say(project, run, Say(hand_over.place, hand_over.slug, text))
 
 

@@ -21,6 +21,9 @@ class StartTurn:
     plan: bool = False
     merge: str = ""
     given: Given | None = None
+    allowed: tuple[str, ...] = ()
+    offer: bool = False
+    most_tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +59,8 @@ class Say:
     text: str
     thread: str = ""
     """The inline remark it answers."""
+    folder: bool = False
+    """It ends in where the worktree is, which only the hands know."""
 
 
 @dataclass(frozen=True, slots=True)

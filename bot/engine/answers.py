@@ -4,8 +4,11 @@ from collections.abc import Sequence
 
 from bot.domain.policy import Policy
 from bot.domain.run import Run
-from bot.engine.messages import salvaged
+from bot.domain.turn import Objection
+from bot.engine.messages import objection, salvaged
 from bot.engine.quoting import inline, quote, short
+
+_LISTED = 20
 
 
 def plan(words: str, policy: Policy) -> str:
@@ -28,6 +31,39 @@ def plan_approved() -> str:
 
 def nothing_to_approve() -> str:
     return "There is nothing that waits for approval."
+
+
+def held(objections: Sequence[Objection], policy: Policy, *, by_hand: bool) -> str:
+    """What lies in the worktree is not published, and why."""
+    listed = [f"- {objection(one)}" for one in objections[:_LISTED]]
+    more = [f"- and {len(objections) - _LISTED} more"] if len(objections) > _LISTED else []
+    instead = "change it there by hand" if by_hand else "a comment has the agent change it"
+    made = "What was changed by hand" if by_hand else "What the agent made"
+    what_now = (
+        f"`/{policy.label} approve` publishes it exactly as it is now. "
+        f"Otherwise {instead}. Until then all of it stays in the worktree, and nothing is committed or pushed."
+    )
+    return "\n".join([f"{made} is held back: it needs a person's eyes.", "", *listed, *more, "", what_now])
+
+
+def kept_in(folder: str) -> str:
+    return f"The worktree, on the machine I run on, is\n\n    {folder}"
+
+
+def will_publish(by: str) -> str:
+    return f"Allowed by {short(by)}, exactly as it is now. Publishing it as soon as there is a free slot."
+
+
+def will_go_on(by: str) -> str:
+    return f"Allowed by {short(by)}, exactly as it is now. The agent goes on as soon as there is a free slot."
+
+
+def waits_already() -> str:
+    return "It waits for you already: nothing is at work."
+
+
+def no_plan_while_held(policy: Policy) -> str:
+    return f"Not now: work is held back. `/{policy.label} approve` publishes it, a comment has the agent change it."
 
 
 def put_back(key: str, ref: str) -> str:

@@ -31,5 +31,6 @@ def ask_after(
     asking = decision.run.to(Phase.ASKING, reason=messages.first_line(text), cause=cause, now=seen.now)
     exactly = f"-{hashlib.sha256(about.encode()).hexdigest()[:10]}" if about else ""
     slug = f"ask-{asking.turn}-{cause}{exactly}".replace(" ", "-")
-    say = Say(Place.ISSUE, slug, messages.asks(text, policy, a_reply_does=cause not in DEAF))
+    asked = messages.asks(text, policy, a_reply_does=cause not in DEAF)
+    say = Say(Place.ISSUE, slug, asked, folder=cause is Cause.HELD)
     return decision.then(replace(asking, ended=asking.turn), say)

@@ -7,7 +7,19 @@ from bot.domain.command import CommandName, parse_command
 from bot.domain.comment import Comment
 from bot.domain.policy import Policy
 from bot.domain.run import Cause, Errand, Phase, Run
-from bot.engine import choosing, consent, handing, ledger, mending, messages, planning, prompts, receipts
+from bot.engine import (
+    budget,
+    choosing,
+    consent,
+    handing,
+    holding,
+    ledger,
+    mending,
+    messages,
+    planning,
+    prompts,
+    receipts,
+)
 from bot.engine.actions import StartTurn
 from bot.engine.asking import ask
 from bot.engine.decision import Decision
@@ -19,12 +31,11 @@ def begin_turn(run: Run, seen: Observation, policy: Policy, *, after: str = "") 
     assert seen.issue
     if objection := consent.find_objection(run, seen, policy):
         return consent.object_to(Decision(run), seen, policy, objection)
-    allowed = run.budget_usd or policy.per_issue_usd
-    if allowed and seen.spent_usd >= allowed:
-        return ask(run, seen, policy, Cause.BUDGET, messages.over_budget(seen.spent_usd, allowed, policy))
+    if spent := budget.why_spent(run, seen, policy):
+        return ask(run, seen, policy, Cause.BUDGET, spent)
     if wrong := choosing.unusable(run, seen, policy):
         return ask(run, seen, policy, Cause.CHOICE, wrong)
-    told = (*ledger.unsettled(run, seen), *ledger.due(run, seen, policy))
+    run, told = _told(run, seen, policy)
     number, plan = run.turn + 1, planning.is_to_plan(run, seen, policy)
     run = mending.sent_on(run, mending.errand_for(run, seen, policy), seen)
     issue = consent.words_of(run, seen.issue)
@@ -32,6 +43,7 @@ def begin_turn(run: Run, seen: Observation, policy: Policy, *, after: str = "") 
     if consent.has_new_words(run, seen.issue):
         prompt = prompts.accepted(issue, prompt)
     briefing = _with_errand(run, seen, prompts.briefing(issue, ledger.thread(run, seen)))
+    left = budget.left_for(run, seen, policy)
     start = StartTurn(
         number=number,
         prompt=prompts.planning(prompt) if plan else prompt,
@@ -39,7 +51,10 @@ def begin_turn(run: Run, seen: Observation, policy: Policy, *, after: str = "") 
         session=run.session,
         comments=tuple(name for comment in told for name in ledger.ids_of(comment)),
         commit_message=messages.commit_message(run, issue, told, mending.subject(run, seen, policy)),
-        budget_usd=max(allowed - seen.spent_usd, 0.0) if allowed else 0.0,
+        budget_usd=left.usd,
+        most_tokens=left.tokens,
+        allowed=holding.ids_allowed(run),
+        offer=run.errand is Errand.OFFER,
         model=choosing.model_for(run, seen, policy),
         plan=plan,
         merge=mending.base_of(seen, policy) if run.errand is Errand.MERGE else "",
@@ -48,6 +63,19 @@ def begin_turn(run: Run, seen: Observation, policy: Policy, *, after: str = "") 
     canary = Cause.MODEL if run.cause is Cause.MODEL else Cause.NONE
     begun = replace(run, turn=number, turn_at=seen.now, not_before=0.0).to(Phase.WORKING, cause=canary, now=seen.now)
     return Decision(ledger.hand(begun, told, number), (*receipts.eyes(told), start))
+
+
+def _told(run: Run, seen: Observation, policy: Policy) -> tuple[Run, tuple[Comment, ...]]:
+    """What people said that this turn is about. Publishing what is allowed answers what led to it, and no more.
+
+    Where that failed, and people say something new, the agent is to hear it.
+    """
+    waiting, due = ledger.unsettled(run, seen), ledger.due(run, seen, policy)
+    if run.errand is not Errand.OFFER:
+        return run, (*waiting, *due)
+    if run.phase is Phase.ASKING and due:
+        return replace(run, errand=Errand.NONE), (*waiting, *due)
+    return run, waiting
 
 
 def _prompt(run: Run, seen: Observation, told: Sequence[Comment], after: str) -> str:
@@ -79,5 +107,7 @@ def _said_with_orders(run: Run, seen: Observation, policy: Policy) -> tuple[Comm
 
 def _with_errand(run: Run, seen: Observation, prompt: str) -> str:
     """Conflicts are not known yet: whoever makes the worktree adds them."""
+    if run.held:
+        return prompts.held(run.held, prompt)
     broken = mending.broken_in(seen.pull_request) if run.errand is Errand.CHECKS else ()
     return prompts.red_checks(broken, prompt) if broken else prompt

@@ -6,7 +6,7 @@ from bot.domain.command import Command, CommandName, parse_command
 from bot.domain.comment import Comment, Outcome, Reaction
 from bot.domain.policy import Policy
 from bot.domain.run import Cause, Phase, Run
-from bot.engine import answers, choosing, consent, handing, ledger, mending, messages, planning
+from bot.engine import answers, budget, choosing, consent, handing, holding, ledger, mending, messages, planning
 from bot.engine.actions import CancelTurn, React, Say
 from bot.engine.asking import go_again
 from bot.engine.decision import Decision
@@ -55,7 +55,7 @@ def _effect(  # noqa: C901, PLR0912 - one case per command
         case CommandName.WHY:
             return Decision(run), messages.why(run, seen)
         case CommandName.PLAN:
-            return planning.plan(run, seen)
+            return planning.plan(run, seen, policy)
         case CommandName.APPROVE:
             return _approve(run, seen, policy, comment)
         case CommandName.STOP:
@@ -65,7 +65,7 @@ def _effect(  # noqa: C901, PLR0912 - one case per command
         case CommandName.RESUME | CommandName.RETRY:
             return _requeue(run, seen, policy, command.name)
         case CommandName.BUDGET:
-            return _allow(run, seen, command.argument)
+            return budget.allow(run, seen, policy, command.argument)
         case CommandName.MODEL:
             return choosing.choose_model(run, seen, policy, command.argument)
         case CommandName.REBASE:
@@ -80,8 +80,10 @@ def _approve(run: Run, seen: Observation, policy: Policy, comment: Comment) -> t
     match run.cause:
         case Cause.CONSENT:
             return consent.approve(run, seen, policy, by=comment.author.name)
-        case Cause.PLAN:
+        case Cause.PLAN if run.phase is Phase.ASKING:
             return planning.approve_plan(run, seen)
+        case Cause.HELD if run.phase is Phase.ASKING:
+            return holding.approve(run, seen, by=comment.author.name)
         case _:
             return Decision(run), answers.nothing_to_approve()
 
@@ -89,6 +91,8 @@ def _approve(run: Run, seen: Observation, policy: Policy, comment: Comment) -> t
 def _pause(run: Run, seen: Observation) -> tuple[Decision, str]:
     if run.phase is Phase.ASKING and run.cause is Cause.PAUSED:
         return Decision(run), "It is paused already. `resume` goes on."
+    if run.phase is Phase.ASKING and run.cause is Cause.HELD:
+        return Decision(run), answers.waits_already()
     if run.phase is Phase.WORKING and run.ended < run.turn:
         decision = Decision(replace(run, cause=Cause.PAUSED), (CancelTurn(run.turn),))
     else:
@@ -106,17 +110,3 @@ def _requeue(run: Run, seen: Observation, policy: Policy, name: CommandName) -> 
             return Decision(replace(run, failures=0, not_before=0.0)), "Trying again now."
         case _:
             return Decision(run), f"There is nothing to {name} just now: {messages.why(run, seen)}"
-
-
-def _allow(run: Run, seen: Observation, argument: str) -> tuple[Decision, str]:
-    try:
-        usd = float(argument.removeprefix("$"))
-    except ValueError:
-        usd = 0.0
-    if not 0 < usd < float("inf"):
-        return Decision(run), "Say how many dollars this issue may cost in all, for example `budget 10`."
-    allowed = replace(run, budget_usd=usd)
-    text = f"This issue may now cost ${usd:.2f} in all; ${seen.spent_usd:.2f} are spent."
-    if run.phase is Phase.ASKING and run.cause is Cause.BUDGET and usd > seen.spent_usd:
-        return Decision(allowed.to(Phase.QUEUED, now=seen.now)), f"{text} Going on."
-    return Decision(allowed), text

@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import assert_never
 
 from bot.domain.policy import Policy
-from bot.domain.run import Cause, Run
+from bot.domain.run import Cause, Errand, Run
 from bot.domain.turn import TurnState
 from bot.engine import consent, ledger, prompts, receipts
 from bot.engine.actions import SendMessage
@@ -52,7 +52,7 @@ def _watch(run: Run, seen: Observation, policy: Policy) -> Decision:
         return Decision(replace(run, cause=Cause.CONSENT), cancel(run))
     if run.cause is Cause.MODEL and seen.turn.progress.tokens:
         run = replace(run, cause=Cause.NONE)
-    said = ledger.due(run, seen, policy)
+    said = () if run.errand is Errand.OFFER else ledger.due(run, seen, policy)  # no agent is there to hear it
     sent = tuple(SendMessage(run.turn, ledger.ids_of(comment), prompts.message(comment)) for comment in said)
     return Decision(ledger.hand(run, said, run.turn), (*receipts.eyes(ledger.news(run, seen, policy)), *sent))
 

@@ -119,6 +119,20 @@ def settle(run: Run, reached: Collection[str], answers: Sequence[Answer], commit
     return replace(run, heard=tuple(row for row in map(settled, run.heard) if row))
 
 
+def wait(run: Run, reached: Collection[str], answers: Sequence[Answer]) -> Run:
+    """The turn ended well, but what it made waits: of what reached the agent only what it answered has its end."""
+    said = {answer.comment: answer for answer in answers}
+
+    def waiting(row: Heard) -> Heard | None:
+        if row.outcome is not Outcome.HANDED:
+            return row
+        if row.comment not in reached:
+            return None
+        return _ended(row, said[row.comment], "") if row.comment in said else row
+
+    return replace(run, heard=tuple(row for row in map(waiting, run.heard) if row))
+
+
 def conclude(run: Run, seen: Observation, policy: Policy, reason: str) -> Run:
     """The run is over, and with it everything that still waits for an end."""
     for comment in orders(run, seen, policy):

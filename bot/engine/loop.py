@@ -11,6 +11,7 @@ from typing import Self
 
 from bot.domain.issue import Issue
 from bot.domain.run import Phase, Run
+from bot.domain.spend import Spent
 from bot.domain.turn import TurnReport, TurnState
 from bot.engine import ledger, messages
 from bot.engine.act import perform
@@ -21,6 +22,7 @@ from bot.engine.observation import Observation
 from bot.engine.observe import View, look, observe
 from bot.engine.patience import Patience
 from bot.engine.schedule import Capacity, may_go_on, schedule
+from bot.engine.screening import without_leaks
 from bot.errors import BotError, NeedsHuman, NeedsTurn, Retryable
 from bot.ports import Outside
 
@@ -87,7 +89,7 @@ class Engine:
         self._claim(views, {run.key for run in before})
         runs, spent, now = store.active(), store.spent_by_issue(), self._clock()
         looked = [
-            (run, observe(run, views[run.project], reports, now=now, spent_usd=spent.get(run.key, 0.0)))
+            (run, observe(run, views[run.project], reports, now=now, spent=spent.get(run.key, Spent())))
             for run in runs
             if run.project in views and run.id not in left_alone
         ]
@@ -155,7 +157,7 @@ class Engine:
         now, spent = self._clock(), store.spent_by_issue()
         for run in interrupted:
             if run.project in views:
-                seen = observe(run, views[run.project], reports, now=now, spent_usd=spent.get(run.key, 0.0))
+                seen = observe(run, views[run.project], reports, now=now, spent=spent.get(run.key, Spent()))
                 await self._step(run, seen, park(run, seen, self.outside.projects[run.project].policy))
 
     def let_go(self) -> None:
@@ -233,9 +235,10 @@ class Engine:
         try:
             await self._carry_out(run, decision)
         except NeedsHuman as problem:
-            policy = self.outside.projects[run.project].policy
+            project = self.outside.projects[run.project]
             turn_to = let_the_agent_see if isinstance(problem, NeedsTurn) else ask_for_help
-            await self._carry_out(run, turn_to(run, seen, policy, str(problem)))
+            trouble = without_leaks(str(problem), project.leaks_in)
+            await self._carry_out(run, turn_to(run, seen, project.policy, trouble))
 
     async def _carry_out(self, run: Run, decision: Decision) -> None:
         project = self.outside.projects[run.project]
@@ -276,4 +279,10 @@ def _history(run: Run, decision: Decision) -> Sequence[str]:
         *([began] if after.turn > run.turn else []),
         *([cost] if cost else []),
         *([moved] if after.phase is not run.phase else []),
+        *(f"the sandbox refused: {what}" for what in after.refusals if what not in run.refusals),
+        *(
+            f"{one.by} allowed: {one.objection.rule} {one.objection.path}"
+            for one in after.allowed
+            if one not in run.allowed
+        ),
     ]

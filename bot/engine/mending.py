@@ -25,7 +25,7 @@ def errand_for(run: Run, seen: Observation, policy: Policy) -> Errand:
     pull = _open_pull(seen)
     if run.errand not in {Errand.NONE, Errand.CHECKS}:
         return run.errand
-    if pull is None or run.given:
+    if pull is None or run.given or run.held:
         return Errand.NONE
     if pull.conflicts and run.merged != pull.head and base_of(seen, policy):
         return Errand.MERGE

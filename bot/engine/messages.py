@@ -10,7 +10,8 @@ from bot.domain.comment import Comment, Heard, Outcome
 from bot.domain.issue import Edit, Issue, Person
 from bot.domain.policy import Policy
 from bot.domain.run import Phase, Run
-from bot.domain.turn import Change, Todo, TurnReport, TurnState
+from bot.domain.spend import Spent
+from bot.domain.turn import Change, Objection, Todo, TurnReport, TurnState
 from bot.engine.observation import Observation
 from bot.engine.quoting import code, inline, line, plain, quote, short
 
@@ -129,6 +130,29 @@ def over_budget(spent: float, allowed: float, policy: Policy) -> str:
     )
 
 
+def over_tokens(spent: int, allowed: int, policy: Policy) -> str:
+    return (
+        f"This issue has used {spent:,} of the {allowed:,} tokens it may use. "
+        f"Allow more with `/{policy.label} budget {_millions(allowed * 2)}M tokens`, or stop with "
+        f"`/{policy.label} stop`."
+    )
+
+
+def _millions(tokens: int) -> int:
+    return max(tokens // 1_000_000, 1)
+
+
+def which_budget(policy: Policy) -> str:
+    examples = f"`/{policy.label} budget 10` or `/{policy.label} budget 50M tokens`"
+    return f"Say how many dollars this issue may cost in all, or how many tokens it may use: {examples}."
+
+
+def budget_allowed(allowed: Spent, spent: Spent) -> str:
+    money = f"cost ${allowed.usd:.2f} in all; ${spent.usd:.2f} are spent" if allowed.usd else ""
+    tokens = f"use {allowed.tokens:,} tokens in all; {spent.tokens:,} are used" if allowed.tokens else ""
+    return " ".join(f"This issue may now {part}." for part in (money, tokens) if part)
+
+
 def nothing_changed(words: str) -> str:
     said = f" It said:\n\n{quote(words)}" if words.strip() else ""
     return f"The agent finished without changing any file, so there is nothing to offer yet.{said}"
@@ -176,9 +200,16 @@ def _measured(run: Run, change: Change | None) -> str:
     rows = [f"| {code(file.path)} | +{file.added} | −{file.removed} |" for file in files[:_FILES_LISTED]]
     more = [f"| … {len(files) - _FILES_LISTED} more | | |"] if len(files) > _FILES_LISTED else []
     left_out = [f"- left out: {line(what)}" for what in (change.left_out if change else ())[:_FILES_LISTED]]
+    allowed = [f"- allowed by {short(one.by)}: {objection(one.objection)}" for one in run.allowed[-_FILES_LISTED:]]
+    refused = [f"- the sandbox refused: {line(what)}" for what in run.refusals]
     table = ["| File | Added | Removed |", "|---|---|---|", *rows, *more, ""]
     cost = f"{run.turn} turn{'s' if run.turn != 1 else ''}, ${run.spent_usd:.2f}, {run.tokens:,} tokens"
-    return "\n".join([*(table if files else []), *left_out, cost])
+    return "\n".join([*(table if files else []), *left_out, *allowed, *refused, cost])
+
+
+def objection(one: Objection) -> str:
+    where = f" {code(one.path)}" if one.path else ""
+    return f"{one.rule}{where}: {line(one.detail)}"
 
 
 def answer(spoken: Sequence[tuple[Comment, Heard]], turn: TurnReport) -> str:

@@ -33,6 +33,7 @@ class Observation:
     """The current turn; lost when no executor knows it."""
     spent_usd: float = 0.0
     """On this issue, by all its runs, ever."""
+    spent_tokens: int = 0
     slot: Slot = Slot()
     hidden: int = 0
     """Passages of the issue, and of what trusted people said, that nobody sees and that were left out."""

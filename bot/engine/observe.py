@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from bot.domain.reading import read_comment, read_issue, read_pull_request
 from bot.domain.run import Run
+from bot.domain.spend import Spent
 from bot.domain.turn import TurnReport, TurnState
 from bot.engine.names import branch_for, turn_id_for
 from bot.engine.observation import Observation
@@ -52,7 +53,7 @@ async def _look(project: Project, runs: Sequence[Run], *, fresh: bool) -> View |
     return View(tracker, forge)
 
 
-def observe(run: Run, view: View, reports: Mapping[str, TurnReport], *, now: float, spent_usd: float) -> Observation:
+def observe(run: Run, view: View, reports: Mapping[str, TurnReport], *, now: float, spent: Spent) -> Observation:
     branch = branch_for(run)
     issue, pull = view.tracker.issues.get(run.key), view.forge.pulls.get(branch)
     said = (*view.tracker.comments.get(run.key, ()), *view.forge.comments.get(branch, ()))
@@ -64,6 +65,7 @@ def observe(run: Run, view: View, reports: Mapping[str, TurnReport], *, now: flo
         comments=tuple(comment for comment, _ in read),
         pull_request=read_pull_request(pull) if pull else None,
         turn=reports.get(turn_id_for(run, run.turn), _UNKNOWN_TURN),
-        spent_usd=spent_usd,
+        spent_usd=spent.usd,
+        spent_tokens=spent.tokens,
         hidden=hidden + sum(unseen for comment, unseen in read if comment.author.trusted),
     )

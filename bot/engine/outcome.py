@@ -5,9 +5,9 @@ from dataclasses import replace
 from bot.domain.comment import Place
 from bot.domain.policy import Policy
 from bot.domain.run import Cause, Errand, Phase, Run
-from bot.domain.spend import Spend
+from bot.domain.spend import Spend, Spent
 from bot.domain.turn import Failure, TurnState
-from bot.engine import consent, handing, ledger, mending, messages, planning, receipts
+from bot.engine import budget, consent, handing, holding, ledger, mending, messages, planning, receipts
 from bot.engine.actions import Action, CancelTurn, OfferPullRequest, PushBranch, Say
 from bot.engine.asking import ask_after
 from bot.engine.commands import PAUSED
@@ -18,6 +18,7 @@ KEY_RETRY_SECONDS = 300.0
 """How often one run tries whether the model takes our key again."""
 BEING_ENDED = {Cause.PAUSED, Cause.TAKEN, Cause.LATE, Cause.CONSENT}
 """Why a running turn is being ended; what then happens to the run follows from it."""
+REFUSALS_KEPT = 20
 BACKOFF_SECONDS = 10.0
 BACKOFF_LIMIT = 300.0
 
@@ -38,6 +39,7 @@ def account(run: Run, seen: Observation) -> Decision:
         session_cost_usd=max(turn.session_cost_usd, before),
         spent_usd=run.spent_usd + usd,
         tokens=run.tokens + turn.tokens,
+        refusals=tuple(dict.fromkeys((*turn.refusals, *run.refusals)))[:REFUSALS_KEPT],
     )
     notice = (Say(Place.ISSUE, f"session-{run.turn}", messages.session_lost()),) if turn.fresh else ()
     spend = None if turn.state is TurnState.LOST else Spend(run.turn, seen.now, usd, turn.tokens)
@@ -47,7 +49,11 @@ def account(run: Run, seen: Observation) -> Decision:
 def take_in(decision: Decision, seen: Observation, policy: Policy) -> Decision:
     """The agent is content. What it changed is offered, what it was told is answered."""
     assert seen.issue
-    run, turn = _well_ended(decision.run), seen.turn
+    if holding.is_held(seen):
+        ended = replace(_well_ended(decision.run), given=holding.given_still(decision.run, seen))
+        return holding.hold(decision.then(ended), seen, policy)
+    seen = holding.with_words(decision.run, seen)
+    run, turn = holding.released(_well_ended(decision.run), seen), seen.turn
     change = turn.change
     commit = change.head if change and change.head != change.before else ""
     handed = ledger.unsettled(run, seen)
@@ -64,13 +70,15 @@ def take_in(decision: Decision, seen: Observation, policy: Policy) -> Decision:
     if objection := consent.find_objection(run, seen, policy):
         return consent.object_to(decision.then(run, *replies), seen, policy, objection)
     reports = mending.reports(decision.run, seen, commit)
-    return _offer(decision.then(mending.superseding(run, seen, commit)), seen, *replies, *reports)
+    merged = not (turn.agent_turns or turn.words or decision.run.errand is Errand.OFFER)
+    offering = decision.then(mending.superseding(run, seen, commit))
+    return _offer(offering, seen, *replies, *reports, only_merged=merged)
 
 
-def _offer(decision: Decision, seen: Observation, *replies: Action) -> Decision:
+def _offer(decision: Decision, seen: Observation, *replies: Action, only_merged: bool) -> Decision:
     assert seen.issue
     run, turn = decision.run, seen.turn
-    if seen.pull_request and not turn.agent_turns and not turn.words:
+    if seen.pull_request and only_merged:
         # only the base was taken in: what the agent said of its own work still stands
         return decision.then(run.to(Phase.REVIEW, now=seen.now), PushBranch(), *replies)
     title, body = messages.pull_request_title(consent.words_of(run, seen.issue)), messages.pull_request_body(run, turn)
@@ -124,9 +132,9 @@ def fail(decision: Decision, seen: Observation, policy: Policy, failure: Failure
             run = replace(run, not_before=seen.now + KEY_RETRY_SECONDS)
             return ask_after(decision.then(run), seen, policy, Cause.MODEL, messages.asks_for_key(detail))
         case Failure.BUDGET:
-            allowed = run.budget_usd or policy.per_issue_usd
-            spent = seen.spent_usd + (decision.spend.usd if decision.spend else 0.0)
-            text = messages.over_budget(spent, allowed, policy)
+            bill = Spent(decision.spend.usd, decision.spend.tokens) if decision.spend else Spent()
+            spent = Spent(seen.spent_usd + bill.usd, seen.spent_tokens + bill.tokens)
+            text = budget.why_ended(spent, run, policy)
             return ask_after(decision.then(run), seen, policy, Cause.BUDGET, text)
         case _:
             return _retry_orask(decision.then(run), seen, policy, detail)

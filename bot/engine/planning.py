@@ -17,14 +17,18 @@ _ANSWERABLE = {Cause.QUESTION, Cause.NO_CHANGE, Cause.FAILED, Cause.CHECKS}
 
 def is_to_plan(run: Run, seen: Observation, policy: Policy) -> bool:
     """By command: until it is approved. By label: until then, or until something has been offered."""
+    if run.held:
+        return False  # what a planning turn leaves is undone, and with it would be what is held
     if run.errand is Errand.PLAN:
         return True
     labelled = seen.issue is not None and wants_plan(seen.issue.labels, policy.label)
     return labelled and not run.approved and seen.pull_request is None
 
 
-def plan(run: Run, seen: Observation) -> tuple[Decision, str]:
+def plan(run: Run, seen: Observation, policy: Policy) -> tuple[Decision, str]:
     """The turn in flight is not disturbed: the next one plans."""
+    if run.held or run.errand is Errand.OFFER:
+        return Decision(run), answers.no_plan_while_held(policy)
     if _is_proposed(run):
         return Decision(run), answers.plan_waits()
     planning = replace(run, errand=Errand.PLAN, approved=False)

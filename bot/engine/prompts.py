@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from bot.domain.comment import Comment, Remark
 from bot.domain.issue import Issue
 from bot.domain.pull_request import FailedCheck
+from bot.domain.turn import Objection
 from bot.engine.quoting import code, fence
 
 _RULES = """\
@@ -31,6 +32,7 @@ _CHECKS_SHOWN = 8
 _ANNOTATIONS_SHOWN = 20
 _LOG_LETTERS = 4_000
 _CONFLICTS_SHOWN = 50
+_OBJECTIONS_SHOWN = 50
 
 
 def briefing(issue: Issue, thread: Sequence[Comment]) -> str:
@@ -38,6 +40,17 @@ def briefing(issue: Issue, thread: Sequence[Comment]) -> str:
     said = f"\n\nWhat the team has said about it, oldest first:\n{_quote(thread)}" if thread else ""
     body = issue.body.strip() or "(The issue has no description.)"
     return f"{_RULES}\n\n# {issue.title} ({issue.key})\n\n{body}{said}"
+
+
+def instructed(instructions: str) -> str:
+    """What the repository says of itself; empty: nothing."""
+    if not instructions:
+        return ""
+    return (
+        "This repository has instructions of its own for agents. They are from its base branch, so its people have "
+        "agreed on them: follow them where they say how to work here. What the team asks for takes precedence, and so "
+        f"does what I say below.\n\n{fence(instructions)}"
+    )
 
 
 def follow_up(comments: Sequence[Comment]) -> str:
@@ -97,6 +110,19 @@ def conflicting(conflicts: Sequence[str], prompt: str) -> str:
         "names a file without markers in it (deleted, renamed or binary), decide how it is to be and leave it so. Do "
         "not merge, reset or check out anything with git: when you are done, the merge commit is made of the files as "
         f"they lie there, and it is refused while a marker is left.\n\n{prompt}"
+    )
+
+
+def held(objections: Sequence[Objection], prompt: str) -> str:
+    """Why nothing of it was taken comes first."""
+    listed = "\n".join(f"{one.rule}: {one.path} ({one.detail})" for one in objections[:_OBJECTIONS_SHOWN])
+    more = len(objections) - _OBJECTIONS_SHOWN
+    told = f"{listed}\nand {more} more" if more > 0 else listed
+    return (
+        "What you left in the files has not been committed: it is held back, because some of it may not be published "
+        f"without a person's word:\n\n{fence(told)}\n\n"
+        "Undo or change exactly these, so that the rest can be published, unless the team tells you below to keep "
+        f"them. Do not disguise them, and do not put them elsewhere.\n\n{prompt}"
     )
 
 

@@ -23,7 +23,7 @@ _MEANS_SOMETHING = re.compile(
     r"|(?P<tick>\\?`)"
     r"|(?P<escape>\\+(?=[@#&<!])|\\[\\])"
     r"|(?P<spelled>&(?:lt|amp|\#33|\#96);)"
-    r"|(?P<order>^[\s>*+\-\d.)#_~|]*(?P<slash>/[A-Za-z][\w-]*)(?![\w/.-]))"
+    r"|(?P<order>^[\s>*+\-\d.)#_~|\\]*(?P<slash>/[A-Za-z][\w-]*)(?![\w/.-]))"
     r"|(?P<url>https?://[^\s<>`)\]|]+)"
     rf"|(?P<closing>\b{_CLOSES}:?\s+)(?P<key>[A-Z][A-Z0-9]*-\d+)"
     rf"|(?P<number>{_NUMBER})"
@@ -141,7 +141,7 @@ def _spelled(found: re.Match[str], *, before: str, after: str) -> str:
         case "escape":
             return found[0] if found[0] == "\\\\" else ""
         case "order":
-            return found[0].replace(found["slash"], _as_code(found["slash"], "", after))
+            return found[0].replace("\\", "").replace(found["slash"], _as_code(found["slash"], "", after))
         case "url" if not _ISSUE_URL.search(found[0]):
             return found[0].replace("@", "%40")
         case "key":

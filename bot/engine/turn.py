@@ -4,9 +4,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from bot.domain.turn import Failure, Ground, TurnReport, TurnRequest, TurnState, Work, Workspace
+from bot.domain.turn import Change, Failure, HandWork, TurnReport, TurnRequest, TurnState, Work, Workspace
 from bot.engine import prompts
 from bot.engine.names import home_for
+from bot.engine.screening import GivesAway, Screening
 from bot.errors import NeedsHuman, Retryable
 from bot.ports import Agent, Inbox, Notice, Project
 
@@ -17,8 +18,14 @@ class TurnTaker:
     agent: Agent
     homes: Path
     """Where each run's agent keeps its configuration and history."""
+    gives_away: GivesAway = lambda _: ()
+    """What the agent says passes this, all of it."""
 
     async def __call__(self, request: TurnRequest, inbox: Inbox, notice: Notice) -> TurnReport:
+        screening = Screening(self.gives_away)
+        return screening.report(await self._taken(request, inbox, screening.screened(notice)))
+
+    async def _taken(self, request: TurnRequest, inbox: Inbox, notice: Notice) -> TurnReport:
         """A turn's trouble is a value: what the agent or the workspace met is in the report."""
         project = self.projects(request.project)
         try:
@@ -26,20 +33,24 @@ class TurnTaker:
             workspace = await project.workspaces.ensure(
                 request.branch, base=request.base, remote=remote, merge=request.merge
             )
-            if not workspace.conflicts:  # else it becomes part of the merge, which may not be resolved yet
-                request = await _with_what_was_done_by_hand(request, project)
-            if _is_merged(request, workspace):
+            by_hand = await _taken_back(request, workspace, project)
+            if by_hand.held:
+                return _held(by_hand.held, request)
+            request = _with_what_was_done_by_hand(request, by_hand.diff)
+            if request.offer or _is_merged(request, workspace):
                 return await self._captured(TurnReport(TurnState.SUCCEEDED, session=request.session), request, project)
-            request = _with_conflicts(request, workspace)
-            report = await self.agent.run(self._work(request, workspace.ground), inbox, notice)
+            work = self._work(_with_conflicts(request, workspace), workspace)
+            if request.given:
+                await self.agent.take_back(work.home, work.session)
+            report = await self.agent.run(work, inbox, notice)
             return await self._captured(report, request, project)
         except (Retryable, NeedsHuman) as problem:
             return TurnReport(TurnState.FAILED, failure=Failure.SETUP, detail=str(problem), session=request.session)
 
-    def _work(self, request: TurnRequest, ground: Ground) -> Work:
+    def _work(self, request: TurnRequest, workspace: Workspace) -> Work:
         return Work(
             turn_id=request.turn_id,
-            ground=ground,
+            ground=workspace.ground,
             home=home_for(self.homes, request.project, request.branch),
             prompt=request.prompt,
             briefing=request.briefing,
@@ -49,6 +60,7 @@ class TurnTaker:
             budget_usd=request.budget_usd,
             most_tokens=request.most_tokens,
             plan=request.plan,
+            instructions=prompts.instructed(workspace.instructions),
         )
 
     async def _captured(self, report: TurnReport, request: TurnRequest, project: Project) -> TurnReport:
@@ -87,13 +99,26 @@ def _with_conflicts(request: TurnRequest, workspace: Workspace) -> TurnRequest:
     return replace(request, prompt=prompt, briefing=briefing)
 
 
-async def _with_what_was_done_by_hand(request: TurnRequest, project: Project) -> TurnRequest:
-    """A commit of its own, before the agent adds to it; and the agent is shown it."""
+async def _taken_back(request: TurnRequest, workspace: Workspace, project: Project) -> HandWork:
+    """A commit of its own, before the agent adds to it."""
     given = request.given
-    if given is None:
+    if given is None or workspace.conflicts:  # else it becomes part of the merge, which may not be resolved yet
+        return HandWork()
+    return await project.workspaces.take_back(
+        request.branch, message=given.message, at=given.at, allowed=request.allowed
+    )
+
+
+def _with_what_was_done_by_hand(request: TurnRequest, diff: str) -> TurnRequest:
+    """The agent is shown it."""
+    if not (request.given and diff):
         return request
-    diff = await project.workspaces.take_back(request.branch, message=given.message, at=given.at)
-    if not diff:
-        return request
-    prompt, briefing = (prompts.handed_back(given.by, diff, text) for text in (request.prompt, request.briefing))
+    by = request.given.by
+    prompt, briefing = (prompts.handed_back(by, diff, text) for text in (request.prompt, request.briefing))
     return replace(request, prompt=prompt, briefing=briefing)
+
+
+def _held(change: Change, request: TurnRequest) -> TurnReport:
+    """What people said waits along with what was done by hand: no agent has been there."""
+    heard = frozenset(request.comments)
+    return TurnReport(TurnState.SUCCEEDED, session=request.session, change=change, heard=heard)

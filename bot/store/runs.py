@@ -1,16 +1,18 @@
 """Runs, money and journal in SQLite. The columns of a run are the fields of `Run`."""
 
+import json
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
 from bot.database import open_database
 from bot.domain.comment import Heard, Outcome, Place
-from bot.domain.run import Cause, Errand, Phase, Run
-from bot.domain.spend import Spend
+from bot.domain.run import Cause, Errand, Overruled, Phase, Run
+from bot.domain.spend import Spend, Spent
+from bot.domain.turn import Objection
 from bot.errors import Retryable
 
 MIGRATIONS = sorted((Path(__file__).parent / "migrations").glob("*.sql"))
@@ -31,12 +33,13 @@ class Entry:
 
 
 class RunStore:
-    def __init__(self, db: sqlite3.Connection) -> None:
-        self._db = db
+    def __init__(self, db: sqlite3.Connection, redact: Callable[[str], str] = str) -> None:
+        self._db, self._redact = db, redact
 
     @classmethod
-    def open(cls, path: Path) -> "RunStore":
-        return cls(open_database(path, MIGRATIONS))
+    def open(cls, path: Path, redact: Callable[[str], str] = str) -> "RunStore":
+        """`redact` takes out of the journal what is nobody's business."""
+        return cls(open_database(path, MIGRATIONS), redact)
 
     def close(self) -> None:
         self._db.close()
@@ -58,12 +61,11 @@ class RunStore:
 
     def save(self, run: Run, *, at: float, notes: Sequence[str] = (), spend: Spend | None = None) -> None:
         with self._transaction():
-            self._execute(_SAVE, {name: getattr(run, name) for name in _COLUMNS})
+            self._execute(_SAVE, _row_of(run))
             self._save_heard(run)
             for text in notes:
-                self._execute(
-                    "INSERT INTO journal (key, ordinal, at, text) VALUES (?, ?, ?, ?)", (run.key, run.ordinal, at, text)
-                )
+                entry = (run.key, run.ordinal, at, self._redact(text))
+                self._execute("INSERT INTO journal (key, ordinal, at, text) VALUES (?, ?, ?, ?)", entry)
             if spend:
                 self._execute(
                     "INSERT INTO money VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
@@ -74,11 +76,12 @@ class RunStore:
         (usd,) = self._execute("SELECT coalesce(sum(usd), 0.0) FROM money WHERE at >= ?", (since,)).fetchone()
         return float(usd)
 
-    def spent_by_issue(self) -> Mapping[str, float]:
+    def spent_by_issue(self) -> Mapping[str, Spent]:
         rows = self._execute(
-            "SELECT key, sum(usd) FROM money WHERE key IN (SELECT key FROM runs WHERE phase != 'done') GROUP BY key"
+            "SELECT key, sum(usd), sum(tokens) FROM money"
+            " WHERE key IN (SELECT key FROM runs WHERE phase != 'done') GROUP BY key"
         )
-        return dict(map(tuple, rows))
+        return {key: Spent(usd, tokens) for key, usd, tokens in rows}
 
     def cost_by(self, what: str) -> Sequence[tuple[str, float, int]]:
         """What was spent by `day`, `project` or `issue`: name, dollars, tokens."""
@@ -136,6 +139,15 @@ class RunStore:
         return by_run
 
 
+def _row_of(run: Run) -> Mapping[str, Any]:
+    lists = {
+        "held": [asdict(one) for one in run.held],
+        "allowed": [asdict(one) for one in run.allowed],
+        "refusals": run.refusals,
+    }
+    return {name: json.dumps(lists[name]) if name in lists else getattr(run, name) for name in _COLUMNS}
+
+
 def _run_from(row: sqlite3.Row, heard: Sequence[Heard]) -> Run:
     plain = {name: row[name] for name in _COLUMNS}
     typed = {
@@ -144,5 +156,8 @@ def _run_from(row: sqlite3.Row, heard: Sequence[Heard]) -> Run:
         "errand": Errand(row["errand"]),
         "approved": bool(row["approved"]),
         "heard": tuple(heard),
+        "held": tuple(Objection(**one) for one in json.loads(row["held"])),
+        "allowed": tuple(Overruled(Objection(**one["objection"]), one["by"]) for one in json.loads(row["allowed"])),
+        "refusals": tuple(json.loads(row["refusals"])),
     }
     return Run(**{**plain, **typed})

@@ -6,6 +6,7 @@ Rule: the merge is made in the mirror, and what lies in the worktree is committe
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
+from bot.domain.turn import Objection
 from bot.errors import NeedsHuman
 from bot.workspace.branch import base_with, date_of, uncommitted
 from bot.workspace.capture import shown
@@ -22,10 +23,13 @@ _NAMED = 8
 
 
 class Taken(NamedTuple):
-    """The refs as they are now, and the merge that git could not finish, if there is one."""
+    """The refs as they are now, and what was in the way, if anything was."""
 
     refs: dict[str, str]
-    pending: Pending | None
+    pending: Pending | None = None
+    """The merge that git could not finish."""
+    held: tuple[Objection, ...] = ()
+    """What lies in the worktree may not be committed, and so does not make way."""
 
 
 def take_in(worktree: Worktree, refs: Mapping[str, str], *, onto: str, wanted: str = "") -> Taken:
@@ -34,12 +38,15 @@ def take_in(worktree: Worktree, refs: Mapping[str, str], *, onto: str, wanted: s
     for name in (worktree.place.branch, wanted):
         if not name or not _is_missing(worktree, known, name):
             continue
-        known |= _commit_leftovers(worktree, known)
+        left = uncommitted(worktree, known[worktree.ref])
+        if held := _objections(worktree, known, left):
+            return Taken(known, held=held)
+        known |= _commit_leftovers(worktree, known, left)
         plan = _planned(worktree, known, name, onto)
         if plan.conflicts:
             return Taken(known, plan)
         known |= _land(worktree, known, plan)
-    return Taken(known, None)
+    return Taken(known)
 
 
 def check_resolved(worktree: Worktree, pending: Pending, tree: str) -> None:
@@ -67,13 +74,16 @@ def _is_missing(worktree: Worktree, refs: Mapping[str, str], name: str) -> bool:
     return not mirror.is_ancestor(theirs, ours)
 
 
-def _commit_leftovers(worktree: Worktree, refs: Mapping[str, str]) -> dict[str, str]:
-    tip = refs[worktree.ref]
-    head = uncommitted(worktree, tip)
-    if not head:
+def _objections(worktree: Worktree, refs: Mapping[str, str], left: str) -> tuple[Objection, ...]:
+    known = (refs[worktree.ref], refs[f"{BASES}{worktree.place.branch}"])
+    return worktree.guard.objections(left, known) if left else ()
+
+
+def _commit_leftovers(worktree: Worktree, refs: Mapping[str, str], left: str) -> dict[str, str]:
+    if not left:
         return {}
-    worktree.mirror.update({worktree.ref: (head, tip)})
-    return {worktree.ref: head}
+    worktree.mirror.update({worktree.ref: (left, refs[worktree.ref])})
+    return {worktree.ref: left}
 
 
 def _planned(worktree: Worktree, refs: Mapping[str, str], name: str, onto: str) -> Pending:

@@ -9,6 +9,7 @@ from bot.workspace.places import BASES, ORIGIN, PUSHED
 from bot.workspace.worktree import Worktree
 
 _PUSH_SECONDS = 900
+_NAMED = 5
 
 
 def push(worktree: Worktree, remote: Remote) -> None:
@@ -36,6 +37,9 @@ def _joined(worktree: Worktree) -> tuple[str, str]:
     branch = worktree.place.branch
     refs = worktree.mirror.refs(ORIGIN, worktree.ref, f"{BASES}{branch}")
     taken = take_in(worktree, refs, onto=worktree.onto)
+    if taken.held:
+        named = ", ".join(f"{one.rule}: {one.path}" for one in taken.held[:_NAMED])
+        raise NeedsHuman(f"What lies in the worktree of `{branch}` may not be published ({named}). I push nothing.")
     if taken.pending:
         raise NeedsTurn(
             f"Somebody else has pushed to `{branch}` ({taken.pending.theirs[:10]}), and my commit "

@@ -9,13 +9,17 @@ from functools import partial
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 
-from bot.domain.turn import Change, Workspace
+from bot.domain.leaks import Secrets
+from bot.domain.protection import Rules
+from bot.domain.turn import Change, HandWork, Objection, Workspace
 from bot.errors import BotError, NeedsHuman, Retryable
 from bot.ports import Remote
 from bot.workspace.branch import adopt, begin_branch, commit, find_base
 from bot.workspace.by_hand import find_commit, put_back
-from bot.workspace.git import GitFailed
-from bot.workspace.merging import check_resolved, take_in
+from bot.workspace.git import GitFailed, git
+from bot.workspace.guard import Guard
+from bot.workspace.instructions import instructions_at
+from bot.workspace.merging import Taken, check_resolved, take_in
 from bot.workspace.mirror import Mirror
 from bot.workspace.places import BASES, ORIGIN, PUSHED, Places
 from bot.workspace.push import push
@@ -37,9 +41,18 @@ P = ParamSpec("P")
 
 
 class GitWorkspaces:
-    def __init__(self, root: Path, project: str, *, ignored: Sequence[str] = IGNORED) -> None:
+    def __init__(
+        self,
+        root: Path,
+        project: str,
+        *,
+        ignored: Sequence[str] = IGNORED,
+        rules: Rules | None = None,
+        secrets: Secrets | None = None,
+    ) -> None:
         self._places = Places(root, project)
         self._mirror = Mirror(self._places.mirror)
+        self._guard = Guard(self._places.mirror, rules or Rules(), secrets or Secrets())
         self._trash = Trash(self._places.trash)
         self._ignored = tuple(ignored)
         self._turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
@@ -70,9 +83,9 @@ class GitWorkspaces:
         async with self._turns[branch]:
             await _in_thread(self._disarm, branch)
 
-    async def take_back(self, branch: str, *, message: str, at: float) -> str:
+    async def take_back(self, branch: str, *, message: str, at: float, allowed: Collection[str] = ()) -> HandWork:
         async with self._turns[branch]:
-            return await _in_thread(self._take_back, branch, message, at)
+            return await _in_thread(self._take_back, branch, message, at, frozenset(allowed))
 
     async def put_back(self, branch: str) -> str:
         async with self._turns[branch]:
@@ -105,6 +118,10 @@ class GitWorkspaces:
         text = await _in_thread(self._mirror.diff, f"{BASES}{branch}", f"refs/heads/{branch}")
         return text[:limit].decode(errors="replace") + ("\n[cut]\n" if len(text) > limit else "")
 
+    async def objections_to(self, ref: str) -> Sequence[Objection]:
+        """What speaks against publishing a commit that was made of work not judged before."""
+        return await _in_thread(self._objections_to, ref)
+
     async def find_salvaged(self) -> tuple[Salvaged, ...]:
         return await _in_thread(find_salvaged, self._mirror)
 
@@ -120,7 +137,7 @@ class GitWorkspaces:
 
     def _worktree(self, branch: str) -> Worktree:
         self._mirror.prepare()
-        return Worktree(self._places.of(branch), self._mirror, self._trash, self._ignored)
+        return Worktree(self._places.of(branch), self._mirror, self._trash, self._guard, self._ignored)
 
     def _ensure(self, branch: str, base: str, remote: Remote, merge: str) -> Workspace:
         worktree = self._worktree(branch)
@@ -132,33 +149,41 @@ class GitWorkspaces:
         else:
             refs |= adopt(worktree, refs, onto)
         standing = worktree.find_pending(refs[worktree.ref])
-        refs, pending = (refs, standing) if standing else take_in(worktree, refs, onto=onto, wanted=merge)
+        refs, pending, _ = Taken(refs, standing) if standing else take_in(worktree, refs, onto=onto, wanted=merge)
         if pending != standing or not worktree.is_whole():
             worktree.make(onto, places=self._places, refs=refs, pending=pending)
         else:
             worktree.renew_pointer(refs)
         conflicts = pending.conflicts if pending else ()
         place, base = worktree.place, refs[f"{BASES}{branch}"]
-        return Workspace(
-            place.ground(self._mirror.path), branch, base=base, head=refs[worktree.ref], conflicts=conflicts
-        )
+        ground, told = place.ground(self._mirror.path), instructions_at(self._mirror.path, base)
+        return Workspace(ground, branch, base, refs[worktree.ref], conflicts, told)
 
     def _capture(self, branch: str, message: str, at: float, allowed: frozenset[str] = frozenset()) -> Change:
         worktree = self._worktree(branch)
         refs = self._refs(worktree)
         if worktree.ref not in refs:
             raise NeedsHuman(f"There is no worktree of `{branch}` to take changes from. `retry` makes a new one.")
-        pending = worktree.find_pending(refs[worktree.ref])
-        with worktree.look(refs[worktree.ref]) as look:
+        pending = worktree.find_pending(tip := refs[worktree.ref])
+        base = pending.base if pending else refs[f"{BASES}{branch}"]
+        known = (tip, base, pending.theirs, pending.tree) if pending else (tip, base)
+        with worktree.look(tip) as look:
             if pending:
                 check_resolved(worktree, pending, look.tree)
+            if objections := self._guard.objections(look.tree, known, allowed):
+                files = self._mirror.changed_files(base, tip)
+                return Change(base, tip, tip, files, look.found.left_out, objections)
             before, head = commit(worktree, look, refs, message=message, at=at, pending=pending)
             worktree.remember(look)
         if head != refs[worktree.ref]:
             worktree.renew_shadow(worktree.onto, {**refs, worktree.ref: head})
-        base = pending.base if pending else refs[f"{BASES}{branch}"]
         files = self._mirror.changed_files(base, head)
         return Change(base, head, before, files, look.found.left_out)
+
+    def _objections_to(self, ref: str) -> Sequence[Objection]:
+        self._mirror.prepare()
+        parents = git(self._mirror.path, "rev-parse", f"{ref}^@").split()
+        return self._guard.objections(f"{ref}^{{tree}}", parents) if parents else ()
 
     def _push(self, branch: str, remote: Remote) -> None:
         worktree = self._worktree(branch)
@@ -176,15 +201,17 @@ class GitWorkspaces:
         if worktree.is_whole():
             worktree.renew_shadow(worktree.onto, self._refs(worktree))
 
-    def _take_back(self, branch: str, message: str, at: float) -> str:
+    def _take_back(self, branch: str, message: str, at: float, allowed: frozenset[str]) -> HandWork:
         worktree = self._worktree(branch)
         refs = self._mirror.refs(worktree.ref, f"{BASES}{branch}")
         base, tip = refs[f"{BASES}{branch}"], refs[worktree.ref]
         made = find_commit(self._mirror, base, tip, message=message, at=at)
         if not made:
-            change = self._capture(branch, message, at)
+            change = self._capture(branch, message, at, allowed)
+            if change.objections:
+                return HandWork(held=change)
             made = change.head if change.head != change.before else ""
-        return self._mirror.diff(f"{made}^", made).decode(errors="replace") if made else ""
+        return HandWork(self._mirror.diff(f"{made}^", made).decode(errors="replace") if made else "")
 
     def _put_back(self, branch: str) -> str:
         worktree = self._worktree(branch)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from bot.workspace.capture import Found, read_worktree
 from bot.workspace.git import git
+from bot.workspace.guard import Guard
 from bot.workspace.ignore import parse_rules
 from bot.workspace.index import Index, NotAnIndex, read_index
 from bot.workspace.mirror import Mirror
@@ -36,6 +37,7 @@ class Worktree:
     place: Place
     mirror: Mirror
     trash: Trash
+    guard: Guard
     ignored: Sequence[str] = ()
 
     @property

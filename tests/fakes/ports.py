@@ -7,7 +7,7 @@ from pathlib import Path
 from bot.domain.body import body_with
 from bot.domain.comment import Reaction
 from bot.domain.pull_request import Checks, PullRequest, PullRequestState
-from bot.domain.turn import Change, Ground, Message, TurnReport, TurnRequest, TurnState, Workspace
+from bot.domain.turn import Change, Ground, HandWork, Message, TurnReport, TurnRequest, TurnState, Workspace
 from bot.errors import NeedsHuman, NeedsTurn, Retryable
 from bot.ports import ForgeView, Remote, TrackerView
 from tests.fakes.world import Tree, World
@@ -138,7 +138,7 @@ class FakeWorkspaces:
 
     async def capture(self, branch: str, *, message: str, at: float, allowed: Collection[str] = ()) -> Change:
         self.world.reach("capture", network=False)
-        return self.world.commit(branch)
+        return self.world.commit(branch, allowed)
 
     async def ensure_pushed(self, branch: str, *, remote: Remote) -> None:
         self.world.reach("ensure_pushed")
@@ -155,9 +155,9 @@ class FakeWorkspaces:
     async def disarm(self, branch: str) -> None:
         self.world.reach("disarm", network=False)
 
-    async def take_back(self, branch: str, *, message: str, at: float) -> str:
+    async def take_back(self, branch: str, *, message: str, at: float, allowed: Collection[str] = ()) -> HandWork:
         self.world.reach("take_back", network=False)
-        return self.world.take_back(branch, message, at)
+        return self.world.take_back(branch, message, at, allowed)
 
     async def put_back(self, branch: str) -> str:
         self.world.reach("put_back", network=False)

@@ -5,7 +5,7 @@ true afterwards, never about who called whom.
 """
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field, replace
 
 from bot.domain.body import closed_by
@@ -19,7 +19,9 @@ from bot.domain.turn import (
     EventKind,
     Failure,
     FileChange,
+    HandWork,
     Message,
+    Objection,
     Progress,
     Todo,
     TurnReport,
@@ -73,10 +75,14 @@ class World:
     """Branches whose base has moved on."""
     clashes: set[str] = field(default_factory=set)
     """Branches where git cannot merge what others pushed with what we have."""
+    protected: dict[str, str] = field(default_factory=dict)
+    """Paths that the host does not publish by itself, and what they hold now."""
     worktrees: dict[str, Tree] = field(default_factory=dict)
     salvaged: dict[str, str] = field(default_factory=dict)
     given: dict[tuple[str, str, float], str] = field(default_factory=dict)
     """What people did by hand: by branch, message and time."""
+    handed_over: list[str] = field(default_factory=list)
+    """Branches whose conversation was made ready for a person."""
     turns: dict[str, TurnReport] = field(default_factory=dict)
     requests: dict[str, TurnRequest] = field(default_factory=dict)
     """Every turn ever ordered, by its id."""
@@ -269,6 +275,7 @@ class World:
         cost: float = 0.1,
         tokens: int = 100,
         fresh: bool = False,
+        refusals: Iterable[str] = (),
     ) -> None:
         """The turn succeeds. Every file named was changed; none: the agent changed nothing."""
         turn_id = self.running_turn(turn)
@@ -280,6 +287,7 @@ class World:
             question=question,
             answers=tuple(answers),
             fresh=fresh,
+            refusals=tuple(refusals),
         )
         branch = self.requests[turn_id].branch
         if self.requests[turn_id].merge:
@@ -287,7 +295,11 @@ class World:
         if self.requests[turn_id].plan:
             self.turns[turn_id] = replace(report, planned=True, salvaged=self.put_back(branch))
         else:
-            self.turns[turn_id] = replace(report, change=self.commit(branch))
+            self.turns[turn_id] = replace(report, change=self.commit(branch, self.requests[turn_id].allowed))
+
+    def undo(self, key_or_branch: str, path: str) -> None:
+        """The agent takes back what it did to a file."""
+        del self.worktrees[self.branch_of(key_or_branch)].files[path]
 
     def fail_turn(
         self,
@@ -357,23 +369,38 @@ class World:
 
     # How it works inside.
 
-    def commit(self, branch: str) -> Change:
+    def commit(self, branch: str, allowed: Collection[str] = ()) -> Change:
         tree = self.worktrees[branch]
         before = tree.head
+        if objections := self._objections(tree, allowed):
+            return Change(tree.commits[0], before, before, (), objections=objections)
         if tree.dirty:
             tree.commits.append(_commit_id(branch, *tree.files, len(tree.commits)))
             tree.dirty = False
         return Change(tree.commits[0], tree.head, before, tuple(tree.files.values()))
 
-    def by_hand(self, branch: str, session: str) -> str:
+    async def by_hand(self, branch: str, session: str, *, again: bool) -> str:
+        if not again:
+            self.handed_over.append(branch)
         return f"resume {session} in {branch}" if session else ""
 
-    def take_back(self, branch: str, message: str, at: float) -> str:
+    def _objections(self, tree: Tree, allowed: Collection[str]) -> tuple[Objection, ...]:
+        dirty = sorted(tree.files) if tree.dirty else []
+        found = (
+            Objection("protected path", path, "runs in CI", self.protected[path])
+            for path in dirty
+            if path in self.protected
+        )
+        return tuple(one for one in found if one.id not in allowed)
+
+    def take_back(self, branch: str, message: str, at: float, allowed: Collection[str] = ()) -> HandWork:
         tree = self.worktrees[branch]
         if tree.dirty:
+            change = self.commit(branch, allowed)
+            if change.objections:
+                return HandWork(held=change)
             self.given[branch, message, at] = ", ".join(tree.files)
-            self.commit(branch)
-        return self.given.get((branch, message, at), "")
+        return HandWork(self.given.get((branch, message, at), ""))
 
     def put_back(self, branch: str) -> str:
         tree = self.worktrees[branch]
@@ -432,8 +459,17 @@ class World:
             change = replace(self.commit(request.branch), before=before)
             self.turns[request.turn_id] = TurnReport(TurnState.SUCCEEDED, session=request.session, change=change)
             return
-        if request.given:
-            self.take_back(request.branch, request.given.message, request.given.at)
+        if request.given and (
+            held := self.take_back(request.branch, request.given.message, request.given.at, request.allowed).held
+        ):
+            report = TurnReport(TurnState.SUCCEEDED, session=request.session, change=held)
+            self.turns[request.turn_id] = replace(report, heard=frozenset(request.comments))
+            return
+        if request.offer:
+            report = TurnReport(TurnState.SUCCEEDED, session=request.session, heard=frozenset(request.comments))
+            change = replace(self.commit(request.branch, request.allowed), before=before)
+            self.turns[request.turn_id] = replace(report, change=change)
+            return
         session = request.session or f"session-of-{request.run_id}"
         heard = frozenset(request.comments)
         progress = Progress(session=session, last_at=self.now, heard=heard)

@@ -7,8 +7,9 @@ import pytest
 
 from bot.database import open_database
 from bot.domain.comment import Heard, Outcome, Place
-from bot.domain.run import Cause, Phase, Run
-from bot.domain.spend import Spend
+from bot.domain.run import Cause, Overruled, Phase, Run
+from bot.domain.spend import Spend, Spent
+from bot.domain.turn import Objection
 from bot.errors import CannotStart, Retryable
 from bot.store.runs import MIGRATIONS, RunStore
 
@@ -27,10 +28,27 @@ def test_a_run_comes_back_as_it_was_saved(store):
         session="s1",
         spent_usd=0.5,
         heard=rows,
+        held=(Objection("link", "a\\x1bb", "leads out", "120000 1"),),
+        allowed=(Overruled(Objection("size", "", "30 MB"), "ana"),),
+        words="Done.",
+        refusals=("reach example.com:443 (3 times)",),
+        budget_tokens=5,
     )
     store.save(run, at=7.0)
     assert store.active() == [run]
     assert store.find_run("shop#1") == run
+
+
+def test_a_run_of_a_database_from_before_anything_could_be_held_goes_on(tmp_path):
+    db = open_database(tmp_path / "treehand.db", MIGRATIONS[:4])
+    columns = [row["name"] for row in db.execute("PRAGMA table_info(runs)")]
+    values = {name: getattr(RUN, name) for name in columns}
+    db.execute(f"INSERT INTO runs ({', '.join(columns)}) VALUES ({', '.join(f':{name}' for name in columns)})", values)
+    db.commit()
+    db.close()
+    store = RunStore.open(tmp_path / "treehand.db")
+    assert store.find_run("shop#1") == RUN
+    store.close()
 
 
 def test_what_is_over_is_not_active_but_is_the_newest_run_and_counted(store):
@@ -53,7 +71,7 @@ def test_money_is_counted_once_per_turn_and_never_reset(store):
     store.save(replace(RUN, turn=0, spent_usd=0.0), at=8.0, spend=Spend(2, 90_000.0, 0.5, 20))
     assert store.spent(since=0) == 0.75
     assert store.spent(since=200) == 0.5
-    assert store.spent_by_issue() == {"shop#1": 0.75}
+    assert store.spent_by_issue() == {"shop#1": Spent(0.75, 30)}
     assert store.cost_by("day") == [("1970-01-01", 0.25, 10), ("1970-01-02", 0.5, 20)]
     assert store.cost_by("project") == [("shop", 0.75, 30)]
 

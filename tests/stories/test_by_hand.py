@@ -30,6 +30,14 @@ async def test_take_interrupts_the_agent_and_says_where_and_how(taken, world):
     assert run.reason == "ana has taken the worktree over; `/ai give` hands it back"
     [answer] = [text for text in world.comments_of(KEY) if "/imaginary/treehand/shop-1" in text]
     assert "resume session-of-shop#1/1 in treehand/shop-1" in answer
+    assert world.handed_over == [BRANCH]
+
+
+async def test_taken_twice_the_persons_conversation_is_left_as_they_have_it(taken, world):
+    world.comment(KEY, "/ai take")
+    await taken.tick(2)
+    assert sum("resume session-of-shop#1/1" in text for text in world.comments_of(KEY)) == 2
+    assert world.handed_over == [BRANCH]
 
 
 async def test_while_it_is_taken_nothing_starts_and_nothing_is_swept(taken, world):

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from bot.domain.turn import Change
 from bot.ports import Remote
 from bot.workspace.workspaces import GitWorkspaces
 
@@ -31,6 +32,13 @@ def run_git(folder: Path, *args: str, stdin: str = "") -> str:
     )
     assert done.returncode == 0, (args, done.stderr.decode(errors="replace"))
     return done.stdout.decode(errors="surrogateescape").strip()
+
+
+async def capture_as_it_is(workspaces: GitWorkspaces, branch: str, *, message: str, at: float) -> Change:
+    """With a person's word for whatever is objected to."""
+    change = await workspaces.capture(branch, message=message, at=at)
+    allowed = [one.id for one in change.objections]
+    return await workspaces.capture(branch, message=message, at=at, allowed=allowed) if allowed else change
 
 
 @dataclass

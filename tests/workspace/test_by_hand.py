@@ -12,7 +12,7 @@ async def test_edits_and_commits_made_by_hand_become_one_commit_with_their_diff(
     run_git(space.path, "commit", "-q", "-m", "by hand")
     (space.path / "src" / "app.py").write_text("print(2)\n")
 
-    diff = await workspaces.take_back(BRANCH, **GIVEN)
+    diff = (await workspaces.take_back(BRANCH, **GIVEN)).diff
 
     assert "+print(2)" in diff
     assert "-hello" in diff
@@ -36,7 +36,7 @@ async def test_a_repeat_says_the_same_and_commits_nothing(workspaces, origin, mi
 
 async def test_with_nothing_changed_there_is_no_commit_and_no_diff(workspaces, origin, mirror):
     space = await workspaces.ensure(BRANCH, base="main", remote=origin.remote)
-    assert await workspaces.take_back(BRANCH, **GIVEN) == ""
+    assert (await workspaces.take_back(BRANCH, **GIVEN)).diff == ""
     assert run_git(mirror, "rev-parse", BRANCH) == space.head
 
 
@@ -92,4 +92,4 @@ async def test_what_an_agent_left_in_its_git_directory_does_nothing_to_the_perso
     assert run_git(space.path, "status", "--porcelain") == "M README.md"
     run_git(space.path, "commit", "-q", "-a", "-m", "by hand")
     assert not trap.exists()
-    assert "+work of the agent" in await workspaces.take_back(BRANCH, **GIVEN)
+    assert "+work of the agent" in (await workspaces.take_back(BRANCH, **GIVEN)).diff

@@ -11,7 +11,7 @@ from bot.errors import NeedsHuman
 from bot.workspace.capture import read_worktree
 from bot.workspace.index import Index, read_index, write_index
 from bot.workspace.objects import hash_content, write_tree
-from tests.workspace.conftest import run_git
+from tests.workspace.conftest import capture_as_it_is, run_git
 
 BRANCH = "treehand/shop-1"
 
@@ -97,7 +97,7 @@ async def test_a_capture_is_what_git_would_have_added(change, workspaces, origin
     workspace = await workspaces.ensure(BRANCH, base="", remote=origin.remote)
     change(workspace.path)
 
-    captured = await workspaces.capture(BRANCH, message="m", at=1000)
+    captured = await capture_as_it_is(workspaces, BRANCH, message="m", at=1000)
 
     wanted = tree_git_makes(workspace.path, base=workspace.base, scratch=tmp_path / "scratch", origin=origin)
     assert run_git(mirror, "rev-parse", f"{captured.head}^{{tree}}") == wanted

@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-from tests.workspace.conftest import run_git
+from tests.workspace.conftest import capture_as_it_is, run_git
 
 BRANCH = "treehand/shop-1"
 
@@ -116,7 +116,7 @@ async def test_nothing_an_agent_plants_is_ever_run(attack, workspace, workspaces
     attack(workspace, root, evil)
     (workspace.path / "src" / "app.py").write_text("print(2)\n")
 
-    change = await workspaces.capture(BRANCH, message="m", at=1000)
+    change = await capture_as_it_is(workspaces, BRANCH, message="m", at=1000)
     await workspaces.ensure_pushed(BRANCH, remote=origin.remote)
     await workspaces.ensure(BRANCH, base="", remote=origin.remote)
     (workspace.path / "src" / "app.py").write_text("print(3)\n")
@@ -165,7 +165,7 @@ async def test_links_are_committed_as_links_and_never_followed(workspace, worksp
     (workspace.path / ".gitignore").unlink()
     (workspace.path / ".gitignore").symlink_to(tmp_path / "secret" / "key")
 
-    change = await workspaces.capture(BRANCH, message="m", at=1000)
+    change = await capture_as_it_is(workspaces, BRANCH, message="m", at=1000)
 
     assert run_git(mirror, "cat-file", "-p", f"{change.head}:src") == str(tmp_path / "secret")
     assert "canary" not in run_git(mirror, "cat-file", "--batch-all-objects", "--batch")

@@ -1,0 +1,174 @@
+"""Judges what is about to be committed, on the raw difference: what is published is decided here, by the host alone.
+
+Rule: what is in the branch, in its base or in the other side of a merge already is nobody's fault. What is objected to
+gets into no commit of a branch; people may overrule an objection, for exactly the content that it is about.
+"""
+
+import hashlib
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from bot.domain.leaks import Secrets, suspicious
+from bot.domain.protection import Rules, why_protected
+from bot.domain.turn import Objection
+from bot.workspace.capture import shown
+from bot.workspace.differences import Difference, Item, batches, contents, differences, sizes
+from bot.workspace.index import LINK, SUBMODULE
+from bot.workspace.naming import faults, text_of
+from bot.workspace.objects import index_of
+from bot.workspace.pointing import links_astray
+from bot.workspace.written import Written, leaks_in, looks_in, programs_in
+
+LISTED = 50
+_MOST_URGENT = ("size", "secret", "protected path", "link", "submodule")
+_LARGE_NEW_FILE = 5_000_000
+_MEGABYTE = 1_000_000
+_SAID = 3
+_WITHHELD = "[a name that is withheld]"
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    mirror: Path
+    rules: Rules = field(default_factory=Rules)
+    secrets: Secrets = field(default_factory=Secrets)
+
+    def objections(self, tree: str, known: Sequence[str], allowed: Collection[str] = ()) -> tuple[Objection, ...]:
+        """`known`: commits and trees whose entries are public, or were judged before."""
+        found = differences(self.mirror, tree, known)
+        if not found:
+            return ()
+        judging = _Judging(self, tree, found, _telling(self.secrets, found))
+        return tuple(one for one in _listed(judging.all(allowed)) if one.id not in allowed)
+
+
+@dataclass(frozen=True, slots=True)
+class _Judging:
+    guard: Guard
+    tree: str
+    found: Sequence[Difference]
+    telling: Mapping[bytes, str]
+    """Paths that give a secret away, and which."""
+
+    def all(self, allowed: Collection[str]) -> list[Objection]:
+        fresh = self._fresh()
+        size = list(self._size(sum(fresh.values())))
+        # who floods us does not get all of it read, unless a person said so
+        is_readable = all(one.id in allowed for one in size)
+        said = [*size, *self._names(), *self._kinds(), *(self._content(fresh) if is_readable else ())]
+        return sorted(said, key=_urgency)
+
+    def _fresh(self) -> Mapping[str, int]:
+        """Content that is in none of the versions before, and how much it is."""
+        old = {item.sha for one in self.found for item in one.before}
+        new = {one.now.sha for one in self.found if one.now and one.is_file}
+        return sizes(self.guard.mirror, sorted(new - old))
+
+    def _size(self, much: int) -> Iterator[Objection]:
+        rules, files = self.guard.rules, len(self.found)
+        if files > rules.changed_files:
+            counted = f"{files:,} files changed, and the limit is {rules.changed_files:,}"
+            yield Objection("size", "", counted, self.tree)
+        if much > rules.changed_mb * _MEGABYTE:
+            counted = f"{much / _MEGABYTE:,.1f} MB of new content, and the limit is {rules.changed_mb:g} MB"
+            yield Objection("size", "", counted, self.tree)
+
+    def _names(self) -> Iterator[Objection]:
+        by_path = {one.path: one for one in self.found}
+        new = [one.path for one in self.found if one.now and one.is_new]
+        everything = index_of(self.guard.mirror, self.tree).entries if new else {}
+        for path, what in self.telling.items():
+            yield self._objection("secret", by_path[path], what)
+        for path, why in faults(new, everything):
+            yield self._objection("file name", by_path[path], why)
+
+    def _kinds(self) -> Iterator[Objection]:
+        for one in self.found:
+            if why := why_protected(text_of(one.path), self.guard.rules):
+                yield self._objection("protected path", one, why if one.now else f"{why}; deleted")
+            if one.now and one.now.mode == SUBMODULE:
+                yield self._objection("submodule", one, "another repository's commit, whose content nobody sees here")
+        yield from self._links()
+
+    def _links(self) -> Iterator[Objection]:
+        changed = {one.path: one for one in self.found if one.now and one.now.mode == LINK}
+        if not changed:
+            return
+        links = {
+            path: entry.sha.hex()
+            for path, entry in index_of(self.guard.mirror, self.tree).entries.items()
+            if entry.mode == LINK
+        }
+        read = contents(self.guard.mirror, set(links.values()))
+        targets = {path: read[sha] for path, sha in links.items()}
+        deleted = [one.path for one in self.found if one.now is None]
+        for path, why in links_astray(changed.keys(), targets, deleted, self.guard.rules):
+            yield self._objection("link", changed.get(path) or Difference(path, None, ()), why)
+
+    def _content(self, fresh: Mapping[str, int]) -> Iterator[Objection]:
+        files = [one for one in self.found if one.now and one.is_file and one.now.sha in fresh]
+        known = sizes(self.guard.mirror, {item.sha for one in files for item in one.versions if _is_blob(item)})
+        for batch in batches(files, known):
+            shas = {item.sha for one in batch for item in one.versions if _is_blob(item)}
+            read = contents(self.guard.mirror, shas)
+            written = [_written(one, read) for one in batch]
+            looks = looks_in(written)
+            for one, file in zip(batch, written, strict=True):
+                yield from self._of_file(one, file, looks.get(one.path, ()))
+
+    def _of_file(self, one: Difference, file: Written, looks: Sequence[str]) -> Iterator[Objection]:
+        if one.is_new and file.is_binary and len(file.content) > _LARGE_NEW_FILE:
+            yield self._objection("size", one, f"a new binary file of {len(file.content) / _MEGABYTE:,.1f} MB")
+        leaks = (*leaks_in(file, self.guard.secrets), *looks)
+        for rule, found in (("secret", leaks), ("program", programs_in(file))):
+            if found:
+                yield self._objection(rule, one, _in_short(found))
+
+    def _objection(self, rule: str, one: Difference, detail: str) -> Objection:
+        holds = f"{one.now.mode:o} {one.now.sha}" if one.now else "nothing"
+        path = _WITHHELD if one.path in self.telling else shown(one.path)
+        return Objection(rule, path, detail, f"{holds} {one.path.hex()}")
+
+
+def _written(one: Difference, read: Mapping[str, bytes]) -> Written:
+    assert one.now
+    return Written(one.path, read[one.now.sha], [read[item.sha] for item in one.before if _is_blob(item)])
+
+
+def _is_blob(item: Item) -> bool:
+    return item.mode != SUBMODULE
+
+
+def _telling(secrets: Secrets, found: Sequence[Difference]) -> Mapping[bytes, str]:
+    """One look at all the names, and at each only where there is something."""
+    names = {one.path: text_of(one.path) for one in found if one.now}
+    together = "\n".join(names.values())
+    exact = names if secrets.find(together) else {}
+    looks = {list(names)[one.line - 1]: one.kind for one in suspicious(_on_one_line(name) for name in names.values())}
+    held = {path: f"its name holds {', '.join(hits)}" for path, name in exact.items() if (hits := secrets.find(name))}
+    return {path: f"its name looks like a secret ({kind})" for path, kind in looks.items()} | held
+
+
+def _on_one_line(name: str) -> str:
+    return " ".join(name.splitlines())
+
+
+def _urgency(one: Objection) -> tuple[int, str]:
+    rank = _MOST_URGENT.index(one.rule) if one.rule in _MOST_URGENT else len(_MOST_URGENT)
+    return rank, one.path
+
+
+def _listed(found: Sequence[Objection]) -> Sequence[Objection]:
+    """What is too much to list is one objection together, which is overruled together."""
+    rest = found[LISTED:]
+    if not rest:
+        return found
+    together = hashlib.sha256("".join(sorted(one.id for one in rest)).encode()).hexdigest()
+    rules = ", ".join(sorted({one.rule for one in rest}))
+    return [*found[:LISTED], Objection("more", "", f"{len(rest):,} more objections ({rules})", together)]
+
+
+def _in_short(found: Sequence[str]) -> str:
+    more = f"; and {len(found) - _SAID} more" if len(found) > _SAID else ""
+    return "; ".join(found[:_SAID]) + more

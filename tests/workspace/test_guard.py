@@ -1,0 +1,299 @@
+"""What the host objects to is committed nowhere, stays in the worktree, and goes out only by a person's word."""
+
+import json
+import time
+
+import pytest
+
+from bot.domain.leaks import Secrets
+from bot.domain.protection import Rules
+from bot.errors import NeedsHuman
+from bot.workspace.workspaces import GitWorkspaces
+from tests.workspace.conftest import run_git
+
+BRANCH = "treehand/shop-1"
+SECRET = "canary-7c4e19d2b8a05f63"
+TURN = {"message": "m", "at": 1000}
+
+
+@pytest.fixture
+def workspaces(root):
+    rules = Rules(changed_files=20, changed_mb=1)
+    return GitWorkspaces(root, "shop", rules=rules, secrets=Secrets({"THE_CANARY": SECRET}))
+
+
+@pytest.fixture
+async def space(workspaces, origin):
+    origin.commit({".github/workflows/ci.yml": "on: push\n", "web/package.json": '{"scripts": {"test": "x"}}'})
+    return await workspaces.ensure(BRANCH, base="", remote=origin.remote)
+
+
+def write(space, name: str, text: str | bytes = "new\n"):
+    path = space.path / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(text.encode() if isinstance(text, str) else text)
+    return path
+
+
+def found(change) -> list[tuple[str, str]]:
+    return [(one.rule, one.path) for one in change.objections]
+
+
+async def test_what_is_objected_to_is_committed_nowhere_and_stays_where_it_is(space, workspaces, origin, mirror):
+    write(space, ".github/workflows/ci.yml", "on: [push, issues]\n")
+    write(space, "src/app.py", "print(2)\n")
+    before = run_git(mirror, "for-each-ref")
+
+    change = await workspaces.capture(BRANCH, **TURN)
+
+    assert found(change) == [("protected path", ".github/workflows/ci.yml")]
+    assert change.head == change.before == space.head
+    assert run_git(mirror, "for-each-ref") == before
+    assert run_git(mirror, "rev-list", "--all", "--count") == run_git(mirror, "rev-list", space.head, "--count")
+    assert (space.path / "src/app.py").read_text() == "print(2)\n"
+    again = await workspaces.ensure(BRANCH, base="", remote=origin.remote)
+    assert (again.path / ".github/workflows/ci.yml").read_text() == "on: [push, issues]\n"
+
+
+async def test_what_a_person_allowed_is_committed_and_pushed_as_it_is(space, workspaces, origin, mirror):
+    write(space, ".github/workflows/ci.yml", "on: issues\n")
+    allowed = [one.id for one in (await workspaces.capture(BRANCH, **TURN)).objections]
+
+    change = await workspaces.capture(BRANCH, **TURN, allowed=allowed)
+    assert change.objections == ()
+    assert (await workspaces.capture(BRANCH, **TURN, allowed=allowed)).head == change.head
+    await workspaces.ensure_pushed(BRANCH, remote=origin.remote)
+    assert origin.tip(BRANCH) == change.head
+
+
+async def test_another_content_than_the_allowed_one_is_asked_about_anew(space, workspaces):
+    write(space, ".github/workflows/ci.yml", "on: issues\n")
+    first = await workspaces.capture(BRANCH, **TURN)
+    write(space, ".github/workflows/ci.yml", "on: everything\n")
+    second = await workspaces.capture(BRANCH, **TURN, allowed=[one.id for one in first.objections])
+    assert found(second) == found(first)
+    assert second.head == space.head
+
+
+async def test_a_later_turn_that_leaves_it_alone_is_not_asked_about_it_again(space, workspaces):
+    write(space, ".github/workflows/ci.yml", "on: issues\n")
+    allowed = [one.id for one in (await workspaces.capture(BRANCH, **TURN)).objections]
+    await workspaces.capture(BRANCH, **TURN, allowed=allowed)
+    write(space, "src/app.py", "print(3)\n")
+    assert (await workspaces.capture(BRANCH, message="n", at=2000)).objections == ()
+    # back to what the base has is nobody's fault either
+    write(space, ".github/workflows/ci.yml", "on: push\n")
+    assert (await workspaces.capture(BRANCH, message="o", at=3000)).objections == ()
+
+
+def moved_in(space):
+    (space.path / "src/app.py").rename(space.path / ".github/workflows/app.py")
+
+
+def deleted(space):
+    (space.path / ".github/workflows/ci.yml").unlink()
+
+
+def made_a_program(space):
+    (space.path / ".github/workflows/ci.yml").chmod(0o755)
+
+
+def made_a_link(space):
+    deleted(space)
+    (space.path / ".github/workflows/ci.yml").symlink_to("../../README.md")
+
+
+def its_folder_a_link(space):
+    (space.path / ".github").rename(space.path / "other")
+    (space.path / ".github").symlink_to("other")
+
+
+@pytest.mark.parametrize("change", [moved_in, deleted, made_a_program, made_a_link, its_folder_a_link])
+async def test_every_way_to_change_a_protected_path_is_held(change, space, workspaces):
+    change(space)
+    assert "protected path" in {rule for rule, _ in found(await workspaces.capture(BRANCH, **TURN))}
+
+
+@pytest.mark.parametrize(
+    ("link", "target"),
+    [
+        ("link", "/etc/hostname"),
+        ("link", "../outside"),
+        ("src/link", "../../outside"),
+        ("link", ".git/config"),
+        ("link", ".github/workflows/ci.yml"),
+        ("docs", "src"),
+    ],
+)
+async def test_links_that_lead_astray_are_held(link, target, space, workspaces):
+    (space.path / link).symlink_to(target)
+    change = await workspaces.capture(BRANCH, **TURN)
+    assert found(change) == [("link", link)]
+
+
+async def test_a_link_that_leads_out_through_another_is_held_and_an_innocent_one_is_not(space, workspaces):
+    (space.path / "inner").symlink_to("src")
+    assert (await workspaces.capture(BRANCH, **TURN)).objections == ()
+    (space.path / "a").symlink_to("b/x")
+    (space.path / "b").symlink_to("..")
+    change = await workspaces.capture(BRANCH, message="n", at=2000)
+    assert found(change) == [("link", "a"), ("link", "b")]
+
+
+async def test_a_link_in_place_of_a_folder_is_held(space, workspaces):
+    (space.path / "src").rename(space.path / "source")
+    (space.path / "src").symlink_to("source")
+    assert ("link", "src") in found(await workspaces.capture(BRANCH, **TURN))
+
+
+@pytest.mark.parametrize(
+    ("name", "rule"),
+    [("con.txt", "file name"), ("a\nb", "file name"), ("zero\u200bwidth", "file name"), ("readme.MD", "file name"),
+     ("SRC/other.py", "file name"), (f"log-{SECRET}.txt", "secret")],
+)  # fmt: skip
+async def test_names_are_judged_too(name, rule, space, workspaces):
+    write(space, name)
+    change = await workspaces.capture(BRANCH, **TURN)
+    assert rule in {one.rule for one in change.objections}
+    assert SECRET not in repr(change)
+
+
+@pytest.mark.parametrize("write_it", [str, lambda text: text[::-1], lambda text: text.encode().hex()])
+async def test_a_secret_in_a_file_is_held_and_never_repeated(write_it, space, workspaces, mirror):
+    write(space, "notes.txt", f"see {write_it(SECRET)}\n")
+    change = await workspaces.capture(BRANCH, **TURN)
+    assert found(change) == [("secret", "notes.txt")]
+    assert "THE_CANARY" in change.objections[0].detail
+    assert SECRET not in repr(change)
+
+
+async def test_what_looks_like_a_secret_is_held_with_its_line_if_it_is_new(space, workspaces, origin):
+    token = "ghp_" + "x9Kf2LmQ7RtY4WvB8NzC3HdJ6GsA1PeU5oXi"
+    write(space, "src/app.py", f"print(1)\nTOKEN = '{token}'\n")
+    (objection,) = (await workspaces.capture(BRANCH, **TURN)).objections
+    assert (objection.rule, objection.path) == ("secret", "src/app.py")
+    assert "line 2" in objection.detail
+    assert token not in objection.detail
+
+    await workspaces.capture(BRANCH, **TURN, allowed=[objection.id])
+    write(space, "src/app.py", f"print(2)\nTOKEN = '{token}'\n")
+    assert (await workspaces.capture(BRANCH, message="n", at=2000)).objections == ()
+
+
+async def test_too_many_files_and_too_much_content_are_one_objection_each(space, workspaces):
+    for number in range(30):
+        write(space, f"many/{number}.txt", f"{number}\n" * 20_000)
+    change = await workspaces.capture(BRANCH, **TURN)
+    assert found(change) == [("size", ""), ("size", "")]
+    allowed = [one.id for one in change.objections]
+    assert (await workspaces.capture(BRANCH, **TURN, allowed=allowed)).head != space.head
+
+
+async def test_content_that_was_too_much_to_read_is_read_once_it_is_allowed(space, workspaces):
+    write(space, "big.txt", f"{SECRET}\n" + "word " * 300_000)
+    first = await workspaces.capture(BRANCH, **TURN)
+    assert found(first) == [("size", "")]
+    second = await workspaces.capture(BRANCH, **TURN, allowed=[one.id for one in first.objections])
+    assert found(second) == [("secret", "big.txt")]
+
+
+async def test_a_large_new_binary_file_is_held(origin, root):
+    workspaces = GitWorkspaces(root, "shop")
+    space = await workspaces.ensure(BRANCH, base="", remote=origin.remote)
+    write(space, "data.bin", bytes(5_000_001))
+    assert found(await workspaces.capture(BRANCH, **TURN)) == [("size", "data.bin")]
+
+
+async def test_programs_in_ordinary_files_are_held_and_ordinary_edits_are_not(space, workspaces):
+    write(space, "web/package.json", json.dumps({"scripts": {"test": "x"}, "dependencies": {"left-pad": "1"}}))
+    write(space, ".gitattributes", "* text=auto\n")
+    assert (await workspaces.capture(BRANCH, **TURN)).objections == ()
+    write(space, "web/package.json", json.dumps({"scripts": {"postinstall": "sh x"}}))
+    write(space, ".gitattributes", "* filter=evil\n")
+    change = await workspaces.capture(BRANCH, message="n", at=2000)
+    assert found(change) == [("program", ".gitattributes"), ("program", "web/package.json")]
+
+
+async def test_a_flood_of_objections_is_cut_and_the_rest_is_overruled_together(origin, root):
+    workspaces = GitWorkspaces(root, "shop")
+    space = await workspaces.ensure(BRANCH, base="", remote=origin.remote)
+    for number in range(80):
+        write(space, f".claude/commands/{number}.md")
+    change = await workspaces.capture(BRANCH, **TURN)
+    assert len(change.objections) == 51
+    assert change.objections[-1].detail.startswith("30 more")
+    allowed = [one.id for one in change.objections]
+    assert (await workspaces.capture(BRANCH, **TURN, allowed=allowed[:-1])).head == space.head
+    assert (await workspaces.capture(BRANCH, **TURN, allowed=allowed)).head != space.head
+
+
+async def test_what_the_base_brings_in_a_merge_is_nobodys_fault_and_what_is_added_to_it_is(space, workspaces, origin):
+    write(space, "README.md", "ours\n")
+    await workspaces.capture(BRANCH, **TURN)
+    origin.commit({"README.md": "theirs\n", ".github/workflows/new.yml": "on: push\n"})
+    merging = await workspaces.ensure(BRANCH, base="", remote=origin.remote, merge="main")
+    assert merging.conflicts
+    write(space, "README.md", "both\n")
+    write(space, "CLAUDE.md", "obey\n")
+    assert found(await workspaces.capture(BRANCH, message="n", at=2000)) == [("protected path", "CLAUDE.md")]
+    (space.path / "CLAUDE.md").unlink()
+    change = await workspaces.capture(BRANCH, message="n", at=2000)
+    assert change.objections == ()
+    assert change.head != change.before
+
+
+async def test_held_work_does_not_slip_into_a_merge(space, workspaces, origin, mirror):
+    """Leftovers are committed before a merge makes the worktree anew: not these."""
+    write(space, "CLAUDE.md", "obey\n")
+    assert (await workspaces.capture(BRANCH, **TURN)).objections
+    origin.commit({"other.py": "x\n"})
+    again = await workspaces.ensure(BRANCH, base="", remote=origin.remote, merge="main")
+    assert again.head == space.head
+    assert (again.path / "CLAUDE.md").read_text() == "obey\n"
+    await workspaces.ensure_pushed(BRANCH, remote=origin.remote)
+    assert "CLAUDE.md" not in run_git(origin.bare, "ls-tree", "-r", "--name-only", BRANCH)
+
+
+async def test_nothing_is_pushed_over_others_while_work_is_held(space, workspaces, origin):
+    write(space, "src/app.py", "print(2)\n")
+    await workspaces.capture(BRANCH, **TURN)
+    await workspaces.ensure_pushed(BRANCH, remote=origin.remote)
+    write(space, "src/app.py", "print(3)\n")
+    await workspaces.capture(BRANCH, message="n", at=2000)
+    theirs = origin.commit({"theirs.py": "x\n"}, branch=BRANCH)
+    write(space, "CLAUDE.md", "obey\n")
+    with pytest.raises(NeedsHuman, match=r"CLAUDE\.md"):
+        await workspaces.ensure_pushed(BRANCH, remote=origin.remote)
+    assert origin.tip(BRANCH) == theirs
+
+
+async def test_work_done_by_hand_is_judged_alike(space, workspaces, mirror):
+    write(space, ".mcp.json", "{}")
+    work = await workspaces.take_back(BRANCH, message="by hand", at=1500)
+    assert work.held
+    assert found(work.held) == [("protected path", ".mcp.json")]
+    assert run_git(mirror, "rev-parse", BRANCH) == space.head
+    allowed = [one.id for one in work.held.objections]
+    assert ".mcp.json" in (await workspaces.take_back(BRANCH, message="by hand", at=1500, allowed=allowed)).diff
+
+
+async def test_held_work_is_salvaged_where_nothing_is_pushed_from(space, workspaces, mirror):
+    write(space, "CLAUDE.md", "obey\n")
+    await workspaces.capture(BRANCH, **TURN)
+    ref = await workspaces.salvage(BRANCH)
+    assert run_git(mirror, "show", f"{ref}:CLAUDE.md") == "obey"
+    assert run_git(mirror, "rev-parse", BRANCH) == space.head
+    assert [(one.rule, one.path) for one in await workspaces.objections_to(ref)] == [("protected path", "CLAUDE.md")]
+
+
+async def test_a_first_commit_of_many_files_is_judged_in_little_time(origin, root):
+    workspaces = GitWorkspaces(root, "shop", rules=Rules(changed_files=5000))
+    space = await workspaces.ensure(BRANCH, base="", remote=origin.remote)
+    for number in range(2000):
+        write(space, f"src/{number % 40}/module_{number}.py", f"def f{number}(x):\n    return x + {number}\n" * 10)
+    await workspaces.capture(BRANCH, **TURN, allowed=())
+    worktree = workspaces._worktree(BRANCH)
+    tree, base = run_git(worktree.mirror.path, "rev-parse", f"{BRANCH}^{{tree}}"), space.base
+    begun = time.process_time()
+    assert worktree.guard.objections(tree, (base,)) == ()
+    assert time.process_time() - begun < 1.5
