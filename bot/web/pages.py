@@ -1,17 +1,16 @@
 """Every address the daemon answers at. Nothing here decides or reveals anything: it wakes, or says that it lives."""
 
-import hmac
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from starlette.applications import Starlette
+from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
+from bot.web.doors import SIGNED, Guarded, has_token
 from bot.web.webhooks import MOST_BYTES, is_signed_by_github, parse_repository
-
-LOOPBACK = {"127.0.0.1", "localhost", "[::1]", "::1"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +23,10 @@ class Door:
     github_secret: str = ""
     token: str = ""
     """Asked for wherever something is set moving without a signature; empty: only this machine may come."""
+    bound: str = "127.0.0.1"
+    """The host it listens on."""
+    hosts: tuple[str, ...] = ()
+    """More names it is reached by."""
 
 
 def pages_of(door: Door) -> Starlette:
@@ -34,7 +37,7 @@ def pages_of(door: Door) -> Starlette:
         return PlainTextResponse("ok\n") if door.ready() else PlainTextResponse("starting\n", status_code=503)
 
     async def wake(request: Request) -> Response:
-        if not _may_enter(request, door.token):
+        if door.token and not has_token(request.headers, door.token):
             return PlainTextResponse("A token is needed: Authorization: Bearer ...\n", status_code=401)
         door.wake("")
         return PlainTextResponse("looking\n", status_code=202)
@@ -47,8 +50,9 @@ def pages_of(door: Door) -> Starlette:
             Route("/healthz", healthz),
             Route("/readyz", readyz),
             Route("/api/v1/wake", wake, methods=["POST"]),
-            Route("/webhooks/github", github, methods=["POST"]),
-        ]
+            Route(f"{SIGNED}github", github, methods=["POST"]),
+        ],
+        middleware=[Middleware(Guarded, bound=door.bound, hosts=door.hosts)],
     )
 
 
@@ -78,13 +82,3 @@ async def _body_of(request: Request) -> bytes | None:
         if len(body) > MOST_BYTES:
             return None
     return bytes(body)
-
-
-def _may_enter(request: Request, token: str) -> bool:
-    """With the token; without one, only from this machine and not from some web page open on it."""
-    if token:
-        given = request.headers.get("authorization", "").removeprefix("Bearer ")
-        return hmac.compare_digest(given.encode(errors="replace"), token.encode())
-    host = request.headers.get("host", "")
-    host = host if host.endswith("]") else host.rpartition(":")[0] or host
-    return host in LOOPBACK and "origin" not in request.headers

@@ -11,9 +11,11 @@ from pathlib import Path
 import pytest
 
 from bot.agents.claude import ClaudeAgent
-from bot.agents.claude.agent import TESTED
+from bot.agents.claude.program import TESTED
 from bot.demo.model import ScriptedModel
 from bot.domain.turn import Event, EventKind, Ground, Message, TurnReport, Work
+from bot.sandbox.bubblewrap import Bubblewrap, Rules
+from bot.sandbox.none import Unconfined
 
 
 @dataclass
@@ -23,6 +25,8 @@ class Bench:
     folder: Path
     home: Path
     state: Path
+    confined: bool = False
+    """Stand-ins for the program are not: what they are run by is nowhere in a sandbox."""
     events: list[Event] = field(default_factory=list)
     inbox: asyncio.Queue[Message] = field(default_factory=asyncio.Queue)
     on_event: Callable[[Event], None] = lambda _: None
@@ -34,7 +38,8 @@ class Bench:
     def agent(self, model: ScriptedModel | None = None, **more) -> ClaudeAgent:
         environment = {"ANTHROPIC_BASE_URL": model.url if model else "http://127.0.0.1:9", "ANTHROPIC_API_KEY": "key-1"}
         more = {"model_retries": 1, "model_seconds": 2.0, **more}
-        return ClaudeAgent(self.state, environment=environment, clock=time.time, **more)
+        box = Bubblewrap(self.state, environment, Rules()) if self.confined else Unconfined(self.state, environment)
+        return ClaudeAgent(self.state, sandbox=box, clock=time.time, **more)
 
     async def take(self, model: ScriptedModel | None, work: Work | None = None, **more) -> TurnReport:
         return await self.agent(model, **more).run(work or self.work(), self.inbox, self._notice)
@@ -81,9 +86,11 @@ def end(**more):
 @pytest.fixture
 def bench(tmp_path) -> Bench:
     folder = tmp_path / "worktree"
-    subprocess.run(["git", "init", "-q", str(folder)], check=True)
+    state = tmp_path / "state"
+    (state / "objects").mkdir(parents=True)
+    subprocess.run(["git", "init", "-q", f"--separate-git-dir={state / 'shadow'}", str(folder)], check=True)
     (folder / "app.py").write_text("tax = 1\n")
-    return Bench(folder, tmp_path / "home", tmp_path / "state")
+    return Bench(folder, tmp_path / "home", state)
 
 
 @pytest.fixture

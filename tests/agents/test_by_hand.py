@@ -10,6 +10,7 @@ async def test_the_command_people_are_told_goes_on_with_the_conversation(bench):
     async with ScriptedModel(lambda request: (Say(f"I know {len(request.said)} things."),)) as model:
         report = await bench.take(model, bench.work("Remember the word heron."))
         command = bench.agent(model).by_hand(folder=bench.folder, home=bench.home, session=report.session)
+        await bench.agent(model).hand_over(bench.home, report.session)
         asked = len(model.requests)
         env = {**os.environ, "ANTHROPIC_BASE_URL": model.url, "ANTHROPIC_API_KEY": "mine", "HOME": str(bench.state)}
         shell = await asyncio.create_subprocess_exec(
@@ -24,6 +25,7 @@ async def test_the_command_people_are_told_goes_on_with_the_conversation(bench):
         assert "heron" in "".join(by_hand.said)
         assert "Which word was it?" in by_hand.last_said
 
+        await bench.agent(model).take_back(bench.home, report.session)
         again = await bench.take(model, bench.work(turn=2, prompt="And now?", session=report.session))
         assert again.session == report.session
         assert not again.fresh

@@ -14,6 +14,13 @@ from bot.domain.turn import Answer, EventKind, Failure, Message, Todo, TurnState
 from bot.processes import MARKER
 
 
+@pytest.fixture
+def bench(bench):
+    """In the sandbox, as it always is."""
+    bench.confined = True
+    return bench
+
+
 def script(*replies):
     """One reply after the other, by how far the conversation is."""
     return lambda request: replies[request.answers]
@@ -140,7 +147,7 @@ async def test_the_agent_sees_none_of_the_bots_secrets_and_argv_shows_none_of_th
 
     (seen,) = model.requests[1].results
     assert "ANTHROPIC_BASE_URL" in seen
-    assert f"HOME={bench.home}" in seen
+    assert "HOME=/home/agent" in seen
     assert "the_bots_own" not in seen
     shown = (bench.folder / "ps.txt").read_text()
     assert "--verbatim" not in shown
@@ -190,7 +197,7 @@ async def test_publishing_and_writing_elsewhere_are_refused_with_a_reason(bench)
         [
             Use("Bash", {"command": "cd . && git -c a.b=c push origin main"}),
             Use("Write", {"file_path": str(outside), "content": "x"}),
-            Use("Write", {"file_path": str(bench.folder / ".git" / "hooks" / "post-commit"), "content": "x"}),
+            Use("Write", {"file_path": str(bench.folder / ".git"), "content": "x"}),
             Use("Bash", {"command": "git status --short"}),
         ],
         [Say("Done.")],
@@ -258,7 +265,32 @@ async def test_a_short_trouble_of_the_model_is_told_and_survived(bench):
 STRAYS = "setsid sleep 4711 & (env -i setsid sleep 4712 &) ; nohup sleep 4713 >/dev/null 2>&1 & true"
 
 
+async def test_in_the_sandbox_a_command_takes_along_what_it_started(bench):
+    async with (
+        ScriptedModel(script([Use("Bash", {"command": STRAYS})], [Hang()])) as model,
+        asyncio.TaskGroup() as group,
+    ):
+        turn = group.create_task(bench.take(model))
+        await model.until_asked(2)
+        assert living("sleep 471") == []
+        turn.cancel()
+
+
+async def test_in_the_sandbox_a_cancelled_turn_takes_along_a_command_that_still_runs(bench):
+    going = Use("Bash", {"command": f"{STRAYS}; sleep 4714"})
+    async with ScriptedModel(script([going], [Say("On.")], [Say("On.")])) as model:
+        async with asyncio.TaskGroup() as group, asyncio.timeout(20):
+            turn = group.create_task(bench.take(model))
+            while len(living("sleep 471")) < 4:
+                await asyncio.sleep(0.05)
+            turn.cancel()
+        assert living("sleep 471") == []
+        assert living(str(bench.state)) == []
+        assert (await bench.take(model, bench.work(turn=2, prompt="Go on."))).words == "On."
+
+
 async def test_a_cancelled_turn_leaves_no_process_and_its_session_can_go_on(bench):
+    bench.confined = False  # where nothing but we would end them
     async with ScriptedModel(script([Use("Bash", {"command": STRAYS})], [Hang()])) as model:
         async with asyncio.TaskGroup() as group:
             turn = group.create_task(bench.take(model))
@@ -277,6 +309,7 @@ async def test_a_cancelled_turn_leaves_no_process_and_its_session_can_go_on(benc
 
 
 async def test_a_finished_turn_leaves_no_process_either(bench):
+    bench.confined = False
     async with ScriptedModel(script([Use("Bash", {"command": STRAYS})], [Say("Done.")])) as model:
         report = await bench.take(model)
 
@@ -289,10 +322,12 @@ import asyncio, sys, time
 from pathlib import Path
 from bot.agents.claude import ClaudeAgent
 from bot.domain.turn import Ground, Work
+from bot.sandbox.none import Unconfined
 
 async def main(state, folder, home, url):
     environment = {"ANTHROPIC_BASE_URL": url, "ANTHROPIC_API_KEY": "k"}
-    agent = ClaudeAgent(Path(state), environment=environment, clock=time.time)
+    sandbox = Unconfined(Path(state) / "cells", environment)
+    agent = ClaudeAgent(Path(state), sandbox=sandbox, clock=time.time)
     ground = Ground(Path(folder), Path(folder) / "shadow", Path(folder) / "objects")
     work = Work("acme/shop#1/1/turn-1", ground, Path(home), "Do it.", "All.")
     await agent.run(work, asyncio.Queue(), lambda event: None)

@@ -97,7 +97,7 @@ async def test_whoever_is_on_this_machine_may_wake_it(daemon, woken):
 
 @pytest.mark.parametrize("headers", [{"Origin": "https://evil.example"}, {"Host": "evil.example"}])
 async def test_a_web_page_may_not(daemon, woken, headers):
-    assert (await daemon.post("/api/v1/wake", headers=headers)).status_code == 401
+    assert (await daemon.post("/api/v1/wake", headers=headers)).status_code == 403
     assert woken == []
 
 

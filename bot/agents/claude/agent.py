@@ -7,14 +7,9 @@ import hashlib
 import json
 import logging
 import os
-import re
-import shlex
-import shutil
-import signal
-import sys
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
 from uuid import NAMESPACE_URL, uuid5
 
@@ -23,22 +18,18 @@ from claude_agent_sdk import ClaudeAgentOptions, ClaudeSDKClient
 from claude_agent_sdk import Message as SdkMessage
 
 from bot import launch
-from bot.agents.claude import rules
+from bot.agents.claude import by_hand, program, rules
 from bot.agents.claude.failing import session_is_gone
 from bot.agents.claude.talk import Talk
+from bot.agents.claude.told import Told
 from bot.domain.choice import MODEL_NAME
 from bot.domain.turn import Failure, TurnReport, TurnState, Work
 from bot.errors import NeedsHuman, Retryable
-from bot.ports import Inbox, Notice
+from bot.ports import Cell, Inbox, Notice, Sandbox
 from bot.processes import MARKER, end_family, family
 
-TESTED = (2, 1, 326)
-"""The oldest version of the program these options were tried with: older ones ignore some without a word."""
-
 _INTERRUPT_SECONDS = 3.0
-_VERSION_SECONDS = 60.0
 _LINE_BYTES = 64 * 1024 * 1024
-_HANDED_ON = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TERM", "TZ", "TMPDIR", "USER", "LOGNAME", "SSL_CERT_FILE")
 _SDK_OWN = ("PWD", "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_AGENT_SDK_VERSION", "CLAUDE_CODE_SDK_READS_SESSION_STATE")
 _QUIET = {
     "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
@@ -47,6 +38,8 @@ _QUIET = {
     "CLAUDE_CODE_ENABLE_TASKS": "0",  # brings back the one to-do list tool whose list is in its input
     "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS": "1",  # nothing may go on when the turn is over
     "CLAUDE_CODE_DISABLE_AUTO_MEMORY": "1",
+    "CLAUDE_CODE_DISABLE_LEGACY_MODEL_REMAP": "1",  # the model that was asked for, or none
+    "CLAUDE_CODE_NO_MODEL_FALLBACK": "1",
 }
 
 
@@ -65,24 +58,25 @@ class ClaudeAgent:
         self,
         folder: Path,
         *,
-        environment: Mapping[str, str],
+        sandbox: Sandbox,
         clock: Callable[[], float],
         cli: Path | None = None,
         model_retries: int = 3,
         model_seconds: float = 180.0,
     ) -> None:
-        """`folder` is for its own use; `environment` is the model's address and key, and all the agent gets to see."""
+        """`folder` is for its own use."""
         self._folder = folder
+        self._sandbox = sandbox
         self._clock = clock
-        self._cli = cli or _installed()
+        self._cli = cli or program.find_installed()
         self._state = hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:12]
         self._environment = {
-            **environment,
             **_QUIET,
             "CLAUDE_CODE_MAX_RETRIES": str(model_retries),
             "API_TIMEOUT_MS": str(round(model_seconds * 1000)),
             "CLAUDE_BYTE_STREAM_IDLE_TIMEOUT_MS": str(round(model_seconds * 1000)),
         }
+        self._told = Told(folder / "told")
         self._usable = False
         logging.getLogger("claude_agent_sdk").setLevel(logging.CRITICAL)  # what it meets, we report as a value
 
@@ -94,55 +88,59 @@ class ClaudeAgent:
         except OSError as problem:
             failure = Failure.DISK if problem.errno == errno.ENOSPC else Failure.SETUP
             return TurnReport(TurnState.FAILED, session=work.session, failure=failure, detail=str(problem))
-        report = await self._converse(work, _conversation(work), inbox, notice)
-        if session_is_gone(report.detail) and report.failure:
-            report = await self._converse(work, _fresh_conversation(work), inbox, notice)
-        return report
+        async with self._sandbox.open(work, self._marker(work)) as cell:
+            report = await self._instruct(work, _conversation(work), inbox, notice, cell)
+            if session_is_gone(report.detail) and report.failure:
+                report = await self._instruct(work, _fresh_conversation(work), inbox, notice, cell)
+            return cell.seen(report)
 
     def by_hand(self, *, folder: Path, home: Path, session: str) -> str:
-        """Its history is found by the folder it worked in; the person's own home stays theirs."""
-        if not session:
-            return ""
-        command = ("env", f"CLAUDE_CONFIG_DIR={home}", str(self._cli or "claude"), "--resume", session)
-        return f"cd {shlex.quote(str(folder))} && {shlex.join(command)}"
+        return by_hand.command_for(str(self._cli or "claude"), folder=folder, home=home, session=session)
+
+    async def hand_over(self, home: Path, session: str) -> None:
+        await asyncio.to_thread(by_hand.hand_over, home, session)
+
+    async def take_back(self, home: Path, session: str) -> None:
+        await asyncio.to_thread(by_hand.take_back, home, session)
 
     async def sweep(self) -> int:
-        """End what earlier processes of ours left running. How many that were."""
-        return await end_family(lambda marker: marker.startswith(f"{self._state}:"))
+        """End what earlier processes of ours left running, and clear up after them. How many that were."""
+        ended = await end_family(lambda marker: marker.startswith(f"{self._state}:"))
+        self._sandbox.sweep()
+        return ended
 
     async def version(self) -> str:
-        """Of the program. Raises NeedsHuman when it is missing, broken or too old."""
-        if self._cli is None or not self._cli.is_file():
-            raise NeedsHuman(f"The agent's program is missing: {self._cli or 'claude'}.")
-        printed = await _printed_version(self._cli, {"PATH": os.defpath, "HOME": str(self._folder)})
-        found = re.search(r"(\d+)\.(\d+)\.(\d+)", printed)
-        if not found:
-            raise NeedsHuman(f"The agent's program {self._cli} does not tell its version; it said: {printed[:200]}")
-        if tuple(map(int, found.groups())) < TESTED:
-            wanted = ".".join(map(str, TESTED))
-            raise NeedsHuman(f"The agent's program {self._cli} is version {found[0]}; {wanted} or later is needed.")
-        return found[0]
+        return await program.version(self._cli, self._folder)
 
     async def _prepare(self, work: Work) -> None:
         if work.model and not MODEL_NAME.fullmatch(work.model):
             raise NeedsHuman(f"{work.model!r} is not the name of a model.")
-        if not (self._usable and self._launcher.exists()):
+        if not self._usable:
             self._folder.mkdir(parents=True, exist_ok=True)
             await self.version()
-            _write_launcher(self._launcher, self._cli)
             self._usable = True
         work.home.mkdir(parents=True, exist_ok=True)
 
-    @property
-    def _launcher(self) -> Path:
-        return self._folder / "launch-agent"
+    async def _instruct(
+        self, work: Work, conversation: _Conversation, inbox: Inbox, notice: Notice, cell: Cell
+    ) -> TurnReport:
+        """Converse, ahead of which comes what the repository tells agents, unless this conversation knows it."""
+        if not self._told.is_news(conversation.session, work.instructions):
+            return await self._converse(work, conversation, inbox, notice, cell)
+        told = replace(conversation, prompt=f"{work.instructions}\n\n{conversation.prompt}")
+        report = await self._converse(work, told, inbox, notice, cell)
+        if report.state is TurnState.SUCCEEDED:  # else it may not have heard, and hears it again
+            self._told.note(conversation.session, work.instructions)
+        return report
 
-    async def _converse(self, work: Work, conversation: _Conversation, inbox: Inbox, notice: Notice) -> TurnReport:
+    async def _converse(
+        self, work: Work, conversation: _Conversation, inbox: Inbox, notice: Notice, cell: Cell
+    ) -> TurnReport:
         known = conversation.session if conversation.resume else ""
         talk = Talk(work, notice, self._clock, session=known, fresh=conversation.fresh)
         stderr: deque[str] = deque(maxlen=20)
-        client = ClaudeSDKClient(self._options(work, conversation, talk, stderr.append))
-        marked = f"{self._state}:{work.turn_id}".__eq__
+        client = ClaudeSDKClient(self._options(work, conversation, talk, stderr.append, cell))
+        marked = self._marker(work).__eq__
         try:
             await _connect(client)
             await _say_and_listen(client, talk, conversation.prompt, inbox)
@@ -160,13 +158,14 @@ class ClaudeAgent:
         return talk.report("\n".join(stderr))
 
     def _options(
-        self, work: Work, conversation: _Conversation, talk: Talk, stderr: Callable[[str], None]
+        self, work: Work, conversation: _Conversation, talk: Talk, stderr: Callable[[str], None], cell: Cell
     ) -> ClaudeAgentOptions:
         """Nothing a stranger wrote goes in here: options travel in argv, words only through stdin."""
+        assert self._cli
         return ClaudeAgentOptions(
             cwd=work.folder,
-            cli_path=self._launcher,
-            env=self._environment_for(work),
+            cli_path=cell.launcher(self._cli),
+            env=self._environment_for(work, cell),
             tools=rules.TOOLS_TO_PLAN if work.plan else rules.TOOLS,
             disallowed_tools=rules.FORBIDDEN,
             mcp_servers={rules.SERVER: rules.server(talk.ask, talk.answer)},
@@ -187,17 +186,23 @@ class ClaudeAgent:
             extra_args={"replay-user-messages": None},
         )
 
-    def _environment_for(self, work: Work) -> dict[str, str]:
+    def _environment_for(self, work: Work, cell: Cell) -> dict[str, str]:
         ours = {
             **self._environment,
-            "HOME": str(work.home),
+            **cell.environment,
             "CLAUDE_CONFIG_DIR": str(work.home),
-            MARKER: f"{self._state}:{work.turn_id}",
+            MARKER: self._marker(work),
         }
+        if cell.shell:
+            ours["CLAUDE_CODE_SHELL_PREFIX"] = cell.shell
         if os.geteuid() == 0:
             ours["IS_SANDBOX"] = "1"  # else the program refuses to work unattended
-        keep = ",".join((*ours, *_HANDED_ON, *_SDK_OWN))
+        keep = ",".join((*ours, *cell.handed_on, *_SDK_OWN))
         return {**ours, launch.KEEP: keep, launch.PARENT: str(os.getpid())}
+
+    def _marker(self, work: Work) -> str:
+        """What all processes of a turn carry."""
+        return f"{self._state}:{work.turn_id}"
 
 
 async def _connect(client: ClaudeSDKClient) -> None:
@@ -276,42 +281,3 @@ def _fresh_conversation(work: Work) -> _Conversation:
 
 def _has_history(work: Work, session: str) -> bool:
     return any(work.home.glob(f"projects/*/{session}.jsonl"))
-
-
-def _installed() -> Path | None:
-    bundled = Path(claude_agent_sdk.__file__).parent / "_bundled" / "claude"
-    if bundled.is_file():
-        return bundled
-    found = shutil.which("claude")
-    return Path(found) if found else None
-
-
-async def _printed_version(cli: Path, environment: Mapping[str, str]) -> str:
-    try:
-        process = await asyncio.create_subprocess_exec(
-            str(cli),
-            "--version",
-            env=environment,
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.STDOUT,
-            start_new_session=True,
-        )
-    except OSError as exc:
-        raise NeedsHuman(f"The agent's program cannot be run: {exc}.") from exc
-    try:
-        printed, _ = await asyncio.wait_for(process.communicate(), _VERSION_SECONDS)
-    except TimeoutError as exc:
-        raise NeedsHuman(f"The agent's program {cli} does not tell its version in time.") from exc
-    finally:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        await process.wait()
-    return printed.decode(errors="replace").strip()
-
-
-def _write_launcher(path: Path, cli: Path | None) -> None:
-    """The SDK wants one program to start: this is it. No secret in it; those travel in the environment."""
-    words = shlex.join(str(word) for word in (sys.executable, "-I", "-S", launch.__file__, cli))
-    path.write_text(f'#!/bin/sh\nexec {words} "$@"\n')
-    path.chmod(0o700)

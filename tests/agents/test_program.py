@@ -1,0 +1,96 @@
+"""T21: the agent's program is the one that was installed, and new enough, or nothing starts."""
+
+import base64
+import hashlib
+import os
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+
+from bot.agents.claude import program
+from bot.domain.turn import Failure, TurnState
+from bot.errors import NeedsHuman
+
+VERSION = ".".join(map(str, program.TESTED))
+
+
+class Installed:
+    """A wheel with a program in it, as an installer leaves it behind."""
+
+    def __init__(self, site: Path) -> None:
+        self.cli = site / "made_up" / "_bundled" / "claude"
+        self.cli.parent.mkdir(parents=True)
+        self.cli.write_text(f"#!/bin/sh\necho '{VERSION} (Made up)'\n")
+        self.cli.chmod(0o755)
+        digest = base64.urlsafe_b64encode(hashlib.sha256(self.cli.read_bytes()).digest()).decode().rstrip("=")
+        info = site / "made_up-1.0.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text("Metadata-Version: 2.1\nName: made-up\nVersion: 1.0\n")
+        (info / "RECORD").write_text(f"made_up/_bundled/claude,sha256={digest},{self.cli.stat().st_size}\n")
+
+    def alter(self, *, same_time: bool = False) -> None:
+        before = self.cli.stat()
+        self.cli.write_text(self.cli.read_text().replace("Made up", "Made it"))
+        if same_time:
+            os.utime(self.cli, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+@pytest.fixture
+def installed(tmp_path, monkeypatch) -> Installed:
+    site = tmp_path / "site"
+    site.mkdir()
+    monkeypatch.syspath_prepend(site)
+    monkeypatch.setattr(program, "PACKAGE", "made-up")
+    return Installed(site)
+
+
+async def test_t21_the_program_as_installed_is_used(installed, tmp_path):
+    assert await program.version(installed.cli, tmp_path / "state") == VERSION
+
+
+@pytest.mark.parametrize("same_time", [False, True])
+async def test_t21_an_altered_program_is_refused_and_never_run(installed, tmp_path, same_time):
+    assert await program.version(installed.cli, tmp_path / "state") == VERSION
+    installed.alter(same_time=same_time)
+    with pytest.raises(NeedsHuman, match=r"altered it\. I do not start it\. Reinstall it") as refused:
+        await program.version(installed.cli, tmp_path / "state")
+    assert str(installed.cli) in str(refused.value)
+
+
+async def test_t21_an_altered_program_fails_the_turn_with_clear_words(installed, bench):
+    installed.alter()
+    report = await bench.take(None, cli=installed.cli)
+    assert (report.state, report.failure) == (TurnState.FAILED, Failure.SETUP)
+    assert "Reinstall it" in report.detail
+
+
+async def test_a_program_once_looked_through_is_not_read_again_while_its_file_stays_as_it_is(installed, tmp_path):
+    state = tmp_path / "state"
+    await program.version(installed.cli, state)
+    noted = (state / "program.json").stat().st_mtime_ns
+    program._known_here.clear()  # as a new process
+    assert await program.version(installed.cli, state) == VERSION
+    assert (state / "program.json").stat().st_mtime_ns == noted
+
+
+@pytest.mark.parametrize("note", ["", "{", "7", "[]", '["a", "b"]'])
+async def test_a_spoilt_memory_only_costs_another_look(installed, tmp_path, note):
+    (tmp_path / "state").mkdir()
+    (tmp_path / "state" / "program.json").write_text(note)
+    installed.alter()
+    with pytest.raises(NeedsHuman, match="Reinstall it"):
+        await program.version(installed.cli, tmp_path / "state")
+
+
+async def test_a_program_from_elsewhere_has_no_record_and_that_is_said(bench, tmp_path):
+    said = await program.version(bench.fake(""), tmp_path / "state")
+    assert said.startswith(VERSION)
+    assert "only its version is checked" in said
+
+
+def test_the_bundled_program_has_a_record():
+    cli = program.find_installed()
+    assert cli
+    assert program.find_recorded(cli)
+    assert metadata.version(program.PACKAGE)
