@@ -8,11 +8,13 @@ import shutil
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bot import clock
-from bot.credentials import github_app_key, github_token, marker_secret
+from bot.confining import ensure_confined, give_to_us, sandbox_of
+from bot.credentials import github_app_key, github_token, known_secrets, marker_secret
 from bot.domain.run import Run
 from bot.embedded.desk import Desk, Site
 from bot.engine.names import branch_for, home_for, phase_labels
@@ -28,11 +30,13 @@ if TYPE_CHECKING:
     from bot.agents.claude import ClaudeAgent
     from bot.clients.github.auth import Credential
     from bot.clients.github.looking import Repository
+    from bot.domain.leaks import Secrets
     from bot.domain.policy import Policy
     from bot.engine.loop import Engine
     from bot.engine.schedule import Capacity
     from bot.executors.local import LocalExecutor
     from bot.ports import Forge, Outside, Project, Remote, Tracker
+    from bot.workspace.workspaces import GitWorkspaces
 
 log = logging.getLogger(__name__)
 
@@ -52,6 +56,7 @@ class App:
         """What an earlier life left behind is put right before anything new is done."""
         ended = await self.agent.sweep()
         log.info("starting projects=%s orphans_ended=%d", ",".join(self.outside.projects), ended)
+        await ensure_confined(self.settings)
         await self.sweep()
 
     async def sweep(self) -> Sequence[str]:
@@ -79,17 +84,24 @@ def desk_of(settings: Settings) -> Desk:
     return Desk(settings.state_dir, sites, clock.now)
 
 
-def store_of(settings: Settings) -> RunStore:
-    return RunStore.open(settings.state_dir / "treehand.db")
+def store_of(settings: Settings, redact: Callable[[str], str] = str) -> RunStore:
+    return RunStore.open(settings.state_dir / "treehand.db", redact)
 
 
-def transcripts_of(settings: Settings) -> Transcripts:
-    return Transcripts(settings.state_dir / "transcripts")
+def transcripts_of(settings: Settings, redact: Callable[[str], str] = str) -> Transcripts:
+    return Transcripts(settings.state_dir / "transcripts", redact)
+
+
+def secrets_of(settings: Settings) -> "Secrets":
+    """What must never leave: all that is known now; more is learned as tokens are made."""
+    from bot.domain.leaks import Secrets
+
+    return Secrets(known_secrets(settings))
 
 
 @asynccontextmanager
-async def wired(settings: Settings, model: Mapping[str, str]) -> AsyncIterator[App]:
-    """Everything the daemon needs. `model` is how agents reach their model."""
+async def wired(settings: Settings, model: Mapping[str, str], secrets: "Secrets | None" = None) -> AsyncIterator[App]:
+    """Everything the daemon needs. `model` is how agents reach their model; `secrets` are those the logs know of."""
     import asyncio
 
     from bot.engine.loop import Engine
@@ -99,15 +111,17 @@ async def wired(settings: Settings, model: Mapping[str, str]) -> AsyncIterator[A
 
     if not settings.projects:
         raise BadSettings("No [[projects]] are set, so there is nothing to do. `treehand init` writes one.")
-    desk, store, transcripts, woken = desk_of(settings), store_of(settings), transcripts_of(settings), asyncio.Event()
+    secrets = secrets or secrets_of(settings)
+    desk, woken = desk_of(settings), asyncio.Event()
+    store, transcripts = store_of(settings, secrets.redact), transcripts_of(settings, secrets.redact)
     agent = _agent(settings, model)
     async with AsyncExitStack() as stack:
-        repositories = await stack.enter_async_context(_on_github(settings))
+        repositories = await stack.enter_async_context(_on_github(settings, secrets))
         projects = {
-            project.name: _project(project, settings, desk, agent, repositories.get(project.name))
+            project.name: _project(project, settings, desk, agent, repositories.get(project.name), secrets)
             for project in settings.projects
         }
-        taker = TurnTaker(projects.__getitem__, agent, _homes(settings))
+        taker = TurnTaker(projects.__getitem__, agent, _homes(settings), secrets.given_away)
         executor = await stack.enter_async_context(
             LocalExecutor(taker, on_change=woken.set, transcript=transcripts.append, clock=clock.now)
         )
@@ -121,7 +135,7 @@ async def wired(settings: Settings, model: Mapping[str, str]) -> AsyncIterator[A
 
 
 @asynccontextmanager
-async def _on_github(settings: Settings) -> AsyncIterator[Mapping[str, "Repository"]]:
+async def _on_github(settings: Settings, secrets: "Secrets | None" = None) -> AsyncIterator[Mapping[str, "Repository"]]:
     """The repository of every project that has one there, by the project's name."""
     there = [project for project in settings.projects if "github" in {project.tracker, project.forge}]
     if not there:
@@ -132,7 +146,7 @@ async def _on_github(settings: Settings) -> AsyncIterator[Mapping[str, "Reposito
     from bot.clients.github.session import GitHub
 
     secret, memory = marker_secret(settings.state_dir), open_memory(settings.state_dir / "github.db")
-    async with GitHub(settings.github.api_url, _github_credential(settings), memory) as service:
+    async with GitHub(settings.github.api_url, _github_credential(settings, secrets), memory) as service:
         yield {
             project.name: Repository(
                 service, project.repository, memory, rules=Rules(settings.label, project.trusted), secret=secret
@@ -142,30 +156,44 @@ async def _on_github(settings: Settings) -> AsyncIterator[Mapping[str, "Reposito
     memory.close()
 
 
-def _github_credential(settings: Settings) -> "Credential":
+def _github_credential(settings: Settings, secrets: "Secrets | None") -> "Credential":
     from bot.clients.github.auth import AppCredential, TokenCredential
 
     if key := github_app_key(settings):
-        return AppCredential(settings.github.app_id, key, settings.github.installation_id)
+        learn = partial(secrets.learn, "a token of the GitHub App") if secrets else lambda _: None
+        return AppCredential(settings.github.app_id, key, settings.github.installation_id, learn)
     if token := github_token(settings):
         return TokenCredential(token)
     raise BadSettings("There is no token for GitHub: set GITHUB_TOKEN, github.token_file, or github.app_id for an App.")
 
 
 def _project(
-    project: ProjectSettings, settings: Settings, desk: Desk, agent: "ClaudeAgent", repository: "Repository | None"
+    project: ProjectSettings,
+    settings: Settings,
+    desk: Desk,
+    agent: "ClaudeAgent",
+    repository: "Repository | None",
+    secrets: "Secrets",
 ) -> "Project":
     from bot.ports import Project
-    from bot.workspace.workspaces import GitWorkspaces
 
     return Project(
         name=project.name,
         tracker=_tracker(project, settings, desk, repository),
         forge=_forge(project, settings, desk, repository),
-        workspaces=GitWorkspaces(settings.state_dir, project.name),
+        workspaces=workspaces_of(settings, project, secrets),
         policy=_policy(project, settings),
-        by_hand=_by_hand(project.name, settings, agent),
+        by_hand=_ByHand(project.name, settings, agent),
+        leaks_in=secrets.find,
     )
+
+
+def workspaces_of(settings: Settings, project: ProjectSettings, secrets: "Secrets") -> "GitWorkspaces":
+    from bot.domain.protection import Rules
+    from bot.workspace.workspaces import GitWorkspaces
+
+    rules = Rules(project.protected, settings.limits.changed_files, settings.limits.changed_mb)
+    return GitWorkspaces(settings.state_dir, project.name, rules=rules, secrets=secrets)
 
 
 def _tracker(project: ProjectSettings, settings: Settings, desk: Desk, repository: "Repository | None") -> "Tracker":
@@ -232,6 +260,7 @@ def _policy(project: ProjectSettings, settings: Settings) -> "Policy":
         ci_fixes=limits.ci_fixes,
         quiet_seconds=limits.quiet_seconds,
         per_issue_usd=budget.per_issue_usd,
+        per_issue_tokens=budget.per_issue_tokens,
         per_day_usd=budget.per_day_usd,
         sandboxed=settings.sandbox.kind != "none",
     )
@@ -240,28 +269,41 @@ def _policy(project: ProjectSettings, settings: Settings) -> "Policy":
 def _agent(settings: Settings, model: Mapping[str, str]) -> "ClaudeAgent":
     from bot.agents.claude import ClaudeAgent  # its SDK takes the better part of a second to import
 
-    return ClaudeAgent(settings.state_dir / "agent", environment=model, clock=clock.now)
+    return ClaudeAgent(settings.state_dir / "agent", sandbox=sandbox_of(settings, model), clock=clock.now)
 
 
 def _homes(settings: Settings) -> Path:
     return settings.state_dir / "homes"
 
 
-def _by_hand(project: str, settings: Settings, agent: "ClaudeAgent") -> Callable[[str, str], str]:
-    places = Places(settings.state_dir, project)
+@dataclass(frozen=True, slots=True)
+class _ByHand:
+    """One project's conversations, for people to go on with."""
 
-    def command(branch: str, session: str) -> str:
-        home = home_for(_homes(settings), project, branch)
-        return agent.by_hand(folder=places.of(branch).folder, home=home, session=session)
+    project: str
+    settings: Settings
+    agent: "ClaudeAgent"
 
-    return command
+    async def __call__(self, branch: str, session: str, *, again: bool) -> str:
+        if not again:
+            await give_to_us(self.folder(branch), Places(self.settings.state_dir, self.project).of(branch).shadow)
+            await self.agent.hand_over(self._home(branch), session)
+        return self.command(branch, session)
+
+    def command(self, branch: str, session: str) -> str:
+        return self.agent.by_hand(folder=self.folder(branch), home=self._home(branch), session=session)
+
+    def folder(self, branch: str) -> Path:
+        return Places(self.settings.state_dir, self.project).of(branch).folder
+
+    def _home(self, branch: str) -> Path:
+        return home_for(_homes(self.settings), self.project, branch)
 
 
 def by_hand(settings: Settings, run: Run) -> tuple[Path, str]:
     """Where a run's worktree is, and what a person types there to go on with its agent's conversation."""
-    branch = branch_for(run)
-    command = _by_hand(run.project, settings, _agent(settings, {}))(branch, run.session)
-    return Places(settings.state_dir, run.project).of(branch).folder, command
+    branch, there = branch_for(run), _ByHand(run.project, settings, _agent(settings, {}))
+    return there.folder(branch), there.command(branch, run.session)
 
 
 @dataclass(frozen=True, slots=True)

@@ -139,6 +139,7 @@ def _add_keeping(add: Add) -> None:
     clean.add_argument("--dry-run", action="store_true", help="only say what would be removed")
     restore = add("restore", "keeping:restore", "bring salvaged work back, as a branch of your repository")
     restore.add_argument("key", metavar="KEY")
+    restore.add_argument("--as-it-is", action="store_true", help="push also what is held back for a person to look at")
 
 
 def _add_issues(commands: Any, add: Add) -> None:

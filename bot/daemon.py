@@ -92,7 +92,14 @@ class Daemon:
         from bot.web import Door, pages_of, serving
 
         settings = self._app.settings
-        door = Door(self.wake, lambda: self._ready, github_secret=webhook_secret(settings), token=web_token(settings))
+        door = Door(
+            self.wake,
+            lambda: self._ready,
+            github_secret=webhook_secret(settings),
+            token=web_token(settings),
+            bound=bind.rpartition(":")[0],
+            hosts=settings.web.hosts,
+        )
         return serving(pages_of(door), bind)
 
     def _is_working(self) -> bool:

@@ -113,5 +113,12 @@ def _health(settings: Settings) -> Mapping[str, tuple[bool, str]]:
     return {
         "daemon": (bool(pid), f"running as pid {pid}" if pid else "not running: start it with `treehand run`"),
         "disk": (free >= settings.limits.free_disk_gb, f"{free:.1f} GB free"),
-        "sandbox": (False, "none: agents run with your own rights"),
+        "sandbox": _sandbox(settings),
     }
+
+
+def _sandbox(settings: Settings) -> tuple[bool, str]:
+    """As chosen; that it holds is tried at every start of the daemon, and by `treehand check`."""
+    if settings.sandbox.kind == "none":
+        return False, "none: agents run with your own rights"
+    return True, settings.sandbox.kind

@@ -6,6 +6,7 @@ tracker and one of a forge per tick, however many runs there are.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -15,8 +16,8 @@ from bot.domain.issue import Issue
 from bot.domain.policy import Policy
 from bot.domain.pull_request import PullRequest
 from bot.domain.run import Run
-from bot.domain.spend import Spend
-from bot.domain.turn import Change, Event, Message, TurnReport, TurnRequest, Work, Workspace
+from bot.domain.spend import Spend, Spent
+from bot.domain.turn import Change, Event, HandWork, Message, TurnReport, TurnRequest, Work, Workspace
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,8 +122,8 @@ class Workspaces(Protocol):
         """A person is about to use git in the worktree: what an agent left in its git directory is to do nothing."""
         ...
 
-    async def take_back(self, branch: str, *, message: str, at: float) -> str:
-        """Commit what a person changed in the worktree by hand. The diff, also of a repeat; empty: nothing changed."""
+    async def take_back(self, branch: str, *, message: str, at: float, allowed: Collection[str] = ()) -> HandWork:
+        """Commit what a person changed in the worktree by hand. A repeat says the same."""
         ...
 
     async def put_back(self, branch: str) -> str:
@@ -150,12 +151,59 @@ class Inbox(Protocol):
 Notice = Callable[[Event], None]
 
 
+class Cell(Protocol):
+    """Where the programs of one turn run."""
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        """What a program has to be told in there, its way to the model included."""
+        ...
+
+    @property
+    def handed_on(self) -> tuple[str, ...]:
+        """Names of our own variables that programs get to see as well."""
+        ...
+
+    @property
+    def shell(self) -> str:
+        """What each command of the agent is to be run by, the command its only argument; empty: nothing special."""
+        ...
+
+    def launcher(self, program: Path) -> Path:
+        """What is to be started in its place; it takes the same arguments."""
+        ...
+
+    def seen(self, report: TurnReport) -> TurnReport:
+        """The report, put right by what the host itself saw of the turn."""
+        ...
+
+
+class Sandbox(Protocol):
+    """What holds an agent."""
+
+    def open(self, work: Work, marker: str) -> AbstractAsyncContextManager[Cell]:
+        """`marker` is what tells the turn's processes from all others."""
+        ...
+
+    def sweep(self) -> None:
+        """What an earlier life of ours left behind is removed. While nothing is open."""
+        ...
+
+
 class Agent(Protocol):
     """How a prompt becomes changes. Cancelled, it interrupts the agent, ends its processes and re-raises."""
 
     async def run(self, work: Work, inbox: Inbox, notice: Notice) -> TurnReport: ...
     def by_hand(self, *, folder: Path, home: Path, session: str) -> str:
         """What a person types to go on with the conversation; empty: there is none yet."""
+        ...
+
+    async def hand_over(self, home: Path, session: str) -> None:
+        """Make the conversation ready for that. What a person did with an earlier copy is lost."""
+        ...
+
+    async def take_back(self, home: Path, session: str) -> None:
+        """The agent is to go on with the conversation as a person left it, if one did. Twice is once."""
         ...
 
 
@@ -194,7 +242,15 @@ class Store(Protocol):
         ...
 
     def spent(self, *, since: float) -> float: ...
-    def spent_by_issue(self) -> Mapping[str, float]: ...
+    def spent_by_issue(self) -> Mapping[str, Spent]: ...
+
+
+class ByHand(Protocol):
+    """Of one project's runs."""
+
+    async def __call__(self, branch: str, session: str, *, again: bool) -> str:
+        """What a person types to go on with that conversation, made ready unless it was before; empty: none."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,8 +262,9 @@ class Project:
     forge: Forge
     workspaces: Workspaces
     policy: Policy
-    by_hand: Callable[[str, str], str]
-    """From a branch and a session: what a person types to go on with that conversation."""
+    by_hand: ByHand
+    leaks_in: Callable[[str], Sequence[str]] = lambda _: ()
+    """The names of the host's own secrets that are in a text."""
 
 
 @dataclass(frozen=True, slots=True)

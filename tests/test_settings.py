@@ -5,9 +5,12 @@ from pathlib import Path
 import pytest
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
 
-from bot.app import _Gauge, _policy, desk_of
+from bot.app import _Gauge, _policy, desk_of, workspaces_of
+from bot.confining import rules_of
 from bot.credentials import github_app_key, github_token, model_environment, web_token, webhook_secret
 from bot.daemon import Daemon
+from bot.domain.leaks import Secrets
+from bot.domain.protection import Rules
 from bot.errors import BadSettings
 from bot.settings import known_keys, load
 
@@ -42,6 +45,7 @@ def policy_of(settings):
         ("limits.ci_fixes = 5", {"ci_fixes": 5}),
         ("limits.quiet_seconds = 4", {"quiet_seconds": 4.0}),
         ("budget.per_issue_usd = 1.25", {"per_issue_usd": 1.25}),
+        ("budget.per_issue_tokens = 5000", {"per_issue_tokens": 5000}),
         ('agent.model = "small"', {"model": "small"}),
         ('sandbox.kind = "none"', {"sandboxed": False}),
     ],
@@ -49,6 +53,30 @@ def policy_of(settings):
 def test_what_judgement_may_see_comes_from_the_settings(write, toml, seen):
     policy = policy_of(write(f"{toml}\n{PROJECT}"))
     assert {name: getattr(policy, name) for name in seen} == seen
+
+
+def test_what_may_be_published_comes_from_the_settings(write):
+    settings = write(f'limits.changed_files = 3\nlimits.changed_mb = 1.5\n{PROJECT}protected = ["deploy/**"]\n')
+    guard = workspaces_of(settings, settings.projects[0], Secrets())._guard
+    assert guard.rules == Rules(("deploy/**",), 3, 1.5)
+
+
+@pytest.mark.parametrize(
+    ("toml", "shown"),
+    [
+        (
+            'hosts = ["Example.com", "example.com:8443"]',
+            lambda rules: rules.hosts == {"example.com", "example.com:8443"},
+        ),
+        ('tools = ["node"]', lambda rules: [tool.name for tool in rules.tools] == ["node"]),
+        ("memory_gb = 2", lambda rules: rules.limits.memory_bytes == rules.allowance.memory_bytes == 2_000_000_000),
+        ("processes = 20", lambda rules: rules.limits.processes == 20),
+        ("file_gb = 0.5", lambda rules: rules.limits.file_bytes == 500_000_000),
+    ],
+)
+def test_what_an_agent_may_do_comes_from_the_settings(write, toml, shown):
+    """What each of them does to an agent is tried in `tests/sandbox` and `tests/escape`."""
+    assert shown(rules_of(write(f"[sandbox]\n{toml}\n{PROJECT}")))
 
 
 def test_the_projects_own_base_is_used(write):
@@ -167,6 +195,7 @@ def test_the_models_address_and_key_are_the_only_variables_handed_on(monkeypatch
         ("limits.working = 0", "limits.working = 0: Input should be greater than or equal to 1."),
         ('limits.working = "many"', "limits.working = 'many'"),
         ("label = ", "is not valid TOML"),
+        (PROJECT + 'protected = ["!src"]', "use a path or a pattern"),
         (PROJECT + PROJECT.replace("shop", "Shop"), "two projects are called 'shop'"),
         (
             "".join(
@@ -175,7 +204,8 @@ def test_the_models_address_and_key_are_the_only_variables_handed_on(monkeypatch
             ),
             "two projects have their issues in acme/shop",
         ),
-        ('[sandbox]\nkind = "bwrap"', "sandbox.kind = 'bwrap'"),
+        ('[sandbox]\nkind = "docker"', "sandbox.kind = 'docker'"),
+        ('[sandbox]\nhosts = ["https://example.com"]', "use NAME or NAME:PORT"),
         ('[agent]\nkind = "acp"', "agent.kind = 'acp': Input should be 'claude'."),
         (PROJECT + 'tracker = "linear"', "projects.0.tracker = 'linear': Input should be 'local' or 'github'."),
         (PROJECT + 'tracker = "github"', "its repository must be `owner/name`; this is 'code'."),
@@ -186,6 +216,7 @@ def test_the_models_address_and_key_are_the_only_variables_handed_on(monkeypatch
         ('[web]\ntoken = "x"', "web.token is a secret"),
         ('web.bind = "8700"', "web.bind = '8700': use HOST:PORT, or an empty one for none."),
         ('web.bind = "here:99999"', "use HOST:PORT"),
+        ('web.hosts = ["https://bot.example.com"]', "use the name of a host"),
     ],
 )
 def test_a_mistake_is_named_with_its_place_and_the_mend(write, toml, said):

@@ -192,6 +192,9 @@ def _absolute(settings: Settings, path: Path) -> Settings:
     return settings.model_copy(
         update={
             "state_dir": state_dir,
+            "sandbox": settings.sandbox.model_copy(
+                update={"tools": tuple(folder / tool.expanduser() for tool in settings.sandbox.tools)}
+            ),
             "github": _with_absolute_files(settings.github, folder),
             "web": _with_absolute_files(settings.web, folder),
             "projects": projects,

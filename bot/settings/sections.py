@@ -6,6 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
+_PORTS_END = 65536
+_HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?")
 _OWNER_AND_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]*/[\w.-]+")
 
 
@@ -33,6 +35,10 @@ class Limits(Section):
     """Turns spent on one pull request's red checks before asking a person."""
     quiet_seconds: float = Field(60, ge=0)
     """How long a reviewer must have been quiet before a review is acted upon."""
+    changed_files: int = Field(500, ge=1)
+    """Files one turn may change before a person is asked."""
+    changed_mb: float = Field(20, gt=0)
+    """New content one turn may add before a person is asked."""
     free_disk_gb: float = Field(5, ge=0)
     """Nothing new starts below this much free disk."""
 
@@ -40,6 +46,8 @@ class Limits(Section):
 class Budget(Section):
     per_issue_usd: float = Field(5, ge=0)
     """What one issue may cost in all; 0: no limit."""
+    per_issue_tokens: int = Field(30_000_000, ge=0)
+    """How many tokens one issue may use in all, as counted on this side; 0: no limit."""
     per_day_usd: float = Field(50, ge=0)
     """What all issues may cost in a day (UTC); 0: no limit."""
 
@@ -51,9 +59,26 @@ class AgentSettings(Section):
     """Which model it uses; empty: the agent's default."""
 
 
+def _reachable(value: str) -> str:
+    host, _, port = value.partition(":")
+    if not _HOST.fullmatch(host) or not (port or "443").isdigit() or not 0 < int(port or 443) < _PORTS_END:
+        raise ValueError("use NAME or NAME:PORT, without `https://`, `*` or a path")
+    return value.lower()
+
+
 class Sandbox(Section):
-    kind: Literal["none"] = "none"
-    """What holds the agent; `none` is said in every progress comment."""
+    kind: Literal["bwrap", "none"] = "bwrap"
+    """What holds the agent: bubblewrap, or nothing; `none` is said in every progress comment."""
+    hosts: tuple[Annotated[str, AfterValidator(_reachable)], ...] = ()
+    """Hosts an agent may reach besides its model, each `NAME` (port 443) or `NAME:PORT`; only over TLS."""
+    tools: tuple[Path, ...] = ()
+    """More folders of this machine that agents may read, with the tools they need: `/opt/node`, `~/.cargo/bin`."""
+    memory_gb: float = Field(6, ge=0)
+    """Memory one agent and all it starts may take; 0: no limit."""
+    processes: int = Field(1000, ge=0)
+    """Processes and threads one agent may have at once; 0: no limit."""
+    file_gb: float = Field(4, ge=0)
+    """How large a file may be that an agent writes; 0: no limit."""
 
 
 class GitHubSettings(Section):
@@ -73,8 +98,14 @@ class GitHubSettings(Section):
 
 def _address(value: str) -> str:
     host, _, port = value.rpartition(":")
-    if value and not (host and port.isdigit() and int(port) < 65536):  # noqa: PLR2004 - ports end there
+    if value and not (host and port.isdigit() and int(port) < _PORTS_END):
         raise ValueError("use HOST:PORT, or an empty one for none")
+    return value
+
+
+def _host(value: str) -> str:
+    if not re.fullmatch(r"(?:[A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?", value):
+        raise ValueError("use the name of a host, such as `bot.example.com`, without `https://`")
     return value
 
 
@@ -83,11 +114,19 @@ class Web(Section):
     """Where the daemon listens; empty: nowhere. Any other host than this machine's own needs a token."""
     token_file: Path | None = None
     """A file with the token that whoever comes in must show, instead of `TREEHAND_WEB__TOKEN`."""
+    hosts: tuple[Annotated[str, AfterValidator(_host)], ...] = ()
+    """More names people reach it by, such as a reverse proxy's. Others are refused."""
 
 
 def _name(value: str) -> str:
     if not value or not all(letter.isalnum() or letter in "-_." for letter in value) or value.startswith((".", "-")):
         raise ValueError("use letters, digits, '-', '_' and '.'")
+    return value
+
+
+def _pattern(value: str) -> str:
+    if not value.strip("/ ") or value.startswith("!"):
+        raise ValueError("use a path or a pattern, such as `deploy/**` or `*.key`")
     return value
 
 
@@ -104,6 +143,8 @@ class ProjectSettings(Section):
     """The branch to start from and merge into; empty: the repository's default."""
     trusted: tuple[str, ...] = ()
     """More people who may steer, besides those who may push: GitHub logins."""
+    protected: tuple[Annotated[str, AfterValidator(_pattern)], ...] = (".github/workflows/**", "CODEOWNERS")
+    """Paths that are not published without a person's word, besides those that never are."""
 
     @property
     def forge(self) -> Literal["local", "github"]:

@@ -11,14 +11,16 @@ from pathlib import Path
 
 from bot import logs
 from bot.app import desk_of, wired
+from bot.confining import try_sandbox
 from bot.daemon import Daemon
 from bot.demo import story
 from bot.demo.model import ScriptedModel
 from bot.demo.script import BODIES, play
+from bot.domain.letters import on_one_line
 from bot.domain.turn import TurnState
 from bot.embedded.desk import Desk
 from bot.locks import sole_owner
-from bot.settings import Budget, Limits, Poll, ProjectSettings, Settings, Web, load, settings_file
+from bot.settings import Budget, Limits, Poll, ProjectSettings, Sandbox, Settings, Web, load, settings_file
 from bot.terminal.stage import Stage
 
 _STAND_IN = (
@@ -32,11 +34,12 @@ def demo(options: Namespace) -> None:
     settings = _settings(folder)
     with sole_owner(folder):
         came_back = _clear_if_told(settings)
+        settings, lacking = _confined(settings)
         logs.set_up(file=folder / "treehand.log", quiet=True)
         watched = sys.stdout.isatty() and not options.json
         show = _Show(watched=watched, quiet=options.json, stays=watched and not options.once, resumed=came_back)
         if not options.json:
-            _introduce(folder, came_back=came_back)
+            _introduce(folder, came_back=came_back, lacking=lacking)
         asyncio.run(_perform(settings, show))
         if options.json:
             print(json.dumps(show.outcome))
@@ -44,8 +47,18 @@ def demo(options: Namespace) -> None:
             show.stage.close(show.outcome)
 
 
-def _introduce(folder: Path, *, came_back: bool) -> None:
+def _confined(settings: Settings) -> tuple[Settings, str]:
+    """In the sandbox where it holds; the demo alone, whose repository and model are ours, may do without. And why."""
+    trial = asyncio.run(try_sandbox(settings))
+    if trial is None or trial.holds:
+        return settings, ""
+    return settings.model_copy(update={"sandbox": Sandbox(kind="none")}), on_one_line(str(trial))
+
+
+def _introduce(folder: Path, *, came_back: bool, lacking: str) -> None:
     print(f"Treehand demo, in {folder}\n{_STAND_IN}")
+    if lacking:
+        print(f"Without the sandbox, which `treehand run` would insist on: {lacking}")
     if came_back:
         print("An earlier demo was interrupted: it goes on where it was.")
 
@@ -114,6 +127,7 @@ async def _perform(settings: Settings, show: _Show) -> None:
                 **_outcome(people, desk, settings, show.began),
                 "most_agents_at_once": show.most_agents_at_once,
                 "resumed": show.resumed,
+                "sandbox": settings.sandbox.kind,
             }
     desk.close()
 

@@ -20,6 +20,7 @@ from bot.workspace.salvage import Salvaged, find_salvaged
 
 _RUNS = 100
 """Of one issue; nobody asks that often."""
+_LISTED = 20
 
 
 def clean(options: Namespace) -> None:
@@ -63,6 +64,8 @@ def restore(options: Namespace) -> None:
     ref = _newest(settings, project, full_key(project, number))
     wanted = f"restored/{project.name}-{number}".lower()
     if project.forge == "github":
+        if not options.as_it_is:
+            _refuse_held(settings, project, ref)
         branch = _to_github(settings, project, ref, wanted)
         print(f"{ref} is the branch {branch} of {project.repository} now: `git fetch` and `git switch {branch}`.")
     else:
@@ -77,6 +80,15 @@ def _newest(settings: Settings, project: ProjectSettings, key: str) -> str:
     if not ours:
         raise NeedsHuman(f"Nothing was salvaged for {key}. `treehand clean` lists what there is.")
     return ours[-1]
+
+
+def _refuse_held(settings: Settings, project: ProjectSettings, ref: str) -> None:
+    """What was held back would be public there."""
+    workspaces = app.workspaces_of(settings, project, app.secrets_of(settings))
+    held = asyncio.run(workspaces.objections_to(ref))
+    if held:
+        listed = "\n".join(f"  {one.rule}: {one.path or one.detail}" for one in held[:_LISTED])
+        raise NeedsHuman(f"Some of it needs a person's eyes before it is pushed:\n{listed}\n--as-it-is pushes it.")
 
 
 def _to_their_own(settings: Settings, project: ProjectSettings, ref: str, branch: str) -> str:

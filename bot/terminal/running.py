@@ -24,7 +24,7 @@ def once(options: Namespace) -> None:
 
 
 def _live(settings: Settings, life: "Callable[[Daemon], Awaitable[None]]") -> None:
-    from bot.app import wired
+    from bot.app import secrets_of, wired
     from bot.daemon import Daemon
     from bot.locks import sole_owner
 
@@ -32,12 +32,14 @@ def _live(settings: Settings, life: "Callable[[Daemon], Awaitable[None]]") -> No
     if not has_key():
         raise BadSettings("The agent has no key for its model: set ANTHROPIC_API_KEY or CLAUDE_CODE_OAUTH_TOKEN.")
 
+    secrets = secrets_of(settings)
+
     async def live() -> None:
-        async with wired(settings, model_environment()) as app:
+        async with wired(settings, model_environment(), secrets) as app:
             await life(Daemon(app))
 
     with sole_owner(settings.state_dir):
-        logs.set_up(file=settings.state_dir / "treehand.log")
+        logs.set_up(file=settings.state_dir / "treehand.log", redact=secrets.redact)
         try:
             asyncio.run(live())
         except BaseExceptionGroup as group:

@@ -7,11 +7,12 @@ import shutil
 import subprocess
 import sys
 from argparse import Namespace
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from bot.app import agent_version, desk_of, inspect_github, store_of
+from bot.confining import folders_not_shown, try_sandbox
 from bot.credentials import has_key
 from bot.embedded.desk import Desk
 from bot.errors import BadSettings, BotError, CannotStart
@@ -124,12 +125,17 @@ class Finding:
     name: str
     ok: bool
     detail: str
+    probes: tuple[Mapping[str, object], ...] = ()
+    """Of the sandbox: what tried to get out, each with whether it held."""
+
+    def as_dict(self) -> dict[str, object]:
+        return {"ok": self.ok, "detail": self.detail, **({"probes": self.probes} if self.probes else {})}
 
 
 def check(options: Namespace) -> int:
     findings = _findings(options)
     if options.json:
-        print(json.dumps({one.name: {"ok": one.ok, "detail": one.detail} for one in findings}))
+        print(json.dumps({one.name: one.as_dict() for one in findings}))
     else:
         for one in findings:
             say(f"{'ok   ' if one.ok else 'WRONG'}  {one.name:<12} {one.detail}")
@@ -145,10 +151,9 @@ def _findings(options: Namespace) -> list[Finding]:
         ("database", _database),
         ("agent", _agent),
         ("model", _model),
-        ("sandbox", _sandbox),
         ("disk", _disk),
     ]
-    found = [_find(name, look, settings) for name, look in checks]
+    found = [*(_find(name, look, settings) for name, look in checks), _sandbox(settings)]
     return [*found, *(one for project in settings.projects for one in _on_github(settings, project, fix=options.fix))]
 
 
@@ -220,8 +225,21 @@ def _model(_settings: Settings) -> str:
     return "a key is set"
 
 
-def _sandbox(settings: Settings) -> str:
-    return f"{settings.sandbox.kind}: agents run with your own rights; give them only issues you trust"
+def _sandbox(settings: Settings) -> Finding:
+    try:
+        trial = asyncio.run(try_sandbox(settings))
+    except BotError as problem:
+        return Finding("sandbox", ok=False, detail=str(problem))
+    if trial is None:
+        why = "none: agents run with your own rights; give them only issues you trust"
+        return Finding("sandbox", ok=True, detail=why)
+    hint = _find("sandbox", _not_shown, settings).detail if trial.holds else ""
+    return Finding("sandbox", trial.holds, f"{trial}{hint}", tuple(map(asdict, trial.probes)))
+
+
+def _not_shown(settings: Settings) -> str:
+    hidden = folders_not_shown(settings)
+    return f" (on your PATH, but not in there: {', '.join(hidden)}; see `sandbox.tools`)" if hidden else ""
 
 
 def _disk(settings: Settings) -> str:

@@ -1,6 +1,7 @@
 """`make bench`: every figure we promise, measured in this run and printed as a table and one line of JSON.
 
-`python tests/benchmarks [spawn] [model] [events] [idle] [commands] [limits] [polling] [flood] [reading]`: only those.
+`python tests/benchmarks [spawn] [model] [events] [idle] [commands] [limits] [polling] [flood] [reading] [sandbox]
+[alarms]`: only those.
 """
 
 import asyncio
@@ -16,7 +17,7 @@ sys.path.insert(2, str(Path(__file__).parent.parent.parent))  # what is measured
 
 from figures import Figure
 
-PARTS = ("commands", "spawn", "model", "events", "idle", "limits", "polling", "flood", "reading")
+PARTS = ("commands", "spawn", "model", "events", "idle", "limits", "polling", "flood", "reading", "sandbox", "alarms")
 
 
 def main(*wanted: str) -> None:

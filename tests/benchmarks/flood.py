@@ -57,7 +57,7 @@ class _Bench:
         self.clock, self.store, self.world = clock, store, World()
         policy = Policy(working=CAP, working_per_project=CAP, base="main")
         tracker, forge = GitHubTracker(repository), GitHubForge(repository, api_url=url)
-        project = Project("shop", tracker, forge, FakeWorkspaces(self.world), policy, by_hand=lambda *_: "")
+        project = Project("shop", tracker, forge, FakeWorkspaces(self.world), policy, by_hand=self.world.by_hand)
         self.outside = Outside({"shop": project}, FakeExecutor(self.world), store)
         self.most = 0
         self.ticks: list[float] = []

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from bot.agents.claude import program
 from bot.demo.model import Play, Reply, Say, ScriptedModel, Use
 from bot.processes import MARKER, family
 from tests.fakes.github.fixtures import github  # noqa: F401 - for the tests here
@@ -37,14 +39,14 @@ class Person:
     env: dict[str, str]
     started: list[asyncio.subprocess.Process] = field(default_factory=list)
 
-    async def treehand(self, *words: str, stdin: str = "", **env: str) -> Answer:
-        process = await self.start(*words, **env)
+    async def treehand(self, *words: str, stdin: str = "", within: Sequence[str] = (), **env: str) -> Answer:
+        process = await self.start(*words, within=within, **env)
         out, err = await asyncio.wait_for(process.communicate(stdin.encode()), SECONDS)
         return Answer(process.returncode or 0, out.decode(), err.decode())
 
-    async def start(self, *words: str, **env: str) -> asyncio.subprocess.Process:
+    async def start(self, *words: str, within: Sequence[str] = (), **env: str) -> asyncio.subprocess.Process:
         process = await asyncio.create_subprocess_exec(
-            *TREEHAND, *words, cwd=self.repository, env={**self.env, **env}, start_new_session=True,
+            *within, *TREEHAND, *words, cwd=self.repository, env={**self.env, **env}, start_new_session=True,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         )  # fmt: skip
         self.started.append(process)
@@ -90,8 +92,16 @@ def _environ(pid: int) -> bytes:
         return b""
 
 
+@pytest.fixture(scope="session")
+def program_seen(tmp_path_factory) -> Path:
+    """What Treehand remembers of an agent's program that it has looked through: that takes seconds, once is enough."""
+    folder = tmp_path_factory.mktemp("program")
+    asyncio.run(program.version(program.find_installed(), folder))
+    return folder
+
+
 @pytest.fixture
-async def person(tmp_path: Path) -> AsyncIterator[Person]:
+async def person(tmp_path: Path, program_seen: Path) -> AsyncIterator[Person]:
     home, repository = tmp_path / "home", tmp_path / "shop"
     home.mkdir()
     env = {
@@ -103,6 +113,7 @@ async def person(tmp_path: Path) -> AsyncIterator[Person]:
     }
     env |= {"TREEHAND_LIMITS__FREE_DISK_GB": "0", "TREEHAND_WEB__BIND": ""}
     person = Person(home, repository, env)
+    shutil.copytree(program_seen, person.state_dir / "agent")
     repository.mkdir()
     person.git("init", "--quiet", "--initial-branch=main")
     (repository / "app.py").write_text("answer = 41\n")

@@ -1,0 +1,137 @@
+"""The sandbox: one cell for each turn, made of bubblewrap and a gate, and watched from outside while it lasts."""
+
+import asyncio
+import contextlib
+import hashlib
+import json
+import os
+import secrets
+import shutil
+import tempfile
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from bot.domain.turn import Failure, TurnReport, TurnState, Work
+from bot.sandbox import enter
+from bot.sandbox.gate import Gate, Passage, Passport
+from bot.sandbox.giving import give
+from bot.sandbox.none import write_launcher
+from bot.sandbox.plan import HOME, PRIVATE, SHELL, Furniture, Limits, Tools, plan_for
+from bot.sandbox.syscalls import filter_for
+from bot.sandbox.tools import find_tools
+from bot.sandbox.upstream import stand_in_for, upstream_for
+from bot.sandbox.watching import Allowance, watch
+
+_UIDS = range(59_000, 59_900)
+"""Whom agents work as where we are root: nobody that a system of ours would know."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What the operator allows every agent."""
+
+    hosts: frozenset[str] = frozenset()
+    tools: Sequence[Path] = ()
+    limits: Limits = field(default_factory=Limits)
+    allowance: Allowance = field(default_factory=Allowance)
+
+
+class Bubblewrap:
+    def __init__(self, state_dir: Path, model: Mapping[str, str], rules: Rules) -> None:
+        """`model` is the model's address and key, which stay on this side."""
+        self._state_dir = state_dir
+        self._folder = state_dir / "cells"
+        self._model = dict(model)
+        self._rules = rules
+        self._gate = Gate(upstream_for(model))
+
+    @asynccontextmanager
+    async def open(self, work: Work, marker: str) -> AsyncIterator["_OpenCell"]:
+        tools = find_tools(self._rules.tools, self._state_dir)
+        token = f"sk-treehand-{secrets.token_hex(24)}"
+        passport = Passport(token, self._rules.hosts, model=work.model, most_tokens=work.most_tokens)
+        uid = _uid_for(work.ground.folder)
+        if os.geteuid() == 0:
+            await asyncio.to_thread(give, (work.ground.folder, work.ground.shadow, work.home), uid)
+        with self._own_folder() as (here, shortcut):
+            async with self._gate.open(shortcut / "gate", passport) as passage:
+                cell = _OpenCell(work, here, tools, self._rules.limits, uid, self._told(tools, token), passage)
+                with watch(marker, self._rules.allowance, work.ground.folder, cell.end):
+                    yield cell
+
+    def sweep(self) -> None:
+        """What cells of an earlier life left behind."""
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    @contextlib.contextmanager
+    def _own_folder(self) -> Iterator[tuple[Path, Path]]:
+        """And a short way to it: the path of a socket may have no more than a hundred characters."""
+        self._folder.mkdir(parents=True, exist_ok=True)
+        here = Path(tempfile.mkdtemp(dir=self._folder))
+        opened = os.open(here, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            yield here, Path(f"/proc/self/fd/{opened}")
+        finally:
+            os.close(opened)
+            shutil.rmtree(here, ignore_errors=True)
+
+    def _told(self, tools: Tools, token: str) -> dict[str, str]:
+        local = "127.0.0.1,localhost,::1"
+        return {
+            **stand_in_for(self._model, token),
+            "PATH": tools.path,
+            "HOME": HOME,
+            "USER": "agent",
+            "XDG_RUNTIME_DIR": PRIVATE,
+            "LANG": "C.UTF-8",
+            "TMPDIR": "/tmp",  # noqa: S108 - the sandbox's own
+            "NO_PROXY": local,
+            "no_proxy": local,
+        }
+
+
+@dataclass(slots=True)
+class _OpenCell:
+    work: Work
+    folder: Path
+    tools: Tools
+    limits: Limits
+    uid: int
+    environment: Mapping[str, str]
+    passage: Passage
+    ended: tuple[Failure, str] = (Failure.NONE, "")
+    """Why the host had to end it."""
+    shell: str = SHELL
+
+    @property
+    def handed_on(self) -> tuple[str, ...]:
+        return ()
+
+    def launcher(self, program: Path) -> Path:
+        furniture = Furniture(self.work.ground, self.work.home, self.folder / "gate", program.resolve())
+        plan = plan_for(furniture, self.tools, self.limits, uid=self.uid, system_calls=filter_for())
+        file = self.folder / "plan.json"
+        file.write_text(json.dumps(plan))
+        return write_launcher(self.folder / "enter", Path(enter.__file__), file)
+
+    def end(self, failure: Failure, why: str) -> None:
+        self.ended = (failure, why)
+
+    def seen(self, report: TurnReport) -> TurnReport:
+        counted = replace(report, tokens=max(report.tokens, self.passage.tokens), refusals=tuple(self.passage.refusals))
+        failure, why = self.ended
+        if self.passage.is_exhausted and report.failure:
+            failure, why = Failure.BUDGET, "The tokens that this issue may use are used up."
+        elif report.failure is Failure.KEY and not self.passage.is_key_refused:
+            failure, why = Failure.AGENT, "The gate refused what the agent's program asked of the model."
+        if not failure or report.state is TurnState.STOPPED:
+            return counted
+        return replace(counted, state=TurnState.FAILED, failure=failure, detail=why)
+
+
+def _uid_for(folder: Path) -> int:
+    """The same for each turn of a run: the files stay its own."""
+    number = int.from_bytes(hashlib.sha256(os.fsencode(folder)).digest()[:4], "big")
+    return _UIDS[number % len(_UIDS)]

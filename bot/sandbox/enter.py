@@ -1,0 +1,137 @@
+"""Puts one program into its sandbox: the last thing that runs outside. A script of its own that imports nothing of
+the bot.
+
+`enter.py PLAN ARGUMENT...`, with KEEP (names of variables, separated by commas) and PARENT in the environment.
+
+Where we are root, the folders are first mounted where an ordinary user finds them, in a mount namespace of our own, and
+then root is given up: what breaks out of the sandbox is nobody in particular, and still sees nothing else.
+"""
+
+import contextlib
+import ctypes
+import json
+import os
+import signal
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+KEEP = "TREEHAND_KEEP"
+PARENT = "TREEHAND_PARENT"
+
+_CLONE_NEWNS = 0x20000
+_MS_NOSUID, _MS_NODEV, _MS_BIND, _MS_REC, _MS_PRIVATE = 0x2, 0x4, 0x1000, 0x4000, 0x40000
+_PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
+_STAGES = ("/mnt", "/media", "/run")
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def main(file: str, *arguments: str) -> None:
+    with Path(file).open(encoding="utf-8") as stream:
+        plan = json.load(stream)
+    environment = dict(os.environ)  # noqa: TID251 - handed on, not read
+    keep = set(environment.get(KEEP, "").split(","))
+    parent = int(environment[PARENT])
+    os.setsid()
+    _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    _be_first_to_go()
+    sources = [step[1] for step in plan["steps"] if step[0] in {"read", "write"}]
+    _ensure_no_links(sources)
+    staged = dict(zip(sources, _staged(sources) if os.geteuid() == 0 else sources, strict=True))
+    if os.geteuid() == 0:
+        _give_up_root(plan["uid"])
+    _end_with(parent)
+    command = [*_arguments(plan, staged), "--", *plan["command"], *arguments]
+    os.execve(plan["bwrap"], ["bwrap", *command], {name: value for name, value in environment.items() if name in keep})  # noqa: S606
+
+
+def _be_first_to_go() -> None:
+    """When the machine's memory runs out: what runs in there, and not the bot."""
+    with contextlib.suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text("1000")
+
+
+def _ensure_no_links(sources: Sequence[str]) -> None:
+    """What lies in a worktree may have become one, and would show whatever it leads to."""
+    for source in sources:
+        if Path(source).is_symlink():
+            sys.exit(f"{source} is a link")
+
+
+def _staged(sources: Sequence[str]) -> list[str]:
+    """Where each of them can be found without any right to the folders above it."""
+    _check(_libc.unshare(_CLONE_NEWNS), "a mount namespace")
+    _mount("none", "/", None, _MS_REC | _MS_PRIVATE)
+    opened = [os.open(source, os.O_PATH | os.O_NOFOLLOW) for source in sources]
+    stage = next(folder for folder in _STAGES if Path(folder).is_dir())
+    _mount("tmpfs", stage, "tmpfs", _MS_NOSUID | _MS_NODEV, "mode=0755")
+    places = [f"{stage}/{number}" for number in range(len(sources))]
+    for source, place, descriptor in zip(sources, places, opened, strict=True):
+        if Path(source).is_dir():
+            Path(place).mkdir()
+        else:
+            os.close(os.open(place, os.O_CREAT | os.O_WRONLY, 0o644))
+        _mount(f"/proc/self/fd/{descriptor}", place, None, _MS_BIND | _MS_REC)
+        os.close(descriptor)
+    return places
+
+
+def _give_up_root(uid: int) -> None:
+    os.setgroups([])
+    os.setresgid(uid, uid, uid)
+    os.setresuid(uid, uid, uid)
+
+
+def _end_with(parent: int) -> None:
+    """Also after the user has changed, which makes the kernel forget it."""
+    _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != parent:
+        sys.exit("the bot is gone")
+
+
+def _arguments(plan: dict[str, Any], staged: dict[str, str]) -> list[str]:
+    filtered = ["--seccomp", str(_memory(bytes.fromhex(plan["filter"])))] if plan["filter"] else []
+    return [*plan["options"], *filtered, *(word for step in plan["steps"] for word in _step(step, staged))]
+
+
+def _step(step: Sequence[str], staged: dict[str, str]) -> Iterator[str]:
+    match step:
+        case ["read", source, place]:
+            yield from ("--ro-bind", staged[source], place)
+        case ["write", source, place]:
+            yield from ("--bind", staged[source], place)
+        case ["text", text, place]:
+            yield from ("--perms", "0444", "--ro-bind-data", str(_memory(text.encode())), place)
+        case ["program", text, place]:
+            yield from ("--perms", "0555", "--ro-bind-data", str(_memory(text.encode())), place)
+        case ["empty", size, place]:
+            yield from ("--perms", "0755", "--size", size, "--tmpfs", place)
+        case ["link", target, place]:
+            yield from ("--symlink", target, place)
+        case [option, place]:
+            yield from (option, place)
+
+
+def _memory(content: bytes) -> int:
+    """A descriptor that bubblewrap inherits and reads it from."""
+    descriptor = os.memfd_create("treehand", 0)
+    os.write(descriptor, content)
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    return descriptor
+
+
+def _mount(source: str, place: str, kind: str | None, flags: int, data: str | None = None) -> None:
+    words = [word.encode() if word else None for word in (source, place, kind)]
+    _check(_libc.mount(*words, ctypes.c_ulong(flags), data.encode() if data else None), place)
+
+
+def _check(result: int, what: str) -> None:
+    if result:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number), what)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,63 @@
+"""No sandbox: the agent runs with the rights of whoever runs us, and holds the model's key.
+
+Rule: it is chosen, never fallen back to.
+"""
+
+import shlex
+import shutil
+import sys
+import tempfile
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from bot import launch
+from bot.domain.turn import TurnReport, Work
+
+_HANDED_ON = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TERM", "TZ", "TMPDIR", "USER", "LOGNAME", "SSL_CERT_FILE")
+
+
+class Unconfined:
+    def __init__(self, folder: Path, model: Mapping[str, str]) -> None:
+        """`folder` is for its own use; `model` is the model's address and key."""
+        self._folder = folder
+        self._model = model
+
+    def sweep(self) -> None:
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    @asynccontextmanager
+    async def open(self, work: Work, marker: str) -> AsyncIterator["_OpenCell"]:
+        del marker  # its processes are watched by nobody
+        self._folder.mkdir(parents=True, exist_ok=True)
+        here = Path(tempfile.mkdtemp(dir=self._folder))
+        try:
+            yield _OpenCell(here, {**self._model, "HOME": str(work.home)})
+        finally:
+            shutil.rmtree(here, ignore_errors=True)
+
+
+@dataclass(frozen=True, slots=True)
+class _OpenCell:
+    folder: Path
+    environment: Mapping[str, str]
+    shell: str = ""
+
+    @property
+    def handed_on(self) -> tuple[str, ...]:
+        return _HANDED_ON
+
+    def launcher(self, program: Path) -> Path:
+        return write_launcher(self.folder / "launch", Path(launch.__file__), program)
+
+    def seen(self, report: TurnReport) -> TurnReport:
+        return report
+
+
+def write_launcher(file: Path, script: Path, argument: Path) -> Path:
+    """One program to start, which takes further arguments. No secret in it: those travel in the environment."""
+    words = shlex.join(str(word) for word in (sys.executable, "-I", "-S", script, argument))
+    file.write_text(f'#!/bin/sh\nexec {words} "$@"\n')
+    file.chmod(0o700)
+    return file

@@ -1,0 +1,167 @@
+"""The self-test sees a sandbox that holds, and every way in which one does not.
+
+What stands in for a broken bubblewrap hands its arguments, altered, to the real one: it lets out what the self-test
+itself planted, and nothing else.
+"""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from bot.errors import BadSettings
+from bot.sandbox import mending, probes
+from bot.sandbox.bubblewrap import Rules
+from bot.sandbox.plan import Limits
+from bot.sandbox.selftest import Trial, try_out
+from bot.sandbox.tools import NO_BWRAP
+
+REAL = shutil.which("bwrap") or ""
+REACHED = "nothing arrived on this machine"
+RULES = Rules(limits=Limits(memory_bytes=4_000_000_000, processes=500, file_bytes=1_000_000_000))
+
+FAKE = """#!/bin/bash
+[ "$1" = --version ] && exec {real} --version
+options=()
+while [ "$1" != -- ]; do options+=("$1"); shift; done
+without() {{  # an option, and as many words after it
+    local kept=() skipped=0
+    for word in "${{options[@]}}"; do
+        [ "$word" = "$1" ] && skipped=$(($2 + 1))
+        if [ $skipped -gt 0 ]; then skipped=$((skipped - 1)); else kept+=("$word"); fi
+    done
+    options=("${{kept[@]}}")
+}}
+{alter}
+exec {real} "${{options[@]}}" "$@"
+"""
+"""Also the one that commands are put into, from inside the other."""
+
+
+@pytest.fixture
+def ground() -> Iterator[Path]:
+    """Where every user of this machine gets to: it is not to be the folders above that protect anything."""
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        yield Path(folder)
+
+
+@pytest.fixture(autouse=True)
+def home(ground, monkeypatch) -> Path:
+    """A person's own, where whoever breaks out could get to."""
+    place = ground / "home"
+    place.mkdir()
+    monkeypatch.setenv("HOME", str(place))
+    return place
+
+
+@pytest.fixture
+def leaky(ground, monkeypatch):
+    """A bubblewrap that forgets something."""
+
+    def put_first(alter: str) -> None:
+        fake = ground / "bin" / "bwrap"
+        fake.parent.mkdir()
+        fake.write_text(FAKE.format(alter=alter, real=REAL))
+        fake.chmod(0o755)
+        monkeypatch.setenv("PATH", f"{fake.parent}:{os.environ['PATH']}")
+
+    return put_first
+
+
+def failed(trial: Trial) -> set[str]:
+    return {probe.name for probe in trial.failed}
+
+
+async def test_a_sandbox_that_holds_passes_every_probe_and_leaves_nothing(ground, home):
+    trial = await try_out(ground / "state", RULES)
+
+    assert trial.failed == ()
+    assert trial.holds
+    assert {probe.name for probe in trial.probes} > probes.PROBES.keys()
+    assert str(trial) == f"bwrap {trial.version}: {len(trial.probes)} probes held"
+    assert list((ground / "state" / "cells").iterdir()) == []
+    assert list(home.iterdir()) == []
+
+
+LEAKS = {
+    "the network is shared": ("without --unshare-net 0", {"no network", "no ports of this machine", REACHED}),
+    "system calls are not filtered": ("without --seccomp 1", {"system calls are filtered"}),
+    "processes are shared": ("without --unshare-pid 0", {"namespaces of its own"}),
+    "the root can be written": ("without --remount-ro 1", {"the system is read-only"}),
+    "capabilities are kept": ("options+=(--cap-add ALL)", {"no capabilities, and none to be had"}),
+    "commands can become more": ("without --disable-userns 0", {"commands make no namespaces"}),
+    "a home is there": ("options+=(--tmpfs /home/agent/x)", {"the home is empty"}),
+    "devices are there": ("without --remount-ro 1; options+=(--tmpfs /dev/disk)", {"no devices"}),
+    "the host's environment is there": (
+        "options+=(--setenv TREEHAND_CANARY x)", {"no environment of the host"},
+    ),
+    "the gate is missing": ("options+=(--tmpfs /opt/treehand)", {"programs start"}),
+    "it does nothing": ("exit 0", {"programs start"}),
+    "it hangs up on the way": ("echo bwrap: the wheel came off >&2; exit 1", {"programs start"}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("leak", LEAKS)
+async def test_a_bubblewrap_that_leaks_is_found_out(ground, leaky, leak):
+    alter, expected = LEAKS[leak]
+    leaky(alter)
+    trial = await try_out(ground / "state", RULES)
+
+    assert failed(trial) >= expected
+    assert not trial.holds
+    assert 'sandbox.kind = "none"' in str(trial)
+
+
+async def test_where_a_guard_can_be_read_the_probes_stop_at_once(ground, leaky):
+    cells = ground / "state" / "cells"
+    leaky(f"options+=(--bind {cells} {cells})")
+    trial = await try_out(ground / "state", RULES)
+
+    tried = {probe.name: probe.detail for probe in trial.failed}
+    assert str(cells) in tried[probes.GUARDS]
+    assert "it was not tried" in tried["files outside cannot be written"]
+    assert "it was not tried" in tried["no network"]
+
+
+async def test_limits_that_are_not_in_force_are_found_out(ground, leaky):
+    leaky('for word; do shift; [ "$word" = 500 ] && word=0; set -- "$@" "$word"; done')
+    trial = await try_out(ground / "state", RULES)
+
+    assert failed(trial) == {"limits are in force"}
+
+
+async def test_no_bubblewrap_at_all_is_said_with_how_to_get_it(ground, monkeypatch):
+    monkeypatch.setenv("PATH", str(ground))
+    trial = await try_out(ground / "state", RULES)
+
+    assert not trial.holds
+    assert str(trial) == NO_BWRAP
+
+
+@pytest.mark.parametrize("said", ["bubblewrap 0.6.1", "nothing of the kind"])
+async def test_a_bubblewrap_too_old_or_strange_is_refused(ground, monkeypatch, said):
+    fake = ground / "bin" / "bwrap"
+    fake.parent.mkdir()
+    fake.write_text(f"#!/bin/sh\necho {said}\n")
+    fake.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{fake.parent}:{os.environ['PATH']}")
+    trial = await try_out(ground / "state", RULES)
+
+    assert not trial.holds
+    assert ("0.6.1 is too old: 0.8.0 or later" in str(trial)) == ("0.6.1" in said)
+
+
+async def test_a_folder_that_shows_too_much_is_a_mistake_in_the_settings(ground):
+    with pytest.raises(BadSettings, match="contains the state_dir"):
+        await try_out(ground / "state", Rules(tools=(ground,)))
+
+
+def test_what_is_said_when_namespaces_are_refused_leads_to_a_mend():
+    said = mending.mend_for("bwrap: No permissions to create new namespace, likely because the kernel does not allow")
+
+    assert "container" in said or "sysctl" in said or "CAP_SYS_ADMIN" in said
+    assert mending.mend_for("") == mending.NO_MEND
