@@ -48,6 +48,15 @@ def build_shadow(place: Place, trash: Trash, *, mirror: Path, refs: Mapping[str,
     new.rename(place.shadow)
 
 
+def disarm(place: Place, trash: Trash) -> None:
+    """What its git was told to run is forgotten between turns: the agent's own program uses git too, and is no agent."""
+    for name in ("config", "config.worktree", "hooks"):
+        trash.throw(place.shadow / name)
+    fresh = place.shadow.with_name(f"{place.shadow.name}~config")
+    fresh.write_text(_CONFIG)
+    fresh.replace(place.shadow / "config")
+
+
 def refs_for(branch: str, onto: str, refs: Mapping[str, str]) -> dict[str, str]:
     """What the agent's git knows: its own branch, the one it started from, and everything the remote has."""
     local = {f"refs/heads/{onto}": refs[f"{ORIGIN}{onto}"]} if f"{ORIGIN}{onto}" in refs else {}

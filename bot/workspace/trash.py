@@ -25,7 +25,12 @@ class Trash:
         """Out of the way. What is not there is fine."""
         if os.path.lexists(path):
             self._folder.mkdir(parents=True, exist_ok=True)
-            path.rename(self._folder / uuid.uuid4().hex)
+            away = self._folder / uuid.uuid4().hex
+            try:
+                path.rename(away)
+            except PermissionError:  # a folder that is closed to its owner cannot be moved
+                _open_up(path)
+                path.rename(away)
 
     def empty(self) -> None:
         """Also what a process that died left in it."""
@@ -56,7 +61,7 @@ def _delete_all(top: int) -> list[OSError]:
 def _delete(name: str, top: int) -> list[str]:
     """A file, or a folder whose own folders become the next to delete."""
     with contextlib.suppress(NotADirectoryError):
-        _open_up(name, top)
+        _open_up(name, parent=top)
         inner = _take_apart(name, top)
         os.rmdir(name, dir_fd=top)
         return inner
@@ -72,7 +77,7 @@ def _take_apart(name: str, top: int) -> list[str]:
             items = list(listing)
         for item in items:
             if item.is_dir(follow_symlinks=False):
-                _open_up(item.name, folder)
+                _open_up(item.name, parent=folder)
                 inner.append(uuid.uuid4().hex)
                 os.rename(item.name, inner[-1], src_dir_fd=folder, dst_dir_fd=top)
             else:
@@ -82,7 +87,7 @@ def _take_apart(name: str, top: int) -> list[str]:
     return inner
 
 
-def _open_up(name: str, parent: int) -> None:
+def _open_up(name: str | Path, parent: int | None = None) -> None:
     """A folder may have been closed even to its owner."""
     if sys.platform != "linux":
         os.chmod(name, 0o700, dir_fd=parent, follow_symlinks=False)

@@ -17,7 +17,7 @@ from bot.workspace.mirror import Mirror
 from bot.workspace.objects import Objects, index_of, write_tree
 from bot.workspace.pending import Pending, find_pending, note
 from bot.workspace.places import Place, Places
-from bot.workspace.shadow import build_shadow, point_to_shadow, refs_for
+from bot.workspace.shadow import build_shadow, disarm, point_to_shadow, refs_for
 from bot.workspace.trash import Trash
 
 _LOCKED = "In use by Treehand."
@@ -93,10 +93,12 @@ class Worktree:
 
     def renew_pointer(self, refs: Mapping[str, str]) -> None:
         """The agent's git goes on where it was, if there is still anything to go on with."""
-        if (self.place.shadow / "HEAD").is_file():
-            point_to_shadow(self.place, self.trash)
-        else:
-            self.renew_shadow(self.onto, refs)
+        with contextlib.suppress(OSError):
+            if (self.place.shadow / "HEAD").is_file():
+                disarm(self.place, self.trash)
+                point_to_shadow(self.place, self.trash)
+                return
+        self.renew_shadow(self.onto, refs)
 
     @contextlib.contextmanager
     def look(self, committed: str) -> Iterator[Look]:

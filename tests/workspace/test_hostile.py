@@ -169,3 +169,40 @@ async def test_links_are_committed_as_links_and_never_followed(workspace, worksp
 
     assert run_git(mirror, "cat-file", "-p", f"{change.head}:src") == str(tmp_path / "secret")
     assert "canary" not in run_git(mirror, "cat-file", "--batch-all-objects", "--batch")
+
+
+async def test_what_an_agent_told_its_git_to_run_is_forgotten_by_the_next_turn(workspace, workspaces, origin, evil):
+    shadow = workspace.ground.shadow
+    poison(shadow, evil)
+    (shadow / "config.worktree").symlink_to(evil)
+    await workspaces.ensure(BRANCH, base="", remote=origin.remote)
+    assert run_git(workspace.path, "config", "--local", "--list").count("evil") == 0
+    assert not (shadow / "hooks").exists()
+    assert not os.path.lexists(shadow / "config.worktree")
+    assert evil.exists()
+
+
+async def test_a_git_directory_that_an_agent_closed_or_turned_into_links_is_made_anew(
+    workspace, workspaces, origin, tmp_path
+):
+    shadow, outside = workspace.ground.shadow, tmp_path / "outside"
+    outside.write_text("untouched")
+    (shadow / "config").unlink()
+    (shadow / "config").symlink_to(outside)
+    await workspaces.ensure(BRANCH, base="", remote=origin.remote)
+    assert outside.read_text() == "untouched"
+    assert run_git(workspace.path, "status", "--short") == ""
+    (shadow / "config").unlink()
+    (shadow / "config").mkdir()
+    shadow.chmod(0)
+    workspace.path.chmod(0)
+    workspace.path.chmod(0o755)
+    await workspaces.ensure(BRANCH, base="", remote=origin.remote)
+    assert run_git(workspace.path, "status", "--short") == ""
+
+
+async def test_a_worktree_that_an_agent_closed_can_be_taken_away(workspace, workspaces):
+    (workspace.path / "src").chmod(0)
+    workspace.path.chmod(0)
+    await workspaces.remove(BRANCH)
+    assert not workspace.path.exists()
