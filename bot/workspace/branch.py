@@ -47,7 +47,7 @@ def adopt(worktree: Worktree, refs: Mapping[str, str], onto: str) -> dict[str, s
     # also where they rewrote it: what was published once is theirs to change
     if not mirror.is_ancestor(ours, theirs) and refs.get(f"{PUSHED}{branch}") != ours:
         return {}
-    if uncommitted(worktree, ours):
+    if has_uncommitted(worktree, ours):
         return {}
     made = {worktree.ref: theirs, f"{BASES}{branch}": base_with(worktree, theirs, refs, onto)}
     # first, because its files would look like theirs undone
@@ -70,6 +70,7 @@ def commit(
     """The tip before and after this turn. A repeat finds the commit it made the first time, and says the same."""
     mirror, base = worktree.mirror.path, f"{BASES}{worktree.place.branch}"
     tip = refs[worktree.ref]
+    look.quarantine.accept()
     if pending:
         parents = (pending.ours, pending.theirs)
         head = write_commit(mirror, look.tree, parents=parents, message=message, at=at)
@@ -86,6 +87,13 @@ def commit(
     return tip, tip
 
 
+def has_uncommitted(worktree: Worktree, tip: str) -> bool:
+    if not worktree.is_whole():
+        return False
+    with worktree.look(tip) as look:
+        return look.tree != tree_of(worktree, tip)
+
+
 def uncommitted(worktree: Worktree, tip: str) -> str:
     """A commit of what lies in the worktree on top of the tip, on no branch yet; empty: nothing does.
 
@@ -97,6 +105,7 @@ def uncommitted(worktree: Worktree, tip: str) -> str:
     with worktree.look(tip) as look:
         if look.tree == tree_of(worktree, tip):
             return ""
+        look.quarantine.accept()
         message = f"Work on {worktree.place.branch} that was not committed"
         return write_commit(mirror.path, look.tree, parents=(tip,), message=message, at=date_of(mirror, tip))
 

@@ -6,8 +6,9 @@ gets into no commit of a branch; people may overrule an objection, for exactly t
 
 import hashlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Self
 
 from bot.domain.leaks import Secrets, suspicious
 from bot.domain.protection import Rules, why_protected
@@ -33,6 +34,10 @@ class Guard:
     mirror: Path
     rules: Rules = field(default_factory=Rules)
     secrets: Secrets = field(default_factory=Secrets)
+
+    def within(self, repository: Path) -> Self:
+        """The same, where what is judged can be seen."""
+        return replace(self, mirror=repository)
 
     def objections(self, tree: str, known: Sequence[str], allowed: Collection[str] = ()) -> tuple[Objection, ...]:
         """`known`: commits and trees whose entries are public, or were judged before."""

@@ -4,6 +4,7 @@ Rule: the merge is made in the mirror, and what lies in the worktree is committe
 """
 
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import NamedTuple
 
 from bot.domain.turn import Objection
@@ -38,10 +39,9 @@ def take_in(worktree: Worktree, refs: Mapping[str, str], *, onto: str, wanted: s
     for name in (worktree.place.branch, wanted):
         if not name or not _is_missing(worktree, known, name):
             continue
-        left = uncommitted(worktree, known[worktree.ref])
-        if held := _objections(worktree, known, left):
+        if held := _objections(worktree, known):
             return Taken(known, held=held)
-        known |= _commit_leftovers(worktree, known, left)
+        known |= _commit_leftovers(worktree, known)
         plan = _planned(worktree, known, name, onto)
         if plan.conflicts:
             return Taken(known, plan)
@@ -49,17 +49,16 @@ def take_in(worktree: Worktree, refs: Mapping[str, str], *, onto: str, wanted: s
     return Taken(known)
 
 
-def check_resolved(worktree: Worktree, pending: Pending, tree: str) -> None:
+def check_resolved(repository: Path, pending: Pending, tree: str) -> None:
     """The agent's answer to a conflict, as far as it can be judged: no marker is left, and theirs is really in it."""
-    mirror = worktree.mirror
-    marked = _marked(mirror, tree) & set(pending.paths)
+    marked = _marked(repository, tree) & set(pending.paths)
     if marked:
         # a file that is about such markers had them before
-        marked -= _marked(mirror, pending.ours) | _marked(mirror, pending.theirs)
+        marked -= _marked(repository, pending.ours) | _marked(repository, pending.theirs)
     if marked:
         raise NeedsHuman(f"Conflict markers are left in {_names(marked)}.")
-    brought = _differing(mirror, pending.ours, pending.tree) - set(pending.paths)
-    if brought and not brought & _differing(mirror, pending.ours, tree):
+    brought = _differing(repository, pending.ours, pending.tree) - set(pending.paths)
+    if brought and not brought & _differing(repository, pending.ours, tree):
         raise NeedsHuman(f"Everything that {pending.branch} brings was taken out again: {_names(brought)}.")
 
 
@@ -74,12 +73,16 @@ def _is_missing(worktree: Worktree, refs: Mapping[str, str], name: str) -> bool:
     return not mirror.is_ancestor(theirs, ours)
 
 
-def _objections(worktree: Worktree, refs: Mapping[str, str], left: str) -> tuple[Objection, ...]:
-    known = (refs[worktree.ref], refs[f"{BASES}{worktree.place.branch}"])
-    return worktree.guard.objections(left, known) if left else ()
+def _objections(worktree: Worktree, refs: Mapping[str, str]) -> tuple[Objection, ...]:
+    if not worktree.is_whole():
+        return ()
+    tip, base = refs[worktree.ref], refs[f"{BASES}{worktree.place.branch}"]
+    with worktree.look(tip) as look:
+        return worktree.guard.within(look.quarantine.path).objections(look.tree, (tip, base))
 
 
-def _commit_leftovers(worktree: Worktree, refs: Mapping[str, str], left: str) -> dict[str, str]:
+def _commit_leftovers(worktree: Worktree, refs: Mapping[str, str]) -> dict[str, str]:
+    left = uncommitted(worktree, refs[worktree.ref])
     if not left:
         return {}
     worktree.mirror.update({worktree.ref: (left, refs[worktree.ref])})
@@ -156,10 +159,10 @@ def _land(worktree: Worktree, refs: Mapping[str, str], plan: Pending) -> dict[st
     return made
 
 
-def _marked(mirror: Mirror, tree: str) -> set[str]:
+def _marked(repository: Path, tree: str) -> set[str]:
     """Every file that holds a line like a conflict marker."""
     try:
-        output = git_bytes(mirror.path, "grep", "-z", "-l", "-I", "-E", _MARKER, tree)
+        output = git_bytes(repository, "grep", "-z", "-l", "-I", "-E", _MARKER, tree)
     except GitFailed as exc:
         if exc.code != 1:
             raise
@@ -167,8 +170,8 @@ def _marked(mirror: Mirror, tree: str) -> set[str]:
     return {name.partition(b":")[2].decode(errors="surrogateescape") for name in output.split(b"\0") if name}
 
 
-def _differing(mirror: Mirror, one: str, other: str) -> set[str]:
-    listing = git_bytes(mirror.path, "diff-tree", "-r", "-z", "--name-only", "--no-renames", one, other)
+def _differing(repository: Path, one: str, other: str) -> set[str]:
+    listing = git_bytes(repository, "diff-tree", "-r", "-z", "--name-only", "--no-renames", one, other)
     return {name.decode(errors="surrogateescape") for name in listing.split(b"\0") if name}
 
 

@@ -49,7 +49,7 @@ def build_shadow(place: Place, trash: Trash, *, mirror: Path, refs: Mapping[str,
 
 
 def disarm(place: Place, trash: Trash) -> None:
-    """What its git was told to run is forgotten between turns: the agent's own program uses git too, and is no agent."""
+    """What its git was told to run is forgotten between turns: the program that an agent runs in uses git as well."""
     for name in ("config", "config.worktree", "hooks"):
         trash.throw(place.shadow / name)
     fresh = place.shadow.with_name(f"{place.shadow.name}~config")

@@ -169,8 +169,9 @@ class GitWorkspaces:
         known = (tip, base, pending.theirs, pending.tree) if pending else (tip, base)
         with worktree.look(tip) as look:
             if pending:
-                check_resolved(worktree, pending, look.tree)
-            if objections := self._guard.objections(look.tree, known, allowed):
+                check_resolved(look.quarantine.path, pending, look.tree)
+            guard = self._guard.within(look.quarantine.path)
+            if objections := guard.objections(look.tree, known, allowed):
                 files = self._mirror.changed_files(base, tip)
                 return Change(base, tip, tip, files, look.found.left_out, objections)
             before, head = commit(worktree, look, refs, message=message, at=at, pending=pending)

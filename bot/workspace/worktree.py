@@ -17,6 +17,7 @@ from bot.workspace.mirror import Mirror
 from bot.workspace.objects import Objects, index_of, write_tree
 from bot.workspace.pending import Pending, find_pending, note
 from bot.workspace.places import Place, Places
+from bot.workspace.quarantine import Quarantine
 from bot.workspace.shadow import build_shadow, disarm, point_to_shadow, refs_for
 from bot.workspace.trash import Trash
 
@@ -30,6 +31,8 @@ class Look:
     tree: str
     found: Found
     index: Path
+    quarantine: Quarantine
+    """Has what is new in the tree, and is a repository in which all of it can be looked at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,15 +105,16 @@ class Worktree:
 
     @contextlib.contextmanager
     def look(self, committed: str) -> Iterator[Look]:
-        """Everything new in it is in the mirror's object store afterwards."""
+        """Everything new in it is in quarantine, as long as it lasts."""
         index = self._index(committed)
         rules = parse_rules("\n".join(self.ignored).encode())
-        found = read_worktree(self.place.folder, index, Objects(self.mirror.path, index).keep, rules)
         new = self.place.admin / "index.new"
-        try:
-            yield Look(write_tree(self.mirror.path, found.entries, new), found, new)
-        finally:
-            new.unlink(missing_ok=True)
+        with Quarantine(self.place.admin / "quarantine", self.mirror.path) as quarantine:
+            found = read_worktree(self.place.folder, index, Objects(quarantine.path, index).keep, rules)
+            try:
+                yield Look(write_tree(quarantine.path, found.entries, new), found, new, quarantine)
+            finally:
+                new.unlink(missing_ok=True)
 
     def remember(self, look: Look) -> None:
         """So that the next look need not read the same files again."""

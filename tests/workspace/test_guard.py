@@ -297,3 +297,19 @@ async def test_a_first_commit_of_many_files_is_judged_in_little_time(origin, roo
     begun = time.process_time()
     assert worktree.guard.objections(tree, (base,)) == ()
     assert time.process_time() - begun < 1.5
+
+
+async def test_what_is_held_does_not_lie_where_other_agents_of_the_repository_read(space, workspaces, mirror):
+    write(space, "notes.txt", f"{SECRET}\n")
+    listed = ("cat-file", "--batch-all-objects", "--batch-check")
+    before = run_git(mirror, *listed)
+
+    change = await workspaces.capture(BRANCH, **TURN)
+    assert change.objections
+    assert run_git(mirror, *listed) == before
+    assert not list(mirror.glob("worktrees/*/quarantine"))
+
+    allowed = [one.id for one in change.objections]
+    change = await workspaces.capture(BRANCH, **TURN, allowed=allowed)
+    assert run_git(mirror, "show", f"{change.head}:notes.txt") == SECRET
+    assert run_git(mirror, "fsck", "--strict") == ""
