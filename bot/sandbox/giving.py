@@ -2,6 +2,7 @@
 
 import errno
 import os
+import stat
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -18,14 +19,17 @@ def _everything(top: str) -> Iterator[tuple[str, os.stat_result]]:
     yield top, os.lstat(top)
     waiting = [top]
     while waiting:
-        try:
-            with os.scandir(waiting.pop()) as listing:
-                found = list(listing)
-        except OSError as exc:
-            if exc.errno != errno.ENAMETOOLONG:
-                raise
-            continue  # only an agent goes this deep, and whatever it made is its own
-        for entry in found:
-            yield entry.path, entry.stat(follow_symlinks=False)
-            if entry.is_dir(follow_symlinks=False):
-                waiting.append(entry.path)
+        for path, status in _entries(waiting.pop()):
+            yield path, status
+            if stat.S_ISDIR(status.st_mode):
+                waiting.append(path)
+
+
+def _entries(folder: str) -> list[tuple[str, os.stat_result]]:
+    try:
+        with os.scandir(folder) as listing:
+            return [(entry.path, entry.stat(follow_symlinks=False)) for entry in listing]
+    except OSError as exc:
+        if exc.errno == errno.ENAMETOOLONG:
+            return []  # only an agent goes this deep, and whatever it made is its own
+        raise

@@ -1,4 +1,4 @@
-"""Tries many things in one cell and tells of each how it was refused: what a prisoner plays, and how a test reads it."""
+"""Tries many things in one cell and tells of each how it was refused."""
 
 import json
 from collections.abc import Mapping

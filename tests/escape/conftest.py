@@ -9,9 +9,8 @@ import os
 import secrets
 import shlex
 import subprocess
-import sys
 import time
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,7 +22,7 @@ from bot.demo.messages_api import Request
 from bot.demo.model import Reply, Say, ScriptedModel, Use
 from bot.domain.turn import Event, TurnReport, Work, Workspace
 from bot.launch import KEEP, PARENT
-from bot.ports import Cell, Remote
+from bot.ports import Cell
 from bot.processes import MARKER
 from bot.sandbox.bubblewrap import Bubblewrap, Rules
 from bot.sandbox.plan import Limits

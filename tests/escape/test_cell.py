@@ -2,9 +2,9 @@
 
 import asyncio
 import base64
+import json
 import os
 import secrets
-import json
 import socket
 import sys
 import urllib.parse
@@ -241,7 +241,7 @@ ONLY_COMMANDS = {
     "all namespaces": "run('unshare', '-Urmpnf', 'true')",
     "a bubblewrap": "run('/opt/treehand/bwrap', '--bind', '/', '/', '--unshare-user', 'true')",
     "clone3": "call(272, 0x10000000)",
-    "the agent's history": f"open(os.environ['CLAUDE_CONFIG_DIR'] + '/x', 'w')",  # noqa: F541
+    "the agent's history": "open(os.environ['CLAUDE_CONFIG_DIR'] + '/x', 'w')",
     "the program's inner room": "[os.lstat(one) for one in glob.glob('/run/agent/*')][0] if glob.glob('/run/agent/*') "
     "else os.lstat('/run/agent/x')",
     "another of the outer processes": "[os.kill(one, 0) for one in range(3, 40) if one != os.getpid() and not "
@@ -294,7 +294,7 @@ def listening(tmp_path):
         def server(family: int, kind: int, address: object) -> socket.socket:
             made = stack.enter_context(socket.socket(family, kind))
             made.bind(address)
-            made.setblocking(False)
+            made.settimeout(0)
             if kind == socket.SOCK_STREAM:
                 made.listen()
             return made

@@ -3,6 +3,7 @@
 import ast
 import os
 import shlex
+import shutil
 from pathlib import Path
 
 import pytest
@@ -64,16 +65,18 @@ def poison(folder: str) -> str:
 SHADOW = "$(git rev-parse --git-dir)"
 ATTRIBUTES = 'echo "* filter=evil diff=evil merge=evil" > .gitattributes; echo "x" >> README.md\n'
 ATTACKS = {
-    "hooks": f'mkdir -p {SHADOW}/hooks; for h in post-checkout pre-push pre-commit reference-transaction; do '
-             f'cp evil.sh {SHADOW}/hooks/$h; done',
+    "hooks": f"mkdir -p {SHADOW}/hooks; for h in post-checkout pre-push pre-commit reference-transaction; do "
+             f"cp evil.sh {SHADOW}/hooks/$h; done",
     "fsmonitor": "git config core.fsmonitor $PWD/evil.sh",
     "uploadpack": "git config remote.origin.uploadpack $PWD/evil.sh; git config remote.origin.receivepack $PWD/evil.sh",
     "credential.helper": "git config credential.helper $PWD/evil.sh",
-    "filter.clean": f"{ATTRIBUTES} git config filter.evil.clean $PWD/evil.sh; git config filter.evil.smudge $PWD/evil.sh",
+    "filter.clean": f"{ATTRIBUTES} git config filter.evil.clean $PWD/evil.sh; "
+                    "git config filter.evil.smudge $PWD/evil.sh",
     "gpg.program": "git config gpg.program $PWD/evil.sh; git config commit.gpgSign true",
     "everything in the shadow": poison(SHADOW) + ATTRIBUTES,
     "an ext:: remote": "git config remote.origin.url ext::$PWD/evil.sh; git config protocol.ext.allow always",
-    "the pointer replaced by a repository": "rm -f .git; git init -q x; rm -rf .git; mv x/.git .git;" + poison("$PWD/.git"),
+    "the pointer replaced by a repository": "rm -f .git; git init -q x; rm -rf .git; mv x/.git .git;"
+                                            + poison("$PWD/.git"),
     "the pointer repointed": "git init -q --bare other;" + poison("$PWD/other") + 'echo "gitdir: other" > .git',
     "a nested repository with fsmonitor": "git init -q nested; (cd nested; git commit -q --allow-empty -m x);"
                                           + poison("$PWD/nested/.git"),
@@ -89,9 +92,10 @@ ATTACKS = {
     "HEAD elsewhere": f'echo "ref: refs/heads/{OTHER}" > {SHADOW}/HEAD; git commit -q --allow-empty -m mine',
     "an include": f"cp evil.sh more; printf '[include]\\n path = %s/more.cfg\\n' $PWD >> {SHADOW}/config; "
                   "printf '[core]\\n fsmonitor = %s/evil.sh\\n' $PWD > more.cfg",
-    "submodules": "printf '[submodule \"x\"]\\n path = x\\n url = ext::%s\\n update = !%s\\n' $PWD/evil.sh $PWD/evil.sh "
-                  "> .gitmodules; git -c protocol.file.allow=always submodule add -q ./ sub 2>&1",
-    "a shadow that is no folder": f"d={SHADOW}; rm -rf $d/* ; mkfifo $d/HEAD; mkfifo $d/index; ln -s /etc/passwd $d/config",
+    "submodules": "printf '[submodule \"x\"]\\n path = x\\n url = ext::%s\\n update = !%s\\n' $PWD/evil.sh "
+                  "$PWD/evil.sh > .gitmodules; git -c protocol.file.allow=always submodule add -q ./ sub 2>&1",
+    "a shadow that is no folder": f"d={SHADOW}; rm -rf $d/* ; mkfifo $d/HEAD; mkfifo $d/index; "
+                                  "ln -s /etc/passwd $d/config",
     "objects and refs": f"d={SHADOW}; for one in HEAD packed-refs objects/info/alternates index; do "
                         "head -c 4096 /dev/urandom > $d/$one; done; mkdir -p $d/objects/pack; "
                         "head -c 4096 /dev/urandom > $d/objects/pack/pack-1.pack",
@@ -105,8 +109,6 @@ def watched_git(tmp_path, monkeypatch, prison):
     """A `git` that comes first on the PATH and tells who ran git in or on a worktree."""
     told, folder = tmp_path / "told", tmp_path / "first"
     folder.mkdir()
-    import shutil
-
     real, worktrees = shutil.which("git"), str(prison.state / "worktrees")
     (folder / "git").write_text(
         f'#!/bin/sh\ncase "$(pwd -P) $GIT_DIR $GIT_WORK_TREE $*" in\n'
@@ -157,12 +159,14 @@ def test_git_is_run_from_one_module_only():
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.List | ast.Tuple) and node.elts:
                 first = node.elts[0]
-                if isinstance(first, ast.Constant) and first.value == "git" and len(node.elts) > 1:
+                more = node.elts[1:] and isinstance(node.elts[1], ast.Constant | ast.JoinedStr | ast.Starred)
+                asks = more and isinstance(node.elts[1], ast.Constant) and node.elts[1].value == "--version"
+                if isinstance(first, ast.Constant) and first.value == "git" and more and not asks:
                     found.add(name)
     assert found <= MAY_RUN_GIT, found
 
 
 def test_evil_leaves_a_trace_where_it_runs_outside(prison):
     """Else the tests above would prove nothing."""
-    os.system(f"{shlex.quote(str(prison.evil))} < /dev/null > /dev/null")  # noqa: S605 - the test's own script
+    os.system(f"{shlex.quote(str(prison.evil))} < /dev/null > /dev/null")
     assert prison.trace.exists()

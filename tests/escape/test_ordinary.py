@@ -1,0 +1,62 @@
+"""The core again as an ordinary user, where root runs the tests: nothing may hold only because of root."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+UID = 58_901
+CORE = ("test_cell.py", "test_files.py")
+TURNS = (
+    "test_turn.py::test_t6_the_model_is_asked_with_the_real_key_which_nobody_can_see",
+    "test_turn.py::test_t16_a_turn_that_takes_too_much_memory_is_ended_and_told_why[shared]",
+)
+
+_ENTER = r"""
+set -e
+mount --make-rprivate /
+mkdir -p "$STAGE"
+n=0
+for one in $SHOWN; do n=$((n + 1)); mkdir "$STAGE/$n"; mount --rbind "$one" "$STAGE/$n"; done
+for one in $COVERED; do mount -t tmpfs -o mode=0755 none "$one"; done
+n=0
+for one in $SHOWN; do
+  n=$((n + 1)); mkdir -p "$one"; mount --rbind "$STAGE/$n" "$one"; umount -l "$STAGE/$n"
+done
+cd "$PLACE"
+exec setpriv --reuid "$USER_ID" --regid "$USER_ID" --clear-groups --no-new-privs "$@"
+"""
+"""In a mount namespace of its own: the Python in use and the repository, and no home of root's around them."""
+
+
+def test_everything_holds_for_an_ordinary_user_too(tmp_path, as_root):
+    place = Path("/tmp") / f"treehand-escape-{os.getpid()}"
+    covered = ["/tmp", *closed_above(Path(sys.base_prefix)), *closed_above(ROOT)]
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--timeout", "60", "--basetemp",
+               f"/tmp/{place.name}", "-c", str(ROOT / "pyproject.toml"), "--rootdir", str(ROOT), "-n", "2",
+               "-k", "not place",
+               *(str(ROOT / "tests" / "escape" / name) for name in (*CORE, *TURNS))]  # fmt: skip
+    environment = {
+        "PATH": os.environ["PATH"], "LANG": "C.UTF-8", "HOME": "/tmp", "PYTHONDONTWRITEBYTECODE": "1",
+        "STAGE": str(tmp_path / "stage"), "SHOWN": f"{sys.base_prefix} {ROOT}",
+        "COVERED": " ".join(dict.fromkeys(covered)),
+        "PLACE": str(ROOT), "USER_ID": str(UID),
+    }  # fmt: skip
+    done = subprocess.run(
+        ["unshare", "-m", "bash", "-c", _ENTER.replace("cd ", "chmod 1777 /tmp; cd "), "bash", *command],
+        env=environment, capture_output=True, text=True, timeout=200, check=False,
+    )  # fmt: skip
+    printed = done.stdout + done.stderr
+    assert done.returncode == 0, printed[-6000:]
+    assert int(re.search(r"(\d+) passed", printed)[1]) > 18, printed
+    assert "skipped" not in printed
+
+
+def closed_above(path: Path) -> list[str]:
+    """The topmost folder above it that only its owner may enter."""
+    for folder in reversed(path.parents):
+        if folder != Path("/") and not folder.stat().st_mode & 0o001:
+            return [str(folder)]
+    return []
