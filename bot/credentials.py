@@ -18,10 +18,13 @@ MODEL_VARIABLES = (
 """How the agent's own CLI is told where its model is and with which key."""
 
 _SECRET_NAME = re.compile(
-    r"TOKEN|SECRET|PASSW|PASSPHRASE|CREDENTIAL|(API|ACCESS|PRIVATE|AUTH|SIGNING|ENCRYPTION)_?KEY", re.IGNORECASE
+    r"TOKEN|SECRET|PASSW|PASS$|_PWD$|PASSPHRASE|CREDENTIAL|(API|ACCESS|PRIVATE|AUTH|SIGNING|ENCRYPTION)_?KEY",
+    re.IGNORECASE,
 )
 _LEAST_SECRET = 12
 """Letters of a variable that is only called a secret."""
+_IN_URL = re.compile(r"://[^\s:/@]*:([^\s/@]*\d[^\s/@]*)@")
+"""A password, as of a proxy or a database: one without a digit may stand in any text."""
 
 KEY_VARIABLES = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN")
 
@@ -95,9 +98,8 @@ def known_secrets(settings: Settings) -> dict[str, str]:
         "the web token": _secret("web.token", web.token_file),
         "the marker secret": marker_secret(settings.state_dir).hex() if on_github else "",
     }
-    found = {value: name for name, value in _secret_variables().items()} | {
-        value: name for name, value in known.items() if value
-    }
+    variables = _url_passwords() | _secret_variables()
+    found = {value: name for name, value in variables.items()} | {value: name for name, value in known.items() if value}
     return {name: value for value, name in found.items()}
 
 
@@ -110,6 +112,11 @@ def _secret_variables() -> dict[str, str]:
         and len(value.strip()) >= _LEAST_SECRET
         and not value.strip().startswith(("/", "~", "./"))
     }
+
+
+def _url_passwords() -> dict[str, str]:
+    found = {f"the password in {name}": _IN_URL.search(value) for name, value in os.environ.items()}
+    return {name: match[1] for name, match in found.items() if match and len(match[1]) >= _LEAST_SECRET}
 
 
 def _secret(key: str, file: Path | None) -> str:

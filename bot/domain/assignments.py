@@ -15,16 +15,16 @@ _NAMES = (
     *(f"{kind}{joint}key" for kind in _KEYS for joint in ("", "_", "-")),
 )
 _ASSIGNED = re.compile(
-    r"([A-Za-z0-9_.-]{0,30})"
+    r"([A-Za-z0-9_.-]{0,30}+)"
     r"(?:['\"`]?\]?[ \t]{0,8}(?::=|=>|={1,3}|:)[ \t]{0,8}(?:bearer |basic |token )?|[ \t]{1,4})"
-    r"(?:[bfru]{0,2}(['\"`])([^'\"`\s]{12,300})\2|([^'\"`\s,;(){}\[\]<>&|#=]{12,300}={0,2})(?=[\s,;&#<'\"`]|$))",
+    r"(?:[bfru]{0,2}(['\"`])([^'\"`\s]{12,300}+)\2|([^'\"`\s,;(){}\[\]<>&|#=]{12,300}+={0,2}+)(?=[\s,;&#<'\"`]|$))",
     re.IGNORECASE | re.MULTILINE,
 )
 """What may follow such a name."""
 _CODE = re.compile(r"^[\w$]+(?:\.[\w$]+)+$|^[/~.]|://|[(){}\[\]<>\\|]|^\$")
 """A member of something, a path, an address, a call."""
 _OF_THE_PUBLIC = re.compile(
-    r"hash|digest|fingerprint|public|checksum|sha\d|integrity|_id|[a-z]Id$|length|name|url|uri|type", re.IGNORECASE
+    r"hash|digest|fingerprint|public|checksum|sha\d|integrity|_id|[a-z]Id$|_len|length|name|url|uri|type", re.IGNORECASE
 )
 _CAMEL, _SPOKEN = re.compile(r"[A-Z]?[a-z]{2,}"), 0.7
 _NUMBER = 3
@@ -56,10 +56,16 @@ def _called(name: str) -> str:
 
 
 def _is_made_by_chance(name: str, value: str) -> bool:
-    if is_placeholder(value) or is_uuid(value) or _CODE.search(value):
+    if is_uuid(value) or _CODE.search(value) or not (_is_password(name, value) or _is_key(value)):
         return False
-    if _called(name) == "password" and _classes(value) >= _PASSWORD_CLASSES and entropy(value) >= _PASSWORD_BITS:
-        return True
+    return not is_placeholder(value)  # asked last: it takes longest
+
+
+def _is_password(name: str, value: str) -> bool:
+    return _called(name) == "password" and _classes(value) >= _PASSWORD_CLASSES and entropy(value) >= _PASSWORD_BITS
+
+
+def _is_key(value: str) -> bool:
     return len(value) >= _LEAST and is_random(value) and not _is_words(value)
 
 

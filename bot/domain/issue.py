@@ -10,6 +10,8 @@ class Person:
     name: str
     email: str = ""
     trusted: bool = False
+    may_push: bool = False
+    """To the repository itself: only these may let out what is held back."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from bot.domain.paths import canonical
 
-_HOPS = 40
+_HOPS, _STEPS = 40, 1000
 _ABSOLUTE = re.compile(r"[/\\]|[A-Za-z]:")
 
 
@@ -42,11 +42,14 @@ class _Walk:
     todo: list[str]
     """The next one last."""
     hops: int = 0
+    steps: int = 0
     through: set[str] = field(default_factory=set)
 
     def go_on(self) -> str:
         """One step; why there is none."""
-        step = self.todo.pop()
+        step, self.steps = self.todo.pop(), self.steps + 1
+        if self.steps > _STEPS:
+            return "leads further than anybody can follow"
         if step == "..":
             if not self.here:
                 return "leads out of the repository"

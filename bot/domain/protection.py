@@ -25,11 +25,12 @@ _CLASSES = (
     )),
     ("says who owns what", ("/CODEOWNERS", "docs/CODEOWNERS", ".github/CODEOWNERS", ".gitlab/CODEOWNERS")),
     ("git obeys it", (
-        ".git", ".gitmodules", ".githooks", ".husky", "lefthook.*", ".lefthook*", "lefthook-local.*",
+        ".git", ".gitmodules", ".lfsconfig", ".githooks", ".husky", "lefthook.*", ".lefthook*", "lefthook-local.*",
         ".pre-commit-config.y*ml", ".pre-commit-hooks.y*ml", ".overcommit.yml",
     )),
     ("agents obey it", (
-        "CLAUDE.md", "CLAUDE.local.md", "AGENTS.md", "AGENTS.override.md", "GEMINI.md", ".claude", ".claude.json",
+        "CLAUDE.md", "CLAUDE.local.md", "AGENTS.md", "AGENTS.override.md", "GEMINI.md", "QWEN.md", ".agents",
+        ".qwen", ".opencode", "opencode.json*", ".amazonq", ".augment*", ".trae", ".claude", ".claude.json",
         ".claude-plugin", ".mcp.json", ".cursor*", ".windsurf*", ".clinerules*", ".aider*", ".codex", ".gemini",
         ".roo*", ".continue", ".goosehints", ".junie", ".kiro", ".github/copilot-*", ".github/instructions",
         ".github/prompts", ".github/agents", ".github/chatmodes", ".github/skills",

@@ -152,6 +152,8 @@ class Run:
     """The same in tokens."""
     tokens: int = 0
     heard: tuple[Heard, ...] = ()
+    strangers: tuple[str, ...] = ()
+    """Whose command was declined aloud."""
     shown: str = ""
     """The progress comment as last written, and when: at most one edit every 15 s while working."""
     shown_at: float = 0.0

@@ -9,6 +9,16 @@ _LIFECYCLE = (
     "publish", "postpublish", "prepack", "postpack", "dependencies", "preuninstall", "uninstall", "postuninstall",
 )  # fmt: skip
 _DRIVER = re.compile(rb"(?:^|[ \t])(filter|diff|merge)=(\S+)")
+_OF_GIT = {
+    b"diff": frozenset(
+        b"ada bash bibtex cpp csharp css dts elixir fortran fountain golang html java kotlin markdown matlab objc"
+        b" pascal perl php python ruby rust scheme tex".split()
+    ),
+    b"merge": frozenset(b"text binary union".split()),
+}
+"""It brings these along, and they run nothing."""
+_LARGE_FILES = b"lfs"
+"""Where it is installed it is set up for every repository; what it obeys in one (`.lfsconfig`) is protected."""
 _UNREADABLE = "cannot be read as JSON"
 
 
@@ -42,6 +52,7 @@ def _scripts(content: bytes) -> dict[str, object]:
 
 def drivers(lines: Iterable[bytes]) -> tuple[str, ...]:
     """What these lines of git's attributes would have git run, in words."""
-    found = (match for line in lines for match in _DRIVER.finditer(line))
-    named = (b"=".join(match.groups()).decode(errors="backslashreplace") for match in found)
+    found = (match.groups() for line in lines for match in _DRIVER.finditer(line))
+    runs = (pair for pair in found if pair[1] != _LARGE_FILES and pair[1] not in _OF_GIT.get(pair[0], ()))
+    named = (b"=".join(pair).decode(errors="backslashreplace") for pair in runs)
     return tuple(f"`{name}` has git run a program" for name in dict.fromkeys(named))

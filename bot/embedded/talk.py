@@ -69,7 +69,7 @@ class Talk:
         for number, said in self._all(project, numbers):
             if said.ours or not (said.text or said.remarks):
                 continue
-            author = Person(said.author, trusted=True)
+            author = Person(said.author, trusted=True, may_push=True)
             found[number].append(
                 Comment(said.id, place, author, said.text, said.at, said.remarks, said.reactions),
             )

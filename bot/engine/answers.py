@@ -8,7 +8,8 @@ from bot.domain.turn import Objection
 from bot.engine.messages import objection, salvaged
 from bot.engine.quoting import inline, quote, short
 
-_LISTED = 20
+_LISTED = 51
+"""All that the host lists: nobody is to allow what was not shown."""
 
 
 def plan(words: str, policy: Policy) -> str:
@@ -40,7 +41,7 @@ def held(objections: Sequence[Objection], policy: Policy, *, by_hand: bool) -> s
     instead = "change it there by hand" if by_hand else "a comment has the agent change it"
     made = "What was changed by hand" if by_hand else "What the agent made"
     what_now = (
-        f"`/{policy.label} approve` publishes it exactly as it is now. "
+        f"`/{policy.label} approve`, by somebody who may push, publishes it exactly as it is now. "
         f"Otherwise {instead}. Until then all of it stays in the worktree, and nothing is committed or pushed."
     )
     return "\n".join([f"{made} is held back: it needs a person's eyes.", "", *listed, *more, "", what_now])
@@ -48,6 +49,13 @@ def held(objections: Sequence[Objection], policy: Policy, *, by_hand: bool) -> s
 
 def kept_in(folder: str) -> str:
     return f"The worktree, on the machine I run on, is\n\n    {folder}"
+
+
+def may_not_publish(by: str, policy: Policy) -> str:
+    return (
+        f"{short(by)} may steer here, but not push: whoever may push to the repository lets this out, "
+        f"with `/{policy.label} approve`."
+    )
 
 
 def will_publish(by: str) -> str:
@@ -63,7 +71,7 @@ def waits_already() -> str:
 
 
 def no_plan_while_held(policy: Policy) -> str:
-    return f"Not now: work is held back. `/{policy.label} approve` publishes it, a comment has the agent change it."
+    return f"Not now: work is held back. `/{policy.label} approve` lets it out, a comment has the agent change it."
 
 
 def put_back(key: str, ref: str) -> str:

@@ -31,11 +31,12 @@ def begin_turn(run: Run, seen: Observation, policy: Policy, *, after: str = "") 
     assert seen.issue
     if objection := consent.find_objection(run, seen, policy):
         return consent.object_to(Decision(run), seen, policy, objection)
-    if spent := budget.why_spent(run, seen, policy):
-        return ask(run, seen, policy, Cause.BUDGET, spent)
-    if wrong := choosing.unusable(run, seen, policy):
-        return ask(run, seen, policy, Cause.CHOICE, wrong)
-    run, told = _told(run, seen, policy)
+    asked, (run, told) = run, _told(run, seen, policy)
+    if run.errand is not Errand.OFFER:  # which needs no agent, and costs nothing
+        if spent := budget.why_spent(run, seen, policy):
+            return ask(asked, seen, policy, Cause.BUDGET, spent)
+        if wrong := choosing.unusable(run, seen, policy):
+            return ask(asked, seen, policy, Cause.CHOICE, wrong)
     number, plan = run.turn + 1, planning.is_to_plan(run, seen, policy)
     run = mending.sent_on(run, mending.errand_for(run, seen, policy), seen)
     issue = consent.words_of(run, seen.issue)

@@ -28,7 +28,7 @@ def obey(run: Run, seen: Observation, policy: Policy, comment: Comment) -> Decis
     assert command
     if not comment.author.trusted:
         said = _say(comment, messages.not_trusted(comment.author.name))
-        return Decision(ledger.close(run, comment, Outcome.NOT_TRUSTED), (said,))
+        return Decision(ledger.turn_away(run, comment), (said,))
     run = ledger.close(run, comment, Outcome.COMMAND)
     seen_it = React(comment.place, comment.id, Reaction.SEEN)
     decision, text = _effect(run, seen, policy, command, comment)
@@ -83,7 +83,7 @@ def _approve(run: Run, seen: Observation, policy: Policy, comment: Comment) -> t
         case Cause.PLAN if run.phase is Phase.ASKING:
             return planning.approve_plan(run, seen)
         case Cause.HELD if run.phase is Phase.ASKING:
-            return holding.approve(run, seen, by=comment.author.name)
+            return holding.approve(run, seen, policy, by=comment.author)
         case _:
             return Decision(run), answers.nothing_to_approve()
 

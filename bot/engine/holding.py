@@ -5,6 +5,7 @@ Rule: what is allowed is the very content that people were asked about; anything
 
 from dataclasses import replace
 
+from bot.domain.issue import Person
 from bot.domain.policy import Policy
 from bot.domain.run import Cause, Errand, Overruled, Run
 from bot.domain.turn import Objection
@@ -38,12 +39,14 @@ def given_still(run: Run, seen: Observation) -> str:
     return "" if seen.turn.agent_turns else run.given
 
 
-def approve(run: Run, seen: Observation, *, by: str) -> tuple[Decision, str]:
-    allowed = (*run.allowed, *(Overruled(one, by) for one in run.held))
+def approve(run: Run, seen: Observation, policy: Policy, *, by: Person) -> tuple[Decision, str]:
+    if not by.may_push:
+        return Decision(run), answers.may_not_publish(by.name, policy)
+    allowed = (*run.allowed, *(Overruled(one, by.name) for one in run.held))
     run = replace(run, held=(), allowed=allowed)
     if run.given:
-        return Decision(go_again(run, seen.now)), answers.will_go_on(by)
-    return Decision(go_again(replace(run, errand=Errand.OFFER), seen.now)), answers.will_publish(by)
+        return Decision(go_again(run, seen.now)), answers.will_go_on(by.name)
+    return Decision(go_again(replace(run, errand=Errand.OFFER), seen.now)), answers.will_publish(by.name)
 
 
 def ids_allowed(run: Run) -> tuple[str, ...]:

@@ -14,6 +14,8 @@ from bot.domain.run import Run
 from bot.domain.turn import Answer
 from bot.engine.observation import Observation
 
+_STRANGERS_ANSWERED = 3
+
 
 def ids_of(comment: Comment) -> tuple[str, ...]:
     """The comment and each of its remarks."""
@@ -84,9 +86,9 @@ def silent(run: Run, seen: Observation) -> tuple[Comment, ...]:
 
 
 def pass_over(run: Run, seen: Observation, policy: Policy) -> Run:
-    """Rows for what nobody will act upon: what strangers say that is no command, and what has no words."""
+    """Rows for what nobody will act upon: what strangers say, unless it gets an answer, and what has no words."""
     for comment in unheard(run, seen):
-        if not comment.author.trusted and not _is_command(comment, policy):
+        if not comment.author.trusted and not _gets_an_answer(run, comment, policy):
             run = _with(run, comment, Outcome.NOT_TRUSTED)
     for comment in silent(run, seen):
         run = _with(run, comment, Outcome.ANSWERED)
@@ -105,6 +107,10 @@ def hand(run: Run, comments: Sequence[Comment], turn: int) -> Run:
 def close(run: Run, comment: Comment, outcome: Outcome) -> Run:
     """A command has its end; remarks made along with it are still to be heard."""
     return replace(run, heard=(*run.heard, Heard(comment.id, comment.place, run.turn, outcome)))
+
+
+def turn_away(run: Run, stranger: Comment) -> Run:
+    return replace(close(run, stranger, Outcome.NOT_TRUSTED), strangers=(*run.strangers, stranger.author.name))
 
 
 def settle(run: Run, reached: Collection[str], answers: Sequence[Answer], commit: str = "") -> Run:
@@ -175,6 +181,12 @@ def _part(comment: Comment, wanted: Callable[[str], bool]) -> Comment:
 
 def _is_command(comment: Comment, policy: Policy) -> bool:
     return parse_command(comment.text, policy.label) is not None
+
+
+def _gets_an_answer(run: Run, stranger: Comment, policy: Policy) -> bool:
+    """The first command of each of a few: nobody makes us talk without end."""
+    told = stranger.author.name in run.strangers or len(run.strangers) >= _STRANGERS_ANSWERED
+    return _is_command(stranger, policy) and not told
 
 
 def _is_silent(comment: Comment) -> bool:

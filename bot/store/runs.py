@@ -144,6 +144,7 @@ def _row_of(run: Run) -> Mapping[str, Any]:
         "held": [asdict(one) for one in run.held],
         "allowed": [asdict(one) for one in run.allowed],
         "refusals": run.refusals,
+        "strangers": run.strangers,
     }
     return {name: json.dumps(lists[name]) if name in lists else getattr(run, name) for name in _COLUMNS}
 
@@ -159,5 +160,6 @@ def _run_from(row: sqlite3.Row, heard: Sequence[Heard]) -> Run:
         "held": tuple(Objection(**one) for one in json.loads(row["held"])),
         "allowed": tuple(Overruled(Objection(**one["objection"]), one["by"]) for one in json.loads(row["allowed"])),
         "refusals": tuple(json.loads(row["refusals"])),
+        "strangers": tuple(json.loads(row["strangers"])),
     }
     return Run(**{**plain, **typed})

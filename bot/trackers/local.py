@@ -1,4 +1,4 @@
-"""Issues of the embedded tracker. Everybody there has the machine, so everybody is trusted."""
+"""Issues of the embedded tracker. Everybody there has the machine, so everybody may do everything."""
 
 from collections.abc import Collection
 

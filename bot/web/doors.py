@@ -40,7 +40,7 @@ class Guarded:
     def __init__(self, pages: ASGIApp, *, bound: str, hosts: tuple[str, ...]) -> None:
         self._pages = pages
         self._bound = bound.strip("[]").lower()
-        self._hosts = frozenset(host.lower() for host in hosts)
+        self._hosts = frozenset(_parse_host(host) for host in hosts)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         async def with_headers(message: Message) -> None:
@@ -68,7 +68,7 @@ class Guarded:
         if len(named) != 1:
             return False
         name, port = _parse_host(named[0])
-        if name in self._hosts or f"{name}:{port}" in self._hosts:
+        if name and self._hosts & {(name, None), (name, port)}:
             return True
         server = scope.get("server") or ("", None)
         return (port or _PORTS["http"]) == server[1] and self._is_bound_to(name)

@@ -101,13 +101,15 @@ def uncommitted(worktree: Worktree, tip: str) -> str:
     """
     if not worktree.is_whole():
         return ""
-    mirror = worktree.mirror
     with worktree.look(tip) as look:
-        if look.tree == tree_of(worktree, tip):
-            return ""
-        look.quarantine.accept()
-        message = f"Work on {worktree.place.branch} that was not committed"
-        return write_commit(mirror.path, look.tree, parents=(tip,), message=message, at=date_of(mirror, tip))
+        return kept(worktree, look, tip) if look.tree != tree_of(worktree, tip) else ""
+
+
+def kept(worktree: Worktree, look: Look, tip: str) -> str:
+    mirror = worktree.mirror
+    look.quarantine.accept()
+    message = f"Work on {worktree.place.branch} that was not committed"
+    return write_commit(mirror.path, look.tree, parents=(tip,), message=message, at=date_of(mirror, tip))
 
 
 def date_of(mirror: Mirror, commit_id: str) -> float:

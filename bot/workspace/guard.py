@@ -15,11 +15,11 @@ from bot.domain.protection import Rules, why_protected
 from bot.domain.turn import Objection
 from bot.workspace.capture import shown
 from bot.workspace.differences import Difference, Item, batches, contents, differences, sizes
-from bot.workspace.index import LINK, SUBMODULE
+from bot.workspace.index import LINK, SUBMODULE, Entry
 from bot.workspace.naming import faults, text_of
 from bot.workspace.objects import index_of
-from bot.workspace.pointing import links_astray
-from bot.workspace.written import Written, leaks_in, looks_in, programs_in
+from bot.workspace.pointing import led_to, links_astray
+from bot.workspace.written import Written, leaks_in, looks_in, may_run, programs_in
 
 LISTED = 50
 _MOST_URGENT = ("size", "secret", "protected path", "link", "submodule")
@@ -44,7 +44,8 @@ class Guard:
         found = differences(self.mirror, tree, known)
         if not found:
             return ()
-        judging = _Judging(self, tree, found, _telling(self.secrets, found))
+        entries = index_of(self.mirror, tree).entries
+        judging = _Judging(self, tree, found, entries, _telling(self.secrets, found))
         return tuple(one for one in _listed(judging.all(allowed)) if one.id not in allowed)
 
 
@@ -53,6 +54,7 @@ class _Judging:
     guard: Guard
     tree: str
     found: Sequence[Difference]
+    entries: Mapping[bytes, Entry]
     telling: Mapping[bytes, str]
     """Paths that give a secret away, and which."""
 
@@ -61,8 +63,9 @@ class _Judging:
         size = list(self._size(sum(fresh.values())))
         # who floods us does not get all of it read, unless a person said so
         is_readable = all(one.id in allowed for one in size)
-        said = [*size, *self._names(), *self._kinds(), *(self._content(fresh) if is_readable else ())]
-        return sorted(said, key=_urgency)
+        said = [*size, *self._names(), *self._kinds(), *self._links()]
+        read = [*self._content(fresh), *self._programs()] if is_readable else []
+        return sorted([*said, *read], key=_urgency)
 
     def _fresh(self) -> Mapping[str, int]:
         """Content that is in none of the versions before, and how much it is."""
@@ -71,7 +74,7 @@ class _Judging:
         return sizes(self.guard.mirror, sorted(new - old))
 
     def _size(self, much: int) -> Iterator[Objection]:
-        rules, files = self.guard.rules, len(self.found)
+        rules, files = self.guard.rules, len(self.found) - self._moved_away()
         if files > rules.changed_files:
             counted = f"{files:,} files changed, and the limit is {rules.changed_files:,}"
             yield Objection("size", "", counted, self.tree)
@@ -79,13 +82,17 @@ class _Judging:
             counted = f"{much / _MEGABYTE:,.1f} MB of new content, and the limit is {rules.changed_mb:g} MB"
             yield Objection("size", "", counted, self.tree)
 
+    def _moved_away(self) -> int:
+        """They are at another path now, and count there."""
+        arrived = {one.now.sha for one in self.found if one.now and one.is_new}
+        return sum(not one.now and any(item.sha in arrived for item in one.before) for one in self.found)
+
     def _names(self) -> Iterator[Objection]:
         by_path = {one.path: one for one in self.found}
         new = [one.path for one in self.found if one.now and one.is_new]
-        everything = index_of(self.guard.mirror, self.tree).entries if new else {}
         for path, what in self.telling.items():
             yield self._objection("secret", by_path[path], what)
-        for path, why in faults(new, everything):
+        for path, why in faults(new, self.entries):
             yield self._objection("file name", by_path[path], why)
 
     def _kinds(self) -> Iterator[Objection]:
@@ -94,22 +101,21 @@ class _Judging:
                 yield self._objection("protected path", one, why if one.now else f"{why}; deleted")
             if one.now and one.now.mode == SUBMODULE:
                 yield self._objection("submodule", one, "another repository's commit, whose content nobody sees here")
-        yield from self._links()
 
     def _links(self) -> Iterator[Objection]:
-        changed = {one.path: one for one in self.found if one.now and one.now.mode == LINK}
-        if not changed:
-            return
-        links = {
-            path: entry.sha.hex()
-            for path, entry in index_of(self.guard.mirror, self.tree).entries.items()
-            if entry.mode == LINK
-        }
-        read = contents(self.guard.mirror, set(links.values()))
+        links = {path: entry.sha.hex() for path, entry in self.entries.items() if entry.mode == LINK}
+        read = contents(self.guard.mirror, set(links.values())) if links else {}
         targets = {path: read[sha] for path, sha in links.items()}
+        by_path = {one.path: one for one in self.found}
         deleted = [one.path for one in self.found if one.now is None]
-        for path, why in links_astray(changed.keys(), targets, deleted, self.guard.rules):
-            yield self._objection("link", changed.get(path) or Difference(path, None, ()), why)
+        for path, why in links_astray(by_path.keys() & targets.keys(), targets, deleted, self.guard.rules):
+            # one that is as it was leads elsewhere now: what it leads through is part of what is allowed
+            yield self._objection("link", by_path.get(path) or Difference(path, Item(LINK, self.tree), ()), why)
+        for path in sorted(by_path.keys() & targets.keys()):
+            if names := self.guard.secrets.given_away(text_of(targets[path])):
+                yield self._objection("secret", by_path[path], f"what it leads to holds {', '.join(names)}")
+        for path, link, why in led_to(by_path, targets, self.guard.rules):
+            yield self._objection("protected path", by_path[path], f"{why}: `{self._shown(link)}` leads to it")
 
     def _content(self, fresh: Mapping[str, int]) -> Iterator[Objection]:
         files = [one for one in self.found if one.now and one.is_file and one.now.sha in fresh]
@@ -125,15 +131,25 @@ class _Judging:
     def _of_file(self, one: Difference, file: Written, looks: Sequence[str]) -> Iterator[Objection]:
         if one.is_new and file.is_binary and len(file.content) > _LARGE_NEW_FILE:
             yield self._objection("size", one, f"a new binary file of {len(file.content) / _MEGABYTE:,.1f} MB")
-        leaks = (*leaks_in(file, self.guard.secrets), *looks)
-        for rule, found in (("secret", leaks), ("program", programs_in(file))):
-            if found:
-                yield self._objection(rule, one, _in_short(found))
+        if leaks := (*leaks_in(file, self.guard.secrets), *looks):
+            yield self._objection("secret", one, _in_short(leaks))
+
+    def _programs(self) -> Iterator[Objection]:
+        """By what a file is called now: its content may have been harmless under another name."""
+        files = [one for one in self.found if one.is_file and may_run(one.path)]
+        known = {item.sha for one in self.found if may_run(one.path) for item in one.before}
+        fresh = [one for one in files if one.now and one.now.sha not in known]
+        read = contents(self.guard.mirror, {item.sha for one in fresh for item in one.versions if _is_blob(item)})
+        for one in fresh:
+            if found := programs_in(_written(one, read)):
+                yield self._objection("program", one, _in_short(found))
 
     def _objection(self, rule: str, one: Difference, detail: str) -> Objection:
         holds = f"{one.now.mode:o} {one.now.sha}" if one.now else "nothing"
-        path = _WITHHELD if one.path in self.telling else shown(one.path)
-        return Objection(rule, path, detail, f"{holds} {one.path.hex()}")
+        return Objection(rule, self._shown(one.path), detail, f"{holds} {one.path.hex()}")
+
+    def _shown(self, path: bytes) -> str:
+        return _WITHHELD if path in self.telling else shown(path)
 
 
 def _written(one: Difference, read: Mapping[str, bytes]) -> Written:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from bot.domain.turn import Objection
 from bot.errors import NeedsHuman
-from bot.workspace.branch import base_with, date_of, uncommitted
+from bot.workspace.branch import base_with, date_of, kept, tree_of
 from bot.workspace.capture import shown
 from bot.workspace.git import GitFailed, git_bytes
 from bot.workspace.mirror import Mirror
@@ -39,9 +39,12 @@ def take_in(worktree: Worktree, refs: Mapping[str, str], *, onto: str, wanted: s
     for name in (worktree.place.branch, wanted):
         if not name or not _is_missing(worktree, known, name):
             continue
-        if held := _objections(worktree, known):
+        left, held = _leftovers(worktree, known)
+        if held:
             return Taken(known, held=held)
-        known |= _commit_leftovers(worktree, known)
+        if left:
+            worktree.mirror.update({worktree.ref: (left, known[worktree.ref])})
+            known[worktree.ref] = left
         plan = _planned(worktree, known, name, onto)
         if plan.conflicts:
             return Taken(known, plan)
@@ -73,20 +76,16 @@ def _is_missing(worktree: Worktree, refs: Mapping[str, str], name: str) -> bool:
     return not mirror.is_ancestor(theirs, ours)
 
 
-def _objections(worktree: Worktree, refs: Mapping[str, str]) -> tuple[Objection, ...]:
-    if not worktree.is_whole():
-        return ()
+def _leftovers(worktree: Worktree, refs: Mapping[str, str]) -> tuple[str, tuple[Objection, ...]]:
+    """A commit of what lies in the worktree, on no branch yet, or why there may be none. Both empty: nothing does."""
     tip, base = refs[worktree.ref], refs[f"{BASES}{worktree.place.branch}"]
+    if not worktree.is_whole():
+        return "", ()
     with worktree.look(tip) as look:
-        return worktree.guard.within(look.quarantine.path).objections(look.tree, (tip, base))
-
-
-def _commit_leftovers(worktree: Worktree, refs: Mapping[str, str]) -> dict[str, str]:
-    left = uncommitted(worktree, refs[worktree.ref])
-    if not left:
-        return {}
-    worktree.mirror.update({worktree.ref: (left, refs[worktree.ref])})
-    return {worktree.ref: left}
+        if look.tree == tree_of(worktree, tip):
+            return "", ()
+        held = worktree.guard.within(look.quarantine.path).objections(look.tree, (tip, base))
+        return "" if held else kept(worktree, look, tip), held
 
 
 def _planned(worktree: Worktree, refs: Mapping[str, str], name: str, onto: str) -> Pending:

@@ -15,7 +15,7 @@ def faults(new: Collection[bytes], everything: Collection[bytes]) -> Iterator[tu
     if not new:
         return
     spellings = _spellings(everything)
-    standing = {folder for path in set(everything) - set(new) for folder in _with_folders(path)}
+    standing = {folder for path in set(everything) - set(new) for folder in with_folders(path)}
     for path in new:
         why = next(filter(None, map(find_fault, text_of(path).split("/"))), "")
         if why := why or _twin(path, spellings, standing):
@@ -23,7 +23,7 @@ def faults(new: Collection[bytes], everything: Collection[bytes]) -> Iterator[tu
 
 
 def _twin(path: bytes, spellings: dict[str, set[bytes]], standing: Collection[bytes]) -> str:
-    for folder in _with_folders(path):
+    for folder in with_folders(path):
         others = spellings[canonical(text_of(folder))] - {folder}
         if others and folder not in standing:
             return f"some file systems take it for {text_of(min(others))!a}"
@@ -32,12 +32,12 @@ def _twin(path: bytes, spellings: dict[str, set[bytes]], standing: Collection[by
 
 def _spellings(everything: Collection[bytes]) -> dict[str, set[bytes]]:
     found = defaultdict[str, set[bytes]](set)
-    for folder in {folder for path in everything for folder in _with_folders(path)}:
+    for folder in {folder for path in everything for folder in with_folders(path)}:
         found[canonical(text_of(folder))].add(folder)
     return found
 
 
-def _with_folders(path: bytes) -> Iterator[bytes]:
+def with_folders(path: bytes) -> Iterator[bytes]:
     """The path, and every folder it lies in."""
     at = path.find(b"/")
     while at >= 0:

@@ -52,12 +52,21 @@ def looks_in(files: Sequence[Written]) -> Mapping[bytes, tuple[str, ...]]:
     return found
 
 
+def may_run(path: bytes) -> bool:
+    """A file of this name may have others run programs."""
+    return _name_of(path) in {PACKAGE, ATTRIBUTES}
+
+
 def programs_in(file: Written) -> tuple[str, ...]:
     """What the file would have others run, in words."""
-    match canonical(text_of(file.path)).rpartition("/")[2]:
+    match _name_of(file.path):
         case name if name == PACKAGE:
             return install_scripts(file.content, file.before)
         case name if name == ATTRIBUTES:
             return drivers(line for _, line in file.lines())
         case _:
             return ()
+
+
+def _name_of(path: bytes) -> str:
+    return canonical(text_of(path)).rpartition("/")[2]

@@ -39,7 +39,7 @@ class Bench:
         environment = {"ANTHROPIC_BASE_URL": model.url if model else "http://127.0.0.1:9", "ANTHROPIC_API_KEY": "key-1"}
         more = {"model_retries": 1, "model_seconds": 2.0, **more}
         box = Bubblewrap(self.state, environment, Rules()) if self.confined else Unconfined(self.state, environment)
-        return ClaudeAgent(self.state, sandbox=box, clock=time.time, **more)
+        return ClaudeAgent(self.state / "agent", sandbox=box, clock=time.time, **more)
 
     async def take(self, model: ScriptedModel | None, work: Work | None = None, **more) -> TurnReport:
         return await self.agent(model, **more).run(work or self.work(), self.inbox, self._notice)

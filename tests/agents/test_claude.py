@@ -262,12 +262,14 @@ async def test_a_short_trouble_of_the_model_is_told_and_survived(bench):
     assert bench.texts(EventKind.NOTICE) == ["the model did not answer (529); try 1 of 1"]
 
 
-STRAYS = "setsid sleep 4711 & (env -i setsid sleep 4712 &) ; nohup sleep 4713 >/dev/null 2>&1 & true"
+def strays(number: int) -> str:
+    """Of each test its own: others run at the same time."""
+    return f"setsid sleep {number}1 & (env -i setsid sleep {number}2 &) ; nohup sleep {number}3 >/dev/null 2>&1 & true"
 
 
 async def test_in_the_sandbox_a_command_takes_along_what_it_started(bench):
     async with (
-        ScriptedModel(script([Use("Bash", {"command": STRAYS})], [Hang()])) as model,
+        ScriptedModel(script([Use("Bash", {"command": strays(471)})], [Hang()])) as model,
         asyncio.TaskGroup() as group,
     ):
         turn = group.create_task(bench.take(model))
@@ -277,28 +279,28 @@ async def test_in_the_sandbox_a_command_takes_along_what_it_started(bench):
 
 
 async def test_in_the_sandbox_a_cancelled_turn_takes_along_a_command_that_still_runs(bench):
-    going = Use("Bash", {"command": f"{STRAYS}; sleep 4714"})
+    going = Use("Bash", {"command": f"{strays(472)}; sleep 4724"})
     async with ScriptedModel(script([going], [Say("On.")], [Say("On.")])) as model:
         async with asyncio.TaskGroup() as group, asyncio.timeout(20):
             turn = group.create_task(bench.take(model))
-            while len(living("sleep 471")) < 4:
+            while len(living("sleep 472")) < 4:
                 await asyncio.sleep(0.05)
             turn.cancel()
-        assert living("sleep 471") == []
+        assert living("sleep 472") == []
         assert living(str(bench.state)) == []
         assert (await bench.take(model, bench.work(turn=2, prompt="Go on."))).words == "On."
 
 
 async def test_a_cancelled_turn_leaves_no_process_and_its_session_can_go_on(bench):
     bench.confined = False  # where nothing but we would end them
-    async with ScriptedModel(script([Use("Bash", {"command": STRAYS})], [Hang()])) as model:
+    async with ScriptedModel(script([Use("Bash", {"command": strays(473)})], [Hang()])) as model:
         async with asyncio.TaskGroup() as group:
             turn = group.create_task(bench.take(model))
             await model.until_asked(2)
-            assert len(living("sleep 471")) >= 3
+            assert len(living("sleep 473")) >= 3
             turn.cancel()
         assert turn.cancelled()
-        assert living("sleep 471") == []
+        assert living("sleep 473") == []
         assert living(str(bench.state)) == []
 
         model._play = script(None, None, [Say("On.")], [Say("On.")])  # the same run, and nobody saved the session's id
@@ -310,11 +312,11 @@ async def test_a_cancelled_turn_leaves_no_process_and_its_session_can_go_on(benc
 
 async def test_a_finished_turn_leaves_no_process_either(bench):
     bench.confined = False
-    async with ScriptedModel(script([Use("Bash", {"command": STRAYS})], [Say("Done.")])) as model:
+    async with ScriptedModel(script([Use("Bash", {"command": strays(474)})], [Say("Done.")])) as model:
         report = await bench.take(model)
 
     assert report.state is TurnState.SUCCEEDED
-    assert living("sleep 471") == []
+    assert living("sleep 474") == []
 
 
 BOT = """
@@ -327,7 +329,7 @@ from bot.sandbox.none import Unconfined
 async def main(state, folder, home, url):
     environment = {"ANTHROPIC_BASE_URL": url, "ANTHROPIC_API_KEY": "k"}
     sandbox = Unconfined(Path(state) / "cells", environment)
-    agent = ClaudeAgent(Path(state), sandbox=sandbox, clock=time.time)
+    agent = ClaudeAgent(Path(state) / "agent", sandbox=sandbox, clock=time.time)
     ground = Ground(Path(folder), Path(folder) / "shadow", Path(folder) / "objects")
     work = Work("acme/shop#1/1/turn-1", ground, Path(home), "Do it.", "All.")
     await agent.run(work, asyncio.Queue(), lambda event: None)
@@ -337,25 +339,25 @@ asyncio.run(main(*sys.argv[1:]))
 
 
 async def test_a_bot_that_is_killed_takes_the_agent_along_and_the_next_one_ends_the_rest(bench):
-    async with ScriptedModel(script([Use("Bash", {"command": "setsid sleep 4721 & true"})], [Hang()])) as model:
+    async with ScriptedModel(script([Use("Bash", {"command": "setsid sleep 4821 & true"})], [Hang()])) as model:
         arguments = (bench.state, bench.folder, bench.home, model.url)
         bot = await asyncio.create_subprocess_exec(
             sys.executable, "-c", BOT, *map(str, arguments), env={**os.environ, "PYTHONPATH": str(Path.cwd())}
         )
         await model.until_asked(2)
-        (program,) = (p for p in living("--output-format") if p.environ().get(MARKER, "").endswith("#1/1/turn-1"))
+        (program,) = (p for p in living("--output-format") if p.environ().get("CLAUDE_CONFIG_DIR") == str(bench.home))
         bot.kill()
         await bot.wait()
         await asyncio.to_thread(program.wait, 5)
-        assert living("sleep 4721")
+        assert living("sleep 4821")
 
         assert await bench.agent(model).sweep() == 1
-        assert living("sleep 4721") == []
+        assert living("sleep 4821") == []
 
 
 async def test_sweeping_touches_nothing_that_is_not_ours(bench):
     theirs = {MARKER: "another-house:acme/shop#1/1/turn-1", "PATH": os.defpath}
-    stranger = await asyncio.create_subprocess_exec("sleep", "4731", env=theirs)
+    stranger = await asyncio.create_subprocess_exec("sleep", "4831", env=theirs)
     try:
         assert await bench.agent().sweep() == 0
         assert stranger.returncode is None

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from bot.agents.claude import program
-from bot.domain.turn import Failure, TurnState
+from bot.domain.turn import EventKind, Failure, TurnState
 from bot.errors import NeedsHuman
 
 VERSION = ".".join(map(str, program.TESTED))
@@ -94,3 +94,9 @@ def test_the_bundled_program_has_a_record():
     assert cli
     assert program.find_recorded(cli)
     assert metadata.version(program.PACKAGE)
+
+
+async def test_t21_it_is_told_not_to_change_itself(bench):
+    body = "import os; greet(); answer(os.environ.get('DISABLE_AUTOUPDATER', '')); end()"
+    await bench.take(None, cli=bench.fake(body))
+    assert bench.texts(EventKind.TEXT) == ["1"]

@@ -24,6 +24,7 @@ from bot.agents.claude import ClaudeAgent
 from bot.demo.model import Say, ScriptedModel
 from bot.domain.turn import TurnReport, Work
 from bot.ports import Inbox, Notice
+from bot.sandbox.none import Unconfined
 
 CLI = Path(claude_agent_sdk.__file__).parent / "_bundled" / "claude"
 _TIMES = 5
@@ -52,7 +53,8 @@ async def measure(folder: Path) -> list[Figure]:
     ours, bare, sums, worktrees = [], [], [], []
     async with ScriptedModel(lambda _: [Say("Done.")]) as model:
         environment = {"ANTHROPIC_BASE_URL": model.url, "ANTHROPIC_API_KEY": "stand-in"}
-        real = ClaudeAgent(folder / "agent", environment=environment, clock=time.time, cli=recorder)
+        outside = Unconfined(folder / "cells", environment)  # what the sandbox costs is measured in sandbox.py
+        real = ClaudeAgent(folder / "agent", sandbox=outside, clock=time.time, cli=recorder)
         agent = Timed(real)
         async with bot(settings_for(folder, working=50, working_per_project=50), agent) as grounds:
             for go in range(_TIMES + 1):

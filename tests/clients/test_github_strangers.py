@@ -1,10 +1,19 @@
 """Nobody who may not steer gets to, by whatever detour GitHub leaves open to them."""
 
 import json
+from contextlib import closing
+from dataclasses import dataclass
 
+import pytest
+
+from bot.clients.github.markers import Markers
+from bot.clients.github.memory import MIGRATIONS, open_memory
+from bot.clients.github.notebook import Notebook, Verdict
+from bot.clients.github.people import People
 from bot.clients.github.queries import REQUESTS
+from bot.database import open_database
 from bot.domain.pull_request import PullRequestState
-from tests.clients.grounds import BRANCH, REPO, Bot
+from tests.clients.grounds import BRANCH, REPO, SECRET, Bot
 from tests.clients.test_github_issues import labelled
 
 
@@ -51,6 +60,45 @@ async def test_a_number_among_the_trusted_is_no_name(bot, tmp_path):
     fooled.close()
 
 
+@pytest.mark.parametrize("level", [None, "read", "triage"])
+async def test_whom_only_the_settings_name_may_steer_and_not_push(bot, tmp_path, level):
+    bot.world.user("tom")
+    if level:
+        bot.world.set_permission(REPO, "tom", level)
+    number = labelled(bot.world)
+    known = Bot(bot.github, tmp_path / "known", trusted=("tom", "robin[bot]"))
+    await known.issue(number)
+    for name in ("tom", "robin[bot]", "ana"):
+        bot.world.comment(REPO, number, "/ai approve", by=name)
+    may = [(one.author.name, one.author.trusted, one.author.may_push) for one in await known.said(number)]
+    known.close()
+    assert may == [("tom", True, False), ("robin[bot]", True, False), ("ana", True, True)]
+
+
+async def test_whom_the_settings_name_may_push_if_github_says_so(bot, tmp_path):
+    bot.world.set_permission(REPO, "bea", "maintain")
+    number = labelled(bot.world)
+    known = Bot(bot.github, tmp_path / "known", trusted=("bea",))
+    await known.issue(number)
+    bot.world.comment(REPO, number, "/ai approve", by="bea")
+    (said,) = await known.said(number)
+    known.close()
+    assert (said.author.trusted, said.author.may_push) == (True, True)
+
+
+async def test_what_was_noted_before_pushing_was_asked_for_is_judged_anew_but_no_strangers_is(tmp_path):
+    older = open_database(tmp_path / "github.db", MIGRATIONS[:2])
+    sql = "INSERT INTO verdicts (repository, comment, version, trusted) VALUES (?, ?, ?, ?)"
+    older.execute(sql, ("acme/shop", "issue-1", "v", 1))
+    older.execute(sql, ("acme/shop", "issue-2", "v", 0))
+    older.close()
+    with closing(open_memory(tmp_path / "github.db")) as memory:
+        notebook = Notebook(memory, REPO)
+        assert notebook.find_verdict("issue-1", "v") is None
+        assert notebook.was_judged("issue-1")
+        assert notebook.find_verdict("issue-2", "v") == Verdict(trusted=False, may_push=False)
+
+
 async def test_a_history_that_lags_behind_does_not_make_a_strangers_words_somebody_elses(bot):
     number = labelled(bot.world, author="eve")
     await bot.issue(number)
@@ -63,3 +111,55 @@ async def test_a_history_that_lags_behind_does_not_make_a_strangers_words_somebo
     bot.github.faults.add("POST /graphql", status=200, body=json.dumps({"data": before}).encode())
     issue = await bot.issue(number, number)
     assert (issue.title, issue.body, issue.edit.body) == ("Add a basket", "Nicely.", "All of it.")
+
+
+class Permissive:
+    """GitHub, if it let a bot push as it lets people."""
+
+    @property
+    def service(self):
+        return self
+
+    def now(self):
+        return 1000.0
+
+    async def get(self, _path):
+        return Answer({"permission": "write"})
+
+
+@dataclass
+class Answer:
+    data: dict
+
+
+async def test_a_bot_that_may_push_is_no_person_for_that():
+    people = People(Permissive(), ())
+    assert await people.may_steer({"login": "ana", "id": 1})
+    assert not await people.may_steer({"login": "evil[bot]", "id": 2})
+
+
+async def test_an_operators_signature_in_a_strangers_comment_is_the_strangers(bot):
+    number = labelled(bot.world)
+    await bot.issue(number)
+    signed = Markers(SECRET, REPO).in_the_name_of("bob", "Go on", number=number)
+    for name in ("eve", "treehand-bot"):
+        bot.world.comment(REPO, number, signed, by=name)
+    may = [(one.author.name, one.author.trusted) for one in await bot.said(number)]
+    assert may == [("eve", False), ("bob", True)]
+
+
+async def test_a_pull_request_from_somebody_elses_copy_is_not_ours(bot):
+    number = await bot.offer()
+    theirs = bot.world.open_pull_from_fork(REPO, "Mine now", head=BRANCH, files={"x.py": "1\n"}, by="eve")
+    assert theirs.number > number
+    pull, _ = await bot.pull()
+    assert pull.number == number
+
+
+async def test_t19_our_signature_in_a_persons_comment_leaves_it_theirs(bot):
+    number = labelled(bot.world)
+    await bot.issue(number)
+    signed = Markers(SECRET, REPO).signed("Working.", number=number, slug="1/progress")
+    bot.world.comment(REPO, number, signed, by="ana")
+    (said,) = await bot.said(number)
+    assert (said.author.name, said.text) == ("ana", "Working.")

@@ -78,6 +78,7 @@ async def test_our_marker_in_somebody_elses_comment_counts_as_nothing(bot):
     assert [(comment.author.name, comment.author.trusted, comment.text) for comment in said] == [
         ("Bob B.", True, "go on"), ("eve", False, "Working."), ("eve", False, "go on")
     ]  # fmt: skip
+    assert [comment.author.may_push for comment in said] == [True, False, False]
 
 
 async def test_whose_account_we_share_is_heard_too(bot):

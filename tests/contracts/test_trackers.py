@@ -172,6 +172,13 @@ async def test_comments_come_oldest_first_and_only_from_people(given):
     assert (await given.tracker.look([])).comments == {key: said}
 
 
+async def test_who_may_push_is_told_with_what_they_say(given):
+    key = given.open_issue("Fix it", "ai")
+    given.comment(key, "use OAuth")
+    (said,) = (await given.tracker.look([])).comments[key]
+    assert said.author.may_push
+
+
 async def test_a_comment_of_ours_is_rewritten_not_repeated(given):
     key = given.open_issue("Fix it", "ai")
     for text in ("Working.", "Working.", "Done."):

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.domain.leaks import Secrets, Suspicion, suspicious
+from bot.domain.unpacking import MOST_BYTES, layers_of
 from tests.domain.canaries import CANARIES, ENCODINGS, PACKINGS
 from tests.domain.ordinary import ORDINARY, ordinary_files, real_files, real_looking_secrets
 
@@ -109,6 +110,7 @@ def test_a_file_that_unpacks_without_end_is_looked_at_within_bounds(secrets):
     bomb = zlib.compress(bytes(60_000_000), 9)
     began = time.process_time()
     assert secrets.find_in(bomb + TOKEN.encode()) == ("the GitHub token",)
+    assert sum(map(len, layers_of(bomb))) <= MOST_BYTES + len(bomb)
     assert time.process_time() - began < 5
 
 
@@ -147,6 +149,7 @@ def test_ordinary_files_raise_an_alarm_in_at_most_one_of_a_hundred():
         "a", "eyJ", "eyJa.eyJa.", "ghp_", "github_pat_", "sk-ant-", "xoxb-", "secret", "secret=", "token: ",
         "password'", "api_key = ", "://a:b", "a://", "-----BEGIN PRIVATE KEY-----", "-----BEGIN RSA ", "aws", "twilio",
         "AKIA", "0:AA", "M.", "\n", " ", "=", "'", "A-b: c\n", "secret a", "İ", "SG.", "8Q~", "sig=%", "0",
+        "password:", "Authorization: Bearer ",
     ],
     ids=repr,
 )  # fmt: skip

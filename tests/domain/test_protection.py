@@ -21,13 +21,14 @@ HELD = {
     ],
     "says who owns what": ["CODEOWNERS", "docs/CODEOWNERS", ".github/CODEOWNERS"],
     "git obeys it": [
-        ".gitmodules", ".githooks/pre-commit", ".husky/pre-push", "lefthook.yml", ".pre-commit-config.yaml",
+        ".lfsconfig", ".gitmodules", ".githooks/pre-commit", ".husky/pre-push", "lefthook.yml",
+        ".pre-commit-config.yaml",
     ],
     "agents obey it": [
         "CLAUDE.md", "src/CLAUDE.md", "CLAUDE.local.md", "AGENTS.md", "GEMINI.md", ".claude/settings.json",
         "lib/.claude/commands/x.md", ".mcp.json", ".cursorrules", ".cursor/rules/x.mdc", ".windsurfrules",
         ".clinerules", ".aider.conf.yml", ".github/copilot-instructions.md", ".github/instructions/x.md",
-        ".github/prompts/x.prompt.md", ".codex/config.toml",
+        ".github/prompts/x.prompt.md", ".codex/config.toml", ".agents/skills/x.md", "opencode.json",
     ],
     "runs when the folder is opened": [
         ".vscode/tasks.json", "web/.vscode/settings.json", ".vscode/launch.json", ".devcontainer/devcontainer.json",
@@ -182,11 +183,20 @@ def test_scripts_of_an_installation_are_held_when_they_are_new(before, now, held
 def test_drivers_in_attributes_are_held_and_the_rest_is_free():
     assert len(drivers([b"* filter=evil diff=x", b"*.c merge=ours"])) == 3
     assert drivers([b"* text=auto", b"*.png binary -diff", b"*.txt diff", b"*.x !filter eol=lf"]) == ()
+    assert drivers([b"*.py diff=python", b"CHANGES merge=union", b"*.psd filter=lfs diff=lfs merge=lfs -text"]) == ()
+    assert len(drivers([b"* filter=python", b"* diff=union", b"* diff=lfs2"])) == 3
 
 
 @given(st.text(max_size=40))
 def test_a_canonical_path_is_its_own(path):
     assert canonical(canonical(path)) == canonical(path)
+
+
+def test_links_made_to_keep_us_busy_do_not():
+    links = {f"l{number}": f"l{number + 1}" + "/x" * 2000 for number in range(40)} | {"l40": "x"}
+    begun = time.process_time()
+    assert follow("l0", links).outside
+    assert time.process_time() - begun < 0.5
 
 
 def test_a_path_made_to_keep_us_busy_does_not():

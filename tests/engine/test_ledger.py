@@ -5,7 +5,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.domain.comment import Comment, Outcome, Place, Remark
+from bot.domain.comment import Comment, Heard, Outcome, Place, Remark
 from bot.domain.issue import Issue, Person
 from bot.domain.policy import Policy
 from bot.domain.run import Run
@@ -132,3 +132,16 @@ def _step(run: Run, looked: Observation, step: str, fates: set[int]) -> Run:
             return ledger.close(run, orders[0], Outcome.COMMAND) if orders else run
         case _:
             return run
+
+
+def test_what_a_stranger_says_is_no_news_and_in_no_briefing():
+    strange = seen(Comment("c1", Place.ISSUE, EVE, "Obey me", 0.0))
+    assert ledger.news(RUN, strange, POLICY) == ()
+    assert ledger.thread(RUN, strange) == ()
+
+
+def test_what_was_turned_away_once_is_in_no_briefing_whoever_may_steer_by_now():
+    said = Comment("c1", Place.ISSUE, ANA, "Obey me", 0.0)
+    run = replace(RUN, heard=(Heard("c1", Place.ISSUE, 1, Outcome.NOT_TRUSTED),))
+    assert ledger.thread(RUN, seen(said)) == (said,)
+    assert ledger.thread(run, seen(said)) == ()

@@ -197,3 +197,10 @@ def test_what_is_not_the_name_of_a_conversation_is_no_command_and_no_file(person
     by_hand.take_back(person.home, session)
     assert command == ""
     assert not person.clean.exists()
+
+
+def test_t13_what_is_not_the_name_of_a_conversation_names_no_file_elsewhere(person):
+    person.talk()
+    (person.home / "projects" / "elsewhere.jsonl").write_text("the guard's words")
+    by_hand.hand_over(person.home, "../elsewhere")
+    assert [path for path in person.clean.rglob("*") if path.is_file()] == []

@@ -275,6 +275,7 @@ async def test_a_set_user_program_gains_nothing(prison):
 async def test_as_root_what_an_agent_makes_belongs_to_nobody_in_particular(prison, as_root):
     async with prison.cell() as inmate:
         await inmate.run("touch made; mkdir folder; id -u")
+        assert (await inmate.run("grep Groups: /proc/self/status")).split() == ["Groups:"]
     owners = {(prison.mine.path / name).stat().st_uid for name in ("made", "folder")}
     assert len(owners) == 1
     assert owners.pop() >= 59_000
@@ -414,3 +415,16 @@ def _running_for(marker: str) -> list[str]:
             except OSError:
                 continue
     return found
+
+
+async def test_t15_a_command_does_not_see_what_the_program_keeps_for_itself(prison):
+    async with prison.cell() as inmate:
+        script = f"echo 1 > /run/agent/room && {inmate.cell.shell} 'ls -A /run/agent; echo seen'; ls /run/agent"
+        assert (await inmate.run(script, as_command=False)).split() == ["seen", "room"]
+
+
+async def test_t20_what_a_build_leaves_at_home_is_gone_with_its_cell(prison):
+    async with prison.cell() as inmate:
+        await inmate.run("mkdir -p ~/.cache && touch ~/.cache/poisoned /tmp/poisoned && ls ~/.cache")
+    async with prison.cell() as inmate:
+        assert "poisoned" not in await inmate.run("find ~ /tmp -name poisoned; true")

@@ -90,6 +90,10 @@ async def test_a_reverse_proxys_name_is_let_in_once_it_is_set():
         assert await visitor.wakes(Host="other.example:8443", **let_in) == 202
         assert await visitor.wakes(Host="other.example", **let_in) == 403
         assert await visitor.wakes(Host="sub.bot.example.com", **let_in) == 403
+    async with visiting(hosts=("[2001:DB8::7]", "[2001:db8::8]:8443"), token="t") as visitor:
+        assert await visitor.wakes(Host="[2001:db8::7]:443", **let_in) == 202
+        assert await visitor.wakes(Host="[2001:db8::8]:8443", **let_in) == 202
+        assert await visitor.wakes(Host="[2001:db8::8]", **let_in) == 403
 
 
 async def test_where_it_listens_everywhere_an_address_is_no_ones_trick_but_a_name_is():

@@ -308,6 +308,17 @@ async def test_t9_no_request_is_smuggled_to_the_model_inside_another(tmp_path, h
     assert service.heard == []
 
 
+async def test_t9_a_request_that_tells_two_lengths_is_refused_even_if_one_is_right(tmp_path):
+    body = json.dumps(asking()).encode()
+    lengths = f"Content-Length: {len(body)}\r\nTransfer-Encoding: chunked\r\n\r\n"
+    head = f"POST /v1/messages HTTP/1.1\r\nHost: g\r\nx-api-key: {TOKEN}\r\n{lengths}".encode()
+    async with serving() as service, sandbox(tmp_path, service) as box:
+        answer = await box.raw(head + b"%x\r\n%s\r\n0\r\n\r\n" % (len(body), body))
+
+    assert answer.split()[1] == b"400"
+    assert service.heard == []
+
+
 async def test_t9_a_message_that_hides_another_behind_it_arrives_alone(tmp_path):
     body = json.dumps(asking()).encode()
     head = f"POST /v1/messages HTTP/1.1\r\nHost: g\r\nx-api-key: {TOKEN}\r\nContent-Length: {len(body)}\r\n\r\n"

@@ -297,6 +297,9 @@ def test_t6_everything_that_an_operator_configured_is_known(tmp_path, monkeypatc
     monkeypatch.setenv("ANTHROPIC_API_KEY", CANARIES["the marker secret"])
     monkeypatch.setenv("DEPLOY_PASSWORD", "correct horse battery")
     monkeypatch.setenv("SHORT_TOKEN", "1234567890")
+    monkeypatch.setenv("DB_PASS", "long enough for one")
+    monkeypatch.setenv("HTTPS_PROXY", "http://bot:pr0xyPasswort7x@proxy.example:3128")
+    monkeypatch.setenv("DATABASE_URL", "postgres://postgres:postgrespassword@localhost/shop")
     monkeypatch.setenv("TOKEN_FOLDER", "/run/secrets/tokens")
     settings = Settings(
         state_dir=tmp_path / "state",
@@ -311,7 +314,9 @@ def test_t6_everything_that_an_operator_configured_is_known(tmp_path, monkeypatc
     assert known["ANTHROPIC_API_KEY"] == CANARIES["the marker secret"]
     assert known["DEPLOY_PASSWORD"] == "correct horse battery"
     assert known["the marker secret"] == (tmp_path / "state" / "secret").read_bytes().hex()
-    assert not {"1234567890", "/run/secrets/tokens"} & set(known.values())
+    assert known["DB_PASS"] == "long enough for one"
+    assert known["the password in HTTPS_PROXY"] == "pr0xyPasswort7x"
+    assert not {"postgrespassword", "1234567890", "/run/secrets/tokens"} & set(known.values())
 
 
 async def test_t7_the_daemon_watches_every_way_out(tmp_path, monkeypatch):
@@ -328,3 +333,33 @@ async def test_t7_the_daemon_watches_every_way_out(tmp_path, monkeypatch):
         assert app.outside.projects["shop"].leaks_in(f"{TOKEN} {SOMEBODYS}") == ("the GitHub token", "a minted token")
         assert [entry.text for entry in app.store.journal(Run(KEY, "shop", 1))] == ["[redacted: the GitHub token]"]
         assert [line["text"] for line in app.transcripts.read(REQUEST.run_id)] == ["[redacted: the GitHub token]"]
+
+
+async def test_t7_a_secret_in_a_title_of_later_is_not_published_with_the_pull_request(house):
+    house.world.open_issue(KEY)
+    house.world.label(KEY, "ai")
+    await house.tick()
+    async with asyncio.timeout(5):
+        await house.agent.spoke.wait()
+    house.world.edit_issue(KEY, title=f"Push with {TOKEN}")
+    await house.end_turn()
+    assert house.store.find_run(KEY).phase is Phase.ASKING
+    assert not house.world.pulls
+    assert not any(SECRETS.find(text) for text in house.world.said.values())
+
+
+async def test_t7_the_daemon_screens_its_agents_and_their_files(tmp_path, monkeypatch):
+    monkeypatch.setenv("GITHUB_TOKEN", TOKEN)
+    (tmp_path / "shop").mkdir()
+    project = ProjectSettings(name="shop", repository=str(tmp_path / "shop"))
+    settings = Settings(state_dir=tmp_path / "state", projects=(project,), sandbox=Sandbox(kind="none"))
+    async with wired(settings, {}) as app:
+        assert app.executor._take_turn.gives_away(f"It is {TOKEN}") == ("the GitHub token",)
+        assert app.outside.projects["shop"].workspaces._guard.secrets.find(TOKEN) == ("the GitHub token",)
+
+
+async def test_t7_a_secret_in_an_order_is_not_repeated_in_the_answer(house):
+    await house.have_it_say(CHANNELS["words"]("Done."))
+    house.world.comment(KEY, f"/ai {TOKEN}")
+    await house.tick()
+    assert not any(SECRETS.find(text) for text in house.world.said.values())

@@ -55,6 +55,8 @@ class World:
     """Which project an issue, or a branch, belongs to."""
     people_said: dict[str, list[Comment]] = field(default_factory=dict)
     """By issue key or branch."""
+    ever_said: int = 0
+    """Also what was taken back since."""
     said: dict[tuple[str, str], str] = field(default_factory=dict)
     """Our comments: by issue key or branch, and slug."""
     threads: dict[tuple[str, str], str] = field(default_factory=dict)
@@ -155,8 +157,11 @@ class World:
         del self.issues[key]
         self._touch()
 
-    def comment(self, key: str, text: str, *, by: str = "ana", trusted: bool = True) -> str:
-        return self._say(key, Place.ISSUE, text, Person(by, trusted=trusted))
+    def comment(
+        self, key: str, text: str, *, by: str = "ana", trusted: bool = True, may_push: bool | None = None
+    ) -> str:
+        """Whoever may steer may push, unless it is said otherwise."""
+        return self._say(key, Place.ISSUE, text, _person(by, trusted, may_push))
 
     # What people do on pull requests, named by their branch or by the issue's key.
 
@@ -164,7 +169,7 @@ class World:
         self, key_or_branch: str, text: str, *, by: str = "ana", trusted: bool = True, remarks: Iterable[Remark] = ()
     ) -> str:
         branch = self.branch_of(key_or_branch)
-        return self._say(branch, Place.PULL_REQUEST, text, Person(by, trusted=trusted), tuple(remarks))
+        return self._say(branch, Place.PULL_REQUEST, text, _person(by, trusted), tuple(remarks))
 
     def review(
         self, key_or_branch: str, *remarks: Remark, text: str = "", by: str = "ana", trusted: bool = True
@@ -172,7 +177,7 @@ class World:
         """Without remarks and text: an approval."""
         branch, approves = self.branch_of(key_or_branch), not (text or remarks)
         return self._say(
-            branch, Place.PULL_REQUEST, text, Person(by, trusted=trusted), remarks, review=True, approves=approves
+            branch, Place.PULL_REQUEST, text, _person(by, trusted), remarks, review=True, approves=approves
         )
 
     def add_remark(self, comment: str, remark: Remark) -> None:
@@ -529,8 +534,10 @@ class World:
         review: bool = False,
         approves: bool = False,
     ) -> str:
-        number = sum(map(len, self.people_said.values())) + 1
-        comment = Comment(f"c{number}", place, author, text, self.now, remarks, review=review, approves=approves)
+        self.ever_said += 1
+        comment = Comment(
+            f"c{self.ever_said}", place, author, text, self.now, remarks, review=review, approves=approves
+        )
         self.people_said.setdefault(where, []).append(comment)
         self._touch()
         return comment.id
@@ -546,6 +553,10 @@ class World:
         total = self.session_costs[session] = self.session_costs.get(session, 0.0) + cost
         heard = report.heard | report.progress.heard
         return replace(report, state=state, session_cost_usd=total, tokens=tokens, agent_turns=1, heard=heard)
+
+
+def _person(name: str, trusted: bool, may_push: bool | None = None) -> Person:  # noqa: FBT001
+    return Person(name, trusted=trusted, may_push=trusted if may_push is None else may_push)
 
 
 def _commit_id(*words: object) -> str:

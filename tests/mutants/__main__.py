@@ -1,95 +1,90 @@
 """`make mutants`: every guard switched off in turn must make at least one test fail. Prints the guards and their tests.
 
-`python tests/mutants [WORD...]`: only the guards with such a word in their names.
+`python tests/mutants [WORD...]`: only the guards with such words in their names.
 """
 
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
-ROOT = HERE.parent.parent
-sys.path.insert(1, str(HERE))
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(1, str(ROOT))
 
-from guards import GUARDS, Guard, NotApplicable, switched_off  # noqa: E402 - the folder is no package
+from tests.fakes.github import schemas  # noqa: E402 - found from here only
+from tests.mutants.guards import GUARDS, Guard, NotApplicable, switched_off  # noqa: E402 - as above
+from tests.mutants.trying import CAUGHT, NOTHING_RAN, SURVIVED, run  # noqa: E402 - as above
 
-_SECONDS = 300
-_COPIED = ("bot", "tests", "config", "docs", "pyproject.toml", "README.md", "ARCHITECTURE.md")
-_FAILED = 1  # pytest's word for: tests ran, and some failed
+_COPIED = ("bot", "tests", "config", "docs", "pyproject.toml", "README.md", "ARCHITECTURE.md", "CONTRIBUTING.md")
+_CAUGHT, _UNTRIED = "caught", "not tried"
 
 
 def main(*words: str) -> None:
-    guards = [guard for guard in GUARDS if all(word in guard.name for word in words)]
+    named = [guard for guard in GUARDS if all(word in guard.name for word in words)]
+    guards = [guard for guard in named if os.geteuid() == 0 or not guard.as_root]
     if not guards:
         sys.exit(f"No guard is called {' '.join(words)}.")
-    with tempfile.TemporaryDirectory(prefix="treehand-mutants-") as folder, ThreadPoolExecutor(os.cpu_count()) as pool:
-        tests = sorted({test for guard in guards for test in guard.tests})
-        with _copy(Path(folder) / "whole") as whole:
-            if (code := _run(whole, tests)) != 0:
-                sys.exit(f"With every guard in place the tests already fail (pytest: {code}).")
-        results = list(pool.map(lambda guard: _try(Path(folder), guard), guards))
-    survived = sum(not line.startswith("caught") for line in results)
-    print(f"{len(guards) - survived} guards caught, {survived} survived")
+    if shapes := schemas.folder():
+        os.environ["TREEHAND_SCHEMAS"] = str(shapes)  # a copy of the tests would look for them beside itself
+    with tempfile.TemporaryDirectory(prefix="treehand-mutants-") as folder:
+        whole = Path(folder) / "whole"
+        with _copy(ROOT, whole):
+            _ensure_quiet(whole, sorted({test for guard in guards for test in guard.tests}))
+            with ThreadPoolExecutor(os.cpu_count()) as pool:
+                found = Counter(pool.map(lambda one: _word_for(whole, *one), enumerate(guards)))
+    untried = found[_UNTRIED] + len(named) - len(guards)
+    survived = len(guards) - found[_CAUGHT] - found[_UNTRIED]
+    more = f", {untried} could not be tried here" if untried else ""
+    print(f"{found[_CAUGHT]} guards caught, {survived} survived{more}")
     sys.exit(1 if survived else 0)
 
 
-def _try(folder: Path, guard: Guard) -> str:
-    with _copy(folder / guard.name.replace(" ", "-").replace("/", "-")) as copy:
+def _ensure_quiet(whole: Path, tests: Sequence[str]) -> None:
+    """With every guard in place no test notices anything. Leaves compiled modules behind, for all copies to use."""
+    code, printed = run(whole, ("-n", "auto", "--dist", "worksteal", *tests), seconds=1200.0)
+    if code not in {SURVIVED, NOTHING_RAN}:
+        sys.exit(f"{printed}\nThe tests notice something while every guard is in place (pytest: {code}).")
+
+
+def _word_for(whole: Path, number: int, guard: Guard) -> str:
+    with _copy(whole, whole.with_name(str(number))) as copy:
         try:
             switched_off(guard, copy)
         except NotApplicable as problem:
-            return _told(f"STALE     {guard.name}: {problem}")
-        code = _run(copy, guard.tests)
-    word = "caught  " if code == _FAILED else f"SURVIVED ({code})"
-    return _told(f"{word}  {guard.name:<60} {' '.join(guard.tests)}")
+            code, printed, word = SURVIVED, str(problem), "STALE"
+        else:
+            code, printed = run(copy, ("-x", *guard.tests))
+            word = _word_of(code)
+    print(f"{word:<9} {guard.name:<70} {' '.join(guard.tests)}", flush=True)
+    if word not in {_CAUGHT, _UNTRIED}:
+        print(printed, file=sys.stderr)
+    return word
 
 
-def _told(line: str) -> str:
-    print(line, flush=True)
-    return line
+def _word_of(code: int) -> str:
+    if code == CAUGHT:
+        return _CAUGHT
+    if code == NOTHING_RAN and schemas.folder() is None:
+        return _UNTRIED  # without GitHub's schemas there is no stand-in for it
+    return "SURVIVED" if code in {SURVIVED, NOTHING_RAN} else f"BROKEN ({code})"
 
 
 @contextmanager
-def _copy(folder: Path) -> Iterator[Path]:
+def _copy(source: Path, folder: Path) -> Iterator[Path]:
     folder.mkdir()
-    ignored = shutil.ignore_patterns("__pycache__", "*.pyc")
     for name in _COPIED:
-        if (ROOT / name).is_dir():
-            shutil.copytree(ROOT / name, folder / name, ignore=ignored)
+        if (source / name).is_dir():
+            ignored = shutil.ignore_patterns("__pycache__") if source == ROOT else None
+            shutil.copytree(source / name, folder / name, ignore=ignored)
         else:
-            shutil.copy(ROOT / name, folder / name)
+            shutil.copy2(source / name, folder / name)
     yield folder
     shutil.rmtree(folder, ignore_errors=True)
-
-
-def _run(folder: Path, tests: Sequence[str]) -> int:
-    """In a process of its own, in which `bot` is the copy."""
-    command = (sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "--timeout", "120")
-    environment = {**os.environ, "PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
-    places = (f"--basetemp={folder}-tmp", *tests)
-    try:
-        ended = subprocess.run(
-            (*command, *places),
-            cwd=folder,
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=_SECONDS,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        return -1
-    finally:
-        shutil.rmtree(f"{folder}-tmp", ignore_errors=True)
-    if ended.returncode not in {0, _FAILED}:
-        print(ended.stdout[-2000:], ended.stderr[-2000:], file=sys.stderr)
-    return ended.returncode
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ def check(outcome: dict) -> None:
     ]  # fmt: skip
     assert outcome["worktrees_left"] == 2
     assert outcome["commits"] >= 4
-    assert outcome["model"] == "scripted stand-in"
+    assert (outcome["model"], outcome["sandbox"]) == ("scripted stand-in", "bwrap")
 
 
 async def test_the_demo_tells_its_story(person):

@@ -7,8 +7,8 @@ import random
 import httpx
 import pytest
 
-from bot.sandbox.gate.addresses import is_public
 from bot.sandbox.gate import Gate, Passport
+from bot.sandbox.gate.addresses import is_public
 from bot.sandbox.gate.passport import Passage
 from tests.sandbox.grounds import TOKEN, Sandbox, sandbox, serving
 

@@ -33,6 +33,7 @@ def test_a_run_comes_back_as_it_was_saved(store):
         words="Done.",
         refusals=("reach example.com:443 (3 times)",),
         budget_tokens=5,
+        strangers=("eve",),
     )
     store.save(run, at=7.0)
     assert store.active() == [run]

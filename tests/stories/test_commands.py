@@ -8,6 +8,10 @@ from bot.domain.run import Cause, Phase
 KEY = "shop#1"
 
 
+def declined(world) -> list[str]:
+    return [text for text in world.comments_of(KEY) if "may not steer" in text]
+
+
 @pytest.fixture
 async def working(bot, world):
     world.open_issue(KEY, "ai")
@@ -84,6 +88,42 @@ async def test_a_stranger_gets_one_line_and_nothing_happens(working, world):
     assert [text for text in world.comments_of(KEY) if "eve may not steer" in text] == [answer(world)]
     [row] = working.run(KEY).heard
     assert row.outcome is Outcome.NOT_TRUSTED
+
+
+async def test_t16_a_stranger_is_answered_once_however_much_they_order(working, world):
+    for _ in range(20):
+        world.comment(KEY, "/ai stop", by="eve", trusted=False)
+    await working.tick(3)
+    world.comment(KEY, "/ai approve", by="eve", trusted=False)
+    await working.tick(2)
+
+    assert len(declined(world)) == 1
+    assert [row.outcome for row in working.run(KEY).heard] == [Outcome.NOT_TRUSTED] * 21
+
+
+async def test_t16_three_strangers_are_answered_and_no_more_whatever_they_take_back(working, world):
+    for name in ("eve", "mal", "zed", "sid", "kim"):
+        world.comment(KEY, "/ai stop", by=name, trusted=False)
+        await working.tick(2)
+        world.people_said[KEY].clear()
+        world.comment(KEY, "/ai stop", by=name, trusted=False)
+        await working.tick(2)
+
+    assert len(declined(world)) == 3
+    assert {row.outcome for row in working.run(KEY).heard} == {Outcome.NOT_TRUSTED}
+    world.comment(KEY, "/ai status")
+    await working.tick()
+    assert "Working" in answer(world)
+
+
+async def test_t16_many_strangers_at_once_do_not_keep_anybody_waiting(working, world):
+    for number in range(200):
+        world.comment(KEY, "/ai stop", by=f"eve{number}", trusted=False)
+    world.comment(KEY, "/ai pause")
+    await working.tick(5)
+
+    assert len(declined(world)) == 3
+    assert working.run(KEY).cause is Cause.PAUSED
 
 
 async def test_a_command_on_the_pull_request_is_answered_there(working, world):

@@ -76,6 +76,33 @@ async def test_a_stranger_cannot_allow_anything(held, world):
     assert held.run(KEY).allowed == ()
 
 
+async def test_who_may_steer_but_not_push_is_told_who_can_allow_it_and_nothing_changes(held, world):
+    world.comment(KEY, "/ai approve", by="tom", may_push=False)
+    await held.tick(2)
+    run = held.run(KEY)
+    assert (run.phase, run.cause, run.allowed) == (Phase.ASKING, Cause.HELD, ())
+    assert run.held
+    assert len(world.requests) == 1
+    assert world.branches == {}
+    answer = world.comments_of(KEY)[-1]
+    assert answer.count("\n") == 0
+    assert "tom may steer here, but not push: whoever may push" in answer
+    world.comment(KEY, "/ai approve", by="bea")
+    await held.tick(2)
+    assert held.run(KEY).phase is Phase.REVIEW
+    assert "allowed by bea" in world.pull(KEY).body
+
+
+async def test_who_may_steer_but_not_push_can_have_the_agent_change_it_or_end_it(held, world):
+    world.comment(KEY, "Leave CI alone.", by="tom", may_push=False)
+    await held.tick(2)
+    assert CI in request(world, 2).prompt
+    world.comment(KEY, "/ai stop", by="tom", may_push=False)
+    await held.tick(3)
+    assert held.run(KEY).phase is Phase.DONE
+    assert world.branches == {}
+
+
 async def test_a_comment_has_the_agent_change_it_and_it_is_told_why(held, world):
     world.comment(KEY, "Leave CI alone.")
     await held.tick(2)
@@ -133,6 +160,9 @@ async def test_taking_over_and_handing_back_is_judged_alike_and_then_the_agent_g
     await held.tick(2)
     assert held.run(KEY).cause is Cause.HELD
     assert "changed by hand" in question(world)
+    world.comment(KEY, "/ai approve", by="tom", may_push=False)
+    await held.tick(2)
+    assert held.run(KEY).allowed == ()
     assert world.branches == {}
     assert world.running() == []
 
@@ -182,15 +212,25 @@ async def test_publishing_that_is_lost_or_fails_is_tried_again_without_an_agent(
     assert request(world, 2).offer
 
 
-async def test_a_spent_budget_asks_first_and_then_it_is_published(held, world, policy):
+async def test_what_is_allowed_is_published_though_the_budget_is_spent_for_it_costs_nothing(held, world, policy):
     project = held.engine.outside.projects["shop"]
     held.engine.outside.projects["shop"] = replace(project, policy=replace(policy, per_issue_usd=0.05))
     world.comment(KEY, "/ai approve")
     await held.tick(2)
-    assert held.run(KEY).cause is Cause.BUDGET
-    world.comment(KEY, "/ai budget 5")
-    await held.tick(2)
     assert held.run(KEY).phase is Phase.REVIEW
+    world.comment(KEY, "And the docs, please.")
+    await held.tick(2)
+    assert held.run(KEY).cause is Cause.BUDGET
+
+
+async def test_all_that_an_approval_allows_is_shown(bot, world):
+    for number in range(40):
+        world.protected[f".claude/{number}.md"] = "100644 one"
+    world.open_issue(KEY, "ai")
+    await bot.tick()
+    world.finish_turn(KEY, files=[f".claude/{number}.md" for number in range(40)])
+    await bot.tick()
+    assert all(f"`.claude/{number}.md`" in question(world) for number in range(40))
 
 
 async def test_what_led_to_it_is_answered_when_it_is_published(bot, world):

@@ -2,13 +2,14 @@
 
 import os
 import shutil
+import threading
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bot.errors import NeedsHuman
-from bot.workspace.capture import read_worktree
+from bot.workspace.capture import read_file, read_worktree
 from bot.workspace.index import Index, read_index, write_index
 from bot.workspace.objects import hash_content, write_tree
 from tests.workspace.conftest import capture_as_it_is, run_git
@@ -288,3 +289,46 @@ def test_an_index_survives_being_read_and_written(origin, tmp_path):
     assert read_index(tmp_path / "index").entries == index.entries
     tree = write_tree(origin.clone / ".git", index.entries, tmp_path / "index")
     assert tree == run_git(origin.clone, "rev-parse", "HEAD^{tree}")
+
+
+def test_t14_a_worktree_that_is_a_link_is_not_read(tmp_path):
+    (tmp_path / "secret").mkdir()
+    (tmp_path / "worktree").symlink_to(tmp_path / "secret")
+    with pytest.raises(NeedsHuman):
+        read_worktree(tmp_path / "worktree", Index(), hash_content)
+
+
+def test_t14_a_folder_that_is_swapped_for_another_while_it_is_read_is_not_read(tmp_path):
+    for name in ("worktree/one", "worktree/two", "secret"):
+        (tmp_path / name).mkdir(parents=True)
+        (tmp_path / name / "file").write_text(name)
+    kept = []
+
+    def keep(content: bytes) -> bytes:
+        kept.append(content)
+        if len(kept) == 1:  # the other one was listed already, and is still to be read
+            other = tmp_path / "worktree" / ("one" if content.endswith(b"two") else "two")
+            other.rename(tmp_path / "gone")
+            (tmp_path / "secret").rename(other)
+        return hash_content(content)
+
+    found = read_worktree(tmp_path / "worktree", Index(), keep)
+    assert len(kept) == 1
+    assert "changed while it was read" in found.left_out[0]
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir, lambda path: path.symlink_to(__file__)])
+def test_t14_what_is_no_file_is_refused_at_once(tmp_path, make):
+    make(tmp_path / "trap")
+    ended = []
+
+    def read() -> None:
+        try:
+            read_file(tmp_path / "trap")
+        except OSError as exc:
+            ended.append(exc)
+
+    reading = threading.Thread(target=read, daemon=True)
+    reading.start()
+    reading.join(2)
+    assert len(ended) == 1

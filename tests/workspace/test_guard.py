@@ -214,6 +214,80 @@ async def test_programs_in_ordinary_files_are_held_and_ordinary_edits_are_not(sp
     assert found(change) == [("program", ".gitattributes"), ("program", "web/package.json")]
 
 
+async def test_what_runs_programs_is_judged_by_its_name_though_its_content_was_there_before(workspaces, origin):
+    origin.commit({"a.json": '{"scripts": {"postinstall": "sh x"}}', "a.txt": "* filter=evil\n"})
+    space = await workspaces.ensure(BRANCH, base="", remote=origin.remote)
+    (space.path / "a.json").rename(space.path / "package.json")
+    (space.path / "a.txt").rename(space.path / ".gitattributes")
+    change = await workspaces.capture(BRANCH, **TURN)
+    assert found(change) == [("program", ".gitattributes"), ("program", "package.json")]
+
+
+async def test_a_package_that_moves_with_its_scripts_is_let_out(workspaces, origin):
+    origin.commit({"old/package.json": '{"scripts": {"postinstall": "sh x"}}'})
+    space = await workspaces.ensure(BRANCH, base="", remote=origin.remote)
+    (space.path / "old").rename(space.path / "new")
+    assert (await workspaces.capture(BRANCH, **TURN)).objections == ()
+
+
+async def test_a_link_in_place_of_a_package_is_held_unless_it_leads_to_one(space, workspaces):
+    (space.path / "package.json").symlink_to("web/package.json")
+    assert (await workspaces.capture(BRANCH, **TURN)).objections == ()
+    write(space, "notes.json", '{"scripts": {"postinstall": "sh x"}}')
+    (space.path / "src/package.json").symlink_to("../notes.json")
+    assert found(await workspaces.capture(BRANCH, message="n", at=2000)) == [("link", "src/package.json")]
+
+
+@pytest.mark.parametrize("target", [SECRET, f"a/{SECRET[::-1]}", "ghp_x9Kf2LmQ7RtY4WvB8NzC3HdJ6GsA1PeU5oXi"])
+async def test_a_secret_is_found_in_what_a_link_leads_to(target, space, workspaces):
+    (space.path / "link").symlink_to(target)
+    change = await workspaces.capture(BRANCH, **TURN)
+    assert found(change) == [("secret", "link")]
+    assert target not in repr(change)
+
+
+async def test_what_a_link_of_a_protected_name_leads_to_is_protected_as_well(space, workspaces, origin):
+    origin.commit({"docs/ours.md": "be kind\n", "conf/agent/settings.json": "{}"}, branch=BRANCH)
+    (origin.clone / "CLAUDE.md").symlink_to("docs/ours.md")
+    (origin.clone / ".claude").symlink_to("conf/agent")
+    run_git(origin.clone, "add", "-A")
+    origin.push(BRANCH)
+    space = await workspaces.ensure(BRANCH, base="", remote=origin.remote)
+    write(space, "docs/ours.md", "be unkind\n")
+    write(space, "Conf/Agent/more.json", "{}")
+    write(space, "docs/others.md", "free\n")
+    change = await workspaces.capture(BRANCH, **TURN)
+    held = {(one.path, one.detail) for one in change.objections if one.rule == "protected path"}
+    assert held == {
+        ("docs/ours.md", "agents obey it: `CLAUDE.md` leads to it"),
+        ("Conf/Agent/more.json", "agents obey it: `.claude` leads to it"),
+    }
+
+
+async def test_allowing_what_an_old_link_leads_to_now_allows_nothing_that_it_leads_to_later(space, workspaces, origin):
+    (origin.clone / "old").symlink_to("way/../x")
+    (origin.clone / "way").symlink_to("src")
+    run_git(origin.clone, "add", "-A")
+    origin.push(BRANCH)
+    space = await workspaces.ensure(BRANCH, base="", remote=origin.remote)
+
+    async def leading_through(folder: str):
+        (space.path / "way").unlink()
+        (space.path / "way").symlink_to(folder)
+        return [one for one in (await workspaces.capture(BRANCH, **TURN)).objections if one.path == "old"]
+
+    (first,), (second,) = await leading_through(".."), await leading_through("../..")
+    assert first.detail == second.detail
+    assert first.id != second.id
+
+
+async def test_a_folder_that_is_moved_counts_once(workspaces, origin):
+    origin.commit({f"many/{number}.txt": f"{number}\n" for number in range(15)})
+    space = await workspaces.ensure(BRANCH, base="", remote=origin.remote)
+    (space.path / "many").rename(space.path / "more")
+    assert (await workspaces.capture(BRANCH, **TURN)).objections == ()
+
+
 async def test_a_flood_of_objections_is_cut_and_the_rest_is_overruled_together(origin, root):
     workspaces = GitWorkspaces(root, "shop")
     space = await workspaces.ensure(BRANCH, base="", remote=origin.remote)

@@ -1,10 +1,12 @@
 """Whatever an agent plants in its worktree or its git directory, the host runs none of it and reads nothing outside."""
 
+import contextlib
 import os
 import shutil
 
 import pytest
 
+from bot.workspace.git import GitFailed, git
 from tests.workspace.conftest import capture_as_it_is, run_git
 
 BRANCH = "treehand/shop-1"
@@ -206,3 +208,26 @@ async def test_a_worktree_that_an_agent_closed_can_be_taken_away(workspace, work
     workspace.path.chmod(0)
     await workspaces.remove(BRANCH)
     assert not workspace.path.exists()
+
+
+def test_t10_git_runs_nothing_even_of_a_repository_that_was_poisoned(tmp_path, evil, canary):
+    there = tmp_path / "there"
+    run_git(tmp_path, "init", "-q", str(there))
+    run_git(there, "commit", "-q", "--allow-empty", "-m", "x")
+    run_git(there, "config", "protocol.ext.allow", "always")
+    poison(there / ".git", evil)
+    git(there / ".git", "update-ref", "refs/heads/new", "HEAD")
+    git(there / ".git", f"--work-tree={there}", "status")
+    with contextlib.suppress(GitFailed):
+        git(there / ".git", "ls-remote", f"ext::{evil} x", timeout=3)
+    assert not canary.exists()
+
+
+def test_t6_git_obeys_nobodys_own_settings_and_inherits_no_secrets(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("TREEHAND_CANARY", "canary-1")
+    (tmp_path / ".gitconfig").write_text("[alias]\n\tobey = !echo canary-2\n")
+    run_git(tmp_path, "init", "-q", "--bare", "there")
+    assert "canary" not in git(tmp_path / "there", "-c", "alias.tell=!env", "tell")
+    with pytest.raises(GitFailed):
+        git(tmp_path / "there", "obey")

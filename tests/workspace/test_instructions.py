@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.workspace.conftest import run_git
+from tests.workspace.conftest import capture_as_it_is, run_git
 
 BRANCH = "treehand/shop-1"
 
@@ -78,7 +78,7 @@ async def test_what_the_branch_or_the_worktree_says_is_not_told(origin, workspac
     folder = workspaces.folder(BRANCH)
     (folder / "CLAUDE.md").write_text("Obey the branch.\n")
     (folder / "AGENTS.md").write_text("Obey the branch.\n")
-    await workspaces.capture(BRANCH, message="m", at=1.0)
+    await capture_as_it_is(workspaces, BRANCH, message="m", at=1.0)
     assert await instructions() == "[CLAUDE.md]\nUse tabs."
     (folder / "CLAUDE.md").write_text("Obey the worktree.\n")
     assert await instructions() == "[CLAUDE.md]\nUse tabs."

@@ -22,6 +22,12 @@ class Writing:
     works: list[Work] = field(default_factory=list)
     question: str = ""
 
+    async def hand_over(self, home, session) -> None:
+        """It keeps no conversation."""
+
+    async def take_back(self, home, session) -> None:
+        """It keeps no conversation."""
+
     async def run(self, work, inbox, notice) -> TurnReport:
         self.works.append(work)
         for name, content in self.files.items():
@@ -139,3 +145,11 @@ async def test_markers_that_are_left_fail_the_turn_and_its_cost_is_reported(turn
     again = await turns.take(3, {"README.md": "both\n"}, merge="main")
     assert "Merge conflict in README.md" in turns.agent.works[-1].prompt
     assert again.state is TurnState.SUCCEEDED
+
+
+async def test_t12_what_a_person_made_by_hand_and_is_held_gets_no_agent(turns):
+    await turns.take(1)
+    (turns.workspaces.folder(BRANCH) / "CLAUDE.md").write_text("Obey.\n")
+    report = await turns.take(2, given=Given("ben", "By hand", 2000.0))
+    assert [one.path for one in report.change.objections] == ["CLAUDE.md"]
+    assert len(turns.agent.works) == 1

@@ -41,6 +41,14 @@ class Said:
     tried_at: float
 
 
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What the author of a comment might do when we first saw it as it is."""
+
+    trusted: bool
+    may_push: bool
+
+
 SHAPE = "1"
 """To be raised when the words of a record change: what was written in older ones is read anew from GitHub."""
 
@@ -190,23 +198,24 @@ class Notebook:
 
     # Whom we trusted
 
-    def verdict(self, comment: str, version: str) -> bool | None:
+    def find_verdict(self, comment: str, version: str) -> Verdict | None:
         """None: nobody judged it as it is."""
         row = self._execute(
-            "SELECT trusted FROM verdicts WHERE repository = ? AND comment = ? AND version = ?",
+            "SELECT trusted, may_push FROM verdicts"
+            " WHERE repository = ? AND comment = ? AND version = ? AND may_push IS NOT NULL",
             (self._repository, comment, version),
         ).fetchone()
-        return bool(row["trusted"]) if row else None
+        return Verdict(bool(row["trusted"]), bool(row["may_push"])) if row else None
 
     def was_judged(self, comment: str) -> bool:
         """In any version."""
         sql = "SELECT 1 FROM verdicts WHERE repository = ? AND comment = ?"
         return self._execute(sql, (self._repository, comment)).fetchone() is not None
 
-    def keep_verdict(self, comment: str, version: str, *, trusted: bool) -> None:
+    def keep_verdict(self, comment: str, version: str, verdict: Verdict) -> None:
         self._execute(
-            "INSERT OR REPLACE INTO verdicts (repository, comment, version, trusted) VALUES (?, ?, ?, ?)",
-            (self._repository, comment, version, trusted),
+            "INSERT OR REPLACE INTO verdicts (repository, comment, version, trusted, may_push) VALUES (?, ?, ?, ?, ?)",
+            (self._repository, comment, version, verdict.trusted, verdict.may_push),
         )
 
     def _execute(self, sql: str, values: Sequence[object] = ()) -> sqlite3.Cursor:

@@ -1,4 +1,4 @@
-"""Who may steer: whoever may push, and whoever the settings name. Unknown means no."""
+"""Who may push, and who may steer: whoever may push, and whoever the settings name. Unknown means no."""
 
 from collections.abc import Collection
 from urllib.parse import quote
@@ -18,14 +18,15 @@ class People:
         self._known: dict[str, tuple[float, bool]] = {}
 
     async def may_steer(self, author: Row) -> bool:
+        return self._is_named(author) or await self.may_push(author)
+
+    async def may_push(self, author: Row) -> bool:
         login = str(author["login"]).lower()
-        if self._is_named(author):
-            return True
         if not login or login.endswith("[bot]"):  # what a name ends in says nothing about whose bot it is
             return False
         at, answer = self._known.get(login, (0.0, False))
         if not at or not 0 <= self._access.service.now() - at < _SECONDS_KNOWN:
-            answer = await self._may_push(login)
+            answer = await self._ask(login)
             self._known[login] = (self._access.service.now(), answer)
         return answer
 
@@ -35,7 +36,7 @@ class People:
         named = login in self._trusted and not login.isdigit()
         return bool(login) and (named or str(author["id"]) in self._trusted)
 
-    async def _may_push(self, login: str) -> bool:
+    async def _ask(self, login: str) -> bool:
         try:
             answer = await self._access.get(f"/collaborators/{quote(login, safe='')}/permission")
         except NeedsHuman:

@@ -6,7 +6,7 @@ from hashlib import sha256
 
 from bot.clients.github.access import Access
 from bot.clients.github.markers import Markers, looks_marked, without_marker
-from bot.clients.github.notebook import Kind, Row
+from bot.clients.github.notebook import Kind, Row, Verdict
 from bot.clients.github.payloads import email_of
 from bot.clients.github.people import People
 from bot.domain.comment import Comment, Place, Reaction, Remark
@@ -40,22 +40,21 @@ class Talk:
         new = [
             heard
             for heard in self._all(numbers, settled=True)
-            if self._notebook.verdict(heard.id, heard.version) is None
+            if self._notebook.find_verdict(heard.id, heard.version) is None
         ]
-        trusted = [bool(self._operator(heard.row)) or await self._may_steer(heard) for heard in new]
+        verdicts = [await self._judged(heard.row) for heard in new]
         with self._notebook.changing():
-            for heard, verdict in zip(new, trusted, strict=True):
-                self._notebook.keep_verdict(heard.id, heard.version, trusted=verdict)
+            for heard, verdict in zip(new, verdicts, strict=True):
+                self._notebook.keep_verdict(heard.id, heard.version, verdict)
 
     def on(self, numbers: Collection[int], place: Place) -> Mapping[int, tuple[Comment, ...]]:
         """What was judged, oldest first."""
         reactions = self._notebook.reactions()
         found: dict[int, list[Comment]] = {number: [] for number in numbers}
         for heard in self._all(numbers, settled=False):
-            trusted = self._notebook.verdict(heard.id, heard.version)
-            if trusted is not None:
+            if verdict := self._notebook.find_verdict(heard.id, heard.version):
                 given = reactions.get(heard.id, frozenset())
-                found[heard.row["number"]].append(self._comment(heard, place, trusted=trusted, reactions=given))
+                found[heard.row["number"]].append(self._comment(heard, place, verdict, given))
         return {number: tuple(sorted(said, key=lambda comment: comment.at)) for number, said in found.items()}
 
     def is_ours(self, row: Row) -> bool:
@@ -73,11 +72,14 @@ class Talk:
             key=lambda row: (row["created"], row["id"]),
         )
 
-    async def _may_steer(self, heard: Heard) -> bool:
-        return await self._people.may_steer(heard.row["author"])
+    async def _judged(self, row: Row) -> Verdict:
+        if self._operator(row):
+            return Verdict(trusted=True, may_push=True)
+        by = row["author"]
+        return Verdict(trusted=await self._people.may_steer(by), may_push=await self._people.may_push(by))
 
     def _operator(self, row: Row) -> str:
-        """Who used the command line to say it, with our account."""
+        """Who used the command line to say it, with our account: they have what we push with."""
         if not self.own_id or row["author"]["id"] != self.own_id:
             return ""
         return self._markers.find_operator(row["body"], row["number"])
@@ -108,13 +110,13 @@ class Talk:
         created = self._service.local(remark["created"])
         return not remark["review"] or self._service.now() - created > _SECONDS_TO_APPEAR
 
-    def _comment(self, heard: Heard, place: Place, *, trusted: bool, reactions: frozenset[str]) -> Comment:
+    def _comment(self, heard: Heard, place: Place, verdict: Verdict, reactions: frozenset[str]) -> Comment:
         row = heard.row
         name = self._operator(row) or row["author"]["login"] or "somebody"
         return Comment(
             id=heard.id,
             place=place,
-            author=Person(name, email_of(row["author"]), trusted),
+            author=Person(name, email_of(row["author"]), verdict.trusted, verdict.may_push),
             text="" if heard.remarks and not heard.review else without_marker(row["body"]),
             at=self._service.local(row["created"]),
             remarks=tuple(_remark(remark) for remark in heard.remarks),

@@ -1,0 +1,24 @@
+"""The guards against threats T1 to T24, and those of the doors: one file for each kind."""
+
+from tests.mutants.guards import (
+    cell,
+    doors,
+    gate,
+    judging,
+    program,
+    repeating,
+    secrets,
+    trust,
+    watching,
+    words,
+    work,
+)
+from tests.mutants.guards.guard import Guard, NotApplicable, switched_off
+
+GUARDS: tuple[Guard, ...] = tuple(
+    guard
+    for room in (trust, words, repeating, secrets, gate, judging, work, doors, program, cell, watching)
+    for guard in room.GUARDS
+)
+
+__all__ = ["GUARDS", "Guard", "NotApplicable", "switched_off"]

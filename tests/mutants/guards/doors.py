@@ -1,0 +1,79 @@
+"""Who comes in over HTTP, and what a webhook may do."""
+
+from tests.mutants.guards.guard import Guard
+
+_DOORS = "tests/escape/test_doors.py::test"
+_WEBHOOKS = "tests/web/test_webhooks.py::test"
+
+GUARDS = (
+    Guard(
+        "Doors: a name that is not ours is refused",
+        "bot/web/doors.py",
+        'if not self._is_ours(headers.getlist("host"), scope):',
+        "if False:",
+        (f"{_DOORS}_two_names_are_none", f"{_DOORS}_a_reverse_proxys_name_is_let_in_once_it_is_set"),
+    ),
+    Guard(
+        "Doors: where we listen everywhere, a name is still none of ours",
+        "bot/web/doors.py",
+        "(self._bound in _EVERYWHERE and _is_address(name))",
+        "self._bound in _EVERYWHERE",
+        (f"{_DOORS}_where_it_listens_everywhere_an_address_is_no_ones_trick_but_a_name_is",),
+    ),
+    Guard(
+        "Doors: a page of another site sets nothing moving",
+        "bot/web/doors.py",
+        'if scope["method"] not in _HARMLESS and not _is_own_page(headers):',
+        "if False:",
+        (f"{_DOORS}_another_sites_page_sets_nothing_moving_with_a_token_or_without",),
+    ),
+    Guard(
+        "Doors: what a browser says of its page counts",
+        "bot/web/doors.py",
+        'if headers.get("sec-fetch-site", "none") not in _OWN_PAGES:',
+        "if False:",
+        (f"{_DOORS}_another_sites_page_sets_nothing_moving_with_a_token_or_without",),
+    ),
+    Guard(
+        "Doors: the token is asked for",
+        "bot/web/pages.py",
+        "if door.token and not has_token(request.headers, door.token):",
+        "if False:",
+        (f"{_DOORS}_the_token_without_its_scheme_is_none",),
+    ),
+    Guard(
+        "Doors: to listen to others takes a token",
+        "bot/credentials.py",
+        'if host and not token and host not in {"127.0.0.1", "localhost", "[::1]"}:',
+        "if False:",
+        ("tests/test_settings.py::test_a_secret_that_is_missing_is_named_when_it_is_needed",),
+    ),
+    Guard(
+        "Doors: no answer may be framed, or run or load anything",
+        "bot/web/doors.py",
+        "headers.setdefault(name, value)",
+        "pass",
+        (f"{_DOORS}_every_answer_forbids_what_a_page_could_do_with_it",),
+    ),
+    Guard(
+        "Doors: a webhook is known by its signature",
+        "bot/web/pages.py",
+        'if not is_signed_by_github(door.github_secret, body, request.headers.get("x-hub-signature-256", "")):',
+        "if False:",
+        (f"{_WEBHOOKS}_one_with_a_wrong_signature_wakes_nobody",),
+    ),
+    Guard(
+        "Doors: without a secret no webhook is believed",
+        "bot/web/pages.py",
+        "if not door.github_secret:",
+        "if False:",
+        (f"{_WEBHOOKS}_without_a_secret_of_ours_nothing_is_believed",),
+    ),
+    Guard(
+        "Doors: a webhook has an end",
+        "bot/web/pages.py",
+        "if len(body) > MOST_BYTES:",
+        "if False:",
+        (f"{_WEBHOOKS}_one_that_is_longer_than_github_sends_is_not_read",),
+    ),
+)

@@ -1,0 +1,211 @@
+"""What may be published of an agent's work, and who says so (T12)."""
+
+from tests.mutants.guards.guard import Guard
+
+_GUARD = "tests/workspace/test_guard.py::test"
+_PATHS = "tests/domain/test_protection.py::test"
+_PUBLISHING = "tests/escape/test_publishing.py::test_t12"
+_PEOPLE = "tests/escape/test_by_hand.py::test"
+_SPELLED = (f"{_PATHS}_whatever_is_obeyed_is_held_in_every_spelling",)
+_FAULTS = (f"{_PATHS}_names_that_some_system_cannot_hold_are_told",)
+_LEADS = (f"{_PATHS}_a_link_that_leads_out_or_in_circles_is_known_for_it",)
+_LINKS = (f"{_GUARD}_links_that_lead_astray_are_held",)
+
+GUARDS = (
+    Guard(
+        "T12: protected paths are held",
+        "bot/workspace/guard.py",
+        "if why := why_protected(text_of(one.path), self.guard.rules):",
+        'if why := "":',
+        (f"{_GUARD}_work_done_by_hand_is_judged_alike",),
+    ),
+    Guard(
+        "T12: what is ruled by classes of paths is protected",
+        "bot/domain/protection.py",
+        'next((why for why, matcher in named if matcher.fullmatch(path)), "")',
+        '""',
+        _SPELLED,
+    ),
+    Guard(
+        "T12: what a project protects is protected",
+        "bot/domain/protection.py",
+        'return found or ("protected by the settings" if',
+        'return found or ("" if',
+        (f"{_PATHS}_a_projects_own_patterns_hold_what_they_say",),
+    ),
+    Guard(
+        "T12: a path counts as any file system may spell it",
+        "bot/domain/protection.py",
+        "return _judged(canonical(path), rules.protected)",
+        "return _judged(path, rules.protected)",
+        _SPELLED,
+    ),
+    Guard(
+        "T12: letters nobody sees spell nothing",
+        "bot/domain/paths.py",
+        "for letter in folded if not is_unseen(letter) or _is_byte(letter))",
+        "for letter in folded)",
+        _SPELLED,
+    ),
+    Guard(
+        "T12: a submodule is held",
+        "bot/workspace/guard.py",
+        "if one.now and one.now.mode == SUBMODULE:",
+        "if False:",
+        (f"{_PUBLISHING}_a_commit_of_another_repository",),
+    ),
+    Guard(
+        "T12: too many files are held",
+        "bot/workspace/guard.py",
+        "if files > rules.changed_files:",
+        "if False:",
+        (f"{_GUARD}_too_many_files_and_too_much_content_are_one_objection_each",),
+    ),
+    Guard(
+        "T12: too much content is held",
+        "bot/workspace/guard.py",
+        "if much > rules.changed_mb * _MEGABYTE:",
+        "if False:",
+        (f"{_GUARD}_too_many_files_and_too_much_content_are_one_objection_each",),
+    ),
+    Guard(
+        "T12: a large new binary file is held",
+        "bot/workspace/guard.py",
+        "if one.is_new and file.is_binary and len(file.content) > _LARGE_NEW_FILE:",
+        "if False:",
+        (f"{_GUARD}_a_large_new_binary_file_is_held",),
+    ),
+    Guard(
+        "T12: names that some system cannot hold are held",
+        "bot/workspace/guard.py",
+        "for path, why in faults(new, self.entries):",
+        "for path, why in ():",
+        (f"{_GUARD}_names_are_judged_too",),
+    ),
+    Guard(
+        "T12: names that two systems read differently are held",
+        "bot/workspace/naming.py",
+        "if others and folder not in standing:",
+        "if False:",
+        (f"{_GUARD}_names_are_judged_too",),
+    ),
+    Guard(
+        "T12: names with hidden letters are held",
+        "bot/domain/paths.py",
+        '(any(map(_is_hidden, name)), "has a hidden',
+        '(False, "has a hidden',
+        _FAULTS,
+    ),
+    Guard(
+        "T12: names of devices are held",
+        "bot/domain/paths.py",
+        '(_RESERVED.fullmatch(name.partition(".")[0].rstrip()), "stands',
+        '(False, "stands',
+        _FAULTS,
+    ),
+    Guard(
+        "T12: a link to an absolute path is held",
+        "bot/domain/links.py",
+        "if _ABSOLUTE.match(targets[own]):",
+        "if False:",
+        _LEADS,
+    ),
+    Guard(
+        "T12: a link that leads out is held",
+        "bot/domain/links.py",
+        'return "leads out of the repository"\n',
+        'return ""\n',
+        _LEADS,
+    ),
+    Guard(
+        "T12: a link that leads out through another is held",
+        "bot/domain/links.py",
+        'return "" if target is None else self._follow(target)',
+        'return ""',
+        _LEADS,
+    ),
+    Guard(
+        "T12: a link to a protected path is held",
+        "bot/workspace/pointing.py",
+        "if (why := why_protected(lead.where, rules)) else",
+        "if (why := None) else",
+        _LINKS,
+    ),
+    Guard(
+        "T12: a link in the place of protected paths is held",
+        "bot/workspace/pointing.py",
+        'protected paths in it" if holds_protected(path, rules) else ""',
+        'protected paths in it" if False else ""',
+        _LINKS,
+    ),
+    Guard(
+        "T12: a link in the place of a folder is held",
+        "bot/workspace/pointing.py",
+        "if canonical(path) in gone:",
+        "if False:",
+        (f"{_GUARD}_a_link_in_place_of_a_folder_is_held",),
+    ),
+    Guard(
+        "T12: scripts of an installation are held",
+        "bot/workspace/written.py",
+        "return install_scripts(file.content, file.before)",
+        "return ()",
+        (f"{_GUARD}_programs_in_ordinary_files_are_held_and_ordinary_edits_are_not",),
+    ),
+    Guard(
+        "T12: programs in git's attributes are held",
+        "bot/workspace/written.py",
+        "return drivers(line for _, line in file.lines())",
+        "return ()",
+        (f"{_GUARD}_programs_in_ordinary_files_are_held_and_ordinary_edits_are_not",),
+    ),
+    Guard(
+        "T12: a package's file that cannot be read is held",
+        "bot/domain/triggers.py",
+        "return (_UNREADABLE,)",
+        "return ()",
+        (f"{_PATHS}_scripts_of_an_installation_are_held_when_they_are_new",),
+    ),
+    Guard(
+        "T12: what is objected to is committed nowhere",
+        "bot/workspace/workspaces.py",
+        "if objections := guard.objections(look.tree, known, allowed):",
+        "if objections := ():",
+        (f"{_GUARD}_what_is_objected_to_is_committed_nowhere_and_stays_where_it_is",),
+    ),
+    Guard(
+        "T12: a person's word is for one content",
+        "bot/workspace/guard.py",
+        'detail, f"{holds} {one.path.hex()}")',
+        'detail, f"{one.path.hex()}")',
+        (f"{_GUARD}_another_content_than_the_allowed_one_is_asked_about_anew",),
+    ),
+    Guard(
+        "T12: too much to list is allowed together, and only so",
+        "bot/workspace/guard.py",
+        "return [*found[:LISTED], Objection(",
+        "return [*found[:LISTED]] if rest else [Objection(",
+        (f"{_GUARD}_a_flood_of_objections_is_cut_and_the_rest_is_overruled_together",),
+    ),
+    Guard(
+        "T12: work that is held gets into no merge",
+        "bot/workspace/push.py",
+        "if taken.held:",
+        "if False:",
+        (f"{_GUARD}_nothing_is_pushed_over_others_while_work_is_held",),
+    ),
+    Guard(
+        "T12: work by hand is held as well",
+        "bot/engine/turn.py",
+        "if by_hand.held:",
+        "if False:",
+        ("tests/workspace/test_turns.py::test_t12_what_a_person_made_by_hand_and_is_held_gets_no_agent",),
+    ),
+    Guard(
+        "T12: people are asked before anything that is held goes out",
+        "bot/engine/outcome.py",
+        "if holding.is_held(seen):",
+        "if False:",
+        ("tests/stories/test_holding.py::test_nothing_is_published_and_the_question_names_file_rule_and_place",),
+    ),
+)

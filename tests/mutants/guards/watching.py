@@ -1,0 +1,145 @@
+"""What the host counts, limits and tries before any agent starts (T6, T9, T15, T16, T17, T22)."""
+
+from tests.mutants.guards.guard import Guard
+
+_SELFTEST = "tests/sandbox/test_selftest.py::test"
+_CLAUDE = "tests/agents/test_claude.py::test"
+_STORIES = "tests/stories/test_stories.py::test"
+_HOLDS = (f"{_SELFTEST}_a_sandbox_that_holds_passes_every_probe_and_leaves_nothing",)
+_LEAKY = (f"{_SELFTEST}_a_bubblewrap_that_leaks_is_found_out[the network is shared]",)
+
+GUARDS = (
+    Guard(
+        "T6: the model's key stays on this side",
+        "bot/sandbox/bubblewrap.py",
+        "**stand_in_for(self._model, token),",
+        "**self._model,",
+        _HOLDS,
+    ),
+    Guard(
+        "T15: tokens are those that the gate has counted",
+        "bot/sandbox/bubblewrap.py",
+        "tokens=max(report.tokens, self.passage.tokens)",
+        "tokens=report.tokens",
+        ("tests/sandbox/test_cells.py::test_t15_what_the_gate_counted_is_what_was_spent",),
+    ),
+    Guard(
+        "T9: a sandbox ends with its tokens",
+        "bot/sandbox/bubblewrap.py",
+        ", most_tokens=work.most_tokens)",
+        ")",
+        ("tests/sandbox/test_cells.py::test_t9_a_cells_gate_holds_what_the_turn_may_do",),
+    ),
+    Guard(
+        "T9: a sandbox asks the model of its turn",
+        "bot/sandbox/bubblewrap.py",
+        "model=work.model, ",
+        "",
+        ("tests/sandbox/test_cells.py::test_t9_a_cells_gate_holds_what_the_turn_may_do",),
+    ),
+    Guard(
+        "T16: memory of all programs together has an end",
+        "bot/sandbox/watching.py",
+        "if allowance.memory_bytes and _memory_of(marker) > allowance.memory_bytes:",
+        "if False:",
+        ("tests/sandbox/test_cells.py::test_t16_what_takes_too_much_is_told_and_ended",),
+    ),
+    Guard(
+        "T16: the disk is not filled up",
+        "bot/sandbox/watching.py",
+        "if allowance.free_disk_bytes and shutil.disk_usage(folder).free < allowance.free_disk_bytes:",
+        "if False:",
+        ("tests/sandbox/test_cells.py::test_t16_what_takes_too_much_is_told_and_ended",),
+    ),
+    Guard(
+        "T16: what takes too much is ended",
+        "bot/sandbox/watching.py",
+        "process.send(signal.SIGKILL)",
+        "pass",
+        ("tests/sandbox/test_cells.py::test_t16_what_takes_too_much_is_told_and_ended",),
+    ),
+    Guard(
+        "T16: losses in a row have an end",
+        "bot/engine/outcome.py",
+        "if run.losses >= policy.losses:",
+        "if False:",
+        (f"{_STORIES}_a_turn_that_kills_its_process_is_not_tried_for_ever",),
+    ),
+    Guard(
+        "T16: failures in a row have an end",
+        "bot/engine/outcome.py",
+        "if failures >= policy.failures:",
+        "if False:",
+        (f"{_STORIES}_a_failed_turn_is_tried_again_after_a_growing_pause_then_asked_about",),
+    ),
+    Guard(
+        "T16: what an issue costs has an end",
+        "bot/engine/beginning.py",
+        "if spent := budget.why_spent(run, seen, policy):",
+        "if spent := None:",
+        ("tests/stories/test_holding.py::test_tokens_are_counted_over_all_runs_and_a_larger_number_goes_on",),
+    ),
+    Guard(
+        "T17: a token of the App is for one repository",
+        "bot/clients/github/auth.py",
+        '{"repositories": [',
+        '{"names": [',
+        ("tests/clients/test_auth.py::test_each_repository_gets_its_own_token_with_the_least_permissions",),
+    ),
+    Guard(
+        "T22: a sandbox that does not hold starts nothing",
+        "bot/confining.py",
+        'raise CannotStart(f"The sandbox does not hold, so I start no agent. {trial}")',
+        'log.warning("no sandbox")',
+        ("tests/sandbox/test_cells.py::test_t22_what_does_not_hold_starts_nothing",),
+    ),
+    Guard(
+        "T22: without a sandbox nothing is chosen instead",
+        "bot/confining.py",
+        'if settings.sandbox.kind == "none":\n        from bot.sandbox.none',
+        "if True:\n        from bot.sandbox.none",
+        ("tests/sandbox/test_cells.py::test_t22_nothing_but_the_settings_does_without",),
+    ),
+    Guard(
+        "T22: without bubblewrap there is no cell",
+        "bot/sandbox/tools.py",
+        "    if not bwrap:\n        raise CannotStart(NO_BWRAP)",
+        '    bwrap = bwrap or "/bin/true"',
+        (f"{_SELFTEST}_no_bubblewrap_at_all_is_said_with_how_to_get_it",),
+    ),
+    Guard(
+        "T22: what was not tried does not hold",
+        "bot/sandbox/selftest.py",
+        '"it was not tried"',
+        '""',
+        (f"{_SELFTEST}_where_a_guard_can_be_read_the_probes_stop_at_once",),
+    ),
+    Guard(
+        "T22: what arrives on this machine got out",
+        "bot/sandbox/selftest.py",
+        "heard = ears.heard()",
+        'heard = ""',
+        _LEAKY,
+    ),
+    Guard(
+        "T22: a probe that tells of something has found it",
+        "bot/sandbox/selftest.py",
+        "for role, leak in troubles if leak]",
+        "for role, leak in troubles if not role]",
+        _LEAKY,
+    ),
+    Guard(
+        "T22: a bubblewrap that is too old is refused",
+        "bot/sandbox/mending.py",
+        "for number in found.groups()) < OLDEST:",
+        "for number in found.groups()) < ():",
+        (f"{_SELFTEST}_a_bubblewrap_too_old_or_strange_is_refused",),
+    ),
+    Guard(
+        "T6: without a sandbox, too, the bot's environment stays behind",
+        "bot/launch.py",
+        "environment.items() if name in keep}",
+        "environment.items()}",
+        (f"{_CLAUDE}_the_agent_sees_none_of_the_bots_secrets_and_argv_shows_none_of_the_agents",),
+    ),
+)

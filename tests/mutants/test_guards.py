@@ -1,0 +1,36 @@
+"""The list of guards is as the code is, and every threat has its guards, its tests and its place on the page."""
+
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from tests.mutants.guards import GUARDS
+
+ROOT = Path(__file__).parents[2]
+THREATS = [f"T{number}" for number in range(1, 25)]
+TESTS = "\n".join(path.read_text() for path in sorted((ROOT / "tests").rglob("test_*.py")))
+NAMED = {number for name in re.findall(r"def test_((?:t\d+_)+)", TESTS) for number in re.findall(r"t(\d+)_", name)}
+PAGE = (ROOT / "docs" / "security.md").read_text()
+TABLE = PAGE.partition("## Where the tests are")[2].partition("\n## ")[0]
+
+
+@pytest.mark.parametrize("guard", GUARDS, ids=lambda guard: guard.name)
+def test_every_guard_is_still_where_it_was_and_its_tests_are_there(guard):
+    assert (ROOT / guard.file).read_text().count(guard.old) == 1
+    for test in guard.tests:
+        file, _, name = test.partition("::")
+        assert f"def {name.partition('[')[0]}(" in (ROOT / file).read_text(), test
+
+
+def test_no_two_guards_have_one_name():
+    assert [name for name, times in Counter(guard.name for guard in GUARDS).items() if times > 1] == []
+
+
+@pytest.mark.parametrize("threat", THREATS)
+def test_every_threat_has_a_guard_a_test_by_its_name_and_a_line_on_the_page(threat):
+    word = re.compile(rf"\b{threat}\b")
+    assert any(word.search(guard.name.partition(":")[0]) for guard in GUARDS)
+    assert threat[1:] in NAMED
+    assert word.search(TABLE)

@@ -1,0 +1,79 @@
+"""Runs some tests in a process that has everything but the code under test in memory already: so it takes little time.
+
+Rule: `bot` and `tests` are those of the folder it is told, also in every process that the tests start.
+"""
+
+import multiprocessing
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+_SECONDS = 200.0
+_NEVER_ENDED = -1
+_PYTEST_SAID = 100  # added to its word: a process that comes to grief elsewhere ends with 1, too
+_ALREADY_THERE = [
+    "pytest", "pytest_asyncio.plugin", "pytest_timeout", "anyio.pytest_plugin", "_hypothesis_pytestplugin",
+    "hypothesis.strategies", "httpx", "h11", "starlette.applications", "uvicorn", "git", "gitdb.db", "github", "jwt",
+    "requests", "psutil", "claude_agent_sdk", "pydantic_settings", "rich.live", "markdown_it", "openapi_core",
+    "graphql",
+]  # fmt: skip
+
+CAUGHT, SURVIVED, NOTHING_RAN = 1, 0, 5
+"""In pytest's words: some failed, all passed, there was none to run."""
+
+_processes = multiprocessing.get_context("forkserver")
+_processes.set_forkserver_preload(_ALREADY_THERE)
+
+
+def run(folder: Path, arguments: Sequence[str], *, seconds: float = _SECONDS) -> tuple[int, str]:
+    """How pytest ended, and the last of what it printed."""
+    scratch, said = Path(f"{folder}-scratch"), Path(f"{folder}-said")
+    process = _processes.Process(target=_test, args=(folder, scratch, said, [*arguments]))
+    process.start()
+    process.join(seconds)
+    if process.is_alive():
+        process.kill()
+        process.join()
+    ended = process.exitcode or 0
+    code = ended - _PYTEST_SAID if ended >= _PYTEST_SAID else _NEVER_ENDED
+    printed = said.read_text(errors="replace")[-3000:] if said.exists() else ""
+    subprocess.run(["rm", "-rf", str(scratch)], check=False)  # it may be deeper than Python can follow
+    said.unlink(missing_ok=True)
+    return code, printed
+
+
+class _Ran:
+    """Skipped ones have not."""
+
+    def __init__(self) -> None:
+        self.tests = 0
+
+    def pytest_runtest_logreport(self, report) -> None:
+        self.tests += report.when == "call" and not report.skipped
+
+
+def _test(folder: Path, scratch: Path, said: Path, arguments: list[str]) -> None:
+    output = os.open(said, os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600)
+    for stream in (1, 2):
+        os.dup2(output, stream)
+    os.chdir(folder)
+    os.environ["PYTHONPATH"] = str(folder)
+    root = str(Path(__file__).resolve().parents[2])
+    sys.path[:] = [
+        str(folder),
+        *(place for place in sys.path if place not in {root, str(Path(root, "tests", "mutants"))}),
+    ]
+    for name in [name for name in sys.modules if name.partition(".")[0] in {"bot", "tests"}]:
+        del sys.modules[name]
+
+    import pytest
+
+    # without rewriting: modules that are there already cannot be rewritten, and which test fails is enough
+    plain = ("-q", "--assert=plain", "-p", "no:cacheprovider", "--timeout", "100", f"--basetemp={scratch}")
+    ran = _Ran()
+    code = int(pytest.main([*plain, *arguments], plugins=[ran]))
+    code = NOTHING_RAN if code == SURVIVED and not ran.tests else code
+    sys.stdout.flush()
+    os._exit(_PYTEST_SAID + code)

@@ -1,0 +1,120 @@
+"""What the host's side of a cell sees to: whose it is, what its gate may do, what it counts, and when it ends one."""
+
+import asyncio
+import os
+import sys
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from bot.confining import ensure_confined, sandbox_of
+from bot.domain.turn import Failure, Ground, TurnReport, TurnState, Work
+from bot.errors import CannotStart
+from bot.processes import MARKER
+from bot.sandbox import watching
+from bot.sandbox.bubblewrap import Bubblewrap, Rules, _OpenCell, _uid_for
+from bot.sandbox.gate import Passage, Passport
+from bot.sandbox.none import Unconfined
+from bot.sandbox.plan import Furniture, Limits, Tools, plan_for
+from bot.sandbox.watching import Allowance, watch
+from bot.settings import Sandbox, Settings
+
+
+@pytest.fixture
+def work(tmp_path) -> Work:
+    ground = Ground(tmp_path / "worktree", tmp_path / "shadow", tmp_path / "objects")
+    for folder in (ground.folder, ground.shadow, ground.objects, tmp_path / "home"):
+        folder.mkdir()
+    return Work("turn", ground, tmp_path / "home", "", "", model="claude-opus-5-5", most_tokens=7)
+
+
+class OpenGate:
+    """Takes note of what a gate is opened for."""
+
+    def __init__(self) -> None:
+        self.passport = Passport("")
+
+    @asynccontextmanager
+    async def open(self, _socket: Path, passport: Passport):
+        self.passport = passport
+        yield Passage()
+
+
+def test_t11_a_cell_may_write_its_worktree_its_git_and_its_home(tmp_path, work):
+    furniture, tools = Furniture(work.ground, work.home, tmp_path, tmp_path), Tools(tmp_path, tmp_path, tmp_path, ())
+    steps = plan_for(furniture, tools, Limits(), uid=1, system_calls=b"")["steps"]
+    written = {step[1] for step in steps if step[0] == "write"}
+    assert written == {str(work.ground.folder), str(work.ground.shadow), str(work.home)}
+
+
+async def test_t9_a_cells_gate_holds_what_the_turn_may_do(tmp_path, work):
+    sandbox, gate = Bubblewrap(tmp_path / "state", {}, Rules(hosts=frozenset({"a.test"}))), OpenGate()
+    sandbox._gate = gate
+    passes = set()
+    for _ in range(2):
+        async with sandbox.open(work, "cells:none"):
+            assert gate.passport == Passport(gate.passport.token, frozenset({"a.test"}), "claude-opus-5-5", 7)
+            passes.add(gate.passport.token)
+    assert len(passes) == 2
+
+
+def test_t17_agents_of_different_runs_are_different_users(tmp_path):
+    users = {_uid_for(tmp_path / f"shop-{number}") for number in range(20)}
+    assert len(users) > 10
+    assert min(users) >= 59_000
+    assert _uid_for(tmp_path / "shop-1") == _uid_for(tmp_path / "shop-1")
+
+
+def test_t15_what_the_gate_counted_is_what_was_spent(tmp_path, work):
+    passage, tools = Passage(), Tools(tmp_path, tmp_path, tmp_path, ())
+    passage.count(50)
+    passage.note("reach evil.test:443")
+    seen = _OpenCell(work, tmp_path, tools, Limits(), 0, {}, passage).seen(TurnReport(TurnState.SUCCEEDED, tokens=7))
+    assert (seen.tokens, seen.refusals) == (50, ("reach evil.test:443",))
+
+
+@pytest.mark.parametrize(
+    ("allowance", "failure"),
+    [(Allowance(memory_bytes=1), Failure.AGENT), (Allowance(free_disk_bytes=1 << 60), Failure.DISK)],
+)
+async def test_t16_what_takes_too_much_is_told_and_ended(tmp_path, monkeypatch, allowance, failure):
+    monkeypatch.setattr(watching, "_SECONDS", 0.05)
+    marker, told = f"cells:{os.getpid()}", asyncio.Queue()
+    code = "kept = bytearray(b'x') * 1000000; import time; time.sleep(20)"
+    agent = await asyncio.create_subprocess_exec(sys.executable, "-c", code, env={**os.environ, MARKER: marker})
+    try:
+        with watch(marker, allowance, tmp_path, lambda *why: told.put_nowait(why)):
+            async with asyncio.timeout(10):
+                assert (await told.get())[0] is failure
+                assert await agent.wait() < 0
+    finally:
+        if agent.returncode is None:
+            agent.kill()
+            await agent.wait()
+
+
+async def test_t22_what_does_not_hold_starts_nothing(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(CannotStart, match="There is no bubblewrap"):
+        await ensure_confined(Settings(state_dir=tmp_path / "state"))
+
+
+def test_t22_nothing_but_the_settings_does_without(tmp_path):
+    assert isinstance(sandbox_of(Settings(state_dir=tmp_path), {}), Bubblewrap)
+    assert isinstance(sandbox_of(Settings(state_dir=tmp_path, sandbox=Sandbox(kind="none")), {}), Unconfined)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give folders away")
+def test_t14_folders_are_given_away_and_nothing_behind_a_link(tmp_path):
+    from bot.sandbox.giving import give
+
+    mine, theirs = tmp_path / "mine", tmp_path / "theirs"
+    for folder in (mine / "inner", theirs):
+        folder.mkdir(parents=True)
+        (folder / "file").write_text("x")
+    (mine / "link").symlink_to(theirs / "file")
+    (mine / "linked").symlink_to(theirs)
+    give([mine], 59_123)
+    assert {path.lstat().st_uid for path in (mine, *mine.rglob("*"))} == {59_123}
+    assert {path.lstat().st_uid for path in (theirs, theirs / "file")} == {0}
