@@ -61,9 +61,9 @@ HOMES = {
 """Each vendor library lives in the rooms named here, and nowhere else."""
 
 PURE = ["domain/*.py", "state.py", *(f"engine/{name}.py" for name in (
-    "actions", "answers", "asking", "beginning", "budget", "choosing", "commands", "consent", "decide", "decision", "facts",
-    "following", "handing", "holding", "ledger", "mending", "messages", "names", "observation", "outcome", "planning", "portrait",
-    "prompts", "quoting", "receipts", "schedule",
+    "actions", "answers", "asking", "beginning", "budget", "choosing", "commands", "consent", "decide", "decision",
+    "facts", "following", "handing", "holding", "ledger", "mending", "messages", "names", "observation", "outcome",
+    "planning", "portrait", "prompts", "quoting", "receipts", "schedule",
 ))]  # fmt: skip
 IMPURE = {"asyncio", "datetime", "time", "random", "os", "logging", "sqlite3", "httpx", "subprocess", "socket", "uuid"}
 
