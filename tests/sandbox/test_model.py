@@ -439,14 +439,15 @@ async def test_hanging_up_before_the_bill_costs_all_that_was_asked_for(tmp_path)
     assert box.passage.tokens == 2 * 108
 
 
-async def test_an_answer_that_never_tells_its_usage_counts_in_full(tmp_path):
+@pytest.mark.parametrize(("length", "then"), [(10, 200), (2_000, 429)])
+async def test_an_answer_that_never_tells_its_usage_counts_by_its_length(length, then, tmp_path):
     async def play(_heard, write):
-        await write(answer_of(200, b"{}"))
+        await write(answer_of(200, b"{" + b" " * length + b"}"))
 
     async with serving(play) as service, sandbox(tmp_path, service, most_tokens=1_000) as box:
         answers = [await box.ask(max_tokens=1_000) for _ in range(2)]
 
-    assert [answer.status_code for answer in answers] == [200, 429]
+    assert [answer.status_code for answer in answers] == [200, then]
 
 
 async def test_an_error_of_the_service_costs_nothing(tmp_path):

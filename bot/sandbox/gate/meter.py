@@ -29,6 +29,16 @@ class Bill:
     def held(self) -> int:
         return self.input + self.output
 
+    @property
+    def untold(self) -> int:
+        """What it may have cost beyond what was told. A token is never less than a byte of the answer."""
+        if self.is_excused or (self.usage and self.usage.is_final):
+            return 0
+        if self.usage is None:
+            return self.held
+        output = min(self.output, self.usage.bytes) if self.usage.is_whole else self.output
+        return max(0, self.input + output - self.usage.tokens)
+
 
 @dataclass(slots=True)
 class Meter:
@@ -65,6 +75,5 @@ class Meter:
     def _settle(self, bill: Bill) -> None:
         self._held -= bill.held
         self._in_flight -= 1
-        if not bill.is_excused and not (bill.usage and bill.usage.is_final):
-            self._owed += max(0, bill.held - (bill.usage.tokens if bill.usage else 0))
+        self._owed += bill.untold
         self._settled.set()

@@ -19,6 +19,9 @@ class Usage:
         self._counts = dict.fromkeys(_FIELDS, 0)
         self.is_final = False
         """The service has told all that there is to be told."""
+        self.is_whole = False
+        """The answer has come to its end, whatever it told."""
+        self.bytes = 0
 
     @property
     def tokens(self) -> int:
@@ -26,6 +29,7 @@ class Usage:
 
     def feed(self, data: bytes) -> None:
         self._rest += data
+        self.bytes += len(data)
         if self._streamed:
             *lines, rest = self._rest.split(b"\n")
             self._rest = rest
@@ -35,6 +39,7 @@ class Usage:
             self._rest.clear()
 
     def end(self) -> None:
+        self.is_whole = True
         if self._streamed:
             self._read_line(self._rest)
         else:

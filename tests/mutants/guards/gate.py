@@ -264,9 +264,9 @@ MODEL = (
     Guard(
         "T9: hanging up is not free",
         f"{_GATE}/meter.py",
-        "self._owed += max(",
-        "self._owed += min(0, 0) * max(",
-        (f"{_MODEL}_an_answer_that_never_tells_its_usage_counts_in_full",),
+        "self._owed += bill.untold",
+        "self._owed += 0",
+        (f"{_MODEL}_an_answer_that_never_tells_its_usage_counts_by_its_length",),
     ),
     Guard(
         "T9: tokens of every kind count",
