@@ -16,6 +16,9 @@ from bot.workspace.places import ORIGIN
 
 _FETCH_SECONDS = 1800
 _UPKEEP_SECONDS = 3600
+_TRIES = 5
+_BEING_MADE = "bad object worktrees/"
+"""What git says when another worktree is in the middle of being made: for an instant it has no commit yet."""
 _LOOSE_OBJECTS = 2000
 _PACKS = 20
 
@@ -64,14 +67,23 @@ class Mirror:
         self._fetch(remote, f"+refs/heads/{branch}:{ORIGIN}{branch}")
 
     def _fetch(self, remote: Remote, *what: str) -> None:
+        for _ in range(_TRIES):
+            try:
+                self._fetch_once(remote, *what)
+            except GitFailed as exc:
+                if _BEING_MADE not in exc.stderr:
+                    raise cannot_reach(remote, exc) from exc
+                problem = exc
+            else:
+                return
+        raise cannot_reach(remote, problem) from problem
+
+    def _fetch_once(self, remote: Remote, *what: str) -> None:
         *options, refspec = what
-        try:
-            git(
-                self.path, "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", *options, remote.url, refspec,
-                env=remote.env, timeout=_FETCH_SECONDS,
-            )  # fmt: skip
-        except GitFailed as exc:
-            raise cannot_reach(remote, exc) from exc
+        git(
+            self.path, "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", *options, remote.url, refspec,
+            env=remote.env, timeout=_FETCH_SECONDS,
+        )  # fmt: skip
 
     def remote_tip(self, remote: Remote, branch: str) -> str:
         """What the branch is there now; empty: it is not."""

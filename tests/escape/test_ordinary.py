@@ -17,7 +17,7 @@ TURNS = (
 _ENTER = r"""
 set -e
 mount --make-rprivate /
-mkdir -p "$STAGE"
+mount -t tmpfs none "$STAGE"
 n=0
 for one in $SHOWN; do n=$((n + 1)); mkdir "$STAGE/$n"; mount --rbind "$one" "$STAGE/$n"; done
 for one in $COVERED; do mount -t tmpfs -o mode=0755 none "$one"; done
@@ -31,7 +31,7 @@ exec setpriv --reuid "$USER_ID" --regid "$USER_ID" --clear-groups --no-new-privs
 """In a mount namespace of its own: the Python in use and the repository, and no home of root's around them."""
 
 
-def test_everything_holds_for_an_ordinary_user_too(tmp_path, as_root):
+def test_everything_holds_for_an_ordinary_user_too(as_root):
     place = Path("/tmp") / f"treehand-escape-{os.getpid()}"
     covered = ["/tmp", *closed_above(Path(sys.base_prefix)), *closed_above(ROOT)]
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--timeout", "60", "--basetemp",
@@ -40,7 +40,7 @@ def test_everything_holds_for_an_ordinary_user_too(tmp_path, as_root):
                *(str(ROOT / "tests" / "escape" / name) for name in (*CORE, *TURNS))]  # fmt: skip
     environment = {
         "PATH": os.environ["PATH"], "LANG": "C.UTF-8", "HOME": "/tmp", "PYTHONDONTWRITEBYTECODE": "1",
-        "STAGE": str(tmp_path / "stage"), "SHOWN": f"{sys.base_prefix} {ROOT}",
+        "STAGE": "/mnt", "SHOWN": f"{sys.base_prefix} {ROOT}",
         "COVERED": " ".join(dict.fromkeys(covered)),
         "PLACE": str(ROOT), "USER_ID": str(UID),
     }  # fmt: skip

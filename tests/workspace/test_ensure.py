@@ -2,11 +2,13 @@
 
 import asyncio
 import re
+import threading
 
 import pytest
 
 from bot.errors import NeedsHuman, Retryable
 from bot.ports import Remote
+from bot.workspace.mirror import Mirror
 from bot.workspace.places import Places, slug_for
 from bot.workspace.workspaces import GitWorkspaces
 from tests.workspace.conftest import run_git
@@ -223,3 +225,24 @@ def test_every_branch_has_a_folder_name_of_its_own(name):
     slug = slug_for(name)
     assert re.fullmatch(r"[a-z0-9][a-z0-9._-]{0,80}", slug)
     assert slug not in {slug_for("treehand/a-b"), slug_for("treehand/a"), slug_for("treehand/x"), ".."}
+
+
+async def test_a_fetch_succeeds_while_other_worktrees_are_being_made(root, origin, mirror, workspaces):
+    """Git shows a worktree before it has a commit, and then refuses to fetch."""
+    first = await workspaces.ensure("treehand/shop-1", base="", remote=origin.remote)
+    over = threading.Event()
+
+    def make_more():
+        number = 0
+        while not over.is_set():
+            number += 1
+            run_git(mirror, "worktree", "add", "--quiet", "--detach", str(root / f"more-{number}"), first.head)
+
+    made = asyncio.get_running_loop().run_in_executor(None, make_more)
+    try:
+        for number in range(25):
+            origin.commit({"README.md": f"{number}\n"})
+            await asyncio.to_thread(Mirror(mirror).fetch, origin.remote)
+    finally:
+        over.set()
+        await made
