@@ -13,7 +13,7 @@ MAKE_VENV = $(PYTHON) -m venv $(VENV)
 INSTALL = PYTHONWARNINGS=ignore $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint requirements.lock
 endif
 
-.PHONY: install demo test check fix bench live lock needs
+.PHONY: install demo test check fix bench chaos live lock needs
 
 install: $(VENV)/.installed
 
@@ -35,6 +35,10 @@ fix: $(VENV)/.installed-dev
 
 bench: $(VENV)/.installed-dev
 	@$(BIN)/python tests/benchmarks
+
+# killed again and again: figures, verdicts and a seed; `make chaos SEED=... SECONDS=... ONLY="random moments"`
+chaos: $(VENV)/.installed-dev
+	@SEED=$(SEED) SECONDS=$(or $(SECONDS),240) $(BIN)/python tests/chaos $(ONLY)
 
 # the whole story on a real repository: TREEHAND_LIVE_GITHUB=owner/name GITHUB_TOKEN=... make live
 live: $(VENV)/.installed-dev
