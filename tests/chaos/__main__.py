@@ -55,7 +55,9 @@ async def _sandboxed(folder: Path, seed: int, seconds: float) -> None:
 
 async def _forgetting(folder: Path, seed: int, seconds: float) -> None:
     async with storms.scene(folder, seed) as scene:
-        await storms.forgetting(scene, issues=3, seconds=seconds / 3, every=(6.0, 20.0))
+        scene.house.forgetful = True
+        never = await storms.at_moments(scene, storms.WORTH_FORGETTING, issues=2, seconds=seconds)
+    print(f"  moments={len(storms.WORTH_FORGETTING)} never_came={never}")
 
 
 async def _side_by_side(folder: Path, seed: int, seconds: float) -> None:

@@ -29,6 +29,8 @@ class House:
     daemon: asyncio.subprocess.Process | None = None
     lives: int = 0
     kills: int = 0
+    forgetful: bool = False
+    """Every kill takes the databases along."""
     within: Sequence[str] = ()
     """What the daemon is started with: a tracer, for one."""
     struck: bool = False
@@ -76,6 +78,8 @@ class House:
         """It is started again if it was struck, by whomever."""
         if self.struck:
             await self.bury()
+            if self.forgetful:
+                self.forget()
             await self.start()
 
     async def bury(self) -> None:

@@ -134,23 +134,6 @@ async def at_moments(
     return never
 
 
-async def forgetting(scene: Scene, *, issues: int, seconds: float, every: tuple[float, float]) -> None:
-    """Every kill takes the databases along."""
-    scene.people.ask(issues)
-    loop = asyncio.get_running_loop()
-    end = loop.time() + seconds
-    async with asyncio.TaskGroup() as group:
-        people = group.create_task(scene.people.until_content())
-        await scene.house.start()
-        while loop.time() < end and not people.done():
-            await asyncio.wait([people], timeout=scene.random.uniform(*every))
-            scene.house.strike()
-            await scene.house.bury()
-            scene.house.forget()
-            await scene.house.start()
-        await _calm(scene, people)
-
-
 async def side_by_side(scene: Scene, *, issues: int) -> None:
     """Two daemons that know nothing of each other on one repository."""
     scene.people.ask(issues)
@@ -176,3 +159,7 @@ async def _calm(scene: Scene, people: asyncio.Task[None]) -> None:
 
 
 EVERY_MOMENT = [(kind, when) for kind in KINDS for when in WHENS]
+WORTH_FORGETTING = [
+    ("comment", "effect"), ("pull request", "answer"), ("reaction", "effect"), ("push", "effect"),
+    ("unlabel", "answer"), ("branch", "before"),
+]  # fmt: skip
