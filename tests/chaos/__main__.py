@@ -48,9 +48,17 @@ async def _every_moment(scene: storms.Scene, seconds: float, *, twice: bool) -> 
     print(f"  moments={len(moments)} never_came={never}")
 
 
+async def _commits(folder: Path, seed: int, seconds: float) -> None:
+    if not shutil.which("strace"):
+        print("  skipped: there is no strace here")
+        return
+    async with storms.scene(folder, seed) as scene:
+        await storms.at_commits(scene, issues=2, seconds=seconds, most=60)
+
+
 async def _sandboxed(folder: Path, seed: int, seconds: float) -> None:
     async with storms.scene(folder, seed, Storm(**_WEATHER), sandbox="bwrap") as scene:
-        await storms.at_random(scene, issues=3, seconds=seconds / 3, kills=100, every=(4.0, 16.0))
+        await storms.at_random(scene, issues=2, seconds=seconds, kills=100, every=(4.0, 30.0))
 
 
 async def _forgetting(folder: Path, seed: int, seconds: float) -> None:
@@ -69,6 +77,7 @@ SCENARIOS = {
     "random": Scenario(_random),
     "moments": Scenario(_moments),
     "twice": Scenario(_twice),
+    "commits": Scenario(_commits),
     "sandboxed": Scenario(_sandboxed),
     "forgetting": Scenario(_forgetting, promised=False),
     "side_by_side": Scenario(_side_by_side, promised=False),
@@ -85,6 +94,8 @@ def main(*wanted: str) -> int:
     for name in wanted or SCENARIOS:
         print(f"{name} SEED={seed}", flush=True)
         asyncio.run(SCENARIOS[name].play(place / name, seed, seconds))
+        if not (place / name).exists():
+            continue
         verdict = checker.judged(place / name / "history.jsonl")
         print(f"  {verdict}".replace("\n", "\n  "), flush=True)
         if verdict.broken:

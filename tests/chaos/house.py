@@ -74,6 +74,13 @@ class House:
         self._left = (time.monotonic(), before)
         return True
 
+    async def fall(self) -> None:
+        """Waits until it dies of what it was started within."""
+        assert self.daemon
+        await self.daemon.wait()
+        self.struck, self.kills, self._left = True, self.kills + 1, (time.monotonic(), frozenset())
+        self.history.note("killed", house=self.folder.name, pid=self.pid)
+
     async def rise(self) -> None:
         """It is started again if it was struck, by whomever."""
         if self.struck:

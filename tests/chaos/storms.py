@@ -134,6 +134,33 @@ async def at_moments(
     return never
 
 
+def dying_at(commit: int) -> Sequence[str]:
+    """Whoever is started within this is killed as it makes what it saved durable, for the so-manieth time."""
+    strike = f"inject=fdatasync:signal=SIGKILL:when={commit}"
+    return ("strace", "-D", "-qq", "-o", "/dev/null", "-e", "trace=fdatasync", "-e", strike)
+
+
+async def at_commits(scene: Scene, *, issues: int, seconds: float, most: int) -> None:
+    """Every life ends in the middle of a commit to a database."""
+    scene.people.ask(issues)
+    house, loop = scene.house, asyncio.get_running_loop()
+    end = loop.time() + seconds
+    async with asyncio.TaskGroup() as group:
+        people = group.create_task(scene.people.until_content())
+        while loop.time() < end and not people.done():
+            house.within = dying_at(scene.random.randint(1, most))
+            await house.start()
+            falling = group.create_task(house.fall())
+            await asyncio.wait([people, falling], return_when=asyncio.FIRST_COMPLETED, timeout=end - loop.time())
+            if not falling.done():
+                house.strike()
+                await falling
+            await house.bury()
+        house.within = ()
+        await house.start()
+        await _calm(scene, people)
+
+
 async def side_by_side(scene: Scene, *, issues: int) -> None:
     """Two daemons that know nothing of each other on one repository."""
     scene.people.ask(issues)
