@@ -12,10 +12,10 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-sys.path.insert(1, str(Path(__file__).parents[2]))
+sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from tests.chaos import checker, storms
-from tests.chaos.github import Storm
+from tests.chaos.chronicle import Storm
 
 _WEATHER = {"dropped": 0.1, "broken": 0.02, "limited": 0.01}
 

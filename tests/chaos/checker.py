@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 if __name__ == "__main__":
-    sys.path.insert(1, str(Path(__file__).parents[2]))
+    sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from tests.chaos.history import lines_of
 

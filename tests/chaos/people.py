@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from bot.demo.messages_api import Request
 from bot.demo.model import Reply, Say, Use
-from tests.chaos.github import Chronicle
+from tests.chaos.chronicle import Chronicle
 from tests.chaos.house import REPOSITORY
 from tests.fakes.github import gits
 from tests.fakes.github.model import Issue

@@ -10,7 +10,7 @@ from random import Random
 
 from bot.agents.claude import program
 from bot.demo.model import ScriptedModel
-from tests.chaos.github import KINDS, WHENS, Chronicle, Moment, Storm, chronicled
+from tests.chaos.chronicle import KINDS, WHENS, Chronicle, Moment, Storm, chronicled
 from tests.chaos.history import History
 from tests.chaos.house import REPOSITORY, House, furnished
 from tests.chaos.people import BOT, People, Stage, play

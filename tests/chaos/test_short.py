@@ -4,7 +4,7 @@ from pathlib import Path
 
 from tests.chaos import checker, storms
 
-WHERE_IT_HURTS = [("comment", "effect"), ("push", "effect"), ("pull request", "effect")]
+WHERE_IT_HURTS = [("comment", "effect"), ("pull request", "effect")]
 
 
 async def test_killed_where_it_hurts_nothing_is_lost_and_nothing_is_twice(tmp_path: Path):
