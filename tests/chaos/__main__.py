@@ -16,6 +16,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from tests.chaos import checker, storms
 from tests.chaos.chronicle import Storm
+from tests.fakes.github.schemas import folder
 
 _WEATHER = {"dropped": 0.1, "broken": 0.02, "limited": 0.01}
 
@@ -91,6 +92,8 @@ def main(*wanted: str) -> int:
     )
     place = Path(tempfile.mkdtemp(prefix="treehand-chaos-"))
     failed = []
+    if folder() is None:
+        sys.exit("GitHub's schemas are not here: put them where TREEHAND_SCHEMAS says")
     for name in wanted or SCENARIOS:
         print(f"{name} SEED={seed}", flush=True)
         asyncio.run(SCENARIOS[name].play(place / name, seed, seconds))

@@ -78,6 +78,8 @@ class House:
         """Waits until it dies of what it was started within."""
         assert self.daemon
         await self.daemon.wait()
+        if self.struck:
+            return
         self.struck, self.kills, self._left = True, self.kills + 1, (time.monotonic(), frozenset())
         self.history.note("killed", house=self.folder.name, pid=self.pid)
 

@@ -2,7 +2,12 @@
 
 from pathlib import Path
 
+import pytest
+
 from tests.chaos import checker, storms
+from tests.fakes.github.schemas import folder
+
+pytestmark = pytest.mark.skipif(folder() is None, reason="GitHub's schemas are not here")
 
 WHERE_IT_HURTS = [("comment", "effect"), ("pull request", "effect")]
 
