@@ -1,5 +1,7 @@
 """Offers a branch to the remote. Rule: what others have pushed there is never overwritten, not even by a race."""
 
+import re
+
 from bot.errors import NeedsHuman, NeedsTurn, Retryable
 from bot.ports import Remote
 from bot.workspace.git import GitFailed, git
@@ -10,6 +12,8 @@ from bot.workspace.worktree import Worktree
 
 _PUSH_SECONDS = 900
 _NAMED = 5
+_BESIDE_US = re.compile(r"is at [0-9a-f]+ but expected|reference already exists|Unable to create '[^']*\.lock'")
+"""The remote took another push at the same moment: one that our last life began, for instance."""
 
 
 def push(worktree: Worktree, remote: Remote) -> None:
@@ -66,9 +70,9 @@ def _send(mirror: Mirror, branch: str, remote: Remote, ours: str, theirs: str) -
             f"{ours}:{ref}", env=remote.env, timeout=_PUSH_SECONDS,
         )  # fmt: skip
     except GitFailed as exc:
-        if "[remote rejected]" in exc.stderr:
+        if "[remote rejected]" in exc.stderr and not _BESIDE_US.search(exc.stderr):
             raise NeedsHuman(f"The push of `{branch}` was refused: {_said(exc)}") from exc
-        if "[rejected]" in exc.stderr:
+        if "rejected]" in exc.stderr:
             raise Retryable(f"`{branch}` moved while I was pushing to it.") from exc
         raise cannot_reach(remote, exc) from exc
 

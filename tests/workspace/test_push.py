@@ -2,7 +2,7 @@
 
 import pytest
 
-from bot.errors import NeedsHuman, NeedsTurn
+from bot.errors import NeedsHuman, NeedsTurn, Retryable
 from tests.workspace.conftest import run_git
 
 BRANCH = "treehand/shop-1"
@@ -67,4 +67,21 @@ async def test_a_refusal_is_told_in_the_remotes_own_words(workspaces, origin, he
     hook.write_text("#!/bin/sh\necho 'no secrets here' >&2\nexit 1\n")
     hook.chmod(0o755)
     with pytest.raises(NeedsHuman, match="no secrets here"):
+        await workspaces.ensure_pushed(BRANCH, remote=origin.remote)
+
+
+async def test_a_push_that_meets_another_one_at_the_remote_is_tried_again(workspaces, origin, head):
+    lock = origin.bare / "refs" / "heads" / f"{BRANCH}.lock"
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    lock.touch()
+    with pytest.raises(Retryable, match="moved while I was pushing"):
+        await workspaces.ensure_pushed(BRANCH, remote=origin.remote)
+    lock.unlink()
+    await workspaces.ensure_pushed(BRANCH, remote=origin.remote)
+    assert origin.tip(BRANCH) == head
+
+
+async def test_a_branch_in_the_way_of_ours_is_for_people_to_remove(workspaces, origin, head):
+    run_git(origin.bare, "update-ref", "refs/heads/treehand", "main")
+    with pytest.raises(NeedsHuman, match="was refused"):
         await workspaces.ensure_pushed(BRANCH, remote=origin.remote)

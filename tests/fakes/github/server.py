@@ -253,9 +253,9 @@ def _listening() -> socket.socket:
 
 
 @contextmanager
-def served(world: GitHubWorld, *, validate: bool = True) -> Iterator[ServedGitHub]:
+def served(world: GitHubWorld, *, validate: bool = True, github: ServedGitHub | None = None) -> Iterator[ServedGitHub]:
     """On a free port of this machine, in a thread of its own."""
-    github = ServedGitHub(world, validate)
+    github = github or ServedGitHub(world, validate)
     config = uvicorn.Config(
         github, http=_Wire, log_config=None, log_level="critical", lifespan="off", access_log=False,
         date_header=False, server_header=False, timeout_graceful_shutdown=1,

@@ -1,0 +1,168 @@
+"""The stand-in GitHub with its history written down, and with moments at which somebody is struck.
+
+A request has three moments: it has arrived (`before`), it has had its effect and nobody was told (`effect`), and it was
+answered (`answer`). A strike at the first two takes the answer away as well.
+"""
+
+import fnmatch
+import json
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from tests.chaos.history import History
+from tests.fakes.github.faults import Fault, Faults
+from tests.fakes.github.model import Token
+from tests.fakes.github.on_repositories import GitHubWorld
+from tests.fakes.github.server import ServedGitHub, served
+
+WHENS = ("before", "effect", "answer")
+KINDS = {
+    "look": "GET /repos/*/issues*",
+    "comment": "POST /repos/*/issues/*/comments",
+    "edit": "PATCH /repos/*/issues/comments/*",
+    "label": "POST /repos/*/issues/*/labels",
+    "unlabel": "DELETE /repos/*/issues/*/labels/*",
+    "reaction": "POST /repos/*/comments/*/reactions",
+    "fetch": "POST /*/git-upload-pack",
+    "push": "POST /*/git-receive-pack",
+    "pull request": "POST /repos/*/pulls",
+    "description": "PATCH /repos/*/pulls/*",
+    "branch": "DELETE /repos/*/git/refs/*",
+}
+"""Requests by what people would call them. Every writing request of the story is here."""
+
+
+def kind_of(method: str, path: str) -> str:
+    asked = f"{method} {path}"
+    return next((kind for kind, pattern in KINDS.items() if fnmatch.fnmatchcase(asked, pattern)), "")
+
+
+@dataclass
+class Moment:
+    kind: str
+    when: str
+    strike: Callable[[], bool]
+    """False: nobody was there to be struck, and the moment is still to come."""
+
+
+@dataclass
+class Storm(Faults):
+    """Trouble drawn from a seed, for requests of every kind; calm once it is over."""
+
+    random: Random = field(default_factory=Random)
+    dropped: float = 0.0
+    """Of the writing requests: done, and the answer lost."""
+    broken: float = 0.0
+    """Of all: an answer of 5xx, half of them after the effect."""
+    limited: float = 0.0
+    """Of all: a secondary limit, with how long to wait."""
+    over: bool = False
+
+    def next_for(self, method: str, path: str) -> Fault | None:
+        if scripted := super().next_for(method, path):
+            return scripted
+        if self.over or not path.startswith("/repos/"):
+            return None
+        drawn = self.random.random()
+        writing = method != "GET"
+        if writing and drawn < self.dropped:
+            return Fault("*", done=True, cut=True)
+        drawn -= self.dropped if writing else 0.0
+        if 0 <= drawn < self.broken:
+            return Fault("*", status=self.random.choice((500, 502, 503)), done=self.random.random() < 0.5)
+        if 0 <= drawn - self.broken < self.limited:
+            return _limit(self.random.choice((1, 2)))
+        return None
+
+
+def _limit(seconds: int) -> Fault:
+    fault = Fault("*", status=403, headers={"retry-after": str(seconds)})
+    fault.body = b'{"message": "You have exceeded a secondary rate limit. Please wait a few minutes."}'
+    return fault
+
+
+class Chronicle(ServedGitHub):
+    def __init__(self, world: GitHubWorld, history: History, storm: Storm) -> None:
+        super().__init__(world, validate=False, faults=storm)
+        self.log = history
+        self.storm = storm
+        self.moments: list[Moment] = []
+        self._number = 0
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        self._number += 1
+        number, came = self._number, time.time()
+        kind = kind_of(scope["method"], scope["path"])
+        moment = self._moment_of(kind)
+        told = False
+
+        async def tell(message: Any) -> None:
+            nonlocal told
+            if moment and moment.when == "effect":
+                return
+            await send(message)
+            told = told or (message["type"] == "http.response.body" and not message.get("more_body"))
+
+        if moment and moment.when == "before":
+            self.log.note("request", came=came, kind=kind, method=scope["method"], path=scope["path"], told=False)
+            self._strike(moment)
+            return
+        await super().__call__(scope, receive, tell)
+        if moment and moment.when == "effect":
+            self._strike(moment)
+        self._write_down(scope, kind=kind, number=number, came=came, told=told)
+        if moment and moment.when == "answer":
+            self._strike(moment)
+
+    def _strike(self, moment: Moment) -> None:
+        if not moment.strike():
+            self.moments.append(moment)
+
+    def _moment_of(self, kind: str) -> Moment | None:
+        for moment in list(self.moments):
+            if kind and moment.kind == kind:
+                self.moments.remove(moment)
+                return moment
+        return None
+
+    def _note(self, http: Request, reply: Response, token: Token | None, *, points: int, body: Any = None) -> None:
+        super()._note(http, reply, token, points=points, body=body)
+        http.scope["noted"] = (self.history[-1], reply)
+
+    def _write_down(self, scope: Any, *, kind: str, number: int, came: float, told: bool) -> None:
+        call, reply = scope.get("noted", (None, None))
+        if call is None:
+            return
+        writing = call.method != "GET" and call.status < 400 and kind
+        made = _made(reply) if writing else {}
+        waits = reply.headers.get("retry-after", "") if call.status >= 400 else ""
+        self.log.note(
+            "request", number=number, came=came, kind=kind, method=call.method, path=call.path, status=call.status,
+            told=told, by=call.by, points=call.points, retry_after=waits, sent=call.body if kind else None, made=made,
+        )  # fmt: skip
+
+
+def _made(reply: Response) -> dict[str, Any]:
+    """What the answer says of the thing, as far as the checker asks."""
+    try:
+        data = json.loads(bytes(reply.body))
+    except (ValueError, AttributeError):
+        return {}
+    if not isinstance(data, dict):
+        return {}
+    head = data.get("head")
+    return {"id": data.get("id"), "number": data.get("number"), "head": head and head["ref"]}
+
+
+@contextmanager
+def chronicled(world: GitHubWorld, history: History, storm: Storm) -> Iterator[Chronicle]:
+    with served(world, github=Chronicle(world, history, storm)) as github:
+        assert isinstance(github, Chronicle)
+        yield github

@@ -1,0 +1,201 @@
+"""One machine with the installed daemon on it: it is started, struck down, and looked after."""
+
+import asyncio
+import contextlib
+import os
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from bot.processes import Process, _everyone, _read
+from tests.chaos.history import History
+
+TREEHAND = Path(sys.executable).parent / "treehand"
+REPOSITORY = "acme/shop"
+ORPHAN_SECONDS = 1.0
+
+
+@dataclass
+class House:
+    folder: Path
+    history: History
+    env: dict[str, str]
+    daemon: asyncio.subprocess.Process | None = None
+    lives: int = 0
+    kills: int = 0
+    forgetful: bool = False
+    """Every kill takes the databases along."""
+    within: Sequence[str] = ()
+    """What the daemon is started with: a tracer, for one."""
+    struck: bool = False
+    """Whether this life of it was ended already."""
+    _left: tuple[float, frozenset[Process]] = (0.0, frozenset())
+
+    @property
+    def state_dir(self) -> Path:
+        return self.folder / "state"
+
+    @property
+    def pid(self) -> int:
+        assert self.daemon
+        return self.daemon.pid
+
+    @property
+    def alive(self) -> bool:
+        return self.daemon is not None and self.daemon.returncode is None
+
+    async def start(self) -> None:
+        self.lives, self.struck = self.lives + 1, False
+        with (self.folder / "daemon.log").open("a") as log:
+            log.write(f"--- life {self.lives} at {time.time():.2f}\n")
+            log.flush()
+            self.daemon = await asyncio.create_subprocess_exec(
+                *self.within, str(TREEHAND), "run", cwd=self.folder, env=self.env, start_new_session=True,
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+            )  # fmt: skip
+        self.history.note("started", house=self.folder.name, pid=self.daemon.pid)
+
+    def strike(self) -> bool:
+        """kill -9, from any thread; who was there is remembered, so that whoever stays behind is found."""
+        if self.daemon is None or self.struck:
+            return False
+        self.struck = True
+        before = descendants(self.pid)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.pid, signal.SIGKILL)
+        self.kills += 1
+        self.history.note("killed", house=self.folder.name, pid=self.pid)
+        self._left = (time.monotonic(), before)
+        return True
+
+    async def fall(self) -> None:
+        """Waits until it dies of what it was started within."""
+        assert self.daemon
+        await self.daemon.wait()
+        if self.struck:
+            return
+        self.struck, self.kills, self._left = True, self.kills + 1, (time.monotonic(), frozenset())
+        self.history.note("killed", house=self.folder.name, pid=self.pid)
+
+    async def rise(self) -> None:
+        """It is started again if it was struck, by whomever."""
+        if self.struck:
+            await self.bury()
+            if self.forgetful:
+                self.forget()
+            await self.start()
+
+    async def bury(self) -> None:
+        """Waits for its end, and looks who outlives it."""
+        assert self.daemon
+        await self.daemon.wait()
+        at, before = self._left
+        while living := [one for one in {*before, *self.residents()} if _read(one.pid) == one]:
+            late = time.monotonic() - at
+            if late > ORPHAN_SECONDS:
+                names = [_command(one.pid) for one in living]
+                self.history.note("orphans", house=self.folder.name, after=round(late, 2), commands=names)
+                for one in living:
+                    one.send(signal.SIGKILL)
+                return
+            await asyncio.sleep(0.05)
+        self.history.note("alone", house=self.folder.name, after=round(time.monotonic() - at, 3))
+
+    async def stop(self) -> int:
+        """Politely. Its exit code."""
+        assert self.daemon
+        with contextlib.suppress(ProcessLookupError):
+            self.daemon.terminate()
+        code = await asyncio.wait_for(self.daemon.wait(), 40)
+        self.history.note("stopped", house=self.folder.name, code=code)
+        return code
+
+    def residents(self) -> list[Process]:
+        """Whoever works in this house: by folder, or by what they were started with."""
+        ours = str(self.folder).encode()
+        return [one for one in _everyone() if one.pid != os.getpid() and ours in _about(one.pid)]
+
+    def forget(self) -> None:
+        """The databases are gone, as after a disk that failed."""
+        for file in self.state_dir.glob("*.db*"):
+            file.unlink()
+        self.history.note("forgot", house=self.folder.name)
+
+    def inspect(self) -> None:
+        """What is on the disk at the end, for the checker."""
+        worktrees = self.state_dir / "worktrees"
+        left = [str(one.relative_to(worktrees)) for one in worktrees.glob("*/*")] if worktrees.is_dir() else []
+        verdicts = {file.name: integrity_of(file) for file in sorted(self.state_dir.glob("*.db"))}
+        mounts = [line for line in Path("/proc/self/mounts").read_text().splitlines() if str(self.folder) in line]
+        self.history.note(
+            "inspected", house=self.folder.name, worktrees=left, databases=verdicts, mounts=mounts,
+            residents=[_command(one.pid) for one in self.residents()], phases=self._phases(),
+        )  # fmt: skip
+
+    def _phases(self) -> dict[str, str]:
+        file = self.state_dir / "treehand.db"
+        if not file.exists():
+            return {}
+        with contextlib.closing(sqlite3.connect(file)) as db:
+            return {
+                f"{key}/{ordinal}": phase for key, ordinal, phase in db.execute("SELECT key, ordinal, phase FROM runs")
+            }
+
+
+def integrity_of(file: Path) -> str:
+    with contextlib.closing(sqlite3.connect(file)) as db:
+        return str(db.execute("PRAGMA integrity_check").fetchone()[0])
+
+
+def descendants(pid: int) -> frozenset[Process]:
+    everyone = list(_everyone())
+    found = {pid}
+    grown = 0
+    while grown != len(found):
+        grown = len(found)
+        found |= {one.pid for one in everyone if one.parent in found}
+    return frozenset(one for one in everyone if one.pid in found - {pid})
+
+
+def _about(pid: int) -> bytes:
+    """Its command, its variables and where it is."""
+    about = b""
+    for name in ("cmdline", "environ"):
+        with contextlib.suppress(OSError):
+            about += Path(f"/proc/{pid}/{name}").read_bytes()
+    with contextlib.suppress(OSError):
+        about += str(Path(f"/proc/{pid}/cwd").readlink()).encode()
+    return about
+
+
+def _command(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")[:120]
+    except OSError:
+        return f"{pid}"
+
+
+def furnished(
+    folder: Path, history: History, *, url: str, token: str, model: str, program: Path, sandbox: str = "none"
+) -> House:
+    """A state directory of its own, settings, and a program that was looked through before."""
+    (folder / "home").mkdir(parents=True)
+    settings = (
+        f'state_dir = "{folder}/state"\n[poll]\ninterval = 1\n[github]\napi_url = "{url}"\n'
+        f"[limits]\nquiet_seconds = 0\nfree_disk_gb = 0\n[budget]\nper_day_usd = 0\nper_issue_usd = 0\n"
+        f'[sandbox]\nkind = "{sandbox}"\n[web]\nbind = ""\n'
+        f'[[projects]]\nname = "shop"\ntracker = "github"\nrepository = "{REPOSITORY}"\n'
+    )
+    (folder / "treehand.toml").write_text(settings)
+    shutil.copytree(program, folder / "state" / "agent")
+    env = {
+        "HOME": str(folder / "home"), "PATH": os.environ["PATH"], "USER": "ana", "LANG": "C.UTF-8",
+        "GITHUB_TOKEN": token, "ANTHROPIC_BASE_URL": model, "ANTHROPIC_API_KEY": "stand-in",
+    }  # fmt: skip
+    return House(folder, history, env)

@@ -1,0 +1,119 @@
+"""What people do with each issue: label it, ask for a change, merge, and expect that nothing is left of it."""
+
+import asyncio
+import re
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from bot.demo.messages_api import Request
+from bot.demo.model import Reply, Say, Use
+from tests.chaos.chronicle import Chronicle
+from tests.chaos.house import REPOSITORY
+from tests.fakes.github import gits
+from tests.fakes.github.model import Issue
+
+BOT = "treehand-bot"
+_LABEL = "ai"
+_FILE = re.compile(r"Write 42 into (f\d+\.txt)")
+
+
+def play(request: Request) -> Reply:
+    """Writes what was asked for, 43 once somebody says so, and says that it is done."""
+    told = "".join(request.said)
+    file = _FILE.search(told)
+    number = "43" if "make it 43" in told else "42"
+    write = Use("Bash", {"command": f"echo {number} > {file[1] if file else 'lost.txt'}", "description": "Write"})
+    return ((write,), (Say("Done."),))[min(request.answers_since_said, 1)]
+
+
+class Stage(StrEnum):
+    LABELLED = "labelled"
+    REDIRECTED = "redirected"
+    MERGED = "merged"
+    TIDIED = "tidied"
+
+
+@dataclass
+class People:
+    github: Chronicle
+    stages: dict[int, Stage] = field(default_factory=dict)
+    answered: set[int] = field(default_factory=set)
+    """The labels that asked them something, by the event that put them there."""
+
+    def ask(self, count: int) -> None:
+        for _ in range(count):
+            file = f"f{len(self.stages) + 1}.txt"
+            issue = self.github.world.open_issue(
+                REPOSITORY, f"Make {file}", f"Write 42 into {file}, please.", by="ana", labels=[_LABEL]
+            )
+            self._on(issue, Stage.LABELLED)
+
+    @property
+    def content(self) -> bool:
+        return all(stage is Stage.TIDIED for stage in self.stages.values())
+
+    async def until_content(self, *, or_when: asyncio.Event | None = None) -> None:
+        while not self.content and not (or_when and or_when.is_set()):
+            await asyncio.sleep(0.1)
+            self.look()
+
+    def look(self) -> None:
+        """Everybody does what is theirs to do now."""
+        world = self.github.world
+        with world.lock:
+            for number, stage in self.stages.items():
+                issue = world.issue(REPOSITORY, number)
+                self._encourage(issue)
+                match stage:
+                    case Stage.LABELLED:
+                        self._redirect(issue)
+                    case Stage.REDIRECTED:
+                        self._merge(issue)
+                    case Stage.MERGED:
+                        self._look_back(issue)
+
+    def _encourage(self, issue: Issue) -> None:
+        """A bot that was interrupted too often asks; it is told to go on."""
+        asked = [one for one in issue.events if one.label and one.label.name == f"{_LABEL}:asking"]
+        if asked and asked[-1].event == "labeled" and asked[-1].id not in self.answered:
+            self.answered.add(asked[-1].id)
+            self.github.world.comment(REPOSITORY, issue.number, "go on, please", by="ana")
+            self.github.log.note("people", issue=issue.number, stage=self.stages[issue.number], answered=True)
+
+    def _redirect(self, issue: Issue) -> None:
+        pull = self._pull_of(issue)
+        if pull and self._is_up_for_review(issue):
+            self.github.world.comment_on_pull(REPOSITORY, pull.number, "make it 43, please", by="ana")
+            self._on(issue, Stage.REDIRECTED)
+
+    def _merge(self, issue: Issue) -> None:
+        pull = self._pull_of(issue)
+        if pull and self._is_up_for_review(issue) and self._content(pull, issue) == "43":
+            self.github.world.merge(REPOSITORY, pull.number, "squash", by="ana")
+            self._on(issue, Stage.MERGED)
+
+    def _look_back(self, issue: Issue) -> None:
+        """No label of the bot's, no branch."""
+        labels = [label.name for label in issue.labels if label.name.startswith(f"{_LABEL}:")]
+        if not labels and self.github.world.tip(REPOSITORY, _branch(issue)) is None:
+            self._on(issue, Stage.TIDIED)
+
+    def _on(self, issue: Issue, stage: Stage) -> None:
+        self.stages[issue.number] = stage
+        self.github.log.note("people", issue=issue.number, stage=stage)
+
+    def _is_up_for_review(self, issue: Issue) -> bool:
+        return any(label.name == f"{_LABEL}:review" for label in issue.labels)
+
+    def _pull_of(self, issue: Issue) -> Issue | None:
+        issues = self.github.world.repository(REPOSITORY).issues.values()
+        mine = (one for one in issues if one.pull and one.pull.head_ref == _branch(issue) and one.state == "open")
+        return next(mine, None)
+
+    def _content(self, pull: Issue, issue: Issue) -> str:
+        file = issue.title.removeprefix("Make ")
+        return gits.git(self.github.world.repository(REPOSITORY).path, "show", f"{pull.pull.head}:{file}").strip()
+
+
+def _branch(issue: Issue) -> str:
+    return f"treehand/acme-shop-{issue.number}"
