@@ -272,7 +272,16 @@ async def test_a_set_user_program_gains_nothing(prison):
         assert found.split()[-1] == "1"
 
 
-async def test_as_root_what_an_agent_makes_belongs_to_nobody_in_particular(prison, as_root):
+@pytest.fixture
+def in_groups(as_root):
+    """As root's own processes may well be."""
+    before = os.getgroups()
+    os.setgroups([0, 4])
+    yield
+    os.setgroups(before)
+
+
+async def test_as_root_what_an_agent_makes_belongs_to_nobody_in_particular(prison, in_groups):
     async with prison.cell() as inmate:
         await inmate.run("touch made; mkdir folder; id -u")
         assert (await inmate.run("grep Groups: /proc/self/status")).split() == ["Groups:"]

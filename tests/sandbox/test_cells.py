@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from bot import launch
 from bot.confining import ensure_confined, sandbox_of
 from bot.domain.turn import Failure, Ground, TurnReport, TurnState, Work
 from bot.errors import CannotStart
@@ -118,3 +119,18 @@ def test_t14_folders_are_given_away_and_nothing_behind_a_link(tmp_path):
     give([mine], 59_123)
     assert {path.lstat().st_uid for path in (mine, *mine.rglob("*"))} == {59_123}
     assert {path.lstat().st_uid for path in (theirs, theirs / "file")} == {0}
+
+
+async def test_t6_without_a_sandbox_the_bots_own_variables_stay_behind_too(tmp_path, work):
+    async with Unconfined(tmp_path / "cells", {"ANTHROPIC_API_KEY": "the-key"}).open(work, "turn") as cell:
+        ours = {**cell.environment, "GITHUB_TOKEN": "ghp_the_bots_own"}
+        kept = ",".join((*cell.environment, *cell.handed_on))
+        started = await asyncio.create_subprocess_exec(
+            cell.launcher(Path("/usr/bin/env")),
+            env={**ours, "PATH": os.environ["PATH"], launch.KEEP: kept, launch.PARENT: str(os.getpid())},
+            stdout=asyncio.subprocess.PIPE,
+        )
+        printed = (await started.communicate())[0].decode()
+
+    assert "ANTHROPIC_API_KEY=the-key" in printed
+    assert "the_bots_own" not in printed

@@ -82,13 +82,6 @@ PLAN = (
     ),
     Guard("T6: commands do not hold the program's pass", _PLAN, '\\nunset {" ".join(_NOT_FOR_COMMANDS)}', "", _HOLDS),
     Guard(
-        "T16: a command takes along what it started",
-        _PLAN,
-        '"--cap-drop", "ALL", "--die-with-parent",\n    )',
-        '"--cap-drop", "ALL",\n    )',
-        (f"{_CLAUDE}_in_the_sandbox_a_cancelled_turn_takes_along_a_command_that_still_runs",),
-    ),
-    Guard(
         "T17: a folder that would show the secrets is no tool",
         "bot/sandbox/tools.py",
         "        _check(folder, state_dir)",
