@@ -29,10 +29,9 @@ _OPTIONS = (
     "--uid", str(UID), "--gid", str(UID), "--hostname", "treehand", "--cap-drop", "ALL", "--die-with-parent",
     "--new-session",
 )  # fmt: skip
-_NOT_FOR_COMMANDS = (
-    "ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN", "CLAUDE_CODE_MESSAGING_SOCKET",
-    "CLAUDE_CODE_MESSAGING_TOKEN", "XDG_RUNTIME_DIR",
-)  # fmt: skip
+KEYS = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN")
+"""Variables with a key for the model, the one that counts first; in a sandbox they hold a pass."""
+_NOT_FOR_COMMANDS = (*KEYS, "CLAUDE_CODE_MESSAGING_SOCKET", "CLAUDE_CODE_MESSAGING_TOKEN", "XDG_RUNTIME_DIR")
 _NAMES = {
     "/etc/passwd": f"root:x:0:0:root:/:/usr/sbin/nologin\nagent:x:{UID}:{UID}::{HOME}:/bin/bash\n",
     "/etc/group": f"root:x:0:\nagent:x:{UID}:\n",

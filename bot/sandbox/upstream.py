@@ -3,16 +3,15 @@
 from collections.abc import Mapping
 
 from bot.sandbox.gate import Upstream
-from bot.sandbox.plan import PORT
+from bot.sandbox.plan import KEYS, PORT
 
 ADDRESS = "https://api.anthropic.com"
 _HEADERS = {"ANTHROPIC_API_KEY": "x-api-key"}
-_KEYS = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN")
 
 
 def key_in(model: Mapping[str, str]) -> str:
     """The name of the variable with the credential that counts; empty: there is none."""
-    return next((name for name in _KEYS if model.get(name)), "")
+    return next((name for name in KEYS if model.get(name)), "")
 
 
 def upstream_for(model: Mapping[str, str]) -> Upstream:
@@ -26,7 +25,7 @@ def upstream_for(model: Mapping[str, str]) -> Upstream:
 def stand_in_for(model: Mapping[str, str], token: str) -> dict[str, str]:
     """What the agent's program is told instead: it behaves as with the real key, and holds nothing of worth."""
     proxy = f"http://127.0.0.1:{PORT}"
-    told = {"ANTHROPIC_BASE_URL": proxy, key_in(model) or _KEYS[0]: token}
+    told = {"ANTHROPIC_BASE_URL": proxy, key_in(model) or KEYS[0]: token}
     if name := model.get("ANTHROPIC_MODEL"):
         told["ANTHROPIC_MODEL"] = name
     return {**told, **dict.fromkeys(("HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"), proxy)}
