@@ -3,6 +3,7 @@
 BotError
     Retryable           the next tick may simply succeed: log a warning
         RateLimited         ... but not before `retry_after`
+        Elsewhere           ... but another daemon has the repository now
     NeedsHuman          trying again cannot help: say so on the issue
         NeedsTurn           ... but the agent can: another turn begins
     BadSettings         stop at the start: print the file, the key and the fix; exit 2
@@ -32,6 +33,10 @@ class RateLimited(Retryable):
     def __init__(self, message: str = "", *, retry_after: float) -> None:
         super().__init__(*([message] if message else []))
         self.retry_after = retry_after
+
+
+class Elsewhere(Retryable):
+    """Another treehand works on this repository."""
 
 
 class NeedsHuman(BotError):

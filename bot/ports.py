@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+from bot.domain.claim import Tenure
 from bot.domain.comment import Comment, Reaction
 from bot.domain.issue import Issue
 from bot.domain.policy import Policy
@@ -41,8 +42,12 @@ class Tracker(Protocol):
         """Cheaply: may a look find something new? Trackers that cannot tell say no, and are polled."""
         ...
 
-    async def ensure_comment(self, key: str, *, slug: str, text: str) -> None:
-        """Write or rewrite the one comment of ours that goes by this slug."""
+    async def ensure_comment(self, key: str, *, slug: str, text: str, note: str = "") -> None:
+        """Write or rewrite the one comment of ours that goes by this slug. People do not see the note in it."""
+        ...
+
+    async def recall(self, key: str) -> Sequence[str]:
+        """The notes in our comments there, oldest first: what lives that we know nothing of wrote, too."""
         ...
 
     async def ensure_labels(self, key: str, *, add: Collection[str] = (), remove: Collection[str] = ()) -> None: ...
@@ -88,6 +93,22 @@ class Forge(Protocol):
     async def ensure_reaction(self, branch: str, comment: str, reaction: Reaction) -> None: ...
     async def remove_branch(self, branch: str) -> None:
         """Unless it holds what its pull request does not."""
+        ...
+
+
+class Claim(Protocol):
+    """Which of the daemons that serve one repository may act on it. One per project."""
+
+    async def ensure(self) -> Tenure:
+        """Take it, or keep it, if that is due. Often asked, and cheap while it is held."""
+        ...
+
+    def check(self) -> None:
+        """Right before each write. Raises Elsewhere when another daemon might have it by now."""
+        ...
+
+    async def release(self) -> None:
+        """We go, and whoever waits need not wait longer."""
         ...
 
 
@@ -228,6 +249,17 @@ class Executor(Protocol):
         ...
 
 
+class Book(Protocol):
+    """What an executor must still know of its turns after its process has died."""
+
+    def keep(self, turn_id: str, report: TurnReport, *, at: float) -> None: ...
+    def kept(self) -> Mapping[str, TurnReport]:
+        """By turn id: how it ended, or how far it had come."""
+        ...
+
+    def forget(self, turn_id: str) -> None: ...
+
+
 class Store(Protocol):
     """What we remember between ticks."""
 
@@ -235,6 +267,10 @@ class Store(Protocol):
     def last_ordinal(self, key: str) -> int: ...
     def find_run(self, key: str) -> Run | None:
         """The newest run of an issue."""
+        ...
+
+    def take_over(self, run: Run, *, at: float) -> None:
+        """A run as others left it, in place of what is remembered of it. What they spent is spent."""
         ...
 
     def save(self, run: Run, *, at: float, notes: Sequence[str] = (), spend: Spend | None = None) -> None:
@@ -263,6 +299,8 @@ class Project:
     workspaces: Workspaces
     policy: Policy
     by_hand: ByHand
+    claim: Claim | None = None
+    """None: nobody else serves this repository."""
     leaks_in: Callable[[str], Sequence[str]] = lambda _: ()
     """The names of the host's own secrets that are in a text."""
 
