@@ -22,14 +22,14 @@ demo: install needs-sandbox
 
 test: SANDBOX_MUST := yes
 test: needs-sandbox $(VENV)/.installed-dev
-	@$(BIN)/python -m pytest -n auto --dist worksteal --ignore tests/live --ignore tests/chaos/test_short.py
+	@$(BIN)/python -m pytest -n auto --dist worksteal --ignore tests/live
 
 check: SANDBOX_MUST := yes
 check: needs-sandbox $(VENV)/.installed-dev
 	@$(BIN)/ruff format --check --quiet
 	@$(BIN)/ruff check --quiet
 	@$(BIN)/mypy
-	@$(BIN)/python -m pytest -n auto --dist worksteal --ignore tests/live --ignore tests/chaos/test_short.py
+	@$(BIN)/python -m pytest -n auto --dist worksteal --ignore tests/live
 
 fix: $(VENV)/.installed-dev
 	@$(BIN)/ruff check --fix --quiet || true
@@ -42,7 +42,7 @@ mutants: needs-sandbox $(VENV)/.installed-dev
 bench: $(VENV)/.installed-dev
 	@$(BIN)/python tests/benchmarks
 
-# killed again and again: figures, verdicts and a seed; `make chaos SEED=... SECONDS=... ONLY="random moments"`
+# killed again and again: figures, verdicts and a seed; `make chaos SEED=... SECONDS=... ONLY="random compressed"`
 chaos: $(VENV)/.installed-dev
 	@SEED=$(SEED) SECONDS=$(or $(SECONDS),240) $(BIN)/python tests/chaos $(ONLY)
 

@@ -4,21 +4,23 @@ Rule: what only the daemon needs is imported where it is wired: `treehand status
 """
 
 import logging
-import shutil
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from bot import clock
 from bot.confining import ensure_confined, give_to_us, sandbox_of
-from bot.credentials import github_app_key, github_token, known_secrets, marker_secret
+from bot.connecting import Connections, claim_at, holder_in_words, on_github
+from bot.credentials import known_secrets
+from bot.disk import Disk
 from bot.domain.run import Run
 from bot.embedded.desk import Desk, Site
 from bot.engine.names import branch_for, home_for, phase_labels
-from bot.errors import BadSettings, Retryable
+from bot.errors import BadSettings
 from bot.settings import ProjectSettings, Settings
 from bot.store.runs import RunStore
 from bot.store.transcripts import Transcripts
@@ -28,13 +30,14 @@ if TYPE_CHECKING:
     import asyncio
 
     from bot.agents.claude import ClaudeAgent
-    from bot.clients.github.auth import Credential
     from bot.clients.github.looking import Repository
     from bot.domain.leaks import Secrets
     from bot.domain.policy import Policy
     from bot.engine.loop import Engine
     from bot.engine.schedule import Capacity
     from bot.executors.local import LocalExecutor
+    from bot.forges.github import GitHubForge
+    from bot.housekeeping import House
     from bot.ports import Forge, Outside, Project, Remote, Tracker
     from bot.workspace.workspaces import GitWorkspaces
 
@@ -51,26 +54,20 @@ class App:
     executor: "LocalExecutor"
     engine: "Engine"
     woken: "asyncio.Event"
+    house: "House"
 
     async def recover(self) -> None:
         """What an earlier life left behind is put right before anything new is done."""
         ended = await self.agent.sweep()
         log.info("starting projects=%s orphans_ended=%d", ",".join(self.outside.projects), ended)
         await ensure_confined(self.settings)
-        await self.sweep()
+        await self.house.sweep()
 
-    async def sweep(self) -> Sequence[str]:
-        """Worktrees, branches and leftovers against runs. What was done, for people."""
-        done: list[str] = []
+    async def release_claims(self) -> None:
+        """Whoever waits for a repository of ours need not wait longer."""
         for project in self.outside.projects.values():
-            keep = [branch_for(run) for run in self.store.active() if run.project == project.name]
-            try:
-                done += await project.workspaces.sweep(keep)
-            except Retryable as problem:
-                log.warning("postponed sweep project=%s reason=%s", project.name, problem)
-        for sentence in done:
-            log.info("swept %s", sentence)
-        return done
+            if project.claim:
+                await project.claim.release()
 
 
 async def agent_version(settings: Settings) -> str:
@@ -84,8 +81,12 @@ def desk_of(settings: Settings) -> Desk:
     return Desk(settings.state_dir, sites, clock.now)
 
 
-def store_of(settings: Settings, redact: Callable[[str], str] = str) -> RunStore:
-    return RunStore.open(settings.state_dir / "treehand.db", redact)
+def store_of(settings: Settings) -> RunStore:
+    return RunStore.open(settings.state_dir / "treehand.db")
+
+
+def _own_store(settings: Settings, redact: Callable[[str], str]) -> RunStore:
+    return RunStore.own(settings.state_dir / "treehand.db", redact, at=clock.now())
 
 
 def transcripts_of(settings: Settings, redact: Callable[[str], str] = str) -> Transcripts:
@@ -107,64 +108,36 @@ async def wired(settings: Settings, model: Mapping[str, str], secrets: "Secrets 
     from bot.engine.loop import Engine
     from bot.engine.turn import TurnTaker
     from bot.executors.local import LocalExecutor
+    from bot.housekeeping import Cupboard, House
     from bot.ports import Outside
 
     if not settings.projects:
         raise BadSettings("No [[projects]] are set, so there is nothing to do. `treehand init` writes one.")
     secrets = secrets or secrets_of(settings)
     desk, woken = desk_of(settings), asyncio.Event()
-    store, transcripts = store_of(settings, secrets.redact), transcripts_of(settings, secrets.redact)
+    store, transcripts = _own_store(settings, secrets.redact), transcripts_of(settings, secrets.redact)
     agent = _agent(settings, model)
     async with AsyncExitStack() as stack:
-        repositories = await stack.enter_async_context(_on_github(settings, secrets))
+        there = await stack.enter_async_context(on_github(settings, secrets))
+        workspaces = {project.name: workspaces_of(settings, project, secrets) for project in settings.projects}
         projects = {
-            project.name: _project(project, settings, desk, agent, repositories.get(project.name), secrets)
-            for project in settings.projects
+            name: replace(_project(project, settings, desk, agent, there, workspaces[name]), leaks_in=secrets.find)
+            for name, project in ((project.name, project) for project in settings.projects)
         }
         taker = TurnTaker(projects.__getitem__, agent, _homes(settings), secrets.given_away)
         executor = await stack.enter_async_context(
-            LocalExecutor(taker, on_change=woken.set, transcript=transcripts.append, clock=clock.now)
+            LocalExecutor(taker, book=store, on_change=woken.set, transcript=transcripts.append, clock=clock.now)
         )
-        outside = Outside(projects, executor, store)
-        capacity = _Gauge(settings, store)
+        outside, disk = Outside(projects, executor, store), Disk(settings.state_dir, settings.limits.free_disk_gb)
+        capacity = _Gauge(settings, store, disk)
         async with Engine(outside, clock=clock.now, capacity=capacity, on_change=woken.set) as engine:
-            yield App(settings, store, transcripts, outside, agent, executor, engine, woken)
-    transcripts.flush()
-    store.close()
-    desk.close()
-
-
-@asynccontextmanager
-async def _on_github(settings: Settings, secrets: "Secrets | None" = None) -> AsyncIterator[Mapping[str, "Repository"]]:
-    """The repository of every project that has one there, by the project's name."""
-    there = [project for project in settings.projects if "github" in {project.tracker, project.forge}]
-    if not there:
-        yield {}
-        return
-    from bot.clients.github.looking import Repository, Rules
-    from bot.clients.github.memory import open_memory
-    from bot.clients.github.session import GitHub
-
-    secret, memory = marker_secret(settings.state_dir), open_memory(settings.state_dir / "github.db")
-    async with GitHub(settings.github.api_url, _github_credential(settings, secrets), memory) as service:
-        yield {
-            project.name: Repository(
-                service, project.repository, memory, rules=Rules(settings.label, project.trusted), secret=secret
-            )
-            for project in there
-        }
-    memory.close()
-
-
-def _github_credential(settings: Settings, secrets: "Secrets | None") -> "Credential":
-    from bot.clients.github.auth import AppCredential, TokenCredential
-
-    if key := github_app_key(settings):
-        learn = partial(secrets.learn, "a token of the GitHub App") if secrets else lambda _: None
-        return AppCredential(settings.github.app_id, key, settings.github.installation_id, learn)
-    if token := github_token(settings):
-        return TokenCredential(token)
-    raise BadSettings("There is no token for GitHub: set GITHUB_TOKEN, github.token_file, or github.app_id for an App.")
+            house = House(
+                settings, store, Cupboard(settings, transcripts), projects, workspaces, disk,
+                lambda: engine.away, agent.forget,
+            )  # fmt: skip
+            yield App(settings, store, transcripts, outside, agent, executor, engine, woken, house)
+    for end in (transcripts.flush, store.close, desk.close):
+        end()
 
 
 def _project(
@@ -172,19 +145,23 @@ def _project(
     settings: Settings,
     desk: Desk,
     agent: "ClaudeAgent",
-    repository: "Repository | None",
-    secrets: "Secrets",
+    there: Connections,
+    workspaces: "GitWorkspaces",
 ) -> "Project":
     from bot.ports import Project
 
+    repository, claim = there.repositories.get(project.name), None
+    if project.forge == "github" and repository:
+        remote = partial(_github_forge(project, settings, repository).remote, anew=False)
+        claim = there.claim(settings, project, workspaces.mirror, remote)
     return Project(
         name=project.name,
         tracker=_tracker(project, settings, desk, repository),
         forge=_forge(project, settings, desk, repository),
-        workspaces=workspaces_of(settings, project, secrets),
+        workspaces=workspaces,
         policy=_policy(project, settings),
         by_hand=_ByHand(project.name, settings, agent),
-        leaks_in=secrets.find,
+        claim=claim,
     )
 
 
@@ -208,38 +185,50 @@ def _tracker(project: ProjectSettings, settings: Settings, desk: Desk, repositor
 
 def _forge(project: ProjectSettings, settings: Settings, desk: Desk, repository: "Repository | None") -> "Forge":
     if project.forge == "github" and repository:
-        from bot.forges.github import GitHubForge
-
-        return GitHubForge(repository, api_url=settings.github.api_url, remote=project.remote)
+        return _github_forge(project, settings, repository)
     from bot.forges.local import LocalForge
 
     return LocalForge(desk, project.name)
+
+
+def _github_forge(project: ProjectSettings, settings: Settings, repository: "Repository") -> "GitHubForge":
+    from bot.forges.github import GitHubForge
+
+    return GitHubForge(repository, api_url=settings.github.api_url, remote=project.remote)
 
 
 async def speak_on_github(settings: Settings, project: ProjectSettings, key: str, person: str, text: str) -> None:
     """What somebody types here becomes a comment there, marked as theirs."""
     from bot.trackers.github import GitHubTracker
 
-    async with _on_github(settings) as repositories:
-        await GitHubTracker(repositories[project.name]).speak_for(key, person, text)
+    async with on_github(settings) as there:
+        await GitHubTracker(there.repositories[project.name]).speak_for(key, person, text)
 
 
 async def inspect_github(settings: Settings, project: ProjectSettings, *, fix: bool) -> Sequence[tuple[str, bool, str]]:
     """What `treehand check` says of a repository: name, whether it is well, and what is wrong with it."""
+    import asyncio
+
     labels = (settings.label, *sorted(phase_labels(settings.label)))
-    async with _on_github(settings) as repositories:
-        inspecting = repositories[project.name].inspecting
+    async with on_github(settings) as there:
+        repository = there.repositories[project.name]
         if fix:
-            await inspecting.create_labels(labels)
-        return await inspecting.inspect(labels)
+            await repository.inspecting.create_labels(labels)
+        found = await repository.inspecting.inspect(labels)
+        if not settings.limits.claim_seconds or not all(ok for _, ok, _ in found):
+            return found
+        remote = await _github_forge(project, settings, repository).remote(anew=False)
+    with TemporaryDirectory() as folder:
+        holder = holder_in_words(settings, await asyncio.to_thread(claim_at, remote, Path(folder)))
+    return [*found, ("claim", True, holder or "held by nobody at the moment")]
 
 
 async def remote_of(settings: Settings, project: ProjectSettings) -> "Remote":
     """Where a project's code is, with a credential that is good right now."""
     desk = desk_of(settings)
     try:
-        async with _on_github(settings) as repositories:
-            return await _forge(project, settings, desk, repositories.get(project.name)).remote()
+        async with on_github(settings) as there:
+            return await _forge(project, settings, desk, there.repositories.get(project.name)).remote()
     finally:
         desk.close()
 
@@ -261,6 +250,8 @@ def _policy(project: ProjectSettings, settings: Settings) -> "Policy":
         quiet_seconds=limits.quiet_seconds,
         per_issue_usd=budget.per_issue_usd,
         per_issue_tokens=budget.per_issue_tokens,
+        per_issue_turns=budget.per_issue_turns,
+        per_issue_seconds=budget.per_issue_hours * 3600,
         per_day_usd=budget.per_day_usd,
         sandboxed=settings.sandbox.kind != "none",
     )
@@ -312,6 +303,7 @@ class _Gauge:
 
     settings: Settings
     store: RunStore
+    disk: Disk
 
     def __call__(self) -> "Capacity":
         from bot.engine.schedule import Capacity
@@ -321,6 +313,5 @@ class _Gauge:
             working=limits.working,
             per_day_usd=self.settings.budget.per_day_usd,
             spent_today_usd=self.store.spent(since=clock.day_of(now)),
-            free_disk_gb=shutil.disk_usage(self.settings.state_dir).free / 1e9,
-            least_free_disk_gb=limits.free_disk_gb,
+            disk=self.disk.level().lack,
         )

@@ -1,8 +1,11 @@
 """Secrets: never in the settings file, only in the environment or in files of their own. Asked for when needed."""
 
 import contextlib
+import hashlib
+import hmac
 import os
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 from bot.errors import BadSettings
@@ -25,6 +28,10 @@ _LEAST_SECRET = 12
 """Letters of a variable that is only called a secret."""
 _IN_URL = re.compile(r"://[^\s:/@]*:([^\s/@]*\d[^\s/@]*)@")
 """A password, as of a proxy or a database: one without a digit may stand in any text."""
+
+_MARKERS = "markers"
+_DAEMON = "daemon.id"
+_SECRETS_KEPT = 20
 
 KEY_VARIABLES = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN")
 
@@ -54,20 +61,62 @@ def github_app_key(settings: Settings) -> str:
     return _content_of("github.private_key_file", github.private_key_file)
 
 
-def marker_secret(state_dir: Path) -> bytes:
-    """What our hidden markers are signed with: made once, readable by us alone."""
-    file = state_dir / "secret"
+def marker_secrets(settings: Settings) -> tuple[bytes, ...]:
+    """What our hidden markers are signed with, newest first: older ones are good for what they have signed.
+
+    The same on every machine that signs in with the same credential, or is given the same secret; so that any of them
+    knows what another one wrote.
+    """
+    source = (
+        _secret("github.marker_secret", settings.github.marker_secret_file)
+        or github_app_key(settings)
+        or github_token(settings)
+    )
+    remembered = _remembered_secrets(settings.state_dir)
+    if not source:
+        return remembered
+    newest = hmac.digest(source.encode(), b"treehand markers", "sha256")
+    if newest not in remembered[:1]:
+        remembered = (newest, *(one for one in remembered if one != newest))[:_SECRETS_KEPT]
+        _remember_secrets(settings.state_dir, remembered)
+    return remembered
+
+
+def _remembered_secrets(state_dir: Path) -> tuple[bytes, ...]:
     try:
-        return file.read_bytes()
+        lines = (state_dir / _MARKERS).read_text().split()
+        return tuple(bytes.fromhex(line) for line in lines)
     except FileNotFoundError:
-        state_dir.mkdir(parents=True, exist_ok=True)
-    fresh = file.with_name(f"secret.{os.getpid()}")
+        return ()
+    except ValueError as exc:
+        raise BadSettings(f"{state_dir / _MARKERS} is no list of secrets any more. Remove it.") from exc
+
+
+def _remember_secrets(state_dir: Path, secrets: Sequence[bytes]) -> None:
+    """Readable by us alone, and whole or not at all."""
+    state_dir.mkdir(parents=True, exist_ok=True)
+    fresh = state_dir / f"{_MARKERS}.{os.getpid()}"
     fresh.touch(mode=0o600)
-    fresh.write_bytes(os.urandom(32))
-    with contextlib.suppress(FileExistsError):
-        os.link(fresh, file)  # whoever comes second uses what the first one made
-    fresh.unlink()
-    return file.read_bytes()
+    fresh.write_text("".join(f"{one.hex()}\n" for one in secrets))
+    fresh.replace(state_dir / _MARKERS)
+
+
+def daemon_id(state_dir: Path) -> str:
+    """The same for every start of the daemon of one state directory on one machine; a copy of either is another."""
+    file = state_dir / _DAEMON
+    if not file.exists():
+        state_dir.mkdir(parents=True, exist_ok=True)
+        fresh = state_dir / f"{_DAEMON}.{os.getpid()}"
+        fresh.write_bytes(os.urandom(32))
+        with contextlib.suppress(FileExistsError):
+            os.link(fresh, file)  # whoever comes second uses what the first one made
+        fresh.unlink()
+    machine = Path("/etc/machine-id").read_bytes() if Path("/etc/machine-id").is_file() else b""
+    return hashlib.sha256(b"\0".join((file.read_bytes(), machine, host_name().encode()))).hexdigest()[:32]
+
+
+def host_name() -> str:
+    return os.uname().nodename
 
 
 def webhook_secret(settings: Settings) -> str:
@@ -96,8 +145,10 @@ def known_secrets(settings: Settings) -> dict[str, str]:
         else "",
         "the webhook secret": webhook_secret(settings),
         "the web token": _secret("web.token", web.token_file),
-        "the marker secret": marker_secret(settings.state_dir).hex() if on_github else "",
+        "the marker secret": _secret("github.marker_secret", github.marker_secret_file),
     }
+    if on_github:
+        known |= {f"marker secret {at}": one.hex() for at, one in enumerate(marker_secrets(settings), start=1)}
     variables = _url_passwords() | _secret_variables()
     found = {value: name for name, value in variables.items()} | {value: name for name, value in known.items() if value}
     return {name: value for value, name in found.items()}

@@ -21,9 +21,11 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 DRAIN_SECONDS = 20.0
+_RELEASE_SECONDS = 5.0
 _WATCH_SECONDS = 1.0
 _PULSE_SECONDS = 5.0
 _FLUSH_SECONDS = 0.5
+_DISK_SECONDS = 60.0
 
 
 class Daemon:
@@ -72,6 +74,7 @@ class Daemon:
         try:
             async with asyncio.timeout(None) as self._ticking:
                 await self._app.engine.tick()
+            self._app.house.looked = True
         except (Retryable, TimeoutError) as problem:
             log.warning("postponed tick reason=%s", str(problem) or "going down")
         finally:
@@ -115,7 +118,15 @@ class Daemon:
         except (TimeoutError, Retryable) as problem:
             log.warning("went down without a word reason=%s", str(problem) or "no time left")
         self._app.engine.let_go()
+        await self._release_claims()
         await self._flush()
+
+    async def _release_claims(self) -> None:
+        try:
+            async with asyncio.timeout(_RELEASE_SECONDS):
+                await self._app.release_claims()
+        except TimeoutError:
+            log.warning("others wait until the claim runs out reason=no time left")
 
     # Clocks
 
@@ -130,6 +141,7 @@ class Daemon:
             (_WATCH_SECONDS, self._watch),
             (_PULSE_SECONDS, self._pulse),
             (_FLUSH_SECONDS, self._flush),
+            (_DISK_SECONDS, self._make_room),
             (3600.0, self._sweep),
             (86400.0, self._upkeep),
         ]
@@ -166,14 +178,20 @@ class Daemon:
             log.warning("transcripts wait reason=%s", problem)
 
     async def _sweep(self) -> None:
-        await self._app.sweep()
+        await self._app.house.sweep()
+        await self._app.house.tend()
+
+    async def _make_room(self) -> None:
+        """Before anything has to wait for it."""
+        try:
+            self._app.house.watch()
+            if await self._app.house.make_room():
+                self._app.woken.set()
+        except (Retryable, OSError) as problem:
+            log.warning("made no room reason=%s", problem)
 
     async def _upkeep(self) -> None:
-        for project in self._app.outside.projects.values():
-            try:
-                await project.workspaces.maintain()
-            except Retryable as problem:
-                log.warning("postponed upkeep project=%s reason=%s", project.name, problem)
+        await self._app.house.maintain()
 
     # Signals
 

@@ -8,12 +8,16 @@ BotError
         NeedsTurn           ... but the agent can: another turn begins
     BadSettings         stop at the start: print the file, the key and the fix; exit 2
     CannotStart         stop at the start: something outside the settings is in the way; exit 1
+        Damaged             ... a database of ours; whoever owns it alone may begin a new one
+    MustRestart         this process cannot go on, another one can: end everything; exit 1
     Bug                 our own invariant broke: isolate the run, print a traceback
         IllegalTransition
 
 A class earns its place by being caught differently. Vendor exceptions never get this far: the adapter that met
 them raises one of these `from` the original.
 """
+
+from pathlib import Path
 
 
 class BotError(Exception):
@@ -53,6 +57,18 @@ class BadSettings(BotError):
 
 class CannotStart(BotError):
     """Something is in the way of starting."""
+
+
+class Damaged(CannotStart):
+    """A database cannot be read as a whole any more."""
+
+    def __init__(self, message: str, *, path: Path) -> None:
+        super().__init__(message)
+        self.path = path
+
+
+class MustRestart(BotError):
+    """I cannot go on as I am. Start me again."""
 
 
 class Bug(BotError):

@@ -1,14 +1,17 @@
 """What is going on, for whoever asks; also while no daemon runs, and without any network."""
 
-import shutil
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from bot import clock
 from bot.app import desk_of, store_of, transcripts_of
+from bot.connecting import OURS, holder_in_words
+from bot.database import damaged_copies
+from bot.disk import Disk
 from bot.domain.pull_request import PullRequest
 from bot.domain.run import Phase, Run
 from bot.embedded.desk import Desk
+from bot.engine.brakes import notices
 from bot.engine.names import branch_for
 from bot.locks import owner_of
 from bot.settings import ProjectSettings, Settings
@@ -33,7 +36,13 @@ def picture(settings: Settings) -> Picture:
             titles = _titles(project, desk, memory)
             glimpses |= _glimpses(ours, titles, _pulls(project, branches, desk, memory), settings)
         spent = store.spent(since=clock.day_of(now))
-        health = {**_health(settings), **_services(memory)}
+        paused = notices(runs, store.endings(), now)
+        health = {
+            **_health(settings),
+            **_services(memory),
+            **_claims(settings),
+            **{name: (False, why) for name, why in paused.items()},
+        }
         return Picture(now, runs, glimpses, spent, settings.budget.per_day_usd, health)
     finally:
         store.close()
@@ -85,6 +94,22 @@ def _services(memory: "Memory | None") -> Mapping[str, tuple[bool, str]]:
     return wrong or {"github": (True, "answers")}
 
 
+def _claims(settings: Settings) -> Mapping[str, tuple[bool, str]]:
+    """Repositories that another daemon acts on, as the one that stands by here last saw it."""
+    there = [project.name for project in settings.projects if project.forge == "github"]
+    if not there or not settings.limits.claim_seconds or not owner_of(settings.state_dir):
+        return {}
+    from bot.workspace.claim_ref import find_seen
+
+    seen = {name: find_seen(Places(settings.state_dir, name).mirror) for name in there}
+    words = {name: holder_in_words(settings, entry) for name, entry in seen.items() if entry}
+    return {
+        f"claim {name}": (False, f"{held}; this one stands by")
+        for name, held in words.items()
+        if held not in {"", OURS}
+    }
+
+
 def _glimpses(
     runs: Sequence[Run], titles: Mapping[str, str], pulls: Mapping[str, PullRequest], settings: Settings
 ) -> Mapping[str, Glimpse]:
@@ -95,7 +120,7 @@ def _glimpses(
             title=titles.get(run.key) or _title(pulls.get(branch_for(run))),
             agent=settings.agent.kind,
             worktree=str(folders[run.id]) if folders[run.id].exists() else "",
-            doing=transcripts.last_deed(run.id) if run.phase is Phase.WORKING else "",
+            doing=transcripts.last_deed(run.id) if run.phase is Phase.WORKING and not 0 < run.ended == run.turn else "",
             pull_request=pulls.get(branch_for(run)),
         )
         for run in runs
@@ -108,13 +133,23 @@ def _title(pull: PullRequest | None) -> str:
 
 
 def _health(settings: Settings) -> Mapping[str, tuple[bool, str]]:
-    free = shutil.disk_usage(settings.state_dir).free / 1e9
+    level = Disk(settings.state_dir, settings.limits.free_disk_gb).level()
     pid = owner_of(settings.state_dir)
     return {
         "daemon": (bool(pid), f"running as pid {pid}" if pid else "not running: start it with `treehand run`"),
-        "disk": (free >= settings.limits.free_disk_gb, f"{free:.1f} GB free"),
+        "disk": (not level.lack, level.lack or str(level)),
         "sandbox": _sandbox(settings),
+        **({"database": (False, damaged)} if (damaged := what_was_damaged(settings)) else {}),
     }
+
+
+def what_was_damaged(settings: Settings) -> str:
+    """And lies aside now, in words; empty: nothing."""
+    names = ("treehand.db", "github.db")
+    aside = [copy.name for name in names for copy in damaged_copies(settings.state_dir / name)]
+    if not aside:
+        return ""
+    return f"was damaged and begun anew; what it held: {', '.join(aside)}. Remove that when you need it no more"
 
 
 def _sandbox(settings: Settings) -> tuple[bool, str]:

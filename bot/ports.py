@@ -13,10 +13,12 @@ from typing import Protocol
 
 from bot.domain.claim import Tenure
 from bot.domain.comment import Comment, Reaction
+from bot.domain.ending import Ending
 from bot.domain.issue import Issue
 from bot.domain.policy import Policy
 from bot.domain.pull_request import PullRequest
 from bot.domain.run import Run
+from bot.domain.salvage import Kept
 from bot.domain.spend import Spend, Spent
 from bot.domain.turn import Change, Event, HandWork, Message, TurnReport, TurnRequest, Work, Workspace
 
@@ -46,6 +48,10 @@ class Tracker(Protocol):
         """Write or rewrite the one comment of ours that goes by this slug. People do not see the note in it."""
         ...
 
+    async def find_closed(self) -> Collection[str]:
+        """Issues that were closed lately and still show the label, as if nobody had tidied up after them."""
+        ...
+
     async def recall(self, key: str) -> Sequence[str]:
         """The notes in our comments there, oldest first: what lives that we know nothing of wrote, too."""
         ...
@@ -72,6 +78,7 @@ class Remote:
 
     url: str
     env: Mapping[str, str] = field(default_factory=dict)
+    here: bool = False  # on this machine: nothing is safer there
 
 
 class Forge(Protocol):
@@ -156,11 +163,8 @@ class Workspaces(Protocol):
         ...
 
     async def remove(self, branch: str) -> None: ...
-    async def sweep(self, keep: Collection[str]) -> Sequence[str]:
-        """Salvage and remove every workspace of ours whose branch is not in `keep`; say what was done."""
-        ...
 
-    async def maintain(self) -> None: ...
+    async def share(self, ref: str, *, remote: Remote) -> Kept: ...
 
 
 class Inbox(Protocol):
@@ -273,8 +277,20 @@ class Store(Protocol):
         """A run as others left it, in place of what is remembered of it. What they spent is spent."""
         ...
 
-    def save(self, run: Run, *, at: float, notes: Sequence[str] = (), spend: Spend | None = None) -> None:
-        """The run, what it cost and what the journal says about it: all or nothing."""
+    def save(
+        self,
+        run: Run,
+        *,
+        at: float,
+        notes: Sequence[str] = (),
+        spend: Spend | None = None,
+        ending: Ending | None = None,
+    ) -> None:
+        """The run, what it cost, how its turn ended and what the journal says about it: all or nothing."""
+        ...
+
+    def endings(self) -> Sequence[Ending]:
+        """Of every project, oldest first, from a while before its last good one on."""
         ...
 
     def spent(self, *, since: float) -> float: ...

@@ -15,6 +15,7 @@ MAY_IMPORT = {
     "logs": set(),
     "database": {"errors", "locks"},
     "locks": {"errors"},
+    "disk": set(),
     "launch": set(),
     "processes": set(),
     "settings": {"errors"},
@@ -36,7 +37,7 @@ MAY_IMPORT = {
 }
 """room -> rooms it may look into. Those `ON_TOP` put things together: anywhere but into adapters."""
 
-ON_TOP = {"app", "confining", "glance", "daemon", "cli", "terminal", "demo"}
+ON_TOP = {"app", "confining", "connecting", "glance", "daemon", "cli", "housekeeping", "terminal", "demo"}
 
 ADAPTERS = {"trackers", "forges", "agents", "executors"}
 """Only `app.py` imports these."""
@@ -61,9 +62,9 @@ HOMES = {
 """Each vendor library lives in the rooms named here, and nowhere else."""
 
 PURE = ["domain/*.py", "state.py", *(f"engine/{name}.py" for name in (
-    "actions", "answers", "asking", "beginning", "budget", "choosing", "commands", "consent", "decide", "decision",
-    "facts", "following", "handing", "holding", "ledger", "mending", "messages", "names", "observation", "outcome",
-    "planning", "portrait", "prompts", "quoting", "receipts", "schedule",
+    "actions", "answers", "asking", "beginning", "brakes", "budget", "choosing", "commands", "consent", "decide",
+    "decision", "facts", "following", "handing", "holding", "ledger", "mending", "messages", "names", "notes",
+    "observation", "outcome", "planning", "portrait", "prompts", "quoting", "receipts", "schedule",
 ))]  # fmt: skip
 IMPURE = {"asyncio", "datetime", "time", "random", "os", "logging", "sqlite3", "httpx", "subprocess", "socket", "uuid"}
 

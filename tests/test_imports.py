@@ -66,3 +66,11 @@ def test_looking_imports_nothing_that_only_the_daemon_needs(command, folder):
         "bot.agents",
     }
     assert len(found) < 300
+
+
+def test_what_checks_the_agents_program_leaves_its_slow_library_alone():
+    probe = "import sys, bot.agents.claude, bot.agents.claude.program as p; p.find_installed(); print(*sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", probe], cwd=Path(__file__).parent.parent, capture_output=True, text=True, check=True
+    )
+    assert not {"claude_agent_sdk", "mcp"} & set(done.stdout.split())

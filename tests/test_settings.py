@@ -1,14 +1,24 @@
 """What an operator writes, what it does, and what a mistake gets."""
 
+import os
 from pathlib import Path
 
 import pytest
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
 
-from bot.app import _Gauge, _policy, desk_of, workspaces_of
+from bot.app import _Gauge, _policy, desk_of, wired, workspaces_of
 from bot.confining import rules_of
-from bot.credentials import github_app_key, github_token, model_environment, web_token, webhook_secret
+from bot.credentials import (
+    daemon_id,
+    github_app_key,
+    github_token,
+    marker_secrets,
+    model_environment,
+    web_token,
+    webhook_secret,
+)
 from bot.daemon import Daemon
+from bot.disk import Disk
 from bot.domain.leaks import Secrets
 from bot.domain.protection import Rules
 from bot.errors import BadSettings
@@ -46,6 +56,8 @@ def policy_of(settings):
         ("limits.quiet_seconds = 4", {"quiet_seconds": 4.0}),
         ("budget.per_issue_usd = 1.25", {"per_issue_usd": 1.25}),
         ("budget.per_issue_tokens = 5000", {"per_issue_tokens": 5000}),
+        ("budget.per_issue_turns = 7", {"per_issue_turns": 7}),
+        ("budget.per_issue_hours = 1.5", {"per_issue_seconds": 5400.0}),
         ('agent.model = "small"', {"model": "small"}),
         ('sandbox.kind = "none"', {"sandboxed": False}),
     ],
@@ -99,9 +111,38 @@ def test_disk_and_the_days_money_are_measured_against_their_limits(write, store,
     settings = write(
         "limits.free_disk_gb = 7\nbudget.per_day_usd = 3\nlimits.working = 2\n" + f'state_dir = "{tmp_path}"'
     )
-    capacity = _Gauge(settings, store)()
-    assert (capacity.least_free_disk_gb, capacity.per_day_usd, capacity.working) == (7, 3, 2)
-    assert capacity.free_disk_gb > 0
+    capacity = _Gauge(settings, store, Disk(tmp_path, 1e6))()
+    assert (capacity.per_day_usd, capacity.working) == (3, 2)
+    assert capacity.disk.endswith("GB of disk are free (1e+06 are wanted)")
+    assert settings.limits.free_disk_gb == 7
+
+
+GITHUB = PROJECT.replace('"code"', '"acme/shop"') + 'tracker = "github"\n'
+
+
+@pytest.mark.parametrize(("seconds", "known"), [("0", 0), ("45.5", 45.5)])
+async def test_how_long_others_wait_before_they_take_over_comes_from_the_settings(
+    write, monkeypatch, tmp_path, seconds, known
+):
+    monkeypatch.setenv("GITHUB_TOKEN", "ghp_" + "x" * 30)
+    settings = write(f'state_dir = "{tmp_path}/state"\nlimits.claim_seconds = {seconds}\n{GITHUB}')
+    async with wired(settings, {}) as app:
+        project = app.outside.projects["shop"]
+        assert (project.claim._seconds if project.claim else 0) == known
+        assert (project.workspaces.mirror.fence == project.claim.check) if project.claim else True
+
+
+async def test_a_project_that_is_here_alone_has_nobody_to_agree_with(write, tmp_path):
+    async with wired(write(f'state_dir = "{tmp_path}/state"\n{PROJECT}'), {}) as app:
+        assert app.outside.projects["shop"].claim is None
+
+
+def test_a_daemon_is_the_same_after_every_start_and_a_copy_of_it_is_another(tmp_path, monkeypatch):
+    first = daemon_id(tmp_path / "one")
+    assert daemon_id(tmp_path / "one") == first != daemon_id(tmp_path / "two")
+    monkeypatch.setattr(os, "uname", lambda: os.uname_result(("Linux", "another-host", "", "", "")))
+    assert daemon_id(tmp_path / "one") != first
+    assert list((tmp_path / "one").iterdir()) == [tmp_path / "one" / "daemon.id"]
 
 
 async def test_the_poll_interval_is_a_clock_of_the_daemon(write, monkeypatch):
@@ -155,6 +196,32 @@ def test_secrets_come_from_the_environment_or_from_files_of_their_own(write, tmp
     monkeypatch.setenv("TREEHAND_GITHUB__WEBHOOK_SECRET", "of the environment")
     settings = load(tmp_path / "treehand.toml")
     assert (github_token(settings), webhook_secret(settings)) == ("ours", "of the environment")
+
+
+def test_what_comments_are_signed_with_is_given_or_follows_from_the_token_and_older_ones_stay_good(
+    write, tmp_path, monkeypatch
+):
+    for name in ("GITHUB_TOKEN", "TREEHAND_GITHUB__TOKEN", "TREEHAND_GITHUB__MARKER_SECRET"):
+        monkeypatch.delenv(name, raising=False)
+    (tmp_path / "marker").write_text("of a file\n")
+
+    def signing(where, **env):
+        for name, value in env.items():
+            monkeypatch.setenv(name, value)
+        return marker_secrets(write(f'state_dir = "{where}"\n[github]\n{given}'))
+
+    given = ""
+    assert signing("here") == ()
+    (first,) = signing("here", GITHUB_TOKEN="one")
+    assert signing("here") == (first,)
+    second, older = signing("here", GITHUB_TOKEN="two")
+    assert older == first != second
+    assert signing("elsewhere") == (second,), "whoever has the token knows it"
+    given = 'marker_secret_file = "marker"'
+    chosen = signing("here")[0]
+    assert signing("there", GITHUB_TOKEN="three") == (chosen,)
+    assert signing("there", TREEHAND_GITHUB__MARKER_SECRET="of a variable")[0] != chosen
+    assert ((tmp_path / "here" / "markers").stat().st_mode & 0o777) == 0o600
 
 
 @pytest.mark.parametrize(

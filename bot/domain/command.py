@@ -32,7 +32,7 @@ MEANINGS = {
     CommandName.PAUSE: "interrupt the agent and wait",
     CommandName.RESUME: "go on after a pause or a question",
     CommandName.RETRY: "try again after a failure",
-    CommandName.BUDGET: "allow this issue that many dollars, or tokens, in all: `budget 10`, `budget 50M tokens`",
+    CommandName.BUDGET: "allow this issue so much in all: `budget 10` dollars, `50M tokens`, `150 turns` or `30 hours`",
     CommandName.MODEL: "choose the model from the next turn on: `model NAME`; without a name, say which it is",
     CommandName.REBASE: "take the newest base in, as a merge: nobody's commits are rewritten",
     CommandName.TAKE: "take the worktree over and work in it by hand; says where it is",

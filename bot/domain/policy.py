@@ -20,9 +20,14 @@ class Policy:
     quiet_seconds: float = 60.0
     """How long a reviewer must have been quiet before a review is acted upon."""
     losses: int = 10
-    """Restarts a turn may be caught in before we ask: one that kills its process must not be tried for ever."""
+    """Turns in a row that may vanish having done nothing before we ask: one that kills its process must not be tried
+    for ever."""
+    loss_seconds: float = 60.0
+    """However many vanish within this time, they count as one: a storm of restarts is not the work's fault."""
     per_issue_usd: float = 0.0
     per_issue_tokens: int = 0
+    per_issue_turns: int = 0
+    per_issue_seconds: float = 0.0
     per_day_usd: float = 0.0
     sandboxed: bool = False
     """Said in every progress comment when it is not so."""

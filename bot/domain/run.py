@@ -44,6 +44,10 @@ class Cause(StrEnum):
     PAUSED = "paused"
     MODEL = "model"
     """The model refuses our key: everything waits for this run's next try."""
+    LIMIT = "limit"
+    """What we may use of the model is used up: it goes on at `not_before`, one run ahead of the others."""
+    RETRY = "retry"
+    """A person said to try now, whatever pauses the others."""
     STOPPED = "stopped"
     """A person ordered it to end."""
     LATE = "late"
@@ -140,7 +144,9 @@ class Run:
     failures: int = 0
     """Failed turns in a row."""
     losses: int = 0
-    """Turns in a row that vanished with their process."""
+    """Turns in a row that vanished with their process and had done nothing; in quick succession they are one."""
+    lost_at: float = 0.0
+    """When the last of those was counted."""
     not_before: float = 0.0
     session: str = ""
     session_cost_usd: float = 0.0
@@ -150,7 +156,11 @@ class Run:
     """What a person allowed for this run by command; 0: what the settings allow."""
     budget_tokens: int = 0
     """The same in tokens."""
+    budget_turns: int = 0
+    budget_hours: float = 0.0
     tokens: int = 0
+    seconds: float = 0.0
+    """How long agents have worked on it."""
     heard: tuple[Heard, ...] = ()
     strangers: tuple[str, ...] = ()
     """Whose command was declined aloud."""

@@ -9,6 +9,8 @@ class Spend:
     at: float
     usd: float
     tokens: int
+    seconds: float = 0.0
+    """How long an agent was at it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,3 +19,6 @@ class Spent:
 
     usd: float = 0.0
     tokens: int = 0
+    turns: int = 0
+    """Those in which an agent was asked for anything, lost ones included."""
+    seconds: float = 0.0

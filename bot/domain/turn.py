@@ -14,7 +14,7 @@ class TurnState(StrEnum):
     STOPPED = "stopped"
     """We ended it ourselves; its work and its session are kept."""
     LOST = "lost"
-    """The executor does not know this turn: the process restarted, or its machine died."""
+    """Its process died, or its machine: the report says how far it is known to have come."""
 
 
 class Failure(StrEnum):
@@ -26,7 +26,9 @@ class Failure(StrEnum):
     SETUP = "setup"
     """The agent could not even be started here: missing program, wrong version, no workspace."""
     MODEL = "model"
-    """The model did not answer: overloaded, limited, cut off. Trying again may help."""
+    """The model did not answer: overloaded, too busy, cut off. Trying again may help."""
+    LIMIT = "limit"
+    """What we may use of the model is used up until a certain time, for all runs."""
     KEY = "key"
     """The model refuses our key. Trying again will not help, for any run."""
     BUDGET = "budget"
@@ -297,6 +299,8 @@ class TurnReport:
     """The agent's closing words."""
     question: str = ""
     """The agent cannot go on without an answer to this."""
+    retry_at: float = 0.0
+    """Of a limit: when it is over; 0: nobody said."""
     session_cost_usd: float = 0.0
     tokens: int = 0
     agent_turns: int = 0
@@ -310,3 +314,5 @@ class TurnReport:
     """Where the host put what a planning turn changed nevertheless."""
     refusals: tuple[str, ...] = ()
     """What the gate did not let through, in words; counted by the host."""
+    ended_at: float = 0.0
+    """By the host's clock; 0: it goes on, or nobody knows."""

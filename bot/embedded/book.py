@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from bot.database import open_database
-from bot.errors import Bug, Retryable
+from bot.database import open_database, using
+from bot.errors import Bug
 
 _SCRIPTS = Path(__file__).parent / "migrations"
 
@@ -18,7 +18,7 @@ _SCRIPTS = Path(__file__).parent / "migrations"
 class Book:
     def __init__(self, path: Path, clock: Callable[[], float]) -> None:
         self.clock = clock
-        self._db = open_database(path, sorted(_SCRIPTS.glob("*.sql")))
+        self._db = open_database(path, sorted(_SCRIPTS.glob("*.sql")), lost=_way_back(path))
 
     @contextmanager
     def changing(self) -> Iterator[None]:
@@ -60,8 +60,15 @@ class Book:
 
     def _execute(self, sql: str, values: tuple[Any, ...]) -> sqlite3.Cursor:
         try:
-            return self._db.execute(sql, values)
-        except sqlite3.OperationalError as exc:
-            raise Retryable(f"The database of issues cannot be used right now: {exc}.") from exc
+            with using("The database of issues"):
+                return self._db.execute(sql, values)
         except sqlite3.Error as exc:
             raise Bug(f"The database of issues refused: {exc}.") from exc
+
+
+def _way_back(path: Path) -> str:
+    """Issues and pull requests are nowhere else: this one is never begun anew by itself."""
+    return (
+        "It holds your issues and pull requests. Put a copy of yours in its place, or get back what can be got: "
+        f"stop everything, `sqlite3 {path} .recover | sqlite3 {path.name}.new`, and put the new file in its place."
+    )

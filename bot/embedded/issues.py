@@ -95,14 +95,26 @@ class Issues:
         comments = self._talk.by_people(Place.ISSUE, self._project, [row["number"] for row in rows])
         return self._issues(rows, label), {self._key(number): said for number, said in comments.items()}
 
+    def closed_with(self, label: str) -> list[str]:
+        rows = self._book.rows(
+            "SELECT number FROM issues WHERE project = ?1 AND NOT open"
+            " AND number IN (SELECT number FROM labels WHERE project = ?1 AND name = ?2)",
+            self._project, label,
+        )  # fmt: skip
+        return [self._key(row["number"]) for row in rows]
+
     def titles(self) -> dict[str, str]:
         """Of every issue there ever was, by key."""
         rows = self._book.rows("SELECT number, title FROM issues WHERE project = ?", self._project)
         return {self._key(row["number"]): row["title"] for row in rows}
 
-    def ensure_comment(self, number: int, *, slug: str, text: str) -> None:
+    def ensure_comment(self, number: int, *, slug: str, text: str, note: str = "") -> None:
         self._found(number)
-        self._talk.ensure_ours(self._project, number, slug=slug, text=text)
+        self._talk.ensure_ours(self._project, number, slug=slug, text=text, note=note)
+
+    def notes(self, number: int) -> list[str]:
+        """What we wrote into our comments for ourselves, oldest first."""
+        return self._talk.notes(self._project, number)
 
     def ensure_labels(self, number: int, *, add: Collection[str], remove: Collection[str]) -> None:
         with self._book.changing():

@@ -46,13 +46,21 @@ class Talk:
                 )  # fmt: skip
         return str(comment)
 
-    def ensure_ours(self, project: str, number: int, *, slug: str, text: str, thread: str = "") -> None:
+    def ensure_ours(self, project: str, number: int, *, slug: str, text: str, thread: str = "", note: str = "") -> None:
         with self._book.changing():
             self._book.change(
-                "INSERT INTO comments (project, number, author, slug, text, thread, at) VALUES (?, ?, ?, ?, ?, ?, ?) "
-                "ON CONFLICT (project, number, slug) WHERE slug IS NOT NULL DO UPDATE SET text = excluded.text",
-                project, number, BOT, slug, cleaned(text), thread, self._book.clock(),
+                "INSERT INTO comments (project, number, author, slug, text, thread, note, at)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (project, number, slug) WHERE slug IS NOT NULL"
+                " DO UPDATE SET text = excluded.text, note = excluded.note",
+                project, number, BOT, slug, cleaned(text), thread, note, self._book.clock(),
             )  # fmt: skip
+
+    def notes(self, project: str, number: int) -> list[str]:
+        rows = self._book.rows(
+            "SELECT note FROM comments WHERE project = ? AND number = ? AND note != '' ORDER BY id",
+            project, number,
+        )  # fmt: skip
+        return [row["note"] for row in rows]
 
     def ensure_reaction(self, project: str, number: int, *, comment: str, reaction: Reaction) -> None:
         """A comment that is gone needs none."""

@@ -4,8 +4,9 @@ from typing import assert_never
 
 from bot.domain.comment import Place, Reaction
 from bot.domain.run import Run
+from bot.domain.salvage import Kept
 from bot.domain.turn import Message, TurnRequest
-from bot.engine import answers, messages
+from bot.engine import answers
 from bot.engine.actions import (
     Action,
     CancelTurn,
@@ -23,6 +24,7 @@ from bot.engine.actions import (
 )
 from bot.engine.names import branch_for, turn_id_for
 from bot.engine.screening import refuse_leaks
+from bot.errors import NeedsHuman, Retryable
 from bot.ports import Executor, Project
 
 
@@ -88,11 +90,11 @@ def _request(start: StartTurn, run: Run, project: Project) -> TurnRequest:
 async def _say(project: Project, run: Run, say: Say) -> None:
     where = answers.kept_in(str(project.workspaces.folder(branch_for(run)))) if say.folder else ""
     text = "\n\n".join(part for part in (say.text, where) if part)
-    refuse_leaks(text, project.leaks_in)
+    refuse_leaks(f"{text}\n{say.note}", project.leaks_in)
     slug = f"{run.ordinal}/{say.slug}"
     match say.place:
         case Place.ISSUE:
-            await project.tracker.ensure_comment(run.key, slug=slug, text=text)
+            await project.tracker.ensure_comment(run.key, slug=slug, text=text, note=say.note)
         case Place.PULL_REQUEST:
             await project.forge.ensure_comment(branch_for(run), slug=slug, text=text, thread=say.thread)
 
@@ -116,5 +118,20 @@ async def _react(project: Project, run: Run, place: Place, comment: str, reactio
 
 async def _salvage(project: Project, run: Run, *, tell: bool) -> None:
     ref = await project.workspaces.salvage(branch_for(run))
-    if ref and tell:
-        await _say(project, run, Say(Place.ISSUE, "salvage", messages.salvaged(run.key, ref)))
+    if ref:
+        kept = await _shared(project, ref)
+        if tell:
+            await _say(project, run, Say(Place.ISSUE, "salvage", answers.salvaged(run.key, kept)))
+
+
+async def _shared(project: Project, ref: str) -> Kept:
+    """At the remote as well, if that can be had now; the end of a run does not wait for it."""
+    try:
+        remote = await project.forge.remote()
+        if project.claim:
+            project.claim.check()
+        return await project.workspaces.share(ref, remote=remote)
+    except Retryable:
+        return Kept(ref, why=answers.OUT_OF_REACH)
+    except NeedsHuman:
+        return Kept(ref, why=answers.NOT_TAKEN)

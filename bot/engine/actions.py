@@ -59,6 +59,8 @@ class Say:
     text: str
     thread: str = ""
     """The inline remark it answers."""
+    note: str = ""
+    """What goes with it unseen."""
     folder: bool = False
     """It ends in where the worktree is, which only the hands know."""
 

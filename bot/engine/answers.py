@@ -4,8 +4,9 @@ from collections.abc import Sequence
 
 from bot.domain.policy import Policy
 from bot.domain.run import Run
+from bot.domain.salvage import KEPT_DAYS, Kept
 from bot.domain.turn import Objection
-from bot.engine.messages import objection, salvaged
+from bot.engine.messages import objection
 from bot.engine.quoting import inline, quote, short
 
 _LISTED = 51
@@ -75,7 +76,7 @@ def no_plan_while_held(policy: Policy) -> str:
 
 
 def put_back(key: str, ref: str) -> str:
-    return f"While it was to plan only, the agent changed files. I have undone that. {salvaged(key, ref)}"
+    return f"While it was to plan only, the agent changed files. I have undone that. {salvaged(key, Kept(ref))}"
 
 
 def taken_by(name: str, policy: Policy) -> str:
@@ -126,3 +127,22 @@ def no_such_agent(names: Sequence[str], known: Sequence[str], policy: Policy) ->
     said = ", ".join(f"`{policy.label}:agent={inline(name)}`" for name in names)
     there = ", ".join(f"`{name}`" for name in known)
     return f"I cannot follow the label {said}. The agents I have: {there}. Mend the label or take it off, and I go on."
+
+
+OUT_OF_REACH = "it could not be reached, and I try again every hour"
+NOT_TAKEN = "it does not take it"
+
+
+def salvaged(key: str, kept: Kept) -> str:
+    """Where it is, how to get it, and until when."""
+    where = "on the machine I run on, and in this repository" if kept.shared else "on the machine I run on"
+    parts = [
+        f"Work that was published nowhere is kept for {KEPT_DAYS} days as `{kept.ref}`, {where}.",
+        f"`treehand restore {key}` brings it back as a branch.",
+    ]
+    if kept.shared:
+        branch = f"restored/{kept.ref.split('/')[-2]}"
+        parts.append(f"So does `git fetch origin {kept.ref}:refs/heads/{branch} && git switch {branch}`, in any clone.")
+    if kept.why:
+        parts.append(f"It is not in the repository: {kept.why}.")
+    return " ".join(parts)

@@ -22,6 +22,7 @@ from bot.engine import (
 )
 from bot.engine.actions import StartTurn
 from bot.engine.asking import ask
+from bot.engine.brakes import CANARIES
 from bot.engine.decision import Decision
 from bot.engine.observation import Observation
 
@@ -61,7 +62,7 @@ def begin_turn(run: Run, seen: Observation, policy: Policy, *, after: str = "") 
         merge=mending.base_of(seen, policy) if run.errand is Errand.MERGE else "",
         given=handing.given_for(run, seen),
     )
-    canary = Cause.MODEL if run.cause is Cause.MODEL else Cause.NONE
+    canary = run.cause if run.cause in CANARIES else Cause.NONE
     begun = replace(run, turn=number, turn_at=seen.now, not_before=0.0).to(Phase.WORKING, cause=canary, now=seen.now)
     return Decision(ledger.hand(begun, told, number), (*receipts.eyes(told), start))
 

@@ -1,4 +1,4 @@
-"""What an issue may cost, in money and in tokens: what is left of it, and what people allow. Pure.
+"""What an issue may cost, in money, tokens, turns and time: what is left of it, and what people allow. Pure.
 
 Rule: a ledger counts, over all runs of the issue; a restart or another label resets nothing.
 """
@@ -15,30 +15,41 @@ from bot.engine.observation import Observation
 
 _MONEY = re.compile(r"\$?(\d{1,9}(?:\.\d+)?)(?:\s*(?:\$|usd|dollars?))?", re.IGNORECASE)
 _TOKENS = re.compile(r"(\d{1,12}(?:\.\d+)?)\s*([kmb]?)\s*tokens?", re.IGNORECASE)
+_TURNS = re.compile(r"(\d{1,6})\s*turns?", re.IGNORECASE)
+_HOURS = re.compile(r"(\d{1,5}(?:\.\d+)?)\s*(?:hours?|h)", re.IGNORECASE)
 _TIMES = {"": 1, "k": 1_000, "m": 1_000_000, "b": 1_000_000_000}
 
 
 def allowed_for(run: Run, policy: Policy) -> Spent:
     """0: no limit."""
-    return Spent(run.budget_usd or policy.per_issue_usd, run.budget_tokens or policy.per_issue_tokens)
+    return Spent(
+        run.budget_usd or policy.per_issue_usd,
+        run.budget_tokens or policy.per_issue_tokens,
+        run.budget_turns or policy.per_issue_turns,
+        run.budget_hours * 3600 or policy.per_issue_seconds,
+    )
 
 
 def left_for(run: Run, seen: Observation, policy: Policy) -> Spent:
-    """For one more turn; 0: no limit."""
+    """For one more turn, of what can end it in the middle; 0: no limit."""
     allowed = allowed_for(run, policy)
     return Spent(
-        max(allowed.usd - seen.spent_usd, 0.0) if allowed.usd else 0.0,
-        max(allowed.tokens - seen.spent_tokens, 0) if allowed.tokens else 0,
+        max(allowed.usd - seen.spent.usd, 0.0) if allowed.usd else 0.0,
+        max(allowed.tokens - seen.spent.tokens, 0) if allowed.tokens else 0,
     )
 
 
 def why_spent(run: Run, seen: Observation, policy: Policy) -> str:
     """In words; empty: there is something left."""
-    spent, allowed = Spent(seen.spent_usd, seen.spent_tokens), allowed_for(run, policy)
+    spent, allowed = seen.spent, allowed_for(run, policy)
     if allowed.usd and spent.usd >= allowed.usd:
         return messages.over_budget(spent.usd, allowed.usd, policy)
     if allowed.tokens and spent.tokens >= allowed.tokens:
         return messages.over_tokens(spent.tokens, allowed.tokens, policy)
+    if allowed.turns and spent.turns >= allowed.turns:
+        return messages.over_turns(spent.turns, allowed.turns, policy)
+    if allowed.seconds and spent.seconds >= allowed.seconds:
+        return messages.over_time(spent.seconds, allowed.seconds, policy)
     return ""
 
 
@@ -53,11 +64,11 @@ def why_ended(spent: Spent, run: Run, policy: Policy) -> str:
 
 
 def allow(run: Run, seen: Observation, policy: Policy, argument: str) -> tuple[Decision, str]:
-    """`10`, or `50M tokens`: in all, not in addition."""
+    """`10`, `50M tokens`, `150 turns` or `30 hours`: in all, not in addition."""
     changed = _with_allowance(run, argument.strip())
     if changed is None:
         return Decision(run), messages.which_budget(policy)
-    text = messages.budget_allowed(allowed_for(changed, policy), Spent(seen.spent_usd, seen.spent_tokens))
+    text = messages.budget_allowed(allowed_for(changed, policy), seen.spent)
     if run.phase is Phase.ASKING and run.cause is Cause.BUDGET and not why_spent(changed, seen, policy):
         return Decision(changed.to(Phase.QUEUED, now=seen.now)), f"{text} Going on."
     return Decision(changed), text
@@ -68,6 +79,10 @@ def _with_allowance(run: Run, argument: str) -> Run | None:
     if found := _TOKENS.fullmatch(argument):
         tokens = int(float(found[1]) * _TIMES[found[2].lower()])
         return replace(run, budget_tokens=tokens) if tokens else None
+    if found := _TURNS.fullmatch(argument):
+        return replace(run, budget_turns=int(found[1])) if int(found[1]) else None
+    if found := _HOURS.fullmatch(argument):
+        return replace(run, budget_hours=float(found[1])) if float(found[1]) else None
     if found := _MONEY.fullmatch(argument):
         return replace(run, budget_usd=float(found[1])) if float(found[1]) else None
     return None

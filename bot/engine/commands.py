@@ -9,6 +9,7 @@ from bot.domain.run import Cause, Phase, Run
 from bot.engine import answers, budget, choosing, consent, handing, holding, ledger, mending, messages, planning
 from bot.engine.actions import CancelTurn, React, Say
 from bot.engine.asking import go_again
+from bot.engine.brakes import CANARIES
 from bot.engine.decision import Decision
 from bot.engine.observation import Observation
 
@@ -105,8 +106,10 @@ def _requeue(run: Run, seen: Observation, policy: Policy, name: CommandName) -> 
         case Phase.ASKING if run.cause is Cause.CONSENT:
             return consent.leave_aside(run, seen, policy)
         case Phase.ASKING:
-            return Decision(go_again(mending.forgiven(run), seen.now)), "Going on as soon as there is a free slot."
+            again = replace(go_again(mending.forgiven(run), seen.now), cause=Cause.RETRY)
+            return Decision(again), "Going on as soon as there is a free slot."
         case Phase.WORKING if run.ended == run.turn:
-            return Decision(replace(run, failures=0, not_before=0.0)), "Trying again now."
+            cause = run.cause if run.cause in CANARIES else Cause.RETRY
+            return Decision(replace(run, failures=0, not_before=0.0, cause=cause)), "Trying again now."
         case _:
             return Decision(run), f"There is nothing to {name} just now: {messages.why(run, seen)}"

@@ -110,6 +110,8 @@ def _start(run: Run, seen: Observation, policy: Policy) -> Decision:
 def _listen(run: Run, seen: Observation, policy: Policy) -> Decision:
     if seen.slot.granted:
         return begin_turn(run, seen, policy)
+    if seen.slot.braked and run.phase is Phase.REVIEW:
+        run = replace(run, reason=seen.slot.wait)
     if run.cause is Cause.CONSENT and (reconsidered := consent.reconsider(run, seen, policy)):
         return reconsidered
     return look_after(Decision(run, receipts.eyes(ledger.news(run, seen, policy))), seen, policy)

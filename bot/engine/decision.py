@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import Self
 
+from bot.domain.ending import Ending
 from bot.domain.run import Run
 from bot.domain.spend import Spend
 from bot.engine.actions import Action
@@ -13,6 +14,8 @@ class Decision:
     run: Run
     actions: tuple[Action, ...] = ()
     spend: Spend | None = None
+    ending: Ending | None = None
+    """Of a turn that an agent brought to an end, good or bad."""
 
     def then(self, run: Run, *actions: Action) -> Self:
         """The same decision, taken further."""

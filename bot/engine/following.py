@@ -9,6 +9,7 @@ from bot.domain.turn import TurnState
 from bot.engine import consent, ledger, prompts, receipts
 from bot.engine.actions import SendMessage
 from bot.engine.beginning import begin_turn
+from bot.engine.brakes import CANARIES
 from bot.engine.decision import Decision
 from bot.engine.handing import still_taken
 from bot.engine.observation import Observation
@@ -38,7 +39,11 @@ def follow(run: Run, seen: Observation, policy: Policy) -> Decision:
 
 def _rest(run: Run, seen: Observation, policy: Policy) -> Decision:
     """Between two attempts: the slot is kept, the next one is due at `not_before`."""
-    if seen.now < run.not_before or not seen.slot.granted:
+    if seen.slot.braked:
+        forgiven = 0 if seen.slot.outage else run.failures
+        return Decision(replace(run, reason=seen.slot.wait, failures=forgiven))
+    early = seen.now < run.not_before and run.cause is not Cause.LIMIT  # whose time the arbiter knows
+    if early or not seen.slot.granted:
         return Decision(run)
     return begin_turn(run, seen, policy, after=run.reason if run.failures else "")
 
@@ -50,7 +55,7 @@ def _watch(run: Run, seen: Observation, policy: Policy) -> Decision:
         return Decision(replace(run, cause=Cause.LATE, reason=late), cancel(run))
     if consent.find_objection(run, seen, policy):
         return Decision(replace(run, cause=Cause.CONSENT), cancel(run))
-    if run.cause is Cause.MODEL and seen.turn.progress.tokens:
+    if run.cause in CANARIES and seen.turn.progress.tokens:
         run = replace(run, cause=Cause.NONE)
     said = () if run.errand is Errand.OFFER else ledger.due(run, seen, policy)  # no agent is there to hear it
     sent = tuple(SendMessage(run.turn, ledger.ids_of(comment), prompts.message(comment)) for comment in said)

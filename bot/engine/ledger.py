@@ -62,6 +62,10 @@ def answered(run: Run) -> tuple[Heard, ...]:
     return tuple(row for row in run.heard if row.outcome in {Outcome.COMMAND, Outcome.NOT_TRUSTED})
 
 
+def without_strangers(run: Run) -> Run:
+    return replace(run, heard=tuple(row for row in run.heard if row.outcome is not Outcome.NOT_TRUSTED))
+
+
 def unsettled(run: Run, seen: Observation) -> tuple[Comment, ...]:
     """What was handed to a turn that did not come to a good end."""
     pending = {row.comment for row in run.heard if row.outcome is Outcome.HANDED}

@@ -9,22 +9,26 @@ from dataclasses import replace
 from types import TracebackType
 from typing import Self
 
-from bot.domain.issue import Issue
+from bot.domain.claim import Tenure
 from bot.domain.run import Phase, Run
 from bot.domain.spend import Spent
 from bot.domain.turn import TurnReport, TurnState
 from bot.engine import ledger, messages
 from bot.engine.act import perform
+from bot.engine.arriving import Arrivals
+from bot.engine.brakes import notices
+from bot.engine.bulletin import Bulletin
 from bot.engine.decide import ask_for_help, decide, let_the_agent_see, park
 from bot.engine.decision import Decision
-from bot.engine.names import branch_for, turn_id_for
+from bot.engine.names import turn_id_for
 from bot.engine.observation import Observation
 from bot.engine.observe import View, look, observe
 from bot.engine.patience import Patience
 from bot.engine.schedule import Capacity, may_go_on, schedule
 from bot.engine.screening import without_leaks
-from bot.errors import BotError, NeedsHuman, NeedsTurn, Retryable
-from bot.ports import Outside
+from bot.engine.sharing import Sharing
+from bot.errors import BotError, MustRestart, NeedsHuman, NeedsTurn, Retryable
+from bot.ports import Outside, Project
 
 log = logging.getLogger(__name__)
 
@@ -49,6 +53,10 @@ class Engine:
         self._busy: dict[str, Run] = {}
         self._moving: set[asyncio.Task[None]] = set()
         self._bugs: dict[str, str] = {}
+        self._bulletin = Bulletin()
+        self._braked: frozenset[str] = frozenset()
+        self._arrivals = Arrivals(outside, clock)
+        self._sharing = Sharing(outside, clock)
         self._patience = Patience()
         self._told: dict[str, str] = {}
         """Why each run and project that was put off was, as it was told last."""
@@ -85,18 +93,21 @@ class Engine:
         left_alone = self._left_alone(before)
         # nothing is published on the strength of what was known when the turn began
         fresh = self._news | {run.project for run in before if run.id in self._over - left_alone}
-        views = await self._look(before, fresh)
-        self._claim(views, {run.key for run in before})
+        views = await self._welcomed(await self._look(before, fresh), before)
         runs, spent, now = store.active(), store.spent_by_issue(), self._clock()
         looked = [
             (run, observe(run, views[run.project], reports, now=now, spent=spent.get(run.key, Spent())))
             for run in runs
-            if run.project in views and run.id not in left_alone
+            if run.project in views and run.id not in left_alone | self._arrivals.returned
         ]
         judged = {run.id for run, _ in looked}
-        others = [self._busy.get(run.id, run) for run in runs if run.id not in judged]
+        here = [run for run in runs if not self._sharing.is_lent(run.project)]
+        others = [self._busy.get(run.id, run) for run in here if run.id not in judged]
         policies = {name: project.policy for name, project in self.outside.projects.items()}
-        slots = schedule(looked, others, policies, self._capacity())
+        endings = store.endings()
+        slots = schedule(looked, others, policies, self._capacity(), endings)
+        self._braked = frozenset(name for name, slot in slots.items() if slot.braked)
+        self._bulletin.tell(notices(here, endings, now))
         for run, seen in looked:
             self._set_moving(run, replace(seen, slot=slots[run.id]))
 
@@ -122,6 +133,40 @@ class Engine:
                 self._patience.expect(run.id, None)
         return views
 
+    async def _welcomed(self, views: Mapping[str, View], before: Sequence[Run]) -> Mapping[str, View]:
+        """Those projects that are ours to act on, with a run for everything that is asked for there."""
+        welcomed = {}
+        self._arrivals.returned.clear()
+        for name, view in views.items():
+            project = self.outside.projects[name]
+            try:
+                if await self._is_ours(project, view, before):
+                    await self._arrivals.welcome(project, view, before)
+                    welcomed[name] = view
+            except (Retryable, NeedsHuman) as problem:
+                self._put_off(name, problem, "looked away project")
+                self.away = {**self.away, name: problem}
+        self._patience.expect("arrivals", self._arrivals.next_due())
+        if self._arrivals.returned:
+            self.expect_news(welcomed)
+            self._on_change()
+        return welcomed
+
+    async def _is_ours(self, project: Project, view: View, before: Sequence[Run]) -> bool:
+        """Asked for only where there is something to do."""
+        if not self._sharing.is_lent(project.name) and not self._arrivals.is_needed(project, view, before):
+            return True
+        match await self._sharing.claim(project):
+            case Tenure.OURS:
+                return True
+            case Tenure.OTHERS:
+                await self._sharing.end_turns(project, [run for run in before if run.id not in self._busy])
+            case Tenure.REGAINED:  # what was seen just now may be older than what was done there
+                self._arrivals.doubt(project.name)
+                self.expect_news([project.name])
+                self._on_change()
+        return False
+
     def _put_off(self, name: str, problem: BotError, deed: str) -> None:
         """Told once, and not again because fewer seconds are left to wait."""
         self._patience.put_off(name, problem, self._clock())
@@ -136,8 +181,12 @@ class Engine:
 
     def may_go_on(self) -> bool:
         """Will anything move soon without anybody's help?"""
-        now, runs = self._clock(), self.outside.store.active()
-        hopeful = [run for run in runs if not (run.id in self._over and self._patience.is_spent(run.id, now))]
+        now, runs = (
+            self._clock(),
+            [run for run in self.outside.store.active() if not self._sharing.is_lent(run.project)],
+        )
+        moving = [run for run in runs if run.id not in self._braked]  # what trouble pauses, pauses for long
+        hopeful = [run for run in moving if not (run.id in self._over and self._patience.is_spent(run.id, now))]
         return may_go_on(hopeful) or self._patience.is_worth_waiting(now)
 
     async def settled(self) -> None:
@@ -149,7 +198,8 @@ class Engine:
         await self.settled()
         store = self.outside.store
         reports = await self.outside.executor.reports()
-        interrupted = [run for run in store.active() if run.phase is Phase.WORKING and run.ended < run.turn]
+        ours = [run for run in store.active() if not self._sharing.is_lent(run.project)]
+        interrupted = [run for run in ours if run.phase is Phase.WORKING and run.ended < run.turn]
         if not interrupted:
             return
         fresh = {run.project for run in interrupted if _has_succeeded(run, reports)}  # it may be published
@@ -164,32 +214,6 @@ class Engine:
         """What is still being carried out is left as it is: it is done again after the restart."""
         for step in self._moving:
             step.cancel()
-
-    def _claim(self, views: Mapping[str, View], taken: Collection[str]) -> None:
-        """Every labelled issue has exactly one run at a time."""
-        for name, view in views.items():
-            label = self.outside.projects[name].policy.label
-            for key, issue in view.tracker.issues.items():
-                if key not in taken and issue.open and label in issue.labels and self._is_new(issue):
-                    run = self._next_run(issue, name, view)
-                    asked = f"{issue.asked_by.name} asked for it: {issue.title}"
-                    self.outside.store.save(run, at=run.begun_at, notes=[asked])
-
-    def _is_new(self, issue: Issue) -> bool:
-        """A label that we took off may be seen for a while longer: what had its run gets no other."""
-        last = self.outside.store.find_run(issue.key) if issue.request else None
-        return last is None or last.request != issue.request
-
-    def _next_run(self, issue: Issue, project: str, view: View) -> Run:
-        """Numbered so that its branch is nobody else's: one left over from before is not touched."""
-        key, now, store = issue.key, self._clock(), self.outside.store
-        last = store.find_run(key)
-        heard = ledger.answered(last) if last else ()
-        ordinal = store.last_ordinal(key) + 1
-        run = Run(key, project, ordinal, begun_at=now, changed_at=now, request=issue.request, heard=heard)
-        while branch_for(run) in view.forge.branches or branch_for(run) in view.forge.pulls:
-            run = replace(run, ordinal=run.ordinal + 1)
-        return run
 
     def _set_moving(self, run: Run, seen: Observation) -> None:
         policy = self.outside.projects[run.project].policy
@@ -227,6 +251,8 @@ class Engine:
             yield
         except (Retryable, NeedsHuman) as problem:
             self._put_off(run.id, problem, "postponed run")
+        except MustRestart:
+            raise
         except Exception as bug:
             log.exception("crashed run=%s", run.id)
             self._bugs[run.id] = messages.met_a_bug(type(bug).__name__)
@@ -245,7 +271,8 @@ class Engine:
         for action in decision.actions:
             await perform(action, decision.run, project, self.outside.executor)
         notes = _history(run, decision)
-        self.outside.store.save(decision.run, at=self._clock(), notes=notes, spend=decision.spend)
+        spend, ending = decision.spend, decision.ending
+        self.outside.store.save(decision.run, at=self._clock(), notes=notes, spend=spend, ending=ending)
         for note in notes:
             log.info("%s run=%s", note, run.id)
         if decision.run.ended > run.ended:

@@ -123,19 +123,35 @@ def asks_for_key(detail: str) -> str:
     )
 
 
+def found_again() -> str:
+    return "my memory of this was lost, so I read everything anew and go on from the pull request"
+
+
 def over_budget(spent: float, allowed: float, policy: Policy) -> str:
-    return (
-        f"This issue has cost ${spent:.2f} of the ${allowed:.2f} it may cost. "
-        f"Allow more with `/{policy.label} budget {allowed * 2:.0f}`, or stop with `/{policy.label} stop`."
-    )
+    return _over(f"cost ${spent:.2f} of the ${allowed:.2f} it may cost", f"{allowed * 2:.0f}", policy)
 
 
 def over_tokens(spent: int, allowed: int, policy: Policy) -> str:
-    return (
-        f"This issue has used {spent:,} of the {allowed:,} tokens it may use. "
-        f"Allow more with `/{policy.label} budget {_millions(allowed * 2)}M tokens`, or stop with "
-        f"`/{policy.label} stop`."
-    )
+    more = f"{_millions(allowed * 2)}M tokens"
+    return _over(f"used {spent:,} of the {allowed:,} tokens it may use", more, policy)
+
+
+def over_turns(spent: int, allowed: int, policy: Policy) -> str:
+    return _over(f"taken {spent} of the {allowed} turns it may take", f"{allowed * 2} turns", policy)
+
+
+def over_time(spent: float, allowed: float, policy: Policy) -> str:
+    more = f"{allowed / 1800:.3g} hours"
+    return _over(f"kept agents at work for {_hours(spent)} of the {_hours(allowed)} it may take", more, policy)
+
+
+def _over(what: str, more: str, policy: Policy) -> str:
+    allow, stop = f"`/{policy.label} budget {more}`", f"`/{policy.label} stop`"
+    return f"This issue has {what}. Allow more with {allow}, or stop with {stop}."
+
+
+def _hours(seconds: float) -> str:
+    return f"{seconds / 3600:.3g} hours"
 
 
 def _millions(tokens: int) -> int:
@@ -143,14 +159,19 @@ def _millions(tokens: int) -> int:
 
 
 def which_budget(policy: Policy) -> str:
-    examples = f"`/{policy.label} budget 10` or `/{policy.label} budget 50M tokens`"
-    return f"Say how many dollars this issue may cost in all, or how many tokens it may use: {examples}."
+    *most, last = (f"`/{policy.label} budget {one}`" for one in ("10", "50M tokens", "150 turns", "30 hours"))
+    return (
+        "Say how many dollars this issue may cost in all, or how many tokens, turns or hours it may take: "
+        f"{', '.join(most)} or {last}."
+    )
 
 
 def budget_allowed(allowed: Spent, spent: Spent) -> str:
     money = f"cost ${allowed.usd:.2f} in all; ${spent.usd:.2f} are spent" if allowed.usd else ""
     tokens = f"use {allowed.tokens:,} tokens in all; {spent.tokens:,} are used" if allowed.tokens else ""
-    return " ".join(f"This issue may now {part}." for part in (money, tokens) if part)
+    turns = f"take {allowed.turns} turns in all; {spent.turns} are taken" if allowed.turns else ""
+    time = f"take {_hours(allowed.seconds)} in all; {_hours(spent.seconds)} are over" if allowed.seconds else ""
+    return " ".join(f"This issue may now {part}." for part in (money, tokens, turns, time) if part)
 
 
 def nothing_changed(words: str) -> str:
@@ -173,12 +194,6 @@ def met_a_bug(kind: str) -> str:
 
 def session_lost() -> str:
     return "The agent's earlier conversation was gone, so I briefed it again with the whole thread."
-
-
-def salvaged(key: str, ref: str) -> str:
-    return (
-        f"Work that was published nowhere is kept safe as `{ref}`. `treehand restore {key}` brings it back as a branch."
-    )
 
 
 def pull_request_title(issue: Issue) -> str:
@@ -268,8 +283,12 @@ def why(run: Run, seen: Observation) -> str:
     match run.phase:
         case Phase.QUEUED:
             return f"It is queued: {line(run.reason) or 'it starts at the next look'}."
+        case Phase.WORKING if 0 < run.ended == run.turn and run.reason:
+            return f"It waits: {line(run.reason)}"
         case Phase.WORKING:
             return f"An agent is at work on it: {line(seen.turn.progress.doing or run.reason) or 'it has just begun'}."
+        case Phase.REVIEW if run.reason:
+            return f"A pull request is open: {line(run.reason)}"
         case Phase.REVIEW:
             return "A pull request is open, and waits for you: comment to steer, merge to finish."
         case Phase.ASKING:

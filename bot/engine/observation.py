@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from bot.domain.comment import Comment
 from bot.domain.issue import Issue
 from bot.domain.pull_request import PullRequest
+from bot.domain.spend import Spent
 from bot.domain.turn import TurnReport, TurnState
 
 
@@ -19,6 +20,10 @@ class Slot:
     """How many wait for a free slot before this one."""
     silent: bool = False
     """Another run already says what is wrong for all."""
+    braked: bool = False
+    """It waits for trouble to pass that is not its own."""
+    outage: bool = False
+    """The model does not answer others either: that it fails is not this run's doing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +36,8 @@ class Observation:
     pull_request: PullRequest | None = None
     turn: TurnReport = field(default=TurnReport(TurnState.LOST))
     """The current turn; lost when no executor knows it."""
-    spent_usd: float = 0.0
+    spent: Spent = field(default=Spent())
     """On this issue, by all its runs, ever."""
-    spent_tokens: int = 0
     slot: Slot = Slot()
     hidden: int = 0
     """Passages of the issue, and of what trusted people said, that nobody sees and that were left out."""

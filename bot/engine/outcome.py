@@ -3,11 +3,13 @@
 from dataclasses import replace
 
 from bot.domain.comment import Place
+from bot.domain.ending import Ending
+from bot.domain.letters import on_one_line
 from bot.domain.policy import Policy
 from bot.domain.run import Cause, Errand, Phase, Run
 from bot.domain.spend import Spend, Spent
-from bot.domain.turn import Failure, TurnState
-from bot.engine import budget, consent, handing, holding, ledger, mending, messages, planning, receipts
+from bot.domain.turn import Failure, TurnReport, TurnState
+from bot.engine import brakes, budget, consent, handing, holding, ledger, mending, messages, planning, receipts
 from bot.engine.actions import Action, CancelTurn, OfferPullRequest, PushBranch, Say
 from bot.engine.asking import ask_after
 from bot.engine.commands import PAUSED
@@ -21,6 +23,7 @@ BEING_ENDED = {Cause.PAUSED, Cause.TAKEN, Cause.LATE, Cause.CONSENT}
 REFUSALS_KEPT = 20
 BACKOFF_SECONDS = 10.0
 BACKOFF_LIMIT = 300.0
+DETAIL_LETTERS = 200
 
 
 def cancel(run: Run) -> tuple[CancelTurn, ...]:
@@ -28,10 +31,14 @@ def cancel(run: Run) -> tuple[CancelTurn, ...]:
 
 
 def account(run: Run, seen: Observation) -> Decision:
-    """Take the bill in. A resumed session's cost is cumulative, so money spent is the difference."""
+    """Take the bill in. A resumed session's cost is cumulative, so money spent is the difference.
+
+    Of a lost turn it is as much as is known; what is not is in the next one's, as the session goes on.
+    """
     turn = seen.turn
     before = 0.0 if turn.fresh else run.session_cost_usd
     usd = max(turn.session_cost_usd - before, 0.0)
+    bill = Spend(run.turn, seen.now, usd, turn.tokens, _seconds_of(turn, run))
     run = replace(
         run,
         ended=run.turn,
@@ -39,11 +46,40 @@ def account(run: Run, seen: Observation) -> Decision:
         session_cost_usd=max(turn.session_cost_usd, before),
         spent_usd=run.spent_usd + usd,
         tokens=run.tokens + turn.tokens,
+        seconds=run.seconds + bill.seconds,
         refusals=tuple(dict.fromkeys((*turn.refusals, *run.refusals)))[:REFUSALS_KEPT],
     )
     notice = (Say(Place.ISSUE, f"session-{run.turn}", messages.session_lost()),) if turn.fresh else ()
-    spend = None if turn.state is TurnState.LOST else Spend(run.turn, seen.now, usd, turn.tokens)
-    return Decision(run, notice, spend)
+    return Decision(run, notice, bill if _took_an_agent(run, turn) else None, _ending(run, seen))
+
+
+def _seconds_of(turn: TurnReport, run: Run) -> float:
+    """Up to the last sign of it, if nobody saw its end."""
+    return max((turn.ended_at or turn.progress.last_at) - run.turn_at, 0.0)
+
+
+def _took_an_agent(run: Run, turn: TurnReport) -> bool:
+    """What the host does alone is no attempt; nor is one that no model ever answered, unless nobody knows."""
+    return run.errand is not Errand.OFFER and (turn.state is TurnState.LOST or _was_there(turn))
+
+
+def _was_there(turn: TurnReport) -> bool:
+    return bool(turn.agent_turns or turn.words or turn.tokens or turn.session_cost_usd)
+
+
+def _ending(run: Run, seen: Observation) -> Ending | None:
+    """One that no agent had a part in says nothing about how agents fare."""
+    turn, failure = seen.turn, Failure.NONE
+    if turn.state is TurnState.FAILED:
+        failure = turn.failure or Failure.AGENT
+    elif turn.state is not TurnState.SUCCEEDED or not (turn.agent_turns or turn.tokens):
+        return None
+    return Ending(run.project, run.key, run.ordinal, run.turn, run.turn_at, seen.now, failure, _briefly(turn.detail))
+
+
+def _briefly(detail: str) -> str:
+    flat = on_one_line(detail)
+    return flat if len(flat) <= DETAIL_LETTERS else f"{flat[:DETAIL_LETTERS]} …"
 
 
 def take_in(decision: Decision, seen: Observation, policy: Policy) -> Decision:
@@ -70,7 +106,7 @@ def take_in(decision: Decision, seen: Observation, policy: Policy) -> Decision:
     if objection := consent.find_objection(run, seen, policy):
         return consent.object_to(decision.then(run, *replies), seen, policy, objection)
     reports = mending.reports(decision.run, seen, commit)
-    merged = not (turn.agent_turns or turn.words or decision.run.errand is Errand.OFFER)
+    merged = not _took_an_agent(decision.run, turn)
     offering = decision.then(mending.superseding(run, seen, commit))
     return _offer(offering, seen, *replies, *reports, only_merged=merged)
 
@@ -116,11 +152,30 @@ def _consent(decision: Decision, seen: Observation, policy: Policy) -> Decision:
 
 
 def _recover(decision: Decision, seen: Observation, policy: Policy) -> Decision:
-    run = replace(decision.run, losses=decision.run.losses + 1)
+    if seen.turn.state is not TurnState.LOST:
+        return decision.then(replace(decision.run, cause=_cause_after(decision.run, seen)))
+    run = _with_loss(decision.run, seen, policy)
     if run.losses >= policy.losses:
-        tired = f"The work was interrupted {run.losses} times without coming to an end."
+        tired = f"I was interrupted {run.losses} times, and each time the agent had done nothing yet."
         return ask_after(decision.then(run), seen, policy, Cause.FAILED, tired)
-    return decision.then(replace(run, cause=Cause.NONE))
+    return decision.then(replace(run, cause=_cause_after(run, seen)))
+
+
+def _cause_after(run: Run, seen: Observation) -> Cause:
+    """Whoever was to try first, and did not get to it, is still to try."""
+    return run.cause if run.cause in brakes.CANARIES and not seen.turn.progress.tokens else Cause.NONE
+
+
+def _with_loss(run: Run, seen: Observation, policy: Policy) -> Run:
+    """Was it the work's fault? Not if the agent got on; and not so often, if process after process is killed.
+
+    What gets on and kills us all the same is ended by what the issue may cost.
+    """
+    if seen.turn.tokens:
+        return replace(run, losses=0)
+    if run.losses and seen.now - run.lost_at < policy.loss_seconds:
+        return run
+    return replace(run, losses=run.losses + 1, lost_at=seen.now)
 
 
 def fail(decision: Decision, seen: Observation, policy: Policy, failure: Failure, detail: str) -> Decision:
@@ -133,17 +188,25 @@ def fail(decision: Decision, seen: Observation, policy: Policy, failure: Failure
             return ask_after(decision.then(run), seen, policy, Cause.MODEL, messages.asks_for_key(detail))
         case Failure.BUDGET:
             bill = Spent(decision.spend.usd, decision.spend.tokens) if decision.spend else Spent()
-            spent = Spent(seen.spent_usd + bill.usd, seen.spent_tokens + bill.tokens)
+            spent = Spent(seen.spent.usd + bill.usd, seen.spent.tokens + bill.tokens)
             text = budget.why_ended(spent, run, policy)
             return ask_after(decision.then(run), seen, policy, Cause.BUDGET, text)
+        case Failure.LIMIT:
+            return decision.then(brakes.parked(run, seen.turn.retry_at, seen.now))
+        case Failure.MODEL if seen.slot.outage:
+            return decision.then(_rested(run, seen, run.failures, detail))
         case _:
             return _retry_orask(decision.then(run), seen, policy, detail)
 
 
 def _retry_orask(decision: Decision, seen: Observation, policy: Policy, detail: str) -> Decision:
     failures = decision.run.failures + 1
-    pause = min(BACKOFF_SECONDS * 2 ** (failures - 1), BACKOFF_LIMIT)
-    run = replace(decision.run, failures=failures, reason=detail, cause=Cause.NONE)
     if failures >= policy.failures:
+        run = replace(decision.run, failures=failures)
         return ask_after(decision.then(run), seen, policy, Cause.FAILED, messages.gave_up(failures, detail))
-    return decision.then(replace(run, not_before=seen.now + pause))
+    return decision.then(_rested(decision.run, seen, failures, detail))
+
+
+def _rested(run: Run, seen: Observation, failures: int, detail: str) -> Run:
+    pause = min(BACKOFF_SECONDS * 2 ** max(failures - 1, 0), BACKOFF_LIMIT)
+    return replace(run, failures=failures, reason=detail, cause=Cause.NONE, not_before=seen.now + pause)

@@ -6,10 +6,11 @@ from dataclasses import replace
 from bot.domain.comment import Place
 from bot.domain.policy import Policy
 from bot.domain.run import Phase, Run
-from bot.engine import messages
+from bot.engine import ledger, messages
 from bot.engine.actions import Action, Say, ShowLabels
 from bot.engine.decision import Decision
 from bot.engine.names import phase_label, phase_labels
+from bot.engine.notes import note_for
 from bot.engine.observation import Observation
 
 SECONDS_BETWEEN_EDITS = {Phase.WORKING: 15.0, Phase.QUEUED: 300.0}
@@ -40,9 +41,11 @@ def _progress(decision: Decision, seen: Observation, policy: Policy) -> Decision
     if run.phase is Phase.QUEUED and seen.slot.ahead >= TOLD_IN_QUEUE:
         return decision
     text = messages.progress(run, seen, policy)
-    shown = f"{run.phase} {hashlib.sha256(text.encode(errors='surrogatepass')).hexdigest()}"
+    told = f"{text}\n{note_for(ledger.without_strangers(run))}"  # who only makes noise does not make us write
+    shown = f"{run.phase} {hashlib.sha256(told.encode(errors='surrogatepass')).hexdigest()}"
     moved = not run.shown.startswith(f"{run.phase} ")
-    pause = 0.0 if moved else SECONDS_BETWEEN_EDITS.get(run.phase, 0.0)
+    pace = Phase.WORKING if seen.slot.braked else run.phase  # that everything is paused is news, in a queue as well
+    pause = 0.0 if moved else SECONDS_BETWEEN_EDITS.get(pace, 0.0)
     if shown == run.shown or seen.now - run.shown_at < pause:
         return decision
-    return decision.then(replace(run, shown=shown, shown_at=seen.now), Say(Place.ISSUE, SLUG, text))
+    return decision.then(replace(run, shown=shown, shown_at=seen.now), Say(Place.ISSUE, SLUG, text, note=note_for(run)))

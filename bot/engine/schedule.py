@@ -1,12 +1,14 @@
 """The arbiter: which runs may have a turn now, and why the others wait. Pure; nothing else may start anything."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from bot.domain.ending import Ending
 from bot.domain.policy import Policy
 from bot.domain.run import Cause, Errand, Phase, Run
 from bot.domain.turn import Failure, TurnState
 from bot.engine.asking import DEAF
+from bot.engine.brakes import Looked, Trip, brake_for_all, brake_of_project, find_trips, in_outage
 from bot.engine.choosing import unusable
 from bot.engine.consent import find_objection
 from bot.engine.ledger import due
@@ -21,8 +23,8 @@ class Capacity:
     working: int
     per_day_usd: float = 0.0
     spent_today_usd: float = 0.0
-    free_disk_gb: float = 0.0
-    least_free_disk_gb: float = 0.0
+    disk: str = ""
+    """What there is too little of; empty: nothing."""
 
 
 def schedule(
@@ -30,16 +32,25 @@ def schedule(
     others: Sequence[Run],
     policies: Mapping[str, Policy],
     capacity: Capacity,
+    endings: Sequence[Ending] = (),
 ) -> Mapping[str, Slot]:
-    """A slot for every run in `looked`. `others` cannot be judged now: still being carried out, or out of sight."""
+    """A slot for every run in `looked`. `others` cannot be judged now: still being carried out, or out of sight.
+
+    `endings` are those of turns, oldest first, as far back as they matter.
+    """
     everyone = [*others, *(run for run, _ in looked)]
     spokesman = _spokesman(looked, everyone)
     hold = _hold(capacity, spokesman)
     working = [run for run in everyone if run.phase is Phase.WORKING]
     slots: dict[str, Slot] = {}
     ahead = 0
-    for run, seen in sorted(looked, key=lambda pair: _order(pair[0], pair[1], policies[pair[0].project])):
-        if run.phase is Phase.WORKING:
+    looked = sorted(looked, key=lambda pair: _order(pair[0], pair[1], policies[pair[0].project]))
+    trips = find_trips(endings)
+    braked = _braked(looked, others, policies, endings, trips)
+    for run, seen in looked:
+        if not spokesman and run.id in braked:
+            slots[run.id] = Slot(wait=braked[run.id], braked=True)
+        elif run.phase is Phase.WORKING:
             slots[run.id] = _slot_of_a_working(run, spokesman)
         elif not wants_turn(run, seen, policies[run.project]):
             slots[run.id] = Slot()
@@ -51,7 +62,8 @@ def schedule(
             slots[run.id] = Slot(granted=not wait, wait=wait, ahead=ahead)
             working += [] if wait else [run]
             ahead += wait.startswith(_QUEUE)
-    return slots
+    failed = in_outage(endings, looked, trips.values())
+    return {run: replace(slot, outage=bool(failed - {run})) for run, slot in slots.items()}
 
 
 def wants_turn(run: Run, seen: Observation, policy: Policy) -> bool:
@@ -102,6 +114,36 @@ def _wait(run: Run, seen: Observation, working: Sequence[Run], policy: Policy, c
     return ""
 
 
+def _braked(
+    looked: Looked,
+    others: Sequence[Run],
+    policies: Mapping[str, Policy],
+    endings: Sequence[Ending],
+    trips: Mapping[str, Trip],
+) -> Mapping[str, str]:
+    """Who waits for trouble to pass that is not its own, and why. Whom a person told to try does not."""
+    now = looked[0][1].now if looked else 0.0
+    for_all = brake_for_all(looked, others, endings, now)
+    if not (for_all or trips):
+        return {}
+    resting = [run for run, _ in looked if _rests(run)]
+    wanting = [run for run, seen in looked if wants_turn(run, seen, policies[run.project])]
+    waits: dict[str, str] = {}
+    for name in {run.project for run, _ in looked}:
+        ready = [run.id for run in (*resting, *wanting) if run.project == name and run.not_before <= now]
+        here = [pair for pair in looked if pair[0].project == name]
+        away = [run for run in others if run.project == name]
+        brake = for_all or brake_of_project(trips.get(name), here, away, ready, now)
+        for run in (*resting, *wanting):
+            if brake and run.project == name and run.id != brake.canary and run.cause is not Cause.RETRY:
+                waits[run.id] = brake.wait
+    return waits
+
+
+def _rests(run: Run) -> bool:
+    return run.phase is Phase.WORKING and run.ended == run.turn
+
+
 def _agents(count: int) -> str:
     return "1 agent is" if count == 1 else f"{count} agents are"
 
@@ -116,9 +158,7 @@ def _hold(capacity: Capacity, spokesman: str) -> str:
         return _KEY_REFUSED
     if capacity.per_day_usd and capacity.spent_today_usd >= capacity.per_day_usd:
         return f"today's budget of ${capacity.per_day_usd:.2f} is spent"
-    if capacity.free_disk_gb < capacity.least_free_disk_gb:
-        return f"only {capacity.free_disk_gb:.1f} GB of disk are free ({capacity.least_free_disk_gb:g} are wanted)"
-    return ""
+    return capacity.disk
 
 
 def _spokesman(looked: Sequence[tuple[Run, Observation]], everyone: Sequence[Run]) -> str:

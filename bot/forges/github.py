@@ -24,14 +24,14 @@ class GitHubForge:
         pulls, comments = await self._repository.look_at_pulls(branches, fresh=fresh)
         return ForgeView(pulls, comments, frozenset(self._repository.recollection.tips))
 
-    async def remote(self) -> Remote:
-        """The token goes to GitHub's own host only, and to nowhere it is led on to."""
+    async def remote(self, *, anew: bool = True) -> Remote:
+        """The token goes to GitHub's own host only, and to nowhere it is led on to. `anew`: it is to last long."""
         await self._repository.ensure_known()
         url = self._remote or self._repository.facts.standing.clone_url
         place = urlsplit(url)
         if place.scheme not in self._schemes or not self._is_its_host(place.hostname or ""):
             return Remote(url)
-        token = await self._repository.access.service.token_for(self._repository.name, for_push=True)
+        token = await self._repository.access.service.token_for(self._repository.name, for_push=anew)
         return Remote(url, _with_credential(f"{place.scheme}://{place.netloc.rpartition('@')[2]}/", token))
 
     async def ensure_draft(self, branch: str, *, base: str, title: str, body: str) -> None:

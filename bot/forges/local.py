@@ -43,7 +43,7 @@ class LocalForge:
 
     async def remote(self) -> Remote:
         await to_thread(self._repository.refresh)
-        return Remote(str(self._repository.bare))
+        return Remote(str(self._repository.bare), here=True)
 
     async def ensure_draft(self, branch: str, *, base: str, title: str, body: str) -> None:
         head = await to_thread(self._repository.tip, branch)

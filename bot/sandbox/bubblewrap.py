@@ -124,6 +124,10 @@ class _OpenCell:
         failure, why = self.ended
         if self.passage.is_exhausted and report.failure:
             failure, why = Failure.BUDGET, "The tokens that this issue may use are used up."
+        elif report.failure in {Failure.MODEL, Failure.LIMIT}:  # a limit stops everybody: no agent is believed that
+            limit = self.passage.limit
+            failure, why = Failure.MODEL if limit is None else Failure.LIMIT, report.detail
+            counted = replace(counted, retry_at=limit or 0.0)
         elif report.failure is Failure.KEY and not self.passage.is_key_refused:
             failure, why = Failure.AGENT, "The gate refused what the agent's program asked of the model."
         if not failure or report.state is TurnState.STOPPED:

@@ -16,6 +16,7 @@ PREFIX = "TREEHAND_"
 SECRETS = {
     "github.token": "TREEHAND_GITHUB__TOKEN",
     "github.webhook_secret": "TREEHAND_GITHUB__WEBHOOK_SECRET",
+    "github.marker_secret": "TREEHAND_GITHUB__MARKER_SECRET",
     "web.token": "TREEHAND_WEB__TOKEN",
 }
 """What must never stand in the settings file, and the variable it comes from; `<key>_file` names a file instead."""

@@ -41,6 +41,8 @@ class Limits(Section):
     """New content one turn may add before a person is asked."""
     free_disk_gb: float = Field(5, ge=0)
     """Nothing new starts below this much free disk."""
+    claim_seconds: float = Field(180, ge=0, le=3600)
+    """After how much silence another daemon may take over a repository; 0: there is no other, and none is asked."""
 
 
 class Budget(Section):
@@ -48,6 +50,10 @@ class Budget(Section):
     """What one issue may cost in all; 0: no limit."""
     per_issue_tokens: int = Field(30_000_000, ge=0)
     """How many tokens one issue may use in all, as counted on this side; 0: no limit."""
+    per_issue_turns: int = Field(100, ge=0)
+    """How many turns one issue may take in all, lost and failed ones included; 0: no limit."""
+    per_issue_hours: float = Field(24, ge=0)
+    """How long agents may work on one issue in all; 0: no limit."""
     per_day_usd: float = Field(50, ge=0)
     """What all issues may cost in a day (UTC); 0: no limit."""
 
@@ -94,6 +100,9 @@ class GitHubSettings(Section):
     """The App's private key."""
     webhook_secret_file: Path | None = None
     """A file with the webhooks' secret, instead of `TREEHAND_GITHUB__WEBHOOK_SECRET`."""
+    marker_secret_file: Path | None = None
+    """A file with what our comments are signed with, instead of `TREEHAND_GITHUB__MARKER_SECRET`; none: it follows
+    from the token, or from the App's key."""
 
 
 def _address(value: str) -> str:

@@ -1,27 +1,43 @@
-"""Runs, money and journal in SQLite. The columns of a run are the fields of `Run`."""
+"""Runs, turns that are to be taken in, money and journal in SQLite. The columns of a run are the fields of `Run`."""
 
 import json
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from bot.database import open_database
+from bot.database import open_database, open_or_renew, using
 from bot.domain.comment import Heard, Outcome, Place
+from bot.domain.ending import Ending
+from bot.domain.records import as_record, from_record
 from bot.domain.run import Cause, Errand, Overruled, Phase, Run
 from bot.domain.spend import Spend, Spent
-from bot.domain.turn import Objection
-from bot.errors import Retryable
+from bot.domain.turn import Failure, Objection, TurnReport
+from bot.errors import Damaged, MustRestart
 
 MIGRATIONS = sorted((Path(__file__).parent / "migrations").glob("*.sql"))
 
+LOST = "`treehand run` sets it aside, begins a new one, and finds its runs again on their issues."
+"""What becomes of one that is damaged."""
+
 _COLUMNS = tuple(field.name for field in fields(Run) if field.name != "heard")
+_LISTS: Mapping[str, Any] = {
+    "held": tuple[Objection, ...],
+    "allowed": tuple[Overruled, ...],
+    "refusals": tuple[str, ...],
+    "strangers": tuple[str, ...],
+}
+_ENDINGS_SECONDS = 3600.0
 _SAVE = (
     f"INSERT INTO runs ({', '.join(_COLUMNS)}) VALUES ({', '.join(f':{name}' for name in _COLUMNS)})"
     f" ON CONFLICT (key, ordinal) DO UPDATE SET {', '.join(f'{name} = :{name}' for name in _COLUMNS)}"
 )
+
+_TURNS_KEPT_SECONDS = 30 * 86400.0
+"""A kill right after a turn was taken in leaves its entry behind: nobody asks for it any more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +55,27 @@ class RunStore:
     @classmethod
     def open(cls, path: Path, redact: Callable[[str], str] = str) -> "RunStore":
         """`redact` takes out of the journal what is nobody's business."""
-        return cls(open_database(path, MIGRATIONS), redact)
+        return cls(open_database(path, MIGRATIONS, lost=LOST), redact)
+
+    @classmethod
+    def own(cls, path: Path, redact: Callable[[str], str], *, at: float) -> "RunStore":
+        """For the daemon, which may begin a new one in place of one that is damaged."""
+
+        def opened() -> RunStore:
+            store = cls.open(path, redact)
+            store.ensure_readable(path)
+            return store
+
+        return open_or_renew(opened, at=at)
+
+    def ensure_readable(self, path: Path) -> None:
+        """What is whole in SQLite's eyes may make no sense in ours: raises Damaged, and is closed then."""
+        try:
+            self.active()
+            self.kept()
+        except (ValueError, MustRestart) as exc:
+            self.close()
+            raise Damaged(f"The database {path} is damaged ({exc}). {LOST}", path=path) from exc
 
     def close(self) -> None:
         self._db.close()
@@ -51,15 +87,28 @@ class RunStore:
         """What people want to see: everything under way, and what ended lately."""
         return self._runs("phase != 'done' OR changed_at >= ?", ended_since)
 
+    def register(self) -> Sequence[Run]:
+        """Every run there ever was: what names it, whether it is over, and since when. Nothing else of it is read."""
+        rows = self._execute("SELECT key, project, ordinal, phase, changed_at FROM runs")
+        return [Run(key, project, ordinal, Phase(phase), changed_at=at) for key, project, ordinal, phase, at in rows]
+
     def find_run(self, key: str) -> Run | None:
         """The newest run of an issue."""
         return next(reversed(self._runs("key = ?", key)), None)
 
     def last_ordinal(self, key: str) -> int:
-        (last,) = self._execute("SELECT coalesce(max(ordinal), 0) FROM runs WHERE key = ?", (key,)).fetchone()
+        ((last,),) = self._execute("SELECT coalesce(max(ordinal), 0) FROM runs WHERE key = ?", (key,))
         return int(last)
 
-    def save(self, run: Run, *, at: float, notes: Sequence[str] = (), spend: Spend | None = None) -> None:
+    def save(
+        self,
+        run: Run,
+        *,
+        at: float,
+        notes: Sequence[str] = (),
+        spend: Spend | None = None,
+        ending: Ending | None = None,
+    ) -> None:
         with self._transaction():
             self._execute(_SAVE, _row_of(run))
             self._save_heard(run)
@@ -68,20 +117,72 @@ class RunStore:
                 self._execute("INSERT INTO journal (key, ordinal, at, text) VALUES (?, ?, ?, ?)", entry)
             if spend:
                 self._execute(
-                    "INSERT INTO money VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
-                    (run.key, run.ordinal, spend.turn, run.project, spend.at, spend.usd, spend.tokens),
+                    "INSERT INTO money (key, ordinal, turn, project, at, usd, tokens, seconds)"
+                    " VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+                    (run.key, run.ordinal, spend.turn, run.project, spend.at, spend.usd, spend.tokens, spend.seconds),
                 )
+            if ending:
+                self._save_ending(ending)
+
+    def _save_ending(self, one: Ending) -> None:
+        self._execute(
+            "INSERT INTO endings (project, key, ordinal, turn, begun_at, at, failure, detail)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+            (one.project, one.key, one.ordinal, one.turn, one.begun_at, one.at, one.failure, self._redact(one.detail)),
+        )
+
+    def endings(self) -> Sequence[Ending]:
+        """Of every project, oldest first: those since its last good one, and within the time before that counts."""
+        rows = self._execute(
+            "SELECT endings.* FROM (SELECT project, max(CASE failure WHEN '' THEN at ELSE 0.0 END) AS good FROM endings"
+            " GROUP BY project) JOIN endings USING (project) WHERE at >= good - ? ORDER BY id",
+            (_ENDINGS_SECONDS,),
+        )
+        columns = [field.name for field in fields(Ending)]
+        return [Ending(**{**{name: row[name] for name in columns}, "failure": Failure(row["failure"])}) for row in rows]
+
+    def keep(self, turn_id: str, report: TurnReport, *, at: float) -> None:
+        values = (turn_id, at, json.dumps(as_record(report)))
+        self._execute("INSERT OR REPLACE INTO turns (turn_id, at, report) VALUES (?, ?, ?)", values)
+
+    def kept(self) -> Mapping[str, TurnReport]:
+        """By turn id. What nobody has asked for in a long time is thrown away."""
+        self._execute("DELETE FROM turns WHERE at < (SELECT max(at) FROM turns) - ?", (_TURNS_KEPT_SECONDS,))
+        rows = self._execute("SELECT turn_id, report FROM turns ORDER BY at")
+        return {row["turn_id"]: from_record(TurnReport, json.loads(row["report"])) for row in rows}
+
+    def forget(self, turn_id: str) -> None:
+        self._execute("DELETE FROM turns WHERE turn_id = ?", (turn_id,))
+
+    def take_over(self, run: Run, *, at: float) -> None:
+        """What others spent on it gets rows of its own in the ledger, below those of our turns."""
+        with self._transaction():
+            mine = self._execute(
+                "SELECT spent_usd, tokens, ended, seconds FROM runs WHERE key = ? AND ordinal = ?",
+                (run.key, run.ordinal),
+            )
+            known = tuple(mine[0]) if mine else (0.0, 0, 0, 0.0)
+            self._execute(_SAVE, _row_of(run))
+            self._save_heard(run)
+            theirs = (run.spent_usd, run.tokens, run.ended, run.seconds)
+            more = [max(now - then, type(now)()) for now, then in zip(theirs, known, strict=True)]
+            self._execute(
+                "INSERT INTO money (key, ordinal, turn, project, at, usd, tokens, turns, seconds)"
+                " SELECT ?1, ?2, min(coalesce(min(turn), 0), 0) - 1, ?3, ?4, ?5, ?6, ?7, ?8 FROM money"
+                " WHERE key = ?1 AND ordinal = ?2",
+                (run.key, run.ordinal, run.project, at, *more),
+            )
 
     def spent(self, *, since: float) -> float:
-        (usd,) = self._execute("SELECT coalesce(sum(usd), 0.0) FROM money WHERE at >= ?", (since,)).fetchone()
+        ((usd,),) = self._execute("SELECT coalesce(sum(usd), 0.0) FROM money WHERE at >= ?", (since,))
         return float(usd)
 
     def spent_by_issue(self) -> Mapping[str, Spent]:
         rows = self._execute(
-            "SELECT key, sum(usd), sum(tokens) FROM money"
+            "SELECT key, sum(usd), sum(tokens), sum(turns), sum(seconds) FROM money"
             " WHERE key IN (SELECT key FROM runs WHERE phase != 'done') GROUP BY key"
         )
-        return {key: Spent(usd, tokens) for key, usd, tokens in rows}
+        return {key: Spent(usd, tokens, turns, seconds) for key, usd, tokens, turns, seconds in rows}
 
     def cost_by(self, what: str) -> Sequence[tuple[str, float, int]]:
         """What was spent by `day`, `project` or `issue`: name, dollars, tokens."""
@@ -105,12 +206,10 @@ class RunStore:
             self._db.rollback()
             raise
 
-    def _execute(self, sql: str, values: Any = ()) -> sqlite3.Cursor:
+    def _execute(self, sql: str, values: Any = ()) -> list[sqlite3.Row]:
         """A full disk or a busy file passes; nothing was changed, and the next tick tries again."""
-        try:
-            return self._db.execute(sql, values)
-        except sqlite3.OperationalError as exc:
-            raise Retryable(f"The database of runs cannot be used right now: {exc}.") from exc
+        with using("The database of runs"):
+            return self._db.execute(sql, values).fetchall()
 
     def _save_heard(self, run: Run) -> None:
         self._execute("DELETE FROM heard WHERE key = ? AND ordinal = ?", (run.key, run.ordinal))
@@ -119,7 +218,7 @@ class RunStore:
             self._execute("INSERT INTO heard VALUES (?, ?, ?, ?, ?, ?, ?, ?)", values)
 
     def _runs(self, condition: str, *values: object) -> Sequence[Run]:
-        rows = self._execute(f"SELECT * FROM runs WHERE {condition} ORDER BY rowid", values).fetchall()
+        rows = self._execute(f"SELECT * FROM runs WHERE {condition} ORDER BY rowid", values)
         heard = self._heard(condition, *values)
         return [_run_from(row, heard.get((row["key"], row["ordinal"]), [])) for row in rows]
 
@@ -140,13 +239,15 @@ class RunStore:
 
 
 def _row_of(run: Run) -> Mapping[str, Any]:
-    lists = {
-        "held": [asdict(one) for one in run.held],
-        "allowed": [asdict(one) for one in run.allowed],
-        "refusals": run.refusals,
-        "strangers": run.strangers,
+    return {
+        name: json.dumps(as_record(getattr(run, name))) if name in _LISTS else getattr(run, name) for name in _COLUMNS
     }
-    return {name: json.dumps(lists[name]) if name in lists else getattr(run, name) for name in _COLUMNS}
+
+
+@lru_cache(maxsize=1024)
+def _list_from(name: str, text: str) -> Any:
+    """Nearly always the empty one, and read for every run at every look."""
+    return from_record(_LISTS[name], json.loads(text))
 
 
 def _run_from(row: sqlite3.Row, heard: Sequence[Heard]) -> Run:
@@ -157,9 +258,6 @@ def _run_from(row: sqlite3.Row, heard: Sequence[Heard]) -> Run:
         "errand": Errand(row["errand"]),
         "approved": bool(row["approved"]),
         "heard": tuple(heard),
-        "held": tuple(Objection(**one) for one in json.loads(row["held"])),
-        "allowed": tuple(Overruled(Objection(**one["objection"]), one["by"]) for one in json.loads(row["allowed"])),
-        "refusals": tuple(json.loads(row["refusals"])),
-        "strangers": tuple(json.loads(row["strangers"])),
+        **{name: _list_from(name, row[name]) for name in _LISTS},
     }
     return Run(**{**plain, **typed})

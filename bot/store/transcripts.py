@@ -7,7 +7,7 @@ cost a write each. What a crash can lose is the last half second of talk, never 
 import contextlib
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from urllib.parse import quote
@@ -42,6 +42,15 @@ class Transcripts:
 
     def path(self, run_id: str) -> Path:
         return self._folder / f"{quote(run_id, safe='')}.jsonl"
+
+    def older_than(self, before: float, *, keep: Collection[str]) -> Sequence[Path]:
+        """Those nobody has written to since, but for these runs'."""
+        if self._folder.is_symlink() or not self._folder.is_dir():
+            return ()
+        kept = {self.path(run_id).name for run_id in keep}
+        with os.scandir(self._folder) as listing:
+            ours = [item for item in listing if item.name.endswith(".jsonl") and item.is_file(follow_symlinks=False)]
+        return [Path(item.path) for item in ours if item.name not in kept and item.stat().st_mtime < before]
 
     def read(self, run_id: str) -> Iterator[dict[str, object]]:
         """Whole lines only: the last one may be being written."""

@@ -4,19 +4,20 @@ import asyncio
 from argparse import Namespace
 from collections.abc import Sequence
 
-from bot import app
+from bot import app, clock, housekeeping
 from bot.domain.run import Run
+from bot.domain.salvage import KEPT_DAYS, Salvaged
 from bot.embedded.landing import receive
 from bot.engine.names import branch_for
 from bot.errors import NeedsHuman
 from bot.locks import sole_owner
 from bot.settings import ProjectSettings, Settings, load, settings_file
 from bot.terminal.keys import full_key, parse_key
+from bot.terminal.saying import say
 from bot.workspace.mirror import Mirror
 from bot.workspace.places import Places
 from bot.workspace.push import push_as
-from bot.workspace.removal import branches_known
-from bot.workspace.salvage import Salvaged, find_salvaged
+from bot.workspace.workspaces import GitWorkspaces
 
 _RUNS = 100
 """Of one issue; nobody asks that often."""
@@ -26,35 +27,54 @@ _LISTED = 20
 def clean(options: Namespace) -> None:
     settings = load(settings_file(options.config))
     if options.dry_run:
-        for project in settings.projects:
-            for branch in _over(settings, project.name):
-                print(f"would remove {branch}, its worktree and its leftovers")
+        for name in asyncio.run(_over(settings)):
+            say(f"would remove {name}")
     else:
         with sole_owner(settings.state_dir):
             for sentence in asyncio.run(_sweep(settings)):
-                print(sentence)
+                say(sentence)
     for project in settings.projects:
-        for one in _salvaged(settings, project.name):
-            print(f"salvaged: {project.name} {one.ref} {one.commit[:10]}")
+        for one in _salvaged(settings, project):
+            say(f"salvaged: {project.name} {one.ref} {one.commit[:10]} ({_described(one)})")
+    _tell_of_what_is_not_ours(settings)
 
 
 async def _sweep(settings: Settings) -> Sequence[str]:
     async with app.wired(settings, {}) as wired:
-        return await wired.sweep()
+        return [*await wired.house.sweep(), *await wired.house.tend()]
 
 
-def _over(settings: Settings, project: str) -> Sequence[str]:
-    """Branches whose run is over, and that a sweep would remove."""
+async def _over(settings: Settings) -> Sequence[str]:
+    """What a sweep would remove."""
     store = app.store_of(settings)
-    keep = {branch_for(run) for run in store.active() if run.project == project}
-    store.close()
-    mirror = Mirror(Places(settings.state_dir, project).mirror)
-    return sorted(set(branches_known(mirror)) - keep) if mirror.path.exists() else []
+    try:
+        workspaces = {project.name: _workspaces(settings, project) for project in settings.projects}
+        return await housekeeping.over(settings, store, app.transcripts_of(settings), workspaces)
+    finally:
+        store.close()
 
 
-def _salvaged(settings: Settings, project: str) -> Sequence[Salvaged]:
-    mirror = Mirror(Places(settings.state_dir, project).mirror)
-    return find_salvaged(mirror) if mirror.path.exists() else ()
+def _described(one: Salvaged) -> str:
+    files = "1 file" if one.files == 1 else f"{one.files} files"
+    days = int((clock.now() - one.at) // clock.DAY) if one.at else 0
+    age = "since today" if not days else "for a day" if days == 1 else f"for {days} days"
+    where = "here and in the repository" if one.shared else "here"
+    return f"{files}, kept {age} of {KEPT_DAYS}, {where}"
+
+
+def _tell_of_what_is_not_ours(settings: Settings) -> None:
+    for project in settings.projects:
+        aside = Places(settings.state_dir, project.name).aside
+        if aside.is_dir() and any(aside.iterdir()):
+            say(f"not ours, and found in the way: look at {aside}, and remove what you do not need")
+
+
+def _salvaged(settings: Settings, project: ProjectSettings) -> Sequence[Salvaged]:
+    return asyncio.run(_workspaces(settings, project).shelf.look())
+
+
+def _workspaces(settings: Settings, project: ProjectSettings) -> GitWorkspaces:
+    return app.workspaces_of(settings, project, app.secrets_of(settings))
 
 
 def restore(options: Namespace) -> None:
@@ -62,6 +82,8 @@ def restore(options: Namespace) -> None:
     settings = load(settings_file(options.config))
     project, number = parse_key(settings, options.key)
     ref = _newest(settings, project, full_key(project, number))
+    # for its whole time from now on, so that it does not go while it is on its way
+    asyncio.run(_workspaces(settings, project).shelf.keep([ref], now=clock.now()))
     wanted = f"restored/{project.name}-{number}".lower()
     if project.forge == "github":
         if not options.as_it_is:
@@ -74,12 +96,22 @@ def restore(options: Namespace) -> None:
 
 
 def _newest(settings: Settings, project: ProjectSettings, key: str) -> str:
-    places = Places(settings.state_dir, project.name)
-    folders = [places.of(branch_for(Run(key, project.name, ordinal))).salvage for ordinal in range(1, _RUNS)]
-    ours = [one.ref for one in _salvaged(settings, project.name) if one.ref.rpartition("/")[0] + "/" in folders]
+    """Of the last run that left something; where this machine has nothing, of what the remote has."""
+    ours = _of_issue(settings, project, key)
+    if not ours and project.forge == "github":
+        remote = asyncio.run(app.remote_of(settings, project))
+        asyncio.run(_workspaces(settings, project).shelf.fetch(remote=remote))
+        ours = _of_issue(settings, project, key)
     if not ours:
         raise NeedsHuman(f"Nothing was salvaged for {key}. `treehand clean` lists what there is.")
-    return ours[-1]
+    return ours[-1].ref
+
+
+def _of_issue(settings: Settings, project: ProjectSettings, key: str) -> Sequence[Salvaged]:
+    """The newest last."""
+    places, found = Places(settings.state_dir, project.name), _salvaged(settings, project)
+    folders = [places.of(branch_for(Run(key, project.name, ordinal))).salvage for ordinal in range(1, _RUNS)]
+    return [one for folder in folders for one in found if one.ref.rpartition("/")[0] + "/" == folder]
 
 
 def _refuse_held(settings: Settings, project: ProjectSettings, ref: str) -> None:

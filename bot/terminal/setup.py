@@ -3,7 +3,6 @@
 import asyncio
 import json
 import re
-import shutil
 import subprocess
 import sys
 from argparse import Namespace
@@ -14,11 +13,14 @@ from pathlib import Path
 from bot.app import agent_version, desk_of, inspect_github, store_of
 from bot.confining import folders_not_shown, try_sandbox
 from bot.credentials import has_key
+from bot.disk import Disk, shown_sizes
 from bot.embedded.desk import Desk
 from bot.errors import BadSettings, BotError, CannotStart
+from bot.glance import what_was_damaged
 from bot.settings import ProjectSettings, Settings, load, settings_file
 from bot.terminal.saying import say
 from bot.workspace.git import MINIMUM, NO_GIT, GitFailed, git
+from bot.workspace.places import Places
 
 _TOML = """\
 # Treehand's settings. `treehand check` says whether all is well; docs/settings.md has every key.
@@ -34,6 +36,10 @@ per_issue_usd = 5
 per_day_usd = 50
 
 """
+_COUNTING_SECONDS = 3.0
+"""Spent at most on counting what some folders take."""
+_FOLDERS = ("transcripts", "forge", "trash", "aside")
+"""What no one project has for itself, or nobody looks into."""
 _LOCAL = """
 [[projects]]
 name = "{name}"
@@ -154,6 +160,7 @@ def _findings(options: Namespace) -> list[Finding]:
         ("disk", _disk),
     ]
     found = [*(_find(name, look, settings) for name, look in checks), _sandbox(settings)]
+    found += [_disk_of(settings, project) for project in settings.projects]
     return [*found, *(one for project in settings.projects for one in _on_github(settings, project, fix=options.fix))]
 
 
@@ -212,7 +219,8 @@ def _place(project: ProjectSettings, desk: Desk) -> str:
 def _database(settings: Settings) -> str:
     settings.state_dir.mkdir(parents=True, exist_ok=True)
     store_of(settings).close()
-    return str(settings.state_dir / "treehand.db")
+    damaged = what_was_damaged(settings)
+    return f"{settings.state_dir / 'treehand.db'}{f' {damaged}' if damaged else ''}"
 
 
 def _agent(settings: Settings) -> str:
@@ -244,7 +252,15 @@ def _not_shown(settings: Settings) -> str:
 
 def _disk(settings: Settings) -> str:
     settings.state_dir.mkdir(parents=True, exist_ok=True)
-    free, wanted = shutil.disk_usage(settings.state_dir).free / 1e9, settings.limits.free_disk_gb
-    if free < wanted:
-        raise CannotStart(f"{free:.1f} GB are free, and nothing starts below {wanted:g}. Make room, or lower it.")
-    return f"{free:.1f} GB free"
+    level = Disk(settings.state_dir, settings.limits.free_disk_gb).level()
+    if level.lack:
+        raise CannotStart(f"Nothing starts: {level.lack}. Make room, or lower `limits.free_disk_gb`.")
+    sizes = shown_sizes([(name, settings.state_dir / name) for name in _FOLDERS], seconds=_COUNTING_SECONDS)
+    return f"{level}; {sizes}" if sizes else str(level)
+
+
+def _disk_of(settings: Settings, project: ProjectSettings) -> Finding:
+    places, homes = Places(settings.state_dir, project.name), settings.state_dir / "homes" / project.name
+    folders = [("mirror", places.mirror), ("worktrees", places.worktrees), ("homes", homes), ("trash", places.trash)]
+    sizes = shown_sizes(folders, seconds=_COUNTING_SECONDS)
+    return Finding(f"{project.name}/disk", ok=True, detail=sizes or "nothing yet")

@@ -1,8 +1,9 @@
 """Issues of a repository on GitHub."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from bot.clients.github.looking import Repository
+from bot.clients.github.payloads import expected_shapes
 from bot.domain.comment import Reaction
 from bot.errors import NeedsHuman
 from bot.ports import TrackerView
@@ -18,9 +19,18 @@ class GitHubTracker:
     async def changed(self) -> bool:
         return False
 
-    async def ensure_comment(self, key: str, *, slug: str, text: str) -> None:
+    async def ensure_comment(self, key: str, *, slug: str, text: str, note: str = "") -> None:
         await self._repository.ensure_known()
-        await self._repository.saying.ensure(self._number(key), slug=slug, text=text)
+        await self._repository.saying.ensure(self._number(key), slug=slug, text=text, note=note)
+
+    async def find_closed(self) -> Collection[str]:
+        await self._repository.ensure_known()
+        with expected_shapes():
+            return [self._repository.access.key(number) for number in await self._repository.issues.find_closed()]
+
+    async def recall(self, key: str) -> Sequence[str]:
+        await self._repository.ensure_known()
+        return await self._repository.saying.recall(self._number(key))
 
     async def speak_for(self, key: str, person: str, text: str) -> None:
         """In the name of whoever uses the command line here."""

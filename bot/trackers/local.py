@@ -1,6 +1,6 @@
 """Issues of the embedded tracker. Everybody there has the machine, so everybody may do everything."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from bot.domain.comment import Reaction
 from bot.embedded.desk import Desk
@@ -27,8 +27,14 @@ class LocalTracker:
     async def changed(self) -> bool:
         return self._book.version() != self._seen
 
-    async def ensure_comment(self, key: str, *, slug: str, text: str) -> None:
-        self._issues.ensure_comment(self._number(key), slug=slug, text=text)
+    async def ensure_comment(self, key: str, *, slug: str, text: str, note: str = "") -> None:
+        self._issues.ensure_comment(self._number(key), slug=slug, text=text, note=note)
+
+    async def find_closed(self) -> Collection[str]:
+        return self._issues.closed_with(self._label)
+
+    async def recall(self, key: str) -> Sequence[str]:
+        return self._issues.notes(self._number(key))
 
     async def ensure_labels(self, key: str, *, add: Collection[str] = (), remove: Collection[str] = ()) -> None:
         self._issues.ensure_labels(self._number(key), add=add, remove=remove)

@@ -8,7 +8,7 @@ from bot.workspace.git import git
 from bot.workspace.mirror import Mirror, shown_url
 from bot.workspace.objects import write_commit
 from bot.workspace.pending import Pending
-from bot.workspace.places import BASES, ORIGIN, PUSHED
+from bot.workspace.places import BASES, ORIGIN, PARKED, PUSHED
 from bot.workspace.worktree import Look, Worktree
 
 _NAMED = 8
@@ -97,10 +97,11 @@ def has_uncommitted(worktree: Worktree, tip: str) -> bool:
 def uncommitted(worktree: Worktree, tip: str) -> str:
     """A commit of what lies in the worktree on top of the tip, on no branch yet; empty: nothing does.
 
-    Its date is the tip's: the same work is the same commit.
+    Its date is the tip's: the same work is the same commit. Of one that was taken away to make room: what lay in it.
     """
     if not worktree.is_whole():
-        return ""
+        parked = f"{PARKED}{worktree.place.branch}"
+        return worktree.mirror.refs(parked).get(parked, "")
     with worktree.look(tip) as look:
         return kept(worktree, look, tip) if look.tree != tree_of(worktree, tip) else ""
 

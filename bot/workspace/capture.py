@@ -38,6 +38,8 @@ class Found:
 
     entries: Mapping[bytes, Entry]
     left_out: tuple[str, ...] = ()
+    ignored: tuple[bytes, ...] = ()
+    """Folders that are none of git's business, with all that is in them."""
 
 
 def read_worktree(folder: Path, index: Index, keep: Keep, always_ignored: Sequence[Rule] = ()) -> Found:
@@ -108,6 +110,7 @@ class _Reading:
     always_ignored: Sequence[Rule]
     entries: dict[bytes, Entry] = field(default_factory=dict)
     left_out: list[str] = field(default_factory=list)
+    ignored: list[bytes] = field(default_factory=list)
     tracked_folders: frozenset[bytes] = frozenset()
     new_bytes: int = 0
 
@@ -120,7 +123,7 @@ class _Reading:
         self._keep_submodules()
         more = len(self.left_out) - _LISTED
         listed = self.left_out[:_LISTED] + ([f"and {more} more"] if more > 0 else [])
-        return Found(self.entries, tuple(listed))
+        return Found(self.entries, tuple(listed), tuple(self.ignored))
 
     def _read_folder(self, folder: _Folder) -> list[_Folder]:
         """The folders in it that are to be read as well."""
@@ -175,6 +178,7 @@ class _Reading:
             return
         ignored = folder.ignored or self._is_ignored(folder, name, is_folder=True)
         if ignored and path not in self.tracked_folders:
+            self.ignored.append(path)
             return
         if status.st_dev != folder.identity[0]:
             self._leave_folder(path, "on another file system")

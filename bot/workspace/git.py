@@ -15,6 +15,8 @@ from bot.errors import CannotStart, Retryable
 MINIMUM = (2, 38)
 """`git merge-tree --write-tree` came with it."""
 
+_LAST_SECONDS = 5
+
 NO_GIT = f"There is no git on the PATH. Install git {'.'.join(map(str, MINIMUM))} or later."
 
 _CONFIG = (
@@ -78,12 +80,21 @@ def git_bytes(
     try:
         stdout, stderr = process.communicate(stdin, timeout)
     except subprocess.TimeoutExpired as exc:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.communicate()
+        _end(process)
         raise GitFailed(args, -1, f"no answer within {timeout:.0f} s") from exc
     if process.returncode:
         raise GitFailed(args, process.returncode, stderr.decode(errors="replace"), stdout)
     return stdout
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Asked first: then it takes what it had begun to write off the disk."""
+    os.killpg(process.pid, signal.SIGTERM)
+    try:
+        process.communicate(timeout=_LAST_SECONDS)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
 
 
 def _environment(extra: Mapping[str, str]) -> dict[str, str]:

@@ -3,7 +3,7 @@
 import contextlib
 import os
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
@@ -39,9 +39,11 @@ class Mirror:
         self.path = path
         self._ready = False
         self._preparing = threading.Lock()
+        self.fence: Callable[[], None] = lambda: None
+        """Right before each push. Raises when another daemon might act on the repository by now."""
 
     def prepare(self) -> None:
-        """Once per process: it exists, and no lock of a process that died is in the way."""
+        """Once per process: it exists, and nothing that a process that died was writing is in the way."""
         with self._preparing:
             if not self._ready:
                 self._prepare()
@@ -49,8 +51,8 @@ class Mirror:
 
     def _prepare(self) -> None:
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        for lock in list(_locks_in(self.path)):
-            lock.unlink(missing_ok=True)
+        for left in list(_left_by_the_dead(self.path)):
+            left.unlink(missing_ok=True)
         git(self.path, "init", "--bare", "--quiet", "--template=", "--initial-branch=treehand-none")
         for folder in ("info", "objects/info"):
             (self.path / folder).mkdir(exist_ok=True)
@@ -62,6 +64,10 @@ class Mirror:
     def fetch(self, remote: Remote) -> None:
         self.prepare()
         self._fetch(remote, "--prune", f"+refs/heads/*:{ORIGIN}*")
+
+    def fetch_ref(self, remote: Remote, ref: str) -> None:
+        """Under the name it has there."""
+        self._fetch(remote, f"{ref}:{ref}")
 
     def fetch_branch(self, remote: Remote, branch: str) -> None:
         self._fetch(remote, f"+refs/heads/{branch}:{ORIGIN}{branch}")
@@ -138,10 +144,14 @@ class Mirror:
     def diff(self, base: str, head: str) -> bytes:
         return git_bytes(self.path, "diff-tree", "-r", "-p", "-M", "--no-ext-diff", "--no-textconv", base, head)
 
-    def tidy(self) -> None:
-        """Pack what has become many small files. What nothing refers to is kept for two months."""
+    def tidy(self, *, borrowed: bool) -> None:
+        """Pack what has become many small files. What nothing refers to is kept for two months.
+
+        While others borrow its objects, for good: a branch that people rewrote is still in the git an agent uses.
+        """
         if self.exists() and self._is_untidy():
-            git(self.path, "gc", "--quiet", "--prune=60.days.ago", timeout=_UPKEEP_SECONDS)
+            until = "never" if borrowed else "60.days.ago"
+            git(self.path, "gc", "--quiet", "--cruft", f"--prune={until}", timeout=_UPKEEP_SECONDS)
 
     def _is_untidy(self) -> bool:
         objects = self.path / "objects"
@@ -170,11 +180,17 @@ def shown_url(url: str) -> str:
     return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2])) if parts.scheme else url
 
 
-def _locks_in(mirror: Path) -> Iterator[Path]:
+def _left_by_the_dead(mirror: Path) -> Iterator[Path]:
+    """Locks, and packs that never became whole: of a large repository each is as large as that."""
     for folder, inner, files in os.walk(mirror):
         if Path(folder) == mirror / "objects":
             inner[:] = [name for name in inner if name in {"info", "pack"}]
-        yield from (Path(folder, name) for name in files if name.endswith(".lock"))
+        packs = Path(folder) == mirror / "objects" / "pack"
+        yield from (Path(folder, name) for name in files if name.endswith(".lock") or (packs and _is_half(name)))
+
+
+def _is_half(pack: str) -> bool:
+    return pack.startswith(("tmp_", ".tmp-"))
 
 
 def _parse_change(line: bytes) -> FileChange:

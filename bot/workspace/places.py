@@ -21,6 +21,12 @@ BASES = "refs/treehand/base/"
 PUSHED = "refs/treehand/pushed/"
 """What each branch was when we last pushed it."""
 SALVAGE = "refs/treehand/salvage/"
+SALVAGED_AT = "refs/treehand/salvaged-at/"
+"""Since when it is kept there, as the content of an object."""
+SHARED = "refs/treehand/shared/"
+"""The salvaged work that the remote has as well."""
+PARKED = "refs/treehand/parked/"
+"""What lay in a worktree that was taken away to make room."""
 ORIGIN = "refs/remotes/origin/"
 
 

@@ -12,7 +12,7 @@ from bot.workspace.worktree import Worktree
 
 _PUSH_SECONDS = 900
 _NAMED = 5
-_BESIDE_US = re.compile(r"is at [0-9a-f]+ but expected|reference already exists|Unable to create '[^']*\.lock'")
+BESIDE_US = re.compile(r"is at [0-9a-f]+ but expected|reference already exists|Unable to create '[^']*\.lock'")
 """The remote took another push at the same moment: one that our last life began, for instance."""
 
 
@@ -64,13 +64,14 @@ def push_as(mirror: Mirror, ref: str, branch: str, remote: Remote) -> str:
 
 def _send(mirror: Mirror, branch: str, remote: Remote, ours: str, theirs: str) -> None:
     ref = f"refs/heads/{branch}"
+    mirror.fence()
     try:
         git(
             mirror.path, "push", "--quiet", "--no-verify", f"--force-with-lease={ref}:{theirs}", remote.url,
             f"{ours}:{ref}", env=remote.env, timeout=_PUSH_SECONDS,
         )  # fmt: skip
     except GitFailed as exc:
-        if "[remote rejected]" in exc.stderr and not _BESIDE_US.search(exc.stderr):
+        if "[remote rejected]" in exc.stderr and not BESIDE_US.search(exc.stderr):
             raise NeedsHuman(f"The push of `{branch}` was refused: {_said(exc)}") from exc
         if "rejected]" in exc.stderr:
             raise Retryable(f"`{branch}` moved while I was pushing to it.") from exc

@@ -1,7 +1,7 @@
 """Deletes what agents leave behind: out of the way at once, gone soon after.
 
 Rule: no link is followed, no mount entered, nothing is too deep: every folder is first brought to the top of the trash,
-so that each path used here is one name long.
+so that each path used here is one name long. What cannot be deleted is named, and keeps nothing else.
 """
 
 import contextlib
@@ -10,8 +10,6 @@ import sys
 import threading
 import uuid
 from pathlib import Path
-
-from bot.errors import Retryable
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -24,70 +22,102 @@ class Trash:
     def throw(self, path: Path) -> None:
         """Out of the way. What is not there is fine."""
         if os.path.lexists(path):
-            self._folder.mkdir(parents=True, exist_ok=True)
-            away = self._folder / uuid.uuid4().hex
+            away = self._new_place()
             try:
                 path.rename(away)
             except PermissionError:  # a folder that is closed to its owner cannot be moved
                 _open_up(path)
                 path.rename(away)
 
-    def empty(self) -> None:
-        """Also what a process that died left in it."""
+    def throw_from(self, folder: Path, inside: bytes) -> None:
+        """A folder somewhere in one that agents write in: no link on the way there is followed."""
+        *way, name = inside.split(b"/")
+        opened = os.open(folder, _FOLDER)
+        try:
+            for step in way:
+                inner = os.open(step, _FOLDER, dir_fd=opened)
+                os.close(opened)
+                opened = inner
+            _open_up(name, parent=opened)
+            os.rename(name, self._new_place(), src_dir_fd=opened)
+        finally:
+            os.close(opened)
+
+    def empty(self) -> tuple[str, ...]:
+        """Also what a process that died left in it. What could not be deleted, and why: the next time tries again."""
         with self._emptying:
             if not self._folder.exists():
-                return
+                return ()
             top = os.open(self._folder, _FOLDER)
             try:
-                stuck = _delete_all(top)
+                return tuple(f"{self._folder}: {problem}" for problem in _delete_all(top))
             finally:
                 os.close(top)
-        if stuck:
-            raise Retryable(f"{len(stuck)} things in {self._folder} could not be deleted: {stuck[0]}")
+
+    def _new_place(self) -> Path:
+        self._folder.mkdir(parents=True, exist_ok=True)
+        return self._folder / uuid.uuid4().hex
 
 
-def _delete_all(top: int) -> list[OSError]:
-    waiting, stuck = os.listdir(top), []
+def _delete_all(top: int) -> list[str]:
+    waiting, stuck = os.listdir(top), list[str]()
     while waiting:
+        name = waiting.pop()
         try:
-            waiting.extend(_delete(waiting.pop(), top))
+            inner, left = _delete(name, top)
         except FileNotFoundError:
             continue
         except OSError as exc:
-            stuck.append(exc)
+            stuck.append(_in_words(name, exc))
+        else:
+            waiting += inner
+            stuck += left
     return stuck
 
 
-def _delete(name: str, top: int) -> list[str]:
-    """A file, or a folder whose own folders become the next to delete."""
+def _delete(name: str, top: int) -> tuple[list[str], list[str]]:
+    """A file, or a folder: its own folders, which are the next to delete, and what is stuck in it."""
     with contextlib.suppress(NotADirectoryError):
         _open_up(name, parent=top)
-        inner = _take_apart(name, top)
-        os.rmdir(name, dir_fd=top)
-        return inner
+        inner, stuck = _take_apart(name, top)
+        if not stuck:
+            os.rmdir(name, dir_fd=top)
+        return inner, stuck
     os.unlink(name, dir_fd=top)
-    return []
+    return [], []
 
 
-def _take_apart(name: str, top: int) -> list[str]:
-    inner = []
+def _take_apart(name: str, top: int) -> tuple[list[str], list[str]]:
+    inner, stuck = [], []
     folder = os.open(name, _FOLDER, dir_fd=top)
     try:
         with os.scandir(folder) as listing:
             items = list(listing)
         for item in items:
-            if item.is_dir(follow_symlinks=False):
-                _open_up(item.name, parent=folder)
-                inner.append(uuid.uuid4().hex)
-                os.rename(item.name, inner[-1], src_dir_fd=folder, dst_dir_fd=top)
-            else:
-                os.unlink(item.name, dir_fd=folder)
+            try:
+                inner += _take_out(item, folder, top)
+            except OSError as exc:
+                stuck.append(_in_words(item.name, exc))
     finally:
         os.close(folder)
-    return inner
+    return inner, stuck
 
 
-def _open_up(name: str | Path, parent: int | None = None) -> None:
+def _take_out(item: "os.DirEntry[str]", folder: int, top: int) -> list[str]:
+    if not item.is_dir(follow_symlinks=False):
+        os.unlink(item.name, dir_fd=folder)
+        return []
+    _open_up(item.name, parent=folder)
+    new = uuid.uuid4().hex
+    os.rename(item.name, new, src_dir_fd=folder, dst_dir_fd=top)
+    return [new]
+
+
+def _in_words(name: str, exc: OSError) -> str:
+    return f"{name!a} cannot be deleted ({(exc.strerror or 'no reason given').lower()})"
+
+
+def _open_up(name: str | bytes | Path, parent: int | None = None) -> None:
     """A folder may have been closed even to its owner."""
     if sys.platform != "linux":
         os.chmod(name, 0o700, dir_fd=parent, follow_symlinks=False)

@@ -2,42 +2,39 @@
 
 import asyncio
 import contextlib
-import errno
 from collections import defaultdict
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
 from functools import partial
 from pathlib import Path
-from typing import ParamSpec, TypeVar
 
 from bot.domain.leaks import Secrets
 from bot.domain.protection import Rules
+from bot.domain.salvage import Kept
 from bot.domain.turn import Change, HandWork, Objection, Workspace
-from bot.errors import BotError, NeedsHuman, Retryable
+from bot.errors import BotError, NeedsHuman
 from bot.ports import Remote
 from bot.workspace.branch import adopt, begin_branch, commit, find_base
 from bot.workspace.by_hand import find_commit, put_back
-from bot.workspace.git import GitFailed, git
+from bot.workspace.git import git
 from bot.workspace.guard import Guard
 from bot.workspace.instructions import instructions_at
 from bot.workspace.merging import Taken, check_resolved, take_in
 from bot.workspace.mirror import Mirror
-from bot.workspace.places import BASES, ORIGIN, PUSHED, Places
+from bot.workspace.parking import park, shed, unpark
+from bot.workspace.places import BASES, ORIGIN, PARKED, PUSHED, Places
 from bot.workspace.push import push
-from bot.workspace.removal import branches_known, clear_leftovers, remove
-from bot.workspace.salvage import Salvaged, find_salvaged, salvage
+from bot.workspace.removal import branches_known, clear_leftovers, leftovers, remove
+from bot.workspace.salvage import salvage
+from bot.workspace.shelf import GitShelf
+from bot.workspace.threads import in_thread
 from bot.workspace.trash import Trash
 from bot.workspace.worktree import Worktree
 
 IGNORED = (".treehand/",)
 """Never committed, whatever the repository says."""
 
-_FULL_ERRORS = {errno.ENOSPC, errno.EDQUOT}
-# the last is all that git says when a file of a checkout cannot be written to its end
-_FULL_SIGNS = ("No space left on device", "Disk quota exceeded", "unable to write file")
-_FULL = "The disk is full. Make room, and I go on."
-
-T = TypeVar("T")
-P = ParamSpec("P")
+_IDLE_SECONDS = 300.0
+"""What was touched more lately is left alone: a turn may have begun that nobody has noted yet."""
 
 
 class GitWorkspaces:
@@ -49,81 +46,125 @@ class GitWorkspaces:
         ignored: Sequence[str] = IGNORED,
         rules: Rules | None = None,
         secrets: Secrets | None = None,
+        idle_seconds: float = _IDLE_SECONDS,
     ) -> None:
         self._places = Places(root, project)
         self._mirror = Mirror(self._places.mirror)
         self._guard = Guard(self._places.mirror, rules or Rules(), secrets or Secrets())
         self._trash = Trash(self._places.trash)
+        self._shelf = GitShelf(self._mirror, self._objections_to)
         self._ignored = tuple(ignored)
+        self._idle_seconds = idle_seconds
         self._turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._touched: dict[str, float] = {}
         self._fetching = asyncio.Lock()
         self._fetch_begun = 0
         self._fetch_ended = 0
         # branches asked for since the last sweep began: it cannot have been told to keep those
         self._wanted: set[str] = set()
 
+    @property
+    def mirror(self) -> Mirror:
+        """The only one of this repository: two would take each other for the dead."""
+        return self._mirror
+
+    @property
+    def shelf(self) -> GitShelf:
+        return self._shelf
+
     async def ensure(self, branch: str, *, base: str, remote: Remote, merge: str = "") -> Workspace:
         self._wanted.add(branch)
-        async with self._turns[branch]:
+        async with self._touching(branch):
             await self._fetch(remote)
-            return await _in_thread(self._ensure, branch, base, remote, merge)
+            return await in_thread(self._ensure, branch, base, remote, merge)
 
     async def capture(self, branch: str, *, message: str, at: float, allowed: Collection[str] = ()) -> Change:
-        async with self._turns[branch]:
-            return await _in_thread(self._capture, branch, message, at, frozenset(allowed))
+        async with self._touching(branch):
+            return await in_thread(self._capture, branch, message, at, frozenset(allowed))
 
     async def ensure_pushed(self, branch: str, *, remote: Remote) -> None:
-        async with self._turns[branch]:
-            await _in_thread(self._push, branch, remote)
+        async with self._touching(branch):
+            await in_thread(self._push, branch, remote)
 
     def folder(self, branch: str) -> Path:
         return self._places.of(branch).folder
 
     async def disarm(self, branch: str) -> None:
-        async with self._turns[branch]:
-            await _in_thread(self._disarm, branch)
+        async with self._touching(branch):
+            await in_thread(self._disarm, branch)
 
     async def take_back(self, branch: str, *, message: str, at: float, allowed: Collection[str] = ()) -> HandWork:
-        async with self._turns[branch]:
-            return await _in_thread(self._take_back, branch, message, at, frozenset(allowed))
+        async with self._touching(branch):
+            return await in_thread(self._take_back, branch, message, at, frozenset(allowed))
 
     async def put_back(self, branch: str) -> str:
-        async with self._turns[branch]:
-            return await _in_thread(self._put_back, branch)
+        async with self._touching(branch):
+            return await in_thread(self._put_back, branch)
 
     async def salvage(self, branch: str) -> str:
-        async with self._turns[branch]:
-            return await _in_thread(self._salvage, branch)
+        async with self._touching(branch):
+            return await in_thread(self._salvage, branch)
 
     async def remove(self, branch: str) -> None:
         async with self._turns[branch]:
-            await _in_thread(self._remove, branch)
+            await in_thread(self._remove, branch)
 
-    async def sweep(self, keep: Collection[str]) -> Sequence[str]:
+    async def share(self, ref: str, *, remote: Remote) -> Kept:
+        """Salvaged work: at the remote as well, unless the host objects to what is in it. Says where it is then."""
+        return await self._shelf.share(ref, remote=remote)
+
+    async def sweep(self, keep: Collection[str], *, only: Collection[str] | None = None) -> Sequence[str]:
+        """Salvage and remove every workspace of ours whose branch is not in `keep`; say what was done.
+
+        `only`: none but these; the others may belong to runs that nobody remembers yet.
+        """
         self._wanted.clear()
         said = []
-        for branch in sorted(await _in_thread(self._known)):
+        for branch in await in_thread(self._over, keep, only):
             async with self._turns[branch]:
-                if branch not in keep and branch not in self._wanted:
-                    said.append(await _in_thread(self._clear, branch))
-        await _in_thread(self._clear_leftovers, {*keep, *self._wanted})
-        return said
+                if branch not in self._wanted:
+                    said.append(await in_thread(self._clear, branch))
+        return [*said, *await in_thread(self._clear_leftovers, keep)]
+
+    async def over(self, keep: Collection[str], *, only: Collection[str] | None = None) -> Sequence[str]:
+        """What a sweep would remove."""
+        if not self._mirror.exists():
+            return ()
+        branches = await in_thread(self._over, keep, only)
+        left = await in_thread(leftovers, self._places, partial(self._still_wanted, keep))
+        return [*branches, *map(str, left)]
 
     async def maintain(self) -> None:
         async with self._fetching:
-            await _in_thread(self._mirror.tidy)
+            await in_thread(self._tidy)
+
+    async def shed(self, branch: str) -> bool:
+        """Remove the folders that git ignores from an idle worktree: they can be made again. False: nothing was."""
+        async with self._turns[branch]:
+            return self._is_idle(branch) and bool(await in_thread(self._shed, branch))
+
+    async def park(self, branch: str) -> bool:
+        """Take an idle worktree away. `ensure` brings it back as it was, but for what git ignores."""
+        async with self._turns[branch]:
+            return self._is_idle(branch) and await in_thread(self._park, branch)
 
     async def diff(self, branch: str, *, limit: int = 500_000) -> str:
         """Of the whole branch against its base, cut where it gets too long to show."""
-        text = await _in_thread(self._mirror.diff, f"{BASES}{branch}", f"refs/heads/{branch}")
+        text = await in_thread(self._mirror.diff, f"{BASES}{branch}", f"refs/heads/{branch}")
         return text[:limit].decode(errors="replace") + ("\n[cut]\n" if len(text) > limit else "")
 
     async def objections_to(self, ref: str) -> Sequence[Objection]:
         """What speaks against publishing a commit that was made of work not judged before."""
-        return await _in_thread(self._objections_to, ref)
+        return await in_thread(self._objections_to, ref)
 
-    async def find_salvaged(self) -> tuple[Salvaged, ...]:
-        return await _in_thread(find_salvaged, self._mirror)
+    @contextlib.asynccontextmanager
+    async def _touching(self, branch: str) -> AsyncIterator[None]:
+        clock = asyncio.get_running_loop().time
+        async with self._turns[branch]:
+            try:
+                yield
+            finally:
+                self._touched[branch] = clock()
 
     async def _fetch(self, remote: Remote) -> None:
         """One fetch serves everybody who was waiting when it began."""
@@ -132,7 +173,7 @@ class GitWorkspaces:
             if self._fetch_ended >= wanted:
                 return
             self._fetch_begun += 1
-            await _in_thread(self._mirror.fetch, remote)
+            await in_thread(self._mirror.fetch, remote)
             self._fetch_ended = self._fetch_begun
 
     def _worktree(self, branch: str) -> Worktree:
@@ -143,10 +184,12 @@ class GitWorkspaces:
         worktree = self._worktree(branch)
         refs = self._refs(worktree)
         onto = worktree.onto or base
-        if worktree.ref not in refs:
+        if worktree.ref not in refs or not onto:
             onto = find_base(self._mirror, base, remote, refs)
+        if worktree.ref not in refs:
             refs |= begin_branch(worktree, onto, refs)
         else:
+            unpark(worktree, onto, refs, self._places)
             refs |= adopt(worktree, refs, onto)
         standing = worktree.find_pending(refs[worktree.ref])
         refs, pending, _ = Taken(refs, standing) if standing else take_in(worktree, refs, onto=onto, wanted=merge)
@@ -182,7 +225,6 @@ class GitWorkspaces:
         return Change(base, head, before, files, look.found.left_out)
 
     def _objections_to(self, ref: str) -> Sequence[Objection]:
-        self._mirror.prepare()
         parents = git(self._mirror.path, "rev-parse", f"{ref}^@").split()
         return self._guard.objections(f"{ref}^{{tree}}", parents) if parents else ()
 
@@ -195,12 +237,18 @@ class GitWorkspaces:
 
     def _refs(self, worktree: Worktree) -> dict[str, str]:
         branch = worktree.place.branch
-        return self._mirror.refs(ORIGIN, worktree.ref, f"{BASES}{branch}", f"{PUSHED}{branch}")
+        return self._mirror.refs(
+            ORIGIN, worktree.ref, f"{BASES}{branch}", f"{PUSHED}{branch}", f"{PARKED}{branch}"
+        )  # fmt: skip
 
     def _disarm(self, branch: str) -> None:
-        worktree = self._worktree(branch)
+        worktree, refs = self._worktree(branch), self._refs(self._worktree(branch))
         if worktree.is_whole():
-            worktree.renew_shadow(worktree.onto, self._refs(worktree))
+            worktree.renew_shadow(worktree.onto, refs)
+        elif worktree.ref in refs:  # it was taken away to make room
+            unpark(worktree, "", refs, self._places)
+            if not worktree.is_whole():
+                worktree.make("", places=self._places, refs=refs)
 
     def _take_back(self, branch: str, message: str, at: float, allowed: frozenset[str]) -> HandWork:
         worktree = self._worktree(branch)
@@ -222,43 +270,42 @@ class GitWorkspaces:
         return salvage(self._worktree(branch))
 
     def _remove(self, branch: str) -> None:
-        remove(self._worktree(branch))
+        with contextlib.suppress(OSError):  # its refs are left then, and so the sweep tries again and says why
+            remove(self._worktree(branch))
 
-    def _known(self) -> frozenset[str]:
-        self._mirror.prepare()
-        return branches_known(self._mirror)
+    def _over(self, keep: Collection[str], only: Collection[str] | None) -> Sequence[str]:
+        known = branches_known(self._mirror) if self._mirror.exists() else frozenset()
+        return sorted(branch for branch in known if branch not in keep and (only is None or branch in only))
+
+    def _still_wanted(self, keep: Collection[str]) -> Collection[str]:
+        return {*keep, *self._wanted, *branches_known(self._mirror)}
+
+    def _is_idle(self, branch: str) -> bool:
+        touched = self._touched.get(branch)
+        return touched is None or asyncio.get_running_loop().time() - touched >= self._idle_seconds
+
+    def _shed(self, branch: str) -> int:
+        return shed(self._worktree(branch))
+
+    def _park(self, branch: str) -> bool:
+        return park(self._worktree(branch))
+
+    def _tidy(self) -> None:
+        borrowed = self._places.shadows.is_dir() and any(self._places.shadows.iterdir())
+        self._mirror.tidy(borrowed=borrowed)
 
     def _clear(self, branch: str) -> str:
         """Trouble with one must not keep the others."""
         try:
             ref = self._salvage(branch)
-            self._remove(branch)
+            remove(self._worktree(branch))
         except (BotError, OSError) as exc:
             return f"{branch} could not be removed: {exc}"
         return f"{branch} removed; its unpublished work is kept at {ref}" if ref else f"{branch} removed"
 
-    def _clear_leftovers(self, keep: Collection[str]) -> None:
-        clear_leftovers(self._places, self._trash, {*keep, *self._known()})
-
-
-async def _in_thread(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Cancelled, it still waits for the thread: nothing else may touch what that is working on."""
-    working = asyncio.get_running_loop().run_in_executor(None, partial(_in_our_words, function, *args, **kwargs))
-    try:
-        return await asyncio.shield(working)
-    except asyncio.CancelledError:
-        while not working.done():
-            with contextlib.suppress(asyncio.CancelledError):
-                await asyncio.wait([working])
-        raise
-
-
-def _in_our_words(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    try:
-        return function(*args, **kwargs)
-    except GitFailed as exc:
-        if any(sign in exc.stderr for sign in _FULL_SIGNS):
-            raise Retryable(_FULL) from exc
-        raise
-    except OSError as exc:
-        raise Retryable(_FULL if exc.errno in _FULL_ERRORS else f"The workspace cannot be used: {exc}") from exc
+    def _clear_leftovers(self, keep: Collection[str]) -> Sequence[str]:
+        """What the trash could not delete."""
+        self._mirror.prepare()
+        found = leftovers(self._places, partial(self._still_wanted, keep))
+        clear_leftovers(self._places, self._trash, found)
+        return self._trash.empty()

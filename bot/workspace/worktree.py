@@ -66,14 +66,21 @@ class Worktree:
         """The merge that its files show, if they do."""
         return find_pending(self.place.admin, tip)
 
-    def make(self, onto: str, *, places: Places, refs: Mapping[str, str], pending: Pending | None = None) -> None:
-        """From the tip of the branch, or as a merge left the files. Any trouble on the way leaves nothing of it."""
+    def make(
+        self, onto: str, *, places: Places, refs: Mapping[str, str], pending: Pending | None = None, tree: str = ""
+    ) -> None:
+        """From the tip of the branch, with the files of `tree`, or as a merge left them.
+
+        Any trouble on the way leaves nothing of it.
+        """
         if os.path.lexists(self.place.folder) and not self.place.admin.exists():
             self._set_aside(places.aside)
         self.discard()
         self.place.folder.parent.mkdir(parents=True, exist_ok=True)
         try:
-            self._check_out(pending)
+            self._check_out(pending.tree if pending else tree)
+            if pending:
+                note(self.place.admin, pending)
             (self.place.admin / "locked").write_text(_LOCKED)
             self.renew_shadow(onto, refs)
             self._mark.write_text(onto)
@@ -81,13 +88,12 @@ class Worktree:
             self.discard()
             raise
 
-    def _check_out(self, pending: Pending | None) -> None:
+    def _check_out(self, tree: str) -> None:
         """Git may still work here: no agent has been in this folder yet."""
-        folder, how = self.place.folder, ("--no-checkout",) if pending else ()
+        folder, how = self.place.folder, ("--no-checkout",) if tree else ()
         git(self.mirror.path, "worktree", "add", "--quiet", *how, str(folder), self.place.branch)
-        if pending:
-            git(self.place.admin, f"--work-tree={folder}", "read-tree", "--reset", "-u", pending.tree)
-            note(self.place.admin, pending)
+        if tree:
+            git(self.place.admin, f"--work-tree={folder}", "read-tree", "--reset", "-u", tree)
 
     def renew_shadow(self, onto: str, refs: Mapping[str, str]) -> None:
         known = refs_for(self.place.branch, onto, refs)
@@ -106,7 +112,7 @@ class Worktree:
     @contextlib.contextmanager
     def look(self, committed: str) -> Iterator[Look]:
         """Everything new in it is in quarantine, as long as it lasts."""
-        index = self._index(committed)
+        index = self.index(committed)
         rules = parse_rules("\n".join(self.ignored).encode())
         new = self.place.admin / "index.new"
         with Quarantine(self.place.admin / "quarantine", self.mirror.path) as quarantine:
@@ -121,13 +127,14 @@ class Worktree:
         look.index.replace(self.place.admin / "index")
 
     def discard(self) -> None:
+        """What the trash cannot delete is out of the way all the same, and the sweep names it."""
         self.trash.throw(self.place.folder)
         if self.place.admin.exists():
             shutil.rmtree(self.place.admin)
         self.trash.throw(self.place.shadow)
         self.trash.empty()
 
-    def _index(self, committed: str) -> Index:
+    def index(self, committed: str) -> Index:
         try:
             return read_index(self.place.admin / "index")
         except NotAnIndex:

@@ -227,7 +227,7 @@ async def test_a_turn_ends_at_its_budget(bench):
         (Status(401), Failure.KEY),
         (Status(403), Failure.KEY),
         (Status(429), Failure.MODEL),
-        (Status(429, {"retry-after": "86400"}), Failure.MODEL),
+        (Status(429, {"retry-after": "86400"}), Failure.LIMIT),
         (Status(500), Failure.MODEL),
         (Status(529), Failure.MODEL),
         (Status(400), Failure.AGENT),

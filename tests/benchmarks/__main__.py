@@ -1,7 +1,7 @@
 """`make bench`: every figure we promise, measured in this run and printed as a table and one line of JSON.
 
 `python tests/benchmarks [spawn] [model] [events] [idle] [commands] [limits] [polling] [flood] [reading] [sandbox]
-[alarms]`: only those.
+[alarms] [restart]`: only those.
 """
 
 import asyncio
@@ -17,7 +17,20 @@ sys.path.insert(2, str(Path(__file__).parent.parent.parent))  # what is measured
 
 from figures import Figure
 
-PARTS = ("commands", "spawn", "model", "events", "idle", "limits", "polling", "flood", "reading", "sandbox", "alarms")
+PARTS = (
+    "commands",
+    "spawn",
+    "model",
+    "events",
+    "idle",
+    "limits",
+    "polling",
+    "flood",
+    "reading",
+    "sandbox",
+    "alarms",
+    "restart",
+)
 
 
 def main(*wanted: str) -> None:

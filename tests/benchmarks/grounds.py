@@ -66,11 +66,11 @@ async def bot(settings: Settings, agent: Agent, take_turn: TakeTurn | None = Non
         taker = take_turn or TurnTaker(wired.outside.projects.__getitem__, agent, settings.state_dir / "homes")
         people = app.desk_of(settings)
         async with LocalExecutor(
-            taker, on_change=wired.woken.set, transcript=wired.transcripts.append, clock=clock.now
+            taker, book=wired.store, on_change=wired.woken.set, transcript=wired.transcripts.append, clock=clock.now
         ) as executor:
             outside = Outside(wired.outside.projects, executor, wired.store)
             capacity = wired.engine._capacity
             async with Engine(outside, clock=clock.now, capacity=capacity, on_change=wired.woken.set) as engine:
-                changed = App(settings, wired.store, wired.transcripts, outside, agent, executor, engine, wired.woken)
+                changed = App(settings, wired.store, wired.transcripts, outside, agent, executor, engine, wired.woken, wired.house)
                 yield Grounds(changed, people)
         people.close()

@@ -45,7 +45,7 @@ async def measure(folder: Path) -> list[Figure]:
         runs = _populate(world, size)
         with served(world, validate=False) as github:
             ours = await _ours(github, runs, folder / f"{size}.db")
-            theirs = await _theirs(github, world, runs)
+            theirs = await _theirs(github, runs, folder / f"theirs-{size}.db")
         rows.append((size, ours, theirs))
     _print(rows)
     return [figure for size, ours, theirs in rows for figure in _figures(size, ours, theirs)]
@@ -86,14 +86,14 @@ async def _ours(github: ServedGitHub, runs: Sequence[Run], db: Path) -> Cost:
         async def look() -> None:
             await asyncio.gather(tracker.look([run.key for run in runs]), forge.look([branch_for(run) for run in runs]))
 
-        return await _counted(github, look, LOOKS if len(runs) <= 100 else 4, until_known=3)
+        return await _counted(github, look, LOOKS if len(runs) <= 100 else 4, until_known=3 + len(runs) // 10)
 
 
-async def _theirs(github: ServedGitHub, world: GitHubWorld, runs: Sequence[Run]) -> Cost:
+async def _theirs(github: ServedGitHub, runs: Sequence[Run], db: Path) -> Cost:
     """As many pollers do it: every issue, its comments, its pull request and what hangs on that, each by itself."""
-    pulls = {i.pull.head_ref: i for i in world.repository(NAME).issues.values() if i.pull}
+    pulls = {i.pull.head_ref: i for i in github.world.repository(NAME).issues.values() if i.pull}
 
-    async with _service(github, db=Path(":memory:")) as (service, _):
+    async with _service(github, db=db) as (service, _):
 
         async def look() -> None:
             for run in runs:

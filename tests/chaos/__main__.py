@@ -8,24 +8,27 @@ import os
 import shutil
 import sys
 import tempfile
+import time
+from collections import Counter
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from tests.chaos import checker, storms
 from tests.chaos.chronicle import Storm
+from tests.chaos.compressed import fast_folder
+from tests.chaos.damage import spoiling
+from tests.chaos.house import House
 from tests.fakes.github.schemas import folder
 
 _WEATHER = {"dropped": 0.1, "broken": 0.02, "limited": 0.01}
 
 
-@dataclass(frozen=True)
-class Scenario:
-    play: Callable[[Path, int, float], Awaitable[None]]
-    promised: bool = True
-    """Otherwise it is told what happens, and nobody fails for it."""
+ISSUES, KILLS, SIDES = 300, 500, 3
+SEEDS = 200
+
+Scenario = Callable[[Path, int, float], Awaitable[None]]
 
 
 async def _random(folder: Path, seed: int, seconds: float) -> None:
@@ -64,9 +67,15 @@ async def _sandboxed(folder: Path, seed: int, seconds: float) -> None:
 
 async def _forgetting(folder: Path, seed: int, seconds: float) -> None:
     async with storms.scene(folder, seed) as scene:
-        scene.house.forgetful = True
+        scene.house.between = House.forget
         never = await storms.at_moments(scene, storms.WORTH_FORGETTING, issues=2, seconds=seconds)
     print(f"  moments={len(storms.WORTH_FORGETTING)} never_came={never}")
+
+
+async def _damaged(folder: Path, seed: int, seconds: float) -> None:
+    async with storms.scene(folder, seed) as scene:
+        scene.house.between = spoiling(scene.random)
+        await storms.at_random(scene, issues=2, seconds=seconds, kills=12, every=(5.0, 20.0))
 
 
 async def _side_by_side(folder: Path, seed: int, seconds: float) -> None:
@@ -74,15 +83,83 @@ async def _side_by_side(folder: Path, seed: int, seconds: float) -> None:
         await storms.side_by_side(scene, issues=3)
 
 
-SCENARIOS = {
-    "random": Scenario(_random),
-    "moments": Scenario(_moments),
-    "twice": Scenario(_twice),
-    "commits": Scenario(_commits),
-    "sandboxed": Scenario(_sandboxed),
-    "forgetting": Scenario(_forgetting, promised=False),
-    "side_by_side": Scenario(_side_by_side, promised=False),
+# With small daemons, at compressed time.
+
+
+async def _compressed(folder: Path, seed: int, seconds: float) -> None:
+    each = (str(ISSUES // SIDES), str(KILLS // SIDES + 1), str(seconds))
+    await _in_parallel(folder, [("random", seed + side, each) for side in range(SIDES)])
+
+
+async def _forgetting_often(folder: Path, seed: int, seconds: float) -> None:
+    await _in_parallel(folder, [("forgetting", seed + side, ("30", "100", str(seconds))) for side in range(2)])
+
+
+async def _damaged_often(folder: Path, seed: int, seconds: float) -> None:
+    await _in_parallel(folder, [("damaged", seed + side, ("30", "100", str(seconds))) for side in range(2)])
+
+
+async def _pairs(folder: Path, seed: int, seconds: float) -> None:
+    seeds = str(SEEDS // 2)
+    await _in_parallel(folder, [("side_by_side", seed + side * SEEDS, (seeds, str(seconds * 10))) for side in range(2)])
+
+
+async def _soak(folder: Path, seed: int, seconds: float) -> None:
+    await _in_parallel(folder, [("soak", seed, (str(seconds),))])
+
+
+async def _machine(folder: Path, seed: int, seconds: float) -> None:
+    test = str(Path(__file__).parent / "test_machine.py")
+    env = {**os.environ, "CHAOS_EXAMPLES": str(int(seconds * 2))}
+    words = ("-p", "no:cacheprovider", "--timeout", "0", "--show-capture=no", f"--hypothesis-seed={seed}")
+    done = await asyncio.create_subprocess_exec(sys.executable, "-m", "pytest", test, *words, env=env)
+    assert await done.wait() == 0
+
+
+async def _in_parallel(folder: Path, storms_to_come: list[tuple[str, int, tuple[str, ...]]]) -> None:
+    """Each in a process of its own."""
+    command = (sys.executable, "-m", "tests.chaos.compressed")
+    root = str(Path(__file__).parents[2])
+    processes = [
+        await asyncio.create_subprocess_exec(*command, kind, str(folder / str(seed)), str(seed), *more, cwd=root)
+        for kind, seed, more in storms_to_come
+    ]
+    for process in processes:
+        assert await process.wait() == 0, f"a storm fell over: see {folder}"
+
+
+SCENARIOS: dict[str, Scenario] = {
+    "random": _random,
+    "moments": _moments,
+    "twice": _twice,
+    "commits": _commits,
+    "sandboxed": _sandboxed,
+    "forgetting": _forgetting,
+    "damaged": _damaged,
+    "side_by_side": _side_by_side,
+    "machine": _machine,
 }
+COMPRESSED: dict[str, Scenario] = {
+    "compressed": _compressed,
+    "compressed_forgetting": _forgetting_often,
+    "compressed_damaged": _damaged_often,
+    "compressed_side_by_side": _pairs,
+    "soak": _soak,
+}
+
+
+def _told(folder: Path) -> bool:
+    """Whether any promise was broken. Of many good histories only the sum is told."""
+    verdicts = {file.parent.name: checker.judged(file) for file in sorted(folder.rglob("history.jsonl"))}
+    total: Counter[str] = Counter()
+    for name, verdict in verdicts.items():
+        total.update(verdict.figures)
+        if len(verdicts) == 1 or verdict.broken:
+            print(f"  {name}: {verdict}".replace("\n", "\n  "), flush=True)
+    if len(verdicts) > 1:
+        summed = ("issues", "tidied", "kills", "requests", "writes", "dropped", "pull_requests", "comments", "pushes")
+        print("  all:", f"histories={len(verdicts)}", *(f"{name}={total[name]:g}" for name in summed), flush=True)
+    return any(verdict.broken for verdict in verdicts.values())
 
 
 def main(*wanted: str) -> int:
@@ -90,22 +167,22 @@ def main(*wanted: str) -> int:
         int(os.environ.get("SEED") or int.from_bytes(os.urandom(3))),
         float(os.environ.get("SECONDS", "240")),
     )
-    place = Path(tempfile.mkdtemp(prefix="treehand-chaos-"))
     failed = []
     if folder() is None:
         sys.exit("GitHub's schemas are not here: put them where TREEHAND_SCHEMAS says")
-    for name in wanted or SCENARIOS:
+    scenarios = {**SCENARIOS, **COMPRESSED}
+    for name in wanted or scenarios:
         print(f"{name} SEED={seed}", flush=True)
-        asyncio.run(SCENARIOS[name].play(place / name, seed, seconds))
-        if not (place / name).exists():
-            continue
-        verdict = checker.judged(place / name / "history.jsonl")
-        print(f"  {verdict}".replace("\n", "\n  "), flush=True)
-        if verdict.broken:
-            print(f"  {'failed' if SCENARIOS[name].promised else 'not promised yet'}; see {place / name}", flush=True)
-            failed += [name] if SCENARIOS[name].promised else []
-    if not failed:
-        shutil.rmtree(place, ignore_errors=True)
+        place = Path(tempfile.mkdtemp(prefix="treehand-chaos-", dir=fast_folder() if name in COMPRESSED else None))
+        begun = time.monotonic()
+        asyncio.run(scenarios[name](place / name, seed, seconds))
+        print(f"  took {time.monotonic() - begun:.0f} s", flush=True)
+        broken = _told(place / name)
+        if broken:
+            print(f"  failed; see {place / name}", flush=True)
+            failed.append(name)
+        else:
+            shutil.rmtree(place, ignore_errors=True)
     return len(failed)
 
 

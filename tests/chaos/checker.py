@@ -26,6 +26,7 @@ _ON_ISSUE = re.compile(r"/issues/(\d+)/comments")
 _APART, _SLACK = 1.0, 0.3
 """Seconds between two writes; and what a busy machine may take of it between sending and arriving."""
 _A_MINUTE, _POINTS = 80, 900
+_MAY_GROW = {"files": 3, "threads": 3, "children": 0, "memory_mb": 50.0, "worktrees": 0}
 _KNOWN_TO_NOBODY = 0.5
 """Seconds after an answer in which a kill may take the knowledge of it away."""
 
@@ -114,6 +115,8 @@ def _left_behind(lines: Sequence[Line]) -> Iterator[str]:
                 yield f"it was asked to end and ended with {line['code']}"
             case "inspected":
                 yield from _found_at_the_end(line)
+            case "soaked":
+                yield from _grown(line["before"], line["after"])
 
 
 def _found_at_the_end(line: Line) -> Iterator[str]:
@@ -125,6 +128,12 @@ def _found_at_the_end(line: Line) -> Iterator[str]:
             yield f"{name}: {verdict}"
     if open_runs := {key: phase for key, phase in line["phases"].items() if phase not in {"done", "asking"}}:
         yield f"the issues are over, and runs are not: {open_runs}"
+
+
+def _grown(before: Line, after: Line) -> Iterator[str]:
+    for what, most in _MAY_GROW.items():
+        if after[what] > before[what] + most:
+            yield f"{what} grew from {before[what]} to {after[what]}"
 
 
 # Limits
@@ -199,6 +208,12 @@ def _figures(lines: Sequence[Line]) -> dict[str, float]:
         "pushes": sum(line["kind"] == "push" for line in requests),
         "closest_writes_s": min((round(later - sooner, 2) for sooner, later in pairwise(came)), default=0.0),
         "slowest_to_be_gone_s": max(gone, default=0.0),
+        **{
+            f"{what}_grew": round(line["after"][what] - line["before"][what], 1)
+            for line in lines
+            if line["what"] == "soaked"
+            for what in _MAY_GROW
+        },
     }
 
 

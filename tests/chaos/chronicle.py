@@ -6,7 +6,6 @@ answered (`answer`). A strike at the first two takes the answer away as well.
 
 import fnmatch
 import json
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -95,10 +94,12 @@ class Chronicle(ServedGitHub):
         self.storm = storm
         self.moments: list[Moment] = []
         self._number = 0
+        self.written = 0
+        """How many writes had an effect."""
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         self._number += 1
-        number, came = self._number, time.time()
+        number, came = self._number, self.log.clock()
         kind = kind_of(scope["method"], scope["path"])
         moment = self._moment_of(kind)
         told = False
@@ -142,6 +143,7 @@ class Chronicle(ServedGitHub):
             return
         writing = call.method != "GET" and call.status < 400 and kind
         made = _made(reply) if writing else {}
+        self.written += bool(writing)
         waits = reply.headers.get("retry-after", "") if call.status >= 400 else ""
         self.log.note(
             "request", number=number, came=came, kind=kind, method=call.method, path=call.path, status=call.status,

@@ -9,9 +9,10 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol, Self, TextIO
 
 from bot.processes import Process, _everyone, _read
 from tests.chaos.history import History
@@ -21,16 +22,25 @@ REPOSITORY = "acme/shop"
 ORPHAN_SECONDS = 1.0
 
 
+class Daemon(Protocol):
+    @property
+    def pid(self) -> int: ...
+    @property
+    def returncode(self) -> int | None: ...
+    async def wait(self) -> int: ...
+    def terminate(self) -> None: ...
+
+
 @dataclass
 class House:
     folder: Path
     history: History
     env: dict[str, str]
-    daemon: asyncio.subprocess.Process | None = None
+    daemon: Daemon | None = None
     lives: int = 0
     kills: int = 0
-    forgetful: bool = False
-    """Every kill takes the databases along."""
+    between: Callable[[Self], None] = lambda _: None
+    """What becomes of the house between a kill and the next life."""
     within: Sequence[str] = ()
     """What the daemon is started with: a tracer, for one."""
     struck: bool = False
@@ -55,11 +65,14 @@ class House:
         with (self.folder / "daemon.log").open("a") as log:
             log.write(f"--- life {self.lives} at {time.time():.2f}\n")
             log.flush()
-            self.daemon = await asyncio.create_subprocess_exec(
-                *self.within, str(TREEHAND), "run", cwd=self.folder, env=self.env, start_new_session=True,
-                stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-            )  # fmt: skip
-        self.history.note("started", house=self.folder.name, pid=self.daemon.pid)
+            self.daemon = await self._begun(log)
+        self.history.note("started", house=self.folder.name, pid=self.pid)
+
+    async def _begun(self, log: TextIO) -> Daemon:
+        return await asyncio.create_subprocess_exec(
+            *self.within, str(TREEHAND), "run", cwd=self.folder, env=self.env, start_new_session=True,
+            stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+        )  # fmt: skip
 
     def strike(self) -> bool:
         """kill -9, from any thread; who was there is remembered, so that whoever stays behind is found."""
@@ -87,8 +100,7 @@ class House:
         """It is started again if it was struck, by whomever."""
         if self.struck:
             await self.bury()
-            if self.forgetful:
-                self.forget()
+            self.between(self)
             await self.start()
 
     async def bury(self) -> None:
@@ -135,10 +147,10 @@ class House:
         mounts = [line for line in Path("/proc/self/mounts").read_text().splitlines() if str(self.folder) in line]
         self.history.note(
             "inspected", house=self.folder.name, worktrees=left, databases=verdicts, mounts=mounts,
-            residents=[_command(one.pid) for one in self.residents()], phases=self._phases(),
+            residents=[_command(one.pid) for one in self.residents()], phases=self.phases(),
         )  # fmt: skip
 
-    def _phases(self) -> dict[str, str]:
+    def phases(self) -> dict[str, str]:
         file = self.state_dir / "treehand.db"
         if not file.exists():
             return {}

@@ -39,9 +39,14 @@ class People:
     stages: dict[int, Stage] = field(default_factory=dict)
     answered: set[int] = field(default_factory=set)
     """The labels that asked them something, by the event that put them there."""
+    waiting: int = 0
+    """How many more they will ask for, as those before get done."""
 
-    def ask(self, count: int) -> None:
-        for _ in range(count):
+    def ask(self, count: int, *, at_once: int = 0) -> None:
+        """`at_once`: the others come as these get done."""
+        now = min(count, at_once or count)
+        self.waiting += count - now
+        for _ in range(now):
             file = f"f{len(self.stages) + 1}.txt"
             issue = self.github.world.open_issue(
                 REPOSITORY, f"Make {file}", f"Write 42 into {file}, please.", by="ana", labels=[_LABEL]
@@ -50,7 +55,7 @@ class People:
 
     @property
     def content(self) -> bool:
-        return all(stage is Stage.TIDIED for stage in self.stages.values())
+        return not self.waiting and all(stage is Stage.TIDIED for stage in self.stages.values())
 
     async def until_content(self, *, or_when: asyncio.Event | None = None) -> None:
         while not self.content and not (or_when and or_when.is_set()):
@@ -61,7 +66,7 @@ class People:
         """Everybody does what is theirs to do now."""
         world = self.github.world
         with world.lock:
-            for number, stage in self.stages.items():
+            for number, stage in [one for one in self.stages.items() if one[1] is not Stage.TIDIED]:
                 issue = world.issue(REPOSITORY, number)
                 self._encourage(issue)
                 match stage:
@@ -81,14 +86,14 @@ class People:
             self.github.log.note("people", issue=issue.number, stage=self.stages[issue.number], answered=True)
 
     def _redirect(self, issue: Issue) -> None:
-        pull = self._pull_of(issue)
-        if pull and self._is_up_for_review(issue):
+        pull = self._pull_up_for_review(issue)
+        if pull:
             self.github.world.comment_on_pull(REPOSITORY, pull.number, "make it 43, please", by="ana")
             self._on(issue, Stage.REDIRECTED)
 
     def _merge(self, issue: Issue) -> None:
-        pull = self._pull_of(issue)
-        if pull and self._is_up_for_review(issue) and self._content(pull, issue) == "43":
+        pull = self._pull_up_for_review(issue)
+        if pull and self._content(pull, issue) == "43":
             self.github.world.merge(REPOSITORY, pull.number, "squash", by="ana")
             self._on(issue, Stage.MERGED)
 
@@ -97,15 +102,17 @@ class People:
         labels = [label.name for label in issue.labels if label.name.startswith(f"{_LABEL}:")]
         if not labels and self.github.world.tip(REPOSITORY, _branch(issue)) is None:
             self._on(issue, Stage.TIDIED)
+            if self.waiting:
+                self.waiting -= 1
+                self.ask(1)
 
     def _on(self, issue: Issue, stage: Stage) -> None:
         self.stages[issue.number] = stage
         self.github.log.note("people", issue=issue.number, stage=stage)
 
-    def _is_up_for_review(self, issue: Issue) -> bool:
-        return any(label.name == f"{_LABEL}:review" for label in issue.labels)
-
-    def _pull_of(self, issue: Issue) -> Issue | None:
+    def _pull_up_for_review(self, issue: Issue) -> Issue | None:
+        if not any(label.name == f"{_LABEL}:review" for label in issue.labels):
+            return None
         issues = self.github.world.repository(REPOSITORY).issues.values()
         mine = (one for one in issues if one.pull and one.pull.head_ref == _branch(issue) and one.state == "open")
         return next(mine, None)

@@ -92,7 +92,7 @@ async def at_random(scene: Scene, *, issues: int, seconds: float, kills: int, ev
         while loop.time() < end and scene.house.kills < kills and not people.done():
             await asyncio.wait([people], timeout=scene.random.uniform(*every))
             await again(scene.house)
-        await _calm(scene, people)
+        await calm(scene, people)
 
 
 async def again(house: House) -> None:
@@ -130,7 +130,7 @@ async def at_moments(
                     await asyncio.sleep(scene.random.uniform(0.5, 8.0))
                     await again(house)
         never = [f"{one.kind}/{one.when}" for one in scene.github.moments]
-        await _calm(scene, people)
+        await calm(scene, people)
     return never
 
 
@@ -158,7 +158,7 @@ async def at_commits(scene: Scene, *, issues: int, seconds: float, most: int) ->
             await house.bury()
         house.within = ()
         await house.start()
-        await _calm(scene, people)
+        await calm(scene, people)
 
 
 async def side_by_side(scene: Scene, *, issues: int) -> None:
@@ -168,16 +168,16 @@ async def side_by_side(scene: Scene, *, issues: int) -> None:
         people = group.create_task(scene.people.until_content())
         for house in scene.houses:
             await house.start()
-        await _calm(scene, people)
+        await calm(scene, people)
 
 
-async def _calm(scene: Scene, people: asyncio.Task[None]) -> None:
+async def calm(scene: Scene, people: asyncio.Task[None], *, within: float = 0.0) -> None:
     """Nothing goes wrong any more: everybody is to be content before long. Who is not is for the checker to say."""
     scene.github.storm.over = True
     scene.github.moments.clear()
     scene.history.note("calm")
     left = sum(stage is not Stage.TIDIED for stage in scene.people.stages.values())
-    end = asyncio.get_running_loop().time() + _CALM_SECONDS + _PER_ISSUE * left
+    end = asyncio.get_running_loop().time() + (within or _CALM_SECONDS + _PER_ISSUE * left)
     while not people.done() and asyncio.get_running_loop().time() < end:
         for house in scene.houses:
             await house.rise()  # a request that was under way may have struck it

@@ -105,3 +105,11 @@ def _refused(history: History) -> float:
     from tests.chaos.history import lines_of
 
     return float(list(lines_of(history.file))[-1]["at"])
+
+
+def test_who_holds_more_after_a_long_life_than_before_is_found(history):
+    before = {"files": 20, "threads": 5, "children": 0, "memory_mb": 60.0, "worktrees": 0}
+    history.note("soaked", house="one", before=before, after={**before, "files": 22, "memory_mb": 90.0})
+    assert judged(history.file).broken == []
+    history.note("soaked", house="one", before=before, after={**before, "files": 400, "worktrees": 1})
+    assert judged(history.file).broken == ["files grew from 20 to 400", "worktrees grew from 0 to 1"]

@@ -1,10 +1,16 @@
-"""The short form of `make chaos`: the installed daemon, killed where it hurts, and its history judged."""
+"""The short form of `make chaos`: the installed daemon killed where it hurts, small ones killed and stopped."""
 
+from collections.abc import Iterator
 from pathlib import Path
+from random import Random
+from tempfile import TemporaryDirectory
 
 import pytest
 
-from tests.chaos import checker, storms
+from tests.chaos import checker, compressed, storms
+from tests.chaos.damage import now_and_then, spoiling
+from tests.chaos.house import House
+from tests.chaos.hut import nurseries
 from tests.fakes.github.schemas import folder
 
 pytestmark = pytest.mark.skipif(folder() is None, reason="GitHub's schemas are not here")
@@ -18,3 +24,33 @@ async def test_killed_where_it_hurts_nothing_is_lost_and_nothing_is_twice(tmp_pa
     verdict = checker.judged(tmp_path / "scene" / "history.jsonl")
     assert (never, list(verdict.broken)) == ([], []), verdict
     assert verdict.figures["kills"] == len(WHERE_IT_HURTS)
+
+
+@pytest.fixture
+def fast() -> Iterator[Path]:
+    with TemporaryDirectory(prefix="treehand-chaos-", dir=compressed.fast_folder()) as folder:
+        yield Path(folder) / "scene"
+
+
+async def test_killed_at_random_in_bad_weather_nothing_is_lost_and_nothing_is_twice(fast: Path):
+    async with nurseries(1) as born, compressed.scene(fast, 7, compressed.weather(), born) as scene:
+        await compressed.at_random(scene, issues=6, kills=15, seconds=60)
+    verdict = checker.judged(fast / "history.jsonl")
+    assert list(verdict.broken) == [], verdict
+    assert verdict.figures["kills"] == 15
+
+
+@pytest.mark.parametrize("how", ["forgotten", "damaged"])
+async def test_databases_that_are_lost_between_two_lives_cost_nobody_anything(fast: Path, how: str):
+    random = Random(3)
+    damage = House.forget if how == "forgotten" else spoiling(random)
+    async with nurseries(1) as born, compressed.scene(fast, 8, compressed.weather(), born) as scene:
+        scene.house.between = now_and_then(damage, random, 0.5)
+        await compressed.at_random(scene, issues=3, kills=8, seconds=60)
+    assert list(checker.judged(fast / "history.jsonl").broken) == []
+
+
+async def test_of_two_daemons_one_acts_even_after_the_other_stood_still(fast: Path):
+    async with nurseries(2) as born, compressed.scene(fast, 5, compressed.weather(), born, claim=60.0) as scene:
+        await compressed.side_by_side(scene, issues=2)
+    assert list(checker.judged(fast / "history.jsonl").broken) == []

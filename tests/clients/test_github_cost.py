@@ -119,3 +119,25 @@ async def test_an_app_that_the_server_shows_no_account_of_goes_by_its_markers(gi
     assert (await bot.tracker.look([key])).comments[key] == ()
     assert {finding.name for finding in await bot.repository.inspecting.inspect(["ai"]) if not finding.ok} == set()
     bot.close()
+
+
+async def test_after_a_restart_what_was_said_on_many_pull_requests_is_read_again_a_few_at_a_time(bot, tmp_path):
+    branches = [f"treehand/acme-shop-{number}" for number in range(1, 14)]
+    numbers = [await bot.offer(branch) for branch in branches]
+    bot.world.advance(-300)
+    said = [bot.world.comment_on_pull(REPO, number, "Looks good.", by="ana") for number in numbers]
+    bot.world.advance(300)
+    await bot.forge.look(branches)
+    bot.close()
+    for one in said:
+        bot.world.delete_comment(REPO, one.id)
+
+    again, read = Bot(bot.github, tmp_path), []
+    for _ in range(3):
+        again.requests()
+        heard = (await again.forge.look(branches)).comments
+        read.append(sum(path.endswith("/comments") and path.count("/") > 5 for _, path in again.requests()))
+        left = sum(len(comments) for comments in heard.values())
+        assert left == max(0, len(branches) - 10 * len(read))
+    again.close()
+    assert read == [20, 6, 0]

@@ -16,7 +16,7 @@ def test_what_was_signed_is_known_again_and_reads_as_it_was(text, slug, number):
     body = OURS.signed(text, number=number, slug=slug)
     assert OURS.find_slug(body, number) == slug
     assert looks_marked(body)
-    assert without_marker(body).strip() == text.replace("<!-- treehand:", "<!-- treehand ").strip()
+    assert without_marker(body).strip() == text.replace("<!-- treehand", "<!-- Treehand").strip()
 
 
 def test_a_signature_is_good_for_its_place_only():
@@ -42,3 +42,30 @@ def test_a_long_text_is_cut_so_that_github_takes_it():
     body = OURS.signed("x" * 100_000, number=1, slug="1/progress")
     assert len(body) <= 65_000
     assert OURS.find_slug(body, 1) == "1/progress"
+
+
+def test_a_note_goes_unseen_and_only_we_can_have_written_it():
+    body = OURS.signed("Working.", number=1, slug="1/progress", note='{"turn": 3} --> ü')
+    assert OURS.find_note(body, 1) == '{"turn": 3} --> ü'
+    assert OURS.find_slug(body, 1) == "1/progress"
+    assert without_marker(body).strip() == "Working."
+    assert "turn" not in body
+    assert OURS.find_note(body, 2) == ""
+    other = OURS.signed("Working.", number=1, slug="1/progress", note='{"turn": 4}')
+    packed = other.split("treehand-note ")[1].split(" ")[0]
+    forged = body.replace(body.split("treehand-note ")[1].split(" ")[0], packed)
+    assert (OURS.find_note(forged, 1), OURS.find_slug(forged, 1)) == ("", "")
+    cut_out = OURS.signed("Working.", number=1, slug="1/progress")
+    assert OURS.find_note(cut_out, 1) == ""
+
+
+def test_a_quoted_note_is_not_ours():
+    quoted = OURS.signed("Working.", number=1, slug="1/progress", note='{"turn": 3}')
+    body = OURS.signed(quoted, number=1, slug="1/reply")
+    assert (OURS.find_slug(body, 1), OURS.find_note(body, 1)) == ("1/reply", "")
+
+
+def test_what_an_older_secret_signed_is_ours_and_new_words_are_signed_with_the_new_one():
+    both = Markers(b"new", "acme/shop", older=[b"older", b"ours"])
+    assert both.find_slug(OURS.signed("Working.", number=1, slug="1/progress"), 1) == "1/progress"
+    assert OURS.find_slug(both.signed("Working.", number=1, slug="1/progress"), 1) == ""

@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 import pytest
 
 from bot.domain.turn import Event, EventKind, Failure, Message, TurnReport, TurnRequest, TurnState
-from bot.errors import NeedsHuman, Retryable
+from bot.errors import MustRestart, NeedsHuman, Retryable
 from bot.executors.local import LocalExecutor
 from bot.ports import Executor, Inbox, Notice
+from bot.store.runs import RunStore
 from tests.fakes.ports import FakeExecutor
 from tests.fakes.world import World
 
@@ -27,18 +28,25 @@ def request(number: int = 1, **more) -> TurnRequest:
 class ScriptedTurns:
     """Turns that say they work and wait until the test ends them."""
 
+    book: RunStore
     begun: list[str] = field(default_factory=list)
     told: list[tuple[str, Message]] = field(default_factory=list)
     ends: dict[str, asyncio.Future] = field(default_factory=dict)
     changed: asyncio.Event = field(default_factory=asyncio.Event)
     transcript: list[tuple[str, Event]] = field(default_factory=list)
+    told_of: list[dict[str, TurnReport]] = field(default_factory=list)
+    """What was in the book each time somebody was woken."""
     tidied: list[str] = field(default_factory=list)
+    news: tuple[Event, ...] = ()
+    """What each turn tells once it has begun."""
 
     async def take(self, request: TurnRequest, inbox: Inbox, notice: Notice) -> TurnReport:
         name = request.turn_id
         self.begun.append(name)
         self.ends[name] = asyncio.get_running_loop().create_future()
         notice(Event(EventKind.SESSION, 1.0, text=f"session-of-{request.run_id}"))
+        for event in self.news:
+            notice(event)
         try:
             async with asyncio.TaskGroup() as group:
                 reading = group.create_task(self._read(name, inbox))
@@ -58,7 +66,11 @@ class ScriptedTurns:
         self.transcript.append((request.turn_id, event))
 
     def executor(self) -> LocalExecutor:
-        return LocalExecutor(self.take, on_change=self.changed.set, transcript=self.note, clock=lambda: 1.0)
+        return LocalExecutor(self.take, book=self.book, on_change=self.wake, transcript=self.note, clock=lambda: 1.0)
+
+    def wake(self) -> None:
+        self.told_of.append(dict(self.book.kept()))
+        self.changed.set()
 
 
 class LocalStage:
@@ -78,6 +90,10 @@ class LocalStage:
         self.turns.ends[turn_id].set_result(TurnReport(TurnState.FAILED, failure=Failure.MODEL, detail="Overloaded."))
         await self.turns.changed.wait()
 
+    def born_again(self) -> Executor:
+        """The process was killed, and there is another one."""
+        return self.turns.executor()
+
 
 class FakeStage:
     def __init__(self, world: World) -> None:
@@ -94,23 +110,27 @@ class FakeStage:
     async def fail(self, turn_id: str) -> None:
         self.world.fail_turn(Failure.MODEL, "Overloaded.", turn=turn_id)
 
+    def born_again(self) -> Executor:
+        self.world.forget_turns()
+        return FakeExecutor(self.world)
+
 
 @asynccontextmanager
-async def local():
-    turns = ScriptedTurns()
+async def local(store: RunStore):
+    turns = ScriptedTurns(store)
     async with turns.executor() as executor:
         yield executor, LocalStage(turns)
 
 
 @asynccontextmanager
-async def fake():
+async def fake(_: RunStore):
     world = World()
     yield FakeExecutor(world), FakeStage(world)
 
 
 @pytest.fixture(params=[local, fake], ids=["local", "fake"])
-async def subject(request) -> AsyncIterator[tuple[Executor, LocalStage | FakeStage]]:
-    async with request.param() as both:
+async def subject(request, store) -> AsyncIterator[tuple[Executor, LocalStage | FakeStage]]:
+    async with request.param(store) as both:
         yield both
 
 
@@ -208,11 +228,127 @@ async def test_an_ended_turn_is_not_started_again_before_it_is_released(subject)
     assert await executor.reports() == {}
 
 
+async def test_another_life_knows_a_turn_that_had_ended_as_it_ended_and_starts_it_no_more(subject):
+    executor, stage = subject
+    await executor.ensure_started(request())
+    await settle()
+    await stage.fail(request().turn_id)
+
+    before, again = (await executor.reports())[request().turn_id], stage.born_again()
+    await again.ensure_started(request())
+    await settle()
+    report = (await again.reports())[request().turn_id]
+    assert (report.state, report.failure, report.session) == (TurnState.FAILED, Failure.MODEL, before.session)
+    assert stage.begun == [request().turn_id]
+
+
+async def test_another_life_knows_a_turn_that_was_running_as_lost_and_starts_it_no_more(subject):
+    executor, stage = subject
+    await executor.ensure_started(request(session="old"))
+    await settle()
+
+    again = stage.born_again()
+    await again.ensure_started(request(session="old"))
+    await settle()
+    report = (await again.reports())[request().turn_id]
+    assert (report.state, report.session) == (TurnState.LOST, "old")
+    assert stage.begun == [request().turn_id]
+    await again.release(request().turn_id)
+    assert await again.reports() == {}
+
+
+async def test_what_was_released_is_in_no_other_life(subject):
+    executor, stage = subject
+    await executor.ensure_started(request())
+    await settle()
+    await stage.fail(request().turn_id)
+    await executor.release(request().turn_id)
+    assert await stage.born_again().reports() == {}
+
+
 # What only turns in this process can show.
 
 
-async def test_a_turn_stopped_before_its_first_step_is_stopped_all_the_same():
-    turns = ScriptedTurns()
+async def test_how_a_turn_ended_is_in_the_book_before_anybody_is_woken(store):
+    turns = ScriptedTurns(store)
+    async with turns.executor() as executor:
+        await executor.ensure_started(request())
+        await settle()
+        turns.ends[request().turn_id].set_result(TurnReport(TurnState.SUCCEEDED, words="Done.", session_cost_usd=0.5))
+        await turns.changed.wait()
+    (kept,) = turns.told_of[0].values()
+    assert (kept.state, kept.words, kept.session_cost_usd, kept.ended_at) == (TurnState.SUCCEEDED, "Done.", 0.5, 1.0)
+
+
+async def test_how_far_a_running_turn_is_known_to_have_come_outlives_its_process(store, monkeypatch):
+    monkeypatch.setattr("bot.executors.local._NEWS_SECONDS", 0.0)
+    turns = ScriptedTurns(store)
+    turns.news = (Event(EventKind.RESULT, 5.0, tokens=70, session_cost_usd=0.2), Event(EventKind.HEARD, 6.0, text="c1"))
+    async with turns.executor() as executor:
+        await executor.ensure_started(request())
+        while not any(report.heard for report in store.kept().values()):
+            await asyncio.sleep(0.01)
+        report = (await turns.executor().reports())[request().turn_id]
+    assert (report.state, report.session, report.heard) == (TurnState.LOST, "session-of-acme/shop#1/1", {"c1"})
+    assert (report.tokens, report.session_cost_usd, report.progress.last_at) == (70, 0.2, 6.0)
+
+
+async def test_however_much_a_turn_tells_its_book_is_written_now_and_then(store):
+    turns, entries = ScriptedTurns(store), []
+    turns.news = tuple(Event(EventKind.TEXT, float(n), text=f"word {n}") for n in range(500))
+    executor = turns.executor()
+    store._db.set_trace_callback(lambda sql: entries.append(sql) if "INTO turns" in sql else None)
+    async with executor:
+        await executor.ensure_started(request())
+        await settle()
+        assert len(turns.transcript) == 501
+        assert len(entries) == 1
+    assert len(entries) == 2
+
+
+async def test_a_full_disk_fails_no_turn_and_what_was_not_written_is_written_later(store, caplog):
+    turns = ScriptedTurns(store)
+    async with turns.executor() as executor:
+        store._db.execute(f"PRAGMA max_page_count = {store._db.execute('PRAGMA page_count').fetchone()[0]}")
+        await executor.ensure_started(request(session="s" * 50_000))
+        await settle()
+        assert (await executor.reports())[request().turn_id].state is TurnState.RUNNING
+        assert store.kept() == {}
+        store._db.execute("PRAGMA max_page_count = 1000000")
+        turns.ends[request().turn_id].set_result(TurnReport(TurnState.SUCCEEDED))
+        await turns.changed.wait()
+        assert [report.state for report in store.kept().values()] == [TurnState.SUCCEEDED]
+    assert "turn not entered" in caplog.text
+
+
+async def test_a_damaged_book_ends_the_process_and_not_a_turn(store):
+    turns = ScriptedTurns(store)
+    turns.wake = turns.changed.set
+    async with turns.executor() as executor:
+        await executor.ensure_started(request(1))
+        await settle()
+        page = store._db.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'turns'").fetchone()[0]
+        spoil(store, page)
+        await executor.ensure_started(request(2))
+        await settle()
+        assert turns.begun == [request(1).turn_id, request(2).turn_id]
+        with pytest.raises(MustRestart, match="is damaged"):
+            await executor.reports()
+
+
+def spoil(store: RunStore, page: int) -> None:
+    """A page of the file is not what it was."""
+    db = store._db
+    db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    file, size = db.execute("PRAGMA database_list").fetchone()["file"], db.execute("PRAGMA page_size").fetchone()[0]
+    with open(file, "r+b") as raw:  # noqa: PTH123 - SQLite says it as text
+        raw.seek((page - 1) * size)
+        raw.write(b"\xff" * size)
+    db.execute("PRAGMA shrink_memory")
+
+
+async def test_a_turn_stopped_before_its_first_step_is_stopped_all_the_same(store):
+    turns = ScriptedTurns(store)
     async with turns.executor() as executor:
         await executor.ensure_started(request(session="old"))
         await executor.cancel(request().turn_id)
@@ -221,8 +357,8 @@ async def test_a_turn_stopped_before_its_first_step_is_stopped_all_the_same():
     assert (report.state, report.session, turns.begun) == (TurnState.STOPPED, "old", [])
 
 
-async def test_cancel_returns_when_the_turn_has_tidied_up():
-    turns = ScriptedTurns()
+async def test_cancel_returns_when_the_turn_has_tidied_up(store):
+    turns = ScriptedTurns(store)
     async with turns.executor() as executor:
         await executor.ensure_started(request())
         await settle()
@@ -232,8 +368,8 @@ async def test_cancel_returns_when_the_turn_has_tidied_up():
         assert turns.tidied == [request().turn_id]
 
 
-async def test_leaving_stops_every_turn_at_the_same_time():
-    turns = ScriptedTurns()
+async def test_leaving_stops_every_turn_at_the_same_time(store):
+    turns = ScriptedTurns(store)
     async with turns.executor() as executor:
         for number in range(20):
             await executor.ensure_started(request(number))
@@ -241,8 +377,8 @@ async def test_leaving_stops_every_turn_at_the_same_time():
     assert len(turns.tidied) == 20
 
 
-async def test_draining_starts_nothing_more_and_keeps_the_reports():
-    turns = ScriptedTurns()
+async def test_draining_starts_nothing_more_and_keeps_the_reports(store):
+    turns = ScriptedTurns(store)
     async with turns.executor() as executor:
         await executor.ensure_started(request())
         await settle()
@@ -254,8 +390,8 @@ async def test_draining_starts_nothing_more_and_keeps_the_reports():
 
 
 @pytest.mark.expects_errors
-async def test_a_crash_in_one_turn_is_logged_and_touches_no_other(caplog):
-    turns = ScriptedTurns()
+async def test_a_crash_in_one_turn_is_logged_and_touches_no_other(caplog, store):
+    turns = ScriptedTurns(store)
     async with turns.executor() as executor:
         await executor.ensure_started(request(1))
         await executor.ensure_started(request(2))
@@ -279,12 +415,14 @@ async def test_a_crash_in_one_turn_is_logged_and_touches_no_other(caplog):
         (OSError(28, "No space left on device"), Failure.DISK),
     ],
 )
-async def test_a_turn_that_could_not_be_prepared_says_why(problem, failure):
+async def test_a_turn_that_could_not_be_prepared_says_why(problem, failure, store):
     async def take(*_):
         raise problem
 
     ended = asyncio.Event()
-    async with LocalExecutor(take, on_change=ended.set, transcript=lambda *_: None, clock=lambda: 1.0) as executor:
+    async with LocalExecutor(
+        take, book=store, on_change=ended.set, transcript=lambda *_: None, clock=lambda: 1.0
+    ) as executor:
         await executor.ensure_started(request())
         await ended.wait()
         report = (await executor.reports())[request().turn_id]
@@ -292,8 +430,8 @@ async def test_a_turn_that_could_not_be_prepared_says_why(problem, failure):
     assert str(problem) in report.detail
 
 
-async def test_events_become_progress_and_transcript():
-    turns = ScriptedTurns()
+async def test_events_become_progress_and_transcript(store):
+    turns = ScriptedTurns(store)
     async with turns.executor() as executor:
         await executor.ensure_started(request())
         await settle()

@@ -44,6 +44,9 @@ class Imaginary:
     def labels(self, key):
         return self.world.labels(key)
 
+    def forget(self):
+        self.tracker = FakeTracker(self.world)
+
 
 class Embedded:
     can_tell = knows_priority = True
@@ -76,12 +79,16 @@ class Embedded:
     def labels(self, key):
         return self.people.show(_number(key)).issue.labels
 
+    def forget(self):
+        self.tracker = LocalTracker(self.desks[1], "shop", "ai")
+
 
 class Hosted:
     can_tell = knows_priority = False
 
     def __init__(self, tmp_path, request):
-        self.bot = Bot(request.getfixturevalue("github"), tmp_path)
+        self.github, self.folder = request.getfixturevalue("github"), tmp_path
+        self.bot = Bot(self.github, tmp_path)
         self.world, self.tracker, self.desks = self.bot.world, self.bot.tracker, [self.bot]
 
     def open_issue(self, title="Fix it", *labels, body="", **more):
@@ -108,6 +115,10 @@ class Hosted:
 
     def labels(self, key):
         return {label.name for label in self.world.issue(REPO, _number(key)).labels}
+
+    def forget(self):
+        self.desks.append(Bot(self.github, self.folder / "anew"))
+        self.tracker = self.desks[-1].tracker
 
 
 def _number(key):
@@ -186,6 +197,33 @@ async def test_a_comment_of_ours_is_rewritten_not_repeated(given):
     await given.tracker.ensure_comment(key, slug="reply-1", text="I did.")
 
     assert given.ours(key) == ["Done.", "I did."]
+
+
+async def test_notes_go_unseen_and_are_recalled_oldest_first_by_a_life_that_knows_nothing(given):
+    key, other = given.open_issue("Fix it", "ai"), given.open_issue("Fix that", "ai")
+    await given.tracker.look([])
+    await given.tracker.ensure_comment(key, slug="1/progress", text="done", note='{"run": 1}')
+    await given.tracker.ensure_comment(key, slug="2/progress", text="queued", note='{"run": 2}')
+    await given.tracker.ensure_comment(key, slug="2/reply", text="as you wish")
+    await given.tracker.ensure_comment(key, slug="2/progress", text="working", note='{"run": 2, "turn": 1}')
+    given.comment(key, 'Is this a note? {"run": 3}')
+    assert given.ours(key) == ["done", "working", "as you wish"]
+    given.forget()
+    await given.tracker.look([])
+    assert list(await given.tracker.recall(key)) == ['{"run": 1}', '{"run": 2, "turn": 1}']
+    assert list(await given.tracker.recall(other)) == []
+    await given.tracker.ensure_comment(key, slug="2/progress", text="in review", note='{"run": 2, "turn": 2}')
+    assert given.ours(key) == ["done", "in review", "as you wish"]
+
+
+async def test_closed_issues_that_still_show_the_label_are_found(given):
+    left, tidied, open_one = (given.open_issue("Fix it", "ai") for _ in range(3))
+    given.close(left)
+    given.close(tidied)
+    given.unlabel(tidied, "ai")
+    await given.tracker.look([])
+    assert list(await given.tracker.find_closed()) == [left]
+    assert open_one
 
 
 async def test_labels_are_added_and_removed_once_and_for_all(given):

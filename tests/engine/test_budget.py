@@ -13,8 +13,8 @@ POLICY = Policy(per_issue_usd=2.0, per_issue_tokens=1000)
 ISSUE = Issue("shop#1", "t", "b", frozenset({"ai"}), open=True)
 
 
-def seen(usd: float, tokens: int) -> Observation:
-    return Observation(1.0, ISSUE, spent_usd=usd, spent_tokens=tokens)
+def seen(usd: float = 0, tokens: int = 0, turns: int = 0, seconds: float = 0) -> Observation:
+    return Observation(1.0, ISSUE, spent=Spent(usd, tokens, turns, seconds))
 
 
 @pytest.mark.parametrize(
@@ -35,6 +35,7 @@ def test_anything_else_changes_nothing_and_says_how_it_is_said(said):
     decision, text = allow(run, seen(0, 0), POLICY, said)
     assert decision.run == run
     assert "`/ai budget 50M tokens`" in text
+    assert "`/ai budget 30 hours`" in text
 
 
 def test_the_same_sum_again_is_as_good():
@@ -56,6 +57,38 @@ def test_what_is_left_is_never_no_limit():
     assert "1,000 of the 1,000 tokens" in why_spent(run, seen(0, 1000), POLICY)
     assert "$2.00 of the $2.00" in why_spent(run, seen(2, 0), POLICY)
     assert why_spent(run, seen(1.9, 999), POLICY) == ""
+
+
+@pytest.mark.parametrize(
+    ("said", "turns", "hours", "answer"),
+    [
+        ("150 turns", 150, 0.0, "take 150 turns in all; 7 are taken."),
+        ("1 turn", 1, 0.0, "take 1 turns in all"),
+        ("30 hours", 0, 30.0, "take 30 hours in all; 2 hours are over."),
+        ("1.5h", 0, 1.5, "take 1.5 hours in all"),
+    ],
+)
+def test_turns_and_hours_are_allowed_by_name(said, turns, hours, answer):
+    decision, text = allow(Run("shop#1", "shop"), seen(0, 0, 7, 7200), Policy(), said)
+    assert (decision.run.budget_turns, decision.run.budget_hours) == (turns, hours)
+    assert answer in text
+
+
+@pytest.mark.parametrize("said", ["0 turns", "1.5 turns", "0 hours", "-1 hours", "hours", "turns", "1e3 turns"])
+def test_no_turns_and_no_time_are_no_allowance(said):
+    assert allow(Run("shop#1", "shop"), seen(), POLICY, said)[0].run == Run("shop#1", "shop")
+
+
+def test_turns_and_time_run_out_too():
+    policy, run = Policy(per_issue_turns=7, per_issue_seconds=5400.0), Run("shop#1", "shop")
+    assert why_spent(run, seen(turns=6, seconds=5399), policy) == ""
+    turns, time = why_spent(run, seen(turns=7), policy), why_spent(run, seen(seconds=5400), policy)
+    assert "taken 7 of the 7 turns" in turns
+    assert "`/ai budget 14 turns`" in turns
+    assert "kept agents at work for 1.5 hours of the 1.5 hours" in time
+    assert "`/ai budget 3 hours`" in time
+    asking = Run("shop#1", "shop", phase=Phase.ASKING, cause=Cause.BUDGET)
+    assert allow(asking, seen(turns=7), policy, "8 turns")[0].run.phase is Phase.QUEUED
 
 
 def test_a_turn_ended_a_little_early_names_what_is_nearer_to_its_end():

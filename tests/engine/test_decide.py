@@ -10,7 +10,8 @@ from bot.domain.comment import Comment, Heard, Outcome, Place, Reaction, Remark
 from bot.domain.issue import Edit, Issue, Person
 from bot.domain.policy import Policy
 from bot.domain.pull_request import PullRequest, PullRequestState
-from bot.domain.run import TRANSITIONS, Cause, Phase, Run
+from bot.domain.run import TRANSITIONS, Cause, Errand, Phase, Run
+from bot.domain.spend import Spend, Spent
 from bot.domain.turn import Change, Failure, Progress, TurnReport, TurnState
 from bot.engine.actions import (
     CancelTurn,
@@ -98,10 +99,72 @@ def test_the_session_is_kept_as_soon_as_it_is_known():
 
 def test_a_lost_turn_is_resumed_at_once_and_is_no_failure():
     lost = after(working(session="s1"), slot=GRANTED)
-    assert (lost.run.failures, lost.run.losses, lost.spend) == (0, 1, None)
+    assert (lost.run.failures, lost.run.losses, lost.spend) == (0, 1, Spend(1, 100.0, 0.0, 0))
     start = the(StartTurn, after(lost.run, slot=GRANTED))
     assert (start.number, start.session) == (2, "s1")
     assert "interrupted" in start.prompt
+
+
+def test_a_lost_turn_is_paid_for_as_far_as_its_bill_is_known():
+    run = working(session="s1", session_cost_usd=0.5, spent_usd=0.5, tokens=10, turn_at=40.0)
+    turn = TurnReport(
+        TurnState.LOST, Progress(last_at=70.0), session="s1", session_cost_usd=0.75, tokens=30, refusals=("reach x",)
+    )
+    lost = after(run, turn=turn)
+    assert lost.spend == Spend(1, 100.0, 0.25, 30, seconds=30.0)
+    assert (lost.run.spent_usd, lost.run.session_cost_usd, lost.run.tokens, lost.run.seconds) == (0.75, 0.75, 40, 30.0)
+    assert (lost.run.session, lost.run.refusals) == ("s1", ("reach x",))
+
+
+def test_what_of_a_lost_turn_s_bill_is_not_known_is_in_the_next_one_s():
+    run = after(working(session="s1", session_cost_usd=0.5, spent_usd=0.5), turn=TurnReport(TurnState.LOST)).run
+    done = TurnReport(TurnState.SUCCEEDED, session="s1", session_cost_usd=2.0, words="Done.", change=CHANGED)
+    assert after(replace(run, turn=2), turn=done).run.spent_usd == 2.0
+
+
+def test_a_loss_counts_when_the_agent_had_done_nothing():
+    assert after(working(losses=3)).run.losses == 4
+    assert after(working(losses=3), turn=TurnReport(TurnState.LOST, tokens=5)).run.losses == 0
+    assert after(working(losses=3), turn=TurnReport(TurnState.STOPPED)).run.losses == 3
+
+
+def test_losses_in_quick_succession_are_one():
+    storm = after(working(losses=1, lost_at=41.0))
+    assert (storm.run.losses, storm.run.lost_at) == (1, 41.0)
+    assert after(working(losses=1, lost_at=40.0)).run.losses == 2
+
+
+def test_five_hundred_kills_in_five_minutes_make_no_run_ask():
+    run, now = working(), 1000.0
+    for _ in range(500):
+        now += 0.6
+        run = replace(after(run, now=now).run, turn=run.turn + 1)
+    assert run.phase is Phase.WORKING
+
+
+def test_a_turn_that_kills_its_process_at_once_asks_within_minutes():
+    run, now = working(), 1000.0
+    while run.phase is Phase.WORKING:
+        now += 5.0
+        run = replace(after(run, now=now).run, turn=run.turn + 1)
+    assert 540 <= now - 1000.0 <= 660
+    assert "10 times" in run.reason
+
+
+@pytest.mark.parametrize(
+    ("run", "turn", "counts"),
+    [
+        ({}, TurnReport(TurnState.LOST), True),
+        ({}, TurnReport(TurnState.FAILED, tokens=5), True),
+        ({}, TurnReport(TurnState.STOPPED, agent_turns=1), True),
+        ({}, TurnReport(TurnState.SUCCEEDED, words="Done.", change=CHANGED), True),
+        ({}, TurnReport(TurnState.FAILED, failure=Failure.MODEL, detail="Overloaded."), False),
+        ({}, TurnReport(TurnState.SUCCEEDED, change=CHANGED), False),
+        ({"errand": Errand.OFFER}, TurnReport(TurnState.LOST), False),
+    ],
+)
+def test_a_turn_counts_where_an_agent_was_at_work_or_nobody_can_know(run, turn, counts):
+    assert (after(working(**run), turn=turn).spend is not None) == counts
 
 
 def test_success_forgets_failures_and_losses():
@@ -240,8 +303,8 @@ SEEN = st.builds(
     ),
     pull_request=PULLS,
     turn=REPORTS,
-    spent_usd=st.floats(0, 10),
-    slot=st.builds(Slot, granted=st.booleans(), silent=st.booleans()),
+    spent=st.builds(Spent, usd=st.floats(0, 10)),
+    slot=st.builds(Slot, granted=st.booleans(), silent=st.booleans(), braked=st.booleans(), outage=st.booleans()),
 )
 
 

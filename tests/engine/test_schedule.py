@@ -83,7 +83,7 @@ def test_the_queue_says_how_many_are_ahead():
 def test_nothing_starts_when_the_day_is_spent_or_the_disk_is_full():
     one = run(1)
     spent = slots((one, seen(one)), per_day_usd=5, spent_today_usd=5)["shop#1/1"]
-    full = slots((one, seen(one)), free_disk_gb=1.5, least_free_disk_gb=5)["shop#1/1"]
+    full = slots((one, seen(one)), disk="only 1.5 GB of disk are free (5 are wanted)")["shop#1/1"]
     assert (spent.granted, spent.wait) == (False, "today's budget of $5.00 is spent")
     assert (full.granted, full.wait) == (False, "only 1.5 GB of disk are free (5 are wanted)")
 

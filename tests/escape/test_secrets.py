@@ -9,7 +9,7 @@ import pytest
 
 from bot import logs
 from bot.app import secrets_of, wired
-from bot.credentials import known_secrets
+from bot.credentials import known_secrets, marker_secrets
 from bot.domain.leaks import Secrets
 from bot.domain.run import Cause, Phase, Run
 from bot.domain.turn import (
@@ -143,10 +143,16 @@ class House:
 async def house(world, policy, tmp_path, store):
     agent, moved, transcripts = Agent(world), asyncio.Event(), Transcripts(tmp_path / "transcripts")
     project = Project(
-        "shop", FakeTracker(world), FakeForge(world), FakeWorkspaces(world), policy, world.by_hand, SECRETS.find
+        "shop",
+        FakeTracker(world),
+        FakeForge(world),
+        FakeWorkspaces(world),
+        policy,
+        world.by_hand,
+        leaks_in=SECRETS.find,
     )
     taker = TurnTaker(lambda _: project, agent, tmp_path / "homes", SECRETS.given_away)
-    executor = LocalExecutor(taker, on_change=moved.set, transcript=transcripts.append, clock=world.clock)
+    executor = LocalExecutor(taker, book=store, on_change=moved.set, transcript=transcripts.append, clock=world.clock)
     capacity = lambda: Capacity(policy.working, policy.per_day_usd, 0.0)  # noqa: E731
     async with executor:
         outside = Outside({"shop": project}, executor, store)
@@ -313,7 +319,9 @@ def test_t6_everything_that_an_operator_configured_is_known(tmp_path, monkeypatc
     assert set(values.values()) <= set(known.values())
     assert known["ANTHROPIC_API_KEY"] == CANARIES["the marker secret"]
     assert known["DEPLOY_PASSWORD"] == "correct horse battery"
-    assert known["the marker secret"] == (tmp_path / "state" / "secret").read_bytes().hex()
+    assert known["marker secret 1"] == marker_secrets(settings)[0].hex()
+    monkeypatch.setenv("TREEHAND_GITHUB__MARKER_SECRET", "chosen by somebody")
+    assert known_secrets(settings)["the marker secret"] == "chosen by somebody"
     assert known["DB_PASS"] == "long enough for one"
     assert known["the password in HTTPS_PROXY"] == "pr0xyPasswort7x"
     assert not {"postgrespassword", "1234567890", "/run/secrets/tokens"} & set(known.values())

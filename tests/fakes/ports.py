@@ -7,6 +7,7 @@ from pathlib import Path
 from bot.domain.body import body_with
 from bot.domain.comment import Reaction
 from bot.domain.pull_request import Checks, PullRequest, PullRequestState
+from bot.domain.salvage import Kept
 from bot.domain.turn import Change, Ground, HandWork, Message, TurnReport, TurnRequest, TurnState, Workspace
 from bot.errors import NeedsHuman, NeedsTurn, Retryable
 from bot.ports import ForgeView, Remote, TrackerView
@@ -34,11 +35,21 @@ class FakeTracker:
         self.world.reach("changed")
         return self.looked_at != self.world.version
 
-    async def ensure_comment(self, key: str, *, slug: str, text: str) -> None:
+    async def ensure_comment(self, key: str, *, slug: str, text: str, note: str = "") -> None:
         self.world.reach("ensure_comment")
         self.world.issue(key)
         self.world.said[key, slug] = text
+        self.world.notes[key, slug] = note
         self.world.answer("ensure_comment")
+
+    async def find_closed(self) -> Collection[str]:
+        self.world.reach("find_closed")
+        here = [issue for key, issue in self.world.issues.items() if self.world.projects[key] == self.project]
+        return [issue.key for issue in here if not issue.open and self.label in issue.labels]
+
+    async def recall(self, key: str) -> Sequence[str]:
+        self.world.reach("recall")
+        return [note for (said_on, _), note in self.world.notes.items() if said_on == key and note]
 
     async def ensure_labels(self, key: str, *, add: Collection[str] = (), remove: Collection[str] = ()) -> None:
         self.world.reach("ensure_labels")
@@ -58,8 +69,9 @@ class FakeForge:
 
     async def look(self, branches: Collection[str], *, fresh: bool = True) -> ForgeView:
         self.world.reach("forge.look")
-        pulls = {branch: self._pull(branch) for branch in branches if branch in self.world.pulls}
-        comments = {branch: self.world.seen(branch) for branch in pulls}
+        here = (branch for branch in self.world.pulls if self.world.projects[branch] == self.project)
+        pulls = {branch: self._pull(branch) for branch in here}
+        comments = {branch: self.world.seen(branch) for branch in pulls if branch in branches}
         ours = frozenset(branch for branch in self.world.branches if self.world.projects[branch] == self.project)
         return ForgeView(pulls, comments, ours)
 
@@ -127,6 +139,10 @@ class FakeForge:
 class FakeWorkspaces:
     world: World
     project: str = "shop"
+
+    async def share(self, ref: str, *, remote: Remote) -> Kept:
+        self.world.reach("share")
+        return Kept(ref, shared=True)
 
     async def ensure(self, branch: str, *, base: str, remote: Remote, merge: str = "") -> Workspace:
         self.world.reach("ensure")

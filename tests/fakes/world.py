@@ -59,6 +59,8 @@ class World:
     """Also what was taken back since."""
     said: dict[tuple[str, str], str] = field(default_factory=dict)
     """Our comments: by issue key or branch, and slug."""
+    notes: dict[tuple[str, str], str] = field(default_factory=dict)
+    """What goes with them unseen."""
     threads: dict[tuple[str, str], str] = field(default_factory=dict)
     """Which inline remark our comment on a pull request answers: by branch and slug."""
     reactions: dict[str, set[Reaction]] = field(default_factory=dict)
@@ -255,10 +257,10 @@ class World:
         tree.dirty = True
 
     def say_progress(
-        self, turn: str | None = None, *, doing: str = "", said: str = "", todos: tuple[Todo, ...] = ()
+        self, turn: str | None = None, *, doing: str = "", said: str = "", todos: tuple[Todo, ...] = (), tokens: int = 0
     ) -> None:
-        if said:
-            self._happens(turn, Event(EventKind.TEXT, self.now, text=said))
+        if said or tokens:
+            self._happens(turn, Event(EventKind.TEXT, self.now, text=said, tokens=tokens))
         if todos:
             self._happens(turn, Event(EventKind.TODOS, self.now, todos=todos))
         if doing:
@@ -313,14 +315,25 @@ class World:
         *,
         turn: str | None = None,
         cost: float = 0.0,
+        retry_at: float = 0.0,
     ) -> None:
         turn_id = self.running_turn(turn)
         report = self._ended(turn_id, TurnState.FAILED, cost, 0)
-        self.turns[turn_id] = replace(report, failure=failure, detail=detail)
+        self.turns[turn_id] = replace(report, failure=failure, detail=detail, retry_at=retry_at)
 
     def forget_turns(self) -> None:
-        """The process died, and every turn with it. What they wrote stays."""
-        self.turns.clear()
+        """The process died, and what ran with it; turns that had ended are in its book. What they wrote stays."""
+        self.turns = {
+            turn_id: replace(
+                report,
+                state=TurnState.LOST,
+                tokens=report.progress.tokens,
+                session_cost_usd=report.progress.session_cost_usd,
+            )
+            if report.state is TurnState.RUNNING
+            else report
+            for turn_id, report in self.turns.items()
+        }
 
     # What is true now.
 
@@ -552,7 +565,8 @@ class World:
         session = report.progress.session
         total = self.session_costs[session] = self.session_costs.get(session, 0.0) + cost
         heard = report.heard | report.progress.heard
-        return replace(report, state=state, session_cost_usd=total, tokens=tokens, agent_turns=1, heard=heard)
+        ended = replace(report, state=state, session_cost_usd=total, tokens=tokens, agent_turns=1, heard=heard)
+        return replace(ended, ended_at=self.now)
 
 
 def _person(name: str, trusted: bool, may_push: bool | None = None) -> Person:  # noqa: FBT001

@@ -58,6 +58,7 @@ async def test_a_base_branch_that_is_not_there(ready):
     answer = await ready.treehand("check")
     assert answer.code == 1
     assert "has no branch mian. Create it, or set `base` in the settings." in answer.out
+    assert "shop/disk" in answer.out
 
 
 async def test_no_git_and_a_git_too_old(ready, tmp_path):

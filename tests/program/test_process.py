@@ -111,9 +111,64 @@ async def test_a_newer_database_is_refused(ready):
     assert f"was written by a newer version (schema 99; this one knows {len(MIGRATIONS)})" in answer.err
 
 
-async def test_a_damaged_database_is_refused_with_what_to_do(ready):
+async def test_a_damaged_database_is_begun_anew_by_the_daemon_and_by_nobody_else(ready):
     await ready.does("check", ANTHROPIC_API_KEY="x")
     (ready.state_dir / "treehand.db").write_bytes(b"not a database at all" * 100)
+    looked = await ready.treehand("status")
+    assert looked.code == 1
+    assert "`treehand run` sets it aside" in looked.err
+
+    await ready.does("once", ANTHROPIC_API_KEY="x")
+    (aside,) = ready.state_dir.glob("treehand.db.damaged-*Z")
+    assert aside.read_bytes().startswith(b"not a database")
+    assert f"database: was damaged and begun anew; what it held: {aside.name}" in await ready.does("status")
+
+
+async def test_damaged_issues_are_refused_with_the_way_to_get_them_back(ready):
+    await ready.does("issue", "new", "The answer is wrong")
+    (ready.state_dir / "forge/desk.sqlite").write_bytes(b"not a database at all" * 100)
     answer = await ready.treehand("once", ANTHROPIC_API_KEY="x")
     assert answer.code == 1
-    assert "Move it aside to start afresh." in answer.err
+    assert ".recover | sqlite3 desk.sqlite.new" in answer.err
+
+
+async def test_damage_met_at_work_ends_the_daemon_and_the_next_one_begins_anew(ready, at_work):
+    path = ready.state_dir / "treehand.db"
+    db = sqlite3.connect(path)
+    db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    with path.open("r+b") as file:
+        file.seek(4096)
+        file.write(b"\xff" * (path.stat().st_size - 4096))
+    await ready.treehand("issue", "comment", "1", "Hello?")
+    _, err = await asyncio.wait_for(at_work.communicate(), 60)
+    db.close()
+    assert at_work.returncode == 1
+    assert "The database of runs is damaged" in err.decode()
+    assert "Traceback" not in err.decode()
+    await ready.does("once")
+    assert (await ready.run("shop#1"))["phase"] == "review"
+
+
+async def test_a_turn_that_ended_before_a_kill_9_is_published_by_the_next_daemon_and_not_paid_for_twice(ready):
+    async with ScriptedModel(acts((write("answer = 42"),), DONE)) as model:
+        ready.env |= model_env(model)
+        await ready.does("issue", "new", "The answer is wrong", "--label", "ai")
+        await ready.does("status")  # makes the database
+        daemon = await ready.start("run")
+        await _until_in_the_book(ready, '"succeeded"')
+        os.kill(daemon.pid, signal.SIGKILL)
+        await daemon.wait()
+        asked = len(model.requests)
+        await ready.does("once")
+        assert len(model.requests) == asked
+    run = await ready.run("shop#1")
+    assert (run["phase"], run["turns"]) == ("review", 1)
+    assert "+answer = 42" in await ready.does("pr", "show", "1")
+
+
+async def _until_in_the_book(ready, words):
+    db = sqlite3.connect(ready.state_dir / "treehand.db", timeout=10)
+    async with asyncio.timeout(60):
+        while not db.execute("SELECT 1 FROM turns WHERE instr(report, ?)", (words,)).fetchall():
+            await asyncio.sleep(0.002)
+    db.close()

@@ -54,7 +54,12 @@ async def test_what_a_stopped_run_had_written_is_salvaged_and_comes_back(ready):
         assert await daemon.wait() == 0
 
     assert "refs/treehand/salvage/shop-1/1" in await ready.does("issue", "show", "1")
-    assert "refs/treehand/salvage/shop-1/1" in await ready.does("clean")
+    homes = ready.state_dir / "homes" / "shop"
+    assert f"would remove {homes / 'treehand-shop-1'}" in await ready.does("clean", "--dry-run")
+    cleaned = await ready.does("clean")
+    assert f"{homes / 'treehand-shop-1'} removed" in cleaned
+    assert "refs/treehand/salvage/shop-1/1" in cleaned
+    assert "(1 file, kept since today of 30, here)" in cleaned
     await ready.does("restore", "1")
     assert ready.git("show", "restored/shop-1:app.py") == "answer = 42"
 

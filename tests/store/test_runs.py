@@ -7,10 +7,11 @@ import pytest
 
 from bot.database import open_database
 from bot.domain.comment import Heard, Outcome, Place
+from bot.domain.ending import Ending
 from bot.domain.run import Cause, Overruled, Phase, Run
 from bot.domain.spend import Spend, Spent
-from bot.domain.turn import Objection
-from bot.errors import CannotStart, Retryable
+from bot.domain.turn import Failure, Objection
+from bot.errors import Retryable
 from bot.store.runs import MIGRATIONS, RunStore
 
 RUN = Run("shop#1", "shop", begun_at=5.0, changed_at=6.0)
@@ -33,6 +34,10 @@ def test_a_run_comes_back_as_it_was_saved(store):
         words="Done.",
         refusals=("reach example.com:443 (3 times)",),
         budget_tokens=5,
+        budget_turns=7,
+        budget_hours=1.5,
+        seconds=90.0,
+        lost_at=6.5,
         strangers=("eve",),
     )
     store.save(run, at=7.0)
@@ -68,13 +73,26 @@ def test_an_issue_cannot_have_two_runs_at_once(store):
 
 def test_money_is_counted_once_per_turn_and_never_reset(store):
     for _ in range(2):
-        store.save(RUN, at=7.0, spend=Spend(1, 100.0, 0.25, 10))
-    store.save(replace(RUN, turn=0, spent_usd=0.0), at=8.0, spend=Spend(2, 90_000.0, 0.5, 20))
+        store.save(RUN, at=7.0, spend=Spend(1, 100.0, 0.25, 10, 60.0))
+    store.save(replace(RUN, turn=0, spent_usd=0.0), at=8.0, spend=Spend(2, 90_000.0, 0.5, 20, 30.0))
     assert store.spent(since=0) == 0.75
     assert store.spent(since=200) == 0.5
-    assert store.spent_by_issue() == {"shop#1": Spent(0.75, 30)}
+    assert store.spent_by_issue() == {"shop#1": Spent(0.75, 30, 2, 90.0)}
     assert store.cost_by("day") == [("1970-01-01", 0.25, 10), ("1970-01-02", 0.5, 20)]
     assert store.cost_by("project") == [("shop", 0.75, 30)]
+
+
+def test_what_others_spent_on_a_run_is_added_once_turns_and_time_included(store):
+    store.save(
+        replace(RUN, turn=1, ended=1, spent_usd=0.25, tokens=10, seconds=60.0),
+        at=7.0,
+        spend=Spend(1, 7.0, 0.25, 10, 60.0),
+    )
+    theirs = replace(RUN, turn=4, ended=3, spent_usd=1.0, tokens=50, seconds=100.0)
+    for _ in range(2):
+        store.take_over(theirs, at=9.0)
+    assert store.spent_by_issue() == {"shop#1": Spent(1.0, 50, 3, 100.0)}
+    assert store.find_run("shop#1") == theirs
 
 
 @pytest.mark.parametrize(
@@ -107,27 +125,30 @@ def test_two_processes_may_be_the_first_ever(tmp_path):
     second.close()
 
 
-def test_a_database_that_lost_pages_is_refused(tmp_path):
-    store = RunStore.open(tmp_path / "treehand.db")
-    for number in range(200):
-        store.save(replace(RUN, key=f"shop#{number}"), at=7.0, notes=["x" * 1000])
-    store.close()
-    whole = (tmp_path / "treehand.db").read_bytes()
-    (tmp_path / "treehand.db").write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(CannotStart, match="Move it aside"):
-        RunStore.open(tmp_path / "treehand.db")
-
-
 async def test_a_full_disk_stops_nobody_and_the_run_goes_on_when_there_is_room(bot, world, store):
     world.open_issue("shop#1", "ai")
     await bot.tick()
     pages = store._db.execute("PRAGMA page_count").fetchone()[0]
     store._db.execute(f"PRAGMA max_page_count = {pages}")
     world.open_issue("shop#2", "ai", title="x" * 200_000)
-    with pytest.raises(Retryable):
-        await bot.tick()
+    await bot.tick()
+    assert store.find_run("shop#2") is None
     store._db.execute("PRAGMA max_page_count = 1000000")
     world.finish_turn("shop#1")
     await bot.tick(2)
     assert bot.run("shop#1").phase is Phase.REVIEW
     assert bot.run("shop#2").phase is Phase.WORKING
+
+
+def test_how_turns_ended_is_known_from_a_while_before_each_projects_last_good_one(store):
+    def end(number: int, at: float, failure: Failure = Failure.MODEL, project: str = "shop") -> Ending:
+        one = Ending(project, f"{project}#{number}", 1, 1, at - 5, at, failure, "529")
+        run = Run(one.key, project, turn=1)
+        store.save(run, at=at, ending=one)
+        store.save(run, at=at + 1, ending=replace(one, failure=Failure.DISK))
+        return one
+
+    end(1, 100.0)
+    lately = [end(2, 7000.0), end(3, 9000.0, Failure.NONE), end(4, 9000.0, Failure.AGENT)]
+    others = [end(1, 50.0, project="bar")]
+    assert store.endings() == [*lately, *others]

@@ -97,6 +97,30 @@ async def test_nothing_is_published_of_a_turn_whose_push_was_put_off_until_the_l
     assert list(world.salvaged) == ["treehand/shop-1"]
 
 
+@pytest.mark.parametrize(
+    ("problem", "said"),
+    [
+        (None, "git fetch origin refs/treehand/salvage/"),
+        (Retryable("down"), "it could not be reached, and I try again every hour"),
+        (NeedsHuman("refused"), "It is not in the repository: it does not take it."),
+    ],
+)
+async def test_the_end_says_where_the_work_is_and_does_not_wait_for_the_repository(bot, world, problem, said):
+    world.open_issue(KEY, "ai")
+    await bot.tick()
+    world.finish_turn(KEY)
+    if problem:
+        world.fails["share"] = problem
+    world.unlabel(KEY, "ai")
+    await bot.tick(2)
+
+    (text,) = (text for text in world.comments_of(KEY) if "refs/treehand/salvage" in text)
+    assert said in text
+    assert "kept for 30 days" in text
+    assert f"`treehand restore {KEY}`" in text
+    assert world.worktrees == {}
+
+
 async def test_where_nothing_can_be_said_any_more_a_run_is_left_alone_and_others_go_on(bot, world):
     """An archived repository refuses every word."""
     world.open_issue(KEY, "ai")

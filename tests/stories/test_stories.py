@@ -1,11 +1,14 @@
 """Whole stories in the user's words: the real engine and SQLite, an imaginary world."""
 
+import asyncio
+
 import pytest
 
 from bot.domain.comment import Outcome, Reaction
 from bot.domain.run import Cause, Phase
 from bot.domain.turn import Failure
-from bot.errors import NeedsHuman, Retryable
+from bot.engine.loop import Engine
+from bot.errors import MustRestart, NeedsHuman, Retryable
 
 KEY = "shop#1"
 
@@ -268,6 +271,29 @@ async def test_a_restart_loses_the_turn_but_not_the_work(bot, world):
     assert bot.run(KEY).failures == 0
 
 
+async def test_a_turn_that_ended_just_before_the_process_died_is_published_and_paid_for_once(bot, world, store):
+    world.open_issue(KEY, "ai")
+    await bot.tick(2)
+    world.finish_turn(KEY, cost=0.3)
+    world.forget_turns()
+    await bot.tick(2)
+
+    assert bot.run(KEY).phase is Phase.REVIEW
+    assert list(world.requests) == ["shop#1/1/turn-1"]
+    assert store.spent(since=0) == pytest.approx(0.3)
+
+
+async def test_a_turn_begun_just_before_the_process_died_is_not_begun_twice(bot, world):
+    world.drops = {"ensure_started"}
+    world.open_issue(KEY, "ai")
+    await bot.tick()
+    world.forget_turns()
+    await bot.wait(60)
+
+    assert list(world.requests) == ["shop#1/1/turn-1", "shop#1/1/turn-2"]
+    assert bot.run(KEY).turn == 2
+
+
 async def test_what_was_handed_to_a_lost_turn_is_handed_to_the_next(bot, world):
     world.open_issue(KEY, "ai")
     await bot.tick()
@@ -282,7 +308,7 @@ async def test_what_was_handed_to_a_lost_turn_is_handed_to_the_next(bot, world):
 async def test_a_turn_that_kills_its_process_is_not_tried_for_ever(bot, world, policy):
     world.open_issue(KEY, "ai")
     for _ in range(policy.losses + 1):
-        await bot.tick()
+        await bot.wait(policy.loss_seconds)
         world.forget_turns()
 
     assert bot.run(KEY).phase is Phase.ASKING
@@ -422,6 +448,21 @@ async def test_one_runs_crash_does_not_stop_the_others(bot, world):
     assert bot.run("shop#2").phase is Phase.WORKING
     assert bot.run("shop#1").phase is Phase.ASKING
     assert any("a bug of my own (KeyError)" in text for text in world.comments_of("shop#1"))
+
+
+async def test_damage_met_in_one_run_s_step_ends_the_engine_and_is_no_bug_of_that_run(bot, world, caplog):
+    world.fails["ensure_labels"] = MustRestart("The database is damaged.")
+    world.open_issue(KEY, "ai")
+    with pytest.raises(ExceptionGroup) as ended:
+        async with (
+            asyncio.timeout(5),
+            Engine(bot.engine.outside, clock=world.clock, capacity=bot.engine._capacity) as engine,
+        ):
+            while True:
+                await engine.tick()
+                await engine.settled()
+    assert ended.group_contains(MustRestart)
+    assert "crashed" not in caplog.text
 
 
 async def test_shutting_down_keeps_the_place_and_the_session(bot, world):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bot.errors import NeedsHuman, NeedsTurn, Retryable
+from bot.errors import Elsewhere, NeedsHuman, NeedsTurn, Retryable
 from tests.workspace.conftest import run_git
 
 BRANCH = "treehand/shop-1"
@@ -85,3 +85,13 @@ async def test_a_branch_in_the_way_of_ours_is_for_people_to_remove(workspaces, o
     run_git(origin.bare, "update-ref", "refs/heads/treehand", "main")
     with pytest.raises(NeedsHuman, match="was refused"):
         await workspaces.ensure_pushed(BRANCH, remote=origin.remote)
+
+
+async def test_nothing_is_pushed_once_the_right_has_ended(workspaces, origin, head):
+    def ended() -> None:
+        raise Elsewhere
+
+    workspaces.mirror.fence = ended
+    with pytest.raises(Elsewhere):
+        await workspaces.ensure_pushed(BRANCH, remote=origin.remote)
+    assert origin.tip(BRANCH) == ""

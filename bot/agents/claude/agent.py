@@ -1,9 +1,14 @@
-"""Runs one turn of Claude in a worktree: from a prompt to a report, with nothing left behind."""
+"""Runs one turn of Claude in a worktree: from a prompt to a report, with nothing left behind.
+
+Rule: its SDK takes seconds to import, so the first turn does that, and not the start of a daemon.
+"""
 
 import asyncio
 import contextlib
 import errno
+import gc
 import hashlib
+import importlib
 import json
 import logging
 import os
@@ -11,22 +16,24 @@ from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 from uuid import NAMESPACE_URL, uuid5
 
-import claude_agent_sdk
-from claude_agent_sdk import ClaudeAgentOptions, ClaudeSDKClient
-from claude_agent_sdk import Message as SdkMessage
-
 from bot import launch
-from bot.agents.claude import by_hand, program, rules
+from bot.agents.claude import by_hand, program
 from bot.agents.claude.failing import session_is_gone
-from bot.agents.claude.talk import Talk
 from bot.agents.claude.told import Told
 from bot.domain.choice import MODEL_NAME
 from bot.domain.turn import Failure, TurnReport, TurnState, Work
 from bot.errors import NeedsHuman, Retryable
 from bot.ports import Cell, Inbox, Notice, Sandbox
 from bot.processes import MARKER, end_family, family
+
+if TYPE_CHECKING:
+    from claude_agent_sdk import ClaudeAgentOptions, ClaudeSDKClient
+    from claude_agent_sdk import Message as SdkMessage
+
+    from bot.agents.claude.talk import Talk
 
 _INTERRUPT_SECONDS = 3.0
 _LINE_BYTES = 64 * 1024 * 1024
@@ -109,6 +116,10 @@ class ClaudeAgent:
         self._sandbox.sweep()
         return ended
 
+    def forget(self, before: float) -> None:
+        """What was noted of conversations that have been silent since."""
+        self._told.forget(before)
+
     async def version(self) -> str:
         return await program.version(self._cli, self._folder)
 
@@ -117,7 +128,7 @@ class ClaudeAgent:
             raise NeedsHuman(f"{work.model!r} is not the name of a model.")
         if not self._usable:
             self._folder.mkdir(parents=True, exist_ok=True)
-            await self.version()
+            await asyncio.gather(self.version(), asyncio.to_thread(_import_sdk))
             self._usable = True
         work.home.mkdir(parents=True, exist_ok=True)
 
@@ -136,6 +147,10 @@ class ClaudeAgent:
     async def _converse(
         self, work: Work, conversation: _Conversation, inbox: Inbox, notice: Notice, cell: Cell
     ) -> TurnReport:
+        from claude_agent_sdk import ClaudeSDKClient
+
+        from bot.agents.claude.talk import Talk
+
         known = conversation.session if conversation.resume else ""
         talk = Talk(work, notice, self._clock, session=known, fresh=conversation.fresh)
         stderr: deque[str] = deque(maxlen=20)
@@ -158,9 +173,13 @@ class ClaudeAgent:
         return talk.report("\n".join(stderr))
 
     def _options(
-        self, work: Work, conversation: _Conversation, talk: Talk, stderr: Callable[[str], None], cell: Cell
-    ) -> ClaudeAgentOptions:
+        self, work: Work, conversation: _Conversation, talk: "Talk", stderr: Callable[[str], None], cell: Cell
+    ) -> "ClaudeAgentOptions":
         """Nothing a stranger wrote goes in here: options travel in argv, words only through stdin."""
+        from claude_agent_sdk import ClaudeAgentOptions
+
+        from bot.agents.claude import rules
+
         assert self._cli
         return ClaudeAgentOptions(
             cwd=work.folder,
@@ -205,14 +224,24 @@ class ClaudeAgent:
         return f"{self._state}:{work.turn_id}"
 
 
-async def _connect(client: ClaudeSDKClient) -> None:
+def _import_sdk() -> None:
+    """With all that leans on it; in a thread, so that others go on meanwhile."""
+    gc.disable()  # nothing an import makes is garbage, and looking for some takes a fifth of it
+    try:
+        for name in ("rules", "talk"):
+            importlib.import_module(f"bot.agents.claude.{name}")
+    finally:
+        gc.enable()
+
+
+async def _connect(client: "ClaudeSDKClient") -> None:
     try:
         await client.connect()
     except Exception as exc:  # the SDK raises bare ones too
         raise Retryable(f"the agent did not start: {exc}") from exc
 
 
-async def _messages(client: ClaudeSDKClient) -> AsyncGenerator[SdkMessage, None]:
+async def _messages(client: "ClaudeSDKClient") -> AsyncGenerator["SdkMessage", None]:
     try:
         async for message in client.receive_messages():
             yield message
@@ -220,7 +249,7 @@ async def _messages(client: ClaudeSDKClient) -> AsyncGenerator[SdkMessage, None]
         raise Retryable(str(exc)) from exc
 
 
-async def _say_and_listen(client: ClaudeSDKClient, talk: Talk, prompt: str, inbox: Inbox) -> None:
+async def _say_and_listen(client: "ClaudeSDKClient", talk: "Talk", prompt: str, inbox: Inbox) -> None:
     """Until the agent has answered everything it was told.
 
     What is still in the inbox then was not heard. Between the last look and the end nothing is awaited, so that no
@@ -242,23 +271,25 @@ async def _say_and_listen(client: ClaudeSDKClient, talk: Talk, prompt: str, inbo
         raise broken
 
 
-async def _feed(client: ClaudeSDKClient, talk: Talk, inbox: Inbox) -> None:
+async def _feed(client: "ClaudeSDKClient", talk: "Talk", inbox: Inbox) -> None:
     with contextlib.suppress(Retryable):  # the reader meets the same end, and reports it
         while True:
             await _send(client, talk.message(await inbox.get()))
 
 
-async def _send(client: ClaudeSDKClient, message: dict[str, object]) -> None:
+async def _send(client: "ClaudeSDKClient", message: dict[str, object]) -> None:
+    from claude_agent_sdk import ClaudeSDKError
+
     async def one() -> AsyncIterator[dict[str, object]]:
         yield message
 
     try:
         await client.query(one())
-    except claude_agent_sdk.ClaudeSDKError as exc:
+    except ClaudeSDKError as exc:
         raise Retryable(f"the agent does not listen: {exc}") from exc
 
 
-async def _interrupt(client: ClaudeSDKClient, talk: Talk) -> None:
+async def _interrupt(client: "ClaudeSDKClient", talk: "Talk") -> None:
     """Ask it to stop, so that its history is whole and its bill is known. It need not obey: it is ended anyway."""
     with contextlib.suppress(Exception):
         async with asyncio.timeout(_INTERRUPT_SECONDS):

@@ -1,10 +1,12 @@
 """Tells from what a turn left behind whether it failed, and how, in our own words."""
 
 import re
-
-from claude_agent_sdk import ResultMessage
+from typing import TYPE_CHECKING
 
 from bot.domain.turn import Failure
+
+if TYPE_CHECKING:
+    from claude_agent_sdk import ResultMessage
 
 _REFUSED = frozenset({401, 402, 403})
 _BUSY = frozenset({408, 409, 429})
@@ -14,7 +16,7 @@ _GONE = "No conversation found"
 _DETAIL = 2_000
 
 
-def failure_in(result: ResultMessage | None, error: str, broken: str, stderr: str) -> tuple[Failure, str]:
+def failure_in(result: "ResultMessage | None", error: str, broken: str, stderr: str) -> tuple[Failure, str]:
     """The class and the detail. What the program said itself comes first: how it ended comes after it anyway."""
     if result is not None and not result.is_error:
         return Failure.NONE, ""
@@ -23,17 +25,22 @@ def failure_in(result: ResultMessage | None, error: str, broken: str, stderr: st
     return _class_of(result, error, detail), detail[-_DETAIL:]
 
 
+def is_limit(failure: Failure, result: "ResultMessage | None") -> bool:
+    """Of those refusals that a pause may help against: is it one that a short one does not?"""
+    return failure is Failure.MODEL and result is not None and result.api_error_status in {429, None}
+
+
 def session_is_gone(detail: str) -> bool:
     return _GONE in detail
 
 
-def _said(result: ResultMessage | None) -> str:
+def _said(result: "ResultMessage | None") -> str:
     if result is None:
         return ""
     return "; ".join(result.errors or ()) or result.result or result.subtype
 
 
-def _class_of(result: ResultMessage | None, error: str, detail: str) -> Failure:
+def _class_of(result: "ResultMessage | None", error: str, detail: str) -> Failure:
     if _DISK.search(detail):
         return Failure.DISK
     if result is None:

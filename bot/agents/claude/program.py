@@ -7,6 +7,7 @@ was not installed with us (a `claude` on the PATH) has no such record: only its 
 import asyncio
 import contextlib
 import hashlib
+import importlib.util
 import json
 import os
 import re
@@ -16,8 +17,6 @@ from base64 import urlsafe_b64encode
 from collections.abc import Mapping
 from importlib import metadata
 from pathlib import Path
-
-import claude_agent_sdk
 
 from bot.errors import NeedsHuman
 
@@ -32,8 +31,9 @@ _known_here: set[tuple[str, ...]] = set()
 
 
 def find_installed() -> Path | None:
-    bundled = Path(claude_agent_sdk.__file__).parent / "_bundled" / "claude"
-    if bundled.is_file():
+    sdk = importlib.util.find_spec("claude_agent_sdk")  # found, not imported: that takes seconds
+    bundled = Path(sdk.origin).parent / "_bundled" / "claude" if sdk and sdk.origin else None
+    if bundled and bundled.is_file():
         return bundled
     found = shutil.which("claude")
     return Path(found) if found else None

@@ -19,8 +19,8 @@ from claude_agent_sdk import (
 from claude_agent_sdk import Message as SdkMessage
 
 from bot.agents.claude import wording
-from bot.agents.claude.failing import failure_in
-from bot.domain.turn import Answer, Event, EventKind, Message, TurnReport, TurnState, Work
+from bot.agents.claude.failing import failure_in, is_limit
+from bot.domain.turn import Answer, Event, EventKind, Failure, Message, TurnReport, TurnState, Work
 from bot.ports import Notice
 
 
@@ -47,6 +47,8 @@ class Talk:
         self._error = ""
         self._result: ResultMessage | None = None
         self._broken = ""
+        self._limit: float | None = None
+        """We have used up what we may use of the model, until then; 0: nobody said until when."""
         self.over = False
         """The agent has ended, and nothing we said still waits to be taken in."""
 
@@ -84,6 +86,8 @@ class Talk:
             case SystemMessage():
                 self._told(message)
             case RateLimitEvent() if message.rate_limit_info.status != "allowed":
+                if message.rate_limit_info.status == "rejected":
+                    self._limit = _moment(message.rate_limit_info.resets_at)
                 self._emit(EventKind.NOTICE, f"the model's limits: {message.rate_limit_info.status}")
 
     def broke(self, why: str) -> None:
@@ -91,12 +95,15 @@ class Talk:
 
     def report(self, stderr: str) -> TurnReport:
         failure, detail = failure_in(self._result, self._error, self._broken, stderr)
+        if self._limit is not None and is_limit(failure, self._result):
+            failure = Failure.LIMIT
         return TurnReport(
             state=TurnState.FAILED if failure else TurnState.SUCCEEDED,
             session=self._session,
             fresh=self._fresh,
             failure=failure,
             detail=detail,
+            retry_at=(self._limit or 0.0) if failure is Failure.LIMIT else 0.0,
             words=self._words,
             question="" if failure else self._question,
             session_cost_usd=self._cost,
@@ -128,7 +135,7 @@ class Talk:
         if message.error:
             self._error = message.error
             return
-        self._error = ""
+        self._error, self._limit = "", None
         self._take(message.user_message_uuids or ())
         for name in self._taken:
             self._heard.add(name)
@@ -183,6 +190,10 @@ class Talk:
 
     def _emit(self, kind: EventKind, text: str, *, tool: str = "", id: str = "", tokens: int = 0) -> None:  # noqa: A002
         self._notice(Event(kind, self._clock(), wording.cut(text), tool=tool, id=id, tokens=tokens))
+
+
+def _moment(told: object) -> float:
+    return float(told) if isinstance(told, int | float) else 0.0
 
 
 def _tokens_in(usage: Mapping[str, Any] | None) -> int:

@@ -22,6 +22,14 @@ class Told:
         self._folder.mkdir(parents=True, exist_ok=True)
         self._note(session).write_text(_digest(instructions))
 
+    def forget(self, before: float) -> None:
+        """A conversation that has heard nothing new since then hears its instructions once more, if it goes on."""
+        if not self._folder.is_dir():
+            return
+        for note in self._folder.iterdir():
+            if note.lstat().st_mtime < before:
+                note.unlink()
+
     def _note(self, session: str) -> Path:
         """The session's name is the agent's word: it names no file of ours."""
         return self._folder / _digest(session)

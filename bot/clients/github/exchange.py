@@ -36,6 +36,9 @@ _HOPS = 4
 _WHOLE = 120.0  # seconds: more than the wire allows itself
 _ANY_WRITE, _ANY = "writing", "anything"
 
+Fence = Callable[[str], None]
+"""Asked right before each write to a repository. Raises when another daemon might act on it by now."""
+
 
 @dataclass(frozen=True, slots=True)
 class Request:
@@ -83,8 +86,16 @@ class Arrival:
 
 class Exchange:
     def __init__(
-        self, api_url: str, credential: Credential, memory: sqlite3.Connection, *, clock: Clock, sleep: Sleep
+        self,
+        api_url: str,
+        credential: Credential,
+        memory: sqlite3.Connection,
+        *,
+        clock: Clock,
+        sleep: Sleep,
+        fence: Fence,
     ) -> None:
+        self._fence = fence
         self.time = ServerTime(clock)
         self.wire = Wire(api_url)
         self.keys = Keyring(credential, self.time, self._as_app)
@@ -168,6 +179,8 @@ class Exchange:
 
     async def _sent(self, request: Request, auth: Auth) -> Reply:
         def send() -> Reply:
+            if request.writing:  # here, because before this it may have waited, or been stopped, for any time
+                self._fence(request.repository)
             return self.wire.send(request.verb, request.path, auth=auth, headers={**request.headers}, body=request.body)
 
         try:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Collection, Sequence
+from datetime import UTC, datetime
 from urllib.parse import quote
 
 from bot.clients.github.access import Access
@@ -13,6 +14,8 @@ from bot.errors import NeedsHuman
 
 _COLOUR = "5319e7"
 _EXISTS = 422
+_SECONDS_CLOSED = 30 * 86400.0
+"""How long after its end somebody may still have to tidy up after an issue."""
 
 
 class Issues:
@@ -33,6 +36,12 @@ class Issues:
             for row in self._notebook.all(Kind.ISSUE):
                 if row["number"] not in listed and row["number"] not in numbers:
                     self._notebook.forget(Kind.ISSUE, row["number"])
+
+    async def find_closed(self) -> list[int]:
+        since = datetime.fromtimestamp(self._access.service.now() - _SECONDS_CLOSED, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        params = {"labels": self._label, "state": "closed", "sort": "updated", "direction": "desc", "since": since}
+        answer = await self._access.get("/issues", params)
+        return [item["number"] for item in answer.data if "pull_request" not in item]
 
     async def read(self, number: int) -> Row | None:
         try:
@@ -67,7 +76,8 @@ class Issues:
         if row is None:
             raise NeedsHuman(f"There is no issue {self._access.key(number)} any more.")
         try:
-            await self._change_labels(number, row, sorted(add), sorted(remove))
+            # what asks for work goes last: as long as it is there, somebody will look after the rest
+            await self._change_labels(number, row, sorted(add), sorted(remove, reverse=True))
         except NotFound as gone:
             raise NeedsHuman(f"There is no issue {self._access.key(number)} any more: {gone}") from gone
 

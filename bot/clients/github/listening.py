@@ -42,13 +42,15 @@ class Listening:
             await self._access.get("")  # raises when it is the repository that is gone
             self._one_by_one = True
 
-    async def ensure_whole(self, signatures: Mapping[int, tuple[str, int | None]], *, anew: bool = False) -> None:
+    async def ensure_whole(
+        self, signatures: Mapping[int, tuple[str, int | None]], *, anew: Collection[int] = ()
+    ) -> None:
         """All that was said on these. A signature is what changes with it, and how many comments there are."""
         counts = self._notebook.counts(self._kind)
         due = [
             number
             for number, (version, count) in signatures.items()
-            if anew or self._one_by_one or self._is_due(number, version, count, counts.get(number, 0))
+            if number in anew or self._one_by_one or self._is_due(number, version, count, counts.get(number, 0))
         ]
         silent = {number for number in due if signatures[number][1] == 0 and number not in counts}
         with self._notebook.changing():
@@ -73,6 +75,9 @@ class Listening:
             self._keep(rows)
             self._notebook.advance(self.cursor(number), version)
         return rows
+
+    def was_read(self, number: int) -> bool:
+        return bool(self._notebook.cursor(self.cursor(number)))
 
     def known(self, number: int) -> Sequence[Row]:
         return self._notebook.under(self._kind, [number])

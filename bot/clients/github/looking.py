@@ -37,6 +37,8 @@ from bot.domain.pull_request import PullRequest
 from bot.errors import NeedsHuman
 
 _SECONDS_KEPT = 7 * 86400.0
+_AGAIN = 10
+"""Pull requests on which all that was said is read again in one look: a thousand at once would hold up everything."""
 _log = logging.getLogger(__name__)
 
 
@@ -51,7 +53,16 @@ class Rules:
 
 
 class Repository:
-    def __init__(self, service: Service, name: str, db: sqlite3.Connection, *, rules: Rules, secret: bytes) -> None:
+    def __init__(
+        self,
+        service: Service,
+        name: str,
+        db: sqlite3.Connection,
+        *,
+        rules: Rules,
+        secret: bytes,
+        older: Collection[bytes] = (),
+    ) -> None:
         self.name = name
         self.access = Access(service, name, Notebook(db, name))
         self._notebook = self.access.notebook
@@ -63,7 +74,7 @@ class Repository:
         self.recollection = self.pulls.known
         self._reviewing = Reviewing(self.access)
         self._checks = CheckReader(self.access)
-        markers = Markers(secret, name)
+        markers = Markers(secret, name, older=older)
         self._comments = Listening(
             self.access, Kind.COMMENT, everywhere="/issues/comments", under="/issues/{number}/comments",
             parse=parse_comment,
@@ -80,6 +91,8 @@ class Repository:
         self._flight: asyncio.Future[BaseException | None] | None = None
         self._reconcile = True
         """Is it time to read what was said on pull requests as a whole? Nothing tells of what was deleted there."""
+        self._doubted: set[int] = set()
+        """Those on which it is still to be read again, a few in each look."""
 
     async def look_at_issues(
         self, keys: Collection[str], *, fresh: bool
@@ -185,13 +198,25 @@ class Repository:
         await self._look_closer([row for row in newest.values() if row["open"]])
         await self._remarks.refresh()
         followed = {newest[branch]["number"]: ("read", None) for branch in branches if branch in newest}
-        await self._comments.ensure_whole(followed, anew=self._reconcile)
-        await self._remarks.ensure_whole(followed, anew=self._reconcile)
+        if self._reconcile:
+            self._doubted = {number for number in followed if self._comments.was_read(number)}
+        again = self._next_doubted(followed)
+        await self._comments.ensure_whole(followed, anew=again)
+        await self._remarks.ensure_whole(followed, anew=again)
+        self._doubted -= again
         if self._reconcile:
             self._tidy({*followed, *(row["number"] for row in newest.values() if row["open"])})
         self._reconcile = False
         await self._talk.judge(list(followed))
         self._notebook.advance("looked at pulls", "yes")
+
+    def _next_doubted(self, followed: Collection[int]) -> set[int]:
+        """Whose turn it is: also where each process looks but once, all of them have theirs."""
+        last = int(self._notebook.cursor("read again") or 0)
+        again = sorted(self._doubted.intersection(followed), key=lambda number: (number <= last, number))[:_AGAIN]
+        if again:
+            self._notebook.advance("read again", str(again[-1]))
+        return set(again)
 
     def _tidy(self, pulls: Collection[int]) -> None:
         """Others go on talking for ever, and what is over is over."""

@@ -11,14 +11,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from bot.database import open_database
-from bot.errors import Retryable
+from bot.database import open_database, open_or_renew, using
 
 MIGRATIONS = sorted((Path(__file__).parent / "migrations").glob("*.sql"))
 
 _log = logging.getLogger(__name__)
 
 _HOUR, _DAY = 3600.0, 86400.0
+_LOST = "`treehand run` sets it aside and begins a new one; nothing in it is needed."
 
 
 Memory: TypeAlias = sqlite3.Connection
@@ -27,7 +27,12 @@ Memory: TypeAlias = sqlite3.Connection
 def open_memory(path: Path) -> Memory:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.touch(mode=0o600)  # it holds what is said in private repositories
-    return open_database(path, MIGRATIONS)
+    return open_database(path, MIGRATIONS, lost=_LOST)
+
+
+def own_memory(path: Path, *, at: float) -> Memory:
+    """For the daemon, which may begin a new one in place of one that is damaged."""
+    return open_or_renew(lambda: open_memory(path), at=at)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +152,5 @@ def standings(db: sqlite3.Connection) -> Mapping[str, tuple[bool, str]]:
 
 def execute(db: sqlite3.Connection, sql: str, values: Sequence[Any] = ()) -> sqlite3.Cursor:
     """A full disk or a busy file passes, and the next tick tries again."""
-    try:
+    with using("What is remembered of GitHub"):
         return db.execute(sql, values)
-    except sqlite3.OperationalError as exc:
-        raise Retryable(f"What is remembered of GitHub cannot be used right now: {exc}.") from exc

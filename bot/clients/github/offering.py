@@ -27,6 +27,8 @@ class Offering:
         known = self._pulls.find(branch)
         if known and known["open"]:
             known = await self._pulls.read(known["number"])
+            if not known["open"]:  # what was decided was decided while it was: another one is not what people want
+                raise Retryable(f"The pull request of {branch} was closed or merged a moment ago.")
         if known is None or not known["open"] or not self._pulls.known.is_ours(known):
             known = await self._opened(branch, base or self._facts.standing.base, title, body)
         await self._ensure_body(known, body)

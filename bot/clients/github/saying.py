@@ -5,6 +5,7 @@ after it has had time to appear.
 """
 
 import logging
+from dataclasses import replace
 from hashlib import sha256
 from typing import Any
 
@@ -32,11 +33,11 @@ class Saying:
         self._remarks = remarks
         self._shut: set[int] = set()
 
-    async def ensure(self, number: int, *, slug: str, text: str, thread: str = "") -> None:
+    async def ensure(self, number: int, *, slug: str, text: str, thread: str = "", note: str = "") -> None:
         """One comment, rewritten where it stands. `thread`: the remark it answers."""
-        body = self._markers.signed(text, number=number, slug=slug)
+        body = self._markers.signed(text, number=number, slug=slug, note=note)
         remark = self._remark_at(thread)
-        wanted = Said(number, slug, 0, bool(remark), sha256(body.encode(errors="replace")).hexdigest(), 0.0)
+        wanted = Said(number, slug, 0, bool(remark), _digest(body), 0.0)
         try:
             await self._ensure(wanted, body, remark)
         except Locked as locked:
@@ -62,6 +63,22 @@ class Saying:
             said = await self._find_again(said)
         if said is None or not await self._rewritten(said, wanted, body):
             await self._say(wanted, body, thread)
+
+    async def recall(self, number: int) -> list[str]:
+        """The notes in our comments, oldest first, whichever life of ours wrote them; they count as they stand."""
+        if not self._notebook.cursor(self._comments.cursor(number)):
+            await self._comments.read_whole(number)
+        rows = filter(self._talk.is_ours, self._comments.known(number))
+        ours = sorted(rows, key=lambda row: (row["created"], row["id"]))
+        for row in ours:
+            self._learn_words(row)
+        return [note for row in ours if (note := self._markers.find_note(row["body"], number))]
+
+    def _learn_words(self, row: Row) -> None:
+        """Another life may have written over what we remember."""
+        said = self._notebook.find_said(row["number"], self._markers.find_slug(row["body"], row["number"]))
+        if said and said.id == row["id"]:
+            self._notebook.keep_said(replace(said, digest=_digest(row["body"])))
 
     async def speak_for(self, number: int, person: str, text: str) -> None:
         """In the name of whoever uses the command line here."""
@@ -123,8 +140,7 @@ class Saying:
             return None
         for extra in ours[1:]:
             await self._remove(extra["id"], inline=said.inline)
-        digest = sha256(ours[0]["body"].encode(errors="replace")).hexdigest()
-        found = Said(said.number, said.slug, ours[0]["id"], said.inline, digest, said.tried_at)
+        found = Said(said.number, said.slug, ours[0]["id"], said.inline, _digest(ours[0]["body"]), said.tried_at)
         self._notebook.keep_said(found)
         return found
 
@@ -144,6 +160,10 @@ class Saying:
         if number not in self._shut:
             self._shut.add(number)
             _log.warning("nothing can be said on %s: %s", self._access.key(number), why)
+
+
+def _digest(body: str) -> str:
+    return sha256(body.encode(errors="replace")).hexdigest()
 
 
 def _with(said: Said, comment: int, *, inline: bool, tried_at: float = 0.0) -> Said:

@@ -9,7 +9,7 @@ from typing import Any, Self
 from urllib.parse import quote, urlencode
 
 from bot.clients.github.auth import AppCredential, Credential
-from bot.clients.github.exchange import Arrival, Exchange, Request
+from bot.clients.github.exchange import Arrival, Exchange, Fence, Request
 from bot.clients.github.memory import Page, Pages
 from bot.clients.github.pace import Kind, Sleep
 from bot.clients.github.refusals import NoGraphQL, NotFound, Refused, no_answer
@@ -35,8 +35,9 @@ class GitHub:
         *,
         clock: Clock = now,
         sleep: Sleep = asyncio.sleep,
+        fence: Fence = lambda _: None,
     ) -> None:
-        self._exchange = Exchange(api_url, credential, memory, clock=clock, sleep=sleep)
+        self._exchange = Exchange(api_url, credential, memory, clock=clock, sleep=sleep, fence=fence)
         self._pages = Pages(memory)
         self._clock = clock
         self._not_before: dict[str, float] = {}

@@ -12,6 +12,7 @@ import httpx
 
 from bot.sandbox.gate.ask import Ask, parse_ask
 from bot.sandbox.gate.caller import Caller, Gone, Headers
+from bot.sandbox.gate.limits import limit_in
 from bot.sandbox.gate.meter import Bill, Meter
 from bot.sandbox.gate.passport import Passage, Passport, Refusal, Upstream
 from bot.sandbox.gate.usage import Usage
@@ -134,6 +135,8 @@ class ModelRoute:
             async with self._sending(sent) as response:
                 usage = self._usage_of(response, bill)
                 self.passage.is_key_refused |= response.status_code in _KEY_REFUSED
+                if bill:
+                    self.passage.limit = limit_in(response.status_code, response.headers)
                 await caller.begin(response.status_code, _sent_back(response))
                 begun = True
                 async for chunk in response.aiter_bytes():

@@ -52,6 +52,8 @@ class Passage:
         """A request was refused because the tokens of this sandbox are used up."""
         self.is_key_refused = False
         """By the model's service itself."""
+        self.limit: float | None = None
+        """The service's last answer was that nothing more may be used until then; 0: it did not say when."""
         self._tried: Counter[str] = Counter()
         self._more = 0
 

@@ -1,14 +1,20 @@
 """The guards against threats T1 to T24, and those of the doors: one file for each kind."""
 
 from tests.mutants.guards import (
+    brakes,
     cell,
+    claiming,
     doors,
     gate,
     judging,
+    keeping,
     program,
+    recalling,
+    remembering,
     repeating,
     secrets,
     trust,
+    twice,
     watching,
     words,
     work,
@@ -17,7 +23,25 @@ from tests.mutants.guards.guard import Guard, NotApplicable, switched_off
 
 GUARDS: tuple[Guard, ...] = tuple(
     guard
-    for room in (trust, words, repeating, secrets, gate, judging, work, doors, program, cell, watching)
+    for room in (
+        trust,
+        words,
+        repeating,
+        secrets,
+        gate,
+        judging,
+        work,
+        doors,
+        program,
+        cell,
+        watching,
+        claiming,
+        recalling,
+        remembering,
+        twice,
+        brakes,
+        keeping,
+    )
     for guard in room.GUARDS
 )
 

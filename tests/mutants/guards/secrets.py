@@ -164,8 +164,8 @@ WITHHELD = (
     Guard(
         "T7: a last look at all that is said",
         "bot/engine/act.py",
-        "    refuse_leaks(text, project.leaks_in)",
-        "    text = str(text)",
+        'refuse_leaks(f"{text}\\n{say.note}", project.leaks_in)',
+        "text = str(text)",
         (f"{_SECRETS}_t7_a_secret_in_an_order_is_not_repeated_in_the_answer",),
     ),
     Guard(
@@ -199,8 +199,8 @@ WITHHELD = (
     Guard(
         "T6: the daemon's journal is redacted",
         "bot/app.py",
-        "store_of(settings, secrets.redact)",
-        "store_of(settings)",
+        '"treehand.db", secrets.redact, at=',
+        '"treehand.db", str, at=',
         _WIRED,
     ),
     Guard(

@@ -143,15 +143,15 @@ WORDS = (
     Guard(
         "T19: a signature that is not ours is none",
         f"{_HUB}/markers.py",
-        'return slug if hmac.compare_digest(last["mac"], self._mac(number, slug)) else ""',
-        "return slug",
+        'return (slug, packed) if any(hmac.compare_digest(last["mac"], mac) for mac in ours) else ("", "")',
+        "return slug, packed",
         (f"{_MARKERS}_a_signature_is_good_for_its_place_only",),
     ),
     Guard(
         "T19: a signature is good under one issue",
         f"{_HUB}/markers.py",
-        "(self._repository, str(number), slug)",
-        "(self._repository, slug)",
+        "(self._repository, str(number), slug, *([packed] if packed else []))",
+        "(self._repository, slug, *([packed] if packed else []))",
         (f"{_MARKERS}_a_signature_is_good_for_its_place_only",),
     ),
     Guard(

@@ -131,8 +131,8 @@ READ = (
     Guard(
         "T14: nothing is deleted behind a link",
         "bot/workspace/trash.py",
-        "if item.is_dir(follow_symlinks=False):",
-        "if item.is_dir():",
+        "if not item.is_dir(follow_symlinks=False):",
+        "if not item.is_dir():",
         ("tests/workspace/test_removal.py::test_what_is_deleted_may_be_deep_closed_and_full_of_links",),
     ),
     Guard(

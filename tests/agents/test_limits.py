@@ -1,0 +1,87 @@
+"""What the agent's own program makes of a limit of its model, and what the gate has seen of it. Nothing is imitated."""
+
+import time
+
+import pytest
+
+from bot.agents.claude import ClaudeAgent
+from bot.demo.model import Reply, ScriptedModel, Status, Use
+from bot.domain.turn import Failure, TurnReport, TurnState
+from bot.sandbox.bubblewrap import Bubblewrap, Rules
+from bot.sandbox.none import Unconfined
+
+OVER = 2_000_000_000
+REJECTED = {
+    "anthropic-ratelimit-unified-status": "rejected",
+    "anthropic-ratelimit-unified-reset": str(OVER),
+    "anthropic-ratelimit-unified-representative-claim": "five_hour",
+}
+SUBSCRIPTION = "CLAUDE_CODE_OAUTH_TOKEN"
+
+
+async def take(bench, model: ScriptedModel, *, key: str = SUBSCRIPTION, confined: bool = True, **more) -> TurnReport:
+    told = {"ANTHROPIC_BASE_URL": model.url, key: "key-1"}
+    box = Bubblewrap(bench.state, told, Rules()) if confined else Unconfined(bench.state, told)
+    agent = ClaudeAgent(bench.state / "agent", sandbox=box, clock=time.time, model_retries=1, **more)
+    return await agent.run(bench.work(), bench.inbox, lambda _: None)
+
+
+@pytest.mark.parametrize("confined", [True, False], ids=["in the sandbox", "without one"])
+async def test_a_used_up_subscription_ends_the_turn_at_once_and_says_until_when(bench, confined):
+    async with ScriptedModel(lambda _: [Status(429, REJECTED)]) as model:
+        report = await take(bench, model, confined=confined)
+
+    assert (report.state, report.failure, report.retry_at) == (TurnState.FAILED, Failure.LIMIT, OVER)
+    assert "limit" in report.detail
+    assert len(model.requests) == 1
+
+
+@pytest.mark.parametrize(
+    ("headers", "over_in"),
+    [(REJECTED, None), ({"retry-after": "7200"}, 7200)],
+    ids=["a limit of the account", "only a pause, but a long one"],
+)
+async def test_with_a_key_the_gate_knows_what_the_program_does_not_say(bench, headers, over_in):
+    async with ScriptedModel(lambda _: [Status(429, headers)]) as model:
+        report = await take(bench, model, key="ANTHROPIC_API_KEY")
+
+    assert report.failure is Failure.LIMIT
+    assert abs(report.retry_at - (time.time() + over_in if over_in else OVER)) < 60
+
+
+async def test_in_the_middle_of_a_turn_what_was_heard_and_what_it_cost_are_kept(bench):
+    def play(request) -> Reply:
+        return [Use("Bash", {"command": "true"})] if not request.answers else [Status(429, REJECTED)]
+
+    async with ScriptedModel(play) as model:
+        report = await take(bench, model)
+
+    assert (report.failure, report.retry_at) == (Failure.LIMIT, OVER)
+    assert report.tokens > 0
+    assert report.session
+
+
+async def test_that_others_keep_the_model_busy_is_no_limit(bench):
+    async with ScriptedModel(lambda _: [Status(529)]) as model:
+        assert (await take(bench, model)).failure is Failure.MODEL
+
+
+FORGED = """
+greet()
+say(type="rate_limit_event", rate_limit_info=dict(status="rejected", resetsAt=2000000000), uuid="u", session_id="s1")
+end(is_error=True, result="You have hit your limit", api_error_status=429)
+"""
+
+
+async def test_outside_a_sandbox_the_program_is_all_there_is_to_go_by(bench):
+    report = await bench.take(None, cli=bench.fake(FORGED))
+    assert (report.failure, report.retry_at) == (Failure.LIMIT, OVER)
+
+
+async def test_in_the_sandbox_no_agent_can_keep_everybody_waiting_by_saying_so(bench):
+    bench.home.mkdir()
+    cell = Bubblewrap(bench.state, {"ANTHROPIC_API_KEY": "key-1"}, Rules())
+    forged = TurnReport(TurnState.FAILED, failure=Failure.LIMIT, detail="You have hit your limit", retry_at=OVER)
+    async with cell.open(bench.work(), "marker") as opened:
+        seen = opened.seen(forged)
+    assert (seen.failure, seen.retry_at) == (Failure.MODEL, 0.0)

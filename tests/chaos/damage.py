@@ -1,0 +1,54 @@
+"""What becomes of a disk between two lives: databases that are gone, cut off, or not what they were."""
+
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+
+from tests.chaos.house import House
+
+Damage = Callable[[House], None]
+_HEADER = 100
+"""Bytes at the beginning that say what a file is."""
+
+
+def now_and_then(damage: Damage, random: Random, share: float) -> Damage:
+    def between(house: House) -> None:
+        if random.random() < share:
+            damage(house)
+
+    return between
+
+
+def spoiling(random: Random) -> Damage:
+    """Something else each time."""
+
+    def spoil(house: House) -> None:
+        kind = random.choice((_cut_off, _flip, _lose_the_log, _fill))
+        for file in sorted(house.state_dir.glob("*.db")):
+            if file.stat().st_size > _HEADER and random.random() < 0.7:
+                kind(file, random)
+        house.history.note("spoiled", house=house.folder.name, how=kind.__name__.strip("_"))
+
+    return spoil
+
+
+def _cut_off(file: Path, random: Random) -> None:
+    with file.open("r+b") as opened:
+        opened.truncate(random.randrange(file.stat().st_size))
+
+
+def _flip(file: Path, random: Random) -> None:
+    """Bytes in the middle of a page."""
+    with file.open("r+b") as opened:
+        opened.seek(random.randrange(_HEADER, file.stat().st_size))
+        opened.write(random.randbytes(64))
+
+
+def _lose_the_log(file: Path, random: Random) -> None:
+    """What was not yet copied into the file itself is lost."""
+    for name in ("-wal", "-shm"):
+        file.with_name(f"{file.name}{name}").unlink(missing_ok=True)
+
+
+def _fill(file: Path, random: Random) -> None:
+    file.write_bytes(b"\0" * file.stat().st_size)

@@ -1,0 +1,274 @@
+"""A daemon that is small: the real engine, store, GitHub client and git workspaces, at a tempo of its own, and an agent
+that needs no time.
+
+`python -m tests.chaos.small` is where it is born: whatever takes long to import is there already, each line that comes
+is a life to begin (by `fork`, so that killing one takes nothing but that one), and what goes out is its pid and, when
+it is over, how it ended.
+"""
+
+import asyncio
+import ctypes
+import json
+import logging
+import os
+import re
+import signal
+import sys
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from bot.clients.github.auth import TokenCredential
+from bot.clients.github.looking import Repository, Rules
+from bot.clients.github.memory import own_memory
+from bot.clients.github.session import GitHub
+from bot.credentials import daemon_id, host_name
+from bot.domain.policy import Policy
+from bot.domain.turn import Event, EventKind, TurnReport, TurnState, Work
+from bot.engine.loop import Engine
+from bot.engine.names import branch_for
+from bot.engine.schedule import Capacity
+from bot.engine.turn import TurnTaker
+from bot.errors import Retryable
+from bot.executors.local import LocalExecutor
+from bot.forges.github import GitHubForge
+from bot.locks import sole_owner
+from bot.ports import Inbox, Notice, Outside, Project, Remote
+from bot.store.runs import RunStore
+from bot.trackers.github import GitHubTracker
+from bot.workspace.claim import GitClaim, Who
+from bot.workspace.claim_ref import ClaimRef
+from bot.workspace.workspaces import GitWorkspaces
+from tests.chaos.tempo import Tempo
+
+REPOSITORY = "acme/shop"
+LABEL = "ai"
+WORKING = 4
+_SECRET = b"of all small daemons"
+"""As operators give one to daemons that share a repository."""
+_POLL = 30.0
+_FILE = re.compile(r"Write 42 into (f\d+\.txt)")
+_COST = 0.01
+_PR_SET_PDEATHSIG = 1
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Life:
+    """All that a daemon is told when it is born."""
+
+    folder: str
+    url: str
+    repository: str
+    """Where it is on the disk."""
+    token: str
+    origin: float
+    speed: float
+    claim_seconds: float = 180.0
+    """As by default."""
+
+    @property
+    def state_dir(self) -> Path:
+        return Path(self.folder) / "state"
+
+    @property
+    def tempo(self) -> Tempo:
+        return Tempo(self.origin, self.speed)
+
+
+@dataclass(frozen=True)
+class Hand:
+    """An agent: 42 into the file that was asked for, and 43 once somebody says so."""
+
+    tempo: Tempo
+
+    async def run(self, work: Work, inbox: Inbox, notice: Notice) -> TurnReport:
+        told = f"{work.briefing}\n{work.prompt}"
+        file = _FILE.search(work.briefing)
+        (work.folder / (file[1] if file else "lost.txt")).write_text("43\n" if "make it 43" in told else "42\n")
+        session = work.session or f"session of {work.turn_id}"
+        notice(Event(EventKind.SESSION, self.tempo.now(), text=session))
+        heard = frozenset(work.comments)
+        return TurnReport(
+            TurnState.SUCCEEDED, session=session, words="Done.", session_cost_usd=_COST, tokens=10, heard=heard
+        )
+
+    def by_hand(self, *, folder: Path, home: Path, session: str) -> str:
+        return ""
+
+    async def hand_over(self, home: Path, session: str) -> None: ...
+    async def take_back(self, home: Path, session: str) -> None: ...
+
+
+class Near(GitHubForge):
+    """Fetches by the path of the repository, which costs less than by HTTP and has no effect; pushes as always."""
+
+    def __init__(self, repository: Repository, *, api_url: str, path: str) -> None:
+        super().__init__(repository, api_url=api_url)
+        self._path = path
+
+    async def remote(self) -> Remote:
+        there = await super().remote()
+        count = int(there.env["GIT_CONFIG_COUNT"])
+        aside = {f"GIT_CONFIG_KEY_{count}": f"url.{there.url}.pushInsteadOf", f"GIT_CONFIG_VALUE_{count}": self._path}
+        return Remote(self._path, {**there.env, **aside, "GIT_CONFIG_COUNT": str(count + 1)})
+
+
+async def _by_hand(branch: str, session: str, *, again: bool) -> str:
+    return ""
+
+
+@dataclass(frozen=True)
+class Small:
+    engine: Engine
+    project: Project
+    store: RunStore
+    executor: LocalExecutor
+    woken: asyncio.Event
+
+    async def live(self, tempo: Tempo, stopping: asyncio.Event) -> None:
+        """As the daemon does: put right what an earlier life left, then look again whenever something moved."""
+        await self._sweep()
+        while not stopping.is_set():
+            self.woken.clear()
+            try:
+                await self.engine.tick()
+            except Retryable as problem:
+                _log.warning("postponed tick reason=%s", problem)
+            await self._pause(tempo)
+
+    async def _sweep(self) -> None:
+        try:
+            await self.project.workspaces.sweep([branch_for(run) for run in self.store.active()])
+        except Retryable as problem:
+            _log.warning("postponed sweep reason=%s", problem)
+
+    async def _pause(self, tempo: Tempo) -> None:
+        try:
+            async with asyncio.timeout(_POLL / tempo.speed):
+                await self.woken.wait()
+        except TimeoutError:
+            self.engine.expect_news()
+
+    async def drain(self) -> None:
+        await self.executor.drain(5.0)
+        await self.engine.park()
+        self.engine.let_go()
+        if self.project.claim:
+            await self.project.claim.release()
+
+
+class Fence:
+    """Between the claim and what is written under it."""
+
+    claim: GitClaim | None = None
+
+    def check(self, _: str) -> None:
+        if self.claim:
+            self.claim.check()
+
+
+@asynccontextmanager
+async def wired(life: Life) -> AsyncIterator[Small]:
+    tempo, woken, fence = life.tempo, asyncio.Event(), Fence()
+    store = RunStore.own(life.state_dir / "treehand.db", str, at=tempo.now())
+    memory = own_memory(life.state_dir / "github.db", at=tempo.now())
+    async with AsyncExitStack() as stack:
+        service = GitHub(
+            life.url, TokenCredential(life.token), memory, clock=tempo.now, sleep=tempo.sleep, fence=fence.check
+        )
+        await stack.enter_async_context(service)
+        project = _project(life, Repository(service, REPOSITORY, memory, rules=Rules(LABEL), secret=_SECRET), fence)
+        taker = TurnTaker({"shop": project}.__getitem__, Hand(tempo), life.state_dir / "homes")
+        executor = await stack.enter_async_context(
+            LocalExecutor(taker, book=store, on_change=woken.set, transcript=lambda *_: None, clock=tempo.now)
+        )
+        outside = Outside({"shop": project}, executor, store)
+        engine = Engine(outside, clock=tempo.now, capacity=lambda: Capacity(WORKING), on_change=woken.set)
+        yield Small(await stack.enter_async_context(engine), project, store, executor, woken)
+    store.close()
+    memory.close()
+
+
+def _project(life: Life, repository: Repository, fence: Fence) -> Project:
+    forge, workspaces = Near(repository, api_url=life.url, path=life.repository), GitWorkspaces(life.state_dir, "shop")
+    own = Who(daemon_id(life.state_dir), host_name())
+    fence.claim = GitClaim(
+        ClaimRef(workspaces.mirror), forge.remote, own=own, seconds=life.claim_seconds, clock=life.tempo.now
+    )
+    workspaces.mirror.fence = fence.claim.check
+    return Project(
+        "shop",
+        GitHubTracker(repository),
+        forge,
+        workspaces,
+        Policy(label=LABEL, working=WORKING, working_per_project=WORKING, quiet_seconds=0.0),
+        _by_hand,
+        claim=fence.claim,
+    )
+
+
+async def _lived(life: Life) -> None:
+    stopping, loop = asyncio.Event(), asyncio.get_running_loop()
+    async with wired(life) as small:
+
+        def stop() -> None:
+            stopping.set()
+            small.woken.set()
+
+        loop.add_signal_handler(signal.SIGTERM, stop)
+        await small.live(life.tempo, stopping)
+        await small.drain()
+
+
+def _begin(life: Life) -> None:
+    """In the child: from here on it is a daemon like any other."""
+    _die_with_our_parent()
+    os.setsid()
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    told = os.open(Path(life.folder) / "daemon.log", os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    for ours, theirs in ((nothing, 0), (told, 1), (told, 2)):
+        os.dup2(ours, theirs)
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    with sole_owner(life.state_dir):
+        asyncio.run(_lived(life))
+
+
+def _die_with_our_parent() -> None:
+    """Nobody is to be left behind by a test that was killed."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def main() -> None:
+    _die_with_our_parent()
+    for line in sys.stdin:
+        life = Life(**json.loads(line))
+        pid = os.fork()
+        if not pid:
+            code = 1
+            try:
+                _begin(life)
+                code = 0
+            except BaseException:  # noqa: BLE001 - whatever it was, the child must not go on as its parent
+                _log.exception("the daemon fell")
+            finally:
+                os._exit(code)
+        _say(pid)
+        _say(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+
+
+def _say(number: int) -> None:
+    print(number, flush=True)
+
+
+def line_for(life: Life) -> bytes:
+    return f"{json.dumps(asdict(life))}\n".encode()
+
+
+def command() -> Sequence[str]:
+    return (sys.executable, "-m", "tests.chaos.small")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,59 @@
+"""That one daemon acts on a repository at a time, and that whoever wakes up late writes nothing (F17)."""
+
+from tests.mutants.guards.guard import Guard
+
+_CLAIM = "tests/workspace/test_claim.py::test"
+_FENCE = "tests/clients/test_fence.py::test"
+_HERE = "bot/workspace/claim.py"
+
+GUARDS = (
+    Guard(
+        "F17: each write is checked at the last moment",
+        "bot/clients/github/exchange.py",
+        "self._fence(request.repository)",
+        "pass",
+        (f"{_FENCE}_no_write_reaches_the_server_once_the_right_has_ended[POST]",),
+    ),
+    Guard(
+        "F17: each push is checked",
+        "bot/workspace/push.py",
+        "    mirror.fence()\n",
+        "",
+        ("tests/workspace/test_push.py::test_nothing_is_pushed_once_the_right_has_ended",),
+    ),
+    Guard(
+        "F17: a right that has run out is none",
+        _HERE,
+        "if not self._is_ours():\n            raise Elsewhere",
+        "if not self._held:\n            raise Elsewhere",
+        (f"{_CLAIM}_a_holder_that_was_stopped_for_long_and_wakes_may_write_nothing",),
+    ),
+    Guard(
+        "F17: a right is counted from before it was written down",
+        _HERE,
+        "self._hold(Entry(made, mine), begun)",
+        "self._hold(Entry(made, mine), self._clock())",
+        (f"{_CLAIM}_the_right_ends_counted_from_before_the_record_was_written",),
+    ),
+    Guard(
+        "F17: nobody takes what another still may have",
+        _HERE,
+        "return self._clock() - seen.since >= seen.wait",
+        "return True",
+        (f"{_CLAIM}_who_comes_first_has_it_and_keeps_it_while_it_is_there",),
+    ),
+    Guard(
+        "F17: the record is only replaced by who has seen it",
+        "bot/workspace/claim_ref.py",
+        'f"--force-with-lease={CLAIM}:{old}"',
+        '"--force"',
+        (f"{_CLAIM}_of_many_that_ask_in_the_same_moment_one_gets_it",),
+    ),
+    Guard(
+        "F17: one that calls itself like us is another",
+        _HERE,
+        "(record.by == self._own.id and not self._held)",
+        "record.by == self._own.id",
+        (f"{_CLAIM}_one_that_calls_itself_like_us_while_we_live_is_another",),
+    ),
+)

@@ -1,0 +1,127 @@
+"""What is kept, what is shared, and what clean-up and the making of room never touch."""
+
+from tests.mutants.guards.guard import Guard
+
+_OFFSITE = "tests/workspace/test_offsite.py::test"
+_PARKING = "tests/workspace/test_parking.py::test"
+_HOUSE = "tests/test_housekeeping.py::test"
+_REMOVAL = "tests/workspace/test_removal.py::test"
+_ROOM = (f"{_HOUSE}_room_is_made_where_nobody_works_and_nothing_waits_for_a_person",)
+_CLAIMED = (f"{_HOUSE}_while_another_daemon_has_the_repository_nothing_is_written_there",)
+_MONTH = (f"{_HOUSE}_salvaged_work_goes_after_a_month_there_and_here",)
+_LOST = (f"{_HOUSE}_what_nobody_remembers_waits_until_the_trackers_were_looked_at",)
+
+GUARDS = (
+    Guard(
+        "Keeping: salvaged work is judged before it is shared",
+        "bot/workspace/shelf.py",
+        "if held := self._objections_to(ref):",
+        "if held := ():",
+        (f"{_OFFSITE}_what_the_guard_objects_to_stays_on_this_machine",),
+    ),
+    Guard(
+        "Keeping: other work at the remote is not overwritten",
+        "bot/workspace/offsite.py",
+        'f"--force-with-lease={ref}:{old}"',
+        '"--force"',
+        (f"{_OFFSITE}_other_work_under_that_name_stays_and_ours_gets_the_next",),
+    ),
+    Guard(
+        "Keeping: what is asked for in this moment is not let go",
+        "bot/workspace/offsite.py",
+        "beside(one.ref, SALVAGED_AT): noted,",
+        "",
+        (f"{_OFFSITE}_what_is_asked_for_in_this_moment_is_not_let_go",),
+    ),
+    Guard(
+        "Keeping: salvaged work is kept for its time",
+        "bot/domain/salvage.py",
+        "return 0.0 < self.at < now - KEPT_SECONDS",
+        "return 0.0 < self.at < now",
+        (f"{_OFFSITE}_its_time_begins_when_it_is_first_seen_and_does_not_begin_again",),
+    ),
+    Guard(
+        "Keeping: it goes there before it goes here",
+        "bot/housekeeping.py",
+        "if one.shared and not remote:",
+        "if False:",
+        _MONTH,
+    ),
+    Guard(
+        "Keeping: nothing is shared while another daemon has the repository",
+        "bot/housekeeping.py",
+        "    if project.claim:\n        project.claim.check()\n    try:",
+        "    try:",
+        _CLAIMED,
+    ),
+    Guard(
+        "Keeping: of what nobody remembers nothing goes before the trackers were looked at",
+        "bot/housekeeping.py",
+        "only = None if is_known else register.over(project.name)",
+        "only = None",
+        _LOST,
+    ),
+    Guard(
+        "Keeping: what a person has taken is left alone",
+        "bot/housekeeping.py",
+        " and now.cause is not Cause.TAKEN",
+        "",
+        _ROOM,
+    ),
+    Guard(
+        "Keeping: what waits for a person's word is not parked",
+        "bot/housekeeping.py",
+        "may_go = run.cause is not Cause.HELD",
+        "may_go = True",
+        _ROOM,
+    ),
+    Guard(
+        "Keeping: where somebody works no room is made",
+        "bot/housekeeping.py",
+        " and now.phase is not Phase.WORKING",
+        "",
+        _ROOM,
+    ),
+    Guard(
+        "Keeping: what was touched a moment ago is left alone",
+        "bot/workspace/workspaces.py",
+        "return touched is None or",
+        "return True or",
+        (f"{_PARKING}_what_was_touched_a_moment_ago_is_left_alone",),
+    ),
+    Guard(
+        "Keeping: what is not committed is on a ref before its worktree goes",
+        "bot/workspace/parking.py",
+        "    commit = uncommitted(worktree, tip)\n",
+        '    commit = ""\n',
+        (f"{_PARKING}_a_parked_worktree_comes_back_as_it_was",),
+    ),
+    Guard(
+        "Keeping: a merge that waits for its conflicts is not parked",
+        "bot/workspace/parking.py",
+        " or worktree.find_pending(tip):",
+        ":",
+        (f"{_PARKING}_a_merge_that_waits_for_its_conflicts_is_not_parked",),
+    ),
+    Guard(
+        "Keeping: links among the shadows are nobody's",
+        "bot/workspace/removal.py",
+        "if not item.is_symlink()]",
+        "]",
+        (f"{_REMOVAL}_what_a_sweep_says_beforehand_is_what_it_does",),
+    ),
+    Guard(
+        "Keeping: homes behind a link are left alone",
+        "bot/housekeeping.py",
+        "if (homes / project).is_symlink() or not (homes / project).is_dir():",
+        "if not (homes / project).is_dir():",
+        (f"{_HOUSE}_homes_behind_a_link_are_left_alone",),
+    ),
+    Guard(
+        "Keeping: upkeep keeps what an agent's git refers to",
+        "bot/workspace/mirror.py",
+        'until = "never" if borrowed else "60.days.ago"',
+        'until = "60.days.ago"',
+        (f"{_REMOVAL}_upkeep_keeps_what_an_agents_git_still_refers_to",),
+    ),
+)

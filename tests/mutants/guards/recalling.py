@@ -1,0 +1,95 @@
+"""What the issue remembers: notes, and the runs made of them again (F17, F18)."""
+
+from tests.mutants.guards.guard import Guard
+
+_FORGETTING = "tests/stories/test_forgetting.py::test"
+_SHARING = "tests/stories/test_sharing.py::test"
+_MARKERS = "tests/clients/test_github_markers.py::test"
+_ARRIVING, _SHARE = "bot/engine/arriving.py", "bot/engine/sharing.py"
+
+GUARDS = (
+    Guard(
+        "F18: an issue we know nothing of is asked what it remembers",
+        _ARRIVING,
+        "store.find_run(issue.key) is None and (known := await self._recalled(project, issue.key))",
+        "(known := [])",
+        (f"{_FORGETTING}_a_pull_request_in_review_is_gone_on_with_and_what_was_heard_is_not_heard_again",),
+    ),
+    Guard(
+        "F18: a note is about its own issue",
+        "bot/engine/notes.py",
+        "if run.key == key else None",
+        "",
+        (f"{_FORGETTING}_a_note_of_another_issue_or_of_nonsense_is_no_memory",),
+    ),
+    Guard(
+        "F18: where lists may lag, nothing is begun",
+        _ARRIVING,
+        "return now < self._puzzling.setdefault(issue.key, now + SECONDS_TO_APPEAR)",
+        "return False",
+        (f"{_FORGETTING}_where_the_notes_are_gone_an_open_pull_request_is_gone_on_with",),
+    ),
+    Guard(
+        "F18: an open pull request of ours is gone on with",
+        _ARRIVING,
+        "run = self._adopted(project, issue, view)",
+        "run = None",
+        (f"{_FORGETTING}_where_the_notes_are_gone_an_open_pull_request_is_gone_on_with",),
+    ),
+    Guard(
+        "F18: what was closed meanwhile is tidied up",
+        _ARRIVING,
+        "            await self._find_abandoned(project)\n",
+        "",
+        (f"{_FORGETTING}_what_was_merged_when_the_memory_was_lost_is_tidied_up_all_the_same",),
+    ),
+    Guard(
+        "F18: a note that is further on than the database wins",
+        _ARRIVING,
+        "return _progress(noted) > _progress(mine)",
+        "return False",
+        (f"{_FORGETTING}_a_database_from_an_old_copy_learns_from_the_issue_how_far_it_was",),
+    ),
+    Guard(
+        "F17: what another one has is not acted on",
+        _SHARE,
+        "if project.claim is None:",
+        "if True:",
+        (f"{_SHARING}_only_the_one_that_has_the_claim_acts",),
+    ),
+    Guard(
+        "F17: whoever takes over believes the other's notes",
+        "bot/engine/loop.py",
+        "                self._arrivals.doubt(project.name)\n",
+        "",
+        (f"{_SHARING}_whoever_takes_over_goes_on_from_where_the_other_was",),
+    ),
+    Guard(
+        "F17: who loses it ends its agents",
+        _SHARE,
+        "                await executor.cancel(turn)\n",
+        "",
+        (f"{_SHARING}_who_loses_it_ends_its_agents_and_pays_for_them",),
+    ),
+    Guard(
+        "F17: a bill is paid though others go on",
+        _SHARE,
+        "                self._pay(run, (await executor.reports())[turn])\n",
+        "",
+        (f"{_SHARING}_who_loses_it_ends_its_agents_and_pays_for_them",),
+    ),
+    Guard(
+        "T19: a note is signed",
+        "bot/clients/github/markers.py",
+        "slug, *([packed] if packed else []))",
+        "slug)",
+        (f"{_MARKERS}_a_note_goes_unseen_and_only_we_can_have_written_it",),
+    ),
+    Guard(
+        "T19: what we quote brings no note along",
+        "bot/clients/github/markers.py",
+        'text = text.replace(_ANY, "<!-- Treehand")',
+        "text = str(text)",
+        (f"{_MARKERS}_a_quoted_note_is_not_ours",),
+    ),
+)

@@ -1,0 +1,151 @@
+"""What becomes of a database that is not whole any more: it is set aside, never removed or used. Real SQLite."""
+
+import sqlite3
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from bot.clients.github.memory import open_memory, own_memory
+from bot.database import damaged_copies
+from bot.domain.run import Run
+from bot.embedded.book import Book
+from bot.errors import CannotStart, Damaged, MustRestart
+from bot.store.runs import RunStore
+
+RUN = Run("shop#1", "shop", begun_at=5.0, changed_at=6.0)
+AT = 1_000_000_000.0
+PAGE = 4096
+
+
+def lose_half(path: Path) -> None:
+    whole = path.read_bytes()
+    path.write_bytes(whole[: len(whole) // 2])
+
+
+def lose_nearly_all(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:100])
+
+
+def scribble(path: Path) -> None:
+    path.write_bytes(b"not a database at all" * 1000)
+
+
+def flip(number: int) -> Callable[[Path], None]:
+    def flipped(path: Path) -> None:
+        whole = bytearray(path.read_bytes())
+        whole[(number - 1) * PAGE : number * PAGE] = bytes(
+            255 - byte for byte in whole[(number - 1) * PAGE : number * PAGE]
+        )
+        path.write_bytes(whole)
+
+    return flipped
+
+
+def empty(path: Path) -> None:
+    path.write_bytes(b"")
+    path.with_name(f"{path.name}-wal").write_bytes(b"changes that are not in it yet")
+
+
+def say_nonsense(path: Path) -> None:
+    db = sqlite3.connect(path)
+    db.execute("UPDATE runs SET phase = 'dreaming'")
+    db.commit()
+    db.close()
+
+
+def garble(path: Path) -> None:
+    db = sqlite3.connect(path)
+    db.execute("UPDATE runs SET reason = CAST(x'ff' AS TEXT)")
+    db.commit()
+    db.close()
+
+
+DAMAGES = [lose_half, lose_nearly_all, scribble, flip(1), flip(2), flip(5), empty]
+NAMES = ["half of it", "nearly all of it", "something else", "page 1", "page 2", "page 5", "emptied"]
+
+
+@pytest.fixture
+def path(tmp_path) -> Path:
+    store = RunStore.open(tmp_path / "treehand.db")
+    for number in range(50):
+        store.save(replace(RUN, key=f"shop#{number}"), at=7.0, notes=["x" * 1000])
+    store.close()
+    return tmp_path / "treehand.db"
+
+
+@pytest.mark.parametrize("damage", DAMAGES, ids=NAMES)
+def test_whoever_only_looks_says_so_and_touches_nothing(path, damage):
+    damage(path)
+    before = path.read_bytes()
+    with pytest.raises(Damaged, match=r"is damaged .*`treehand run` sets it aside"):
+        RunStore.open(path)
+    assert path.read_bytes() == before
+    assert damaged_copies(path) == []
+
+
+@pytest.mark.parametrize("damage", [*DAMAGES, say_nonsense, garble], ids=[*NAMES, "no such phase", "no text"])
+def test_the_daemon_sets_it_aside_whole_and_begins_a_new_one(path, damage, caplog):
+    damage(path)
+    changes = path.with_name("treehand.db-wal")
+    before, beside = path.read_bytes(), changes.read_bytes() if changes.exists() else None
+    store = RunStore.own(path, str, at=AT)
+    store.save(RUN, at=8.0)
+    assert store.active() == [RUN]
+    store.close()
+    (aside,) = damaged_copies(path)
+    assert (aside.name, aside.read_bytes()) == ("treehand.db.damaged-20010909T014640Z", before)
+    if beside is not None:
+        assert aside.with_name(f"{aside.name}-wal").read_bytes() == beside
+    assert "is damaged" in caplog.text
+    assert f"set aside as {aside}" in caplog.text
+
+
+def test_one_that_is_whole_is_left_alone_also_without_its_last_changes(path):
+    store, other = RunStore.open(path), RunStore.open(path)
+    store.save(replace(RUN, key="shop#99"), at=9.0)
+    whole = path.read_bytes()
+    store.close()
+    other.close()
+    path.write_bytes(whole)
+    again = RunStore.own(path, str, at=AT)
+    assert len(again.active()) == 50
+    again.close()
+    assert damaged_copies(path) == []
+
+
+def test_one_of_a_newer_version_is_refused_and_kept(path):
+    db = sqlite3.connect(path)
+    db.execute("PRAGMA user_version = 99")
+    db.close()
+    with pytest.raises(CannotStart, match="newer version"):
+        RunStore.own(path, str, at=AT)
+    assert damaged_copies(path) == []
+
+
+def test_damage_met_at_work_ends_the_process(path):
+    store = RunStore.open(path)
+    flip(store._db.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'journal'").fetchone()[0])(path)
+    store._db.execute("PRAGMA shrink_memory")
+    with pytest.raises(MustRestart, match="The database of runs is damaged"):
+        store.save(RUN, at=9.0, notes=["one more"])
+    store.close()
+
+
+def test_what_is_remembered_of_github_is_begun_anew(tmp_path):
+    open_memory(tmp_path / "github.db").close()
+    scribble(tmp_path / "github.db")
+    with pytest.raises(Damaged, match="nothing in it is needed"):
+        open_memory(tmp_path / "github.db")
+    own_memory(tmp_path / "github.db", at=AT).close()
+    assert len(damaged_copies(tmp_path / "github.db")) == 1
+
+
+@pytest.mark.parametrize("damage", [scribble, lose_half, empty], ids=["something else", "half of it", "emptied"])
+def test_issues_are_nowhere_else_so_a_person_is_told_how_to_get_them_back(tmp_path, damage):
+    Book(tmp_path / "desk.sqlite", lambda: 1.0).close()
+    damage(tmp_path / "desk.sqlite")
+    with pytest.raises(CannotStart, match=r"\.recover"):
+        Book(tmp_path / "desk.sqlite", lambda: 1.0)
+    assert damaged_copies(tmp_path / "desk.sqlite") == []

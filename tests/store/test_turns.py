@@ -1,0 +1,75 @@
+"""Turns that outlive their process come back as they were, every field of them. Real SQLite."""
+
+from collections.abc import Iterator
+from dataclasses import fields, replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bot.domain.records import as_record
+from bot.domain.turn import Answer, Change, FileChange, Objection, Progress, Todo, TurnReport, TurnState
+from bot.store.runs import RunStore
+
+REPORT = TurnReport(TurnState.SUCCEEDED, words="Done.", session_cost_usd=0.5)
+TEXT = st.text(st.characters(categories=["L", "Cs", "Cc"]), max_size=20)  # names that are no UTF-8 have surrogates
+FILES = st.lists(st.builds(FileChange, path=TEXT), max_size=2).map(tuple)
+
+
+def test_a_turn_is_kept_as_it_stood_last_and_forgotten_when_told(store):
+    store.keep("shop#1/1/turn-1", replace(REPORT, state=TurnState.RUNNING), at=1.0)
+    store.keep("shop#1/1/turn-1", REPORT, at=2.0)
+    store.keep("shop#2/1/turn-1", REPORT, at=2.0)
+    assert store.kept() == {"shop#1/1/turn-1": REPORT, "shop#2/1/turn-1": REPORT}
+    store.forget("shop#1/1/turn-1")
+    assert list(store.kept()) == ["shop#2/1/turn-1"]
+
+
+def test_it_outlives_the_process(store, tmp_path):
+    store.keep("shop#1/1/turn-1", REPORT, at=1.0)
+    other = RunStore.open(tmp_path / "treehand.db")
+    assert other.kept() == {"shop#1/1/turn-1": REPORT}
+    other.close()
+
+
+def test_what_nobody_asked_for_in_a_month_is_thrown_away(store):
+    store.keep("old", REPORT, at=1.0)
+    store.keep("new", REPORT, at=31 * 86400.0)
+    assert list(store.kept()) == ["new"]
+
+
+def test_what_an_older_version_kept_is_read_and_what_a_newer_one_kept_is_passed_over(store):
+    store._db.execute("""INSERT INTO turns VALUES ('t', 1.0, '{"state": "lost", "later": [1], "tokens": 5}')""")
+    assert store.kept() == {"t": TurnReport(TurnState.LOST, tokens=5)}
+
+
+def any_of(kind: type, **told) -> st.SearchStrategy:
+    numbers = {one.name: st.floats(0, 1e9) for one in fields(kind) if one.type is float}
+    return st.builds(kind, **numbers, **told)
+
+
+@pytest.fixture(scope="module")
+def book(tmp_path_factory) -> Iterator[RunStore]:
+    book = RunStore.open(tmp_path_factory.mktemp("book") / "treehand.db")
+    yield book
+    book.close()
+
+
+@given(
+    report=any_of(
+        TurnReport,
+        progress=any_of(Progress, doing=TEXT, todos=st.tuples(st.from_type(Todo))),
+        change=st.none() | st.builds(Change, objections=st.tuples(st.from_type(Objection)), files=FILES),
+        answers=st.tuples(st.from_type(Answer)),
+        heard=st.frozensets(TEXT),
+    )
+)
+@settings(max_examples=50, deadline=None)
+def test_whatever_a_turn_tells_comes_back(report, book):
+    book.keep("t", report, at=1.0)
+    assert book.kept() == {"t": report}
+
+
+def test_every_field_is_told_unless_it_has_its_default():
+    assert set(as_record(REPORT)) == {"state", "words", "session_cost_usd"}
+    assert {one.name for one in fields(TurnReport)} >= set(as_record(REPORT))
