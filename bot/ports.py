@@ -90,7 +90,7 @@ class Forge(Protocol):
         ...
 
     async def ensure_draft(self, branch: str, *, base: str, title: str, body: str) -> None:
-        """Open the draft, or bring the open one's body up to date between its markers. Title is people's once open."""
+        """Open the one draft of a branch, or rewrite its body between its markers. Retryable when that is over."""
         ...
 
     async def ensure_comment(self, branch: str, *, slug: str, text: str, thread: str = "") -> None:

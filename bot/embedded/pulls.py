@@ -14,7 +14,7 @@ from bot.embedded.hunks import hunk_at
 from bot.embedded.repository import Repository
 from bot.embedded.talk import Said, Talk
 from bot.embedded.wording import BOT, checked_comment, checked_name, checked_text, cleaned
-from bot.errors import NeedsHuman
+from bot.errors import NeedsHuman, Retryable
 
 
 class Verdict(StrEnum):
@@ -113,9 +113,6 @@ class Pulls:
         if not self.repository.tip(row["branch"]):
             raise NeedsHuman(f"The branch {row['branch']} is gone, so {key} cannot be opened again.")
         with self._book.changing():
-            other = self._open_one(row["branch"])
-            if other and other["number"] != row["number"]:
-                raise NeedsHuman(f"{self.key(other['number'])} is open for the same branch.")
             self._update(row["number"], state=PullRequestState.OPEN, ended_by="", ended_at=0.0)
 
     def ready(self, number: int, *, by: str) -> None:
@@ -139,9 +136,9 @@ class Pulls:
     ) -> tuple[dict[str, PullRequest], dict[str, tuple[Comment, ...]]]:
         """The newest of each branch, and what people said there. As many queries for a thousand as for one."""
         rows = self._book.rows(
-            "SELECT *, max(number) FROM pulls WHERE project = ? AND branch IN (SELECT value FROM json_each(?)) "
-            "GROUP BY branch",
-            self._project, json.dumps(list(branches)),
+            "SELECT *, max(number) FROM pulls WHERE project = ?1 AND (branch IN (SELECT value FROM json_each(?2)) "
+            "OR state = ?3) GROUP BY branch",
+            self._project, json.dumps(list(branches)), PullRequestState.OPEN,
         )  # fmt: skip
         comments = self._talk.by_people(Place.PULL_REQUEST, self._project, [row["number"] for row in rows])
         pulls = {row["branch"]: self._proposal(row, tips).pull for row in rows}
@@ -150,7 +147,9 @@ class Pulls:
     def ensure_draft(self, branch: str, *, base: str, title: str, body: str, head: str) -> int:
         """Its number. The title is people's once it is open."""
         with self._book.changing():
-            found = self._open_one(branch)
+            found = self._find_newest(branch)
+            if found and found["state"] != PullRequestState.OPEN:
+                raise Retryable(f"The pull request of {branch} has been closed or merged, and is the only one it gets.")
             if found:
                 self._update(found["number"], body=body_with(cleaned(body), around=found["body"]), head=head)
                 return int(found["number"])
@@ -208,10 +207,13 @@ class Pulls:
         newest_first = self._book.rows("SELECT * FROM pulls WHERE project = ? ORDER BY number DESC", self._project)
         return next((row for row in newest_first if keys & set(closed_by(row["body"]))), None)
 
-    def _newest(self, branch: str) -> sqlite3.Row:
-        row = self._book.row(
+    def _find_newest(self, branch: str) -> sqlite3.Row | None:
+        return self._book.row(
             "SELECT * FROM pulls WHERE project = ? AND branch = ? ORDER BY number DESC LIMIT 1", self._project, branch
         )
+
+    def _newest(self, branch: str) -> sqlite3.Row:
+        row = self._find_newest(branch)
         if row is None:
             raise NeedsHuman(f"There is no pull request of {branch}.")
         return row

@@ -5,7 +5,7 @@ import pytest
 from bot.domain.comment import Place, Reaction, Remark
 from bot.domain.pull_request import PullRequestState
 from bot.embedded.desk import Desk, Site
-from bot.errors import NeedsHuman
+from bot.errors import NeedsHuman, Retryable
 from bot.forges.local import LocalForge
 from tests.clients.grounds import REPO, Bot
 from tests.embedded.grounds import make_repository, offer
@@ -215,16 +215,20 @@ async def test_a_merge_is_seen(given):
     assert pull.state is PullRequestState.MERGED
 
 
-async def test_after_closing_another_one_may_be_opened(given):
+@pytest.mark.parametrize("seen", [True, False])
+@pytest.mark.parametrize("end", ["close", "merge"])
+async def test_a_branch_gets_one_pull_request_also_when_that_was_ended_since_we_looked(given, end, seen):
     await offered(given)
-    given.close()
-    first, _ = await look(given)
-    assert first.state is PullRequestState.CLOSED
+    getattr(given, end)()
+    if seen:
+        first, _ = await look(given)
+        assert first.state is not PullRequestState.OPEN
 
-    await given.forge.ensure_draft(BRANCH, base="main", title="Again", body="")
-    second, _ = await look(given)
-    assert (second.title, second.state) == ("Again", PullRequestState.OPEN)
-    assert second.number != first.number
+    with pytest.raises(Retryable):
+        await given.forge.ensure_draft(BRANCH, base="main", title="Again", body="")
+    pull, _ = await look(given)
+    assert pull.state is not PullRequestState.OPEN
+    assert pull.title != "Again"
 
 
 async def test_removing_the_branch_closes_what_was_open(given):

@@ -84,7 +84,9 @@ class FakeForge:
         if branch not in self.world.branches:
             raise NeedsHuman(f"There is no branch {branch} to offer.")
         found = self.world.pulls.get(branch)
-        if found and found.state is PullRequestState.OPEN:
+        if found and found.state is not PullRequestState.OPEN:
+            raise Retryable(f"The pull request of {branch} is over.")
+        if found:
             self.world.pulls[branch] = replace(found, body=body_with(body, around=found.body))
         else:
             self._open(branch, base, title, body)

@@ -27,9 +27,9 @@ class Offering:
         known = self._pulls.find(branch)
         if known and known["open"]:
             known = await self._pulls.read(known["number"])
-            if not known["open"]:  # what was decided was decided while it was: another one is not what people want
-                raise Retryable(f"The pull request of {branch} was closed or merged a moment ago.")
-        if known is None or not known["open"] or not self._pulls.known.is_ours(known):
+        if known and self._pulls.known.is_ours(known) and not known["open"]:
+            raise Retryable(f"The pull request of {branch} has been closed or merged, and is the only one it gets.")
+        if known is None or not self._pulls.known.is_ours(known):
             known = await self._opened(branch, base or self._facts.standing.base, title, body)
         await self._ensure_body(known, body)
         self._pulls.set_tip(branch, known["head"])

@@ -57,4 +57,11 @@ GUARDS = (
         "if False:",
         (f"{_PULLS}_a_draft_whose_answer_was_lost_is_adopted",),
     ),
+    Guard(
+        "F1: a branch whose pull request is over gets no other",
+        "bot/clients/github/offering.py",
+        'is_ours(known) and not known["open"]:',
+        "is_ours(known) and False:",
+        ("tests/contracts/test_forges.py::test_a_branch_gets_one_pull_request_also_when_that_was_ended_since_we_looked",),
+    ),
 )
