@@ -1,6 +1,8 @@
 """`treehand run` and `treehand once`."""
 
 import asyncio
+import signal
+import sys
 from argparse import Namespace
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
@@ -28,6 +30,7 @@ def _live(settings: Settings, life: "Callable[[Daemon], Awaitable[None]]") -> No
     from bot.daemon import Daemon
     from bot.locks import sole_owner
 
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit())  # while nothing is begun there is nothing to drain
     git_version()
     if not has_key():
         raise BadSettings("The agent has no key for its model: set ANTHROPIC_API_KEY or CLAUDE_CODE_OAUTH_TOKEN.")

@@ -20,6 +20,7 @@ from tests.chaos.history import History
 TREEHAND = Path(sys.executable).parent / "treehand"
 REPOSITORY = "acme/shop"
 ORPHAN_SECONDS = 1.0
+_SETTLING_SECONDS = 30.0
 
 
 class Daemon(Protocol):
@@ -118,6 +119,16 @@ class House:
                 return
             await asyncio.sleep(0.05)
         self.history.note("alone", house=self.folder.name, after=round(time.monotonic() - at, 3))
+
+    async def settled(self) -> None:
+        """It is up, and done with everything; or it had time enough."""
+        end = time.monotonic() + _SETTLING_SECONDS
+        while time.monotonic() < end:
+            life = (self.folder / "daemon.log").read_text().rpartition("--- life ")[2]
+            with contextlib.suppress(sqlite3.Error):
+                if " starting " in life and set(self.phases().values()) <= {"done", "asking"}:
+                    return
+            await asyncio.sleep(0.2)
 
     async def stop(self) -> int:
         """Politely. Its exit code."""

@@ -72,6 +72,7 @@ async def scene(
                 yield Scene(github, People(github), homes, history, random)
                 for house in homes:
                     if house.alive:
+                        await house.settled()
                         await house.stop()
                     house.inspect()
             finally:
