@@ -6,7 +6,7 @@ a memory that was lost comes back from there. And what links lead to is nobody's
 
 import logging
 import os
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from bot.disk import Disk
 from bot.domain.run import Cause, Phase, Run
 from bot.domain.salvage import KEPT_DAYS, KEPT_SECONDS, Salvaged
 from bot.engine.names import PREFIX, branch_for, home_for
-from bot.errors import BotError, NeedsHuman, Retryable
+from bot.errors import NeedsHuman, Retryable
 from bot.ports import Project, Remote
 from bot.settings import Settings
 from bot.store.runs import RunStore
@@ -100,8 +100,8 @@ class House:
     projects: Mapping[str, Project]
     workspaces: Mapping[str, GitWorkspaces]
     disk: Disk
-    away: Callable[[], Mapping[str, BotError]]
-    """The projects that could not be looked at the last time, and why."""
+    away: Callable[[], Collection[str]]
+    """The projects of which runs may live that nobody here knows of."""
     forget: Callable[[float], None]
     """What the agent noted before this moment may go."""
     looked: bool = False
@@ -174,8 +174,9 @@ class House:
         is_known = self.looked and project.name not in self.away()
         only = None if is_known else register.over(project.name)
         try:
+            await self.workspaces[project.name].ensure_whole(project.forge.remote)
             return await self.workspaces[project.name].sweep(register.active(project.name), only=only)
-        except Retryable as problem:
+        except (Retryable, NeedsHuman) as problem:
             log.warning("postponed sweep project=%s reason=%s", project.name, problem)
             return ()
 

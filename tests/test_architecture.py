@@ -63,8 +63,8 @@ HOMES = {
 
 PURE = ["domain/*.py", "state.py", *(f"engine/{name}.py" for name in (
     "actions", "answers", "asking", "beginning", "brakes", "budget", "choosing", "commands", "consent", "decide",
-    "decision", "facts", "following", "handing", "holding", "ledger", "mending", "messages", "names", "notes",
-    "observation", "outcome", "planning", "portrait", "prompts", "quoting", "receipts", "schedule",
+    "decision", "facts", "following", "handing", "history", "holding", "ledger", "mending", "messages", "names",
+    "notes", "observation", "outcome", "planning", "portrait", "prompts", "quoting", "receipts", "schedule",
 ))]  # fmt: skip
 IMPURE = {"asyncio", "datetime", "time", "random", "os", "logging", "sqlite3", "httpx", "subprocess", "socket", "uuid"}
 

@@ -22,7 +22,7 @@ class Reading:
     """Passages that were left out."""
 
 
-@lru_cache(maxsize=1000)  # the same words are looked at in every tick
+@lru_cache(maxsize=4000)  # the same words, of a thousand issues and what was said there, are looked at in every tick
 def read(text: str) -> Reading:
     """Markdown, as people write it."""
     text, hidden = letters.with_count(text)

@@ -5,7 +5,7 @@ knows any more are passed over. Whatever else does not fit raises ValueError.
 """
 
 import types
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import MISSING, Field, fields, is_dataclass
 from enum import Enum
 from functools import cache
@@ -18,10 +18,13 @@ _PLAIN = (str, int, float, bool, types.NoneType)
 
 def as_record(value: object) -> Any:
     """For JSON. Fields that have their defaults are left out."""
+    if type(value) in _PLAIN:
+        return value
     if isinstance(value, Enum):
         return value.value
     if is_dataclass(value) and not isinstance(value, type):
-        return {one.name: as_record(getattr(value, one.name)) for one in fields(value) if _is_told(one, value)}
+        told = ((name, getattr(value, name), default) for name, default in _defaults(type(value)))
+        return {name: as_record(own) for name, own, default in told if own != default}
     if isinstance(value, Mapping):
         return {str(name): as_record(inner) for name, inner in value.items()}
     if isinstance(value, set | frozenset):
@@ -35,11 +38,14 @@ def from_record(kind: type[T], record: object) -> T:
     return cast("T", _read(kind, record))
 
 
-def _is_told(one: Field[Any], value: object) -> bool:
-    own = getattr(value, one.name)
-    if one.default is not MISSING:
-        return bool(own != one.default)
-    return one.default_factory is MISSING or bool(own != one.default_factory())
+@cache
+def _defaults(kind: type) -> Sequence[tuple[str, object]]:
+    """By field: MISSING, which nothing equals, where there is none."""
+    return [(one.name, _default(one)) for one in fields(kind)]
+
+
+def _default(one: Field[Any]) -> object:
+    return one.default if one.default_factory is MISSING else one.default_factory()
 
 
 def _read(kind: Any, record: object) -> object:
@@ -62,7 +68,7 @@ def _plain(kind: type, record: object) -> object:
 
 def _dataclass(kind: type, record: object) -> object:
     if not isinstance(record, dict):
-        raise ValueError(f"{record!r} is no record of a {kind.__name__}")
+        raise ValueError(f"{record!r} is no record of a {kind.__name__}")  # noqa: TRY004 - a promise of this module
     hints = _hints(kind)
     known = {name: _read(hints[name], inner) for name, inner in record.items() if name in hints}
     try:

@@ -26,7 +26,7 @@ class Arrivals:
     def __init__(self, outside: Outside, clock: Callable[[], float]) -> None:
         self._outside = outside
         self._clock = clock
-        self._doubted = set(outside.projects)
+        self.doubted = set(outside.projects)
         """Projects whose runs may have gone on without us: at first, all of them."""
         self._lent: set[str] = set()
         """Those that another daemon has had since."""
@@ -37,7 +37,7 @@ class Arrivals:
 
     def doubt(self, project: str) -> None:
         """Another daemon had it: what is remembered of its runs is old."""
-        self._doubted.add(project)
+        self.doubted.add(project)
         self._lent.add(project)
 
     def next_due(self) -> float | None:
@@ -46,10 +46,10 @@ class Arrivals:
 
     async def welcome(self, project: Project, view: View, active: Collection[Run]) -> None:
         """Every labelled issue has exactly one run at a time."""
-        if project.name in self._doubted:
+        if project.name in self.doubted:
             await self._catch_up(project, view, active)
             await self._find_abandoned(project)
-            self._doubted.discard(project.name)
+            self.doubted.discard(project.name)
             self._lent.discard(project.name)
         taken = {run.key for run in self._outside.store.active()}
         for issue in self._asking(project, view):
@@ -87,8 +87,9 @@ class Arrivals:
         store, lent = self._outside.store, project.name in self._lent
         ours = {run.key for run in active if run.project == project.name}
         asking = {issue.key for issue in self._asking(project, view)}
+        newest = {run.key: run for run in store.active()}
         for key in sorted((ours | asking) & view.tracker.issues.keys()):
-            mine = store.find_run(key)
+            mine = newest.get(key) or store.find_run(key)
             for run in await self._recalled(project, key):
                 if mine and (run.ordinal, lent or _is_ahead(run, mine)) >= (mine.ordinal, True):
                     self._take_over([run])

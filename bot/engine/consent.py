@@ -98,7 +98,7 @@ def has_new_words(run: Run, issue: Issue) -> bool:
 
 def with_request(run: Run, seen: Observation) -> Run:
     """Asked again by somebody who may: it is still this run."""
-    if seen.issue and seen.issue.request and not _is_strange(run, seen.issue):
+    if seen.issue and seen.issue.request not in {"", run.request} and not _is_strange(run, seen.issue):
         return replace(run, request=seen.issue.request)
     return run
 

@@ -63,7 +63,8 @@ def answered(run: Run) -> tuple[Heard, ...]:
 
 
 def without_strangers(run: Run) -> Run:
-    return replace(run, heard=tuple(row for row in run.heard if row.outcome is not Outcome.NOT_TRUSTED))
+    heard = tuple(row for row in run.heard if row.outcome is not Outcome.NOT_TRUSTED)
+    return replace(run, heard=heard) if heard != run.heard else run
 
 
 def unsettled(run: Run, seen: Observation) -> tuple[Comment, ...]:

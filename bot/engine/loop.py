@@ -20,6 +20,7 @@ from bot.engine.brakes import notices
 from bot.engine.bulletin import Bulletin
 from bot.engine.decide import ask_for_help, decide, let_the_agent_see, park
 from bot.engine.decision import Decision
+from bot.engine.history import history
 from bot.engine.names import turn_id_for
 from bot.engine.observation import Observation
 from bot.engine.observe import View, look, observe
@@ -61,9 +62,9 @@ class Engine:
         self._told: dict[str, str] = {}
         """Why each run and project that was put off was, as it was told last."""
         self._over: frozenset[str] = frozenset()
+        """Runs whose turn has ended and is to be taken in, at the last look."""
         self.away: Mapping[str, BotError] = {}
         """Projects that could not be looked at the last time, and why."""
-        """Runs whose turn has ended and is to be taken in, at the last look."""
         self._news = set(outside.projects)
         self._idle = asyncio.Event()
         self._idle.set()
@@ -79,6 +80,11 @@ class Engine:
     ) -> None:
         await self._stack.__aexit__(kind, exc, trace)
 
+    @property
+    def out_of_sight(self) -> Collection[str]:
+        """Projects that could not be looked at the last time, or never yet as ours: runs may live there unknown."""
+        return {*self.away, *self._arrivals.doubted}
+
     def expect_news(self, projects: Collection[str] | None = None) -> None:
         """The next look asks the services of these projects, or of all; else it may go by what is known already."""
         self._news |= set(self.outside.projects if projects is None else projects)
@@ -90,10 +96,10 @@ class Engine:
         before = store.active()
         self._over = frozenset(run.id for run in before if _has_ended(run, reports))
         # A run whose last step ends while we look is older in our eyes than it is: it is judged at the next look.
-        left_alone = self._left_alone(before)
+        left_alone, lent = self._left_alone(before), await self._still_lent()
         # nothing is published on the strength of what was known when the turn began
         fresh = self._news | {run.project for run in before if run.id in self._over - left_alone}
-        views = await self._welcomed(await self._look(before, fresh), before)
+        views = await self._welcomed(await self._look(before, fresh, lent), before)
         runs, spent, now = store.active(), store.spent_by_issue(), self._clock()
         looked = [
             (run, observe(run, views[run.project], reports, now=now, spent=spent.get(run.key, Spent())))
@@ -117,9 +123,9 @@ class Engine:
         held = (run.id for run in runs if self._patience.holds(run.id, now))
         return frozenset((*self._busy, *held))
 
-    async def _look(self, runs: Sequence[Run], fresh: Collection[str]) -> Mapping[str, View]:
+    async def _look(self, runs: Sequence[Run], fresh: Collection[str], lent: Collection[str]) -> Mapping[str, View]:
         self._news -= set(fresh)  # what is told of while we look may have come too late for it
-        views, away = await look(self.outside, runs, fresh=fresh)
+        views, away = await look(self.outside, runs, fresh=fresh, but=lent)
         self._news |= set(fresh) & set(away)
         for name in views:
             self._patience.succeeded(name)
@@ -152,20 +158,46 @@ class Engine:
             self._on_change()
         return welcomed
 
+    async def _still_lent(self) -> Collection[str]:
+        """What another daemon has is not even looked at. What has come back is looked at anew, and doubted."""
+        lent = set()
+        for project in self._sharing.lent():
+            try:
+                tenure = await self._sharing.claim(project)
+            except (Retryable, NeedsHuman) as problem:
+                tenure = Tenure.OTHERS
+                self._put_off(project.name, problem, "looked away project")
+            if tenure is Tenure.OTHERS:
+                lent.add(project.name)
+            elif tenure is Tenure.REGAINED:
+                self._doubt(project.name)
+        return lent
+
     async def _is_ours(self, project: Project, view: View, before: Sequence[Run]) -> bool:
         """Asked for only where there is something to do."""
-        if not self._sharing.is_lent(project.name) and not self._arrivals.is_needed(project, view, before):
+        if not self._arrivals.is_needed(project, view, before):
             return True
-        match await self._sharing.claim(project):
-            case Tenure.OURS:
-                return True
-            case Tenure.OTHERS:
-                await self._sharing.end_turns(project, [run for run in before if run.id not in self._busy])
-            case Tenure.REGAINED:  # what was seen just now may be older than what was done there
-                self._arrivals.doubt(project.name)
-                self.expect_news([project.name])
-                self._on_change()
+        tenure = await self._sharing.claim(project)
+        if tenure is Tenure.OURS:
+            return True
+        await self._leave_off(project)
+        await self._sharing.end_turns(project, [run for run in before if run.id not in self._busy])
+        if tenure is Tenure.REGAINED:  # what was seen just now may be older than what was done there
+            self._doubt(project.name)
+            self._on_change()
         return False
+
+    def _doubt(self, project: str) -> None:
+        self._arrivals.doubt(project)
+        self.expect_news([project])
+
+    async def _leave_off(self, project: Project) -> None:
+        """Another daemon has it, or had: what was decided before that is not carried out any further."""
+        await asyncio.sleep(0)  # what has not begun cannot tidy up after itself
+        stale = {run.id for run in self._busy.values() if run.project == project.name}
+        for step in self._moving:
+            if step.get_name() in stale:
+                step.cancel()
 
     def _put_off(self, name: str, problem: BotError, deed: str) -> None:
         """Told once, and not again because fewer seconds are left to wait."""
@@ -236,13 +268,15 @@ class Engine:
         return still_queued and sum(one.phase is Phase.QUEUED for one in self._busy.values()) >= TOLD_AT_ONCE
 
     async def _step(self, run: Run, seen: Observation, decision: Decision) -> None:
-        with self._isolated(run):
-            await self._carry_out_or_ask(run, seen, decision)
-            self._patience.succeeded(run.id)
-            self._told.pop(run.id, None)
-        self._busy.pop(run.id, None)
-        if not self._busy:
-            self._idle.set()
+        try:
+            with self._isolated(run):
+                await self._carry_out_or_ask(run, seen, decision)
+                self._patience.succeeded(run.id)
+                self._told.pop(run.id, None)
+        finally:
+            self._busy.pop(run.id, None)
+            if not self._busy:
+                self._idle.set()
 
     @contextmanager
     def _isolated(self, run: Run) -> Iterator[None]:
@@ -270,7 +304,7 @@ class Engine:
         project = self.outside.projects[run.project]
         for action in decision.actions:
             await perform(action, decision.run, project, self.outside.executor)
-        notes = _history(run, decision)
+        notes = history(run, decision)
         spend, ending = decision.spend, decision.ending
         self.outside.store.save(decision.run, at=self._clock(), notes=notes, spend=spend, ending=ending)
         for note in notes:
@@ -292,24 +326,3 @@ def _has_ended(run: Run, reports: Mapping[str, TurnReport]) -> bool:
 def _has_succeeded(run: Run, reports: Mapping[str, TurnReport]) -> bool:
     report = reports.get(turn_id_for(run, run.turn))
     return report is not None and report.state is TurnState.SUCCEEDED
-
-
-def _history(run: Run, decision: Decision) -> Sequence[str]:
-    """What the journal says about a step, in words for people."""
-    after = decision.run
-    moved = f"{run.phase} → {after.phase}" + (f": {after.reason}" if after.reason else "")
-    began = f"turn {after.turn} began"
-    cost = (
-        decision.spend and f"turn {decision.spend.turn} cost ${decision.spend.usd:.2f}, {decision.spend.tokens} tokens"
-    )
-    return [
-        *([began] if after.turn > run.turn else []),
-        *([cost] if cost else []),
-        *([moved] if after.phase is not run.phase else []),
-        *(f"the sandbox refused: {what}" for what in after.refusals if what not in run.refusals),
-        *(
-            f"{one.by} allowed: {one.objection.rule} {one.objection.path}"
-            for one in after.allowed
-            if one not in run.allowed
-        ),
-    ]

@@ -1,20 +1,23 @@
 """A run as it is noted in its progress comment: enough for a life of ours that knows nothing else. Pure."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from bot.domain.records import as_record, from_record
 from bot.domain.run import Run
 
 _LONGEST = 30_000
 """Characters: a comment has room for 65,000, and people come first."""
+_UNTOLD: Mapping[str, Any] = {"shown": "", "shown_at": 0.0, "words": ""}
 
 
 def note_for(run: Run) -> str:
     """Without how it was last shown, which the comment shows, and without the agent's words, which are long."""
-    noted = replace(run, shown="", shown_at=0.0, words="")
-    text = json.dumps(as_record(noted), separators=(",", ":"))
-    return text if len(text) <= _LONGEST else _shortened(noted)
+    record = {name: value for name, value in as_record(run).items() if name not in _UNTOLD}
+    text = json.dumps(record, separators=(",", ":"))
+    return text if len(text) <= _LONGEST else _shortened(replace(run, **_UNTOLD))
 
 
 def parse_note(text: str, *, key: str, project: str) -> Run | None:

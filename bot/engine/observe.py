@@ -28,15 +28,15 @@ class View:
 
 
 async def look(
-    outside: Outside, runs: Sequence[Run], *, fresh: Collection[str]
+    outside: Outside, runs: Sequence[Run], *, fresh: Collection[str], but: Collection[str] = ()
 ) -> tuple[Mapping[str, View], Mapping[str, BotError]]:
-    """What every project shows now; those in `fresh` are asked, the others may go by what they know.
+    """What every project shows now, `but` some; those in `fresh` are asked, the others may go by what they know.
 
     One that does not answer is left out, with the reason: an outage changes nothing.
     """
-    projects = list(outside.projects.values())
+    projects = [project for name, project in outside.projects.items() if name not in but]
     found = await asyncio.gather(*(_look(project, runs, fresh=project.name in fresh) for project in projects))
-    looks = dict(zip(outside.projects, found, strict=True))
+    looks = {project.name: look for project, look in zip(projects, found, strict=True)}
     views = {name: look for name, look in looks.items() if isinstance(look, View)}
     return views, {name: look for name, look in looks.items() if not isinstance(look, View)}
 

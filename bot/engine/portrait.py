@@ -13,7 +13,7 @@ from bot.engine.names import phase_label, phase_labels
 from bot.engine.notes import note_for
 from bot.engine.observation import Observation
 
-SECONDS_BETWEEN_EDITS = {Phase.WORKING: 15.0, Phase.QUEUED: 300.0}
+SECONDS_BETWEEN_EDITS = {Phase.WORKING: 15.0, Phase.QUEUED: 300.0, "paused": 15.0}
 TOLD_IN_QUEUE = 25
 """So many of those that wait get a comment that says so; all of them get the label."""
 SLUG = "progress"
@@ -42,10 +42,10 @@ def _progress(decision: Decision, seen: Observation, policy: Policy) -> Decision
         return decision
     text = messages.progress(run, seen, policy)
     told = f"{text}\n{note_for(ledger.without_strangers(run))}"  # who only makes noise does not make us write
-    shown = f"{run.phase} {hashlib.sha256(told.encode(errors='surrogatepass')).hexdigest()}"
-    moved = not run.shown.startswith(f"{run.phase} ")
-    pace = Phase.WORKING if seen.slot.braked else run.phase  # that everything is paused is news, in a queue as well
-    pause = 0.0 if moved else SECONDS_BETWEEN_EDITS.get(pace, 0.0)
+    lane = "paused" if seen.slot.braked else run.phase  # which is news at once, in a queue as well
+    shown = f"{lane} {hashlib.sha256(told.encode(errors='surrogatepass')).hexdigest()}"
+    moved = not run.shown.startswith(f"{lane} ")
+    pause = 0.0 if moved else SECONDS_BETWEEN_EDITS.get(lane, 0.0)
     if shown == run.shown or seen.now - run.shown_at < pause:
         return decision
     return decision.then(replace(run, shown=shown, shown_at=seen.now), Say(Place.ISSUE, SLUG, text, note=note_for(run)))

@@ -22,10 +22,15 @@ class Sharing:
         self._outside = outside
         self._clock = clock
         self._lent: set[str] = set()
+        self._paid: set[tuple[str, int]] = set()
+        """Turns that were ended for others, by run and number."""
 
     def is_lent(self, project: str) -> bool:
         """Another daemon has it, as far as we know."""
         return project in self._lent
+
+    def lent(self) -> Sequence[Project]:
+        return [project for name, project in self._outside.projects.items() if name in self._lent]
 
     async def claim(self, project: Project) -> Tenure:
         if project.claim is None:
@@ -39,17 +44,22 @@ class Sharing:
         return tenure
 
     async def end_turns(self, project: Project, runs: Sequence[Run]) -> None:
-        """What is at work here for it is ended, and says nothing any more. Its bill is ours all the same."""
+        """What is at work here for it is ended, and says nothing any more. Its bill is ours all the same.
+
+        The reports stay: whoever goes on from there, if it is us, takes them in, and pays for nothing twice.
+        """
         executor = self._outside.executor
-        reports = await executor.reports()
         for run in runs:
-            turn = turn_id_for(run, run.turn)
-            if run.project == project.name and turn in reports:
-                await executor.cancel(turn)
-                self._pay(run, (await executor.reports())[turn])
-                await executor.release(turn)
+            if run.project == project.name:
+                # the next one, too: what was started as the claim was lost is not noted yet
+                for number in (run.turn, run.turn + 1):
+                    await executor.cancel(turn_id_for(run, number))
+                report = (await executor.reports()).get(turn_id_for(run, run.turn))
+                if report and (run.id, run.turn) not in self._paid:
+                    self._pay(run, report)
 
     def _pay(self, run: Run, report: TurnReport) -> None:
         """In the ledger only: whoever goes on with the run does not know of it."""
         seen = Observation(self._clock(), None, turn=report)
         self._outside.store.save(run, at=seen.now, spend=account(run, seen).spend)
+        self._paid.add((run.id, run.turn))

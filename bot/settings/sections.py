@@ -41,7 +41,7 @@ class Limits(Section):
     """New content one turn may add before a person is asked."""
     free_disk_gb: float = Field(5, ge=0)
     """Nothing new starts below this much free disk."""
-    claim_seconds: float = Field(180, ge=0, le=3600)
+    claim_seconds: float = Field(90, ge=0, le=3600)
     """After how much silence another daemon may take over a repository; 0: there is no other, and none is asked."""
 
 

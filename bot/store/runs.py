@@ -51,6 +51,7 @@ class Entry:
 class RunStore:
     def __init__(self, db: sqlite3.Connection, redact: Callable[[str], str] = str) -> None:
         self._db, self._redact = db, redact
+        self._active: tuple[object, Sequence[Run]] = (None, ())
 
     @classmethod
     def open(cls, path: Path, redact: Callable[[str], str] = str) -> "RunStore":
@@ -81,7 +82,12 @@ class RunStore:
         self._db.close()
 
     def active(self) -> Sequence[Run]:
-        return self._runs("phase != 'done'")
+        """Read anew whenever anything was written since, here or by another process."""
+        ((elsewhere,),) = self._execute("PRAGMA data_version")
+        version = (elsewhere, self._db.total_changes)
+        if self._active[0] != version:
+            self._active = (version, tuple(self._runs("phase != 'done'")))
+        return list(self._active[1])
 
     def latest(self, *, ended_since: float) -> Sequence[Run]:
         """What people want to see: everything under way, and what ended lately."""

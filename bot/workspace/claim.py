@@ -10,7 +10,7 @@ import math
 import os
 import uuid
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from bot.domain.claim import Tenure
@@ -24,6 +24,8 @@ log = logging.getLogger(__name__)
 _RENEW, _END, _TAKE, _ASK = 1 / 3, 5 / 6, 13 / 12, 1 / 12
 """Parts of `seconds`: when it is renewed; when the right ends; when others may have it; how often they ask."""
 _LEAST_ASK = 2.0
+_TO_APPEAR = 10.0
+"""Seconds until what was written last is shown to others: nobody begins before that."""
 _NEVER = -math.inf
 
 
@@ -68,7 +70,7 @@ class GitClaim:
         self._seconds, self._clock = seconds, clock
         self._turn = asyncio.Lock()
         self._seen: _Sighting | None = None
-        self._right_ends = self._due = _NEVER
+        self._right_ends = self._due = self._written = _NEVER
         self._certain = False
         """What was seen last is ours, and nobody else has any business to change it."""
         self._held = self._told = self._alone = self._standing_by = False
@@ -83,6 +85,7 @@ class GitClaim:
     def check(self) -> None:
         if not self._is_ours():
             raise Elsewhere
+        self._written = self._clock()
 
     async def release(self) -> None:
         async with self._turn:
@@ -90,7 +93,7 @@ class GitClaim:
             if self._alone or seen is None or seen.entry.record is None or seen.entry.record.life != self._life:
                 return
             try:
-                await in_thread(self._register.swap, await self._remote(), seen.entry.id, self._next(seen, free=True))
+                await in_thread(self._register.swap, await self._remote(), seen.entry.id, self._last(seen))
             except BotError as problem:
                 log.info("went without a word to the others reason=%s", problem)
 
@@ -105,6 +108,8 @@ class GitClaim:
             return Tenure.OURS
         if self._trouble:
             raise self._trouble.with_traceback(None)
+        if self._standing_by and self._seen and self._seen.entry.record and self._seen.entry.record.free:
+            raise Retryable("Another treehand has just gone. What it wrote last has to appear first.")
         if self._standing_by:
             return Tenure.OTHERS
         raise Retryable("The claim to the repository ran out before it was there.")
@@ -142,7 +147,7 @@ class GitClaim:
             return _Sighting(entry, now, before.wait if before else 0.0, anew=bool(before and before.anew))
         self._told = False
         seconds = record.seconds if record else self._seconds
-        return _Sighting(entry, now, 0.0 if record and record.free else seconds * _TAKE, anew=True)
+        return _Sighting(entry, now, seconds * _TAKE, anew=True)
 
     def _is_mine(self, record: Record) -> bool:
         """Ours of an earlier life is taken over at once; later on, one that calls itself like us is another."""
@@ -174,11 +179,16 @@ class GitClaim:
         self._hold(Entry(made, mine), begun)
         return True
 
-    def _next(self, seen: _Sighting, *, free: bool = False) -> Record:
+    def _next(self, seen: _Sighting) -> Record:
         term = seen.entry.record.term + 1 if seen.entry.record else 1
         taken = seen.anew and not self._told
         host, pid = self._own.host, os.getpid()
-        return Record(self._own.id, self._life, term, self._seconds, host, pid, free=free, taken=taken)
+        return Record(self._own.id, self._life, term, self._seconds, host, pid, taken=taken)
+
+    def _last(self, seen: _Sighting) -> Record:
+        """Free for anybody, once what we wrote last has had the time to appear."""
+        hidden = max(self._written + _TO_APPEAR - self._clock(), 0.0)
+        return replace(self._next(seen), seconds=min(hidden / _TAKE, self._seconds), free=True)
 
     def _hold(self, entry: Entry, begun: float) -> None:
         if not self._held or self._standing_by:
@@ -189,7 +199,8 @@ class GitClaim:
         self._standing_by = False
 
     def _stand_by(self) -> None:
-        record = self._seen.entry.record if self._seen else None
+        record, now = self._seen.entry.record if self._seen else None, self._clock()
         if not self._standing_by:
             log.info("stands by holder=%s", record.holder if record else "unknown")
-        self._right_ends, self._due, self._standing_by = _NEVER, self._clock() + self._pause, True
+        left = self._seen.since + self._seen.wait - now if self._seen else self._pause
+        self._right_ends, self._due, self._standing_by = _NEVER, now + min(self._pause, max(left, _LEAST_ASK)), True

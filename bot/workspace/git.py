@@ -5,6 +5,7 @@ by an agent.
 """
 
 import os
+import re
 import signal
 import subprocess
 from collections.abc import Mapping
@@ -43,6 +44,10 @@ _ENVIRONMENT = {
 }
 
 
+# the last is all that git says when a file of a checkout cannot be written to its end
+_FULL = ("No space left on device", "Disk quota exceeded", "unable to write file")
+
+
 class GitFailed(Retryable):
     """Git refused. Callers who know what a refusal means say so in better words."""
 
@@ -51,6 +56,20 @@ class GitFailed(Retryable):
         self.code = code
         self.stderr = stderr
         self.stdout = stdout
+
+    @property
+    def disk_is_full(self) -> bool:
+        return any(sign in self.stderr for sign in _FULL)
+
+
+class RepositoryDamaged(GitFailed):
+    """Something in a repository is not as git wrote it, or gone."""
+
+
+_DAMAGED = re.compile(
+    "not a git repository: '|bad config line|unexpected line in|reference broken|is corrupt$|is empty$|bad object"
+    "|missing (object|blob|tree)|unable to read tree|Could not read [0-9a-f]{40}"
+)
 
 
 def git(
@@ -83,8 +102,16 @@ def git_bytes(
         _end(process)
         raise GitFailed(args, -1, f"no answer within {timeout:.0f} s") from exc
     if process.returncode:
-        raise GitFailed(args, process.returncode, stderr.decode(errors="replace"), stdout)
+        said = stderr.decode(errors="replace")
+        failed = RepositoryDamaged if _tells_of_damage(said) else GitFailed
+        raise failed(args, process.returncode, said, stdout)
     return stdout
+
+
+def _tells_of_damage(said: str) -> bool:
+    """Here: what a remote says of itself is its own matter."""
+    ours = (line for line in said.splitlines() if not line.startswith("remote:"))
+    return any(_DAMAGED.search(line) for line in ours)
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

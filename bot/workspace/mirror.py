@@ -11,7 +11,8 @@ from bot.domain.turn import FileChange
 from bot.errors import NeedsHuman, Retryable
 from bot.ports import Remote
 from bot.workspace.capture import shown
-from bot.workspace.git import GitFailed, git, git_bytes
+from bot.workspace.git import GitFailed, RepositoryDamaged, git, git_bytes
+from bot.workspace.mending import bring_over, is_damaged, set_aside, waiting
 from bot.workspace.places import ORIGIN
 
 _FETCH_SECONDS = 1800
@@ -38,32 +39,64 @@ class Mirror:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._ready = False
+        self._doubt: RepositoryDamaged | None = None
         self._preparing = threading.Lock()
         self.fence: Callable[[], None] = lambda: None
         """Right before each push. Raises when another daemon might act on the repository by now."""
 
     def prepare(self) -> None:
-        """Once per process: it exists, and nothing that a process that died was writing is in the way."""
-        with self._preparing:
-            if not self._ready:
-                self._prepare()
-                self._ready = True
+        """It exists, and is whole as far as anybody noticed."""
+        if not self.is_whole():
+            raise Retryable("My copy of the repository was damaged. I make a new one, and then go on.")
 
-    def _prepare(self) -> None:
+    def is_whole(self) -> bool:
+        """False: it was damaged, and the one in its place has nothing in it before the next fetch."""
+        self._ensure_there()
+        return not waiting(self.path).exists()
+
+    def doubt(self, problem: RepositoryDamaged) -> None:
+        """Looked into before it is used again."""
+        self._doubt = problem
+
+    def _ensure_there(self) -> None:
+        with self._preparing:
+            if not self._ready:  # once per process, for others write here from then on
+                _remove(_left_by_the_dead(self.path))
+            if not self._ready or self._doubt or not self.exists():
+                self._make_whole(self._doubt)
+            self._ready, self._doubt = True, None
+
+    def _make_whole(self, doubt: RepositoryDamaged | None) -> None:
+        _remove(_emptied(self.path))
+        try:
+            self._begin()
+            damaged = self._is_named(doubt) or is_damaged(self.path, thoroughly=doubt is not None)
+        except RepositoryDamaged:
+            damaged = True
+        if damaged:
+            set_aside(self.path)
+            self._begin()
+
+    def _begin(self) -> None:
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        for left in list(_left_by_the_dead(self.path)):
-            left.unlink(missing_ok=True)
         git(self.path, "init", "--bare", "--quiet", "--template=", "--initial-branch=treehand-none")
         for folder in ("info", "objects/info"):
             (self.path / folder).mkdir(exist_ok=True)
         (self.path / "info" / "attributes").write_text(RAW)
 
+    def _is_named(self, doubt: RepositoryDamaged | None) -> bool:
+        """Git read an object of ours, and it was rubbish: it looks whole to whoever only looks whether it is there."""
+        lines = doubt.stderr.splitlines() if doubt else []
+        return any(f"{self.path}/objects/" in line and "is corrupt" in line for line in lines)
+
     def exists(self) -> bool:
         return (self.path / "HEAD").exists()
 
     def fetch(self, remote: Remote) -> None:
-        self.prepare()
+        self._ensure_there()
         self._fetch(remote, "--prune", f"+refs/heads/*:{ORIGIN}*")
+        if waiting(self.path).exists():
+            bring_over(self.path)
 
     def fetch_ref(self, remote: Remote, ref: str) -> None:
         """Under the name it has there."""
@@ -165,6 +198,8 @@ _ZERO = "0" * 40
 
 def cannot_reach(remote: Remote, exc: GitFailed) -> Exception:
     """What a failed conversation with a remote means for the people who wait for it."""
+    if isinstance(exc, RepositoryDamaged) or exc.disk_is_full:
+        return exc  # it is not the remote that is in trouble
     where = shown_url(remote.url)
     if "mismatched algorithms" in exc.stderr:
         return NeedsHuman(f"{where} uses another object format than sha1, which is not supported.")
@@ -187,6 +222,17 @@ def _left_by_the_dead(mirror: Path) -> Iterator[Path]:
             inner[:] = [name for name in inner if name in {"info", "pack"}]
         packs = Path(folder) == mirror / "objects" / "pack"
         yield from (Path(folder, name) for name in files if name.endswith(".lock") or (packs and _is_half(name)))
+
+
+def _emptied(mirror: Path) -> Iterator[Path]:
+    """Refs and objects that have no content: a machine lost its power before that was on the disk."""
+    for pattern in ("refs/**/*", "objects/[0-9a-f][0-9a-f]/*"):
+        yield from (path for path in mirror.glob(pattern) if path.is_file() and not path.stat().st_size)
+
+
+def _remove(paths: Iterator[Path]) -> None:
+    for path in list(paths):
+        path.unlink(missing_ok=True)
 
 
 def _is_half(pack: str) -> bool:

@@ -4,7 +4,7 @@ import re
 
 from bot.errors import NeedsHuman, NeedsTurn, Retryable
 from bot.ports import Remote
-from bot.workspace.git import GitFailed, git
+from bot.workspace.git import GitFailed, RepositoryDamaged, git
 from bot.workspace.merging import take_in
 from bot.workspace.mirror import Mirror, cannot_reach
 from bot.workspace.places import BASES, ORIGIN, PUSHED
@@ -22,7 +22,7 @@ def push(worktree: Worktree, remote: Remote) -> None:
     known = mirror.refs(worktree.ref, f"{PUSHED}{branch}")
     ours = known.get(worktree.ref, "")
     if not ours:
-        raise NeedsHuman(f"There is nothing to push: {branch} does not exist here.")
+        raise NeedsHuman(f"There is nothing to push: `{branch}` does not exist here. `retry` begins anew.")
     theirs = mirror.remote_tip(remote, branch)
     if theirs and theirs != ours and known.get(f"{PUSHED}{branch}") == ours:
         return  # nothing is new here, and what they made of it is theirs to decide
@@ -70,6 +70,8 @@ def _send(mirror: Mirror, branch: str, remote: Remote, ours: str, theirs: str) -
             mirror.path, "push", "--quiet", "--no-verify", f"--force-with-lease={ref}:{theirs}", remote.url,
             f"{ours}:{ref}", env=remote.env, timeout=_PUSH_SECONDS,
         )  # fmt: skip
+    except RepositoryDamaged:
+        raise
     except GitFailed as exc:
         if "[remote rejected]" in exc.stderr and not BESIDE_US.search(exc.stderr):
             raise NeedsHuman(f"The push of `{branch}` was refused: {_said(exc)}") from exc

@@ -11,8 +11,6 @@ from bot.errors import Retryable
 from bot.workspace.git import GitFailed
 
 _FULL_ERRORS = {errno.ENOSPC, errno.EDQUOT}
-# the last is all that git says when a file of a checkout cannot be written to its end
-_FULL_SIGNS = ("No space left on device", "Disk quota exceeded", "unable to write file")
 _FULL = "The disk is full. Make room, and I go on."
 
 T = TypeVar("T")
@@ -35,7 +33,7 @@ def _in_our_words(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -
     try:
         return function(*args, **kwargs)
     except GitFailed as exc:
-        if any(sign in exc.stderr for sign in _FULL_SIGNS):
+        if exc.disk_is_full:
             raise Retryable(_FULL) from exc
         raise
     except OSError as exc:

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 from collections import defaultdict
-from collections.abc import AsyncIterator, Collection, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from bot.errors import BotError, NeedsHuman
 from bot.ports import Remote
 from bot.workspace.branch import adopt, begin_branch, commit, find_base
 from bot.workspace.by_hand import find_commit, put_back
-from bot.workspace.git import git
+from bot.workspace.git import RepositoryDamaged, git
 from bot.workspace.guard import Guard
 from bot.workspace.instructions import instructions_at
 from bot.workspace.merging import Taken, check_resolved, take_in
@@ -120,7 +120,9 @@ class GitWorkspaces:
         """
         self._wanted.clear()
         said = []
-        for branch in await in_thread(self._over, keep, only):
+        with self._doubting():
+            over = await in_thread(self._over, keep, only)
+        for branch in over:
             async with self._turns[branch]:
                 if branch not in self._wanted:
                     said.append(await in_thread(self._clear, branch))
@@ -133,6 +135,11 @@ class GitWorkspaces:
         branches = await in_thread(self._over, keep, only)
         left = await in_thread(leftovers, self._places, partial(self._still_wanted, keep))
         return [*branches, *map(str, left)]
+
+    async def ensure_whole(self, remote: Callable[[], Awaitable[Remote]]) -> None:
+        """A damaged mirror is made anew, also where no turn begins that would fetch."""
+        if not await in_thread(self._mirror.is_whole):
+            await self._fetch(await remote())
 
     async def maintain(self) -> None:
         async with self._fetching:
@@ -162,9 +169,18 @@ class GitWorkspaces:
         clock = asyncio.get_running_loop().time
         async with self._turns[branch]:
             try:
-                yield
+                with self._doubting():
+                    yield
             finally:
                 self._touched[branch] = clock()
+
+    @contextlib.contextmanager
+    def _doubting(self) -> Iterator[None]:
+        try:
+            yield
+        except RepositoryDamaged as problem:
+            self._mirror.doubt(problem)
+            raise
 
     async def _fetch(self, remote: Remote) -> None:
         """One fetch serves everybody who was waiting when it began."""
@@ -252,9 +268,9 @@ class GitWorkspaces:
 
     def _take_back(self, branch: str, message: str, at: float, allowed: frozenset[str]) -> HandWork:
         worktree = self._worktree(branch)
-        refs = self._mirror.refs(worktree.ref, f"{BASES}{branch}")
-        base, tip = refs[f"{BASES}{branch}"], refs[worktree.ref]
-        made = find_commit(self._mirror, base, tip, message=message, at=at)
+        refs, base = self._mirror.refs(worktree.ref, f"{BASES}{branch}"), f"{BASES}{branch}"
+        is_there = worktree.ref in refs  # else the mirror went while somebody worked
+        made = find_commit(self._mirror, refs[base], refs[worktree.ref], message=message, at=at) if is_there else ""
         if not made:
             change = self._capture(branch, message, at, allowed)
             if change.objections:
@@ -264,7 +280,8 @@ class GitWorkspaces:
 
     def _put_back(self, branch: str) -> str:
         worktree = self._worktree(branch)
-        return put_back(worktree, self._refs(worktree), self._places)
+        refs = self._refs(worktree)
+        return put_back(worktree, refs, self._places) if worktree.ref in refs else ""
 
     def _salvage(self, branch: str) -> str:
         return salvage(self._worktree(branch))

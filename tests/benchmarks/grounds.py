@@ -3,7 +3,7 @@
 import contextlib
 import subprocess
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bot import app, clock
@@ -71,6 +71,6 @@ async def bot(settings: Settings, agent: Agent, take_turn: TakeTurn | None = Non
             outside = Outside(wired.outside.projects, executor, wired.store)
             capacity = wired.engine._capacity
             async with Engine(outside, clock=clock.now, capacity=capacity, on_change=wired.woken.set) as engine:
-                changed = App(settings, wired.store, wired.transcripts, outside, agent, executor, engine, wired.woken, wired.house)
+                changed = replace(wired, outside=outside, agent=agent, executor=executor, engine=engine)
                 yield Grounds(changed, people)
         people.close()

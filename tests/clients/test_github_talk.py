@@ -217,6 +217,17 @@ async def test_of_what_two_of_us_said_at_once_the_oldest_stays(github, tmp_path)
         bot.close()
 
 
+async def test_what_is_noted_in_a_copy_of_our_comment_does_not_count(bot):
+    key = f"{REPO}#{labelled(bot.world)}"
+    await bot.tracker.ensure_comment(key, slug="1/progress", text="Working.", note='{"turn": 1}')
+    old = next(iter(bot.world.repository(REPO).comments.values())).body
+    await bot.tracker.ensure_comment(key, slug="1/progress", text="Done.", note='{"turn": 2}')
+    bot.world.comment(REPO, 1, old, by="eve")
+    bot.repository._talk.own_id = 0  # nobody told us who we are
+    await bot.tracker.look([key])
+    assert list(await bot.tracker.recall(key)) == ['{"turn": 2}']
+
+
 async def test_a_comment_of_ours_that_people_deleted_is_said_anew(bot):
     key = f"{REPO}#{labelled(bot.world)}"
     await bot.tracker.ensure_comment(key, slug="1/progress", text="Working.")

@@ -11,7 +11,7 @@ def check(outcome: dict) -> None:
         "open", "open", "merged",
     ]  # fmt: skip
     assert outcome["worktrees_left"] == 2
-    assert outcome["commits"] >= 4
+    assert outcome["commits"] >= 3  # merges aside, and one turn may do the remark and the conflict
     assert (outcome["model"], outcome["sandbox"]) == ("scripted stand-in", "bwrap")
 
 

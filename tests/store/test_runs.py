@@ -2,6 +2,7 @@
 
 import sqlite3
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -152,3 +153,17 @@ def test_how_turns_ended_is_known_from_a_while_before_each_projects_last_good_on
     lately = [end(2, 7000.0), end(3, 9000.0, Failure.NONE), end(4, 9000.0, Failure.AGENT)]
     others = [end(1, 50.0, project="bar")]
     assert store.endings() == [*lately, *others]
+
+
+def test_what_goes_on_is_known_at_once_whoever_wrote_it(store):
+    """Nothing is read anew while nothing was written."""
+    path = Path(store._db.execute("PRAGMA database_list").fetchone()["file"])
+    store.save(RUN, at=1.0)
+    assert store.active() == [RUN]
+    store.save(replace(RUN, reason="ours"), at=2.0)
+    assert [run.reason for run in store.active()] == ["ours"]
+    other = RunStore.open(path)
+    other.save(replace(RUN, reason="theirs"), at=3.0)
+    other.close()
+    assert [run.reason for run in store.active()] == ["theirs"]
+    assert store.active()[0] is store.active()[0]

@@ -167,6 +167,19 @@ async def test_what_was_let_go_is_taken_at_once(ground):
     assert await ground.daemon("two").ensure() is OURS, "nobody else has had it since"
 
 
+async def test_what_was_let_go_right_after_writing_is_taken_once_that_had_time_to_appear(ground):
+    one, two = ground.daemon("one"), ground.daemon("two")
+    await one.ensure()
+    one.check()
+    await one.release()
+    with pytest.raises(Retryable):
+        await two.ensure()
+    ground.clock.now += 9.0
+    with pytest.raises(Retryable):
+        await two.ensure()
+    assert REGAINED in await ground.pass_by(10, two)
+
+
 async def test_letting_go_of_what_others_have_changes_nothing(ground):
     one, two = ground.daemon("one"), ground.daemon("two")
     await one.ensure(), await two.ensure()
@@ -249,7 +262,9 @@ async def test_of_many_that_ask_in_the_same_moment_one_gets_it(ground):
         said = [one.result() for one in asked]
         assert sum(map(holds, daemons)) == 1, said
         assert said.count(OTHERS) == 3
-        await next(one for one in daemons if holds(one)).release()
+        holder = next(one for one in daemons if holds(one))
+        ground.clock.now += 40.0
+        await holder.release()
 
 
 def test_a_record_of_others_is_read_with_care():

@@ -57,6 +57,51 @@ async def test_a_disk_full_at_capture_commits_nothing_and_goes_on_when_there_is_
     assert [file.path for file in change.files] == ["big.bin"]
 
 
+@pytest.fixture
+def full(small_disk):
+    """Fills the disk; what is returned makes room again."""
+
+    def fill():
+        filler = small_disk / "filler"
+        with pytest.raises(OSError, match="No space"):
+            filler.write_bytes(bytes(5_000_000))
+        return filler.unlink
+
+    return fill
+
+
+async def test_f10_a_disk_full_at_a_fetch_keeps_what_there_is_and_goes_on_when_there_is_room(small_disk, full, origin):
+    workspaces = GitWorkspaces(small_disk, "shop")
+    await workspaces.ensure(BRANCH, base="", remote=origin.remote)
+    news = origin.commit({"news.bin": os.urandom(300_000)})
+    make_room = full()
+
+    with pytest.raises(Retryable, match="disk is full"):
+        await workspaces.ensure("treehand/shop-2", base="", remote=origin.remote)
+
+    make_room()
+    assert (await workspaces.ensure("treehand/shop-2", base="", remote=origin.remote)).head == news
+    run_git(small_disk / "mirrors" / "shop.git", "fsck", "--connectivity-only")
+    assert [path.name for path in (small_disk / "mirrors").iterdir()] == ["shop.git"]
+
+
+async def test_f10_a_disk_full_at_salvage_removes_nothing_and_goes_on_when_there_is_room(small_disk, full, origin):
+    workspaces = GitWorkspaces(small_disk, "shop")
+    workspace = await workspaces.ensure(BRANCH, base="", remote=origin.remote)
+    (workspace.path / "half.bin").write_bytes(os.urandom(100_000))
+    make_room = full()
+
+    with pytest.raises(Retryable, match="disk is full"):
+        await workspaces.salvage(BRANCH)
+    assert "could not be removed" in (await workspaces.sweep([]))[0]
+    assert (workspace.path / "half.bin").exists()
+
+    make_room()
+    ref = await workspaces.salvage(BRANCH)
+    size = run_git(small_disk / "mirrors" / "shop.git", "cat-file", "-s", f"{ref}:half.bin")
+    assert size == "100000"
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="becomes somebody else")
 def test_folders_closed_to_their_own_owner_are_deleted(tmp_path):
     inner = tmp_path / "thing" / "closed" / "more"

@@ -4,11 +4,11 @@ Several secrets may be ours: what one of them signed stays ours when another tak
 """
 
 import base64
-import hashlib
 import hmac
 import re
 import zlib
 from collections.abc import Collection
+from functools import lru_cache
 from urllib.parse import quote, unquote
 
 _LONGEST = 65_000
@@ -20,6 +20,8 @@ _MARKER = re.compile(
 )
 _ANY = "<!-- treehand"
 _OPERATOR = "operator/"
+_REMEMBERED = 5000
+"""Marked comments that were read already: the same ones are seen at every look."""
 
 
 class Markers:
@@ -27,6 +29,7 @@ class Markers:
         self._secret = secret
         self._older = tuple(older)
         self._repository = repository.lower()
+        self._read = lru_cache(_REMEMBERED)(self._read_anew)
 
     def signed(self, text: str, *, number: int, slug: str, note: str = "") -> str:
         packed = _packed(note) if note else ""
@@ -55,16 +58,19 @@ class Markers:
 
     def _found(self, body: str, number: int) -> tuple[str, str]:
         """The slug and the note of the last marker."""
+        return self._read(body, number) if looks_marked(body) else ("", "")
+
+    def _read_anew(self, body: str, number: int) -> tuple[str, str]:
         last = next(reversed(list(_MARKER.finditer(body))), None)
         if last is None:
             return "", ""
         slug, packed = unquote(last["slug"]), last["note"] or ""
-        ours = [self._mac(secret, number, slug, packed) for secret in (self._secret, *self._older)]
+        ours = (self._mac(secret, number, slug, packed) for secret in (self._secret, *self._older))
         return (slug, packed) if any(hmac.compare_digest(last["mac"], mac) for mac in ours) else ("", "")
 
     def _mac(self, secret: bytes, number: int, slug: str, packed: str) -> str:
         said = "\0".join((self._repository, str(number), slug, *([packed] if packed else [])))
-        return hmac.new(secret, said.encode(errors="surrogatepass"), hashlib.sha256).hexdigest()
+        return hmac.digest(secret, said.encode(errors="surrogatepass"), "sha256").hex()
 
 
 def looks_marked(body: str) -> bool:

@@ -88,6 +88,10 @@ class Notebook:
     def all(self, kind: Kind) -> list[Row]:
         return self._rows("SELECT data FROM records WHERE repository = ? AND kind = ? ORDER BY id", kind)
 
+    def by_id(self, kind: Kind) -> dict[int, Row]:
+        rows = self._execute("SELECT id, data FROM records WHERE repository = ? AND kind = ?", (self._repository, kind))
+        return {row["id"]: json.loads(row["data"]) for row in rows}
+
     def under(self, kind: Kind, numbers: Collection[int]) -> list[Row]:
         """Those that belong to these issues or pull requests, oldest first."""
         return self._rows(

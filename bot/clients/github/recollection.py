@@ -34,37 +34,37 @@ class Recollection:
 
     def pulls(self) -> Mapping[str, PullRequest]:
         """By branch."""
-        tips = self.tips
-        return {branch: self._pull(row, tips.get(branch, "")) for branch, row in self.newest().items()}
+        tips, checks, glances = self.tips, self._notebook.by_id(Kind.CHECKS), self._notebook.by_id(Kind.GLANCE)
+        return {
+            branch: _pull(row, tips.get(branch, ""), checks.get(row["number"]), glances.get(row["number"]))
+            for branch, row in self.newest().items()
+        }
 
-    def _pull(self, row: Row, tip: str) -> PullRequest:
-        state = PullRequestState.OPEN if row["open"] else PullRequestState.CLOSED
-        head = tip if tip and row["open"] else row["head"]
-        return PullRequest(
-            number=row["number"],
-            branch=row["branch"],
-            title=row["title"],
-            body=row["body"],
-            state=PullRequestState.MERGED if row["merged"] else state,
-            draft=row["draft"],
-            head=head,
-            url=row["url"],
-            base=row["base"],
-            checks=self._checks(row["number"], head),
-            conflicts=row["open"] and self._conflicts(row["number"], head),
-        )
 
-    def _checks(self, number: int, head: str) -> Checks:
-        """What an older commit's said is no news."""
-        row = self._notebook.find(Kind.CHECKS, number)
-        if row is None or row["commit"] != head:
-            return Checks(commit=head)
-        failed = tuple(_failed(item) for item in row["failed"])
-        return Checks(CheckState(row["state"]), head, row["passed"], row["pending"], failed)
+def _pull(row: Row, tip: str, checks: Row | None, glance: Row | None) -> PullRequest:
+    state = PullRequestState.OPEN if row["open"] else PullRequestState.CLOSED
+    head = tip if tip and row["open"] else row["head"]
+    return PullRequest(
+        number=row["number"],
+        branch=row["branch"],
+        title=row["title"],
+        body=row["body"],
+        state=PullRequestState.MERGED if row["merged"] else state,
+        draft=row["draft"],
+        head=head,
+        url=row["url"],
+        base=row["base"],
+        checks=_checks(checks, head),
+        conflicts=bool(row["open"] and glance and glance["mergeable"] is False and glance["head"] == head),
+    )
 
-    def _conflicts(self, number: int, head: str) -> bool:
-        glance = self._notebook.find(Kind.GLANCE, number)
-        return bool(glance and glance["mergeable"] is False and glance["head"] == head)
+
+def _checks(row: Row | None, head: str) -> Checks:
+    """What an older commit's said is no news."""
+    if row is None or row["commit"] != head:
+        return Checks(commit=head)
+    failed = tuple(_failed(item) for item in row["failed"])
+    return Checks(CheckState(row["state"]), head, row["passed"], row["pending"], failed)
 
 
 def _failed(row: Row) -> FailedCheck:

@@ -69,16 +69,17 @@ class Saying:
         if not self._notebook.cursor(self._comments.cursor(number)):
             await self._comments.read_whole(number)
         rows = filter(self._talk.is_ours, self._comments.known(number))
-        ours = sorted(rows, key=lambda row: (row["created"], row["id"]))
-        for row in ours:
+        ours: dict[str, Row] = {}
+        for row in sorted(rows, key=lambda row: (row["created"], row["id"])):
             self._learn_words(row)
-        return [note for row in ours if (note := self._markers.find_note(row["body"], number))]
+            ours.setdefault(self._markers.find_slug(row["body"], number), row)  # what is a copy tells nothing
+        return [note for row in ours.values() if (note := self._markers.find_note(row["body"], number))]
 
     def _learn_words(self, row: Row) -> None:
         """Another life may have written over what we remember."""
         said = self._notebook.find_said(row["number"], self._markers.find_slug(row["body"], row["number"]))
-        if said and said.id == row["id"]:
-            self._notebook.keep_said(replace(said, digest=_digest(row["body"])))
+        if said and said.id == row["id"] and said.digest != (digest := _digest(row["body"])):
+            self._notebook.keep_said(replace(said, digest=digest))
 
     async def speak_for(self, number: int, person: str, text: str) -> None:
         """In the name of whoever uses the command line here."""

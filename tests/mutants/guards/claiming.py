@@ -56,4 +56,11 @@ GUARDS = (
         "record.by == self._own.id",
         (f"{_CLAIM}_one_that_calls_itself_like_us_while_we_live_is_another",),
     ),
+    Guard(
+        "F17: what was written last has time to appear before another begins",
+        _HERE,
+        "seconds=min(hidden / _TAKE, self._seconds), free=True)",
+        "seconds=0.0, free=True)",
+        (f"{_CLAIM}_what_was_let_go_right_after_writing_is_taken_once_that_had_time_to_appear",),
+    ),
 )

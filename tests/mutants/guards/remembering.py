@@ -107,4 +107,18 @@ GUARDS = (
         "",
         ("tests/stories/test_stories.py::test_damage_met_in_one_run_s_step_ends_the_engine_and_is_no_bug_of_that_run",),
     ),
+    Guard(
+        "F1: what we wrote is read again",
+        "bot/store/runs.py",
+        "version = (elsewhere, self._db.total_changes)",
+        "version = elsewhere",
+        ("tests/store/test_runs.py::test_what_goes_on_is_known_at_once_whoever_wrote_it",),
+    ),
+    Guard(
+        "F1: what another process wrote is read again",
+        "bot/store/runs.py",
+        "if self._active[0] != version:",
+        "if self._active[0] is None or self._active[0][1] != version[1]:",
+        ("tests/store/test_runs.py::test_what_goes_on_is_known_at_once_whoever_wrote_it",),
+    ),
 )

@@ -192,15 +192,15 @@ WITHHELD = (
     Guard(
         "T7: the daemon looks for what it knows",
         "bot/app.py",
-        "leaks_in=secrets.find,",
+        ", leaks_in=secrets.find",
         "",
         _WIRED,
     ),
     Guard(
         "T6: the daemon's journal is redacted",
         "bot/app.py",
-        '"treehand.db", secrets.redact, at=',
-        '"treehand.db", str, at=',
+        "_own_store(settings, secrets.redact)",
+        "_own_store(settings, str)",
         _WIRED,
     ),
     Guard(

@@ -1,10 +1,20 @@
-"""What keeps a write from being done twice when nobody knows whether it was done (F1, F3, F4, F17, F18)."""
+"""What keeps a write from being done twice or undone by accident (F1, F3, F4, F11, F15, F17-F19)."""
 
 from tests.mutants.guards.guard import Guard
 
 _TALK = "tests/clients/test_github_talk.py::test"
 _PULLS = "tests/clients/test_github_pulls.py::test"
 _SAYING = "bot/clients/github/saying.py"
+_PUSH = "bot/workspace/push.py"
+_MIRROR = "bot/workspace/mirror.py"
+_PEOPLE = (
+    "tests/workspace/test_people.py::test_f15_whatever_people_do_and_whenever_their_commits_and_ours_are_published"
+)
+_LEFT = "tests/workspace/test_leftovers.py::test_f11"
+_MENDED = "tests/workspace/test_mending.py::test_f19"
+_REPLAYED = (
+    "tests/workspace/test_deterministic.py::test_replayed_in_another_place_it_is_the_same_commit_and_the_same_merge",
+)
 _NOT_KNOWN = (f"{_TALK}_what_does_not_show_yet_is_not_said_again_before_it_had_time_to",)
 
 GUARDS = (
@@ -62,6 +72,92 @@ GUARDS = (
         "bot/clients/github/offering.py",
         'is_ours(known) and not known["open"]:',
         "is_ours(known) and False:",
-        ("tests/contracts/test_forges.py::test_a_branch_gets_one_pull_request_also_when_that_was_ended_since_we_looked",),
+        (
+            "tests/contracts/test_forges.py::test_a_branch_gets_one_pull_request_also_when_that_was_ended_since_we_looked",
+        ),
+    ),
+    Guard(
+        "F15: a branch that moved in this moment is not pushed over",
+        _PUSH,
+        'f"--force-with-lease={ref}:{theirs}", remote.url',
+        '"--force", remote.url',
+        (f"{_PEOPLE}[add-within the push]",),
+    ),
+    Guard(
+        "F15: what the branch is expected to be is said with each push",
+        _PUSH,
+        "--force-with-lease={ref}:{theirs}",
+        "--force-with-lease={ref}",
+        (f"{_PEOPLE}[add-before the turn]",),
+    ),
+    Guard(
+        "F15: what others pushed is taken in before a push",
+        _PUSH,
+        "if theirs and not mirror.is_ancestor(theirs, ours):",
+        "if False:",
+        (f"{_PEOPLE}[add-while the agent works]",),
+    ),
+    Guard(
+        "F15: work that is not committed is no reason to undo what others pushed",
+        "bot/workspace/branch.py",
+        "    if has_uncommitted(worktree, ours):\n        return {}\n",
+        "",
+        ("tests/workspace/test_ensure.py::test_commits_that_people_added_wait_while_work_lies_in_the_worktree",),
+    ),
+    Guard(
+        "F1: a commit has the time of its turn, and not of its making",
+        "bot/workspace/objects.py",
+        'stamp = f"@{int(at)} +0000"',
+        'stamp = "now"',
+        _REPLAYED,
+    ),
+    Guard(
+        "F1: a commit has one author, wherever it is made",
+        "bot/workspace/objects.py",
+        '"GIT_AUTHOR_NAME": name, "GIT_AUTHOR_EMAIL": email,',
+        '"GIT_AUTHOR_NAME": __import__("socket").gethostname(), "GIT_AUTHOR_EMAIL": email,',
+        _REPLAYED,
+    ),
+    Guard(
+        "F11: what a dead process left is cleared at the start",
+        _MIRROR,
+        "if not self._ready:  # once per process",
+        "if False:  # once per process",
+        (f"{_LEFT}_everything_a_dead_process_may_leave_is_out_of_the_way",),
+    ),
+    Guard(
+        "F11: and only then",
+        _MIRROR,
+        "if not self._ready:  # once per process",
+        "if True:  # once per process",
+        (f"{_LEFT}_it_is_cleared_once_in_a_life_for_git_works_there_from_then_on",),
+    ),
+    Guard(
+        "F19: a mirror is looked at before it is used",
+        _MIRROR,
+        "damaged = self._is_named(doubt) or is_damaged(self.path, thoroughly=doubt is not None)",
+        "damaged = False",
+        (f"{_MENDED}_what_is_whole_in_a_damaged_mirror_comes_over",),
+    ),
+    Guard(
+        "F19: and again once git has stumbled over it",
+        "bot/workspace/workspaces.py",
+        "self._mirror.doubt(problem)",
+        "pass",
+        (f"{_MENDED}_a_mirror_damaged_while_an_agent_works_ends_no_run[all_objects_are_gone]",),
+    ),
+    Guard(
+        "F19: what is whole in a damaged mirror is brought over",
+        _MIRROR,
+        "bring_over(self.path)",
+        "waiting(self.path).rename(self.path.with_name('gone'))",
+        (f"{_MENDED}_what_is_whole_in_a_damaged_mirror_comes_over",),
+    ),
+    Guard(
+        "F19: trouble of the remote's is not the mirror's",
+        "bot/workspace/mending.py",
+        "    return False\n\n\ndef waiting",
+        "    return thoroughly\n\n\ndef waiting",
+        (f"{_MENDED}_trouble_of_the_remotes_sets_no_mirror_aside",),
     ),
 )

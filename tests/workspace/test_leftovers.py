@@ -1,0 +1,88 @@
+"""F11: what processes that died left in git's way. It is cleared once, by who owns the folder, and by nobody else."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from bot.errors import CannotStart
+from bot.locks import sole_owner
+from bot.workspace.mirror import Mirror
+from bot.workspace.workspaces import GitWorkspaces
+from tests.workspace.conftest import run_git
+
+BRANCH = "treehand/shop-1"
+DEAD = 2**22 + 1
+"""No process has such a number."""
+LEFT = (
+    "index.lock", "HEAD.lock", "config.lock", "packed-refs.lock", "shallow.lock", "gc.pid.lock",
+    "refs/heads/treehand/shop-1.lock", "refs/treehand/base/treehand/shop-1.lock", "refs/remotes/origin/main.lock",
+    "worktrees/shop-1/index.lock", "worktrees/shop-1/HEAD.lock", "objects/info/commit-graph.lock",
+    "objects/pack/tmp_pack_AbCdEf", "objects/pack/tmp_idx_AbCdEf", "objects/pack/.tmp-4194305-pack-ab.pack",
+)  # fmt: skip
+
+
+def leave(mirror: Path) -> list[Path]:
+    left = [mirror / name for name in LEFT]
+    for one in left:
+        one.parent.mkdir(parents=True, exist_ok=True)
+        one.write_text("half")
+    return left
+
+
+@pytest.fixture
+async def workspace(workspaces, origin):
+    made = await workspaces.ensure(BRANCH, base="", remote=origin.remote)
+    (made.path / "new.py").write_text("x\n")
+    return made
+
+
+async def test_f11_everything_a_dead_process_may_leave_is_out_of_the_way(workspace, root, origin, mirror):
+    left = leave(mirror)
+    run_git(mirror, "repack", "-a", "-d", "-q")  # a pack that is whole stays
+    packs = list((mirror / "objects" / "pack").glob("pack-*"))
+    workspaces = GitWorkspaces(root, "shop")
+    origin.commit({"README.md": "newer\n"})
+
+    await workspaces.ensure("treehand/shop-2", base="", remote=origin.remote)
+    change = await workspaces.capture(BRANCH, message="New", at=1000)
+    await workspaces.ensure_pushed(BRANCH, remote=origin.remote)
+
+    assert [one for one in left if one.exists()] == []
+    assert set(packs) <= set((mirror / "objects" / "pack").iterdir())
+    assert origin.tip(BRANCH) == change.head
+
+
+async def test_f11_a_worktree_locked_by_a_process_that_died_is_made_anew_and_removed(workspace, root, origin, mirror):
+    admin = mirror / "worktrees" / "shop-1"
+    (admin / "locked").write_text(f"an agent (pid {DEAD})")
+    (admin / "treehand").unlink()
+    workspaces = GitWorkspaces(root, "shop")
+
+    again = await workspaces.ensure(BRANCH, base="", remote=origin.remote)
+    assert (again.path / "README.md").exists()
+    (admin / "locked").write_text(f"an agent (pid {DEAD})")
+    await workspaces.remove(BRANCH)
+    assert not admin.exists()
+
+
+async def test_f11_while_another_daemon_lives_nothing_of_its_is_cleared(workspace, root, mirror):
+    """`clean`, and a second daemon, get no further than this; `restore` and `clean --dry-run` look without clearing."""
+    with sole_owner(root):
+        left = leave(mirror)
+        with pytest.raises(CannotStart, match="already running"), sole_owner(root):
+            raise AssertionError
+        other = GitWorkspaces(root, "shop")
+        await other.over([])
+        await other.shelf.look()
+        Mirror(mirror).refs()
+        assert [one for one in left if not one.exists()] == []
+
+
+def test_f11_it_is_cleared_once_in_a_life_for_git_works_there_from_then_on(root, origin, mirror):
+    workspaces = GitWorkspaces(root, "shop")
+    asyncio.run(workspaces.ensure(BRANCH, base="", remote=origin.remote))
+    busy = mirror / "refs" / "heads" / "of-somebody.lock"
+    busy.touch()
+    asyncio.run(workspaces.ensure("treehand/shop-2", base="", remote=origin.remote))
+    assert busy.exists()
