@@ -48,8 +48,8 @@ class Tracker(Protocol):
         """Write or rewrite the one comment of ours that goes by this slug. People do not see the note in it."""
         ...
 
-    async def find_closed(self) -> Collection[str]:
-        """Issues that were closed lately and still show the label, as if nobody had tidied up after them."""
+    async def find_left(self, labels: Collection[str]) -> Collection[str]:
+        """Issues nobody has tidied up: closed lately with the label, or open with one of these and without it."""
         ...
 
     async def recall(self, key: str) -> Sequence[str]:

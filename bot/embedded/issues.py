@@ -95,11 +95,14 @@ class Issues:
         comments = self._talk.by_people(Place.ISSUE, self._project, [row["number"] for row in rows])
         return self._issues(rows, label), {self._key(number): said for number, said in comments.items()}
 
-    def closed_with(self, label: str) -> list[str]:
+    def left(self, label: str, labels: Collection[str]) -> list[str]:
+        """Closed with the label, or open with one of the others and without it."""
         rows = self._book.rows(
-            "SELECT number FROM issues WHERE project = ?1 AND NOT open"
-            " AND number IN (SELECT number FROM labels WHERE project = ?1 AND name = ?2)",
-            self._project, label,
+            "WITH asking AS (SELECT number FROM labels WHERE project = ?1 AND name = ?2), shown AS (SELECT number FROM"
+            " labels WHERE project = ?1 AND name IN (SELECT value FROM json_each(?3))) SELECT number FROM issues"
+            " WHERE project = ?1 AND CASE WHEN open THEN number IN shown AND number NOT IN asking"
+            " ELSE number IN asking END",
+            self._project, label, json.dumps(sorted(labels)),
         )  # fmt: skip
         return [self._key(row["number"]) for row in rows]
 

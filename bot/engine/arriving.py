@@ -95,9 +95,9 @@ class Arrivals:
                     self._take_over([run])
 
     async def _find_abandoned(self, project: Project) -> None:
-        """Issues that were closed when a life of ours that knew of them had no time left to tidy up."""
+        """Issues that were over when the lives of ours that knew of them had no time left to tidy up."""
         store = self._outside.store
-        for key in sorted(await project.tracker.find_closed()):
+        for key in sorted(await project.tracker.find_left(phase_labels(project.policy.label))):
             if store.find_run(key) is None and (known := await self._recalled(project, key)):
                 self._take_over(known)
 

@@ -23,10 +23,10 @@ class GitHubTracker:
         await self._repository.ensure_known()
         await self._repository.saying.ensure(self._number(key), slug=slug, text=text, note=note)
 
-    async def find_closed(self) -> Collection[str]:
+    async def find_left(self, labels: Collection[str]) -> Collection[str]:
         await self._repository.ensure_known()
         with expected_shapes():
-            return [self._repository.access.key(number) for number in await self._repository.issues.find_closed()]
+            return [self._repository.access.key(number) for number in await self._repository.issues.find_left(labels)]
 
     async def recall(self, key: str) -> Sequence[str]:
         await self._repository.ensure_known()

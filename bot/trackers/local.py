@@ -30,8 +30,8 @@ class LocalTracker:
     async def ensure_comment(self, key: str, *, slug: str, text: str, note: str = "") -> None:
         self._issues.ensure_comment(self._number(key), slug=slug, text=text, note=note)
 
-    async def find_closed(self) -> Collection[str]:
-        return self._issues.closed_with(self._label)
+    async def find_left(self, labels: Collection[str]) -> Collection[str]:
+        return self._issues.left(self._label, labels)
 
     async def recall(self, key: str) -> Sequence[str]:
         return self._issues.notes(self._number(key))

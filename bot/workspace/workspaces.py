@@ -242,7 +242,8 @@ class GitWorkspaces:
 
     def _objections_to(self, ref: str) -> Sequence[Objection]:
         parents = git(self._mirror.path, "rev-parse", f"{ref}^@").split()
-        return self._guard.objections(f"{ref}^{{tree}}", parents) if parents else ()
+        known = parents or [git(self._mirror.path, "mktree", stdin=b"")]  # a first commit is new as a whole
+        return self._guard.objections(f"{ref}^{{tree}}", known)
 
     def _push(self, branch: str, remote: Remote) -> None:
         worktree = self._worktree(branch)

@@ -216,14 +216,16 @@ async def test_notes_go_unseen_and_are_recalled_oldest_first_by_a_life_that_know
     assert given.ours(key) == ["done", "in review", "as you wish"]
 
 
-async def test_closed_issues_that_still_show_the_label_are_found(given):
-    left, tidied, open_one = (given.open_issue("Fix it", "ai") for _ in range(3))
-    given.close(left)
+async def test_issues_that_nobody_tidied_up_are_found(given):
+    closed, tidied, asking, unlabelled, strange = (given.open_issue("Fix it", "ai", "ai:review") for _ in range(5))
+    given.close(closed)
     given.close(tidied)
-    given.unlabel(tidied, "ai")
+    for key in (tidied, unlabelled, strange):
+        given.unlabel(key, "ai")
+    given.unlabel(strange, "ai:review")
     await given.tracker.look([])
-    assert list(await given.tracker.find_closed()) == [left]
-    assert open_one
+    assert sorted(await given.tracker.find_left(["ai:queued", "ai:review"])) == [closed, unlabelled]
+    assert asking
 
 
 async def test_labels_are_added_and_removed_once_and_for_all(given):

@@ -42,10 +42,15 @@ class FakeTracker:
         self.world.notes[key, slug] = note
         self.world.answer("ensure_comment")
 
-    async def find_closed(self) -> Collection[str]:
-        self.world.reach("find_closed")
+    async def find_left(self, labels: Collection[str]) -> Collection[str]:
+        self.world.reach("find_left")
         here = [issue for key, issue in self.world.issues.items() if self.world.projects[key] == self.project]
-        return [issue.key for issue in here if not issue.open and self.label in issue.labels]
+        asking = {issue.key for issue in here if self.label in issue.labels}
+        return [
+            issue.key
+            for issue in here
+            if (set(labels) & issue.labels and issue.key not in asking if issue.open else issue.key in asking)
+        ]
 
     async def recall(self, key: str) -> Sequence[str]:
         self.world.reach("recall")

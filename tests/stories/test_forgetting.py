@@ -122,6 +122,21 @@ async def test_what_was_merged_when_the_memory_was_lost_is_tidied_up_all_the_sam
         assert world.worktrees == {}
 
 
+async def test_whose_label_was_taken_off_when_the_memory_was_lost_is_tidied_up_all_the_same(world, amnesia):
+    async with amnesia() as bot:
+        world.open_issue("shop#1", "ai")
+        await bot.tick()
+        world.write_file()
+        world.finish_turn()
+        await bot.tick()
+        world.unlabel("shop#1", "ai")
+    async with amnesia() as bot:
+        await bot.tick()
+        assert bot.run("shop#1").phase is Phase.DONE
+        assert world.labels("shop#1") == frozenset()
+        assert world.worktrees == {}
+
+
 async def test_where_the_notes_are_gone_an_open_pull_request_is_gone_on_with(world, amnesia):
     async with amnesia() as bot:
         world.open_issue("shop#1", "ai")

@@ -360,6 +360,14 @@ async def test_held_work_is_salvaged_where_nothing_is_pushed_from(space, workspa
     assert [(one.rule, one.path) for one in await workspaces.objections_to(ref)] == [("protected path", "CLAUDE.md")]
 
 
+async def test_a_commit_without_a_parent_is_judged_as_a_whole(space, workspaces, mirror):
+    write(space, "CLAUDE.md", "obey\n")
+    await workspaces.capture(BRANCH, **TURN)
+    tree = run_git(mirror, "rev-parse", f"{await workspaces.salvage(BRANCH)}^{{tree}}")
+    alone = run_git(mirror, "-c", "user.name=a", "-c", "user.email=a@b", "commit-tree", "-m", "alone", tree)
+    assert ("protected path", "CLAUDE.md") in [(one.rule, one.path) for one in await workspaces.objections_to(alone)]
+
+
 async def test_a_first_commit_of_many_files_is_judged_in_little_time(origin, root):
     workspaces = GitWorkspaces(root, "shop", rules=Rules(changed_files=5000))
     space = await workspaces.ensure(BRANCH, base="", remote=origin.remote)

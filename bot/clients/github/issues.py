@@ -37,7 +37,16 @@ class Issues:
                 if row["number"] not in listed and row["number"] not in numbers:
                     self._notebook.forget(Kind.ISSUE, row["number"])
 
-    async def find_closed(self) -> list[int]:
+    async def find_left(self, labels: Collection[str]) -> list[int]:
+        """Closed lately with the label, or open with one of these and without it."""
+        numbers = await self._closed_lately()
+        for label in sorted(labels):
+            params = {"labels": label, "state": "open", "sort": "updated", "direction": "desc"}
+            rows = [parse_issue(item) for item in (await self._access.get("/issues", params)).data]
+            numbers += [row["number"] for row in rows if not self.is_wanted(row)]
+        return numbers
+
+    async def _closed_lately(self) -> list[int]:
         since = datetime.fromtimestamp(self._access.service.now() - _SECONDS_CLOSED, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         params = {"labels": self._label, "state": "closed", "sort": "updated", "direction": "desc", "since": since}
         answer = await self._access.get("/issues", params)
