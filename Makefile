@@ -13,6 +13,9 @@ MAKE_VENV = $(PYTHON) -m venv $(VENV)
 INSTALL = PYTHONWARNINGS=ignore $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint requirements.lock
 endif
 
+# half as many again as there are cores: tests wait for daemons as much as they compute
+WORKERS := $(shell expr `getconf _NPROCESSORS_ONLN` \* 3 / 2)
+
 .PHONY: install demo test check fix mutants bench chaos live lock needs needs-sandbox
 
 install: $(VENV)/.installed
@@ -22,14 +25,14 @@ demo: install needs-sandbox
 
 test: SANDBOX_MUST := yes
 test: needs-sandbox $(VENV)/.installed-dev
-	@$(BIN)/python -m pytest -n auto --dist worksteal --ignore tests/live
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --ignore tests/live
 
 check: SANDBOX_MUST := yes
 check: needs-sandbox $(VENV)/.installed-dev
 	@$(BIN)/ruff format --check --quiet
 	@$(BIN)/ruff check --quiet
 	@$(BIN)/mypy
-	@$(BIN)/python -m pytest -n auto --dist worksteal --ignore tests/live
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --ignore tests/live
 
 fix: $(VENV)/.installed-dev
 	@$(BIN)/ruff check --fix --quiet || true

@@ -13,7 +13,7 @@ from apscheduler.schedulers.asyncio import AsyncIOScheduler
 
 from bot.credentials import web_token, webhook_secret
 from bot.domain.run import Phase
-from bot.errors import Retryable
+from bot.errors import MustRestart, Retryable
 
 if TYPE_CHECKING:
     from bot.app import App
@@ -33,6 +33,7 @@ class Daemon:
         self._app = app
         self._stopping = False
         self._ready = False
+        self._broken: MustRestart | None = None
         self._ticking: asyncio.Timeout | None = None
 
     async def run(self) -> None:
@@ -71,6 +72,8 @@ class Daemon:
 
     async def _tick(self) -> None:
         self._app.woken.clear()
+        if self._broken:
+            raise self._broken
         try:
             async with asyncio.timeout(None) as self._ticking:
                 await self._app.engine.tick()
@@ -146,12 +149,20 @@ class Daemon:
             (86400.0, self._upkeep),
         ]
         for seconds, job in every:
-            scheduler.add_job(job, "interval", seconds=seconds)
+            scheduler.add_job(self._on_time, "interval", (job,), seconds=seconds)
         scheduler.start()
         try:
             yield
         finally:
             scheduler.shutdown(wait=False)
+
+    async def _on_time(self, job: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """What must end us ends the loop, not only a job of a clock."""
+        try:
+            await job()
+        except MustRestart as problem:
+            self._broken = problem
+            self._app.woken.set()
 
     async def _poll(self) -> None:
         self._app.engine.expect_news()

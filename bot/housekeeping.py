@@ -115,8 +115,8 @@ class House:
             register = Register(self.store.register())
             for project in self.projects.values():
                 done += await self._sweep(project, register)
-            known = [name for name in self.projects if name not in self.away()]
-            done += self.cupboard.remove(self.cupboard.over(register, known, everything=self.looked))
+            judged = [name for name in self.projects if not (self.looked and name in self.away())]
+            done += self.cupboard.remove(self.cupboard.over(register, judged, everything=self.looked))
             self.forget(clock.now() - KEPT_SECONDS)
         except (Retryable, OSError) as problem:
             log.warning("postponed sweep reason=%s", problem)
