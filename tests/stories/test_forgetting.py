@@ -40,6 +40,13 @@ def amnesia(world, policy, tmp_path) -> Iterator:
         store.close()
 
 
+async def in_review(bot, world):
+    world.open_issue("shop#1", "ai")
+    await bot.tick()
+    world.finish_turn()
+    await bot.tick()
+
+
 async def test_an_agent_at_work_goes_on_in_its_session_and_nothing_is_said_twice(world, amnesia):
     async with amnesia() as bot:
         world.open_issue("shop#1", "ai")
@@ -57,11 +64,7 @@ async def test_an_agent_at_work_goes_on_in_its_session_and_nothing_is_said_twice
 
 async def test_a_pull_request_in_review_is_gone_on_with_and_what_was_heard_is_not_heard_again(world, amnesia):
     async with amnesia() as bot:
-        world.open_issue("shop#1", "ai")
-        await bot.tick()
-        world.write_file()
-        world.finish_turn()
-        await bot.tick()
+        await in_review(bot, world)
         world.comment_on_pull("shop#1", "Rename it")
         await bot.tick()
         world.finish_turn()
@@ -86,11 +89,7 @@ async def test_a_pull_request_in_review_is_gone_on_with_and_what_was_heard_is_no
 
 async def test_a_run_that_was_over_stays_over_though_its_label_is_still_shown(world, amnesia):
     async with amnesia() as bot:
-        world.open_issue("shop#1", "ai")
-        await bot.tick()
-        world.write_file()
-        world.finish_turn()
-        await bot.tick()
+        await in_review(bot, world)
         world.close_pull("shop#1")
         await bot.tick()
         assert bot.run("shop#1").phase is Phase.DONE
@@ -108,11 +107,7 @@ async def test_a_run_that_was_over_stays_over_though_its_label_is_still_shown(wo
 
 async def test_what_was_merged_when_the_memory_was_lost_is_tidied_up_all_the_same(world, amnesia):
     async with amnesia() as bot:
-        world.open_issue("shop#1", "ai")
-        await bot.tick()
-        world.write_file()
-        world.finish_turn()
-        await bot.tick()
+        await in_review(bot, world)
         world.merge("shop#1")
     async with amnesia() as bot:
         await bot.tick()
@@ -124,11 +119,7 @@ async def test_what_was_merged_when_the_memory_was_lost_is_tidied_up_all_the_sam
 
 async def test_whose_label_was_taken_off_when_the_memory_was_lost_is_tidied_up_all_the_same(world, amnesia):
     async with amnesia() as bot:
-        world.open_issue("shop#1", "ai")
-        await bot.tick()
-        world.write_file()
-        world.finish_turn()
-        await bot.tick()
+        await in_review(bot, world)
         world.unlabel("shop#1", "ai")
     async with amnesia() as bot:
         await bot.tick()
@@ -139,11 +130,7 @@ async def test_whose_label_was_taken_off_when_the_memory_was_lost_is_tidied_up_a
 
 async def test_where_the_notes_are_gone_an_open_pull_request_is_gone_on_with(world, amnesia):
     async with amnesia() as bot:
-        world.open_issue("shop#1", "ai")
-        await bot.tick()
-        world.write_file()
-        world.finish_turn()
-        await bot.tick()
+        await in_review(bot, world)
     world.notes.clear()
     async with amnesia() as bot:
         await bot.tick()
@@ -159,11 +146,7 @@ async def test_where_the_notes_are_gone_an_open_pull_request_is_gone_on_with(wor
 
 async def test_a_database_from_an_old_copy_learns_from_the_issue_how_far_it_was(world, amnesia, tmp_path):
     async with amnesia() as bot:
-        world.open_issue("shop#1", "ai")
-        await bot.tick()
-        world.write_file()
-        world.finish_turn()
-        await bot.tick()
+        await in_review(bot, world)
         old = bot.run("shop#1")
         world.comment_on_pull("shop#1", "Rename it")
         await bot.tick()
