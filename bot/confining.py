@@ -13,7 +13,7 @@ from bot.errors import CannotStart
 from bot.settings import Settings
 
 if TYPE_CHECKING:
-    from bot.ports import Sandbox
+    from bot.cells import Sandbox
     from bot.sandbox.bubblewrap import Rules
     from bot.sandbox.selftest import Trial
 

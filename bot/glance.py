@@ -87,7 +87,7 @@ def _services(memory: "Memory | None") -> Mapping[str, tuple[bool, str]]:
     """Only what is not well: a service that answers needs no line."""
     if memory is None:
         return {}
-    from bot.clients.github.memory import standings
+    from bot.manners.standings import standings
 
     found = standings(memory).items()
     wrong = {f"github {name}".strip(): (ok, detail) for name, (ok, detail) in found if not ok}

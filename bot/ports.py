@@ -6,7 +6,6 @@ tracker and one of a forge per tick, however many runs there are.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -14,7 +13,7 @@ from typing import Protocol
 from bot.domain.claim import Tenure
 from bot.domain.comment import Comment, Reaction
 from bot.domain.ending import Ending
-from bot.domain.issue import Issue
+from bot.domain.issue import Issue, Stage
 from bot.domain.policy import Policy
 from bot.domain.pull_request import PullRequest
 from bot.domain.run import Run
@@ -31,6 +30,8 @@ class TrackerView:
     """Every open issue with the label, and every issue asked about that still exists, by key."""
     comments: Mapping[str, tuple[Comment, ...]] = field(default_factory=dict)
     """What people (never the bot) said on those, oldest first."""
+    unplaced: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Issues with the label that belong to no project, by key, with the labels that would say to which."""
 
 
 class Tracker(Protocol):
@@ -44,8 +45,11 @@ class Tracker(Protocol):
         """Cheaply: may a look find something new? Trackers that cannot tell say no, and are polled."""
         ...
 
-    async def ensure_comment(self, key: str, *, slug: str, text: str, note: str = "") -> None:
-        """Write or rewrite the one comment of ours that goes by this slug. People do not see the note in it."""
+    async def ensure_comment(self, key: str, *, slug: str, text: str, note: str = "", thread: str = "") -> None:
+        """Write or rewrite the one comment of ours that goes by this slug. People do not see the note in it.
+
+        `thread`: the one it is a part of, where the tracker has threads.
+        """
         ...
 
     async def find_left(self, labels: Collection[str]) -> Collection[str]:
@@ -58,6 +62,16 @@ class Tracker(Protocol):
 
     async def ensure_labels(self, key: str, *, add: Collection[str] = (), remove: Collection[str] = ()) -> None: ...
     async def ensure_reaction(self, key: str, comment: str, reaction: Reaction) -> None: ...
+
+
+class Board(Protocol):
+    """What some trackers have besides. One per project whose issues have a standing, or links."""
+
+    async def ensure_stage(self, key: str, stage: Stage) -> None:
+        """Unless somebody has moved it in this moment."""
+        ...
+
+    async def ensure_link(self, key: str, *, url: str, title: str) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,45 +190,6 @@ class Inbox(Protocol):
 Notice = Callable[[Event], None]
 
 
-class Cell(Protocol):
-    """Where the programs of one turn run."""
-
-    @property
-    def environment(self) -> Mapping[str, str]:
-        """What a program has to be told in there, its way to the model included."""
-        ...
-
-    @property
-    def handed_on(self) -> tuple[str, ...]:
-        """Names of our own variables that programs get to see as well."""
-        ...
-
-    @property
-    def shell(self) -> str:
-        """What each command of the agent is to be run by, the command its only argument; empty: nothing special."""
-        ...
-
-    def launcher(self, program: Path) -> Path:
-        """What is to be started in its place; it takes the same arguments."""
-        ...
-
-    def seen(self, report: TurnReport) -> TurnReport:
-        """The report, put right by what the host itself saw of the turn."""
-        ...
-
-
-class Sandbox(Protocol):
-    """What holds an agent."""
-
-    def open(self, work: Work, marker: str) -> AbstractAsyncContextManager[Cell]:
-        """`marker` is what tells the turn's processes from all others."""
-        ...
-
-    def sweep(self) -> None:
-        """What an earlier life of ours left behind is removed. While nothing is open."""
-        ...
-
-
 class Agent(Protocol):
     """How a prompt becomes changes. Cancelled, it interrupts the agent, ends its processes and re-raises."""
 
@@ -315,6 +290,8 @@ class Project:
     workspaces: Workspaces
     policy: Policy
     by_hand: ByHand
+    board: Board | None = None
+    """None: the tracker has nothing of the kind."""
     claim: Claim | None = None
     """None: nobody else serves this repository."""
     leaks_in: Callable[[str], Sequence[str]] = lambda _: ()

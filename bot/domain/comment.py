@@ -45,6 +45,8 @@ class Comment:
     """A submitted review: more of it may follow within a minute."""
     approves: bool = False
     """It approves the change; without a remark there is nothing to do about it."""
+    thread: str = ""
+    """The thread on the issue that it is a part of; empty: none."""
 
 
 class Outcome(StrEnum):

@@ -11,6 +11,8 @@ from bot.engine.actions import (
     Action,
     CancelTurn,
     HandOver,
+    LinkPullRequest,
+    MoveIssue,
     OfferPullRequest,
     PushBranch,
     React,
@@ -25,7 +27,7 @@ from bot.engine.actions import (
 from bot.engine.names import branch_for, turn_id_for
 from bot.engine.screening import refuse_leaks
 from bot.errors import NeedsHuman, Retryable
-from bot.ports import Executor, Project
+from bot.ports import Board, Executor, Project
 
 
 async def perform(  # noqa: C901, PLR0912, PLR0915 - one case per action
@@ -53,6 +55,10 @@ async def perform(  # noqa: C901, PLR0912, PLR0915 - one case per action
             await _react(project, run, place, comment, reaction)
         case ShowLabels(add, remove):
             await project.tracker.ensure_labels(run.key, add=add, remove=remove)
+        case MoveIssue(stage):
+            await _board(project).ensure_stage(run.key, stage)
+        case LinkPullRequest(url, title):
+            await _board(project).ensure_link(run.key, url=url, title=title)
         case SalvageWork(tell):
             await _salvage(project, run, tell=tell)
         case RemoveWorkspace():
@@ -61,6 +67,11 @@ async def perform(  # noqa: C901, PLR0912, PLR0915 - one case per action
             await project.forge.remove_branch(branch)
         case _:
             assert_never(action)
+
+
+def _board(project: Project) -> Board:
+    assert project.board, "only what has a board shows a standing or links"
+    return project.board
 
 
 def _request(start: StartTurn, run: Run, project: Project) -> TurnRequest:
@@ -94,7 +105,7 @@ async def _say(project: Project, run: Run, say: Say) -> None:
     slug = f"{run.ordinal}/{say.slug}"
     match say.place:
         case Place.ISSUE:
-            await project.tracker.ensure_comment(run.key, slug=slug, text=text, note=say.note)
+            await project.tracker.ensure_comment(run.key, slug=slug, text=text, note=say.note, thread=say.thread)
         case Place.PULL_REQUEST:
             await project.forge.ensure_comment(branch_for(run), slug=slug, text=text, thread=say.thread)
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from bot.domain.comment import Place, Reaction
+from bot.domain.issue import Stage
 from bot.domain.turn import Given
 
 
@@ -58,7 +59,7 @@ class Say:
     slug: str
     text: str
     thread: str = ""
-    """The inline remark it answers."""
+    """The inline remark it answers, or the thread on the issue."""
     note: str = ""
     """What goes with it unseen."""
     folder: bool = False
@@ -89,6 +90,17 @@ class ShowLabels:
 
 
 @dataclass(frozen=True, slots=True)
+class MoveIssue:
+    stage: Stage
+
+
+@dataclass(frozen=True, slots=True)
+class LinkPullRequest:
+    url: str
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
 class SalvageWork:
     tell: bool = True
     """Say on the issue where it is, if there was any; there is nowhere to say it when the issue is gone."""
@@ -114,6 +126,8 @@ Action: TypeAlias = (
     | HandOver
     | React
     | ShowLabels
+    | MoveIssue
+    | LinkPullRequest
     | SalvageWork
     | RemoveWorkspace
     | RemoveBranch

@@ -51,6 +51,8 @@ class Arrivals:
             await self._find_abandoned(project)
             self.doubted.discard(project.name)
             self._lent.discard(project.name)
+        for key, labels in view.tracker.unplaced.items():
+            await project.tracker.ensure_comment(key, slug="which", text=messages.which_repository(labels))
         taken = {run.key for run in self._outside.store.active()}
         for issue in self._asking(project, view):
             if issue.key not in taken:
@@ -58,9 +60,8 @@ class Arrivals:
 
     def is_needed(self, project: Project, view: View, active: Collection[Run]) -> bool:
         """Is there anything to be done for it at all?"""
-        return any(run.project == project.name for run in active) or any(
-            self._is_new(issue) for issue in self._asking(project, view)
-        )
+        new = (self._is_new(issue) for issue in self._asking(project, view))
+        return any(run.project == project.name for run in active) or bool(view.tracker.unplaced) or any(new)
 
     def _asking(self, project: Project, view: View) -> Sequence[Issue]:
         label = project.policy.label

@@ -38,7 +38,7 @@ def obey(run: Run, seen: Observation, policy: Policy, comment: Comment) -> Decis
 
 
 def _say(comment: Comment, text: str) -> Say:
-    return Say(comment.place, f"answer-{comment.id}", text)
+    return Say(comment.place, f"answer-{comment.id}", text, comment.thread)
 
 
 def _effect(  # noqa: C901, PLR0912 - one case per command

@@ -115,6 +115,12 @@ def left_aside() -> str:
     return "Going on with what was asked for; the change is left aside."
 
 
+def which_repository(labels: Sequence[str]) -> str:
+    named = ", ".join(code(label) for label in labels)
+    asked = "I do not know which repository this is about."
+    return f"{_HEADLINES[Phase.ASKING]}: {asked}\n\nPut one of these labels on: {named}."
+
+
 def asks_for_key(detail: str) -> str:
     return (
         f"The model refuses our key: {line(detail)}\n\nNothing new is started until that is mended. "

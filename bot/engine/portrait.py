@@ -1,13 +1,16 @@
-"""How a run shows itself on its issue: one phase label, one progress comment. Pure, and the same whatever led there."""
+"""How a run shows itself on its issue: a phase label, a progress comment, and where the tracker has them, a state and a
+link. Pure, and the same whatever led there."""
 
 import hashlib
 from dataclasses import replace
 
 from bot.domain.comment import Place
+from bot.domain.issue import Stage
 from bot.domain.policy import Policy
+from bot.domain.pull_request import PullRequestState
 from bot.domain.run import Phase, Run
 from bot.engine import ledger, messages
-from bot.engine.actions import Action, Say, ShowLabels
+from bot.engine.actions import Action, LinkPullRequest, MoveIssue, Say, ShowLabels
 from bot.engine.decision import Decision
 from bot.engine.names import phase_label, phase_labels
 from bot.engine.notes import note_for
@@ -22,7 +25,8 @@ SLUG = "progress"
 def portray(decision: Decision, seen: Observation, policy: Policy) -> Decision:
     if seen.issue is None:
         return decision
-    decision = decision.then(decision.run, *_labels(decision.run, seen, policy))
+    run = decision.run
+    decision = decision.then(run, *_labels(run, seen, policy), *_stage(run, seen), *_link(seen))
     return _progress(decision, seen, policy)
 
 
@@ -33,6 +37,34 @@ def _labels(run: Run, seen: Observation, policy: Policy) -> tuple[Action, ...]:
     ours = phase_labels(policy.label) | ({policy.label} if over else frozenset())
     add, remove = wanted - seen.issue.labels, (ours - wanted) & seen.issue.labels
     return (ShowLabels(add, remove),) if add or remove else ()
+
+
+def _stage(run: Run, seen: Observation) -> tuple[Action, ...]:
+    """Where it waits for people in the middle of something, the issue stays where it is."""
+    standing, wanted = seen.issue.standing if seen.issue else None, _stage_for(run, seen)
+    if standing is None or wanted is None or wanted is standing.stage or wanted not in standing.movable:
+        return ()
+    return (MoveIssue(wanted),)
+
+
+def _stage_for(run: Run, seen: Observation) -> Stage | None:
+    match run.phase:
+        case Phase.WORKING if seen.pull_request is None:
+            return Stage.STARTED
+        case Phase.REVIEW | Phase.WORKING:
+            return Stage.REVIEW
+        case Phase.DONE:
+            merged = seen.pull_request is not None and seen.pull_request.state is PullRequestState.MERGED
+            return Stage.COMPLETED if merged else Stage.BEFORE
+        case _:
+            return None
+
+
+def _link(seen: Observation) -> tuple[Action, ...]:
+    links, pull = seen.issue.links if seen.issue else None, seen.pull_request
+    if links is None or pull is None or not pull.url or pull.url in links:
+        return ()
+    return (LinkPullRequest(pull.url, pull.title),)
 
 
 def _progress(decision: Decision, seen: Observation, policy: Policy) -> Decision:

@@ -39,7 +39,15 @@ def briefing(issue: Issue, thread: Sequence[Comment]) -> str:
     """For an agent that knows nothing yet: the request and what was said about it so far."""
     said = f"\n\nWhat the team has said about it, oldest first:\n{_quote(thread)}" if thread else ""
     body = issue.body.strip() or "(The issue has no description.)"
-    return f"{_RULES}\n\n# {issue.title} ({issue.key})\n\n{body}{said}"
+    return f"{_RULES}\n\n# {issue.title} ({issue.key})\n\n{body}{_belonging(issue)}{said}"
+
+
+def _belonging(issue: Issue) -> str:
+    """Keys alone: what the others say is not for this agent."""
+    part = f"It is a part of {issue.parent}." if issue.parent else ""
+    parts = f"Its sub-issues {', '.join(issue.parts)} are seen to by themselves: leave them out." if issue.parts else ""
+    words = " ".join(filter(None, (part, parts)))
+    return f"\n\n{words}" if words else ""
 
 
 def instructed(instructions: str) -> str:

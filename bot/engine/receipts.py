@@ -35,8 +35,14 @@ def _replies_at(
     here = tuple(comment for comment in heard if comment.place is place)
     threads = tuple(remark for comment in here for remark in comment.remarks if remark.id in rows)
     spoken = tuple((comment, rows[comment.id]) for comment in here if _needs_words(comment, here))
-    in_all = (Say(place, f"reply-{run.turn}", messages.answer(spoken, turn)),) if spoken else ()
+    in_all = (Say(place, f"reply-{run.turn}", messages.answer(spoken, turn), _thread_of(spoken)),) if spoken else ()
     return (*in_all, *(_in_thread(place, run, remark, rows[remark.id], turn, alone=not spoken) for remark in threads))
+
+
+def _thread_of(spoken: tuple[tuple[Comment, Heard], ...]) -> str:
+    """All was said in one thread of the issue: it is answered there."""
+    threads = {comment.thread for comment, _ in spoken}
+    return threads.pop() if len(threads) == 1 else ""
 
 
 def _needs_words(comment: Comment, here: tuple[Comment, ...]) -> bool:

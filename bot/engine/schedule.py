@@ -53,7 +53,7 @@ def schedule(
         elif run.phase is Phase.WORKING:
             slots[run.id] = _slot_of_a_working(run, spokesman)
         elif not wants_turn(run, seen, policies[run.project]):
-            slots[run.id] = Slot()
+            slots[run.id] = Slot(wait=_blocked(run, seen))
         elif run.id == spokesman:
             slots[run.id] = Slot(granted=True)
             working.append(run)
@@ -69,7 +69,7 @@ def schedule(
 def wants_turn(run: Run, seen: Observation, policy: Policy) -> bool:
     match run.phase:
         case Phase.QUEUED:
-            return find_objection(run, seen, policy) is None
+            return find_objection(run, seen, policy) is None and not _blocked(run, seen)
         case Phase.REVIEW:
             return errand_for(run, seen, policy) is not Errand.NONE or bool(due(run, seen, policy))
         case Phase.ASKING if run.cause is Cause.MODEL:
@@ -112,6 +112,12 @@ def _wait(run: Run, seen: Observation, working: Sequence[Run], policy: Policy, c
     if here >= policy.working_per_project:
         return f"{_QUEUE}: {_agents(here)} at work on {run.project}, {ahead} ahead of this one"
     return ""
+
+
+def _blocked(run: Run, seen: Observation) -> str:
+    """Only what has not begun waits for others."""
+    keys = seen.issue.blocked_by if seen.issue and run.phase is Phase.QUEUED else ()
+    return f"blocked by {', '.join(keys)}" if keys else ""
 
 
 def _braked(

@@ -19,7 +19,15 @@ class GitHubTracker:
     async def changed(self) -> bool:
         return False
 
-    async def ensure_comment(self, key: str, *, slug: str, text: str, note: str = "") -> None:
+    async def ensure_comment(
+        self,
+        key: str,
+        *,
+        slug: str,
+        text: str,
+        note: str = "",
+        thread: str = "",  # noqa: ARG002 - there are none
+    ) -> None:
         await self._repository.ensure_known()
         await self._repository.saying.ensure(self._number(key), slug=slug, text=text, note=note)
 

@@ -27,7 +27,15 @@ class LocalTracker:
     async def changed(self) -> bool:
         return self._book.version() != self._seen
 
-    async def ensure_comment(self, key: str, *, slug: str, text: str, note: str = "") -> None:
+    async def ensure_comment(
+        self,
+        key: str,
+        *,
+        slug: str,
+        text: str,
+        note: str = "",
+        thread: str = "",  # noqa: ARG002 - there are none
+    ) -> None:
         self._issues.ensure_comment(self._number(key), slug=slug, text=text, note=note)
 
     async def find_left(self, labels: Collection[str]) -> Collection[str]:

@@ -2,8 +2,8 @@
 
 import pytest
 
-from bot.clients.github.memory import standings
 from bot.errors import NeedsHuman, Retryable
+from bot.manners.standings import standings
 from tests.clients.grounds import REPO, Bot
 
 

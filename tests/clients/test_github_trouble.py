@@ -6,8 +6,8 @@ from contextlib import suppress
 
 import pytest
 
-from bot.clients.github.memory import standings
 from bot.errors import NeedsHuman, Retryable
+from bot.manners.standings import standings
 from tests.clients.grounds import BRANCH, REPO, Bot
 from tests.clients.test_github_issues import labelled
 

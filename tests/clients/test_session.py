@@ -13,10 +13,11 @@ import pytest
 
 from bot.clients.github import wire
 from bot.clients.github.auth import TokenCredential
-from bot.clients.github.memory import Page, Pages, open_memory, standings
+from bot.clients.github.memory import Page, Pages, open_memory
 from bot.clients.github.refusals import Archived, Forbidden, Locked, NoGraphQL, NotFound, Refused, Unknown
 from bot.clients.github.session import GitHub
 from bot.errors import NeedsHuman, RateLimited, Retryable
+from bot.manners.standings import standings
 from tests.clients.scripted import Asked, Says, in_turn, served
 
 TOKEN = "ghp_" + "s3cretS3CRET" * 3

@@ -18,11 +18,11 @@ from pathlib import Path
 import pytest
 
 from bot.agents.claude import ClaudeAgent
+from bot.cells import Cell
 from bot.demo.messages_api import Request
 from bot.demo.model import Reply, Say, ScriptedModel, Use
 from bot.domain.turn import Event, TurnReport, Work, Workspace
 from bot.launch import KEEP, PARENT
-from bot.ports import Cell
 from bot.processes import MARKER
 from bot.sandbox.bubblewrap import Bubblewrap, Rules
 from bot.sandbox.plan import Limits

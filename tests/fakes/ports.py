@@ -35,7 +35,7 @@ class FakeTracker:
         self.world.reach("changed")
         return self.looked_at != self.world.version
 
-    async def ensure_comment(self, key: str, *, slug: str, text: str, note: str = "") -> None:
+    async def ensure_comment(self, key: str, *, slug: str, text: str, note: str = "", thread: str = "") -> None:
         self.world.reach("ensure_comment")
         self.world.issue(key)
         self.world.said[key, slug] = text

@@ -23,10 +23,11 @@ from bot import launch
 from bot.agents.claude import by_hand, program
 from bot.agents.claude.failing import session_is_gone
 from bot.agents.claude.told import Told
+from bot.cells import Cell, Sandbox
 from bot.domain.choice import MODEL_NAME
 from bot.domain.turn import Failure, TurnReport, TurnState, Work
 from bot.errors import NeedsHuman, Retryable
-from bot.ports import Cell, Inbox, Notice, Sandbox
+from bot.ports import Inbox, Notice
 from bot.processes import MARKER, end_family, family
 
 if TYPE_CHECKING:

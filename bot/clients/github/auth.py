@@ -12,9 +12,10 @@ from typing import Any
 import jwt
 from github.Auth import AppAuth, AppAuthToken, Auth, Token
 
-from bot.clients.github.refusals import NotFound, Refused, Unauthorized
-from bot.clients.github.server_time import ServerTime
+from bot.clients.github.refusals import NotFound, Refused
 from bot.errors import NeedsHuman, Retryable
+from bot.manners.gate import Unauthorized
+from bot.manners.server_time import ServerTime
 
 _RENEW = 600.0  # seconds before its end
 _PERMISSIONS = {

@@ -10,8 +10,7 @@ from typing import Any
 from github.Auth import Auth
 
 from bot.clients.github.auth import Credential, Keyring
-from bot.clients.github.gate import Gate
-from bot.clients.github.memory import Limits, Standings
+from bot.clients.github.memory import Limits
 from bot.clients.github.pace import WRITES, Kind, Pace, Sleep
 from bot.clients.github.refusals import (
     Archived,
@@ -19,17 +18,18 @@ from bot.clients.github.refusals import (
     NotFound,
     Refused,
     Reply,
-    Unauthorized,
     limit_in,
     no_answer,
     redacted,
     status_to_error,
 )
-from bot.clients.github.server_time import ServerTime
 from bot.clients.github.threads import Threads
 from bot.clients.github.wire import CONNECTIONS, NoAnswer, Wire, parsed
 from bot.clock import Clock
 from bot.errors import NeedsHuman
+from bot.manners.gate import Gate, Unauthorized
+from bot.manners.server_time import ServerTime
+from bot.manners.standings import Standings
 
 _REDIRECTS = {301, 302, 307, 308}
 _HOPS = 4

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from bot.clients.github.access import Access
-from bot.clients.github.memory import Standings
 from bot.clients.github.refusals import Archived
 from bot.errors import NeedsHuman
+from bot.manners.standings import Standings
 
 _SECONDS_GOOD = 3600.0
 _ASKED = "facts"

@@ -18,7 +18,6 @@ from bot.clients.github.inspecting import Inspecting
 from bot.clients.github.issues import Issues
 from bot.clients.github.listening import Listening
 from bot.clients.github.markers import Markers
-from bot.clients.github.memory import Standings
 from bot.clients.github.notebook import Kind, Notebook, Row
 from bot.clients.github.offering import Offering
 from bot.clients.github.payloads import expected_shapes, parse_comment, parse_remark
@@ -35,6 +34,7 @@ from bot.domain.comment import Comment, Place
 from bot.domain.issue import Issue, Person
 from bot.domain.pull_request import PullRequest
 from bot.errors import NeedsHuman
+from bot.manners.standings import Standings
 
 _SECONDS_KEPT = 7 * 86400.0
 _AGAIN = 10

@@ -3,17 +3,15 @@
 Several secrets may be ours: what one of them signed stays ours when another takes its place.
 """
 
-import base64
-import hmac
 import re
-import zlib
 from collections.abc import Collection
 from functools import lru_cache
 from urllib.parse import quote, unquote
 
+from bot.manners.seal import Seal, packed, unpacked
+
 _LONGEST = 65_000
 """Characters; GitHub refuses more than 65,536."""
-_LONGEST_NOTE = 1_000_000
 _MARKER = re.compile(
     r"\s*(?:<!-- treehand-note (?P<note>[\w-]+={0,2}) -->\s*)?"
     r"<!-- treehand:(?P<slug>[\w./%~+-]+) (?P<mac>[0-9a-f]{64}) -->"
@@ -26,16 +24,15 @@ _REMEMBERED = 5000
 
 class Markers:
     def __init__(self, secret: bytes, repository: str, *, older: Collection[bytes] = ()) -> None:
-        self._secret = secret
-        self._older = tuple(older)
+        self._seal = Seal(secret, older=older)
         self._repository = repository.lower()
         self._read = lru_cache(_REMEMBERED)(self._read_anew)
 
     def signed(self, text: str, *, number: int, slug: str, note: str = "") -> str:
-        packed = _packed(note) if note else ""
-        hidden = f"<!-- treehand-note {packed} -->\n" if note else ""
+        kept = packed(note) if note else ""
+        hidden = f"<!-- treehand-note {kept} -->\n" if note else ""
         marker = (
-            f"\n\n{hidden}<!-- treehand:{quote(slug, safe='/')} {self._mac(self._secret, number, slug, packed)} -->"
+            f"\n\n{hidden}<!-- treehand:{quote(slug, safe='/')} {self._seal.of(*self._words(number, slug, kept))} -->"
         )
         text = text.replace(_ANY, "<!-- Treehand")  # what we quote must not speak for us
         return _cut(text, _LONGEST - len(marker)) + marker
@@ -49,8 +46,8 @@ class Markers:
 
     def find_note(self, body: str, number: int) -> str:
         """Empty: there is none, or it is not ours."""
-        packed = self._found(body, number)[1]
-        return _unpacked(packed) if packed else ""
+        kept = self._found(body, number)[1]
+        return unpacked(kept) if kept else ""
 
     def find_operator(self, body: str, number: int) -> str:
         slug = self.find_slug(body, number)
@@ -64,13 +61,11 @@ class Markers:
         last = next(reversed(list(_MARKER.finditer(body))), None)
         if last is None:
             return "", ""
-        slug, packed = unquote(last["slug"]), last["note"] or ""
-        ours = (self._mac(secret, number, slug, packed) for secret in (self._secret, *self._older))
-        return (slug, packed) if any(hmac.compare_digest(last["mac"], mac) for mac in ours) else ("", "")
+        slug, kept = unquote(last["slug"]), last["note"] or ""
+        return (slug, kept) if self._seal.is_on(last["mac"], *self._words(number, slug, kept)) else ("", "")
 
-    def _mac(self, secret: bytes, number: int, slug: str, packed: str) -> str:
-        said = "\0".join((self._repository, str(number), slug, *([packed] if packed else [])))
-        return hmac.digest(secret, said.encode(errors="surrogatepass"), "sha256").hex()
+    def _words(self, number: int, slug: str, kept: str) -> tuple[str, ...]:
+        return (self._repository, str(number), slug, *([kept] if kept else []))
 
 
 def looks_marked(body: str) -> bool:
@@ -80,19 +75,6 @@ def looks_marked(body: str) -> bool:
 
 def without_marker(body: str) -> str:
     return _MARKER.sub("", body)
-
-
-def _packed(note: str) -> str:
-    return base64.urlsafe_b64encode(zlib.compress(note.encode(errors="surrogatepass"), 9)).decode()
-
-
-def _unpacked(packed: str) -> str:
-    """Empty when it is no note at all; only what we signed gets here."""
-    try:
-        unpacking = zlib.decompressobj()
-        return unpacking.decompress(base64.urlsafe_b64decode(packed), _LONGEST_NOTE).decode(errors="surrogatepass")
-    except (ValueError, zlib.error):
-        return ""
 
 
 def _cut(text: str, most: int) -> str:

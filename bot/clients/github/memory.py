@@ -4,18 +4,16 @@ All of it may be lost: it is found again, only less cheaply.
 """
 
 import json
-import logging
 import sqlite3
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
-from bot.database import open_database, open_or_renew, using
+from bot.database import open_database, open_or_renew
+from bot.manners.standings import Holds, execute
 
 MIGRATIONS = sorted((Path(__file__).parent / "migrations").glob("*.sql"))
-
-_log = logging.getLogger(__name__)
 
 _HOUR, _DAY = 3600.0, 86400.0
 _LOST = "`treehand run` sets it aside and begins a new one; nothing in it is needed."
@@ -82,18 +80,8 @@ class Pages:
         self._pruned_at = now
 
 
-class Limits:
-    """When we may ask again, and when we wrote. In the file and nowhere else: several processes may share it."""
-
-    def __init__(self, db: sqlite3.Connection) -> None:
-        self._db = db
-
-    def until(self, name: str) -> float:
-        row = execute(self._db, "SELECT until FROM limits WHERE name = ?", (name,)).fetchone()
-        return float(row["until"]) if row else 0.0
-
-    def hold(self, name: str, until: float) -> None:
-        execute(self._db, "INSERT OR REPLACE INTO limits (name, until) VALUES (?, ?)", (name, until))
+class Limits(Holds):
+    """And when we wrote: several processes may share it."""
 
     def writes(self, *, now: float) -> Sequence[tuple[float, bool]]:
         """The last hour's, oldest first, and which made content. Times to come mean that the clock was moved."""
@@ -106,51 +94,3 @@ class Limits:
         number = execute(self._db, sql, (at, creates)).lastrowid or 0
         if number % 100 == 0:  # each change waits for the disk
             execute(self._db, "DELETE FROM writes WHERE at NOT BETWEEN ? AND ?", (at - _HOUR, at))
-
-
-class Standings:
-    """Is GitHub, and is each repository, open to us? Said once in the log, each way."""
-
-    def __init__(self, db: sqlite3.Connection) -> None:
-        self._db = db
-
-    def bad(self, repository: str, detail: str, *, asked: str, now: float) -> None:
-        """`asked` names the kind of request that was refused: only its like can show that it is over."""
-        trouble = self._find_trouble(repository)
-        if trouble == (asked, detail):
-            return
-        if trouble is None:
-            _log.warning("%s: %s", repository or "GitHub", detail)
-        self._save(repository, ok=False, detail=detail, asked=asked, now=now)
-
-    def good(self, repository: str, *, asked: str, now: float) -> None:
-        trouble = self._find_trouble(repository)
-        if trouble is None or trouble[0] != asked:
-            return
-        self._save(repository, ok=True, detail="", asked=asked, now=now)
-        _log.info("%s: open to us again", repository or "GitHub")
-
-    def _find_trouble(self, repository: str) -> tuple[str, str] | None:
-        """What must succeed, and why it did not. Asked of the file: another process may have met it."""
-        sql = "SELECT asked, detail FROM standing WHERE repository = ? AND NOT ok"
-        row = execute(self._db, sql, (repository,)).fetchone()
-        return (row["asked"], row["detail"]) if row else None
-
-    def _save(self, repository: str, *, ok: bool, detail: str, asked: str, now: float) -> None:
-        execute(
-            self._db,
-            "INSERT OR REPLACE INTO standing (repository, ok, detail, asked, at) VALUES (?, ?, ?, ?, ?)",
-            (repository, ok, detail, asked, now),
-        )
-
-
-def standings(db: sqlite3.Connection) -> Mapping[str, tuple[bool, str]]:
-    """For whoever looks from outside: repository ('' is all of GitHub) -> (ok, detail)."""
-    rows = execute(db, "SELECT repository, ok, detail FROM standing")
-    return {row["repository"]: (bool(row["ok"]), row["detail"]) for row in rows}
-
-
-def execute(db: sqlite3.Connection, sql: str, values: Sequence[Any] = ()) -> sqlite3.Cursor:
-    """A full disk or a busy file passes, and the next tick tries again."""
-    with using("What is remembered of GitHub"):
-        return db.execute(sql, values)

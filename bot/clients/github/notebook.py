@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, TypeAlias
 
-from bot.clients.github.memory import execute
+from bot.manners.standings import execute
 
 Row: TypeAlias = Mapping[str, Any]
 

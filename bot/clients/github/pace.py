@@ -12,9 +12,9 @@ from enum import StrEnum
 
 from bot.clients.github.memory import Limits
 from bot.clients.github.refusals import Limit, Reply, limit_in
-from bot.clients.github.server_time import seconds_of
 from bot.clock import Clock
 from bot.errors import RateLimited
+from bot.manners.server_time import seconds_of
 
 Sleep = Callable[[float], Awaitable[object]]
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from bot.errors import BotError, NeedsHuman, RateLimited, Retryable
+from bot.manners.gate import Unauthorized
 
 
 class NotFound(NeedsHuman):
@@ -39,10 +40,6 @@ class Forbidden(Refused):
 
 class Unknown(Retryable):
     """No answer came to a write: it may have been done or not."""
-
-
-class Unauthorized(Retryable):
-    """GitHub refuses our token."""
 
 
 class NoGraphQL(Retryable):

@@ -102,7 +102,7 @@ GUARDS = (
     Guard(
         "T19: a note is signed",
         "bot/clients/github/markers.py",
-        "slug, *([packed] if packed else []))",
+        "slug, *([kept] if kept else []))",
         "slug)",
         (f"{_MARKERS}_a_note_goes_unseen_and_only_we_can_have_written_it",),
     ),

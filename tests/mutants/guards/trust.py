@@ -143,15 +143,15 @@ WORDS = (
     Guard(
         "T19: a signature that is not ours is none",
         f"{_HUB}/markers.py",
-        'return (slug, packed) if any(hmac.compare_digest(last["mac"], mac) for mac in ours) else ("", "")',
-        "return slug, packed",
+        'return (slug, kept) if self._seal.is_on(last["mac"], *self._words(number, slug, kept)) else ("", "")',
+        "return slug, kept",
         (f"{_MARKERS}_a_signature_is_good_for_its_place_only",),
     ),
     Guard(
         "T19: a signature is good under one issue",
         f"{_HUB}/markers.py",
-        "(self._repository, str(number), slug, *([packed] if packed else []))",
-        "(self._repository, slug, *([packed] if packed else []))",
+        "(self._repository, str(number), slug, *([kept] if kept else []))",
+        "(self._repository, slug, *([kept] if kept else []))",
         (f"{_MARKERS}_a_signature_is_good_for_its_place_only",),
     ),
     Guard(

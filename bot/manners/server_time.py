@@ -30,7 +30,7 @@ class ServerTime:
         try:
             return datetime.fromisoformat(iso).timestamp() - self._ahead
         except ValueError as exc:
-            raise Retryable(f"GitHub sent a time that is none: {iso!r}.") from exc
+            raise Retryable(f"A service sent a time that is none: {iso!r}.") from exc
 
 
 def seconds_of(date: str) -> float | None:

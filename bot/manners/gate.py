@@ -1,11 +1,15 @@
-"""A credential that GitHub refuses is not shown again and again: one try a minute at first, then ever more rarely."""
+"""A credential that is refused is not shown again and again: one try a minute at first, then ever more rarely."""
 
-from bot.clients.github.memory import Standings
-from bot.clients.github.refusals import Unauthorized
 from bot.clock import Clock
+from bot.errors import Retryable
+from bot.manners.standings import Standings
 
 _FIRST, _MOST = 60.0, 900.0
 _ASKED = "token"
+
+
+class Unauthorized(Retryable):
+    """The service refuses our credential."""
 
 
 class Gate:

@@ -1,0 +1,47 @@
+"""What agents need from the sandbox that holds them. The engine knows neither."""
+
+from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+from typing import Protocol
+
+from bot.domain.turn import TurnReport, Work
+
+
+class Cell(Protocol):
+    """Where the programs of one turn run."""
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        """What a program has to be told in there, its way to the model included."""
+        ...
+
+    @property
+    def handed_on(self) -> tuple[str, ...]:
+        """Names of our own variables that programs get to see as well."""
+        ...
+
+    @property
+    def shell(self) -> str:
+        """What each command of the agent is to be run by, the command its only argument; empty: nothing special."""
+        ...
+
+    def launcher(self, program: Path) -> Path:
+        """What is to be started in its place; it takes the same arguments."""
+        ...
+
+    def seen(self, report: TurnReport) -> TurnReport:
+        """The report, put right by what the host itself saw of the turn."""
+        ...
+
+
+class Sandbox(Protocol):
+    """What holds an agent."""
+
+    def open(self, work: Work, marker: str) -> AbstractAsyncContextManager[Cell]:
+        """`marker` is what tells the turn's processes from all others."""
+        ...
+
+    def sweep(self) -> None:
+        """What an earlier life of ours left behind is removed. While nothing is open."""
+        ...
