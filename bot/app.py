@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING
 
 from bot import clock
 from bot.confining import ensure_confined, give_to_us, sandbox_of
-from bot.connecting import Connections, claim_at, holder_in_words, on_github
+from bot.connecting import Connections, claim_at, holder_in_words, on_github, on_linear
 from bot.credentials import known_secrets
 from bot.disk import Disk
 from bot.domain.run import Run
 from bot.embedded.desk import Desk, Site
 from bot.engine.names import branch_for, home_for, phase_labels
 from bot.errors import BadSettings
+from bot.limits import Gauge, policy_for
 from bot.settings import ProjectSettings, Settings
 from bot.store.runs import RunStore
 from bot.store.transcripts import Transcripts
@@ -31,17 +32,25 @@ if TYPE_CHECKING:
 
     from bot.agents.claude import ClaudeAgent
     from bot.clients.github.looking import Repository
+    from bot.clients.linear.looking import Scope
     from bot.domain.leaks import Secrets
-    from bot.domain.policy import Policy
     from bot.engine.loop import Engine
-    from bot.engine.schedule import Capacity
     from bot.executors.local import LocalExecutor
     from bot.forges.github import GitHubForge
     from bot.housekeeping import House
     from bot.ports import Forge, Outside, Project, Remote, Tracker
+    from bot.trackers.linear import LinearTracker
     from bot.workspace.workspaces import GitWorkspaces
 
 log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """What projects have elsewhere, by their names."""
+
+    github: Connections
+    linear: Mapping[str, "Scope"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,18 +128,21 @@ async def wired(settings: Settings, model: Mapping[str, str], secrets: "Secrets 
     agent = _agent(settings, model)
     async with AsyncExitStack() as stack:
         there = await stack.enter_async_context(on_github(settings, secrets))
+        services = Services(there, await stack.enter_async_context(on_linear(settings, there, as_daemon=True)))
         workspaces = {project.name: workspaces_of(settings, project, secrets) for project in settings.projects}
         projects = {
-            name: replace(_project(project, settings, desk, agent, there, workspaces[name]), leaks_in=secrets.find)
-            for name, project in ((project.name, project) for project in settings.projects)
+            one.name: replace(
+                _project(one, settings, desk, agent, services, workspaces[one.name]), leaks_in=secrets.find
+            )
+            for one in settings.projects
         }
         taker = TurnTaker(projects.__getitem__, agent, _homes(settings), secrets.given_away)
         executor = await stack.enter_async_context(
             LocalExecutor(taker, book=store, on_change=woken.set, transcript=transcripts.append, clock=clock.now)
         )
         outside, disk = Outside(projects, executor, store), Disk(settings.state_dir, settings.limits.free_disk_gb)
-        capacity = _Gauge(settings, store, disk)
-        async with Engine(outside, clock=clock.now, capacity=capacity, on_change=woken.set) as engine:
+        gauge = Gauge(settings, store, disk)
+        async with Engine(outside, clock=clock.now, capacity=gauge, on_change=woken.set) as engine:
             house = House(
                 settings, store, Cupboard(settings, transcripts), projects, workspaces, disk,
                 lambda: engine.out_of_sight, agent.forget,
@@ -145,21 +157,23 @@ def _project(
     settings: Settings,
     desk: Desk,
     agent: "ClaudeAgent",
-    there: Connections,
+    services: Services,
     workspaces: "GitWorkspaces",
 ) -> "Project":
     from bot.ports import Project
 
-    repository, claim = there.repositories.get(project.name), None
+    repository, claim = services.github.repositories.get(project.name), None
     if project.forge == "github" and repository:
         remote = partial(_github_forge(project, settings, repository).remote, anew=False)
-        claim = there.claim(settings, project, workspaces.mirror, remote)
+        claim = services.github.claim(settings, project, workspaces.mirror, remote)
+    board = _linear_tracker(services.linear[project.name]) if project.tracker == "linear" else None
     return Project(
         name=project.name,
-        tracker=_tracker(project, settings, desk, repository),
+        tracker=board or _tracker(project, settings, desk, repository),
+        board=board,
         forge=_forge(project, settings, desk, repository),
         workspaces=workspaces,
-        policy=_policy(project, settings),
+        policy=policy_for(project, settings),
         by_hand=_ByHand(project.name, settings, agent),
         claim=claim,
     )
@@ -183,6 +197,12 @@ def _tracker(project: ProjectSettings, settings: Settings, desk: Desk, repositor
     return LocalTracker(desk, project.name, label=settings.label)
 
 
+def _linear_tracker(scope: "Scope") -> "LinearTracker":
+    from bot.trackers.linear import LinearTracker
+
+    return LinearTracker(scope)
+
+
 def _forge(project: ProjectSettings, settings: Settings, desk: Desk, repository: "Repository | None") -> "Forge":
     if project.forge == "github" and repository:
         return _github_forge(project, settings, repository)
@@ -197,8 +217,12 @@ def _github_forge(project: ProjectSettings, settings: Settings, repository: "Rep
     return GitHubForge(repository, api_url=settings.github.api_url, remote=project.remote)
 
 
-async def speak_on_github(settings: Settings, project: ProjectSettings, key: str, person: str, text: str) -> None:
+async def speak_on_service(settings: Settings, project: ProjectSettings, key: str, person: str, text: str) -> None:
     """What somebody types here becomes a comment there, marked as theirs."""
+    if project.tracker == "linear":
+        async with on_linear(settings, Connections(), as_daemon=False) as scopes:
+            await _linear_tracker(scopes[project.name]).speak_for(key, person, text)
+        return
     from bot.trackers.github import GitHubTracker
 
     async with on_github(settings) as there:
@@ -231,30 +255,6 @@ async def remote_of(settings: Settings, project: ProjectSettings) -> "Remote":
             return await _forge(project, settings, desk, there.repositories.get(project.name)).remote()
     finally:
         desk.close()
-
-
-def _policy(project: ProjectSettings, settings: Settings) -> "Policy":
-    from bot.domain.policy import Policy
-
-    limits, budget = settings.limits, settings.budget
-    return Policy(
-        label=settings.label,
-        base=project.base,
-        model=settings.agent.model,
-        working=limits.working,
-        working_per_project=limits.working_per_project,
-        turn_seconds=limits.turn_minutes * 60,
-        stall_seconds=limits.stall_minutes * 60,
-        failures=limits.failures,
-        ci_fixes=limits.ci_fixes,
-        quiet_seconds=limits.quiet_seconds,
-        per_issue_usd=budget.per_issue_usd,
-        per_issue_tokens=budget.per_issue_tokens,
-        per_issue_turns=budget.per_issue_turns,
-        per_issue_seconds=budget.per_issue_hours * 3600,
-        per_day_usd=budget.per_day_usd,
-        sandboxed=settings.sandbox.kind != "none",
-    )
 
 
 def _agent(settings: Settings, model: Mapping[str, str]) -> "ClaudeAgent":
@@ -295,23 +295,3 @@ def by_hand(settings: Settings, run: Run) -> tuple[Path, str]:
     """Where a run's worktree is, and what a person types there to go on with its agent's conversation."""
     branch, there = branch_for(run), _ByHand(run.project, settings, _agent(settings, {}))
     return there.folder(branch), there.command(branch, run.session)
-
-
-@dataclass(frozen=True, slots=True)
-class _Gauge:
-    """What all projects share, measured when asked."""
-
-    settings: Settings
-    store: RunStore
-    disk: Disk
-
-    def __call__(self) -> "Capacity":
-        from bot.engine.schedule import Capacity
-
-        limits, now = self.settings.limits, clock.now()
-        return Capacity(
-            working=limits.working,
-            per_day_usd=self.settings.budget.per_day_usd,
-            spent_today_usd=self.store.spent(since=clock.day_of(now)),
-            disk=self.disk.level().lack,
-        )

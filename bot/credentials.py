@@ -61,6 +61,26 @@ def github_app_key(settings: Settings) -> str:
     return _content_of("github.private_key_file", github.private_key_file)
 
 
+def linear_authorization(settings: Settings) -> str:
+    """As Linear wants it: a key as it is, the token of an application as a bearer's. Raises when there is neither."""
+    token, key = _linear_oauth_token(settings), _linear_api_key(settings)
+    if not (token or key):
+        raise BadSettings(
+            "There is no key for Linear: set LINEAR_API_KEY, linear.api_key_file, or linear.oauth_token_file for an "
+            "OAuth application."
+        )
+    return f"Bearer {token}" if token else key
+
+
+def _linear_oauth_token(settings: Settings) -> str:
+    return _secret("linear.oauth_token", settings.linear.oauth_token_file)
+
+
+def _linear_api_key(settings: Settings) -> str:
+    given = _secret("linear.api_key", settings.linear.api_key_file)
+    return given or os.environ.get("LINEAR_API_KEY", "").strip()
+
+
 def marker_secrets(settings: Settings) -> tuple[bytes, ...]:
     """What our hidden markers are signed with, newest first: older ones are good for what they have signed.
 
@@ -71,6 +91,8 @@ def marker_secrets(settings: Settings) -> tuple[bytes, ...]:
         _secret("github.marker_secret", settings.github.marker_secret_file)
         or github_app_key(settings)
         or github_token(settings)
+        or _linear_oauth_token(settings)
+        or _linear_api_key(settings)
     )
     remembered = _remembered_secrets(settings.state_dir)
     if not source:
@@ -123,6 +145,10 @@ def webhook_secret(settings: Settings) -> str:
     return _secret("github.webhook_secret", settings.github.webhook_secret_file)
 
 
+def linear_webhook_secret(settings: Settings) -> str:
+    return _secret("linear.webhook_secret", settings.linear.webhook_secret_file)
+
+
 def web_token(settings: Settings) -> str:
     """Raises when the daemon would listen to other machines without one."""
     token = _secret("web.token", settings.web.token_file)
@@ -137,17 +163,20 @@ def web_token(settings: Settings) -> str:
 def known_secrets(settings: Settings) -> dict[str, str]:
     """Everything that must never leave this machine, by the name that people know it by."""
     github, web = settings.github, settings.web
-    on_github = any("github" in {project.tracker, project.forge} for project in settings.projects)
+    signing = any({"github", "linear"} & {project.tracker, project.forge} for project in settings.projects)
     known = {
         "the GitHub token": github_token(settings),
         "the GitHub App's key": _content_of("github.private_key_file", github.private_key_file)
         if github.private_key_file
         else "",
         "the webhook secret": webhook_secret(settings),
+        "the Linear token": _linear_oauth_token(settings),
+        "the Linear key": _linear_api_key(settings),
+        "the secret of Linear's webhooks": linear_webhook_secret(settings),
         "the web token": _secret("web.token", web.token_file),
         "the marker secret": _secret("github.marker_secret", github.marker_secret_file),
     }
-    if on_github:
+    if signing:
         known |= {f"marker secret {at}": one.hex() for at, one in enumerate(marker_secrets(settings), start=1)}
     variables = _url_passwords() | _secret_variables()
     found = {value: name for name, value in variables.items()} | {value: name for name, value in known.items() if value}

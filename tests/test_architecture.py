@@ -39,7 +39,7 @@ MAY_IMPORT = {
 }
 """room -> rooms it may look into. Those `ON_TOP` put things together: anywhere but into adapters."""
 
-ON_TOP = {"app", "confining", "connecting", "glance", "daemon", "cli", "housekeeping", "terminal", "demo"}
+ON_TOP = {"app", "limits", "confining", "connecting", "glance", "daemon", "cli", "housekeeping", "terminal", "demo"}
 
 ADAPTERS = {"trackers", "forges", "agents", "executors"}
 """Only `app.py` imports these."""

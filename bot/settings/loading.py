@@ -17,6 +17,9 @@ SECRETS = {
     "github.token": "TREEHAND_GITHUB__TOKEN",
     "github.webhook_secret": "TREEHAND_GITHUB__WEBHOOK_SECRET",
     "github.marker_secret": "TREEHAND_GITHUB__MARKER_SECRET",
+    "linear.api_key": "TREEHAND_LINEAR__API_KEY",
+    "linear.oauth_token": "TREEHAND_LINEAR__OAUTH_TOKEN",
+    "linear.webhook_secret": "TREEHAND_LINEAR__WEBHOOK_SECRET",
     "web.token": "TREEHAND_WEB__TOKEN",
 }
 """What must never stand in the settings file, and the variable it comes from; `<key>_file` names a file instead."""
@@ -46,6 +49,7 @@ def load(path: Path, *, required: bool = True) -> Settings:
     except ValidationError as exc:
         raise BadSettings("\n".join(_sentence(error, path) for error in exc.errors())) from exc
     _refuse_twins(settings, path)
+    _refuse_teams(settings, path)
     return _absolute(settings, path)
 
 
@@ -186,6 +190,20 @@ def _refuse_twins(settings: Settings, path: Path) -> None:
             raise BadSettings(f"{path}: two projects have their issues in {repository}: who should take one?")
 
 
+def _refuse_teams(settings: Settings, path: Path) -> None:
+    """Issues of one team must be told apart."""
+    there = [project for project in settings.projects if project.tracker == "linear"]
+    for project in there:
+        where = f"{path}: project {project.name!r}"
+        mates = [one for one in there if one.team.lower() == project.team.lower() and one is not project]
+        if not project.team:
+            raise BadSettings(f"{where} has its issues in Linear, so its `team` must be set: the key of one, as `ENG`.")
+        if project.default and any(one.default for one in mates):
+            raise BadSettings(f"{where} is not the only `default` of team {project.team}: who should take an issue?")
+    if stray := next((one for one in settings.projects if one.team and one.tracker != "linear"), None):
+        raise BadSettings(f'{path}: project {stray.name!r} has a `team`, and no `tracker = "linear"`.')
+
+
 def _absolute(settings: Settings, path: Path) -> Settings:
     folder = path.resolve().parent
     projects = tuple(_placed(project, folder, path) for project in settings.projects)
@@ -197,6 +215,7 @@ def _absolute(settings: Settings, path: Path) -> Settings:
                 update={"tools": tuple(folder / tool.expanduser() for tool in settings.sandbox.tools)}
             ),
             "github": _with_absolute_files(settings.github, folder),
+            "linear": _with_absolute_files(settings.linear, folder),
             "web": _with_absolute_files(settings.web, folder),
             "projects": projects,
         }

@@ -105,6 +105,37 @@ class GitHubSettings(Section):
     from the token, or from the App's key."""
 
 
+def _choice(value: bool | str) -> bool | str:  # noqa: FBT001 - as it stands in the file
+    """A variable can only hold text."""
+    return {"true": True, "false": False}.get(value.lower(), value) if isinstance(value, str) else value
+
+
+_Move = Annotated[bool | str, AfterValidator(_choice)]
+
+
+class LinearSettings(Section):
+    api_url: str = "https://api.linear.app/graphql"
+    """Where Linear answers queries."""
+    api_key_file: Path | None = None
+    """A file with an API key in it, instead of `TREEHAND_LINEAR__API_KEY` or `LINEAR_API_KEY`."""
+    oauth_token_file: Path | None = None
+    """A file with an OAuth application's token, instead of `TREEHAND_LINEAR__OAUTH_TOKEN`; it goes before a key."""
+    webhook_secret_file: Path | None = None
+    """A file with the webhooks' secret, instead of `TREEHAND_LINEAR__WEBHOOK_SECRET`."""
+    started: _Move = True
+    """The state an issue is moved to when work begins: its name, or `true` for the first one of that type; `false`:
+    it is not moved."""
+    review: _Move = True
+    """The same for when a pull request is open; `true`: the started state that has "review" in its name."""
+    completed: _Move = True
+    """The same for when it was merged; `true`: unless Linear's own integration does that in this team."""
+    back: bool = True
+    """Whether it is moved back to where it was when its run ends without a merge."""
+    people: dict[str, str] = {}
+    """Who is who: e-mail address or id in Linear to login on GitHub. Others are known by a verified e-mail address that
+    is the same on both."""
+
+
 def _address(value: str) -> str:
     host, _, port = value.rpartition(":")
     if value and not (host and port.isdigit() and int(port) < _PORTS_END):
@@ -142,7 +173,7 @@ def _pattern(value: str) -> str:
 class ProjectSettings(Section):
     name: Annotated[str, AfterValidator(_name)]
     """What people call it; issues of the embedded tracker are `NAME#1`."""
-    tracker: Literal["local", "github"] = "local"
+    tracker: Literal["local", "github", "linear"] = "local"
     """Where work is asked for."""
     repository: str
     """Where code is offered: `owner/name` on GitHub, or the path of your own repository for the embedded forge."""
@@ -151,7 +182,14 @@ class ProjectSettings(Section):
     base: str = ""
     """The branch to start from and merge into; empty: the repository's default."""
     trusted: tuple[str, ...] = ()
-    """More people who may steer, besides those who may push: GitHub logins."""
+    """More people who may steer: GitHub logins, besides those who may push; in Linear e-mail addresses or ids, besides
+    the members."""
+    team: str = ""
+    """The key of the team in Linear: `ENG`."""
+    linear_projects: tuple[str, ...] = ()
+    """Projects in Linear whose issues are for this repository, where several have theirs in one team."""
+    default: bool = False
+    """Takes the issues of its team that no label and no project in Linear gives to another."""
     protected: tuple[Annotated[str, AfterValidator(_pattern)], ...] = (".github/workflows/**", "CODEOWNERS")
     """Paths that are not published without a person's word, besides those that never are."""
 
@@ -176,5 +214,6 @@ class Settings(Section):
     agent: AgentSettings = AgentSettings()
     sandbox: Sandbox = Sandbox()
     github: GitHubSettings = GitHubSettings()
+    linear: LinearSettings = LinearSettings()
     web: Web = Web()
     projects: tuple[ProjectSettings, ...] = ()

@@ -16,7 +16,7 @@ from bot.errors import NeedsHuman
 from bot.glance import picture
 from bot.settings import Settings, load, settings_file
 from bot.state import LANES, Glimpse, Picture, run_as_json
-from bot.terminal.keys import full_key, parse_key
+from bot.terminal.keys import parse_key
 from bot.terminal.saying import say
 
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400
@@ -152,7 +152,7 @@ def cost(options: Namespace) -> None:
 
 def run_of(settings: Settings, key: str) -> Run:
     store = store_of(settings)
-    run = store.find_run(full_key(*parse_key(settings, key)))
+    run = store.find_run(parse_key(settings, key)[1])
     store.close()
     if run is None:
         raise NeedsHuman(f"There is no run for {key}. `treehand status` shows those there are.")

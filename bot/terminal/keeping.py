@@ -1,6 +1,7 @@
 """`treehand clean` and `restore`: remove what is over, and bring back what was salvaged."""
 
 import asyncio
+import re
 from argparse import Namespace
 from collections.abc import Sequence
 
@@ -12,7 +13,7 @@ from bot.engine.names import branch_for
 from bot.errors import NeedsHuman
 from bot.locks import sole_owner
 from bot.settings import ProjectSettings, Settings, load, settings_file
-from bot.terminal.keys import full_key, parse_key
+from bot.terminal.keys import parse_key
 from bot.terminal.saying import say
 from bot.workspace.mirror import Mirror
 from bot.workspace.places import Places
@@ -80,11 +81,11 @@ def _workspaces(settings: Settings, project: ProjectSettings) -> GitWorkspaces:
 def restore(options: Namespace) -> None:
     """The newest salvaged work of an issue becomes a branch."""
     settings = load(settings_file(options.config))
-    project, number = parse_key(settings, options.key)
-    ref = _newest(settings, project, full_key(project, number))
+    project, key = parse_key(settings, options.key)
+    ref = _newest(settings, project, key)
     # for its whole time from now on, so that it does not go while it is on its way
     asyncio.run(_workspaces(settings, project).shelf.keep([ref], now=clock.now()))
-    wanted = f"restored/{project.name}-{number}".lower()
+    wanted = f"restored/{project.name}-{re.findall(r'[0-9]+', key)[-1]}".lower()
     if project.forge == "github":
         if not options.as_it_is:
             _refuse_held(settings, project, ref)

@@ -120,6 +120,13 @@ class Repository:
             said = self._talk.on(list(numbers.values()), Place.PULL_REQUEST)
             return self.recollection.pulls(), {branch: said[number] for branch, number in numbers.items()}
 
+    async def login_of(self, email: str) -> str:
+        """Whose verified address this is; empty: nobody's that is known."""
+        return await self._people.login_of(email) if email else ""
+
+    async def may_push(self, login: str) -> bool:
+        return await self._people.may_push({"login": login})
+
     async def ensure_known(self) -> None:
         """Where it is and whether it may be written to, before the first look."""
         if self.facts.due:

@@ -44,3 +44,15 @@ mutation AddReaction($subject: ID!, $content: ReactionContent!) {
 }
 """
 """The only way to react to a review."""
+
+COLLABORATORS = """
+query Collaborators($owner: String!, $name: String!, $after: String) {
+  repository(owner: $owner, name: $name) {
+    collaborators(first: 100, after: $after) {
+      nodes { login email }
+      pageInfo { hasNextPage endCursor }
+    }
+  }
+}
+"""
+"""Those who work on a repository, with the addresses that they show."""

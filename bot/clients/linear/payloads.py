@@ -1,0 +1,100 @@
+"""What Linear sends, cut down to what we use. Pure: payloads in, rows out."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, TypeAlias
+
+from bot.clients.linear.notebook import Row
+from bot.errors import Retryable
+
+Payload: TypeAlias = Mapping[str, Any]
+
+CLOSED = frozenset({"completed", "canceled", "duplicate"})
+"""Types of the states in which nobody wants anything any more."""
+NOBODY: Row = {"id": "", "name": "somebody", "email": "", "guest": True, "app": False, "active": False}
+"""An integration, an automation, or somebody outside of the workspace."""
+
+
+@contextmanager
+def expected_shapes() -> Iterator[None]:
+    try:
+        yield
+    except (KeyError, TypeError, AttributeError, IndexError) as exc:
+        raise Retryable(f"Linear sent something unexpected ({type(exc).__name__}: {exc}).") from exc
+
+
+def parse_issue(node: Payload) -> Row:
+    state = node["state"]
+    return {
+        "id": node["id"],
+        "identifier": node["identifier"],
+        "title": node["title"],
+        "body": node["description"] or "",
+        "priority": int(node["priority"] or 0),
+        "url": node["url"],
+        "created": node["createdAt"],
+        "updated": node["updatedAt"],
+        "away": bool(node["archivedAt"] or node["trashed"]),
+        "open": state["type"] not in CLOSED and not (node["archivedAt"] or node["trashed"]),
+        "in_team": node["team"]["id"],
+        "team_key": node["team"]["key"],
+        "state": state["id"],
+        "creator": parse_who(node["creator"]),
+        "linear_project": (node["project"] or {}).get("name", ""),
+        "parent": (node["parent"] or {}).get("identifier", ""),
+        "parts": [one["identifier"] for one in node["children"]["nodes"] if one["state"]["type"] not in CLOSED],
+        "blocked_by": [one["issue"]["identifier"] for one in node["inverseRelations"]["nodes"] if _blocks(one)],
+        "labels": [{"id": one["id"], "names": label_names(one)} for one in node["labels"]["nodes"]],
+        "links": [one["url"] for one in node["attachments"]["nodes"]],
+    }
+
+
+def label_names(node: Payload) -> list[str]:
+    """One in a group goes by `group:name` as well."""
+    group = (node.get("parent") or {}).get("name")
+    return [node["name"], *([f"{group}:{node['name']}"] if group else [])]
+
+
+def _blocks(relation: Payload) -> bool:
+    other = relation["issue"]
+    return bool(relation["type"] == "blocks" and other["state"]["type"] not in CLOSED and not other["archivedAt"])
+
+
+def parse_who(node: Payload | None) -> Row:
+    if not node:
+        return NOBODY
+    return {
+        "id": node["id"],
+        "name": node["displayName"] or node["name"] or "somebody",
+        "email": (node["email"] or "").lower(),
+        "guest": bool(node["guest"]),
+        "app": bool(node["app"]),
+        "active": bool(node["active"]),
+    }
+
+
+def parse_step(node: Payload) -> Row:
+    """One entry of an issue's history. Linear goes on writing into one for a while: its end counts."""
+    return {
+        "at": max(node["createdAt"], node["updatedAt"]),
+        "who": parse_who(node["actor"]),
+        "added": node["addedLabelIds"] or [],
+        "from_state": node["fromStateId"] or "",
+        "to_state": node["toStateId"] or "",
+        "from_title": node["fromTitle"],
+        "described": bool(node["updatedDescription"]),
+        "described_by": [parse_who(one) for one in node["descriptionUpdatedBy"] or () if one],
+    }
+
+
+def parse_comment(node: Payload) -> Row:
+    return {
+        "id": node["id"],
+        "issue": node["issueId"],
+        "body": node["body"] or "",
+        "created": node["createdAt"],
+        "updated": node["updatedAt"],
+        "version": node["editedAt"] or node["createdAt"],
+        "thread": node["parentId"] or "",
+        "author": parse_who(node["user"]),
+    }

@@ -1,0 +1,251 @@
+"""One team's issues, and what is said on them: one small request tells whether anything is new.
+
+Rule: how far was read goes by the server's own times, and by how long ago we saw them. No two clocks are compared.
+"""
+
+import asyncio
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from bot.clients.linear import documents
+from bot.clients.linear.facts import Facts
+from bot.clients.linear.notebook import Notebook, Row
+from bot.clients.linear.payloads import CLOSED, Payload, expected_shapes, parse_comment, parse_issue, parse_step
+from bot.clients.linear.refusals import NotFound
+from bot.clients.linear.session import Linear
+from bot.errors import Retryable
+
+_OVERLAP = 120.0
+"""Seconds: lists lag behind what was written."""
+_SECONDS_WHOLE = 6 * 3600.0
+"""So often everything is looked through: nothing tells of what was deleted."""
+_AT_ONCE = 15
+_COMMENTS = 50
+_ROUNDS = 5
+_PAGES_OF_HISTORY = 5
+LOOKS_IN_DOUBT = 20
+"""So often an issue is read again whose history does not explain yet what it says."""
+
+
+class Team:
+    """As every project that has its issues there sees it."""
+
+    def __init__(self, service: Linear, key: str, notebook: Notebook, facts: Facts, *, label: str) -> None:
+        self.service, self.key, self.notebook, self.facts = service, key, notebook, facts
+        self._label = label.lower()
+        self._flight: asyncio.Future[BaseException | None] | None = None
+        self._whole_at = float("-inf")
+        self._newest = self._latest = ""
+        """The latest of the server's times that were taken in as a whole; and that of what was read since."""
+        self._newest_at = service.elapsing()
+        """When `_newest` became what it is."""
+
+    async def refresh(self) -> None:
+        """Whoever comes while it is being asked gets the same answer."""
+        if self._flight is not None:
+            failure = await asyncio.shield(self._flight)
+            if failure is not None:
+                raise failure.with_traceback(None)
+            return
+        self._flight = asyncio.get_running_loop().create_future()
+        failure = None
+        try:
+            await asyncio.sleep(0)  # every project that looks now has said whom it follows
+            with expected_shapes():
+                await self._refresh()
+        except BaseException as exc:
+            failure = exc if isinstance(exc, Exception) else Retryable("The look was broken off.")
+            raise
+        finally:
+            self._flight.set_result(failure)
+            self._flight = None
+
+    @property
+    def was_read(self) -> bool:
+        return bool(self.notebook.cursor(self.key, "looked"))
+
+    def is_wanted(self, row: Row) -> bool:
+        """Is it open, here, and does somebody want it done?"""
+        return bool(row["open"] and row["in_team"] == self.facts.standing.id and self.label_ids(row))
+
+    def label_ids(self, row: Row) -> Sequence[str]:
+        """The label that asks for work; several may be called like that."""
+        return [one["id"] for one in row["labels"] if any(name.lower() == self._label for name in one["names"])]
+
+    async def find(self, key: str) -> Row | None:
+        """By any identifier it ever had; None: there is none, or it is not shown to us."""
+        try:
+            found = await self.service.query(documents.FOUND, id=key)
+        except NotFound:
+            return None
+        await self._read([found["issue"]["id"]], keys={found["issue"]["id"]: key})
+        return self.notebook.find_issue(found["issue"]["id"])
+
+    async def _refresh(self) -> None:
+        self._latest = self._newest
+        if self.facts.due:
+            await self.facts.refresh()
+        if self.service.elapsing() - self._whole_at >= _SECONDS_WHOLE:
+            await self._read_whole()
+        else:
+            await self._read_on(self._since())
+        if self._latest != self._newest:
+            self._newest, self._newest_at = self._latest, self.service.elapsing()
+
+    async def _read_on(self, since: str) -> None:
+        doubted = [row["id"] for row in self.notebook.issues_of(self.key) if row["doubted"]]
+        if doubted or (await self.service.query(documents.NEWS, filter=self._ours(since)))["issues"]["nodes"]:
+            listed = await self._listed(self._ours(since))
+            await self._read(sorted({*doubted, *(one for one in listed if self._is_news(one, listed[one]))}))
+            await self._hear([one for one in listed if self.notebook.find_issue(one)], since)
+            self._forget_unwanted()
+
+    async def _read_whole(self) -> None:
+        listed = await self._listed(self._ours(""))
+        missing = self._known() - listed.keys()
+        await self._read(sorted({*missing, *(one for one in listed if self._is_news(one, listed[one]))}))
+        await self._hear_whole(sorted(self._known()))
+        self._forget_unwanted()
+        self.notebook.tidy()
+        self.notebook.advance(self.key, "looked", "yes")
+        self._whole_at = self.service.elapsing()
+
+    # Which issues
+
+    def _ours(self, since: str) -> Mapping[str, Any]:
+        """The ones with the label that are open, and those that are known already, wherever they are by now."""
+        wanted = {
+            "team": {"id": {"eq": self.facts.standing.id}},
+            "labels": {"some": {"name": {"eqIgnoreCase": self._label}}},
+            "state": {"type": {"nin": sorted(CLOSED)}},
+            "archivedAt": {"null": True},
+        }
+        which = [wanted, *([{"id": {"in": sorted(known)}}] if (known := self._known()) else [])]
+        later = {"gt": since}
+        new = [{"or": [{"updatedAt": later}, {"comments": {"some": {"updatedAt": later}}}]}] if since else []
+        return {"and": [{"or": which}, *new]}
+
+    def _known(self) -> set[str]:
+        return {row["id"] for row in self.notebook.issues_of(self.key)}
+
+    async def _listed(self, which: Mapping[str, Any]) -> Mapping[str, str]:
+        """When each was changed last. Pages shift while one reads them: several are read until none is new."""
+        found: dict[str, str] = {}
+        for _ in range(_ROUNDS):
+            before, pages = len(found), 0
+            async for nodes in self.service.pages(documents.LISTED, "issues", filter=which):
+                pages += 1
+                found.update((node["id"], node["updatedAt"]) for node in nodes)
+            if pages < 2 or len(found) == before:
+                return found
+        raise Retryable(f"The issues of {self.key} change faster than they can be read.")
+
+    def _is_news(self, one: str, updated: str) -> bool:
+        row = self.notebook.find_issue(one)
+        return row is None or row["updated"] != updated
+
+    # What they say
+
+    async def _read(self, ids: Sequence[str], keys: Mapping[str, str] | None = None) -> None:
+        for some in _in_parts(ids):
+            nodes = (await self.service.query(documents.DETAILS, ids=some, count=len(some)))["issues"]["nodes"]
+            rows = [await self._parsed(node) for node in nodes]
+            new = [row["id"] for row in rows if self.notebook.find_issue(row["id"]) is None]
+            with self.notebook.changing():
+                for gone in set(some) - {row["id"] for row in rows}:
+                    self.notebook.forget_issue(gone)
+                for row in rows:
+                    self._keep(row, (keys or {}).get(row["id"], ""))
+            await self._hear_whole(new)
+
+    async def _parsed(self, node: Payload) -> Row:
+        row = parse_issue(node)
+        steps = [parse_step(step) for step in node["history"]["nodes"]]
+        page, wanted = node["history"]["pageInfo"], set(self.label_ids(row))
+        for _ in range(_PAGES_OF_HISTORY):
+            if not page["hasNextPage"] or any(wanted & set(step["added"]) for step in steps):
+                break
+            more = await self.service.query(documents.HISTORY, id=row["id"], after=page["endCursor"])
+            steps += [parse_step(step) for step in more["issue"]["history"]["nodes"]]
+            page = more["issue"]["history"]["pageInfo"]
+        return {**row, "steps": sorted(steps, key=lambda step: step["at"])}
+
+    def _keep(self, row: Row, key: str) -> None:
+        known = self.notebook.find_issue(row["id"])
+        self._saw(row["updated"])
+        if known and known["updated"] > row["updated"]:
+            return
+        self.notebook.keep_issue(
+            {**row, "doubted": max(known["doubted"] - 1, 0) if known else 0},
+            team=known["team"] if known else self.key,
+            key=key or (known["key"] if known and known["project"] else row["identifier"]),
+            project=known["project"] if known else "",
+        )
+
+    # What is said on them
+
+    async def _hear(self, ids: Sequence[str], since: str) -> None:
+        for some in _in_parts(ids, _COMMENTS):
+            which = {"issue": {"id": {"in": some}}, **({"updatedAt": {"gt": since}} if since else {})}
+            await self._take(which)
+
+    async def _hear_whole(self, ids: Sequence[str]) -> None:
+        """What is not there any more was deleted; but a list may not show yet what was only just said."""
+        for some in _in_parts(ids):
+            there = await self._take({"issue": {"id": {"in": some}}})
+            settled = _earlier(self._latest, _OVERLAP)
+            with self.notebook.changing():
+                for row in (row for one in some for row in self.notebook.comments_on(one)):
+                    if row["id"] not in there and row["created"] < settled:
+                        self.notebook.forget_comment(row["id"])
+
+    async def hear_on(self, issue: str) -> Sequence[Row]:
+        """All that is said there, asked for now."""
+        with expected_shapes():
+            await self._hear_whole([issue])
+        return self.notebook.comments_on(issue)
+
+    async def _take(self, which: Mapping[str, Any]) -> Collection[str]:
+        there: set[str] = set()
+        for _ in range(_ROUNDS):
+            before, pages = len(there), 0
+            async for nodes in self.service.pages(documents.SAID, "comments", filter=which, count=_COMMENTS):
+                pages += 1
+                there |= {node["id"] for node in nodes}
+                with self.notebook.changing():
+                    for row in map(parse_comment, nodes):
+                        self.notebook.keep_comment(row)
+                        self._saw(row["updated"])
+            if pages < 2 or len(there) == before:
+                break
+        return there
+
+    # How far
+
+    def _saw(self, updated: str) -> None:
+        self._latest = max(self._latest, updated)
+
+    def _since(self) -> str:
+        """The server's clock shows at least what it showed then, and what has passed since. Empty: nothing is known."""
+        passed = max(0.0, self.service.elapsing() - self._newest_at)
+        return _earlier(self._newest, _OVERLAP - passed) if self._newest else ""
+
+    def _forget_unwanted(self) -> None:
+        with self.notebook.changing():
+            for row in self.notebook.issues_of(self.key):
+                if not row["project"] and not self.is_wanted(row):
+                    self.notebook.forget_issue(row["id"])
+
+
+def _earlier(time: str, seconds: float) -> str:
+    """In the form in which Linear tells times, so that they compare as texts."""
+    if not time:
+        return ""
+    moved = datetime.fromisoformat(time) - timedelta(seconds=seconds)
+    return moved.strftime("%Y-%m-%dT%H:%M:%S.") + f"{moved.microsecond // 1000:03}Z"
+
+
+def _in_parts(ids: Sequence[str], size: int = _AT_ONCE) -> Iterator[list[str]]:
+    for at in range(0, len(ids), size):
+        yield list(ids[at : at + size])
