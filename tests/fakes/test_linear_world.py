@@ -11,15 +11,28 @@ from typing import Any
 
 import httpx
 import pytest
+from graphql import get_named_type, is_leaf_type
 
 from tests.fakes.linear import LinearWorld, ServedLinear, fixtures
+from tests.fakes.linear.asking import FIELDS
 from tests.fakes.linear.faults import ALWAYS
+from tests.fakes.linear.filters import FILTERS
+from tests.fakes.linear.schema import schema
 
 linear = fixtures.linear
 
 OURS = "treehand-bot"
+# Each request has a connection of its own; and there is no certificate to read.
+HTTP = httpx.Client(verify=False, trust_env=False, limits=httpx.Limits(max_keepalive_connections=0))
 SAY = "mutation Say($input: CommentCreateInput!) { commentCreate(input: $input) { success comment { id body } } }"
 CHANGE = "mutation Change($id: String!, $input: IssueUpdateInput!) { issueUpdate(id: $id, input: $input) { success } }"
+
+
+FILTER_TYPES = {
+    "issue": "IssueFilter", "comment": "CommentFilter", "state": "WorkflowStateFilter", "label": "IssueLabelFilter",
+    "user": "UserFilter", "team": "TeamFilter", "project": "ProjectFilter", "attachment": "AttachmentFilter",
+    "reaction": "ReactionFilter",
+}  # fmt: skip
 
 
 class Client:
@@ -28,9 +41,9 @@ class Client:
     def __init__(self, linear: ServedLinear, user: str = OURS, **how: Any) -> None:
         self.linear, self.token = linear, linear.token_for(user, **how)
 
-    def post(self, document: str, *, header: str = "", **variables: Any) -> httpx.Response:
-        body = {"query": document, "variables": variables}
-        return httpx.post(self.linear.url, json=body, headers={"Authorization": header or self.token}, timeout=5)
+    def post(self, document: str, *, header: str = "", patience: float = 5, **variables: Any) -> httpx.Response:
+        headers, body = {"Authorization": header or self.token}, {"query": document, "variables": variables}
+        return HTTP.post(self.linear.url, json=body, headers=headers, timeout=patience)
 
     def __call__(self, document: str, **variables: Any) -> Any:
         answer = self.post(document, **variables).json()
@@ -139,6 +152,12 @@ def test_what_the_stand_in_lacks_is_never_passed_over(client, wrong):
     assert len(wrong) == 3
 
 
+def test_an_answer_that_does_not_fit_is_written_down(world, client, wrong):
+    world.find("ENG-1").title = None
+    assert "errors" in client.post('{ issue(id: "ENG-1") { title } }').json()
+    assert "does not fit" in wrong[0]
+
+
 def test_every_request_is_written_down(linear, client):
     client(SAY, **comment())
     call = linear.history[-1]
@@ -159,6 +178,55 @@ def test_a_ticking_clock_follows_the_real_one():
     world = LinearWorld(ticking=True)
     world.advance(3600)
     assert -1 < world.now - time.time() - 3600 < 5
+
+
+def selection(kind: Any, *, deep: bool = True) -> str:
+    """All that the stand-in answers of a type."""
+    told = []
+    for name in FIELDS.get(kind.name, ()):
+        field = kind.fields[name]
+        of = get_named_type(field.type)
+        if is_leaf_type(of):
+            told.append(name)
+        elif deep:
+            inner = get_named_type(of.fields["nodes"].type) if of.name.endswith("Connection") else of
+            own = selection(inner, deep=False) or "__typename"
+            told.append(f"{name} {{ nodes {{ {own} }} }}" if inner is not of else f"{name} {{ {own} }}")
+    return " ".join(told)
+
+
+@pytest.mark.parametrize(
+    "root",
+    [
+        "viewer", "organization", "users", "teams", "issues", "comments", "issueLabels", "workflowStates", "projects",
+        "attachments", "integrations",
+    ],
+)  # fmt: skip
+def test_every_field_there_is_fits_linears_description(linear, world, root):
+    said = world.comment("ENG-1", "Hello.", by=None, integration="slack")
+    world.add_project("Sail", "ENG")
+    world.add_label("small", group="Size")
+    world.automate("ENG", "merge", "Done")
+    world.open_issue("ENG", "Two", by="ana", parent="ENG-1", project="Sail", assignee="bob")
+    world.relate("ENG-1", "blocks", "ENG-2", by="ana")
+    world.move_team("ENG-2", world.add_team("OPS", members=[OURS]), by="ana")
+    world.attach(world.find("ENG-1"), "https://example.com", "There", world.user("ana"))
+    world.react(world.find_comment(said), "eyes", world.user("ana"))
+    linear.limits.single = linear.limits.complexity = 1e9
+    kind = get_named_type(schema().query_type.fields[root].type)
+    if kind.name.endswith("Connection"):
+        inner = selection(get_named_type(kind.fields["nodes"].type))
+        inside = f"nodes {{ {inner} }} edges {{ cursor node {{ id }} }} pageInfo {{ hasNextPage }}"
+    else:
+        inside = selection(kind)
+    assert Client(linear)(f"{{ {root} {{ {inside} }} }}")[root]
+
+
+def test_the_tables_name_nothing_linear_does_not_have():
+    known = {name: kind.fields.keys() for name, kind in schema().type_map.items() if hasattr(kind, "fields")}
+    tables = {kind: FIELDS[kind] for kind in FIELDS if kind != "Connection"}
+    tables |= {FILTER_TYPES[kind]: FILTERS[kind] for kind in FILTERS}
+    assert not {f"{kind}.{name}" for kind in tables for name in tables[kind].keys() - known[kind]}
 
 
 # Budgets.
@@ -377,6 +445,21 @@ def test_history_tells_the_rest(world, client):
     assert (trashed["archived"], trashed["trashed"]) == (True, True)
 
 
+def test_history_may_be_grouped_so_that_what_was_undone_is_not_told(world, client):
+    world.groups_history = 300.0
+    world.label("ENG-1", "bug", by="bob")
+    world.label("ENG-1", "late", by="bob")
+    world.unlabel("ENG-1", "bug", by="bob")
+    world.move("ENG-1", "Todo", by="bob")
+    world.move("ENG-1", "Backlog", by="bob")
+    (entry,) = client.history("ENG-1")
+    assert (entry["addedLabels"], entry["removedLabels"], entry["toState"]) == ([{"name": "late"}], None, None)
+    world.move("ENG-1", "Todo", by="ana")
+    world.advance(301)
+    world.move("ENG-1", "Done", by="ana")
+    assert [one["actor"]["name"] for one in client.history("ENG-1")] == ["bob", "ana", "ana"]
+
+
 @pytest.mark.parametrize(
     "deed",
     [
@@ -567,8 +650,10 @@ def test_html_comments_do_not_survive(world, client):
 
 def test_threads_are_one_level_deep(world, client):
     first = world.comment("ENG-1", "A question?", by="ana")
-    reply = client(SAY, input={"parentId": first, "body": "An answer."})["commentCreate"]["comment"]["id"]
-    assert client.refused(SAY, **comment(parentId=reply))["code"] == "INPUT_ERROR"
+    reply = client(SAY, **comment(parentId=first))["commentCreate"]["comment"]["id"]
+    nested = client.refused(SAY, **comment(parentId=reply))
+    assert (nested["message"], nested["code"]) == ("Parent comment must be a top level comment", "INPUT_ERROR")
+    assert client.refused(SAY, input={"parentId": first, "body": "Of what?"})["code"] == "INVALID_INPUT"
     thread = "query C($id: String) { comment(id: $id) { issue { identifier } children { nodes { id parentId } } } }"
     data = client(thread, id=first)["comment"]
     assert data == {"issue": {"identifier": "ENG-1"}, "children": {"nodes": [{"id": reply, "parentId": first}]}}
@@ -676,6 +761,18 @@ def test_an_answer_that_is_dropped_leaves_its_effect(linear, world, client):
     assert len(world.comments("ENG-1")) == 1
 
 
+def test_who_hangs_up_does_not_know_what_was_done(linear, world, client):
+    linear.faults.hang(5, "Say")
+    linear.faults.hang(0.5, "Say", done=False)
+    for said in (1, 2):
+        with pytest.raises(httpx.ReadTimeout):
+            client.post(SAY, patience=0.2, **comment())
+        eventually = time.monotonic() + 5
+        while len(world.comments("ENG-1")) < said and time.monotonic() < eventually:
+            client("{ viewer { id } }")
+        assert len(world.comments("ENG-1")) == said
+
+
 def test_a_bad_status_comes_before_or_after_the_effect(linear, world, client):
     linear.faults.status(500, "Say")
     linear.faults.status(503, "Say", done=True, Retry_After="7")
@@ -690,9 +787,11 @@ def test_answers_may_be_cut_short_late_or_have_holes(linear, client):
     with pytest.raises(ValueError):
         client.post("{ viewer { id } }").json()
     linear.faults.hang(0.2, lambda call: "viewer" in call.fields)
-    began = time.monotonic()
-    client("{ viewer { id } }")
-    assert time.monotonic() - began >= 0.2
+    linear.faults.hang(0.2, "viewer", done=False)
+    for _ in range(2):
+        began = time.monotonic()
+        client("{ viewer { id } }")
+        assert time.monotonic() - began >= 0.2
     linear.faults.partial("issues.nodes.0.creator", "issues")
     answer = client.post("{ issues { nodes { id creator { name } } } }").json()
     assert answer["data"]["issues"]["nodes"][0]["creator"] is None

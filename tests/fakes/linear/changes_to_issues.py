@@ -123,7 +123,7 @@ def _relate(ask: Ask, *, given: dict[str, Any]) -> dict[str, Any]:
     known(given, "id issueId relatedIssueId type")
     wanted = new_id(ask, given.get("id"), "IssueRelation")
     issue, other = ask.issue(given["issueId"]), ask.issue(given["relatedIssueId"])
-    return {"issueRelation": ask.world.tie(issue, given["type"], other, wanted)}
+    return {"issueRelation": ask.world.tie(issue, given["type"], other, ask.who, wanted)}
 
 
 @mutation("issueRelationDelete")

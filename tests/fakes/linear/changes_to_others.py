@@ -7,14 +7,20 @@ from tests.fakes.linear.inputs import known, mutation, new_id
 from tests.fakes.linear.model import Attachment, Comment, Issue, Label, Webhook
 from tests.fakes.linear.refusals import Refusal, bad_argument, forbidden, taken
 
+_OF_WHAT = (
+    "Exactly one of projectUpdateId, initiativeUpdateId, postId, documentContentId, projectId, initiativeId or issueId "
+    "must be defined."
+)
+
 
 @mutation("commentCreate", "comments:create")
 def _comment(ask: Ask, *, given: dict[str, Any]) -> dict[str, Any]:
+    """Replies, too, have to say of which issue."""
     known(given, "id body issueId parentId")
+    if not given.get("issueId"):
+        raise bad_argument(_OF_WHAT)
+    issue = ask.issue(given["issueId"])
     parent = ask.comment(given["parentId"]) if given.get("parentId") else None
-    if not given.get("issueId") and parent is None:
-        raise bad_argument("issueId must be given.")
-    issue = ask.issue(given["issueId"]) if given.get("issueId") else parent.issue
     _fits_under(parent, issue)
     wanted = new_id(ask, given.get("id"), "Comment")
     return {"comment": ask.world.say(issue, given.get("body") or "", ask.who, parent=parent, wanted=wanted)}
@@ -23,9 +29,9 @@ def _comment(ask: Ask, *, given: dict[str, Any]) -> dict[str, Any]:
 def _fits_under(parent: Comment | None, issue: Issue) -> None:
     """Threads are one level deep."""
     if parent and parent.issue is not issue:
-        raise Refusal("parentId for incorrect issue", "The parent comment belongs to another issue.")
+        raise Refusal("Parent comment must be of the same issue")
     if parent and parent.parent:
-        raise Refusal("parentId of a reply", "The parent comment must be the first of its thread.")
+        raise Refusal("Parent comment must be a top level comment")
 
 
 def _own(ask: Ask, key: str) -> Comment:

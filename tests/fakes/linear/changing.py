@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from tests.fakes.linear.history import Said, together, told
 from tests.fakes.linear.model import Change, Issue, Label, State, Team, Who
 from tests.fakes.linear.setting_up import SettingUp
 
@@ -11,8 +12,6 @@ _DATES = {
     "canceled": "canceled_at",
     "duplicate": "canceled_at",
 }
-_NAMES = {"state": "State", "team": "Team", "assignee": "Assignee", "delegate": "Delegate", "project": "Project",
-          "parent": "Parent", "priority": "Priority", "title": "Title"}  # fmt: skip
 
 
 class Changing(SettingUp):
@@ -22,15 +21,25 @@ class Changing(SettingUp):
         if not different:
             return None
         self.touch(issue)
-        said = _told(issue, different, who)
+        said = told(issue, different, who)
         for name, value in different.items():
             setattr(issue, name, value)
         if "state" in different:
             self._date(issue)
-        change = Change(**self.birth(), issue=issue, actor=who.user, bot=who.bot, said=said)
-        self.changes.append(change)
-        issue.updated_at = change.created_at
+        change = self.record(issue, who, said)
+        issue.updated_at = change.updated_at
         return change
+
+    def record(self, issue: Issue, who: Who, said: Said) -> Change:
+        """An entry of its own, or part of the last one where history is grouped."""
+        last = next((one for one in reversed(self.changes) if one.issue is issue), None)
+        if last and Who(last.actor, last.bot) == who and self.now - last.updated_at < self.groups_history:
+            self.touch(last)
+            last.said = together(last.said, said)
+            return last
+        made = Change(**self.birth(), issue=issue, actor=who.user, bot=who.bot, said=said)
+        self.changes.append(made)
+        return made
 
     def _date(self, issue: Issue) -> None:
         """When it was started and ended, as its state has it."""
@@ -56,7 +65,7 @@ class Changing(SettingUp):
 
     def shelve(self, issue: Issue, who: Who, *, archived: bool, trashed: bool | None = None) -> None:
         """Archive it or fetch it back; what is trashed is archived, too."""
-        self.alter(issue, who, archived_at=self.now if archived else None, trashed=trashed)
+        self.alter(issue, who, archived_at=(issue.archived_at or self.now) if archived else None, trashed=trashed)
 
     def with_label(self, labels: list[Label], label: Label) -> list[Label]:
         """Of one group, an issue has one label."""
@@ -69,23 +78,3 @@ class Changing(SettingUp):
         self._date(issue)
         self.issues.append(issue)
         return issue
-
-
-def _told(issue: Issue, different: dict[str, Any], who: Who) -> dict[str, Any]:
-    said: dict[str, Any] = {}
-    for name, value in different.items():
-        if name in _NAMES:
-            said |= {f"from{_NAMES[name]}": getattr(issue, name), f"to{_NAMES[name]}": value}
-        elif name == "description":
-            said |= {"updatedDescription": True, "descriptionUpdatedBy": [who.user] if who.user else None}
-        elif name == "labels":
-            said |= _labels(issue.labels, value)
-        elif name in {"archived_at", "trashed"}:
-            said |= {name.removesuffix("_at"): bool(value)}
-    return said
-
-
-def _labels(before: list[Label], after: list[Label]) -> dict[str, Any]:
-    added = [one for one in after if one not in before]
-    removed = [one for one in before if one not in after]
-    return {"addedLabels": added or None, "removedLabels": removed or None}

@@ -31,6 +31,7 @@ class Fault:
     half: bool = False
     """The answer breaks off in the middle, as if it ended there."""
     delay: float = 0.0
+    """Before the answer; or, if it is not `done`, before the request is looked at."""
     before: Callable[[], object] | None = None
     """What happens just before the request is looked at: somebody else was quicker."""
     amended: Callable[[Answer], None] | None = None
@@ -70,9 +71,9 @@ class Faults:
         """Half the answer, as if it were the whole."""
         return self.add(matches, times=times, half=True)
 
-    def hang(self, seconds: float, matches: Matcher = "*", *, times: int = 1) -> Fault:
-        """The answer comes late; what it says is true when it comes."""
-        return self.add(matches, times=times, delay=seconds)
+    def hang(self, seconds: float, matches: Matcher = "*", *, done: bool = True, times: int = 1) -> Fault:
+        """It is done at once, and the answer comes late; or, not `done`, the request itself waits."""
+        return self.add(matches, times=times, delay=seconds, done=done)
 
     def too_many(self, matches: Matcher = "*", *, times: int = 1, retry_after: str | None = None) -> Fault:
         """429, as whatever stands before Linear says it."""

@@ -1,5 +1,6 @@
 """A server on a free port of this machine, in a thread of its own, whose connections can be cut."""
 
+import asyncio
 import socket
 import threading
 from collections.abc import Iterator
@@ -24,6 +25,17 @@ class _Wire(H11Protocol):
         super().connection_lost(exc)
 
 
+class _Server(uvicorn.Server):
+    """Ends when it is told to, and not at its next look."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self.ended = threading.Event()
+
+    async def main_loop(self) -> None:
+        await asyncio.to_thread(self.ended.wait)
+
+
 def cut(client: tuple[str, int]) -> None:
     """The connection ends at once, without a word."""
     _Wire.transports[client].abort()
@@ -45,12 +57,13 @@ def listening(app: Any, name: str) -> Iterator[str]:
         date_header=False, server_header=False, timeout_graceful_shutdown=1,
     )  # fmt: skip
     sock = _listening()
-    server = uvicorn.Server(config)
+    server = _Server(config)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [sock]}, daemon=True, name=name)
     thread.start()
     try:
         yield f"http://127.0.0.1:{sock.getsockname()[1]}"
     finally:
-        server.should_exit = server.force_exit = True
+        server.force_exit = True
+        server.ended.set()
         thread.join(10)
         sock.close()

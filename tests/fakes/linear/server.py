@@ -72,9 +72,11 @@ class ServedLinear:
         fault = self.faults.next_for(call)
         if fault and fault.before:
             fault.before()
-        if fault and fault.delay:
+        if fault and not fault.done:
             await anyio.sleep(fault.delay)
         response = self._response(http, asked, call, header, fault)
+        if fault and fault.done:
+            await anyio.sleep(fault.delay)
         if fault and fault.cut:
             cut(scope["client"])
             return
@@ -92,10 +94,8 @@ class ServedLinear:
             self.history.append(replace(call, status=fault.status))
             return self._scripted(fault)
         with self.world.lock:
-            answer = self._answer_or_break(http, asked, header)
+            answer = self._answer_or_break(http, asked, header, fault)
         self.history.append(replace(call, status=answer.status, complexity=answer.complexity, errors=answer.codes))
-        if fault and fault.amended:
-            fault.amended(answer)
         if fault and fault.status:
             return self._scripted(fault)
         body = json.dumps(answer.body, ensure_ascii=False).encode()
@@ -108,12 +108,15 @@ class ServedLinear:
         now = datetime.fromtimestamp(int(self.world.now), UTC)
         return {"Date": format_datetime(now, usegmt=True), "Content-Type": "application/json; charset=utf-8"}
 
-    def _answer_or_break(self, http: Request, asked: Asked, header: str) -> Answer:
+    def _answer_or_break(self, http: Request, asked: Asked, header: str, fault: Fault | None) -> Answer:
         try:
-            return self._answer(http, asked, header)
+            answer = self._answer(http, asked, header)
+            if fault and fault.amended:
+                fault.amended(answer)
         except Exception:  # noqa: BLE001 - told at the end of the test, whatever it was
             self.violations.append(f"{asked.name}: the stand-in broke: {traceback.format_exc()}")
-            return Answer(500, {"errors": [{"message": "The stand-in broke."}]}, 0, self._common())
+            answer = Answer(500, {"errors": [{"message": "The stand-in broke."}]}, 0, self._common())
+        return answer
 
     def _answer(self, http: Request, asked: Asked, header: str) -> Answer:
         if (http.method, http.url.path) != ("POST", "/graphql"):

@@ -64,6 +64,8 @@ class Known:
         """Whether a second label of a group replaces the first over the API, too, instead of being refused."""
         self.refuses_second_reaction = False
         """Whether the same reaction again is a conflict, instead of the one that is there."""
+        self.groups_history = 0.0
+        """For so many seconds, what one actor does to an issue is one entry of its history."""
         self.organization_id = str(uuid.uuid4())
         self.born_at = self.clock.now
         self.users: list[User] = []

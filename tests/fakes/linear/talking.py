@@ -76,8 +76,10 @@ class Talking(Changing):
         self.noticed(issue)
         return found
 
-    def tie(self, issue: Issue, kind: str, other: Issue, wanted: str | None = None) -> Relation:
+    def tie(self, issue: Issue, kind: str, other: Issue, who: Who, wanted: str | None = None) -> Relation:
+        """Linear does not say how it calls the kinds in history: here they keep their names."""
         self.touch(issue)
         made = Relation(**self.birth(wanted), issue=issue, related=other, type=kind)
         self.relations.append(made)
+        self.record(issue, who, {"relationChanges": [{"identifier": other.identifier, "type": kind}]})
         return made

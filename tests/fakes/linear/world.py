@@ -78,7 +78,7 @@ class LinearWorld(Talking):
     @deed
     def mark_duplicate(self, issue: str | Issue, of: str | Issue, *, by: By) -> None:
         found = self._issue(issue)
-        self.tie(found, "duplicate", self._issue(of))
+        self.tie(found, "duplicate", self._issue(of), self.who(by))
         self.alter(found, self.who(by), state=self.first_state(found.team, "duplicate", "canceled"))
 
     @deed
@@ -104,7 +104,7 @@ class LinearWorld(Talking):
 
     @deed
     def relate(self, issue: str | Issue, kind: str, other: str | Issue, *, by: By) -> None:
-        self.tie(self._issue(issue), kind, self._issue(other))
+        self.tie(self._issue(issue), kind, self._issue(other), self.who(by))
 
     @deed
     def assign(self, issue: str | Issue, user: User | str | None, *, by: By) -> None:
