@@ -1,7 +1,7 @@
 """What a mutation is given: what of it is understood, and what is wrong with it."""
 
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tests.fakes.linear.asking import FIELDS, Ask, Resolver
@@ -54,7 +54,7 @@ def state_in(ask: Ask, team: Team, key: str) -> State:
     return state
 
 
-def fitting(team: Team, labels: list[Label]) -> list[Label]:
+def fitting(team: Team, labels: Sequence[Label]) -> list[Label]:
     """Labels an issue of that team may have, all together."""
     for one in labels:
         if one.is_group:
@@ -69,10 +69,10 @@ def fitting(team: Team, labels: list[Label]) -> list[Label]:
                 f"The label '{one.name}' is in the same group as '{rival.name}'. "
                 "Only one label in a group can be applied to an issue.",
             )
-    return labels
+    return [*labels]
 
 
-def with_labels(ask: Ask, issue: Issue, added: list[Label], removed: list[Label] = ()) -> list[Label]:  # type: ignore[assignment]
+def with_labels(ask: Ask, issue: Issue, added: Sequence[Label], removed: Sequence[Label] = ()) -> list[Label]:
     """The issue's labels after that."""
     kept = [one for one in issue.labels if one not in removed]
     fitting(issue.team, added)
