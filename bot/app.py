@@ -127,8 +127,7 @@ async def wired(settings: Settings, model: Mapping[str, str], secrets: "Secrets 
     store, transcripts = _own_store(settings, secrets.redact), transcripts_of(settings, secrets.redact)
     agent = _agent(settings, model)
     async with AsyncExitStack() as stack:
-        there = await stack.enter_async_context(on_github(settings, secrets))
-        services = Services(there, await stack.enter_async_context(on_linear(settings, there, as_daemon=True)))
+        services = await stack.enter_async_context(_reached(settings, secrets))
         workspaces = {project.name: workspaces_of(settings, project, secrets) for project in settings.projects}
         projects = {
             one.name: replace(
@@ -150,6 +149,12 @@ async def wired(settings: Settings, model: Mapping[str, str], secrets: "Secrets 
             yield App(settings, store, transcripts, outside, agent, executor, engine, woken, house)
     for end in (transcripts.flush, store.close, desk.close):
         end()
+
+
+@asynccontextmanager
+async def _reached(settings: Settings, secrets: "Secrets") -> AsyncIterator[Services]:
+    async with on_github(settings, secrets) as there, on_linear(settings, there, as_daemon=True) as scopes:
+        yield Services(there, scopes)
 
 
 def _project(

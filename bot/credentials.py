@@ -61,6 +61,10 @@ def github_app_key(settings: Settings) -> str:
     return _content_of("github.private_key_file", github.private_key_file)
 
 
+def has_linear_key(settings: Settings) -> bool:
+    return bool(_linear_oauth_token(settings) or _linear_api_key(settings))
+
+
 def linear_authorization(settings: Settings) -> str:
     """As Linear wants it: a key as it is, the token of an application as a bearer's. Raises when there is neither."""
     token, key = _linear_oauth_token(settings), _linear_api_key(settings)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
 
-from bot.credentials import web_token, webhook_secret
+from bot.credentials import linear_webhook_secret, web_token, webhook_secret
 from bot.domain.run import Phase
 from bot.errors import MustRestart, Retryable
 
@@ -26,6 +26,7 @@ _WATCH_SECONDS = 1.0
 _PULSE_SECONDS = 5.0
 _FLUSH_SECONDS = 0.5
 _DISK_SECONDS = 60.0
+_HUSH_SECONDS = 3.0
 
 
 class Daemon:
@@ -35,6 +36,7 @@ class Daemon:
         self._ready = False
         self._broken: MustRestart | None = None
         self._ticking: asyncio.Timeout | None = None
+        self._waking: asyncio.TimerHandle | None = None
 
     async def run(self) -> None:
         """Until a signal; then drain."""
@@ -91,6 +93,16 @@ class Daemon:
             self._app.engine.expect_news(meant)
             self._app.woken.set()
 
+    def wake_linear(self) -> None:
+        """Linear tells of every edit, ours included: of many at once one is enough."""
+        if self._waking is None:
+            self._waking = asyncio.get_running_loop().call_later(_HUSH_SECONDS, self._wake_linear)
+
+    def _wake_linear(self) -> None:
+        self._waking = None
+        self._app.engine.expect_news([one.name for one in self._app.settings.projects if one.tracker == "linear"])
+        self._app.woken.set()
+
     def _web(self) -> AbstractAsyncContextManager[object]:
         bind = self._app.settings.web.bind
         if not bind:
@@ -101,7 +113,9 @@ class Daemon:
         door = Door(
             self.wake,
             lambda: self._ready,
+            wake_linear=self.wake_linear,
             github_secret=webhook_secret(settings),
+            linear_secret=linear_webhook_secret(settings),
             token=web_token(settings),
             bound=bind.rpartition(":")[0],
             hosts=settings.web.hosts,

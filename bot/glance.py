@@ -26,20 +26,21 @@ if TYPE_CHECKING:
 def picture(settings: Settings) -> Picture:
     """Opens what it needs, so any thread may ask."""
     desk, store, now = desk_of(settings), store_of(settings), clock.now()
-    memory = _memory(settings)
+    memory, of_linear = _memory(settings), _memory_of_linear(settings)
     try:
         runs = store.latest(ended_since=clock.day_of(now))
         glimpses: dict[str, Glimpse] = {}
         for project in settings.projects:
             ours = [run for run in runs if run.project == project.name]
             branches = [branch_for(run) for run in ours]
-            titles = _titles(project, desk, memory)
+            titles = _titles(project, desk, memory, of_linear)
             glimpses |= _glimpses(ours, titles, _pulls(project, branches, desk, memory), settings)
         spent = store.spent(since=clock.day_of(now))
         paused = notices(runs, store.endings(), now)
         health = {
             **_health(settings),
-            **_services(memory),
+            **_services("github", memory),
+            **_services("linear", of_linear),
             **_claims(settings),
             **{name: (False, why) for name, why in paused.items()},
         }
@@ -47,8 +48,9 @@ def picture(settings: Settings) -> Picture:
     finally:
         store.close()
         desk.close()
-        if memory:
-            memory.close()
+        for opened in (memory, of_linear):
+            if opened:
+                opened.close()
 
 
 def _memory(settings: Settings) -> "Memory | None":
@@ -60,7 +62,21 @@ def _memory(settings: Settings) -> "Memory | None":
     return open_memory(settings.state_dir / "github.db")
 
 
-def _titles(project: ProjectSettings, desk: Desk, memory: "Memory | None") -> Mapping[str, str]:
+def _memory_of_linear(settings: Settings) -> "Memory | None":
+    if not any(project.tracker == "linear" for project in settings.projects):
+        return None
+    from bot.clients.linear.memory import open_memory
+
+    return open_memory(settings.state_dir / "linear.db")
+
+
+def _titles(
+    project: ProjectSettings, desk: Desk, memory: "Memory | None", of_linear: "Memory | None"
+) -> Mapping[str, str]:
+    if project.tracker == "linear" and of_linear:
+        from bot.clients.linear.notebook import Notebook
+
+        return Notebook(of_linear).titles()
     if project.tracker == "local" or memory is None:
         return desk.issues(project.name).titles()
     titles = _recollection(memory, project).titles()
@@ -83,15 +99,15 @@ def _recollection(memory: "Memory", project: ProjectSettings) -> "Recollection":
     return Recollection(Notebook(memory, project.repository))
 
 
-def _services(memory: "Memory | None") -> Mapping[str, tuple[bool, str]]:
+def _services(service: str, memory: "Memory | None") -> Mapping[str, tuple[bool, str]]:
     """Only what is not well: a service that answers needs no line."""
     if memory is None:
         return {}
     from bot.manners.standings import standings
 
     found = standings(memory).items()
-    wrong = {f"github {name}".strip(): (ok, detail) for name, (ok, detail) in found if not ok}
-    return wrong or {"github": (True, "answers")}
+    wrong = {f"{service} {name}".strip(): (ok, detail) for name, (ok, detail) in found if not ok}
+    return wrong or {service: (True, "answers")}
 
 
 def _claims(settings: Settings) -> Mapping[str, tuple[bool, str]]:
@@ -145,7 +161,7 @@ def _health(settings: Settings) -> Mapping[str, tuple[bool, str]]:
 
 def what_was_damaged(settings: Settings) -> str:
     """And lies aside now, in words; empty: nothing."""
-    names = ("treehand.db", "github.db")
+    names = ("treehand.db", "github.db", "linear.db")
     aside = [copy.name for name in names for copy in damaged_copies(settings.state_dir / name)]
     if not aside:
         return ""

@@ -1,129 +1,37 @@
-"""`treehand init` and `treehand check`: from nothing to ready, and what is still in the way, each with its mend."""
+"""`treehand check`: is everything ready, and what is still in the way, each with its mend."""
 
 import asyncio
 import json
 import re
 import subprocess
-import sys
 from argparse import Namespace
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
+from typing import Any, Protocol
 
 from bot.app import agent_version, desk_of, inspect_github, store_of
 from bot.confining import folders_not_shown, try_sandbox
+from bot.connecting import team_findings
 from bot.credentials import has_key
 from bot.disk import Disk, shown_sizes
 from bot.embedded.desk import Desk
-from bot.errors import BadSettings, BotError, CannotStart
+from bot.errors import BotError, CannotStart
 from bot.glance import what_was_damaged
 from bot.settings import ProjectSettings, Settings, load, settings_file
 from bot.terminal.saying import say
-from bot.workspace.git import MINIMUM, NO_GIT, GitFailed, git
+from bot.workspace.git import MINIMUM, NO_GIT
 from bot.workspace.places import Places
 
-_TOML = """\
-# Treehand's settings. `treehand check` says whether all is well; docs/settings.md has every key.
-
-state_dir = "~/.local/state/treehand/{name}"   # database, mirrors, worktrees, transcripts
-label = "ai"                                    # asks for work
-
-[limits]
-working = 4                                     # agents at once
-
-[budget]                                        # 0 = no limit
-per_issue_usd = 5
-per_day_usd = 50
-
-"""
 _COUNTING_SECONDS = 3.0
 """Spent at most on counting what some folders take."""
 _FOLDERS = ("transcripts", "forge", "trash", "aside")
 """What no one project has for itself, or nobody looks into."""
-_LOCAL = """
-[[projects]]
-name = "{name}"
-tracker = "local"                               # the embedded one: `treehand issue new`
-repository = "."                                # this repository; merges land on its branch
-base = "{base}"
-"""
-_GITHUB = """
-[[projects]]
-name = "{name}"
-tracker = "github"                              # the token: GITHUB_TOKEN, or see docs/github.md
-repository = "{repository}"
-base = "{base}"                                       # empty: the default branch
-"""
 
 
-def init(options: Namespace) -> None:
-    file = settings_file(options.config)
-    if file.exists():
-        raise BadSettings(f"{file} is there already. Edit it, or remove it first.")
-    if options.repository:
-        _init_on_github(file, options)
-        return
-    folder = file.resolve().parent
-    base = options.base or _default_base(folder)
-    ask = _ask if sys.stdin.isatty() and not options.yes else _take
-    name = options.name or ask("What shall the project be called?", _plain_name(folder.name))
-    base = base if options.base else ask("Which branch do agents start from, and merge into?", base)
-    settings = _written(file, (_TOML + _LOCAL).format(name=name, base=base))
-    try:
-        _repository(settings)
-    except BotError:
-        file.unlink()
-        raise
-    print(f"Wrote {file}. Next:\n")
-    print('  treehand issue new "Say hello" --body "What you want, in your words." --label ai')
-    print("  treehand run          (with ANTHROPIC_API_KEY set)")
-    print("  treehand status       (in another terminal)\n")
-    print(f"Your repository need not carry {file.name}: `echo {file.name} >> .git/info/exclude` keeps it out.")
-
-
-def _init_on_github(file: Path, options: Namespace) -> None:
-    name = options.name or _plain_name(options.repository.rpartition("/")[2])
-    _written(file, (_TOML + _GITHUB).format(name=name, base=options.base, repository=options.repository))
-    print(f"Wrote {file}. Next:\n")
-    print("  export GITHUB_TOKEN=...   (docs/github.md says which permissions it needs)")
-    print("  treehand check --fix      (all ready? makes the labels that are missing)")
-    print("  treehand run              (with ANTHROPIC_API_KEY set; then label an issue)")
-
-
-def _written(file: Path, text: str) -> Settings:
-    """Not left there when it cannot be read back."""
-    file.write_text(text, encoding="utf-8")
-    try:
-        return load(file)
-    except BotError:
-        file.unlink()
-        raise
-
-
-def _ask(question: str, default: str) -> str:
-    return input(f"{question} [{default}] ").strip() or default
-
-
-def _take(_question: str, default: str) -> str:
-    return default
-
-
-def _plain_name(text: str) -> str:
-    return re.sub(r"[^A-Za-z0-9._-]+", "-", text).strip("-.") or "project"
-
-
-def _default_base(folder: Path) -> str:
-    """The branch the repository is on."""
-    for candidate in (folder / ".git", folder):
-        try:
-            common = Path(git(candidate, "rev-parse", "--path-format=absolute", "--git-common-dir"))
-        except GitFailed:
-            continue
-        try:
-            return git(common, "symbolic-ref", "--quiet", "--short", "HEAD")
-        except GitFailed:
-            return "main"
-    raise BadSettings(f"{folder} is not a git repository. Go to yours, or run `git init` and commit something first.")
+class Inspect(Protocol):
+    def __call__(
+        self, settings: Settings, project: ProjectSettings, *, fix: bool
+    ) -> Coroutine[Any, Any, Sequence[tuple[str, bool, str]]]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +61,7 @@ def _findings(options: Namespace) -> list[Finding]:
     checks: list[tuple[str, Callable[[Settings], str]]] = [
         ("settings", lambda _: str(settings_file(options.config).resolve())),
         ("git", _git),
-        ("repository", _repository),
+        ("repository", places_of),
         ("database", _database),
         ("agent", _agent),
         ("model", _model),
@@ -161,16 +69,21 @@ def _findings(options: Namespace) -> list[Finding]:
     ]
     found = [*(_find(name, look, settings) for name, look in checks), _sandbox(settings)]
     found += [_disk_of(settings, project) for project in settings.projects]
-    return [*found, *(one for project in settings.projects for one in _on_github(settings, project, fix=options.fix))]
+    for project in settings.projects:
+        if "github" in {project.tracker, project.forge}:
+            found += _on_service("github", inspect_github, settings, project, fix=options.fix)
+        if project.tracker == "linear":
+            found += _on_service("linear", team_findings, settings, project, fix=options.fix)
+    return found
 
 
-def _on_github(settings: Settings, project: ProjectSettings, *, fix: bool) -> list[Finding]:
-    if "github" not in {project.tracker, project.forge}:
-        return []
+def _on_service(
+    service: str, inspect: Inspect, settings: Settings, project: ProjectSettings, *, fix: bool
+) -> list[Finding]:
     try:
-        found = asyncio.run(inspect_github(settings, project, fix=fix))
+        found = asyncio.run(inspect(settings, project, fix=fix))
     except BotError as problem:
-        found = [("github", False, str(problem))]
+        found = [(service, False, str(problem))]
     return [Finding(f"{project.name}/{name}", ok, detail) for name, ok, detail in found]
 
 
@@ -199,7 +112,7 @@ def git_version() -> tuple[int, ...]:
     return found
 
 
-def _repository(settings: Settings) -> str:
+def places_of(settings: Settings) -> str:
     desk = desk_of(settings)
     try:
         lines = [_place(one, desk) for one in settings.projects]

@@ -9,8 +9,9 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
+from bot.clock import Clock, now
 from bot.web.doors import SIGNED, Guarded, has_token
-from bot.web.webhooks import MOST_BYTES, is_signed_by_github, parse_repository
+from bot.web.webhooks import MOST_BYTES, is_of_now, is_signed_by_github, is_signed_by_linear, parse_repository
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +21,11 @@ class Door:
     wake: Callable[[str], None]
     """Look anew at the projects of this repository; empty: at all."""
     ready: Callable[[], bool]
+    wake_linear: Callable[[], None] = lambda: None
+    """Look anew at the projects that have their issues in Linear."""
+    clock: Clock = now
     github_secret: str = ""
+    linear_secret: str = ""
     token: str = ""
     """Asked for wherever something is set moving without a signature; empty: only this machine may come."""
     bound: str = "127.0.0.1"
@@ -45,26 +50,28 @@ def pages_of(door: Door) -> Starlette:
     async def github(request: Request) -> Response:
         return await _github(request, door)
 
+    async def linear(request: Request) -> Response:
+        return await _linear(request, door)
+
     return Starlette(
         routes=[
             Route("/healthz", healthz),
             Route("/readyz", readyz),
             Route("/api/v1/wake", wake, methods=["POST"]),
             Route(f"{SIGNED}github", github, methods=["POST"]),
+            Route(f"{SIGNED}linear", linear, methods=["POST"]),
         ],
         middleware=[Middleware(Guarded, bound=door.bound, hosts=door.hosts)],
     )
 
 
 async def _github(request: Request, door: Door) -> Response:
-    if not door.github_secret:
-        text = "No webhook secret is set here: set TREEHAND_GITHUB__WEBHOOK_SECRET.\n"
-        return PlainTextResponse(text, status_code=503)
-    body = await _body_of(request)
-    if body is None:
-        return PlainTextResponse("That is too long.\n", status_code=413)
-    if not is_signed_by_github(door.github_secret, body, request.headers.get("x-hub-signature-256", "")):
-        return PlainTextResponse("The signature is not right: is the secret the same on both sides?\n", status_code=401)
+    signature = request.headers.get("x-hub-signature-256", "")
+    body = await _checked(
+        request, door.github_secret, lambda body: is_signed_by_github(door.github_secret, body, signature)
+    )
+    if isinstance(body, Response):
+        return body
     try:
         repository = parse_repository(body, request.headers.get("content-type", ""))
     except (ValueError, RecursionError):
@@ -72,6 +79,36 @@ async def _github(request: Request, door: Door) -> Response:
     if repository:
         door.wake(repository)
     return PlainTextResponse("looking\n", status_code=202)
+
+
+async def _linear(request: Request, door: Door) -> Response:
+    signature = request.headers.get("linear-signature", "")
+    body = await _checked(
+        request, door.linear_secret, lambda body: is_signed_by_linear(door.linear_secret, body, signature)
+    )
+    if isinstance(body, Response):
+        return body
+    try:
+        if not is_of_now(body, door.clock()):
+            return PlainTextResponse("That is too old, or this machine's clock is wrong.\n", status_code=401)
+    except (ValueError, RecursionError):
+        return PlainTextResponse("This cannot be read as JSON with a time.\n", status_code=400)
+    door.wake_linear()
+    return PlainTextResponse("looking\n", status_code=200)  # Linear takes anything else for a failure
+
+
+async def _checked(request: Request, secret: str, is_signed: Callable[[bytes], bool]) -> bytes | Response:
+    """What was sent, or why it is not even read."""
+    if not secret:
+        name = request.url.path.rpartition("/")[2].upper()
+        text = f"No webhook secret is set here: set TREEHAND_{name}__WEBHOOK_SECRET.\n"
+        return PlainTextResponse(text, status_code=503)
+    body = await _body_of(request)
+    if body is None:
+        return PlainTextResponse("That is too long.\n", status_code=413)
+    if not is_signed(body):
+        return PlainTextResponse("The signature is not right: is the secret the same on both sides?\n", status_code=401)
+    return body
 
 
 async def _body_of(request: Request) -> bytes | None:

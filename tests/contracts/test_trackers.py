@@ -1,5 +1,7 @@
 """What every tracker must do. The fake sits the same exam as the real one."""
 
+import inspect
+
 import pytest
 
 from bot.domain.comment import Place, Reaction
@@ -7,15 +9,18 @@ from bot.embedded.desk import Desk, Site
 from bot.errors import NeedsHuman
 from bot.trackers.local import LocalTracker
 from tests.clients.grounds import REPO, Bot
+from tests.clients.linear_grounds import LinearBot
 from tests.fakes.github.fixtures import github
+from tests.fakes.linear.fixtures import linear
 from tests.fakes.ports import FakeTracker
 from tests.fakes.world import World
 
-__all__ = ["github"]
+__all__ = ["github", "linear"]
 
 
 class Imaginary:
     can_tell = knows_priority = True
+    missing = "shop#77"
 
     def __init__(self, tmp_path, request):
         self.world, self.desks = World(), []
@@ -50,6 +55,7 @@ class Imaginary:
 
 class Embedded:
     can_tell = knows_priority = True
+    missing = "shop#77"
 
     def __init__(self, tmp_path, request):
         sites = {"shop": Site(None), "blog": Site(None)}
@@ -85,6 +91,7 @@ class Embedded:
 
 class Hosted:
     can_tell = knows_priority = False
+    missing = "shop#77"
 
     def __init__(self, tmp_path, request):
         self.github, self.folder = request.getfixturevalue("github"), tmp_path
@@ -121,16 +128,52 @@ class Hosted:
         self.tracker = self.desks[-1].tracker
 
 
+class Linear:
+    can_tell, knows_priority = False, True
+    missing = "ENG-77"
+
+    def __init__(self, tmp_path, request):
+        self.linear, self.folder = request.getfixturevalue("linear"), tmp_path
+        bot = LinearBot(self.linear, tmp_path)
+        self.world, self.tracker, self.desks = bot.world, bot.tracker, [bot]
+
+    def open_issue(self, title="Fix it", *labels, body="", **more):
+        return self.world.open_issue("ENG", title, body, by="ana", labels=labels, **more).identifier
+
+    def label(self, key, name, by="ana"):
+        self.world.label(key, name, by=by)
+
+    def unlabel(self, key, name):
+        self.world.unlabel(key, name, by="ana")
+
+    def close(self, key):
+        self.world.move(key, "Done", by="ana")
+
+    def comment(self, key, text):
+        return self.world.comment(key, text, by="ana")
+
+    def ours(self, key):
+        return [one.body.partition("\n\n[Treehand]")[0] for one in self.world.comments(key, by="treehand-bot")]
+
+    def labels(self, key):
+        return self.world.labels(key)
+
+    def forget(self):
+        self.desks.append(LinearBot(self.linear, self.folder / "anew"))
+        self.tracker = self.desks[-1].tracker
+
+
 def _number(key):
     return int(key.rpartition("#")[2])
 
 
-@pytest.fixture(params=[Imaginary, Embedded, Hosted])
-def given(request, tmp_path):
+@pytest.fixture(params=[Imaginary, Embedded, Hosted, Linear])
+async def given(request, tmp_path):
     given = request.param(tmp_path, request)
     yield given
     for desk in given.desks:
-        desk.close()
+        if inspect.isawaitable(closing := desk.close()):
+            await closing
 
 
 async def test_open_issues_with_the_label_are_seen(given):
@@ -269,7 +312,7 @@ async def test_it_tells_whether_people_changed_anything_since_the_last_look(give
 
 
 async def test_writing_on_an_issue_that_is_not_there_needs_a_human(given):
-    with pytest.raises(NeedsHuman, match="shop#77"):
-        await given.tracker.ensure_comment("shop#77", slug="progress", text="Working.")
-    with pytest.raises(NeedsHuman, match="shop#77"):
-        await given.tracker.ensure_labels("shop#77", add=["ai"])
+    with pytest.raises(NeedsHuman, match=given.missing):
+        await given.tracker.ensure_comment(given.missing, slug="progress", text="Working.")
+    with pytest.raises(NeedsHuman, match=given.missing):
+        await given.tracker.ensure_labels(given.missing, add=["ai"])

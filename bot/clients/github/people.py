@@ -25,7 +25,7 @@ class People:
         return self._is_named(author) or await self.may_push(author)
 
     async def login_of(self, email: str) -> str:
-        """Whose verified address this is, among those who work on the repository; empty: nobody's, or several people's."""
+        """Whose verified address this is, among those who work here; empty: nobody's, or several people's."""
         at, known = self._addresses
         if not at or not 0 <= self._access.service.now() - at < _SECONDS_KNOWN:
             known = await self._ask_addresses()

@@ -42,6 +42,9 @@ class Linear:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
         await self._wire.aclose()
 
     async def query(self, document: str, **variables: Any) -> Any:
