@@ -21,7 +21,6 @@ from bot.domain.run import Run
 from bot.embedded.desk import Desk, Site
 from bot.engine.names import branch_for, home_for, phase_labels
 from bot.errors import BadSettings
-from bot.limits import Gauge, policy_for
 from bot.settings import ProjectSettings, Settings
 from bot.store.runs import RunStore
 from bot.store.transcripts import Transcripts
@@ -118,14 +117,14 @@ async def wired(settings: Settings, model: Mapping[str, str], secrets: "Secrets 
     from bot.engine.turn import TurnTaker
     from bot.executors.local import LocalExecutor
     from bot.housekeeping import Cupboard, House
+    from bot.limits import Gauge
     from bot.ports import Outside
 
     if not settings.projects:
         raise BadSettings("No [[projects]] are set, so there is nothing to do. `treehand init` writes one.")
     secrets = secrets or secrets_of(settings)
-    desk, woken = desk_of(settings), asyncio.Event()
+    desk, woken, agent = desk_of(settings), asyncio.Event(), _agent(settings, model)
     store, transcripts = _own_store(settings, secrets.redact), transcripts_of(settings, secrets.redact)
-    agent = _agent(settings, model)
     async with AsyncExitStack() as stack:
         services = await stack.enter_async_context(_reached(settings, secrets))
         workspaces = {project.name: workspaces_of(settings, project, secrets) for project in settings.projects}
@@ -140,8 +139,8 @@ async def wired(settings: Settings, model: Mapping[str, str], secrets: "Secrets 
             LocalExecutor(taker, book=store, on_change=woken.set, transcript=transcripts.append, clock=clock.now)
         )
         outside, disk = Outside(projects, executor, store), Disk(settings.state_dir, settings.limits.free_disk_gb)
-        gauge = Gauge(settings, store, disk)
-        async with Engine(outside, clock=clock.now, capacity=gauge, on_change=woken.set) as engine:
+        capacity = Gauge(settings, store, disk)
+        async with Engine(outside, clock=clock.now, capacity=capacity, on_change=woken.set) as engine:
             house = House(
                 settings, store, Cupboard(settings, transcripts), projects, workspaces, disk,
                 lambda: engine.out_of_sight, agent.forget,
@@ -165,6 +164,7 @@ def _project(
     services: Services,
     workspaces: "GitWorkspaces",
 ) -> "Project":
+    from bot.limits import policy_for
     from bot.ports import Project
 
     repository, claim = services.github.repositories.get(project.name), None

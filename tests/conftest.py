@@ -10,7 +10,7 @@ from bot.engine.loop import Engine
 from bot.engine.schedule import Capacity
 from bot.ports import Outside, Project
 from bot.store.runs import RunStore
-from tests.fakes.ports import FakeExecutor, FakeForge, FakeTracker, FakeWorkspaces
+from tests.fakes.ports import FakeBoard, FakeExecutor, FakeForge, FakeTracker, FakeWorkspaces
 from tests.fakes.world import World
 
 
@@ -59,8 +59,9 @@ class Bot:
 @pytest.fixture
 async def bot(world: World, policy: Policy, store: RunStore) -> AsyncIterator[Bot]:
     project = Project(
-        "shop", FakeTracker(world), FakeForge(world), FakeWorkspaces(world), policy, by_hand=world.by_hand
-    )
+        "shop", FakeTracker(world), FakeForge(world), FakeWorkspaces(world), policy, by_hand=world.by_hand,
+        board=FakeBoard(world),
+    )  # fmt: skip
     outside = Outside({"shop": project}, FakeExecutor(world), store)
     capacity = lambda: Capacity(  # noqa: E731
         policy.working, policy.per_day_usd, store.spent(since=world.now - world.now % 86400)

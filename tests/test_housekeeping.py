@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from bot import clock
-from bot.app import _policy
 from bot.disk import LEAST_FILES, Disk, Level, shown_sizes
 from bot.domain.run import Cause, Phase, Run
 from bot.domain.salvage import KEPT_SECONDS
@@ -16,6 +15,7 @@ from bot.domain.turn import Event, EventKind
 from bot.engine.names import branch_for
 from bot.errors import Elsewhere, Retryable
 from bot.housekeeping import Cupboard, House, over
+from bot.limits import policy_for
 from bot.ports import Project, Remote
 from bot.settings import ProjectSettings, Settings
 from bot.store.runs import RunStore
@@ -97,7 +97,7 @@ def a_house(state: Path, origin: Origin, *, least_gb: float = 0.0) -> Home:
     (project,) = settings.projects
     workspaces, forge, forgotten = GitWorkspaces(state, "shop", idle_seconds=0), Forge(origin.remote), []
     projects = {
-        "shop": Project("shop", None, forge, workspaces, _policy(project, settings), None)  # type: ignore[arg-type]
+        "shop": Project("shop", None, forge, workspaces, policy_for(project, settings), None)  # type: ignore[arg-type]
     }
     store, transcripts = RunStore.open(state / "treehand.db"), Transcripts(state / "transcripts")
     house = House(

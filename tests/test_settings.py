@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
 
-from bot.app import _Gauge, _policy, desk_of, wired, workspaces_of
+from bot.app import desk_of, wired, workspaces_of
 from bot.confining import rules_of
 from bot.credentials import (
     daemon_id,
@@ -22,6 +22,7 @@ from bot.disk import Disk
 from bot.domain.leaks import Secrets
 from bot.domain.protection import Rules
 from bot.errors import BadSettings
+from bot.limits import Gauge, policy_for
 from bot.settings import known_keys, load
 
 
@@ -40,7 +41,7 @@ PROJECT = '[[projects]]\nname = "shop"\nrepository = "code"\n'
 
 
 def policy_of(settings):
-    return _policy(settings.projects[0], settings)
+    return policy_for(settings.projects[0], settings)
 
 
 @pytest.mark.parametrize(
@@ -111,7 +112,7 @@ def test_disk_and_the_days_money_are_measured_against_their_limits(write, store,
     settings = write(
         "limits.free_disk_gb = 7\nbudget.per_day_usd = 3\nlimits.working = 2\n" + f'state_dir = "{tmp_path}"'
     )
-    capacity = _Gauge(settings, store, Disk(tmp_path, 1e6))()
+    capacity = Gauge(settings, store, Disk(tmp_path, 1e6))()
     assert (capacity.per_day_usd, capacity.working) == (3, 2)
     assert capacity.disk.endswith("GB of disk are free (1e+06 are wanted)")
     assert settings.limits.free_disk_gb == 7
@@ -274,7 +275,7 @@ def test_the_models_address_and_key_are_the_only_variables_handed_on(monkeypatch
         ('[sandbox]\nkind = "docker"', "sandbox.kind = 'docker'"),
         ('[sandbox]\nhosts = ["https://example.com"]', "use NAME or NAME:PORT"),
         ('[agent]\nkind = "acp"', "agent.kind = 'acp': Input should be 'claude'."),
-        (PROJECT + 'tracker = "linear"', "projects.0.tracker = 'linear': Input should be 'local' or 'github'."),
+        (PROJECT + 'tracker = "jira"', "projects.0.tracker = 'jira': Input should be 'local', 'github' or 'linear'."),
         (PROJECT + 'tracker = "github"', "its repository must be `owner/name`; this is 'code'."),
         (
             '[github]\ntoken = "ghp_x"',
@@ -300,6 +301,7 @@ def test_a_file_that_is_not_text_is_said_so(tmp_path):
 
 
 def test_every_key_is_tried_above():
-    text = Path(__file__).read_text()
+    here = Path(__file__)
+    text = "".join(one.read_text() for one in here.parent.glob(f"{here.stem}*.py"))
     for key in known_keys():
         assert key.rpartition(".")[2] in text, key

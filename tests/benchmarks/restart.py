@@ -32,6 +32,7 @@ from bot.engine.loop import Engine
 from bot.engine.names import branch_for
 from bot.engine.schedule import Capacity
 from bot.forges.github import GitHubForge
+from bot.limits import policy_for
 from bot.ports import Outside, Project
 from bot.settings import Settings, load
 from bot.trackers.github import GitHubTracker
@@ -122,7 +123,7 @@ async def _show(settings: Settings, github: ServedGitHub, runs: Sequence[Run]) -
     async with GitHub(github.url, credential, memory, clock=lambda: world.now, sleep=sleep) as service:
         repository = Repository(service, NAME, memory, rules=Rules(settings.label), secret=secret)
         tracker, forge = GitHubTracker(repository), GitHubForge(repository, api_url=github.url)
-        policy = app._policy(settings.projects[0], settings)
+        policy = policy_for(settings.projects[0], settings)
         project = Project(PROJECT, tracker, forge, FakeWorkspaces(imaginary), policy, by_hand=imaginary.by_hand)
         outside = Outside({PROJECT: project}, FakeExecutor(imaginary), store)
         async with Engine(outside, clock=lambda: world.now, capacity=lambda: Capacity(policy.working)) as engine:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from bot.domain.body import body_with
 from bot.domain.comment import Reaction
+from bot.domain.issue import Stage
 from bot.domain.pull_request import Checks, PullRequest, PullRequestState
 from bot.domain.salvage import Kept
 from bot.domain.turn import Change, Ground, HandWork, Message, TurnReport, TurnRequest, TurnState, Workspace
@@ -29,7 +30,9 @@ class FakeTracker:
             for key, issue in self.world.issues.items()
             if self.world.projects[key] == self.project and (key in keys or (issue.open and self.label in issue.labels))
         }
-        return TrackerView(issues, {key: self.world.seen(key) for key in issues})
+        unplaced = {key: labels for key, labels in self.world.unplaced.items() if key not in keys}
+        issues = {key: issue for key, issue in issues.items() if key not in unplaced}
+        return TrackerView(issues, {key: self.world.seen(key) for key in issues}, unplaced)
 
     async def changed(self) -> bool:
         self.world.reach("changed")
@@ -40,6 +43,8 @@ class FakeTracker:
         self.world.issue(key)
         self.world.said[key, slug] = text
         self.world.notes[key, slug] = note
+        if thread:
+            self.world.threads[key, slug] = thread
         self.world.answer("ensure_comment")
 
     async def find_left(self, labels: Collection[str]) -> Collection[str]:
@@ -65,6 +70,23 @@ class FakeTracker:
     async def ensure_reaction(self, key: str, comment: str, reaction: Reaction) -> None:
         self.world.reach("ensure_reaction")
         self.world.reactions.setdefault(comment, set()).add(reaction)
+
+
+@dataclass
+class FakeBoard:
+    world: World
+
+    async def ensure_stage(self, key: str, stage: Stage) -> None:
+        self.world.reach("ensure_stage")
+        issue = self.world.issue(key)
+        assert issue.standing
+        self.world.issues[key] = replace(issue, standing=replace(issue.standing, stage=stage))
+        self.world.answer("ensure_stage")
+
+    async def ensure_link(self, key: str, *, url: str, title: str) -> None:
+        self.world.reach("ensure_link")
+        issue = self.world.issue(key)
+        self.world.issues[key] = replace(issue, links=(issue.links or frozenset()) | {url})
 
 
 @dataclass

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from bot.domain.body import closed_by
 from bot.domain.comment import Comment, Place, Reaction, Remark
-from bot.domain.issue import Edit, Issue, Person
+from bot.domain.issue import Edit, Issue, Person, Stage, Standing
 from bot.domain.pull_request import Checks, CheckState, FailedCheck, PullRequest, PullRequestState
 from bot.domain.turn import (
     Answer,
@@ -53,6 +53,8 @@ class World:
     issues: dict[str, Issue] = field(default_factory=dict)
     projects: dict[str, str] = field(default_factory=dict)
     """Which project an issue, or a branch, belongs to."""
+    unplaced: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """Issues of which nobody knows that, and the labels that would tell."""
     people_said: dict[str, list[Comment]] = field(default_factory=dict)
     """By issue key or branch."""
     ever_said: int = 0
@@ -137,6 +139,22 @@ class World:
             self._edit(key, asked_by=Person(by, trusted=trusted), request=f"request-{self.version}", edit=None)
         self._edit(key, labels=issue.labels | set(labels))
 
+    def on_board(self, key: str, stage: Stage = Stage.BEFORE) -> None:
+        """Its tracker has states and links."""
+        self._edit(key, standing=Standing(stage, frozenset(Stage)), links=frozenset())
+
+    def move(self, key: str, stage: Stage) -> None:
+        """A person does, and keeps it from being moved by others."""
+        self._edit(key, standing=Standing(stage))
+
+    def block(self, key: str, *by: str) -> None:
+        self._edit(key, blocked_by=by)
+
+    def stage(self, key: str) -> Stage:
+        standing = self.issues[key].standing
+        assert standing
+        return standing.stage
+
     def unlabel(self, key: str, *labels: str) -> None:
         self._edit(key, labels=self.issues[key].labels - set(labels))
 
@@ -160,10 +178,11 @@ class World:
         self._touch()
 
     def comment(
-        self, key: str, text: str, *, by: str = "ana", trusted: bool = True, may_push: bool | None = None
-    ) -> str:
+        self, key: str, text: str, *, by: str = "ana", trusted: bool = True, may_push: bool | None = None,
+        thread: str = "",
+    ) -> str:  # fmt: skip
         """Whoever may steer may push, unless it is said otherwise."""
-        return self._say(key, Place.ISSUE, text, _person(by, trusted, may_push))
+        return self._say(key, Place.ISSUE, text, _person(by, trusted, may_push), thread=thread)
 
     # What people do on pull requests, named by their branch or by the issue's key.
 
@@ -546,10 +565,19 @@ class World:
         *,
         review: bool = False,
         approves: bool = False,
+        thread: str = "",
     ) -> str:
         self.ever_said += 1
         comment = Comment(
-            f"c{self.ever_said}", place, author, text, self.now, remarks, review=review, approves=approves
+            f"c{self.ever_said}",
+            place,
+            author,
+            text,
+            self.now,
+            remarks,
+            review=review,
+            approves=approves,
+            thread=thread,
         )
         self.people_said.setdefault(where, []).append(comment)
         self._touch()

@@ -1,15 +1,12 @@
 """The user's story with issues in Linear and code on GitHub, through the installed command."""
 
-import json
-from contextlib import closing
-
 import pytest
 
 from bot.demo.model import Say, ScriptedModel
 from tests.fakes.github import ServedGitHub, gits
 from tests.fakes.linear.fixtures import linear
 from tests.fakes.linear.server import ServedLinear
-from tests.program.conftest import Person, acts, model_env, write
+from tests.program.conftest import Person, model_env, write
 
 __all__ = ["linear"]
 

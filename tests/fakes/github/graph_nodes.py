@@ -123,7 +123,16 @@ class Nodes:
             "issues": connection([self.issue(home, one) for one in issues]),
             "pullRequests": connection([self.issue(home, one) for one in pulls]),
             "branchProtectionRules": connection(rules),
+            "collaborators": partial(self._collaborators, home),
         }  # fmt: skip
+
+    def _collaborators(self, home: Repository, **paging: Json) -> Json:
+        """Only who may push sees them."""
+        if not self.ask.may("write", home):
+            raise Unseen("You do not have permission to view repository collaborators.")
+        users = [self.world.user(login) for login in home.levels]
+        shown = [{**self.actor(user), "email": self.world.addresses.get(user.login, "")} for user in users]
+        return connection(shown)(**paging)
 
     def _numbered(self, home: Repository, number: int, *, pull: bool | None) -> Json:
         found = home.issues.get(number)

@@ -50,6 +50,8 @@ class State:
         self.users: dict[str, User] = {}
         self.repositories: dict[str, Repository] = {}
         self.redirects: dict[str, Repository] = {}
+        self.addresses: dict[str, str] = {}
+        """The verified e-mail address that somebody shows, by login."""
         """Former names, in lower case."""
         self.tokens: dict[str, Token] = {}
         self.apps: dict[int, App] = {}

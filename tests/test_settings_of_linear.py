@@ -1,0 +1,147 @@
+"""What an operator writes about Linear, what it does, and what a mistake gets."""
+
+from dataclasses import dataclass, field
+
+import pytest
+
+from bot.clients.linear.board import Moves
+from bot.clients.linear.routing import Route
+from bot.connecting import Connections, on_linear
+from bot.connecting.linear import _may_push, _moves, _routes
+from bot.credentials import known_secrets, linear_authorization, linear_webhook_secret, marker_secrets
+from bot.errors import BadSettings
+from bot.settings import load
+
+VARIABLES = ("LINEAR_API_KEY", "TREEHAND_LINEAR__API_KEY", "TREEHAND_LINEAR__OAUTH_TOKEN", "GITHUB_TOKEN")
+SHOP = '[[projects]]\nname = "shop"\nrepository = "acme/shop"\ntracker = "linear"\nteam = "ENG"\n'
+BLOG = '[[projects]]\nname = "blog"\nrepository = "acme/blog"\ntracker = "linear"\nteam = "eng"\n'
+
+
+@pytest.fixture
+def write(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in VARIABLES:
+        monkeypatch.delenv(name, raising=False)
+
+    def writing(text: str):
+        (tmp_path / "treehand.toml").write_text(f'state_dir = "state"\n{text}')
+        return load(tmp_path / "treehand.toml")
+
+    return writing
+
+
+def test_a_key_is_shown_as_it_is_and_the_token_of_an_application_as_a_bearers(write, tmp_path, monkeypatch):
+    for name in ("key", "token", "hook"):
+        (tmp_path / name).write_text(f" {name} of a file\n")
+    assert linear_authorization(write(f'[linear]\napi_key_file = "key"\n{SHOP}')) == "key of a file"
+    settings = write(
+        f'[linear]\napi_key_file = "key"\noauth_token_file = "token"\nwebhook_secret_file = "hook"\n{SHOP}'
+    )
+    assert linear_authorization(settings) == "Bearer token of a file"
+    assert linear_webhook_secret(settings) == "hook of a file"
+    monkeypatch.setenv("LINEAR_API_KEY", "theirs")
+    assert linear_authorization(write(SHOP)) == "theirs"
+    monkeypatch.setenv("TREEHAND_LINEAR__API_KEY", "ours")
+    assert linear_authorization(write(SHOP)) == "ours"
+
+
+def test_without_a_key_it_says_what_to_set(write):
+    with pytest.raises(BadSettings, match="There is no key for Linear: set LINEAR_API_KEY"):
+        linear_authorization(write(SHOP))
+
+
+def test_the_key_never_leaves_and_what_we_say_is_signed_with_something_that_follows_from_it(write, monkeypatch):
+    monkeypatch.setenv("LINEAR_API_KEY", "lin_api_0123456789")
+    settings = write(SHOP)
+    assert known_secrets(settings)["the Linear key"] == "lin_api_0123456789"
+    assert marker_secrets(settings)[0].hex() in known_secrets(settings).values()
+
+
+@pytest.mark.parametrize(
+    ("toml", "moves"),
+    [
+        ("", Moves()),
+        (
+            'started = "Doing"\nreview = false\ncompleted = "Shipped"\nback = false',
+            Moves("Doing", review=False, completed="Shipped", back=False),
+        ),
+    ],
+)
+def test_where_issues_are_moved_comes_from_the_settings(write, toml, moves):
+    assert _moves(write(f"[linear]\n{toml}\n{SHOP}")) == moves
+
+
+def test_a_move_can_be_switched_off_by_a_variable(write, monkeypatch):
+    monkeypatch.setenv("TREEHAND_LINEAR__REVIEW", "false")
+    monkeypatch.setenv("TREEHAND_LINEAR__STARTED", "Doing")
+    assert _moves(write(SHOP)) == Moves("Doing", review=False)
+
+
+def test_what_leads_to_a_project_comes_from_the_settings(write):
+    settings = write(f'{SHOP}default = true\n{BLOG}linear_projects = ["Website"]\n')
+    shop, blog = Route("shop", "acme/shop", (), default=True), Route("blog", "acme/blog", ("Website",))
+    assert _routes(settings, "ENG") == (shop, blog)
+
+
+async def test_projects_of_one_team_share_their_look(write, monkeypatch, tmp_path):
+    monkeypatch.setenv("LINEAR_API_KEY", "lin_api_0123456789")
+    settings = write(f'[linear]\napi_url = "http://127.0.0.1:1/graphql"\n{SHOP}default = true\n{BLOG}')
+    (tmp_path / "state").mkdir()
+    async with on_linear(settings, Connections(), as_daemon=True) as scopes:
+        assert scopes["shop"].team is scopes["blog"].team
+
+
+async def test_the_key_goes_over_no_plain_wire(write, monkeypatch, tmp_path):
+    monkeypatch.setenv("LINEAR_API_KEY", "lin_api_0123456789")
+    settings = write(f'[linear]\napi_url = "http://linear.example/graphql"\n{SHOP}')
+    (tmp_path / "state").mkdir()
+    with pytest.raises(BadSettings, match="must be an https:// address"):
+        async with on_linear(settings, Connections(), as_daemon=True):
+            pass
+
+
+@dataclass
+class Hub:
+    """Who may push to the repository, and who has shown which address."""
+
+    pushers: tuple[str, ...] = ("ana-hub",)
+    addresses: dict[str, str] = field(default_factory=dict)
+
+    async def may_push(self, login):
+        return login in self.pushers
+
+    async def login_of(self, email):
+        return self.addresses.get(email, "")
+
+
+async def test_people_are_matched_by_the_settings_or_a_verified_address_and_never_by_name(write):
+    settings = write(f'[linear.people]\n"Ana@acme.example" = "ana-hub"\n"id-of-cem" = "cem-hub"\n{SHOP}')
+    (shop,), hub = settings.projects, Hub(("ana-hub", "ana", "cem-hub", "bob-hub"), {"bob@acme.example": "bob-hub"})
+    may_push = _may_push(settings, shop, Connections({"shop": hub}))
+    assert await may_push("id-of-ana", "ana@acme.example")
+    assert await may_push("id-of-cem", "cem@acme.example")
+    assert await may_push("id-of-bob", "bob@acme.example")
+    assert not await may_push("ana", "ana@elsewhere.example")
+    assert not await may_push("id-of-nobody", "")
+
+
+async def test_to_the_embedded_forge_whoever_steers_may_push(write, tmp_path):
+    settings = write(SHOP.replace("acme/shop", "."))
+    assert await _may_push(settings, settings.projects[0], Connections())("id", "eve@elsewhere.example")
+
+
+@pytest.mark.parametrize(
+    ("toml", "said"),
+    [
+        (SHOP.replace('team = "ENG"', ""), "its `team` must be set"),
+        (f"{SHOP}default = true\n{BLOG}default = true\n", "is not the only `default` of team ENG"),
+        (SHOP.replace('tracker = "linear"', ""), 'has a `team`, and no `tracker = "linear"`'),
+        (f'[linear]\napi_key = "lin_api_x"\n{SHOP}', "linear.api_key is a secret and must not stand in this file"),
+        (f"[linear]\nstarted = 3\n{SHOP}", "linear.started"),
+        (f"[linear]\nreviewed = true\n{SHOP}", "linear.reviewed is not a setting. Did you mean `review`?"),
+    ],
+)
+def test_a_mistake_is_named_with_its_place_and_the_mend(write, toml, said):
+    with pytest.raises(BadSettings) as problem:
+        write(toml)
+    assert said in str(problem.value)
