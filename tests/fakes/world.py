@@ -568,17 +568,8 @@ class World:
         thread: str = "",
     ) -> str:
         self.ever_said += 1
-        comment = Comment(
-            f"c{self.ever_said}",
-            place,
-            author,
-            text,
-            self.now,
-            remarks,
-            review=review,
-            approves=approves,
-            thread=thread,
-        )
+        name = f"c{self.ever_said}"
+        comment = Comment(name, place, author, text, self.now, remarks, review=review, approves=approves, thread=thread)
         self.people_said.setdefault(where, []).append(comment)
         self._touch()
         return comment.id

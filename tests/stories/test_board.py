@@ -33,7 +33,7 @@ async def test_an_issue_moves_with_its_run(bot, world, issue):
 async def test_an_issue_whose_run_is_stopped_goes_back(bot, world, issue):
     await bot.tick()
     world.unlabel(issue, "ai")
-    await bot.tick()
+    await bot.tick(2)
     assert (bot.run(issue).phase, world.stage(issue)) == (Phase.DONE, Stage.BEFORE)
 
 
