@@ -23,7 +23,10 @@ _FACES = {Reaction.SEEN: "👀", Reaction.ENDED: "🚀"}
 def _desk(options: Namespace) -> Iterator[Desk]:
     settings = load(settings_file(options.config))
     if settings.projects and all("local" not in {one.tracker, one.forge} for one in settings.projects):
-        raise NeedsHuman("Your issues and pull requests are on GitHub: go there. These commands are for embedded ones.")
+        issues = " and in Linear" if any(one.tracker == "linear" for one in settings.projects) else ""
+        raise NeedsHuman(
+            f"Your issues and pull requests are on GitHub{issues}: go there. These commands are for embedded ones."
+        )
     desk = desk_of(settings)
     try:
         yield desk

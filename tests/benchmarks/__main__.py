@@ -1,7 +1,7 @@
 """`make bench`: every figure we promise, measured in this run and printed as a table and one line of JSON.
 
-`python tests/benchmarks [spawn] [model] [events] [idle] [commands] [limits] [polling] [flood] [reading] [sandbox]
-[alarms] [restart]`: only those.
+`python tests/benchmarks [spawn] [model] [events] [idle] [commands] [limits] [polling] [linear] [flood] [reading]
+[sandbox] [alarms] [restart]`: only those.
 """
 
 import asyncio
@@ -25,6 +25,7 @@ PARTS = (
     "idle",
     "limits",
     "polling",
+    "linear",
     "flood",
     "reading",
     "sandbox",

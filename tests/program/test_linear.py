@@ -1,5 +1,7 @@
 """The user's story with issues in Linear and code on GitHub, through the installed command."""
 
+import json
+
 import pytest
 
 from bot.demo.model import Say, ScriptedModel
@@ -73,3 +75,131 @@ async def test_label_draft_comments_on_both_sides_merge_and_nothing_is_left(shop
     assert len(ours) == 2  # progress, and the answer to bob
     assert list((shop.home / "state" / "worktrees" / "shop").iterdir()) == []
     assert shop.agents_alive() == []
+
+
+async def test_a_comment_in_linear_and_one_on_the_pull_request_steer_the_same_run(shop, github, linear):
+    linear.world.open_issue("ENG", "The answer is wrong", "Make it 42.", by="ana", labels=["ai"])
+    async with ScriptedModel(follow) as model:
+        await shop.does("once", **model_env(model))
+        (pull,) = pulls(github)
+        linear.world.comment("ENG-1", "and a test, please", by="bob")
+        github.world.comment_on_pull(SHOP, pull.number, "make it 43", by="ana")
+        await shop.does("once", **model_env(model))
+    assert content(github, pull.pull.head) == "answer = 43"
+    told = json.dumps([request.said for request in model.requests])
+    assert "and a test, please" in told
+    assert "make it 43" in told
+    (in_linear,) = [one.body for one in linear.world.comments("ENG-1", by=BOT) if "and a test" in one.body]
+    here = [one.body for one in github.world.repository(SHOP).comments.values() if one.author.login == BOT]
+    assert [one for one in here if "make it 43" in one]
+    assert "make it 43" not in in_linear
+    assert len(pulls(github)) == 1
+
+
+async def test_a_guest_is_not_heard_and_a_label_of_theirs_is_asked_about(shop, github, linear):
+    linear.world.open_issue("ENG", "The answer is wrong", "Make it 42.", by="ana")
+    linear.world.label("ENG-1", "ai", by="gus")
+    async with ScriptedModel(follow) as model:
+        await shop.does("once", **model_env(model))
+        assert (pulls(github), model.requests) == ([], [])
+        assert "gus put the label `ai` on, but may not steer here" in linear.world.comments("ENG-1", by=BOT)[-1].body
+
+        linear.world.comment("ENG-1", "/ai approve", by="gus")
+        await shop.does("once", **model_env(model))
+        assert pulls(github) == []
+        linear.world.comment("ENG-1", "/ai approve", by="ana")
+        await shop.does("once", **model_env(model))
+    assert len(pulls(github)) == 1
+
+
+async def test_with_all_databases_gone_a_run_is_found_again_and_nothing_is_repeated(shop, github, linear):
+    linear.world.open_issue("ENG", "The answer is wrong", "Make it 42.", by="ana", labels=["ai"])
+    async with ScriptedModel(follow) as model:
+        await shop.does("once", **model_env(model))
+        for file in (shop.home / "state").glob("*.db*"):
+            file.unlink()
+        asked = len(model.requests)
+        await shop.does("once", **model_env(model))
+        assert len(model.requests) == asked
+        assert (await shop.run("ENG-1"))["phase"] == "review"
+
+        linear.world.comment("ENG-1", "make it 43", by="ana")
+        await shop.does("once", **model_env(model))
+        (pull,) = pulls(github)
+        assert content(github, pull.pull.head) == "answer = 43"
+    assert len(linear.world.comments("ENG-1", by=BOT)) == 2
+
+
+async def test_what_is_typed_becomes_a_comment_in_linear(shop, github, linear):
+    linear.world.open_issue("ENG", "The answer is wrong", "Make it 42.", by="ana", labels=["ai"])
+    async with ScriptedModel(follow) as model:
+        await shop.does("once", **model_env(model))
+        await shop.does("say", "eng-1", "make it 43")
+        await shop.does("once", **model_env(model))
+        (pull,) = pulls(github)
+        assert content(github, pull.pull.head) == "answer = 43"
+        await shop.does("stop", "ENG-1")
+        await shop.does("once", **model_env(model))
+    assert (await shop.run("ENG-1"))["phase"] == "done"
+    assert linear.world.state("ENG-1") == "Backlog"
+    assert "ENG-1" in await shop.does("show", "#1")
+
+
+async def test_one_team_serves_two_repositories_and_what_is_for_none_is_asked_about_once(shop, github, linear):
+    github.world.add_repository("acme/blog", ana="write", **{BOT: "write"})
+    file = shop.repository / "treehand.toml"
+    file.write_text(
+        f'{file.read_text()}[[projects]]\nname = "blog"\ntracker = "linear"\nteam = "ENG"\nrepository = "acme/blog"\n'
+    )
+    linear.world.open_issue("ENG", "Which one?", "Make it 42.", by="ana", labels=["ai"])
+    linear.world.open_issue("ENG", "The blog", "Make it 42.", by="ana", labels=["ai", "repo:blog"])
+    async with ScriptedModel(follow) as model:
+        await shop.does("once", **model_env(model))
+        await shop.does("once", **model_env(model))
+        assert pulls(github) == []
+        assert [one for one in github.world.repository("acme/blog").issues.values() if one.pull]
+        (asked,) = linear.world.comments("ENG-1", by=BOT)
+        assert "`repo:shop`, `repo:blog`" in asked.body
+
+        linear.world.label("ENG-1", "repo:shop", by="ana")
+        await shop.does("once", **model_env(model))
+    assert len(pulls(github)) == 1
+
+
+async def test_a_key_that_may_only_read_says_so_and_holds_up_no_other_project(shop, github, linear):
+    shop.env["LINEAR_API_KEY"] = linear.token_for(BOT, scopes=("read",))
+    linear.world.open_issue("ENG", "The answer is wrong", by="ana", labels=["ai"])
+    async with ScriptedModel(follow) as model:
+        daemon = await shop.start("run", TREEHAND_POLL__INTERVAL="1", **model_env(model))
+        await shop.until("ENG-1", "queued")
+        daemon.terminate()
+        await daemon.wait()
+    said = (await daemon.stderr.read()).decode() + (await daemon.stdout.read()).decode()
+    assert "Traceback" not in said
+    assert "Our key may not do this" in said
+
+
+async def test_init_looks_at_the_team_and_makes_its_labels(shop, github, linear):
+    (shop.repository / "treehand.toml").unlink()
+    env = {"TREEHAND_LINEAR__API_URL": linear.url, "TREEHAND_GITHUB__API_URL": github.url}
+    wrong = await shop.treehand("init", "--team", "OPS", "--repository", SHOP, **env)
+    assert (wrong.code, "Linear shows us no team OPS. What it shows: ENG." in wrong.err) == (2, True)
+    assert not (shop.repository / "treehand.toml").exists()
+
+    said = await shop.does("init", "--team", "eng", "--repository", SHOP, **env)
+    assert "team ENG (Engineering)" in said
+    assert "when work begins: In Progress; when a pull request is open: In Review; when merged: Done" in said
+    found = json.loads((await shop.treehand("check", "--json", **env)).out)
+    assert found["shop/labels"]["ok"]
+    assert found["shop/linear"]["detail"].startswith("treehand-bot in ")
+
+
+async def test_check_names_what_is_wrong_with_linear(shop, github, linear):
+    file = shop.repository / "treehand.toml"
+    file.write_text(file.read_text().replace("[limits]", 'started = "Doing"\n[limits]', 1))
+    found = json.loads((await shop.treehand("check", "--json")).out)
+    assert found["shop/states"]["detail"].startswith("linear.started = 'Doing' is no state of team ENG. It has: ")
+    assert "`treehand check --fix` makes them" in found["shop/labels"]["detail"]
+    linear.world.revoke(shop.env["LINEAR_API_KEY"])
+    found = json.loads((await shop.treehand("check", "--json")).out)
+    assert found["shop/linear"]["detail"].startswith("Linear refuses our key")
