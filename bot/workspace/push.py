@@ -22,7 +22,7 @@ def push(worktree: Worktree, remote: Remote) -> None:
     known = mirror.refs(worktree.ref, f"{PUSHED}{branch}")
     ours = known.get(worktree.ref, "")
     if not ours:
-        raise NeedsHuman(f"There is nothing to push: `{branch}` does not exist here. `retry` begins anew.")
+        raise NeedsTurn(f"My copy of the repository was lost, and what was committed to `{branch}` last went with it.")
     theirs = mirror.remote_tip(remote, branch)
     if theirs and theirs != ours and known.get(f"{PUSHED}{branch}") == ours:
         return  # nothing is new here, and what they made of it is theirs to decide
