@@ -53,12 +53,13 @@ def _joined(worktree: Worktree) -> tuple[str, str]:
 
 
 def push_as(mirror: Mirror, ref: str, branch: str, remote: Remote) -> str:
-    """What a ref has, as a new branch of the remote. Its name: one that was free."""
-    name, number = branch, 1
-    while mirror.remote_tip(remote, name):
+    """What a ref has, as a branch of the remote. Its name: one that was free, or has just that."""
+    commit, name, number = mirror.refs(ref)[ref], branch, 1
+    while (tip := mirror.remote_tip(remote, name)) not in {"", commit}:
         number += 1
         name = f"{branch}-{number}"
-    _send(mirror, name, remote, ref, "")
+    if not tip:
+        _send(mirror, name, remote, commit, "")
     return name
 
 
