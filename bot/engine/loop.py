@@ -28,7 +28,7 @@ from bot.engine.patience import Patience
 from bot.engine.schedule import Capacity, may_go_on, schedule
 from bot.engine.screening import without_leaks
 from bot.engine.sharing import Sharing
-from bot.errors import BotError, MustRestart, NeedsHuman, NeedsTurn, Retryable
+from bot.errors import BotError, Elsewhere, MustRestart, NeedsHuman, NeedsTurn, Retryable
 from bot.ports import Outside, Project
 
 log = logging.getLogger(__name__)
@@ -172,6 +172,19 @@ class Engine:
             elif tenure is Tenure.REGAINED:
                 self._doubt(project.name)
         return lent
+
+    async def may_tend(self, project: Project) -> bool:
+        """May what is kept there be written to now? Where no run needs the claim, it is asked for here."""
+        if project.claim is None:
+            return True
+        has_runs = any(run.project == project.name for run in self.outside.store.active())
+        if not has_runs and await self._sharing.claim(project) is Tenure.REGAINED:
+            self._doubt(project.name)
+        try:
+            project.claim.check()
+        except Elsewhere:
+            return False
+        return True
 
     async def _is_ours(self, project: Project, view: View, before: Sequence[Run]) -> bool:
         """Asked for only where there is something to do."""
