@@ -66,7 +66,7 @@ class Life:
     origin: float
     speed: float
     claim_seconds: float = 180.0
-    """As by default."""
+    """Twice the default: renewing it takes its time by itself."""
 
     @property
     def state_dir(self) -> Path:
