@@ -108,7 +108,7 @@ class Engine:
         ]
         judged = {run.id for run, _ in looked}
         here = [run for run in runs if not self._sharing.is_lent(run.project)]
-        others = [self._busy.get(run.id, run) for run in here if run.id not in judged]
+        others = [self._busy.get(run.id) or _as_begun(run, reports) for run in here if run.id not in judged]
         policies = {name: project.policy for name, project in self.outside.projects.items()}
         endings = store.endings()
         slots = schedule(looked, others, policies, self._capacity(), endings)
@@ -326,6 +326,13 @@ class Engine:
             await self.outside.executor.release(turn_id_for(run, decision.run.ended))
         if decision.run != run:
             self._on_change()
+
+
+def _as_begun(run: Run, reports: Mapping[str, TurnReport]) -> Run:
+    """Its agent is at work already, though that could not be noted yet."""
+    report = reports.get(turn_id_for(run, run.turn + 1))
+    is_begun = run.ended == run.turn and report is not None and report.state is TurnState.RUNNING
+    return replace(run, phase=Phase.WORKING, turn=run.turn + 1) if is_begun else run
 
 
 def _has_ended(run: Run, reports: Mapping[str, TurnReport]) -> bool:
