@@ -4,7 +4,7 @@ import pytest
 
 from bot.domain.run import Phase
 from bot.domain.turn import TurnState
-from bot.errors import NeedsHuman, Retryable
+from bot.errors import NeedsHuman, RateLimited, Retryable
 
 KEY = "shop#1"
 
@@ -154,10 +154,11 @@ async def test_an_agent_that_was_started_while_nothing_could_be_said_ends_with_i
 
 
 async def test_an_agent_that_was_started_while_nothing_could_be_said_holds_its_slot(bot, world, policy):
-    world.drops.add("ensure_comment")
-    for number in range(1, policy.working + 2):
+    world.fails["ensure_comment"] = RateLimited("The service asks us to wait.", retry_after=600.0)
+    world.open_issue(KEY, "ai")
+    await bot.tick()
+    del world.fails["ensure_comment"]
+    for number in range(2, policy.working + 2):
         world.open_issue(f"shop#{number}", "ai")
-    for _ in range(3):
-        await bot.tick()
-        assert sum(turn.state is TurnState.RUNNING for turn in world.turns.values()) == policy.working
-        world.wait(10)
+    await bot.tick()
+    assert sum(turn.state is TurnState.RUNNING for turn in world.turns.values()) == policy.working
