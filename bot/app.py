@@ -143,7 +143,7 @@ async def wired(settings: Settings, model: Mapping[str, str], secrets: "Secrets 
         async with Engine(outside, clock=clock.now, capacity=capacity, on_change=woken.set) as engine:
             house = House(
                 settings, store, Cupboard(settings, transcripts), projects, workspaces, disk,
-                lambda: engine.out_of_sight, agent.forget,
+                lambda: engine.out_of_sight, engine.may_tend, agent.forget,
             )  # fmt: skip
             yield App(settings, store, transcripts, outside, agent, executor, engine, woken, house)
     for end in (transcripts.flush, store.close, desk.close):

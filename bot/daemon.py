@@ -223,12 +223,14 @@ class Daemon:
     @contextmanager
     def _signals(self) -> Iterator[None]:
         loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGINT):
+        is_deaf = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN  # by `nohup`: it outlives its terminal
+        numbers = (signal.SIGTERM, signal.SIGINT, *(() if is_deaf else (signal.SIGHUP,)))
+        for number in numbers:
             loop.add_signal_handler(number, self._signalled, number)
         try:
             yield
         finally:
-            for number in (signal.SIGTERM, signal.SIGINT):
+            for number in numbers:
                 loop.add_signal_handler(number, os._exit, 128 + number)
 
     def _signalled(self, number: int) -> None:

@@ -102,6 +102,8 @@ class House:
     disk: Disk
     away: Callable[[], Collection[str]]
     """The projects of which runs may live that nobody here knows of."""
+    may_tend: Callable[[Project], Awaitable[bool]]
+    """Is a repository ours to write to, or another daemon's?"""
     forget: Callable[[float], None]
     """What the agent noted before this moment may go."""
     looked: bool = False
@@ -187,10 +189,14 @@ class House:
             await shelf.fetch(remote=remote)
         found, done = await shelf.look(), list[str]()
         await shelf.keep([one.ref for one in found if not one.at], now=now)
-        for one in found:
+        due = [one for one in found if one.is_over(now) or (remote and not one.shared)]
+        if due and remote and not await self.may_tend(project):
+            log.info("salvage stays here project=%s reason=another treehand has the repository", project.name)
+            remote = None
+        for one in due:
             if one.is_over(now):
                 done += await _let_go(project, shelf, one, remote)
-            elif remote and not one.shared:
+            elif remote:
                 done += await _shared(project, shelf, one, remote)
         return done
 
@@ -226,11 +232,9 @@ async def over(
 
 
 async def _reached(project: Project) -> Remote | None:
-    """Where salvaged work may go; None: nowhere, just now or at all."""
+    """Where salvaged work is besides; None: nowhere, just now or at all."""
     try:
         remote = await project.forge.remote()
-        if project.claim:
-            project.claim.check()
     except (Retryable, NeedsHuman) as problem:
         log.info("salvage stays here project=%s reason=%s", project.name, problem)
         return None

@@ -2,6 +2,7 @@
 
 import logging
 import logging.handlers
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -24,13 +25,18 @@ class _OneLine(logging.Formatter):
         return "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in super().formatMessage(record))
 
 
+class _File(logging.handlers.RotatingFileHandler):
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - its name in the standard library
+        """On a full disk nothing can be written, and nobody needs to be told at each line; stderr has them as well."""
+        if not isinstance(sys.exc_info()[1], OSError):
+            super().handleError(record)
+
+
 def set_up(*, file: Path | None = None, quiet: bool = False, redact: Callable[[str], str] = str) -> None:
     handlers: list[logging.Handler] = [] if quiet else [logging.StreamHandler()]
     if file:
         file.parent.mkdir(parents=True, exist_ok=True)
-        handlers.append(
-            logging.handlers.RotatingFileHandler(file, maxBytes=10_000_000, backupCount=3, encoding="utf-8")
-        )
+        handlers.append(_File(file, maxBytes=10_000_000, backupCount=3, encoding="utf-8"))
     for handler in handlers:
         handler.setFormatter(_OneLine(redact))
     logging.basicConfig(level=logging.INFO, handlers=handlers or [logging.NullHandler()], force=True)

@@ -51,6 +51,14 @@ class Claimed:
             raise Elsewhere
 
 
+async def ours(_: Project) -> bool:
+    return True
+
+
+async def anothers(_: Project) -> bool:
+    return False
+
+
 @dataclass
 class Home:
     """A house, and what is in it."""
@@ -102,7 +110,7 @@ def a_house(state: Path, origin: Origin, *, least_gb: float = 0.0) -> Home:
     store, transcripts = RunStore.open(state / "treehand.db"), Transcripts(state / "transcripts")
     house = House(
         settings, store, Cupboard(settings, transcripts), projects, {"shop": workspaces}, Disk(state, least_gb),
-        dict, forgotten.append,
+        dict, ours, forgotten.append,
     )  # fmt: skip
     return Home(house, origin, forge, state, forgotten)
 
@@ -233,11 +241,27 @@ async def test_what_is_held_back_stays_here_and_keeps_nothing_else(home):
 
 async def test_while_another_daemon_has_the_repository_nothing_is_written_there(home):
     await salvaged(home)
-    for questions in (0, 1):
-        claimed = replace(home.house.projects["shop"], claim=Claimed(questions))
-        home.house.projects = {"shop": claimed}
-        await home.house.tend()
-        assert home.salvage_refs() == []
+    home.house.may_tend = anothers
+    assert await home.house.tend() == []
+    assert home.salvage_refs() == []
+
+
+async def test_what_another_daemon_put_there_is_known_here_all_the_same(home, tmp_path, bare_origin):
+    await salvaged(home)
+    await home.house.tend()
+    elsewhere = a_house(tmp_path / "elsewhere", bare_origin)
+    elsewhere.house.may_tend = anothers
+    assert await elsewhere.house.tend() == []
+    assert [one.ref for one in await elsewhere.workspaces.shelf.look()] == [SALVAGE]
+    elsewhere.house.store.close()
+
+
+async def test_who_loses_the_repository_in_that_moment_writes_nothing_there(home):
+    await salvaged(home)
+    claimed = replace(home.house.projects["shop"], claim=Claimed(0))
+    home.house.projects = {"shop": claimed}
+    await home.house.tend()
+    assert home.salvage_refs() == []
 
 
 async def test_salvaged_work_goes_after_a_month_there_and_here(home):

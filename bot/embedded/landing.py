@@ -112,10 +112,10 @@ def _reason(branch: str) -> tuple[str, str]:
 
 
 def receive(repository: Repository, source: Path, ref: str, branch: str) -> str:
-    """A commit from another repository of ours as a new branch of theirs. Its name: one that was free."""
-    theirs = repository.theirs()
+    """A commit from another repository of ours as a branch of theirs. Its name: one that was free, or has just that."""
+    theirs, commit = repository.theirs(), git(source, "rev-parse", ref)
     name, number = branch, 1
-    while tip_of(theirs, name):
+    while tip_of(theirs, name) not in {"", commit}:
         number += 1
         name = f"{branch}-{number}"
     git(theirs, "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", str(source), f"{ref}:refs/heads/{name}")

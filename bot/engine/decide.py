@@ -10,9 +10,9 @@ from typing import assert_never
 from bot.domain.policy import Policy
 from bot.domain.pull_request import PullRequestState
 from bot.domain.run import Cause, Phase, Run
-from bot.domain.turn import Failure, TurnState
+from bot.domain.turn import Failure, TurnReport, TurnState
 from bot.engine import consent, ledger, receipts
-from bot.engine.actions import Action, RemoveBranch, RemoveWorkspace, SalvageWork
+from bot.engine.actions import Action, CancelTurn, RemoveBranch, RemoveWorkspace, SalvageWork, StartTurn
 from bot.engine.asking import ask_after
 from bot.engine.beginning import begin_turn
 from bot.engine.commands import obey
@@ -29,7 +29,18 @@ from bot.engine.quoting import harmless
 def decide(run: Run, seen: Observation, policy: Policy) -> Decision:
     if run.phase is Phase.DONE:
         return Decision(run)
-    return portray(_judge(run, seen, policy), seen, policy)
+    decision = portray(_judge(run, seen, policy), seen, policy)
+    if seen.begun and not any(isinstance(action, StartTurn) for action in decision.actions):
+        return _give_up(run, seen, seen.begun)
+    return decision
+
+
+def _give_up(run: Run, seen: Observation, begun: TurnReport) -> Decision:
+    """A turn that was begun, and is not wanted any more before it was noted, is ended first, and paid for."""
+    taken = replace(run, turn=run.turn + 1, turn_at=begun.progress.last_at or seen.now)
+    if begun.state is TurnState.RUNNING:
+        return Decision(run, (CancelTurn(taken.turn),))
+    return account(taken, replace(seen, turn=begun))
 
 
 def _judge(run: Run, seen: Observation, policy: Policy) -> Decision:

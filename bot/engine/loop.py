@@ -28,7 +28,7 @@ from bot.engine.patience import Patience
 from bot.engine.schedule import Capacity, may_go_on, schedule
 from bot.engine.screening import without_leaks
 from bot.engine.sharing import Sharing
-from bot.errors import BotError, MustRestart, NeedsHuman, NeedsTurn, Retryable
+from bot.errors import BotError, Elsewhere, MustRestart, NeedsHuman, NeedsTurn, Retryable
 from bot.ports import Outside, Project
 
 log = logging.getLogger(__name__)
@@ -108,7 +108,7 @@ class Engine:
         ]
         judged = {run.id for run, _ in looked}
         here = [run for run in runs if not self._sharing.is_lent(run.project)]
-        others = [self._busy.get(run.id, run) for run in here if run.id not in judged]
+        others = [self._busy.get(run.id) or _as_begun(run, reports) for run in here if run.id not in judged]
         policies = {name: project.policy for name, project in self.outside.projects.items()}
         endings = store.endings()
         slots = schedule(looked, others, policies, self._capacity(), endings)
@@ -172,6 +172,19 @@ class Engine:
             elif tenure is Tenure.REGAINED:
                 self._doubt(project.name)
         return lent
+
+    async def may_tend(self, project: Project) -> bool:
+        """May what is kept there be written to now? Where no run needs the claim, it is asked for here."""
+        if project.claim is None:
+            return True
+        has_runs = any(run.project == project.name for run in self.outside.store.active())
+        if not has_runs and await self._sharing.claim(project) is Tenure.REGAINED:
+            self._doubt(project.name)
+        try:
+            project.claim.check()
+        except Elsewhere:
+            return False
+        return True
 
     async def _is_ours(self, project: Project, view: View, before: Sequence[Run]) -> bool:
         """Asked for only where there is something to do."""
@@ -313,6 +326,13 @@ class Engine:
             await self.outside.executor.release(turn_id_for(run, decision.run.ended))
         if decision.run != run:
             self._on_change()
+
+
+def _as_begun(run: Run, reports: Mapping[str, TurnReport]) -> Run:
+    """Its agent is at work already, though that could not be noted yet."""
+    report = reports.get(turn_id_for(run, run.turn + 1))
+    is_begun = run.ended == run.turn and report is not None and report.state is TurnState.RUNNING
+    return replace(run, phase=Phase.WORKING, turn=run.turn + 1) if is_begun else run
 
 
 def _has_ended(run: Run, reports: Mapping[str, TurnReport]) -> bool:

@@ -36,6 +36,8 @@ class Observation:
     pull_request: PullRequest | None = None
     turn: TurnReport = field(default=TurnReport(TurnState.LOST))
     """The current turn; lost when no executor knows it."""
+    begun: TurnReport | None = None
+    """The next turn, if it was started and that could not be noted yet."""
     spent: Spent = field(default=Spent())
     """On this issue, by all its runs, ever."""
     slot: Slot = Slot()

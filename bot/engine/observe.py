@@ -65,6 +65,7 @@ def observe(run: Run, view: View, reports: Mapping[str, TurnReport], *, now: flo
         comments=tuple(comment for comment, _ in read),
         pull_request=read_pull_request(pull) if pull else None,
         turn=reports.get(turn_id_for(run, run.turn), _UNKNOWN_TURN),
+        begun=reports.get(turn_id_for(run, run.turn + 1)) if run.ended == run.turn else None,
         spent=spent,
         hidden=hidden + sum(unseen for comment, unseen in read if comment.author.trusted),
     )

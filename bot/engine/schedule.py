@@ -41,7 +41,7 @@ def schedule(
     everyone = [*others, *(run for run, _ in looked)]
     spokesman = _spokesman(looked, everyone)
     hold = _hold(capacity, spokesman)
-    working = [run for run in everyone if run.phase is Phase.WORKING]
+    working = [*(run for run in everyone if run.phase is Phase.WORKING), *(run for run, seen in looked if seen.begun)]
     slots: dict[str, Slot] = {}
     ahead = 0
     looked = sorted(looked, key=lambda pair: _order(pair[0], pair[1], policies[pair[0].project]))
@@ -58,9 +58,9 @@ def schedule(
             slots[run.id] = Slot(granted=True)
             working.append(run)
         else:
-            wait = hold or _wait(run, seen, working, policies[run.project], capacity, ahead)
+            wait = "" if seen.begun else hold or _wait(run, seen, working, policies[run.project], capacity, ahead)
             slots[run.id] = Slot(granted=not wait, wait=wait, ahead=ahead)
-            working += [] if wait else [run]
+            working += [] if wait or seen.begun else [run]
             ahead += wait.startswith(_QUEUE)
     failed = in_outage(endings, looked, trips.values())
     return {run: replace(slot, outage=bool(failed - {run})) for run, slot in slots.items()}

@@ -168,6 +168,9 @@ class RunStore:
                 (run.key, run.ordinal),
             )
             known = tuple(mine[0]) if mine else (0.0, 0, 0, 0.0)
+            # a later run says that earlier ones are over, also where nobody could note that any more
+            over = "UPDATE runs SET phase = 'done' WHERE key = ? AND ordinal < ? AND phase != 'done'"
+            self._execute(over, (run.key, run.ordinal))
             self._execute(_SAVE, _row_of(run))
             self._save_heard(run)
             theirs = (run.spent_usd, run.tokens, run.ended, run.seconds)

@@ -42,7 +42,9 @@ def clean(options: Namespace) -> None:
 
 async def _sweep(settings: Settings) -> Sequence[str]:
     async with app.wired(settings, {}) as wired:
-        return [*await wired.house.sweep(), *await wired.house.tend()]
+        done = [*await wired.house.sweep(), *await wired.house.tend()]
+        await wired.release_claims()
+        return done
 
 
 async def _over(settings: Settings) -> Sequence[str]:

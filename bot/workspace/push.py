@@ -22,7 +22,7 @@ def push(worktree: Worktree, remote: Remote) -> None:
     known = mirror.refs(worktree.ref, f"{PUSHED}{branch}")
     ours = known.get(worktree.ref, "")
     if not ours:
-        raise NeedsHuman(f"There is nothing to push: `{branch}` does not exist here. `retry` begins anew.")
+        raise NeedsTurn(f"My copy of the repository was lost, and what was committed to `{branch}` last went with it.")
     theirs = mirror.remote_tip(remote, branch)
     if theirs and theirs != ours and known.get(f"{PUSHED}{branch}") == ours:
         return  # nothing is new here, and what they made of it is theirs to decide
@@ -53,12 +53,13 @@ def _joined(worktree: Worktree) -> tuple[str, str]:
 
 
 def push_as(mirror: Mirror, ref: str, branch: str, remote: Remote) -> str:
-    """What a ref has, as a new branch of the remote. Its name: one that was free."""
-    name, number = branch, 1
-    while mirror.remote_tip(remote, name):
+    """What a ref has, as a branch of the remote. Its name: one that was free, or has just that."""
+    commit, name, number = mirror.refs(ref)[ref], branch, 1
+    while (tip := mirror.remote_tip(remote, name)) not in {"", commit}:
         number += 1
         name = f"{branch}-{number}"
-    _send(mirror, name, remote, ref, "")
+    if not tip:
+        _send(mirror, name, remote, commit, "")
     return name
 
 

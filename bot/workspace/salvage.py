@@ -21,10 +21,14 @@ def salvage(worktree: Worktree) -> str:
 
 
 def keep(mirror: Mirror, prefix: str, commit: str) -> str:
+    """Also what is kept already under something later: a removal that was cut off left only that to be seen."""
     known = mirror.refs(prefix)
     for ref, kept in known.items():
         if kept == commit:
             return ref
+    holding = git(mirror.path, "for-each-ref", "--format=%(refname)", f"--contains={commit}", prefix).split()
+    if holding:
+        return max(holding, key=lambda ref: (len(ref), ref))  # by number
     ref = next_free(prefix, known)
     mirror.update({ref: (commit, "")})
     return ref

@@ -49,6 +49,13 @@ async def test_with_a_key_the_gate_knows_what_the_program_does_not_say(bench, he
     assert abs(report.retry_at - (time.time() + over_in if over_in else OVER)) < 60
 
 
+async def test_with_a_key_and_without_a_sandbox_too_many_is_a_limit_of_which_nobody_says_when_it_is_over(bench):
+    async with ScriptedModel(lambda _: [Status(429, REJECTED)]) as model:
+        report = await take(bench, model, key="ANTHROPIC_API_KEY", confined=False)
+
+    assert (report.failure, report.retry_at) == (Failure.LIMIT, 0.0)
+
+
 async def test_in_the_middle_of_a_turn_what_was_heard_and_what_it_cost_are_kept(bench):
     def play(request) -> Reply:
         return [Use("Bash", {"command": "true"})] if not request.answers else [Status(429, REJECTED)]

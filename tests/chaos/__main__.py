@@ -110,7 +110,7 @@ async def _soak(folder: Path, seed: int, seconds: float) -> None:
 
 async def _machine(folder: Path, seed: int, seconds: float) -> None:
     test = str(Path(__file__).parent / "test_machine.py")
-    env = {**os.environ, "CHAOS_EXAMPLES": str(int(seconds * 2))}
+    env = {**os.environ, "CHAOS_EXAMPLES": str(int(seconds * 20))}
     words = ("-p", "no:cacheprovider", "--timeout", "0", "--show-capture=no", f"--hypothesis-seed={seed}")
     done = await asyncio.create_subprocess_exec(sys.executable, "-m", "pytest", test, *words, env=env)
     assert await done.wait() == 0

@@ -65,7 +65,7 @@ def _doubled(lines: Sequence[Line]) -> Iterator[str]:
     for issue, numbers in pulls.items():
         if len(numbers) > 1:
             yield f"issue {issue} has several pull requests: {numbers}"
-    said = Counter((_place_of(line), _slug_of(line)) for line in took if line["kind"] == "comment")
+    said = Counter((_place_of(line), _slug_of(line)) for line in took if line["kind"] in {"comment", "reply"})
     for (place, slug), times in said.items():
         if times > 1:
             yield f"{slug!r} was said {times} times on {place}"

@@ -25,6 +25,7 @@ WHENS = ("before", "effect", "answer")
 KINDS = {
     "look": "GET /repos/*/issues*",
     "comment": "POST /repos/*/issues/*/comments",
+    "reply": "POST /repos/*/pulls/*/comments/*/replies",
     "edit": "PATCH /repos/*/issues/comments/*",
     "label": "POST /repos/*/issues/*/labels",
     "unlabel": "DELETE /repos/*/issues/*/labels/*",
@@ -36,11 +37,15 @@ KINDS = {
     "branch": "DELETE /repos/*/git/refs/*",
 }
 """Requests by what people would call them. Every writing request of the story is here."""
+CLAIM = "claim"
+"""A push as well, of nothing but the ref that daemons agree by."""
+_CLAIM_REF = b" refs/treehand/claim"
 
 
-def kind_of(method: str, path: str) -> str:
+def kind_of(method: str, path: str, body: bytes = b"") -> str:
     asked = f"{method} {path}"
-    return next((kind for kind, pattern in KINDS.items() if fnmatch.fnmatchcase(asked, pattern)), "")
+    kind = next((kind for kind, pattern in KINDS.items() if fnmatch.fnmatchcase(asked, pattern)), "")
+    return CLAIM if kind == "push" and _CLAIM_REF in body else kind
 
 
 @dataclass
@@ -93,6 +98,8 @@ class Chronicle(ServedGitHub):
         self.log = history
         self.storm = storm
         self.moments: list[Moment] = []
+        self.resting = False
+        """No moment comes now."""
         self._number = 0
         self.written = 0
         """How many writes had an effect."""
@@ -100,7 +107,8 @@ class Chronicle(ServedGitHub):
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         self._number += 1
         number, came = self._number, self.log.clock()
-        kind = kind_of(scope["method"], scope["path"])
+        body, receive = await _heard(receive)
+        kind = kind_of(scope["method"], scope["path"], body)
         moment = self._moment_of(kind)
         told = False
 
@@ -128,7 +136,7 @@ class Chronicle(ServedGitHub):
 
     def _moment_of(self, kind: str) -> Moment | None:
         for moment in list(self.moments):
-            if kind and moment.kind == kind:
+            if kind and moment.kind == kind and not self.resting:
                 self.moments.remove(moment)
                 return moment
         return None
@@ -149,6 +157,18 @@ class Chronicle(ServedGitHub):
             "request", number=number, came=came, kind=kind, method=call.method, path=call.path, status=call.status,
             told=told, by=call.by, points=call.points, retry_after=waits, sent=call.body if kind else None, made=made,
         )  # fmt: skip
+
+
+async def _heard(receive: Any) -> tuple[bytes, Any]:
+    """What is asked, and how to hear it once more."""
+    messages = [await receive()]
+    while messages[-1].get("more_body"):
+        messages.append(await receive())
+
+    async def again() -> Any:
+        return messages.pop(0) if messages else await receive()
+
+    return b"".join(one.get("body", b"") for one in messages), again
 
 
 def _made(reply: Response) -> dict[str, Any]:

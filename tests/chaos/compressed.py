@@ -26,7 +26,7 @@ from tests.chaos.storms import LAG, Scene, again, calm
 from tests.chaos.tempo import SPEED, FastWorld, Tempo
 
 _SECONDS = (0.055, 0.4)
-_WRITES = 50
+_WRITES = 40
 """A life ends after so many seconds, or after so many writes at most: however slow the machine, it gets somewhere."""
 _LONGEST = 20.0
 AT_ONCE = 12

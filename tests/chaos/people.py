@@ -88,8 +88,16 @@ class People:
     def _redirect(self, issue: Issue) -> None:
         pull = self._pull_up_for_review(issue)
         if pull:
-            self.github.world.comment_on_pull(REPOSITORY, pull.number, "make it 43, please", by="ana")
+            self._ask_for_more(issue, pull)
             self._on(issue, Stage.REDIRECTED)
+
+    def _ask_for_more(self, issue: Issue, pull: Issue) -> None:
+        """Every other time on the line itself, where the answer belongs, too."""
+        world, words = self.github.world, "make it 43, please"
+        if issue.number % 2:
+            world.comment_on_pull(REPOSITORY, pull.number, words, by="ana")
+        else:
+            world.remark(REPOSITORY, pull.number, _file_of(issue), 1, words, by="ana")
 
     def _merge(self, issue: Issue) -> None:
         pull = self._pull_up_for_review(issue)
@@ -118,8 +126,12 @@ class People:
         return next(mine, None)
 
     def _content(self, pull: Issue, issue: Issue) -> str:
-        file = issue.title.removeprefix("Make ")
-        return gits.git(self.github.world.repository(REPOSITORY).path, "show", f"{pull.pull.head}:{file}").strip()
+        home = self.github.world.repository(REPOSITORY)
+        return gits.git(home.path, "show", f"{pull.pull.head}:{_file_of(issue)}").strip()
+
+
+def _file_of(issue: Issue) -> str:
+    return issue.title.removeprefix("Make ")
 
 
 def _branch(issue: Issue) -> str:

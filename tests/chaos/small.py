@@ -66,7 +66,7 @@ class Life:
     origin: float
     speed: float
     claim_seconds: float = 180.0
-    """As by default."""
+    """Twice the default: renewing it takes its time by itself."""
 
     @property
     def state_dir(self) -> Path:
@@ -225,7 +225,6 @@ async def _lived(life: Life) -> None:
 def _begin(life: Life) -> None:
     """In the child: from here on it is a daemon like any other."""
     _die_with_our_parent()
-    signal.signal(signal.SIGTERM, lambda *_: os._exit(0))  # as the real one: nothing is begun yet
     os.setsid()
     nothing = os.open(os.devnull, os.O_RDONLY)
     told = os.open(Path(life.folder) / "daemon.log", os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
@@ -243,6 +242,7 @@ def _die_with_our_parent() -> None:
 
 def main() -> None:
     _die_with_our_parent()
+    signal.signal(signal.SIGTERM, lambda *_: os._exit(0))  # as the real one: nothing is begun yet
     for line in sys.stdin:
         life = Life(**json.loads(line))
         pid = os.fork()

@@ -10,13 +10,14 @@ from random import Random
 
 from bot.agents.claude import program
 from bot.demo.model import ScriptedModel
-from tests.chaos.chronicle import KINDS, WHENS, Chronicle, Moment, Storm, chronicled
+from tests.chaos.chronicle import CLAIM, KINDS, WHENS, Chronicle, Moment, Storm, chronicled
 from tests.chaos.history import History
 from tests.chaos.house import REPOSITORY, House, furnished
 from tests.chaos.people import BOT, People, Stage, play
 from tests.fakes.github.on_repositories import GitHubWorld
 
 LAG = 0.3
+_GETTING_UP = (0.3, 4.0)
 _CALM_SECONDS, _PER_ISSUE = 100.0, 45.0
 """How long it may take after the last fault. A comment of which nothing is known is waited for a minute, and an issue
 takes about 21 writes, of which one goes out in a second."""
@@ -128,11 +129,18 @@ async def at_moments(
             if house.struck:
                 await house.rise()
                 if twice:
-                    await asyncio.sleep(scene.random.uniform(0.5, 8.0))
-                    await again(house)
+                    await _while_it_gets_up(scene)
         never = [f"{one.kind}/{one.when}" for one in scene.github.moments]
         await calm(scene, people)
     return never
+
+
+async def _while_it_gets_up(scene: Scene) -> None:
+    """Struck again, whatever it is at: no moment is used up by that."""
+    scene.github.resting = True
+    await asyncio.sleep(scene.random.uniform(*_GETTING_UP))
+    await again(scene.house)
+    scene.github.resting = False
 
 
 def dying_at(commit: int) -> Sequence[str]:
@@ -186,7 +194,7 @@ async def calm(scene: Scene, people: asyncio.Task[None], *, within: float = 0.0)
     people.cancel()
 
 
-EVERY_MOMENT = [(kind, when) for kind in KINDS for when in WHENS]
+EVERY_MOMENT = [(kind, when) for kind in (*KINDS, CLAIM) for when in WHENS]
 WORTH_FORGETTING = [
     ("comment", "effect"), ("pull request", "answer"), ("reaction", "effect"), ("push", "effect"),
     ("unlabel", "answer"), ("branch", "before"),

@@ -49,6 +49,15 @@ def test_a_second_progress_comment_is_found_whichever_run_made_it(history, run):
     assert judged(history.file).broken == ["'progress' was said 2 times on 1"]
 
 
+def test_a_second_answer_in_a_thread_is_found(history):
+    sent = {"body": f"Done.\n\n<!-- treehand:1/reply-inline-7 {_MAC} -->"}
+    for came in (1, 2.1):
+        request(history, "reply", "/repos/acme/shop/pulls/5/comments/7/replies", came=came, sent=sent)
+    assert judged(history.file).broken == [
+        "'reply-inline-7' was said 2 times on /repos/acme/shop/pulls/5/comments/7/replies"
+    ]
+
+
 def test_a_second_pull_request_is_found_on_whatever_branch(history):
     for number, branch in enumerate(("treehand/acme-shop-1", "treehand/acme-shop-1-2"), start=5):
         request(

@@ -74,6 +74,19 @@ async def test_no_more_than_900_points_a_minute(pace, clock):
     assert clock.now - began == pytest.approx(60)
 
 
+async def test_no_more_than_900_points_a_minute_however_often_it_is_restarted(memory, clock, tmp_path):
+    asked, began = 0, clock.now
+    while clock.now - began < 120:
+        with closing(open_memory(tmp_path / "github.db")) as other:
+            pace = Pace(Limits(other), clock, clock.sleep)
+            await go(pace, Kind.WRITE)
+            for _ in range(60):
+                await go(pace)
+        asked += 1 * 5 + 60
+        clock.now += 1.0
+    assert 2 * 900 * 0.5 < asked <= 2 * 900 + 65
+
+
 @pytest.mark.parametrize(
     ("reply", "least", "most"),
     [

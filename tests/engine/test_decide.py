@@ -61,6 +61,25 @@ def the(kind: type, decision: Decision):
     return found
 
 
+def test_a_turn_that_began_unnoted_is_noted_while_it_is_wanted():
+    decision = after(Run("shop#1", "shop"), slot=GRANTED, begun=TurnReport(TurnState.RUNNING))
+    assert (the(StartTurn, decision).number, decision.run.phase) == (1, Phase.WORKING)
+
+
+def test_a_turn_that_began_unnoted_and_is_not_wanted_any_more_is_ended_and_paid_for_before_anything_else():
+    run = Run("shop#1", "shop")
+    ending = after(run, issue=None, begun=TurnReport(TurnState.RUNNING))
+    assert ending == Decision(run, (CancelTurn(1),))
+
+    stopped = TurnReport(TurnState.STOPPED, session_cost_usd=0.5, tokens=9)
+    paid = after(run, issue=None, begun=stopped)
+    assert (paid.run.phase, paid.run.turn, paid.run.ended) == (Phase.QUEUED, 1, 1)
+    assert paid.spend
+    assert (paid.spend.turn, paid.spend.usd, paid.spend.tokens) == (1, 0.5, 9)
+
+    assert RemoveWorkspace in kinds(after(paid.run, issue=None))
+
+
 def test_the_commit_of_a_turn_is_dated_by_when_it_began():
     begun = after(Run("shop#1", "shop"), slot=GRANTED).run
     assert begun.turn_at == 100.0

@@ -42,6 +42,14 @@ def test_the_cap_holds_over_all_projects():
     assert len(granted(*looked)) == 2
 
 
+def test_whose_agent_has_begun_already_goes_on_and_counts():
+    first, second, third = (run(number) for number in (1, 2, 3))
+    begun = TurnReport(TurnState.RUNNING)
+    looked = [(first, seen(first)), (second, seen(second)), (third, seen(third, begun=begun))]
+    assert granted(*looked) == ["shop#1/1", "shop#3/1"]
+    assert granted(*looked, spent_today_usd=2.0, per_day_usd=1.0) == ["shop#3/1"]
+
+
 def test_a_projects_own_cap_lets_the_other_project_through():
     looked = [(each, seen(each)) for each in (run(1), run(2), run(3, project="bar"))]
     found = slots(*looked, working=9, per_project=1)

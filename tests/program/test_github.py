@@ -155,3 +155,13 @@ async def test_an_address_that_is_taken_stops_the_daemon_with_a_word(shop, githu
 async def test_commands_for_the_embedded_desk_send_people_to_github(shop, words):
     answer = await shop.treehand(*words)
     assert (answer.code, "on GitHub: go there" in answer.err) == (1, True)
+
+
+async def test_salvaged_work_is_listed_and_brought_back_from_the_repository_and_only_once(shop, github):
+    bare = github.world.repository(SHOP).path
+    ref = "refs/treehand/salvage/acme-shop-1/1"
+    gits.git(bare, "update-ref", ref, "main")
+    for _ in range(2):
+        assert f"salvaged: shop {ref} " in await shop.does("clean")
+        assert "is the branch restored/shop-1 of" in await shop.does("restore", f"{SHOP}#1")
+    assert gits.git(bare, "branch", "--format=%(refname:short)", "--list", "restored/*").split() == ["restored/shop-1"]

@@ -36,8 +36,9 @@ async def test_a_second_daemon_refuses_and_names_the_first(ready, at_work):
     assert f"already running on {ready.state_dir} (pid {at_work.pid})" in second.err
 
 
-async def test_sigterm_drains_and_the_work_goes_on_after_the_restart(ready, at_work):
-    at_work.terminate()
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP], ids=["SIGTERM", "SIGHUP"])
+async def test_a_signal_drains_and_the_work_goes_on_after_the_restart(ready, at_work, number):
+    at_work.send_signal(number)
     assert await asyncio.wait_for(at_work.wait(), 30) == 0
     assert ready.agents_alive() == []
     run = await ready.run("shop#1")
@@ -54,6 +55,18 @@ async def test_a_second_sigterm_ends_at_once(ready, at_work):
     await asyncio.sleep(0.05)
     at_work.send_signal(signal.SIGTERM)
     assert await asyncio.wait_for(at_work.wait(), 10) in {0, 143, -signal.SIGTERM}
+
+
+async def test_who_was_started_to_outlive_its_terminal_does(ready):
+    async with ScriptedModel(acts((Say("Done."),))) as model:
+        daemon = await ready.start("run", within=("nohup",), **model_env(model))
+        await ready.does("issue", "new", "The answer is wrong", "--label", "ai")
+        await ready.until("shop#1", "asking")
+        daemon.send_signal(signal.SIGHUP)
+        await ready.does("issue", "new", "The answer is still wrong", "--label", "ai")
+        await ready.until("shop#2", "asking")
+        daemon.terminate()
+        assert await daemon.wait() == 0
 
 
 async def test_kill_9_leaves_no_agent_and_the_next_daemon_finishes_the_work(ready, at_work):

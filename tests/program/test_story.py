@@ -60,8 +60,10 @@ async def test_what_a_stopped_run_had_written_is_salvaged_and_comes_back(ready):
     assert f"{homes / 'treehand-shop-1'} removed" in cleaned
     assert "refs/treehand/salvage/shop-1/1" in cleaned
     assert "(1 file, kept since today of 30, here)" in cleaned
-    await ready.does("restore", "1")
+    for _ in range(2):
+        await ready.does("restore", "1")
     assert ready.git("show", "restored/shop-1:app.py") == "answer = 42"
+    assert ready.git("branch", "--format=%(refname:short)", "--list", "restored/*") == "restored/shop-1"
 
 
 async def test_issues_nobody_prepared_for_get_valid_branches_and_their_pull_requests(ready):

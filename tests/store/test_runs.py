@@ -72,6 +72,14 @@ def test_an_issue_cannot_have_two_runs_at_once(store):
         store.save(replace(RUN, ordinal=2), at=7.0)
 
 
+def test_a_run_that_is_taken_over_ends_those_before_it(store):
+    store.save(RUN, at=7.0)
+    store.take_over(replace(RUN, ordinal=2), at=8.0)
+    assert [run.ordinal for run in store.active()] == [2]
+    store.take_over(replace(RUN, ordinal=3, phase=Phase.DONE), at=9.0)
+    assert store.active() == []
+
+
 def test_money_is_counted_once_per_turn_and_never_reset(store):
     for _ in range(2):
         store.save(RUN, at=7.0, spend=Spend(1, 100.0, 0.25, 10, 60.0))

@@ -3,7 +3,8 @@
 import pytest
 
 from bot.domain.run import Phase
-from bot.errors import NeedsHuman, Retryable
+from bot.domain.turn import TurnState
+from bot.errors import NeedsHuman, RateLimited, Retryable
 
 KEY = "shop#1"
 
@@ -136,3 +137,28 @@ async def test_where_nothing_can_be_said_any_more_a_run_is_left_alone_and_others
     assert bot.run("shop#2").phase is Phase.WORKING
     await bot.wait(300)
     assert bot.run(KEY).failures + bot.run(KEY).losses > 0
+
+
+async def test_an_agent_that_was_started_while_nothing_could_be_said_ends_with_its_run(bot, world):
+    world.drops.add("ensure_comment")
+    world.open_issue(KEY, "ai")
+    await bot.tick()
+    assert (bot.run(KEY).phase, [turn.state for turn in world.turns.values()]) == (Phase.QUEUED, [TurnState.RUNNING])
+
+    world.unlabel(KEY, "ai")
+    world.wait(600)
+    await bot.tick(3)
+    assert bot.run(KEY).phase is Phase.DONE
+    assert TurnState.RUNNING not in [turn.state for turn in world.turns.values()]
+    assert world.worktrees == {}
+
+
+async def test_an_agent_that_was_started_while_nothing_could_be_said_holds_its_slot(bot, world, policy):
+    world.fails["ensure_comment"] = RateLimited("The service asks us to wait.", retry_after=600.0)
+    world.open_issue(KEY, "ai")
+    await bot.tick()
+    del world.fails["ensure_comment"]
+    for number in range(2, policy.working + 2):
+        world.open_issue(f"shop#{number}", "ai")
+    await bot.tick()
+    assert sum(turn.state is TurnState.RUNNING for turn in world.turns.values()) == policy.working

@@ -167,3 +167,21 @@ async def test_a_note_of_another_issue_or_of_nonsense_is_no_memory(world, amnesi
     async with amnesia() as bot:
         await bot.tick()
         assert bot.run("shop#1").ordinal == 1
+
+
+async def test_of_two_notes_that_say_that_they_go_on_the_later_one_does(world, amnesia):
+    """The end of the first could not be noted: the conversation was locked, for one."""
+    async with amnesia() as bot:
+        await in_review(bot, world)
+        at_first = dict(world.notes)
+        world.unlabel("shop#1", "ai")
+        await bot.tick(2)
+        world.label("shop#1", "ai")
+        await bot.tick(2)
+        assert (bot.run("shop#1").ordinal, bot.run("shop#1").phase) == (2, Phase.WORKING)
+    world.notes.update(at_first)
+
+    async with amnesia() as bot:
+        world.forget_turns()
+        await bot.tick(2)
+        assert [(run.ordinal, run.phase) for run in bot.store.active()] == [(2, Phase.WORKING)]

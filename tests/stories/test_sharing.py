@@ -223,3 +223,26 @@ async def test_of_what_another_one_has_had_all_along_not_every_run_is_known_here
         await one.claim.release()
         await two.tick()
         assert "shop" not in two.engine.out_of_sight
+
+
+async def test_what_is_kept_is_tended_by_one_of_them_also_where_there_is_no_run(world, daemon):
+    async with daemon("one") as one, daemon("two") as two:
+        (shop,) = one.engine.outside.projects.values()
+        (theirs,) = two.engine.outside.projects.values()
+        assert await one.engine.may_tend(shop)
+        assert not await two.engine.may_tend(theirs)
+        await two.tick()
+        await shop.claim.release()
+        assert await two.engine.may_tend(theirs)
+        assert two.engine.out_of_sight == {"shop"}  # another one had it: what is remembered there may be old
+        assert not await one.engine.may_tend(shop)
+
+
+async def test_while_there_are_runs_tending_takes_the_claim_from_nobody(world, daemon):
+    async with daemon("one") as one:
+        world.open_issue("shop#1", "ai")
+        await one.tick()
+        (shop,) = one.engine.outside.projects.values()
+        assert await one.engine.may_tend(shop)
+        await shop.claim.release()
+        assert not await one.engine.may_tend(shop)

@@ -9,6 +9,7 @@ from bot.workspace.workspaces import GitWorkspaces
 from tests.workspace.conftest import run_git
 
 BRANCH = "treehand/shop-1"
+SALVAGE = "refs/treehand/salvage/shop-1/1"
 KILLED = 9
 
 
@@ -44,6 +45,108 @@ def die_after(commands: int, living) -> bool:
 def live_and_die(living) -> None:
     """Each life is one git command longer, and begins where the one before was cut off."""
     assert any(die_after(commands, living) for commands in range(200))
+
+
+def salvaged(mirror) -> list[str]:
+    return run_git(mirror, "for-each-ref", "--format=%(refname)", "refs/treehand/salvage").split()
+
+
+async def begin_and_leave(root, origin) -> None:
+    """A commit that was not pushed, and a file that is in none."""
+    workspaces = GitWorkspaces(root, "shop")
+    workspace = await workspaces.ensure(BRANCH, base="", remote=origin.remote)
+    (workspace.path / "mine.py").write_text("x\n")
+    await workspaces.capture(BRANCH, message="Work", at=1000)
+    (workspace.path / "half.py").write_text("unfinished\n")
+
+
+def test_a_turn_from_its_first_fetch_to_its_push(root, origin, mirror):
+    async def turn():
+        workspaces = GitWorkspaces(root, "shop")
+        workspace = await workspaces.ensure(BRANCH, base="", remote=origin.remote)
+        (workspace.path / "mine.py").write_text("x\n")
+        await workspaces.capture(BRANCH, message="Work", at=1000)
+        await workspaces.ensure_pushed(BRANCH, remote=origin.remote)
+
+    live_and_die(turn)
+    assert origin.tip(BRANCH) == run_git(mirror, "rev-parse", BRANCH)
+    assert run_git(origin.bare, "rev-list", "--count", f"main..{BRANCH}") == "1"
+
+
+def test_the_end_of_a_run_that_leaves_something(root, origin, mirror):
+    asyncio.run(begin_and_leave(root, origin))
+
+    async def end():
+        workspaces = GitWorkspaces(root, "shop")
+        if ref := await workspaces.salvage(BRANCH):
+            await workspaces.share(ref, remote=origin.remote)
+        await workspaces.remove(BRANCH)
+
+    live_and_die(end)
+    assert run_git(origin.bare, "for-each-ref", "--format=%(refname)", "refs/treehand") == SALVAGE
+    assert run_git(origin.bare, "show", f"{SALVAGE}:half.py") == "unfinished"
+    assert salvaged(mirror) == [SALVAGE]
+    assert not (root / "worktrees" / "shop").exists() or not any((root / "worktrees" / "shop").iterdir())
+
+
+def test_a_sweep_of_what_is_over(root, origin, mirror):
+    asyncio.run(begin_and_leave(root, origin))
+
+    async def sweep():
+        await GitWorkspaces(root, "shop").sweep([])
+
+    live_and_die(sweep)
+    assert salvaged(mirror) == [SALVAGE]
+    assert run_git(mirror, "show", f"{SALVAGE}:half.py") == "unfinished"
+    assert list((root / "worktrees" / "shop").iterdir()) == []
+    assert asyncio.run(GitWorkspaces(root, "shop").over([])) == []
+
+
+def test_a_worktree_that_makes_room_and_comes_back(root, origin, mirror):
+    asyncio.run(begin_and_leave(root, origin))
+
+    async def park():
+        workspaces = GitWorkspaces(root, "shop", idle_seconds=0)
+        await workspaces.park(BRANCH)
+        workspace = await workspaces.ensure(BRANCH, base="", remote=origin.remote)
+        assert (workspace.path / "half.py").read_text() == "unfinished\n"
+
+    live_and_die(park)
+    assert salvaged(mirror) == [SALVAGE]
+
+
+def test_a_mirror_that_is_made_anew(root, origin, mirror):
+    asyncio.run(begin_and_leave(root, origin))
+    ours = run_git(mirror, "rev-parse", BRANCH)
+    (mirror / "HEAD").write_text("garbage")
+
+    async def mend():
+        workspaces = GitWorkspaces(root, "shop")
+        workspace = await workspaces.ensure(BRANCH, base="", remote=origin.remote)
+        assert (workspace.path / "half.py").read_text() == "unfinished\n"
+        await workspaces.ensure_pushed(BRANCH, remote=origin.remote)
+
+    live_and_die(mend)
+    assert origin.tip(BRANCH) == ours
+
+
+def test_salvage_whose_time_is_over(root, origin, mirror):
+    async def keep():
+        await begin_and_leave(root, origin)
+        workspaces = GitWorkspaces(root, "shop")
+        await workspaces.share(await workspaces.salvage(BRANCH), remote=origin.remote)
+        await workspaces.shelf.keep([SALVAGE], now=1000.0)
+
+    asyncio.run(keep())
+
+    async def let_go():
+        shelf = GitWorkspaces(root, "shop").shelf
+        for one in await shelf.look():
+            await shelf.let_go(one, remote=origin.remote)
+
+    live_and_die(let_go)
+    assert run_git(origin.bare, "for-each-ref", "refs/treehand") == ""
+    assert salvaged(mirror) == []
 
 
 def test_a_merge_with_conflicts(root, origin, mirror):

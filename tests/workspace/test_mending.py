@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.errors import NeedsHuman, Retryable
+from bot.errors import NeedsHuman, NeedsTurn, Retryable
 from bot.ports import Remote
 from bot.workspace.workspaces import GitWorkspaces
 from tests.workspace.conftest import run_git
@@ -87,7 +87,7 @@ async def until_it_succeeds(turn: Callable[[], Awaitable[None]]) -> None:
     for _ in range(TRIES):
         try:
             return await turn()
-        except Retryable:
+        except (Retryable, NeedsTurn):
             continue
         except NeedsHuman as problem:
             assert "`retry`" in str(problem)

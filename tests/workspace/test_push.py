@@ -1,5 +1,7 @@
 """Offering a branch: once, and never over what others pushed."""
 
+import shutil
+
 import pytest
 
 from bot.errors import Elsewhere, NeedsHuman, NeedsTurn, Retryable
@@ -59,6 +61,17 @@ async def test_a_branch_that_was_deleted_there_is_pushed_again(workspaces, origi
     run_git(origin.bare, "update-ref", "-d", f"refs/heads/{BRANCH}")
     await workspaces.ensure_pushed(BRANCH, remote=origin.remote)
     assert origin.tip(BRANCH) == head
+
+
+async def test_a_commit_that_went_with_the_mirror_is_for_the_agent_to_make_again(workspaces, origin, head, mirror):
+    shutil.rmtree(mirror)
+    with pytest.raises(NeedsTurn, match="was lost"):
+        await workspaces.ensure_pushed(BRANCH, remote=origin.remote)
+    workspace = await workspaces.ensure(BRANCH, base="", remote=origin.remote)
+    (workspace.path / "new.py").write_text("x\n")
+    made = await workspaces.capture(BRANCH, message="New", at=1000)
+    await workspaces.ensure_pushed(BRANCH, remote=origin.remote)
+    assert origin.tip(BRANCH) == made.head == head
 
 
 async def test_a_refusal_is_told_in_the_remotes_own_words(workspaces, origin, head):

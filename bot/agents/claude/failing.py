@@ -9,7 +9,8 @@ if TYPE_CHECKING:
     from claude_agent_sdk import ResultMessage
 
 _REFUSED = frozenset({401, 402, 403})
-_BUSY = frozenset({408, 409, 429})
+_TOO_MANY = 429
+_BUSY = frozenset({408, 409, _TOO_MANY})
 _THEIR_FAULT = 500
 _DISK = re.compile(r"ENOSPC|No space left on device")
 _GONE = "No conversation found"
@@ -25,9 +26,15 @@ def failure_in(result: "ResultMessage | None", error: str, broken: str, stderr: 
     return _class_of(result, error, detail), detail[-_DETAIL:]
 
 
-def is_limit(failure: Failure, result: "ResultMessage | None") -> bool:
-    """Of those refusals that a pause may help against: is it one that a short one does not?"""
-    return failure is Failure.MODEL and result is not None and result.api_error_status in {429, None}
+def is_limit(failure: Failure, result: "ResultMessage | None", *, told: bool) -> bool:
+    """Of those refusals that a pause may help against: is it one that a short one does not?
+
+    `told`: the service has said that there is a limit. The program tries again by itself as long as that makes sense:
+    it does not end with "too many" unless there have been for long, or it would have to wait for long.
+    """
+    if failure is not Failure.MODEL or result is None:
+        return False
+    return result.api_error_status == _TOO_MANY or (told and result.api_error_status is None)
 
 
 def session_is_gone(detail: str) -> bool:

@@ -95,7 +95,7 @@ class Talk:
 
     def report(self, stderr: str) -> TurnReport:
         failure, detail = failure_in(self._result, self._error, self._broken, stderr)
-        if self._limit is not None and is_limit(failure, self._result):
+        if is_limit(failure, self._result, told=self._limit is not None):
             failure = Failure.LIMIT
         return TurnReport(
             state=TurnState.FAILED if failure else TurnState.SUCCEEDED,

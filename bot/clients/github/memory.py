@@ -81,7 +81,10 @@ class Pages:
 
 
 class Limits(Holds):
-    """And when we wrote: several processes may share it."""
+    """And when we wrote: several processes may share it.
+
+    And about how much we read: of that each process keeps count, and the next one begins with what the file says.
+    """
 
     def writes(self, *, now: float) -> Sequence[tuple[float, bool]]:
         """The last hour's, oldest first, and which made content. Times to come mean that the clock was moved."""
@@ -94,3 +97,13 @@ class Limits(Holds):
         number = execute(self._db, sql, (at, creates)).lastrowid or 0
         if number % 100 == 0:  # each change waits for the disk
             execute(self._db, "DELETE FROM writes WHERE at NOT BETWEEN ? AND ?", (at - _HOUR, at))
+
+    def reads(self, *, now: float, seconds: float) -> Sequence[tuple[float, int]]:
+        """Oldest first."""
+        sql = "SELECT at, points FROM reads WHERE at BETWEEN ? AND ? ORDER BY at"
+        return [(row["at"], row["points"]) for row in execute(self._db, sql, (now - seconds, now))]
+
+    def reading(self, at: float, points: int, *, seconds: float) -> None:
+        """Before they are read. What is older than so many seconds, or to come, counts no more."""
+        execute(self._db, "DELETE FROM reads WHERE at NOT BETWEEN ? AND ?", (at - seconds, at))
+        execute(self._db, "INSERT INTO reads (at, points) VALUES (?, ?)", (at, points))

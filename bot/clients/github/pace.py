@@ -4,6 +4,7 @@ https://docs.github.com/rest/guides/best-practices-for-using-the-rest-api
 """
 
 import asyncio
+import contextlib
 import math
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
@@ -13,7 +14,7 @@ from enum import StrEnum
 from bot.clients.github.memory import Limits
 from bot.clients.github.refusals import Limit, Reply, limit_in
 from bot.clock import Clock
-from bot.errors import RateLimited
+from bot.errors import RateLimited, Retryable
 from bot.manners.server_time import seconds_of
 
 Sleep = Callable[[float], Awaitable[object]]
@@ -25,6 +26,9 @@ _APART = 1.0
 _A_MINUTE = (80, 60.0)  # writes
 _AN_HOUR = (500, 3600.0)  # of those that make something people are told of
 _POINTS, _MINUTE = 900, 60.0
+_READ, _CHANGE = 1, 5  # points
+_AHEAD, _AHEAD_SECONDS = 25, 10.0
+"""So many reads are noted at a time, for so long: each note waits for the disk."""
 _UNSAID, _MOST_UNSAID = 60.0, 900.0
 _MOST = 3600.0
 _TRIES = 20
@@ -47,7 +51,9 @@ class Pace:
         self._limits, self._clock, self._sleep = limits, clock, sleep
         self._writing = asyncio.Lock()
         self._wrote_at = 0.0
-        self._spent: deque[tuple[float, int]] = deque()
+        self._spent = deque(self._spent_before(clock()))
+        self._ahead = (0.0, 0)
+        """When reads were noted last, and how many of those are left."""
         self._unsaid: dict[tuple[str, Kind], int] = {}
 
     @asynccontextmanager
@@ -140,6 +146,13 @@ class Pace:
             wait = max(wait, _window_wait([at for at, creates in writes if creates], *_AN_HOUR, now))
         return wait
 
+    def _spent_before(self, now: float) -> Sequence[tuple[float, int]]:
+        """By an earlier life, in the last minute; reads that were noted ahead count as if they had been made late."""
+        since = _MINUTE + _AHEAD_SECONDS
+        reads = [(min(at + _AHEAD_SECONDS, now), points) for at, points in self._limits.reads(now=now, seconds=since)]
+        writes = [(at, _CHANGE) for at, _ in self._limits.writes(now=now) if at >= now - _MINUTE]
+        return sorted([*reads, *writes])
+
     def _points_wait(self, now: float) -> float:
         while self._spent and not 0 <= now - self._spent[0][0] < _MINUTE:
             self._spent.popleft()
@@ -149,9 +162,19 @@ class Pace:
 
     def _count(self, kind: Kind) -> None:
         now = self._clock()
-        self._spent.append((now, 1 if kind is Kind.READ else 5))
+        self._spent.append((now, _READ if kind is Kind.READ else _CHANGE))
         if kind in WRITES:
             self._limits.wrote(now, creates=kind is Kind.CREATE)
+        else:
+            self._note_read(now)
+
+    def _note_read(self, now: float) -> None:
+        at, left = self._ahead
+        if not left or not 0 <= now - at < _AHEAD_SECONDS:
+            with contextlib.suppress(Retryable):  # a full disk is no reason not to look
+                self._limits.reading(now, _AHEAD * _READ, seconds=_MINUTE + _AHEAD_SECONDS)
+            at, left = now, _AHEAD
+        self._ahead = (at, left - 1)
 
 
 def _retry_after(headers: Mapping[str, str], now: float) -> float:

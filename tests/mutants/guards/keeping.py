@@ -8,6 +8,7 @@ _HOUSE = "tests/test_housekeeping.py::test"
 _REMOVAL = "tests/workspace/test_removal.py::test"
 _ROOM = (f"{_HOUSE}_room_is_made_where_nobody_works_and_nothing_waits_for_a_person",)
 _CLAIMED = (f"{_HOUSE}_while_another_daemon_has_the_repository_nothing_is_written_there",)
+_CLAIM_LOST = (f"{_HOUSE}_who_loses_the_repository_in_that_moment_writes_nothing_there",)
 _MONTH = (f"{_HOUSE}_salvaged_work_goes_after_a_month_there_and_here",)
 _LOST = (f"{_HOUSE}_what_nobody_remembers_waits_until_the_trackers_were_looked_at",)
 
@@ -50,9 +51,23 @@ GUARDS = (
     Guard(
         "Keeping: nothing is shared while another daemon has the repository",
         "bot/housekeeping.py",
+        "if due and remote and not await self.may_tend(project):",
+        "if False:",
+        _CLAIMED,
+    ),
+    Guard(
+        "Keeping: nothing is shared once the claim is lost",
+        "bot/housekeeping.py",
         "    if project.claim:\n        project.claim.check()\n    try:",
         "    try:",
-        _CLAIMED,
+        _CLAIM_LOST,
+    ),
+    Guard(
+        "Keeping: salvage is tended where no run needs the claim",
+        "bot/engine/loop.py",
+        "if not has_runs and await self._sharing.claim(project) is Tenure.REGAINED:",
+        "if False:",
+        ("tests/stories/test_sharing.py::test_what_is_kept_is_tended_by_one_of_them_also_where_there_is_no_run",),
     ),
     Guard(
         "Keeping: of what nobody remembers nothing goes before the trackers were looked at",

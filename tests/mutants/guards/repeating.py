@@ -97,4 +97,32 @@ GUARDS = (
         "{turn.words}",
         ("tests/stories/test_threats.py::test_t18_what_an_agent_says_and_does_acts_nowhere",),
     ),
+    Guard(
+        "F2: a turn that began unnoted, and is not wanted any more, is ended",
+        "bot/engine/decide.py",
+        "if seen.begun and not any(",
+        "if False and not any(",
+        ("tests/stories/test_ends.py::test_an_agent_that_was_started_while_nothing_could_be_said_ends_with_its_run",),
+    ),
+    Guard(
+        "F21: an agent that began unnoted holds its slot",
+        "bot/engine/loop.py",
+        "self._busy.get(run.id) or _as_begun(run, reports)",
+        "self._busy.get(run.id) or run",
+        ("tests/stories/test_ends.py::test_an_agent_that_was_started_while_nothing_could_be_said_holds_its_slot",),
+    ),
+    Guard(
+        "F18: a later run ends the earlier ones",
+        "bot/store/runs.py",
+        "            self._execute(over, (run.key, run.ordinal))\n",
+        "",
+        ("tests/stories/test_forgetting.py::test_of_two_notes_that_say_that_they_go_on_the_later_one_does",),
+    ),
+    Guard(
+        "Keeping: what is kept under something later is not kept again",
+        "bot/workspace/salvage.py",
+        "    if holding:\n",
+        "    if False:\n",
+        ("tests/workspace/test_dying.py::test_the_end_of_a_run_that_leaves_something",),
+    ),
 )

@@ -160,4 +160,27 @@ GUARDS = (
         "    return thoroughly\n\n\ndef waiting",
         (f"{_MENDED}_trouble_of_the_remotes_sets_no_mirror_aside",),
     ),
+    Guard(
+        "F5: what an earlier life read counts against the points of this minute",
+        "bot/clients/github/pace.py",
+        "self._spent = deque(self._spent_before(clock()))",
+        "self._spent = deque()",
+        ("tests/clients/test_pace.py::test_no_more_than_900_points_a_minute_however_often_it_is_restarted",),
+    ),
+    Guard(
+        "F2: what was restored is not restored again",
+        _PUSH,
+        'not in {"", commit}:',
+        'not in {""}:',
+        (
+            "tests/program/test_github.py::test_salvaged_work_is_listed_and_brought_back_from_the_repository_and_only_once",
+        ),
+    ),
+    Guard(
+        "F19: what went with the mirror is made again",
+        _PUSH,
+        'raise NeedsTurn(f"My copy of the repository was lost',
+        'raise NeedsHuman(f"My copy of the repository was lost',
+        ("tests/workspace/test_push.py::test_a_commit_that_went_with_the_mirror_is_for_the_agent_to_make_again",),
+    ),
 )
