@@ -153,10 +153,7 @@ class Workspaces(Protocol):
         ...
 
     async def ensure_pushed(self, branch: str, *, remote: Remote) -> None:
-        """Never over other people's commits: they are merged with ours, or, where they conflict, raise NeedsTurn.
-
-        So does a commit that went with our copy of the repository: the agent makes it again.
-        """
+        """Never over other people's commits: they are merged with ours. NeedsTurn: they conflict, or ours are lost."""
         ...
 
     def folder(self, branch: str) -> Path:

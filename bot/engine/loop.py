@@ -12,7 +12,6 @@ from typing import Self
 from bot.domain.claim import Tenure
 from bot.domain.run import Phase, Run
 from bot.domain.spend import Spent
-from bot.domain.turn import TurnReport, TurnState
 from bot.engine import ledger, messages
 from bot.engine.act import perform
 from bot.engine.arriving import Arrivals
@@ -23,7 +22,7 @@ from bot.engine.decision import Decision
 from bot.engine.history import history
 from bot.engine.names import turn_id_for
 from bot.engine.observation import Observation
-from bot.engine.observe import View, look, observe
+from bot.engine.observe import View, as_begun, has_ended, has_succeeded, look, observe
 from bot.engine.patience import Patience
 from bot.engine.schedule import Capacity, may_go_on, schedule
 from bot.engine.screening import without_leaks
@@ -94,7 +93,7 @@ class Engine:
         store = self.outside.store
         reports = await self.outside.executor.reports()
         before = store.active()
-        self._over = frozenset(run.id for run in before if _has_ended(run, reports))
+        self._over = frozenset(run.id for run in before if has_ended(run, reports))
         # A run whose last step ends while we look is older in our eyes than it is: it is judged at the next look.
         left_alone, lent = self._left_alone(before), await self._still_lent()
         # nothing is published on the strength of what was known when the turn began
@@ -108,7 +107,7 @@ class Engine:
         ]
         judged = {run.id for run, _ in looked}
         here = [run for run in runs if not self._sharing.is_lent(run.project)]
-        others = [self._busy.get(run.id) or _as_begun(run, reports) for run in here if run.id not in judged]
+        others = [self._busy.get(run.id) or as_begun(run, reports) for run in here if run.id not in judged]
         policies = {name: project.policy for name, project in self.outside.projects.items()}
         endings = store.endings()
         slots = schedule(looked, others, policies, self._capacity(), endings)
@@ -247,7 +246,7 @@ class Engine:
         interrupted = [run for run in ours if run.phase is Phase.WORKING and run.ended < run.turn]
         if not interrupted:
             return
-        fresh = {run.project for run in interrupted if _has_succeeded(run, reports)}  # it may be published
+        fresh = {run.project for run in interrupted if has_succeeded(run, reports)}  # it may be published
         views, _ = await look(self.outside, store.active(), fresh=fresh)
         now, spent = self._clock(), store.spent_by_issue()
         for run in interrupted:
@@ -326,23 +325,3 @@ class Engine:
             await self.outside.executor.release(turn_id_for(run, decision.run.ended))
         if decision.run != run:
             self._on_change()
-
-
-def _as_begun(run: Run, reports: Mapping[str, TurnReport]) -> Run:
-    """Its agent is at work already, though that could not be noted yet."""
-    report = reports.get(turn_id_for(run, run.turn + 1))
-    is_begun = run.ended == run.turn and report is not None and report.state is TurnState.RUNNING
-    return replace(run, phase=Phase.WORKING, turn=run.turn + 1) if is_begun else run
-
-
-def _has_ended(run: Run, reports: Mapping[str, TurnReport]) -> bool:
-    """Is there a turn of it to be taken in?"""
-    if run.phase is not Phase.WORKING or run.ended == run.turn:
-        return False
-    report = reports.get(turn_id_for(run, run.turn))
-    return report is None or report.state is not TurnState.RUNNING
-
-
-def _has_succeeded(run: Run, reports: Mapping[str, TurnReport]) -> bool:
-    report = reports.get(turn_id_for(run, run.turn))
-    return report is not None and report.state is TurnState.SUCCEEDED

@@ -5,10 +5,10 @@ It sees what a person sees: whatever is hidden in what others wrote is left out 
 
 import asyncio
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bot.domain.reading import read_comment, read_issue, read_pull_request
-from bot.domain.run import Run
+from bot.domain.run import Phase, Run
 from bot.domain.spend import Spent
 from bot.domain.turn import TurnReport, TurnState
 from bot.engine.names import branch_for, turn_id_for
@@ -69,3 +69,23 @@ def observe(run: Run, view: View, reports: Mapping[str, TurnReport], *, now: flo
         spent=spent,
         hidden=hidden + sum(unseen for comment, unseen in read if comment.author.trusted),
     )
+
+
+def as_begun(run: Run, reports: Mapping[str, TurnReport]) -> Run:
+    """Its agent is at work already, though that could not be noted yet."""
+    report = reports.get(turn_id_for(run, run.turn + 1))
+    is_begun = run.ended == run.turn and report is not None and report.state is TurnState.RUNNING
+    return replace(run, phase=Phase.WORKING, turn=run.turn + 1) if is_begun else run
+
+
+def has_ended(run: Run, reports: Mapping[str, TurnReport]) -> bool:
+    """Is there a turn of it to be taken in?"""
+    if run.phase is not Phase.WORKING or run.ended == run.turn:
+        return False
+    report = reports.get(turn_id_for(run, run.turn))
+    return report is None or report.state is not TurnState.RUNNING
+
+
+def has_succeeded(run: Run, reports: Mapping[str, TurnReport]) -> bool:
+    report = reports.get(turn_id_for(run, run.turn))
+    return report is not None and report.state is TurnState.SUCCEEDED

@@ -107,7 +107,7 @@ GUARDS = (
     Guard(
         "F21: an agent that began unnoted holds its slot",
         "bot/engine/loop.py",
-        "self._busy.get(run.id) or _as_begun(run, reports)",
+        "self._busy.get(run.id) or as_begun(run, reports)",
         "self._busy.get(run.id) or run",
         ("tests/stories/test_ends.py::test_an_agent_that_was_started_while_nothing_could_be_said_holds_its_slot",),
     ),
