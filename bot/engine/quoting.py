@@ -17,7 +17,8 @@ _FENCE = re.compile(
 )
 _CLOSES = r"(?:close[sd]?|fix(?:e[sd])?|resolve[sd]?|complete[sd]?|implement(?:s|ed)?)"
 _NUMBER = r"(?:[\w.-]+(?:/[\w.-]+)?)?#\d+|GH-\d+"
-_ISSUE_URL = re.compile(r"/(?:issues|pull|commit)/\w")
+_TELLS_SOMEBODY = re.compile(r"/(?:issues|issue|pull|commit|profiles)/\w")
+"""An address that becomes a link back, or a mention."""
 _MEANS_SOMETHING = re.compile(
     r"(?P<code>(?<!`)(?P<ticks>`+)(?!`)(?P<inside>.+?)(?<!`)(?P=ticks)(?!`))"
     r"|(?P<tick>\\?`)"
@@ -142,7 +143,7 @@ def _spelled(found: re.Match[str], *, before: str, after: str) -> str:
             return found[0] if found[0] == "\\\\" else ""
         case "order":
             return found[0].replace("\\", "").replace(found["slash"], _as_code(found["slash"], "", after))
-        case "url" if not _ISSUE_URL.search(found[0]):
+        case "url" if not _TELLS_SOMEBODY.search(found[0]):
             return found[0].replace("@", "%40")
         case "key":
             return found["closing"] + _as_code(found["key"], "", after)
