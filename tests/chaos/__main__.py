@@ -48,7 +48,8 @@ async def _twice(folder: Path, seed: int, seconds: float) -> None:
 
 async def _every_moment(scene: storms.Scene, seconds: float, *, twice: bool) -> None:
     moments = scene.random.sample(storms.EVERY_MOMENT, len(storms.EVERY_MOMENT))
-    never = await storms.at_moments(scene, moments, issues=4, seconds=seconds, twice=twice)
+    issues = 8 if twice else 4  # while it gets up, no moment comes
+    never = await storms.at_moments(scene, moments, issues=issues, seconds=seconds, twice=twice)
     print(f"  moments={len(moments)} never_came={never}")
 
 

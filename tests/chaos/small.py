@@ -225,6 +225,8 @@ async def _lived(life: Life) -> None:
 def _begin(life: Life) -> None:
     """In the child: from here on it is a daemon like any other."""
     _die_with_our_parent()
+    signal.signal(signal.SIGTERM, lambda *_: os._exit(0))  # as the real one: nothing is begun yet
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
     os.setsid()
     nothing = os.open(os.devnull, os.O_RDONLY)
     told = os.open(Path(life.folder) / "daemon.log", os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
@@ -242,7 +244,7 @@ def _die_with_our_parent() -> None:
 
 def main() -> None:
     _die_with_our_parent()
-    signal.signal(signal.SIGTERM, lambda *_: os._exit(0))  # as the real one: nothing is begun yet
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})  # until a child can take it
     for line in sys.stdin:
         life = Life(**json.loads(line))
         pid = os.fork()

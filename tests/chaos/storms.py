@@ -17,7 +17,7 @@ from tests.chaos.people import BOT, People, Stage, play
 from tests.fakes.github.on_repositories import GitHubWorld
 
 LAG = 0.3
-_GETTING_UP = (0.3, 4.0)
+_GETTING_UP = (0.3, 2.5)
 _CALM_SECONDS, _PER_ISSUE = 100.0, 45.0
 """How long it may take after the last fault. A comment of which nothing is known is waited for a minute, and an issue
 takes about 21 writes, of which one goes out in a second."""
