@@ -16,7 +16,7 @@ fragment Whole on Issue {
   parent { identifier }
   labels(first: 30) { nodes { id name parent { name } } }
   children(first: 15) { nodes { identifier state { type } } }
-  inverseRelations(first: 15) { nodes { type issue { identifier archivedAt state { type } } } }
+  inverseRelations(first: 15) { nodes { type issue { id identifier archivedAt state { type } } } }
   attachments(first: 15) { nodes { url } }
   history(first: 20) { nodes { ...Step } pageInfo { hasNextPage endCursor } }
 }
@@ -86,7 +86,11 @@ query Left($filter: IssueFilter!, $after: String) {
 """
 KEPT = """
 query Kept($id: String!) {
-  issue(id: $id) { attachments(first: 50) { nodes { url metadata createdAt } } }
+  issue(id: $id) {
+    attachments(first: 50, filter: { creator: { isMe: { eq: true } } }) {
+      nodes { metadata createdAt creator { id } }
+    }
+  }
 }
 """
 PLACE = """

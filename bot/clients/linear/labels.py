@@ -5,10 +5,11 @@ from collections.abc import Collection, Mapping, Sequence
 
 from bot.clients.linear import documents
 from bot.clients.linear.notebook import Row
-from bot.clients.linear.payloads import label_names
-from bot.clients.linear.refusals import Refused
+from bot.clients.linear.payloads import expected_shapes, label_names
+from bot.clients.linear.refusals import Refused, is_there_already
 from bot.clients.linear.session import Fence
 from bot.clients.linear.team import Team
+from bot.errors import Retryable
 
 _KNOWN = "labels"
 _COLOUR = "#5E6AD2"
@@ -39,11 +40,12 @@ class Labels:
             ]
         }
         found: dict[str, str] = {}
-        async for nodes in self._service.pages(documents.LABELS, "issueLabels", filter=which):
-            for node in (one for one in nodes if not one["isGroup"]):
-                for called in label_names(node):
-                    if node["team"] or called.lower() not in found:  # the team's own goes before the workspace's
-                        found[called.lower()] = node["id"]
+        with expected_shapes():
+            async for nodes in self._service.pages(documents.LABELS, "issueLabels", filter=which):
+                for node in (one for one in nodes if not one["isGroup"]):
+                    for called in label_names(node):
+                        if node["team"] or called.lower() not in found:  # the team's own goes before the workspace's
+                            found[called.lower()] = node["id"]
         return found
 
     def forget(self) -> None:
@@ -54,12 +56,15 @@ class Labels:
         entry = {"name": name, "teamId": self._team.facts.standing.id, "color": _COLOUR}
         try:
             made = await self._service.change(documents.MAKE_LABEL, fence=self._fence, input=entry)
-        except Refused:  # somebody was faster
+        except Refused as refusal:  # somebody was faster
             found = await self.look([name])
-            if name.lower() not in found:
-                raise
-            return found[name.lower()]
-        return str(made["issueLabel"]["id"])
+            if name.lower() in found:
+                return found[name.lower()]
+            if is_there_already(refusal):  # and lists do not show it yet
+                raise Retryable(str(refusal)) from refusal
+            raise
+        with expected_shapes():
+            return str(made["issueLabel"]["id"])
 
     def _known(self) -> Mapping[str, str]:
         found: Mapping[str, str] = json.loads(self._notebook.cursor(self._team.key, _KNOWN) or "{}")

@@ -19,12 +19,12 @@ NOBODY: Row = {"id": "", "name": "somebody", "email": "", "guest": True, "app": 
 def expected_shapes() -> Iterator[None]:
     try:
         yield
-    except (KeyError, TypeError, AttributeError, IndexError) as exc:
+    except (KeyError, TypeError, AttributeError, IndexError, ValueError) as exc:
         raise Retryable(f"Linear sent something unexpected ({type(exc).__name__}: {exc}).") from exc
 
 
 def parse_issue(node: Payload) -> Row:
-    state = node["state"]
+    state, blockers = node["state"], [one["issue"] for one in node["inverseRelations"]["nodes"] if _blocks(one)]
     return {
         "id": node["id"],
         "identifier": node["identifier"],
@@ -43,7 +43,8 @@ def parse_issue(node: Payload) -> Row:
         "linear_project": (node["project"] or {}).get("name", ""),
         "parent": (node["parent"] or {}).get("identifier", ""),
         "parts": [one["identifier"] for one in node["children"]["nodes"] if one["state"]["type"] not in CLOSED],
-        "blocked_by": [one["issue"]["identifier"] for one in node["inverseRelations"]["nodes"] if _blocks(one)],
+        "blocked_by": [one["identifier"] for one in blockers],
+        "blockers": [one["id"] for one in blockers],
         "labels": [{"id": one["id"], "names": label_names(one)} for one in node["labels"]["nodes"]],
         "links": [one["url"] for one in node["attachments"]["nodes"]],
     }
@@ -76,6 +77,7 @@ def parse_who(node: Payload | None) -> Row:
 def parse_step(node: Payload) -> Row:
     """One entry of an issue's history. Linear goes on writing into one for a while: its end counts."""
     return {
+        "began": node["createdAt"],
         "at": max(node["createdAt"], node["updatedAt"]),
         "who": parse_who(node["actor"]),
         "added": node["addedLabelIds"] or [],
