@@ -74,18 +74,16 @@ def _words(row: Row, pinned: Row | None, since: str, may_steer: MaySteer) -> Map
     renamed, edited = (change if change and not _by_ours(change, may_steer) else None for change in changes)
     if not (renamed or edited):
         return _as_they_are(row)
-    held = pinned or {
-        "title": _title_before(row["title"], renames, may_steer),
-        "body": "" if edited else row["body"],
-        "known": not edited,
-    }
-    if held["known"] and (held["title"], held["body"]) == (row["title"], row["body"]):
+    held = pinned or {"title": _title_before(row["title"], renames, may_steer), "body": "", "known": False}
+    title = held["title"] if renamed else row["title"]
+    body, known = (held["body"], held["known"]) if edited else (row["body"], True)
+    if known and (title, body) == (row["title"], row["body"]):
         return _as_they_are(row)
     strange = edited or renamed
     assert strange
     by = next(who for who in strange.by if not may_steer(who))
     edit = {"id": _digest(row), "by": by, "title": row["title"], "body": row["body"]}
-    return {"title": held["title"], "body": held["body"], "known": held["known"], "edit": edit}
+    return {"title": title, "body": body, "known": known, "edit": edit}
 
 
 def _latest(name: str, row: Row, pinned: Row | None, changes: Sequence[Change]) -> Change | None:

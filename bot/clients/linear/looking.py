@@ -137,8 +137,6 @@ class Scope:
 
     def _judge(self, row: Row, *, active: bool) -> Row:
         known = self._notebook.find_consent(row["id"])
-        if known and known["trusted"] and known["version"] == row["updated"] and not row["doubted"]:
-            return known  # whom we do not trust we may trust by now: settings change
         found = consent.judged(row, known, self.team.label_ids(row), self._people.may_steer, active=active)
         in_doubt = consent.is_in_doubt(found)
         if not in_doubt:
@@ -147,7 +145,8 @@ class Scope:
             self._notebook.alter_issue(row["id"], doubted=LOOKS_IN_DOUBT)
         before = {name: known[name] for name in ("version", "words")} if in_doubt and known else {}
         kept = {**found, **before}
-        self._notebook.keep_consent(row["id"], kept)
+        if kept != known:
+            self._notebook.keep_consent(row["id"], kept)
         return kept
 
     def _issue(self, row: Row, given: Row) -> Issue:
