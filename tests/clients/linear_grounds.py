@@ -40,7 +40,7 @@ class LinearBot:
         """How far our own clock is ahead of Linear's."""
         self.others = []
         self.db = open_memory(folder / "linear.db")
-        authorization = authorization or linear.token_for(who)
+        self.token = authorization = authorization or linear.token_for(who)
         self.service = Linear(
             linear.url, authorization, self.db, clock=self.now, elapsing=self.elapsing, sleep=self.sleep
         )

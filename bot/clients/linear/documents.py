@@ -94,7 +94,7 @@ query Kept($id: String!) {
 }
 """
 PLACE = """
-query Place($id: String!) { issue(id: $id) { team { id } state { id } } }
+query Place($id: String!) { issue(id: $id) { archivedAt team { id } state { id } } }
 """
 
 VIEWER = """

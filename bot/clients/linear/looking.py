@@ -240,7 +240,8 @@ class Scope:
     async def _stands_as_seen(self, row: Row) -> bool:
         with expected_shapes():
             place = (await self._service.query(documents.PLACE, id=row["id"]))["issue"]
-            return bool(place["state"]["id"] == row["state"] and place["team"]["id"] == row["in_team"])
+            seen = (place["state"]["id"], place["team"]["id"], bool(place["archivedAt"]))
+            return seen == (row["state"], row["in_team"], row["away"])
 
     def _move_of(self, row: Row, given: Row) -> Move | None:
         """What we remember of having moved it for this request."""

@@ -11,7 +11,17 @@ from typing import Any
 from bot.clients.linear import documents
 from bot.clients.linear.facts import Facts
 from bot.clients.linear.notebook import Notebook, Row
-from bot.clients.linear.payloads import CLOSED, NOBODY, Payload, expected_shapes, parse_comment, parse_issue, parse_step
+from bot.clients.linear.payloads import (
+    CLOSED,
+    NOBODY,
+    Payload,
+    expected_shapes,
+    parse_comment,
+    parse_issue,
+    parse_step,
+    text,
+    time,
+)
 from bot.clients.linear.refusals import NotFound
 from bot.clients.linear.session import Linear
 from bot.errors import Retryable
@@ -142,7 +152,7 @@ class Team:
             before, pages = len(found), 0
             async for nodes in self.service.pages(documents.LISTED, "issues", filter=which):
                 pages += 1
-                found.update((node["id"], node["updatedAt"]) for node in nodes)
+                found.update((text(node["id"]), time(node["updatedAt"])) for node in nodes)
             if pages < 2 or len(found) == before:
                 return found
         raise Retryable(f"The issues of {self.key} change faster than they can be read.")
@@ -220,7 +230,7 @@ class Team:
             before, pages = len(there), 0
             async for nodes in self.service.pages(documents.SAID, "comments", filter=which, count=_COMMENTS):
                 pages += 1
-                there |= {node["id"] for node in nodes}
+                there |= {text(node["id"]) for node in nodes}
                 with self.notebook.changing():
                     for row in map(parse_comment, nodes):
                         self.notebook.keep_comment(row)
@@ -249,12 +259,10 @@ class Team:
                     self.notebook.forget_issue(row["id"])
 
 
-def _earlier(time: str, seconds: float) -> str:
-    """In the form in which Linear tells times, so that they compare as texts."""
-    if not time:
+def _earlier(when: str, seconds: float) -> str:
+    if not when:
         return ""
-    moved = datetime.fromisoformat(time) - timedelta(seconds=seconds)
-    return moved.strftime("%Y-%m-%dT%H:%M:%S.") + f"{moved.microsecond // 1000:03}Z"
+    return time((datetime.fromisoformat(when) - timedelta(seconds=seconds)).isoformat())
 
 
 def _in_parts(ids: Sequence[str], size: int = _AT_ONCE) -> Iterator[list[str]]:
