@@ -14,7 +14,7 @@ from tests.fakes.linear.fixtures import linear
 
 __all__ = ["bot", "linear"]
 
-SIX_HOURS = 6 * 3600
+HALF_A_DAY = 12 * 3600
 BLOG = Route("blog", "acme/blog")
 
 
@@ -66,7 +66,7 @@ async def test_a_comment_that_was_deleted_is_gone_when_all_is_looked_through(bot
     said = bot.world.comment(key, "use OAuth", by="ana")
     await settled(bot, key)
     bot.world.delete_comment(said)
-    bot.world.advance(SIX_HOURS)
+    bot.world.advance(HALF_A_DAY)
     assert await bot.said(key) == ()
 
 
@@ -96,7 +96,7 @@ async def test_an_issue_that_is_gone_for_good_is_not_in_the_view_when_all_is_loo
     key = labelled(bot.world)
     await settled(bot, key)
     bot.world.delete(key)
-    bot.world.advance(SIX_HOURS)
+    bot.world.advance(HALF_A_DAY)
     assert (await bot.tracker.look([key])).issues == {}
     assert (await bot.tracker.look([key])).issues == {}
 

@@ -119,7 +119,7 @@ query Integrations { integrations(first: 100) { nodes { service } } }
 """
 LABELS = """
 query Labels($filter: IssueLabelFilter!, $after: String) {
-  issueLabels(filter: $filter, first: 100, after: $after) {
+  issueLabels(filter: $filter, first: 20, after: $after) {
     nodes { id name isGroup parent { name } team { id } }
     pageInfo { hasNextPage endCursor }
   }

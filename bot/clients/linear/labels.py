@@ -1,5 +1,6 @@
 """A team's labels by name: found, or made where there is none."""
 
+import asyncio
 import json
 from collections.abc import Collection, Mapping, Sequence
 
@@ -18,16 +19,18 @@ _COLOUR = "#5E6AD2"
 class Labels:
     def __init__(self, team: Team, fence: Fence) -> None:
         self._team, self._service, self._notebook, self._fence = team, team.service, team.notebook, fence
+        self._turn = asyncio.Lock()
 
     async def ids_of(self, names: Collection[str]) -> Sequence[str]:
         """Those that do not exist yet are made."""
-        known = self._known()
-        if any(name.lower() not in known for name in names):
-            known = await self.look(names)
-        for name in names:
-            if name.lower() not in known:
-                known = {**known, name.lower(): await self._made(name)}
-        self._keep(known)
+        async with self._turn:  # what one finds the next need not look for
+            known = self._known()
+            if any(name.lower() not in known for name in names):
+                known = {**known, **await self.look(names)}
+            for name in names:
+                if name.lower() not in known:
+                    known = {**known, name.lower(): await self._made(name)}
+            self._keep(known)
         return [known[name.lower()] for name in names]
 
     async def look(self, names: Collection[str]) -> Mapping[str, str]:

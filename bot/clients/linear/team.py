@@ -28,7 +28,7 @@ from bot.errors import Retryable
 
 _OVERLAP = 120.0
 """Seconds: lists lag behind what was written."""
-_SECONDS_WHOLE = 6 * 3600.0
+_SECONDS_WHOLE = 12 * 3600.0
 """So often everything is looked through: nothing tells of what was deleted."""
 _AT_ONCE = 15
 _COMMENTS = 50
@@ -210,7 +210,7 @@ class Team:
 
     async def _hear_whole(self, ids: Sequence[str]) -> None:
         """What is not there any more was deleted; but a list may not show yet what was only just said."""
-        for some in _in_parts(ids):
+        for some in _in_parts(ids, _COMMENTS):
             there = await self._take({"issue": {"id": {"in": some}}})
             settled = max(_earlier(self._latest, _OVERLAP), self._shown(self.service.elapsing()))
             with self.notebook.changing():
