@@ -1,5 +1,9 @@
 """A team on the stand-in Linear, and our way to it on a clock that tests move."""
 
+from collections.abc import AsyncIterator
+
+import pytest
+
 from bot.clients.linear.board import Moves
 from bot.clients.linear.facts import Facts
 from bot.clients.linear.looking import Rules, Scope
@@ -18,6 +22,11 @@ HOME = "https://github.com/acme/shop"
 SHOP = Route("shop", "acme/shop")
 
 
+def labelled(world, *labels, by="ana", **more):
+    """The key of an issue somebody asks for."""
+    return world.open_issue("ENG", "Add a cart", "Please.", by=by, labels=["ai", *labels], **more).identifier
+
+
 class LinearBot:
     """Everything of ours about one team, as it is after a start of the process."""
 
@@ -25,10 +34,16 @@ class LinearBot:
         self, linear, folder, *, routes=(SHOP,), moves=None, trusted=(), authorization="", pushers=("ana",), team="ENG",
         who="treehand-bot", fence=lambda: None,
     ):  # fmt: skip
-        self.linear, self.world = linear, linear.world
+        self.linear, self.world, self.folder = linear, linear.world, folder
+        self.how = {"routes": routes, "moves": moves, "trusted": trusted, "team": team, "who": who}
+        self.skew = 0.0
+        """How far our own clock is ahead of Linear's."""
+        self.others = []
         self.db = open_memory(folder / "linear.db")
-        authorization = authorization or linear.token_for(who)
-        self.service = Linear(linear.url, authorization, self.db, clock=self.now, elapsing=self.now, sleep=self.sleep)
+        self.token = authorization = authorization or linear.token_for(who)
+        self.service = Linear(
+            linear.url, authorization, self.db, clock=self.now, elapsing=self.elapsing, sleep=self.sleep
+        )
         notebook = Notebook(self.db)
         facts = Facts(self.service, team, notebook, Standings(self.db, "Linear"))
         self.team = Team(self.service, team, notebook, facts, label="ai")
@@ -48,6 +63,9 @@ class LinearBot:
         self.tracker = next(iter(self.trackers.values()))
 
     def now(self):
+        return self.world.now + self.skew
+
+    def elapsing(self):
         return self.world.now
 
     async def sleep(self, seconds):
@@ -65,6 +83,25 @@ class LinearBot:
         self.linear.history.clear()
         return seen
 
+    def life(self, folder="", **how):
+        """Another one of ours: with the same memory, or with one of its own."""
+        self.others.append(LinearBot(self.linear, self.folder / folder, **{**self.how, **how}))
+        return self.others[-1]
+
+    def points(self):
+        """What was asked since the last time cost so many points."""
+        points = sum(call.complexity for call in self.linear.history)
+        return points, self.asked()
+
     async def close(self):
+        for other in self.others:
+            await other.close()
         await self.service.aclose()
         self.db.close()
+
+
+@pytest.fixture
+async def bot(linear, tmp_path) -> AsyncIterator[LinearBot]:
+    bot = LinearBot(linear, tmp_path)
+    yield bot
+    await bot.close()

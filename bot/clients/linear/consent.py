@@ -25,13 +25,13 @@ class Change:
 
 def judged(row: Row, known: Row | None, labels: Collection[str], may_steer: MaySteer, *, active: bool) -> Row:
     """What is to be kept of it. `labels`: ids of the one that asks; `active`: a run answers it already."""
-    at, by = _asked(row, labels)
+    at, since, by = _asked(row, labels)
     request = f"{at} {by['id']}"
-    fresh = {"request": request, "at": at, "by": by, "trusted": may_steer(by)}
+    fresh = {"request": request, "at": at, "since": since, "by": by, "trusted": may_steer(by), "state": row["state"]}
     pinned = known if known and known["trusted"] and (active or known["request"] == request) else None
     if pinned:
         fresh = {name: pinned[name] for name in fresh}
-    words = _words(row, pinned, str(fresh["at"]), may_steer) if fresh["trusted"] else _as_they_are(row)
+    words = _words(row, pinned, str(fresh["since"]), may_steer) if fresh["trusted"] else _as_they_are(row)
     return {**fresh, **words, "words": [row["title"], row["body"]], "version": row["updated"]}
 
 
@@ -52,15 +52,20 @@ def is_in_doubt(consent: Row) -> bool:
     return bool(consent["edit"] and not consent["edit"]["by"]["id"])
 
 
-def _asked(row: Row, labels: Collection[str]) -> tuple[str, Row]:
-    """Who put the label on last. What was made with it was asked for by who made it."""
+def _asked(row: Row, labels: Collection[str]) -> tuple[str, str, Row]:
+    """When at the latest the label was put on last, when at the earliest, and who did.
+
+    What was made with it was asked for by who made it.
+    """
     applied = [step for step in row["steps"] if set(labels) & set(step["added"])]
-    return (applied[-1]["at"], applied[-1]["who"]) if applied else (row["created"], row["creator"])
+    if not applied:
+        return row["created"], row["created"], row["creator"]
+    return applied[-1]["at"], applied[-1]["began"], applied[-1]["who"]
 
 
-def _words(row: Row, pinned: Row | None, asked_at: str, may_steer: MaySteer) -> Mapping[str, Any]:
+def _words(row: Row, pinned: Row | None, since: str, may_steer: MaySteer) -> Mapping[str, Any]:
     """Title and body that may be used, and the change that may not."""
-    later = [step for step in row["steps"] if step["at"] >= asked_at]
+    later = [step for step in row["steps"] if step["at"] >= since]
     renames = [
         Change(step["at"], (step["who"],), step["from_title"]) for step in later if step["from_title"] is not None
     ]
@@ -69,18 +74,16 @@ def _words(row: Row, pinned: Row | None, asked_at: str, may_steer: MaySteer) -> 
     renamed, edited = (change if change and not _by_ours(change, may_steer) else None for change in changes)
     if not (renamed or edited):
         return _as_they_are(row)
-    held = pinned or {
-        "title": _title_before(row["title"], renames, may_steer),
-        "body": "" if edited else row["body"],
-        "known": not edited,
-    }
-    if held["known"] and (held["title"], held["body"]) == (row["title"], row["body"]):
+    held = pinned or {"title": _title_before(row["title"], renames, may_steer), "body": "", "known": False}
+    title = held["title"] if renamed else row["title"]
+    body, known = (held["body"], held["known"]) if edited else (row["body"], True)
+    if known and (title, body) == (row["title"], row["body"]):
         return _as_they_are(row)
     strange = edited or renamed
     assert strange
     by = next(who for who in strange.by if not may_steer(who))
     edit = {"id": _digest(row), "by": by, "title": row["title"], "body": row["body"]}
-    return {"title": held["title"], "body": held["body"], "known": held["known"], "edit": edit}
+    return {"title": title, "body": body, "known": known, "edit": edit}
 
 
 def _latest(name: str, row: Row, pinned: Row | None, changes: Sequence[Change]) -> Change | None:

@@ -16,7 +16,7 @@ fragment Whole on Issue {
   parent { identifier }
   labels(first: 30) { nodes { id name parent { name } } }
   children(first: 15) { nodes { identifier state { type } } }
-  inverseRelations(first: 15) { nodes { type issue { identifier archivedAt state { type } } } }
+  inverseRelations(first: 15) { nodes { type issue { id identifier archivedAt state { type } } } }
   attachments(first: 15) { nodes { url } }
   history(first: 20) { nodes { ...Step } pageInfo { hasNextPage endCursor } }
 }
@@ -86,11 +86,15 @@ query Left($filter: IssueFilter!, $after: String) {
 """
 KEPT = """
 query Kept($id: String!) {
-  issue(id: $id) { attachments(first: 50) { nodes { url metadata createdAt } } }
+  issue(id: $id) {
+    attachments(first: 50, filter: { creator: { isMe: { eq: true } } }) {
+      nodes { metadata createdAt creator { id } }
+    }
+  }
 }
 """
 PLACE = """
-query Place($id: String!) { issue(id: $id) { team { id } state { id } } }
+query Place($id: String!) { issue(id: $id) { archivedAt team { id } state { id } } }
 """
 
 VIEWER = """
@@ -115,7 +119,7 @@ query Integrations { integrations(first: 100) { nodes { service } } }
 """
 LABELS = """
 query Labels($filter: IssueLabelFilter!, $after: String) {
-  issueLabels(filter: $filter, first: 100, after: $after) {
+  issueLabels(filter: $filter, first: 20, after: $after) {
     nodes { id name isGroup parent { name } team { id } }
     pageInfo { hasNextPage endCursor }
   }

@@ -12,7 +12,7 @@ from bot.clients.linear.refusals import NotFound, Refused
 from bot.clients.linear.session import Linear
 from bot.manners.standings import Standings
 
-_SECONDS_GOOD = 3600.0
+_SECONDS_GOOD = 6 * 3600.0
 _ASKED = "facts"
 _FORGES = ("github", "gitlab")
 

@@ -1,14 +1,16 @@
 """A team's labels by name: found, or made where there is none."""
 
+import asyncio
 import json
 from collections.abc import Collection, Mapping, Sequence
 
 from bot.clients.linear import documents
 from bot.clients.linear.notebook import Row
-from bot.clients.linear.payloads import label_names
-from bot.clients.linear.refusals import Refused
+from bot.clients.linear.payloads import expected_shapes, label_names
+from bot.clients.linear.refusals import Refused, is_there_already
 from bot.clients.linear.session import Fence
 from bot.clients.linear.team import Team
+from bot.errors import Retryable
 
 _KNOWN = "labels"
 _COLOUR = "#5E6AD2"
@@ -17,16 +19,18 @@ _COLOUR = "#5E6AD2"
 class Labels:
     def __init__(self, team: Team, fence: Fence) -> None:
         self._team, self._service, self._notebook, self._fence = team, team.service, team.notebook, fence
+        self._turn = asyncio.Lock()
 
     async def ids_of(self, names: Collection[str]) -> Sequence[str]:
         """Those that do not exist yet are made."""
-        known = self._known()
-        if any(name.lower() not in known for name in names):
-            known = await self.look(names)
-        for name in names:
-            if name.lower() not in known:
-                known = {**known, name.lower(): await self._made(name)}
-        self._keep(known)
+        async with self._turn:  # what one finds the next need not look for
+            known = self._known()
+            if any(name.lower() not in known for name in names):
+                known = {**known, **await self.look(names)}
+            for name in names:
+                if name.lower() not in known:
+                    known = {**known, name.lower(): await self._made(name)}
+            self._keep(known)
         return [known[name.lower()] for name in names]
 
     async def look(self, names: Collection[str]) -> Mapping[str, str]:
@@ -39,11 +43,12 @@ class Labels:
             ]
         }
         found: dict[str, str] = {}
-        async for nodes in self._service.pages(documents.LABELS, "issueLabels", filter=which):
-            for node in (one for one in nodes if not one["isGroup"]):
-                for called in label_names(node):
-                    if node["team"] or called.lower() not in found:  # the team's own goes before the workspace's
-                        found[called.lower()] = node["id"]
+        with expected_shapes():
+            async for nodes in self._service.pages(documents.LABELS, "issueLabels", filter=which):
+                for node in (one for one in nodes if not one["isGroup"]):
+                    for called in label_names(node):
+                        if node["team"] or called.lower() not in found:  # the team's own goes before the workspace's
+                            found[called.lower()] = node["id"]
         return found
 
     def forget(self) -> None:
@@ -54,12 +59,15 @@ class Labels:
         entry = {"name": name, "teamId": self._team.facts.standing.id, "color": _COLOUR}
         try:
             made = await self._service.change(documents.MAKE_LABEL, fence=self._fence, input=entry)
-        except Refused:  # somebody was faster
+        except Refused as refusal:  # somebody was faster
             found = await self.look([name])
-            if name.lower() not in found:
-                raise
-            return found[name.lower()]
-        return str(made["issueLabel"]["id"])
+            if name.lower() in found:
+                return found[name.lower()]
+            if is_there_already(refusal):  # and lists do not show it yet
+                raise Retryable(str(refusal)) from refusal
+            raise
+        with expected_shapes():
+            return str(made["issueLabel"]["id"])
 
     def _known(self) -> Mapping[str, str]:
         found: Mapping[str, str] = json.loads(self._notebook.cursor(self._team.key, _KNOWN) or "{}")

@@ -11,7 +11,7 @@ from bot.clients.linear.markers import Markers
 from bot.clients.linear.notebook import Move, Notebook, Row
 from bot.clients.linear.payloads import CLOSED, expected_shapes, label_names
 from bot.clients.linear.people import People
-from bot.clients.linear.refusals import Forbidden, NotFound, Refused
+from bot.clients.linear.refusals import Forbidden, NotFound, Refused, is_there_already
 from bot.clients.linear.routing import Route, find_route
 from bot.clients.linear.saying import Saying
 from bot.clients.linear.session import Fence
@@ -21,7 +21,6 @@ from bot.domain.comment import Comment, Reaction
 from bot.domain.issue import Issue, Stage, Standing
 from bot.errors import NeedsHuman, Retryable
 
-_THERE_ALREADY = ("conflict on insert", "already exists")
 _log = logging.getLogger(__name__)
 
 
@@ -45,8 +44,8 @@ class Scope:
         self._talk = Talk(team, people, markers)
         self.saying = Saying(team, self._talk, markers, fence)
         self.labels = Labels(team, fence)
-        self._unmovable: set[tuple[str, Stage]] = set()
-        """Moves that were refused: asking for them again cannot help."""
+        self._unmovable: set[tuple[str, str]] = set()
+        """Issues, and states they were refused to be moved to: asking again cannot help."""
 
     # What there is
 
@@ -69,7 +68,10 @@ class Scope:
     async def find_left(self, shown: Collection[str]) -> Collection[str]:
         """Issues nobody has tidied up: closed with the label, or open with one that shows a phase, and without it."""
         await self.ensure_known()
-        some = [{"labels": {"some": {"name": {"eqIgnoreCase": name}}}} for name in (self._rules.label, *sorted(shown))]
+        names = sorted(
+            {part for name in (self._rules.label, *shown) for part in (name, name.partition(":")[2]) if part}
+        )
+        some = [{"labels": {"some": {"name": {"eqIgnoreCase": name}}}} for name in names]
         which = {"team": {"id": {"eq": self.team.facts.standing.id}}, "or": some}
         found = []
         with expected_shapes():
@@ -135,8 +137,6 @@ class Scope:
 
     def _judge(self, row: Row, *, active: bool) -> Row:
         known = self._notebook.find_consent(row["id"])
-        if known and known["version"] == row["updated"] and not row["doubted"]:
-            return known
         found = consent.judged(row, known, self.team.label_ids(row), self._people.may_steer, active=active)
         in_doubt = consent.is_in_doubt(found)
         if not in_doubt:
@@ -145,13 +145,14 @@ class Scope:
             self._notebook.alter_issue(row["id"], doubted=LOOKS_IN_DOUBT)
         before = {name: known[name] for name in ("version", "words")} if in_doubt and known else {}
         kept = {**found, **before}
-        self._notebook.keep_consent(row["id"], kept)
+        if kept != known:
+            self._notebook.keep_consent(row["id"], kept)
         return kept
 
     def _issue(self, row: Row, given: Row) -> Issue:
         board = Board(self.team.facts.standing, self._rules.moves)
-        standing = board.standing(row, given["request"], given["at"], self._notebook.find_move(row["id"]))
-        refused = {stage for issue, stage in self._unmovable if issue == row["id"]}
+        standing = board.standing(row, given, self._move_of(row, given))
+        refused = {one for one in standing.movable if (row["id"], board.state_for(one)) in self._unmovable}
         return Issue(
             key=row["key"],
             title=given["title"],
@@ -186,9 +187,12 @@ class Scope:
         if not (off or new):
             return
         try:
-            with expected_shapes():
-                on = list(await self.labels.ids_of(new))
-                await self._change(row, {"addedLabelIds": on, "removedLabelIds": off})
+            on = list(await self.labels.ids_of(new))
+            await self._change(row, {"addedLabelIds": on, "removedLabelIds": off})
+        except NotFound as refusal:  # a label, or the issue itself, is gone since we looked
+            self.labels.forget()
+            self._notebook.alter_issue(row["id"], doubted=1)
+            raise Retryable(str(refusal)) from refusal
         except Refused as refusal:
             self.labels.forget()
             self._bear(row, refusal)
@@ -203,10 +207,11 @@ class Scope:
         try:
             entry = {"commentId": comment, "emoji": str(reaction)}
             await self._service.change(documents.REACT, fence=self._fence, input=entry)
-        except NotFound:
-            return  # it was taken back, and nobody looks for an answer
+        except NotFound:  # it was taken back, and nobody looks for an answer
+            self._notebook.forget_comment(comment)
+            return
         except Refused as refusal:
-            if not any(word in str(refusal) for word in _THERE_ALREADY):
+            if not is_there_already(refusal):
                 self._bear(await self.row_of(issue), refusal)
                 return
         self._notebook.keep_reaction(comment, str(reaction))
@@ -215,25 +220,33 @@ class Scope:
         """Asked where it stands right before: a person may have moved it in this moment."""
         row = await self.row_of(key)
         given = self._notebook.find_consent(row["id"]) or self._judge(row, active=True)
-        board = Board(self.team.facts.standing, self._rules.moves)
-        known = self._notebook.find_move(row["id"])
-        known = known if known and known.request == given["request"] else None
-        target = board.target(stage, row, given["at"], known)
-        with expected_shapes():
-            place = (await self._service.query(documents.PLACE, id=row["id"]))["issue"]
-        if not target or place["state"]["id"] != row["state"] or place["team"]["id"] != row["in_team"]:
+        board, known = Board(self.team.facts.standing, self._rules.moves), self._move_of(row, given)
+        target = board.target(stage, row, given, known)
+        if not target or stage not in board.standing(row, given, known).movable:
             return
-        since = moved_since(row, given["at"])
-        came_from = board.before(since, known) or row["state"]
-        self._notebook.keep_move(row["id"], Move(given["request"], came_from, row["state"], target, last_move(since)))
+        came_from, after = board.before(row, given, known) or row["state"], last_move(moved_since(row, given))
         try:
+            if not await self._stands_as_seen(row):
+                return
+            self._notebook.keep_move(row["id"], Move(given["request"], came_from, row["state"], target, after))
             await self._change(row, {"stateId": target})
         except Refused as refusal:
-            self._unmovable.add((row["id"], stage))
+            self._unmovable.add((row["id"], board.state_for(stage)))
             self.team.facts.doubt()
             _log.warning("%s was not moved: %s", key, refusal)
             return
         self._notebook.alter_issue(row["id"], state=target)
+
+    async def _stands_as_seen(self, row: Row) -> bool:
+        with expected_shapes():
+            place = (await self._service.query(documents.PLACE, id=row["id"]))["issue"]
+            seen = (place["state"]["id"], place["team"]["id"], bool(place["archivedAt"]))
+            return seen == (row["state"], row["in_team"], row["away"])
+
+    def _move_of(self, row: Row, given: Row) -> Move | None:
+        """What we remember of having moved it for this request."""
+        move = self._notebook.find_move(row["id"])
+        return move if move and move.request == given["request"] else None
 
     async def ensure_link(self, key: str, *, url: str, title: str) -> None:
         row = await self.row_of(key)

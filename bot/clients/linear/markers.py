@@ -14,7 +14,7 @@ from bot.clients.linear.notebook import Row
 from bot.manners.seal import Seal, packed, unpacked
 
 _LONGEST = 60_000
-_MARK = re.compile(r"\s*\[Treehand\]\(<?[^\s()<>]*#treehand:(?P<slug>[\w./%~+-]+):(?P<mac>[0-9a-f]{64})>?\)")
+_MARK = re.compile(r"\[Treehand\]\(<?[^\s()<>]*#treehand:(?P<slug>[\w./%~+-]+):(?P<mac>[0-9a-f]{64})>?\)")
 _ANY = "#treehand:"
 _OPERATOR = "operator/"
 _NOTE = "note/"
@@ -75,4 +75,4 @@ def looks_marked(body: str) -> bool:
 
 
 def without_marker(body: str) -> str:
-    return _MARK.sub("", body)
+    return _MARK.sub("", body).rstrip() if looks_marked(body) else body

@@ -14,7 +14,7 @@ from bot.manners.standings import execute
 
 Row: TypeAlias = Mapping[str, Any]
 
-SHAPE = "1"
+SHAPE = "2"
 """To be raised when the words of a record change: what was written in older ones is read anew."""
 
 
@@ -202,8 +202,8 @@ class Notebook:
         """Of what is over nothing is needed any more."""
         with self.changing():
             for table, column, kept in (
-                ("said", "issue", "issues"), ("moves", "issue", "issues"), ("reactions", "comment", "comments"),
-                ("verdicts", "comment", "comments"),
+                ("comments", "issue", "issues"), ("said", "issue", "issues"), ("moves", "issue", "issues"),
+                ("reactions", "comment", "comments"), ("verdicts", "comment", "comments"),
             ):  # fmt: skip
                 sql = f"DELETE FROM {table} WHERE {column} NOT IN (SELECT id FROM {kept})"  # noqa: S608
                 self._execute(sql)

@@ -54,9 +54,10 @@ class Budget:
 
 
 class Pace:
-    def __init__(self, holds: Holds, time: ServerTime, clock: Clock, sleep: Sleep = asyncio.sleep) -> None:
-        self._holds, self._time, self._clock, self._sleep = holds, time, clock, sleep
-        now = clock()
+    def __init__(self, holds: Holds, time: ServerTime, elapsing: Clock, sleep: Sleep = asyncio.sleep) -> None:
+        """Budgets refill whatever becomes of the clock; what we were told to wait outlives the process."""
+        self._holds, self._time, self._elapsing, self._sleep = holds, time, elapsing, sleep
+        now = elapsing()
         # as long as no answer has told, the least that was ever published
         self._budgets = {"requests": Budget(1500, 1500, now), "complexity": Budget(250_000, 250_000, now)}
         self._costs: dict[str, float] = {}
@@ -72,7 +73,7 @@ class Pace:
 
     def heard(self, shape: str, reply: Reply) -> float:
         """Take in what an answer says about budgets. The seconds until we may ask again; 0: at once."""
-        now, headers = self._clock(), reply.headers
+        now, headers = self._elapsing(), reply.headers
         if (cost := _number(headers, "x-complexity")) is not None:
             self._costs[shape] = cost
         for name, budget in self._budgets.items():
@@ -80,7 +81,7 @@ class Pace:
             budget.heard(limit, left, now)
         wait = self._asked_to_wait(headers, refused=is_limit(reply))
         if wait > 0:
-            self._holds.hold(_WHO, max(now + wait, self._holds.until(_WHO)))
+            self._holds.hold(_WHO, max(self._time.own() + wait, self._holds.until(_WHO)))
         return wait
 
     def left(self) -> Mapping[str, tuple[float, float]]:
@@ -105,11 +106,7 @@ class Pace:
 
     async def _room(self, cost: float) -> None:
         for _ in range(_TRIES):
-            now = self._clock()
-            imposed = self._holds.until(_WHO) - now
-            if imposed > _MOST + 1:  # the clock was moved
-                self._holds.hold(_WHO, now + _UNSAID)
-                imposed = _UNSAID
+            now, imposed = self._elapsing(), self._imposed()
             own = max(self._budgets["requests"].wait(1, now), self._budgets["complexity"].wait(cost, now))
             wait = max(imposed, own)
             if wait <= 0:
@@ -120,6 +117,14 @@ class Pace:
                 raise RateLimited(f"Linear's limits leave no room; {wait:.0f} s to go.", retry_after=wait)
             await self._sleep(wait)
         raise RateLimited("Too much is waiting for Linear.", retry_after=_PATIENCE)
+
+    def _imposed(self) -> float:
+        """Seconds that we were told to wait, and have not waited yet."""
+        left = self._holds.until(_WHO) - self._time.own()
+        if left > _MOST + 1:  # the clock was moved
+            self._holds.hold(_WHO, self._time.own() + _UNSAID)
+            return _UNSAID
+        return left
 
 
 def _number(headers: Mapping[str, str], name: str) -> float | None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from typing import Any, TypeAlias
 
 from bot.clients.linear.notebook import Row
@@ -19,40 +20,53 @@ NOBODY: Row = {"id": "", "name": "somebody", "email": "", "guest": True, "app": 
 def expected_shapes() -> Iterator[None]:
     try:
         yield
-    except (KeyError, TypeError, AttributeError, IndexError) as exc:
+    except (KeyError, TypeError, AttributeError, IndexError, ValueError) as exc:
         raise Retryable(f"Linear sent something unexpected ({type(exc).__name__}: {exc}).") from exc
 
 
+def text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"no text: {value!r:.50}")
+    return value
+
+
+def time(value: Any) -> str:
+    """Each in the same form, so that they compare as texts."""
+    at = datetime.fromisoformat(text(value)).astimezone(UTC)
+    return f"{at:%Y-%m-%dT%H:%M:%S}.{at.microsecond // 1000:03}Z"
+
+
 def parse_issue(node: Payload) -> Row:
-    state = node["state"]
+    state, blockers = node["state"], [one["issue"] for one in node["inverseRelations"]["nodes"] if _blocks(one)]
     return {
-        "id": node["id"],
-        "identifier": node["identifier"],
-        "title": node["title"],
-        "body": node["description"] or "",
+        "id": text(node["id"]),
+        "identifier": text(node["identifier"]),
+        "title": text(node["title"]),
+        "body": text(node["description"] or ""),
         "priority": int(node["priority"] or 0),
-        "url": node["url"],
-        "created": node["createdAt"],
-        "updated": node["updatedAt"],
+        "url": text(node["url"]),
+        "created": time(node["createdAt"]),
+        "updated": time(node["updatedAt"]),
         "away": bool(node["archivedAt"] or node["trashed"]),
         "open": state["type"] not in CLOSED and not (node["archivedAt"] or node["trashed"]),
-        "in_team": node["team"]["id"],
-        "team_key": node["team"]["key"],
-        "state": state["id"],
+        "in_team": text(node["team"]["id"]),
+        "state": text(state["id"]),
         "creator": parse_who(node["creator"]),
         "linear_project": (node["project"] or {}).get("name", ""),
         "parent": (node["parent"] or {}).get("identifier", ""),
         "parts": [one["identifier"] for one in node["children"]["nodes"] if one["state"]["type"] not in CLOSED],
-        "blocked_by": [one["issue"]["identifier"] for one in node["inverseRelations"]["nodes"] if _blocks(one)],
-        "labels": [{"id": one["id"], "names": label_names(one)} for one in node["labels"]["nodes"]],
-        "links": [one["url"] for one in node["attachments"]["nodes"]],
+        "blocked_by": [text(one["identifier"]) for one in blockers],
+        "blockers": [text(one["id"]) for one in blockers],
+        "labels": [{"id": text(one["id"]), "names": label_names(one)} for one in node["labels"]["nodes"]],
+        "links": [text(one["url"]) for one in node["attachments"]["nodes"]],
     }
 
 
 def label_names(node: Payload) -> list[str]:
     """One in a group goes by `group:name` as well."""
     group = (node.get("parent") or {}).get("name")
-    return [node["name"], *([f"{group}:{node['name']}"] if group else [])]
+    name = text(node["name"])
+    return [name, *([f"{group}:{name}"] if group else [])]
 
 
 def _blocks(relation: Payload) -> bool:
@@ -64,9 +78,9 @@ def parse_who(node: Payload | None) -> Row:
     if not node:
         return NOBODY
     return {
-        "id": node["id"],
-        "name": node["displayName"] or node["name"] or "somebody",
-        "email": (node["email"] or "").lower(),
+        "id": text(node["id"]),
+        "name": text(node["displayName"] or node["name"] or "somebody"),
+        "email": text(node["email"] or "").lower(),
         "guest": bool(node["guest"]),
         "app": bool(node["app"]),
         "active": bool(node["active"]),
@@ -76,7 +90,8 @@ def parse_who(node: Payload | None) -> Row:
 def parse_step(node: Payload) -> Row:
     """One entry of an issue's history. Linear goes on writing into one for a while: its end counts."""
     return {
-        "at": max(node["createdAt"], node["updatedAt"]),
+        "began": time(node["createdAt"]),
+        "at": max(time(node["createdAt"]), time(node["updatedAt"])),
         "who": parse_who(node["actor"]),
         "added": node["addedLabelIds"] or [],
         "from_state": node["fromStateId"] or "",
@@ -89,12 +104,12 @@ def parse_step(node: Payload) -> Row:
 
 def parse_comment(node: Payload) -> Row:
     return {
-        "id": node["id"],
-        "issue": node["issueId"],
-        "body": node["body"] or "",
-        "created": node["createdAt"],
-        "updated": node["updatedAt"],
-        "version": node["editedAt"] or node["createdAt"],
-        "thread": node["parentId"] or "",
+        "id": text(node["id"]),
+        "issue": text(node["issueId"]),
+        "body": text(node["body"] or ""),
+        "created": time(node["createdAt"]),
+        "updated": time(node["updatedAt"]),
+        "version": time(node["editedAt"] or node["createdAt"]),
+        "thread": text(node["parentId"] or ""),
         "author": parse_who(node["user"]),
     }

@@ -49,8 +49,9 @@ class Reply:
 
 
 _SECRET = re.compile(r"\blin_(?:api|oauth)_\w{6,}")
-_LIMIT, _KEY, _RIGHT, _GONE, _SENSE = "limit", "key", "right", "gone", "sense"
-_BY_STATUS = {401: _KEY, 403: _RIGHT, 404: _GONE, 429: _LIMIT}
+_LIMIT, _KEY, _RIGHT, _GONE, _SENSE, _TROUBLE = "limit", "key", "right", "gone", "sense", "trouble"
+_BY_STATUS = {401: _KEY, 403: _RIGHT, 404: _TROUBLE, 408: _TROUBLE, 429: _LIMIT}
+"""That there is no such thing is never told by a status: 404 comes from somewhere on the way."""
 _BY_NAME = {
     _LIMIT: {"ratelimited", "rate limited", "rate limit exceeded"},
     _KEY: {"authentication error", "unauthenticated"},
@@ -60,7 +61,9 @@ _BY_NAME = {
         "invalid input", "input error", "user error", "usage limit exceeded", "graphql error", "bad user input",
         "graphql validation failed", "graphql parse failed",
     },
+    _TROUBLE: {"internal error", "internal server error", "lock timeout", "network error"},
 }  # fmt: skip
+_THERE_ALREADY = ("conflict on insert", "already exists", "duplicate")
 _GONE_WORDS = ("entity not found", "could not find referenced")
 
 
@@ -91,6 +94,11 @@ def is_limit(reply: Reply) -> bool:
     return (reply.status >= 300 or bool(_errors(reply))) and _kind(reply, _errors(reply)) == _LIMIT
 
 
+def is_there_already(refusal: Refused) -> bool:
+    """It was not made because there is one."""
+    return any(words in str(refusal).lower() for words in _THERE_ALREADY)
+
+
 def no_answer(why: str, *, asked: str, writing: bool) -> Retryable:
     """Nothing, or nothing that can be read, came back."""
     text = f"{why} ({asked})"
@@ -109,8 +117,8 @@ def _errors(reply: Reply) -> Sequence[Mapping[str, Any]]:
 def _kind(reply: Reply, errors: Sequence[Mapping[str, Any]]) -> str:
     """The gravest that is said; and what says nothing of itself goes by the status."""
     kinds = {kind for error in errors if (kind := _kind_of(error))}
-    gravest = next((kind for kind in (_LIMIT, _KEY, _RIGHT, _GONE, _SENSE) if kind in kinds), "")
-    return gravest or _BY_STATUS.get(reply.status, _SENSE if 400 <= reply.status < 500 and reply.status != 408 else "")
+    gravest = next((kind for kind in (_LIMIT, _KEY, _RIGHT, _GONE, _SENSE, _TROUBLE) if kind in kinds), "")
+    return gravest or _BY_STATUS.get(reply.status, _SENSE if 400 <= reply.status < 500 else _TROUBLE)
 
 
 def _kind_of(error: Mapping[str, Any]) -> str:

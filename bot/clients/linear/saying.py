@@ -43,6 +43,8 @@ class Saying:
         except Forbidden as refusal:
             raise Retryable(str(refusal)) from refusal  # there is nowhere to say so
         except Refused as refusal:
+            if isinstance(refusal, NotFound):
+                self._notebook.alter_issue(row["id"], doubted=1)  # the next look tells whether it is there at all
             if not row["away"]:
                 raise
             _log.warning("nothing can be said on %s: %s", row["key"], refusal)
@@ -52,7 +54,8 @@ class Saying:
         with expected_shapes():
             answer = await self._service.query(documents.KEPT, id=row["id"])
             kept = sorted(answer["issue"]["attachments"]["nodes"], key=lambda one: one["createdAt"])
-            found = dict(self._markers.find_note(one["metadata"] or {}, row["id"]) for one in kept)
+            ours = [one for one in kept if (one["creator"] or {}).get("id") == self._team.facts.standing.us]
+            found = dict(self._markers.find_note(one["metadata"] or {}, row["id"]) for one in ours)
         for said in (self._notebook.find_said(row["id"], f"note/{slug}") for slug in found):
             if said:
                 self._notebook.forget_said(said)  # another life may have written over what we remember
@@ -123,10 +126,12 @@ class Saying:
 
         Refused, it may also be that it was there and was removed, or that the thread is gone.
         """
-        for parent in (thread, "", ""):
+        for parent in (thread, thread, "") if thread else ("", ""):
             entry = {"issueId": wanted.issue, "body": body, "id": self._id_for(wanted)}
             try:
                 return await self._made({**entry, "parentId": parent} if parent else entry)
+            except Forbidden:
+                raise
             except Refused as refusal:
                 problem = refusal
                 if await self._adopted(await self._team.hear_on(wanted.issue), wanted):

@@ -33,7 +33,7 @@ class Linear:
         self._wire = Wire(api_url, authorization)
         self._time = ServerTime(clock)
         self._clock = clock
-        self._pace = Pace(Holds(memory), self._time, clock, sleep)
+        self._pace = Pace(Holds(memory), self._time, elapsing, sleep)
         self._gate = Gate(Standings(memory, "Linear"), clock)
 
     async def __aenter__(self) -> Self:
@@ -65,8 +65,10 @@ class Linear:
     async def change(self, document: str, *, fence: Fence, **variables: Any) -> Any:
         """What the mutation made. Raises Unknown when it may have been done all the same."""
         data = await self._asked(document, variables, before=fence)
-        (payload,) = data.values()
-        if not payload or payload.get("success") is not True:
+        payload = next(iter(data.values()), None)
+        if not isinstance(payload, dict) or not isinstance(payload.get("success"), bool):
+            raise no_answer("Linear sent something unexpected", asked=_name_of(document), writing=True)
+        if not payload["success"]:
             raise Refused(f"Linear did not do it ({_name_of(document)}).")
         return payload
 

@@ -11,19 +11,29 @@ from typing import Any
 from bot.clients.linear import documents
 from bot.clients.linear.facts import Facts
 from bot.clients.linear.notebook import Notebook, Row
-from bot.clients.linear.payloads import CLOSED, Payload, expected_shapes, parse_comment, parse_issue, parse_step
+from bot.clients.linear.payloads import (
+    CLOSED,
+    NOBODY,
+    Payload,
+    expected_shapes,
+    parse_comment,
+    parse_issue,
+    parse_step,
+    text,
+    time,
+)
 from bot.clients.linear.refusals import NotFound
 from bot.clients.linear.session import Linear
 from bot.errors import Retryable
 
 _OVERLAP = 120.0
 """Seconds: lists lag behind what was written."""
-_SECONDS_WHOLE = 6 * 3600.0
+_SECONDS_WHOLE = 12 * 3600.0
 """So often everything is looked through: nothing tells of what was deleted."""
 _AT_ONCE = 15
 _COMMENTS = 50
 _ROUNDS = 5
-_PAGES_OF_HISTORY = 5
+_PAGES_OF_HISTORY = 20
 LOOKS_IN_DOUBT = 20
 """So often an issue is read again whose history does not explain yet what it says."""
 
@@ -38,8 +48,8 @@ class Team:
         self._whole_at = float("-inf")
         self._newest = self._latest = ""
         """The latest of the server's times that were taken in as a whole; and that of what was read since."""
-        self._newest_at = service.elapsing()
-        """When `_newest` became what it is."""
+        self._newest_at = self._read_at = service.elapsing()
+        """When `_newest` became what it is; and when the last look began that took in all there was."""
 
     async def refresh(self) -> None:
         """Whoever comes while it is being asked gets the same answer."""
@@ -83,7 +93,7 @@ class Team:
         return self.notebook.find_issue(found["issue"]["id"])
 
     async def _refresh(self) -> None:
-        self._latest = self._newest
+        self._latest, began = self._newest, self.service.elapsing()
         if self.facts.due:
             await self.facts.refresh()
         if self.service.elapsing() - self._whole_at >= _SECONDS_WHOLE:
@@ -92,12 +102,15 @@ class Team:
             await self._read_on(self._since())
         if self._latest != self._newest:
             self._newest, self._newest_at = self._latest, self.service.elapsing()
+        self._read_at = began
 
     async def _read_on(self, since: str) -> None:
         doubted = [row["id"] for row in self.notebook.issues_of(self.key) if row["doubted"]]
         if doubted or (await self.service.query(documents.NEWS, filter=self._ours(since)))["issues"]["nodes"]:
             listed = await self._listed(self._ours(since))
-            await self._read(sorted({*doubted, *(one for one in listed if self._is_news(one, listed[one]))}))
+            waiting = [row["id"] for row in self.notebook.issues_of(self.key) if listed.keys() & row["blockers"]]
+            news = [one for one in listed if self._is_news(one, listed[one])]
+            await self._read(sorted({*doubted, *waiting, *news}))
             await self._hear([one for one in listed if self.notebook.find_issue(one)], since)
             self._forget_unwanted()
 
@@ -114,14 +127,17 @@ class Team:
     # Which issues
 
     def _ours(self, since: str) -> Mapping[str, Any]:
-        """The ones with the label that are open, and those that are known already, wherever they are by now."""
+        """The ones with the label that are open, those that are known already, wherever they are by now, and what
+        those wait for.
+        """
+        watched = self._known().union(*(row["blockers"] for row in self.notebook.issues_of(self.key)))
         wanted = {
             "team": {"id": {"eq": self.facts.standing.id}},
             "labels": {"some": {"name": {"eqIgnoreCase": self._label}}},
             "state": {"type": {"nin": sorted(CLOSED)}},
             "archivedAt": {"null": True},
         }
-        which = [wanted, *([{"id": {"in": sorted(known)}}] if (known := self._known()) else [])]
+        which = [wanted, *([{"id": {"in": sorted(watched)}}] if watched else [])]
         later = {"gt": since}
         new = [{"or": [{"updatedAt": later}, {"comments": {"some": {"updatedAt": later}}}]}] if since else []
         return {"and": [{"or": which}, *new]}
@@ -136,7 +152,7 @@ class Team:
             before, pages = len(found), 0
             async for nodes in self.service.pages(documents.LISTED, "issues", filter=which):
                 pages += 1
-                found.update((node["id"], node["updatedAt"]) for node in nodes)
+                found.update((text(node["id"]), time(node["updatedAt"])) for node in nodes)
             if pages < 2 or len(found) == before:
                 return found
         raise Retryable(f"The issues of {self.key} change faster than they can be read.")
@@ -151,24 +167,26 @@ class Team:
         for some in _in_parts(ids):
             nodes = (await self.service.query(documents.DETAILS, ids=some, count=len(some)))["issues"]["nodes"]
             rows = [await self._parsed(node) for node in nodes]
-            new = [row["id"] for row in rows if self.notebook.find_issue(row["id"]) is None]
+            # before they are known: an issue is never known without what is said on it
+            await self._hear_whole([row["id"] for row in rows if self.notebook.find_issue(row["id"]) is None])
             with self.notebook.changing():
                 for gone in set(some) - {row["id"] for row in rows}:
                     self.notebook.forget_issue(gone)
                 for row in rows:
                     self._keep(row, (keys or {}).get(row["id"], ""))
-            await self._hear_whole(new)
 
     async def _parsed(self, node: Payload) -> Row:
-        row = parse_issue(node)
-        steps = [parse_step(step) for step in node["history"]["nodes"]]
-        page, wanted = node["history"]["pageInfo"], set(self.label_ids(row))
+        """With its history as far back as to who put the label on."""
+        row, steps, told = parse_issue(node), list[Row](), node["history"]
+        wanted = set(self.label_ids(row))
         for _ in range(_PAGES_OF_HISTORY):
-            if not page["hasNextPage"] or any(wanted & set(step["added"]) for step in steps):
+            steps += [parse_step(step) for step in told["nodes"]]
+            if not (wanted and told["pageInfo"]["hasNextPage"]) or any(wanted & set(step["added"]) for step in steps):
                 break
-            more = await self.service.query(documents.HISTORY, id=row["id"], after=page["endCursor"])
-            steps += [parse_step(step) for step in more["issue"]["history"]["nodes"]]
-            page = more["issue"]["history"]["pageInfo"]
+            page = {"id": row["id"], "after": told["pageInfo"]["endCursor"]}
+            told = (await self.service.query(documents.HISTORY, **page))["issue"]["history"]
+        else:
+            row = {**row, "creator": NOBODY}  # who asked cannot be told
         return {**row, "steps": sorted(steps, key=lambda step: step["at"])}
 
     def _keep(self, row: Row, key: str) -> None:
@@ -179,7 +197,7 @@ class Team:
         self.notebook.keep_issue(
             {**row, "doubted": max(known["doubted"] - 1, 0) if known else 0},
             team=known["team"] if known else self.key,
-            key=key or (known["key"] if known and known["project"] else row["identifier"]),
+            key=known["key"] if known and known["project"] else key or row["identifier"],
             project=known["project"] if known else "",
         )
 
@@ -192,9 +210,9 @@ class Team:
 
     async def _hear_whole(self, ids: Sequence[str]) -> None:
         """What is not there any more was deleted; but a list may not show yet what was only just said."""
-        for some in _in_parts(ids):
+        for some in _in_parts(ids, _COMMENTS):
             there = await self._take({"issue": {"id": {"in": some}}})
-            settled = _earlier(self._latest, _OVERLAP)
+            settled = max(_earlier(self._latest, _OVERLAP), self._shown(self.service.elapsing()))
             with self.notebook.changing():
                 for row in (row for one in some for row in self.notebook.comments_on(one)):
                     if row["id"] not in there and row["created"] < settled:
@@ -212,7 +230,7 @@ class Team:
             before, pages = len(there), 0
             async for nodes in self.service.pages(documents.SAID, "comments", filter=which, count=_COMMENTS):
                 pages += 1
-                there |= {node["id"] for node in nodes}
+                there |= {text(node["id"]) for node in nodes}
                 with self.notebook.changing():
                     for row in map(parse_comment, nodes):
                         self.notebook.keep_comment(row)
@@ -227,9 +245,12 @@ class Team:
         self._latest = max(self._latest, updated)
 
     def _since(self) -> str:
-        """The server's clock shows at least what it showed then, and what has passed since. Empty: nothing is known."""
-        passed = max(0.0, self.service.elapsing() - self._newest_at)
-        return _earlier(self._newest, _OVERLAP - passed) if self._newest else ""
+        """Empty: nothing is known."""
+        return self._shown(self._read_at)
+
+    def _shown(self, then: float) -> str:
+        """What lists showed then, at least: all that was done up to this. The server's clock goes on as ours does."""
+        return _earlier(self._newest, _OVERLAP - (then - self._newest_at))
 
     def _forget_unwanted(self) -> None:
         with self.notebook.changing():
@@ -238,12 +259,10 @@ class Team:
                     self.notebook.forget_issue(row["id"])
 
 
-def _earlier(time: str, seconds: float) -> str:
-    """In the form in which Linear tells times, so that they compare as texts."""
-    if not time:
+def _earlier(when: str, seconds: float) -> str:
+    if not when:
         return ""
-    moved = datetime.fromisoformat(time) - timedelta(seconds=seconds)
-    return moved.strftime("%Y-%m-%dT%H:%M:%S.") + f"{moved.microsecond // 1000:03}Z"
+    return time((datetime.fromisoformat(when) - timedelta(seconds=seconds)).isoformat())
 
 
 def _in_parts(ids: Sequence[str], size: int = _AT_ONCE) -> Iterator[list[str]]:
