@@ -23,7 +23,10 @@ fragment Whole on Issue {
 """
 _STEP = """
 fragment Step on IssueHistory {
-  id createdAt updatedAt addedLabelIds removedLabelIds fromStateId toStateId fromTitle updatedDescription
+  id createdAt updatedAt addedLabelIds fromStateId toStateId fromTitle updatedDescription
+  addedLabels { id }
+  fromState { id }
+  toState { id }
   actor { ...Who }
   descriptionUpdatedBy { ...Who }
 }
@@ -31,6 +34,8 @@ fragment Step on IssueHistory {
 _SPOKEN = """
 fragment Spoken on Comment {
   id body createdAt updatedAt editedAt parentId issueId
+  parent { id }
+  issue { id }
   user { ...Who }
 }
 """

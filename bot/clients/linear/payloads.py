@@ -93,23 +93,28 @@ def parse_step(node: Payload) -> Row:
         "began": time(node["createdAt"]),
         "at": max(time(node["createdAt"]), time(node["updatedAt"])),
         "who": parse_who(node["actor"]),
-        "added": node["addedLabelIds"] or [],
-        "from_state": node["fromStateId"] or "",
-        "to_state": node["toStateId"] or "",
+        "added": node["addedLabelIds"] or [one["id"] for one in node["addedLabels"] or ()],
+        "from_state": _id_of(node, "fromState"),
+        "to_state": _id_of(node, "toState"),
         "from_title": node["fromTitle"],
         "described": bool(node["updatedDescription"]),
         "described_by": [parse_who(one) for one in node["descriptionUpdatedBy"] or () if one],
     }
 
 
+def _id_of(node: Payload, name: str) -> str:
+    """Told by itself, or with the thing; a server may fill in only one of them."""
+    return str(node[f"{name}Id"] or (node[name] or {}).get("id") or "")
+
+
 def parse_comment(node: Payload) -> Row:
     return {
         "id": text(node["id"]),
-        "issue": text(node["issueId"]),
+        "issue": text(_id_of(node, "issue")),
         "body": text(node["body"] or ""),
         "created": time(node["createdAt"]),
         "updated": time(node["updatedAt"]),
         "version": time(node["editedAt"] or node["createdAt"]),
-        "thread": text(node["parentId"] or ""),
+        "thread": _id_of(node, "parent"),
         "author": parse_who(node["user"]),
     }
