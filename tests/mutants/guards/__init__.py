@@ -8,6 +8,7 @@ from tests.mutants.guards import (
     gate,
     judging,
     keeping,
+    linear,
     program,
     recalling,
     remembering,
@@ -41,6 +42,7 @@ GUARDS: tuple[Guard, ...] = tuple(
         twice,
         brakes,
         keeping,
+        linear,
     )
     for guard in room.GUARDS
 )
