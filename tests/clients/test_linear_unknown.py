@@ -147,10 +147,10 @@ async def test_what_may_have_been_said_is_said_again_only_after_it_had_time_to_a
 async def test_what_was_certainly_not_said_is_said_at_once(bot):
     key = labelled(bot.world)
     await bot.issue(key)
-    bot.linear.faults.rate_limit("Say")
+    bot.linear.faults.too_many("Say", retry_after="5")
     with pytest.raises(Retryable):
         await bot.tracker.ensure_comment(key, slug="1/progress", text="Working.")
-    bot.world.advance(61)
+    bot.world.advance(6)
     await bot.tracker.ensure_comment(key, slug="1/progress", text="Working.")
     assert len(bot.world.comments(key)) == 1
 
