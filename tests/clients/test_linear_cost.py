@@ -51,6 +51,14 @@ async def test_half_a_day_of_idling_costs_little_with_all_that_is_looked_through
     assert 120 * idle + rare / 12 < POINTS_AN_HOUR
 
 
+async def test_after_a_restart_an_idle_look_is_as_small_as_before(bot):
+    keys, other = await followed(bot, 20), bot.life()
+    for _ in range(2):
+        await other.tracker.look(keys)
+        bot.world.advance(150)
+    assert [call.operation for call in await idle_looks(other, keys, 3)] == ["News"] * 3
+
+
 async def test_one_comment_on_one_of_a_hundred_costs_a_few_requests(bot):
     keys = await followed(bot, 100)
     bot.world.comment(keys[0], "use OAuth", by="ana")

@@ -303,6 +303,7 @@ async def test_what_changed_while_linear_could_not_be_asked_is_seen_afterwards(b
 
 
 async def test_what_changed_while_nobody_looked_is_seen_afterwards(bot):
+    labelled(bot.world)
     await settled(bot)
     bot.world.advance(10)
     key = labelled(bot.world)

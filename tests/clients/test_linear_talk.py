@@ -167,6 +167,19 @@ async def test_a_comment_a_person_removed_is_said_again_once_there_is_something_
         assert bodies(bot.world, key) == [text]
 
 
+async def test_what_another_account_of_ours_said_is_said_anew_by_this_one(bot):
+    bot.world.add_user("new-bot", "new-bot@acme.example", app=True)
+    key = labelled(bot.world)
+    await bot.issue(key, key)
+    await bot.tracker.ensure_comment(key, slug="1/progress", text="Working.")
+    other = bot.life(who="new-bot")
+    await other.issue(key, key)
+    for text in ("Done.", "Really done."):
+        await other.tracker.ensure_comment(key, slug="1/progress", text=text)
+    (said,) = bot.world.comments(key, by="new-bot")
+    assert said.body.startswith("Really done.")
+
+
 async def test_a_comment_removed_from_a_thread_is_said_again_in_it(bot):
     key = labelled(bot.world)
     root = bot.world.comment(key, "why?", by="ana")

@@ -95,18 +95,25 @@ class Saying:
             await self._say(wanted, body, thread)
 
     async def _rewritten(self, said: Said, wanted: Said, body: str) -> bool:
-        """False: it is not there any more."""
+        """False: it is not there any more, or is no longer ours to change: we have another account now."""
         if said.digest == wanted.digest:
             return True
         try:
             made = await self._service.change(documents.SAY_ANEW, fence=self._fence, id=said.id, input={"body": body})
-        except NotFound:
+        except (NotFound, Forbidden) as refusal:
+            if isinstance(refusal, Forbidden) and not self._is_anothers(said):
+                raise
             self._notebook.forget_said(said)
             self._notebook.forget_comment(said.id)
             self._count_gone(wanted)
             return False
         self._learn(made["comment"], wanted)
         return True
+
+    def _is_anothers(self, said: Said) -> bool:
+        rows = self._notebook.comments_on(said.issue)
+        us = self._team.facts.standing.us
+        return any(row["id"] == said.id and row["author"]["id"] != us for row in rows)
 
     async def _say(self, wanted: Said, body: str, thread: str) -> None:
         intent = replace(wanted, tried_at=self._service.now())

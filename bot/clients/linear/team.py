@@ -153,6 +153,7 @@ class Team:
             async for nodes in self.service.pages(documents.LISTED, "issues", filter=which):
                 pages += 1
                 found.update((text(node["id"]), time(node["updatedAt"])) for node in nodes)
+            self._saw(max(found.values(), default=""))
             if pages < 2 or len(found) == before:
                 return found
         raise Retryable(f"The issues of {self.key} change faster than they can be read.")
