@@ -44,10 +44,9 @@ async def look(
 async def _look(project: Project, runs: Sequence[Run], *, fresh: bool) -> View | BotError:
     ours = [run for run in runs if run.project == project.name]
     try:
-        tracker, forge = await asyncio.gather(
-            project.tracker.look([run.key for run in ours], fresh=fresh),
-            project.forge.look([branch_for(run) for run in ours], fresh=fresh),
-        )
+        tracker = await project.tracker.look([run.key for run in ours], fresh=fresh)
+        # afterwards: a merge closes its issue, which would look as if somebody had closed that instead
+        forge = await project.forge.look([branch_for(run) for run in ours], fresh=fresh)
     except (Retryable, NeedsHuman) as problem:
         return problem
     return View(tracker, forge)

@@ -1,10 +1,14 @@
 """How a run comes to its end, whatever people do to the issue, the branch or the pull request."""
 
+import asyncio
+from dataclasses import replace
+
 import pytest
 
 from bot.domain.run import Phase
 from bot.domain.turn import TurnState
 from bot.errors import NeedsHuman, RateLimited, Retryable
+from tests.fakes.ports import FakeTracker
 
 KEY = "shop#1"
 
@@ -162,3 +166,22 @@ async def test_an_agent_that_was_started_while_nothing_could_be_said_holds_its_s
         world.open_issue(f"shop#{number}", "ai")
     await bot.tick()
     assert sum(turn.state is TurnState.RUNNING for turn in world.turns.values()) == policy.working
+
+
+class SlowTracker(FakeTracker):
+    """Somebody merges, which closes the issue, while it is being looked at."""
+
+    async def look(self, keys, *, fresh=True):
+        await asyncio.sleep(0.01)
+        if self.world.issues[KEY].open:
+            self.world.merge(KEY)
+            self.world.close_issue(KEY)
+        return await super().look(keys, fresh=fresh)
+
+
+async def test_a_merge_while_we_look_is_a_merge_and_not_a_closed_issue(reviewed, world):
+    projects = reviewed.engine.outside.projects
+    projects["shop"] = replace(projects["shop"], tracker=SlowTracker(world))
+    await reviewed.tick(2)
+    assert reviewed.run(KEY).reason == "the pull request was merged"
+    assert world.branches == {}
