@@ -123,6 +123,14 @@ async def test_of_two_labels_of_that_name_the_one_given_last_counts(bot):
     assert await asker(bot, key) == ("gus", False)
 
 
+async def test_of_those_who_gave_and_took_the_label_the_last_who_gave_it_asked(bot):
+    key = opened(bot.world)
+    for who in ("ana", "gus"):
+        bot.world.label(key, "ai", by=who)
+        assert await asker(bot, key) == (who, who == "ana")
+        bot.world.unlabel(key, "ai", by="bob")
+
+
 async def test_who_asked_is_found_behind_any_number_of_changes(bot):
     key = opened(bot.world)
     bot.world.label(key, "ai", by="gus")

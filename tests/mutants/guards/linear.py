@@ -37,7 +37,7 @@ GUARDS = (
         f"{_ROOM}/consent.py",
         'return applied[-1]["at"], applied[-1]["began"], applied[-1]["who"]',
         'return applied[0]["at"], applied[0]["began"], applied[0]["who"]',
-        (f"{_CONSENT}_of_two_labels_of_that_name_the_one_given_last_counts",),
+        (f"{_CONSENT}_of_those_who_gave_and_took_the_label_the_last_who_gave_it_asked",),
     ),
     Guard(
         "T2: what a stranger changes in Linear is held back",
