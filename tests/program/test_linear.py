@@ -16,8 +16,8 @@ SHOP, BOT = "acme/shop", "treehand-bot"
 
 
 def follow(request):
-    """Writes 42; 43 once somebody says so."""
-    text = "answer = 43" if "43" in request.last_said else "answer = 42"
+    """Writes 42; 43 once somebody has said so, in whichever turn."""
+    text = "answer = 43" if "make it 43" in str(request.said) else "answer = 42"
     return ((write(text),), (Say("Done as asked."),))[min(request.answers_since_said, 1)]
 
 
