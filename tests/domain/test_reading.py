@@ -1,5 +1,6 @@
 """T3: what people wrote becomes what an agent may read. What they saw is kept, what was hidden is not."""
 
+import re
 import time
 import unicodedata
 from html.parser import HTMLParser
@@ -120,7 +121,7 @@ class Page(HTMLParser):
     def __init__(self, html: str) -> None:
         super().__init__()
         self.shown = ""
-        self.feed(html)
+        self.feed(re.sub("<!---?>", "", html))  # an empty comment for a browser; this parser looks for another end
         self.close()
 
     def handle_data(self, data: str) -> None:

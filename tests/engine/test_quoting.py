@@ -45,6 +45,8 @@ def _said(token) -> str:
             return "\n"
         case "code_inline":
             return "`"
+        case "link_close":
+            return "]"  # whatever follows stands behind it, in what is written as well
         case _:
             return ""
 

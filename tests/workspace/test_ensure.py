@@ -230,7 +230,8 @@ def test_every_branch_has_a_folder_name_of_its_own(name):
 async def test_a_fetch_succeeds_while_other_worktrees_are_being_made(root, origin, mirror, workspaces):
     """Git shows a worktree before it has a commit, and then refuses to fetch."""
     first = await workspaces.ensure("treehand/shop-1", base="", remote=origin.remote)
-    over = threading.Event()
+    ours, over = Mirror(mirror), threading.Event()
+    await asyncio.to_thread(ours.fetch, origin.remote)  # the first one of a process clears away what the dead left
 
     def make_more():
         number = 0
@@ -242,7 +243,7 @@ async def test_a_fetch_succeeds_while_other_worktrees_are_being_made(root, origi
     try:
         for number in range(25):
             origin.commit({"README.md": f"{number}\n"})
-            await asyncio.to_thread(Mirror(mirror).fetch, origin.remote)
+            await asyncio.to_thread(ours.fetch, origin.remote)
     finally:
         over.set()
         await made
