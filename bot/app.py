@@ -21,6 +21,7 @@ from bot.domain.run import Run
 from bot.embedded.desk import Desk, Site
 from bot.engine.names import branch_for, home_for, phase_labels
 from bot.errors import BadSettings
+from bot.preparing import readiness_of
 from bot.settings import ProjectSettings, Settings
 from bot.store.runs import RunStore
 from bot.store.transcripts import Transcripts
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     import asyncio
 
     from bot.agents.claude import ClaudeAgent
+    from bot.cells import Sandbox
     from bot.clients.github.looking import Repository
     from bot.clients.linear.looking import Scope
     from bot.domain.leaks import Secrets
@@ -123,14 +125,17 @@ async def wired(settings: Settings, model: Mapping[str, str], secrets: "Secrets 
     if not settings.projects:
         raise BadSettings("No [[projects]] are set, so there is nothing to do. `treehand init` writes one.")
     secrets = secrets or secrets_of(settings)
-    desk, woken, agent = desk_of(settings), asyncio.Event(), _agent(settings, model)
+    desk, woken, sandbox = desk_of(settings), asyncio.Event(), sandbox_of(settings, model)
+    agent = _agent_in(sandbox, settings)
     store, transcripts = _own_store(settings, secrets.redact), transcripts_of(settings, secrets.redact)
     async with AsyncExitStack() as stack:
         services = await stack.enter_async_context(_reached(settings, secrets))
         workspaces = {project.name: workspaces_of(settings, project, secrets) for project in settings.projects}
         projects = {
             one.name: replace(
-                _project(one, settings, desk, agent, services, workspaces[one.name]), leaks_in=secrets.find
+                _project(one, settings, desk, agent, services, workspaces[one.name]),
+                leaks_in=secrets.find,
+                readiness=readiness_of(settings, one, workspaces[one.name], sandbox, secrets),
             )
             for one in settings.projects
         }
@@ -139,8 +144,9 @@ async def wired(settings: Settings, model: Mapping[str, str], secrets: "Secrets 
             LocalExecutor(taker, book=store, on_change=woken.set, transcript=transcripts.append, clock=clock.now)
         )
         outside, disk = Outside(projects, executor, store), Disk(settings.state_dir, settings.limits.free_disk_gb)
-        capacity = Gauge(settings, store, disk)
-        async with Engine(outside, clock=clock.now, capacity=capacity, on_change=woken.set) as engine:
+        async with Engine(
+            outside, clock=clock.now, capacity=Gauge(settings, store, disk), on_change=woken.set
+        ) as engine:
             house = House(
                 settings, store, Cupboard(settings, transcripts), projects, workspaces, disk,
                 lambda: engine.out_of_sight, engine.may_tend, agent.forget,
@@ -263,9 +269,13 @@ async def remote_of(settings: Settings, project: ProjectSettings) -> "Remote":
 
 
 def _agent(settings: Settings, model: Mapping[str, str]) -> "ClaudeAgent":
+    return _agent_in(sandbox_of(settings, model), settings)
+
+
+def _agent_in(sandbox: "Sandbox", settings: Settings) -> "ClaudeAgent":
     from bot.agents.claude import ClaudeAgent  # its SDK takes the better part of a second to import
 
-    return ClaudeAgent(settings.state_dir / "agent", sandbox=sandbox_of(settings, model), clock=clock.now)
+    return ClaudeAgent(settings.state_dir / "agent", sandbox=sandbox, clock=clock.now)
 
 
 def _homes(settings: Settings) -> Path:

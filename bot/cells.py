@@ -5,7 +5,7 @@ from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Protocol
 
-from bot.domain.turn import TurnReport, Work
+from bot.domain.turn import Ground, TurnReport, Work
 
 
 class Cell(Protocol):
@@ -35,11 +35,44 @@ class Cell(Protocol):
         ...
 
 
+class Bench(Protocol):
+    """Where commands of the host's order run. Without any way to a model."""
+
+    @property
+    def environment(self) -> Mapping[str, str]: ...
+    @property
+    def handed_on(self) -> tuple[str, ...]: ...
+    def launcher(self, program: Path) -> Path: ...
+    def finds(self, tool: str) -> bool:
+        """Is there such a program in there?"""
+        ...
+
+    @property
+    def trouble(self) -> str:
+        """Why the host had to end what ran there; empty: it had not."""
+        ...
+
+    @property
+    def refused(self) -> tuple[str, ...]:
+        """What was tried in there and is not allowed, in words."""
+        ...
+
+
 class Sandbox(Protocol):
     """What holds an agent."""
 
     def open(self, work: Work, marker: str) -> AbstractAsyncContextManager[Cell]:
         """`marker` is what tells the turn's processes from all others."""
+        ...
+
+    def open_bench(self, ground: Ground, cache: Path, marker: str) -> AbstractAsyncContextManager[Bench]:
+        """`cache` is where downloads may be kept: theirs to write."""
+        ...
+
+    def open_trial(
+        self, ground: Ground, home: Path, cache: Path | None, marker: str
+    ) -> AbstractAsyncContextManager[Bench]:
+        """As an agent has it, without a way to a model: `home` is to be written, `cache` to be read."""
         ...
 
     def sweep(self) -> None:

@@ -82,4 +82,5 @@ def rules_of(settings: Settings) -> "Rules":
         scratch_bytes=(memory or round(8e9)) // 2,
     )
     allowance = Allowance(memory_bytes=memory, free_disk_bytes=round(min(settings.limits.free_disk_gb, 1) * 1e9 / 2))
-    return Rules(hosts=frozenset(chosen.hosts), tools=chosen.tools, limits=limits, allowance=allowance)
+    hosts, setup_hosts = frozenset(chosen.hosts), frozenset(chosen.setup_hosts)
+    return Rules(hosts=hosts, setup_hosts=setup_hosts, tools=chosen.tools, limits=limits, allowance=allowance)

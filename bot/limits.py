@@ -22,6 +22,7 @@ def policy_for(project: ProjectSettings, settings: Settings) -> Policy:
         stall_seconds=limits.stall_minutes * 60,
         failures=limits.failures,
         ci_fixes=limits.ci_fixes,
+        verify_rounds=limits.verify_rounds,
         quiet_seconds=limits.quiet_seconds,
         per_issue_usd=budget.per_issue_usd,
         per_issue_tokens=budget.per_issue_tokens,

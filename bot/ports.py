@@ -16,10 +16,12 @@ from bot.domain.ending import Ending
 from bot.domain.issue import Issue, Stage
 from bot.domain.policy import Policy
 from bot.domain.pull_request import PullRequest
+from bot.domain.recipe import Ready
 from bot.domain.run import Run
 from bot.domain.salvage import Kept
 from bot.domain.spend import Spend, Spent
 from bot.domain.turn import Change, Event, HandWork, Message, TurnReport, TurnRequest, Work, Workspace
+from bot.domain.verification import Verification
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,6 +183,22 @@ class Workspaces(Protocol):
     async def share(self, ref: str, *, remote: Remote) -> Kept: ...
 
 
+class Readiness(Protocol):
+    """What is done in a worktree before an agent begins, when it is through, and before it goes. One per project."""
+
+    async def ensure(self, workspace: Workspace, turn_id: str, notice: "Notice") -> Ready:
+        """Does it, unless it is done and nothing it depends on has changed. What is in the way is in the answer."""
+        ...
+
+    async def verify(self, workspace: Workspace, change: Change, turn_id: str, notice: "Notice") -> Verification | None:
+        """Of the change's head; what is red is held against its base. None: there is nothing to verify by."""
+        ...
+
+    async def tear_down(self, branch: str) -> None:
+        """In nobody's way: what fails is logged. Without a worktree there is nothing to do."""
+        ...
+
+
 class Inbox(Protocol):
     """What the agent is told while it works."""
 
@@ -294,6 +312,8 @@ class Project:
     """None: the tracker has nothing of the kind."""
     claim: Claim | None = None
     """None: nobody else serves this repository."""
+    readiness: Readiness | None = None
+    """None: nothing is needed."""
     leaks_in: Callable[[str], Sequence[str]] = lambda _: ()
     """The names of the host's own secrets that are in a text."""
 

@@ -6,6 +6,7 @@ Where there is no /proc nothing is found, and ending the agent's own process is 
 
 import asyncio
 import contextlib
+import hashlib
 import os
 import signal
 from collections.abc import Callable, Iterable, Iterator
@@ -13,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 MARKER = "TREEHAND_TURN"
+"""Its value begins with `house_of` ours, so that another's are never touched."""
 
 _PROC = Path("/proc")
 _LOOK_AGAIN_SECONDS = 0.03
@@ -31,6 +33,11 @@ class Process:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             if _read(self.pid) == self:
                 os.kill(self.pid, number)
+
+
+def house_of(folder: Path) -> str:
+    """Of all that is started from there, in this life of ours or an earlier one."""
+    return hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:12]
 
 
 def family(marked: Callable[[str], bool]) -> frozenset[Process]:

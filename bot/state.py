@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from bot.domain.pull_request import PullRequest
 from bot.domain.run import Phase, Run
+from bot.domain.verification import Trial, Verification
 from bot.engine.names import branch_for
 
 Json = dict[str, object]
@@ -70,6 +71,33 @@ def run_as_json(run: Run, glimpse: Glimpse, queue: Sequence[str] = ()) -> Json:
         "updated_at": run.changed_at,
         "queue": {"position": queue.index(run.id) + 1, "eta_seconds": None} if run.id in queue else None,
         "worktree": glimpse.worktree,
+        "verification": _verification_as_json(run.verification),
+    }
+
+
+def _verification_as_json(found: Verification | None) -> Json | None:
+    if found is None:
+        return None
+    return {
+        "commit": found.commit,
+        "base": found.base,
+        "trouble": found.trouble,
+        "commands": [{**_trial_as_json(one), "broken": one in found.broken} for one in found.trials],
+        "before": [_trial_as_json(one) for one in found.before],
+    }
+
+
+def _trial_as_json(one: Trial) -> Json:
+    counts = one.counts
+    return {
+        "command": one.command,
+        "folder": one.folder,
+        "standing": one.standing.value,
+        "exit_code": one.code,
+        "seconds": one.seconds,
+        "late": one.is_late,
+        "problem": one.problem,
+        "counts": counts and {"passed": counts.passed, "failed": counts.failed, "skipped": counts.skipped},
     }
 
 

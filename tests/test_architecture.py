@@ -31,6 +31,7 @@ MAY_IMPORT = {
     "forges": {"domain", "errors", "ports", "embedded", "clients"},
     "agents": {"domain", "errors", "ports", "cells", "launch", "processes"},
     "executors": {"domain", "errors", "ports"},
+    "readiness": {"domain", "errors", "ports", "cells", "launch", "processes", "workspace"},
     "sandbox": {"domain", "errors", "ports", "cells", "launch", "processes"},
     "state": {"domain", "engine"},
     "clients": {"domain", "errors", "database", "clock", "manners"},
@@ -39,7 +40,19 @@ MAY_IMPORT = {
 }
 """room -> rooms it may look into. Those `ON_TOP` put things together: anywhere but into adapters."""
 
-ON_TOP = {"app", "limits", "confining", "connecting", "glance", "daemon", "cli", "housekeeping", "terminal", "demo"}
+ON_TOP = {
+    "app",
+    "limits",
+    "confining",
+    "connecting",
+    "preparing",
+    "glance",
+    "daemon",
+    "cli",
+    "housekeeping",
+    "terminal",
+    "demo",
+}
 
 ADAPTERS = {"trackers", "forges", "agents", "executors"}
 """Only `app.py` imports these."""
@@ -67,6 +80,7 @@ PURE = ["domain/*.py", "state.py", *(f"engine/{name}.py" for name in (
     "actions", "answers", "asking", "beginning", "brakes", "budget", "choosing", "commands", "consent", "decide",
     "decision", "facts", "following", "handing", "history", "holding", "ledger", "mending", "messages", "names",
     "notes", "observation", "outcome", "planning", "portrait", "prompts", "quoting", "receipts", "schedule",
+    "verifying",
 ))]  # fmt: skip
 IMPURE = {"asyncio", "datetime", "time", "random", "os", "logging", "sqlite3", "httpx", "subprocess", "socket", "uuid"}
 

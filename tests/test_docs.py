@@ -99,7 +99,7 @@ def default_of(key: str) -> str:
     for section in sections:
         annotation = model.model_fields[section].annotation
         model = getattr(annotation, "__args__", (annotation,))[0]
-    field = model.model_fields[name]
+    field = next(one for known, one in model.model_fields.items() if (one.alias or known) == name)
     if field.is_required():
         return "required"
     return "none" if field.default is None else f"`{json.dumps(field.default, default=str)}`"

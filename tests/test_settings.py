@@ -1,6 +1,7 @@
 """What an operator writes, what it does, and what a mistake gets."""
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,8 @@ from bot.domain.leaks import Secrets
 from bot.domain.protection import Rules
 from bot.errors import BadSettings
 from bot.limits import Gauge, policy_for
+from bot.preparing import wishes_of
+from bot.readiness.told import Wishes
 from bot.settings import known_keys, load
 
 
@@ -55,6 +58,7 @@ def policy_of(settings):
         ("limits.failures = 9", {"failures": 9}),
         ("limits.ci_fixes = 5", {"ci_fixes": 5}),
         ("limits.quiet_seconds = 4", {"quiet_seconds": 4.0}),
+        ("limits.verify_rounds = 5", {"verify_rounds": 5}),
         ("budget.per_issue_usd = 1.25", {"per_issue_usd": 1.25}),
         ("budget.per_issue_tokens = 5000", {"per_issue_tokens": 5000}),
         ("budget.per_issue_turns = 7", {"per_issue_turns": 7}),
@@ -81,6 +85,10 @@ def test_what_may_be_published_comes_from_the_settings(write):
             'hosts = ["Example.com", "example.com:8443"]',
             lambda rules: rules.hosts == {"example.com", "example.com:8443"},
         ),
+        (
+            'setup_hosts = ["Registry.example"]',
+            lambda rules: (rules.setup_hosts, rules.hosts) == ({"registry.example"}, frozenset()),
+        ),
         ('tools = ["node"]', lambda rules: [tool.name for tool in rules.tools] == ["node"]),
         ("memory_gb = 2", lambda rules: rules.limits.memory_bytes == rules.allowance.memory_bytes == 2_000_000_000),
         ("processes = 20", lambda rules: rules.limits.processes == 20),
@@ -90,6 +98,50 @@ def test_what_may_be_published_comes_from_the_settings(write):
 def test_what_an_agent_may_do_comes_from_the_settings(write, toml, shown):
     """What each of them does to an agent is tried in `tests/sandbox` and `tests/escape`."""
     assert shown(rules_of(write(f"[sandbox]\n{toml}\n{PROJECT}")))
+
+
+@pytest.mark.parametrize(
+    ("toml", "seen"),
+    [
+        ("", Wishes(source=Path("code"), is_own=True)),
+        ('setup = ["make x"]', Wishes(("make x",), source=Path("code"), is_own=True)),
+        ("setup = false", Wishes(None, source=Path("code"), is_own=True)),
+        ('verify = ["make z"]', Wishes(verify=("make z",), source=Path("code"), is_own=True)),
+        ("verify = false", Wishes(verify=None, source=Path("code"), is_own=True)),
+        ('teardown = ["make y"]', Wishes(teardown=("make y",), source=Path("code"), is_own=True)),
+        ('copy = ["a", "b/*.local"]', Wishes(copy=("a", "b/*.local"), source=Path("code"), is_own=True)),
+        ('copy_from = "own"', Wishes(source=Path("own"))),
+    ],
+)
+def test_how_worktrees_are_made_ready_comes_from_the_settings(write, tmp_path, toml, seen):
+    """What each of them does is tried in `tests/readiness` and `tests/program/test_setup.py`."""
+    (project,) = write(f"{PROJECT}{toml}\n").projects
+    assert wishes_of(project) == replace(seen, source=tmp_path / seen.source)
+
+
+async def test_making_a_worktree_ready_and_trying_it_have_as_long_as_the_settings_say(write, tmp_path):
+    settings = write(
+        f'state_dir = "{tmp_path}/state"\nlimits.setup_minutes = 0.5\nlimits.verify_minutes = 2\n{PROJECT}'
+    )
+    async with wired(settings, {}) as app:
+        means = app.outside.projects["shop"].readiness._means
+        assert (means.seconds, means.verify_seconds) == (30, 120)
+
+
+async def test_what_must_never_leave_a_copied_file_is_known_from_the_start(write, tmp_path):
+    (tmp_path / "code").mkdir()
+    (tmp_path / "code" / ".env").write_text("API_TOKEN=s3cret-of-ana\n")
+    async with wired(write(f'state_dir = "{tmp_path}/state"\n{PROJECT}'), {}) as app:
+        assert app.outside.projects["shop"].leaks_in("s3cret-of-ana") == ("API_TOKEN of .env",)
+
+
+def test_on_github_nothing_is_copied_unless_a_folder_is_named(write):
+    assert wishes_of(write(GITHUB).projects[0]).source is None
+
+
+def test_variables_of_a_worktrees_own_are_no_settings(write, monkeypatch):
+    monkeypatch.setenv("TREEHAND_PORT_7", "20007")
+    assert write(PROJECT).projects[0].name == "shop"
 
 
 def test_the_projects_own_base_is_used(write):
@@ -264,6 +316,14 @@ def test_the_models_address_and_key_are_the_only_variables_handed_on(monkeypatch
         ('limits.working = "many"', "limits.working = 'many'"),
         ("label = ", "is not valid TOML"),
         (PROJECT + 'protected = ["!src"]', "use a path or a pattern"),
+        (PROJECT + 'copy = ["!src"]', "use a path or a pattern"),
+        (PROJECT + 'setup = "make"', "projects.0.setup = 'make': Input should be a valid tuple"),
+        (PROJECT + "verify = true", "projects.0.verify = True: Input should be a valid tuple"),
+        ("limits.verify_rounds = -1", "limits.verify_rounds = -1: Input should be greater than or equal to 0."),
+        (PROJECT + "setup = true", "projects.0.setup = True: Input should be a valid tuple"),
+        (PROJECT + 'copied = ["a"]', "projects.0.copied is not a setting. Did you mean `copy`?"),
+        ('[sandbox]\nsetup_hosts = ["https://packages.example.com/"]', "use NAME or NAME:PORT"),
+        ("limits.setup_minutes = 0", "limits.setup_minutes = 0: Input should be greater than 0."),
         (PROJECT + PROJECT.replace("shop", "Shop"), "two projects are called 'shop'"),
         (
             "".join(

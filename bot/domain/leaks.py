@@ -56,6 +56,12 @@ class Secrets:
         else:
             self._add(name, value)
 
+    def keep(self, name: str, value: str) -> None:
+        """One more, that is never forgotten."""
+        if len(value) >= LEAST and (name, value) not in self._known:
+            self._known.append((name, value))
+            self._add(name, value)
+
     def find(self, text: str) -> tuple[str, ...]:
         """The names of those that are in it, in any of the usual encodings."""
         return self.find_in(text.encode(errors="ignore"))

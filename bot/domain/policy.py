@@ -17,6 +17,8 @@ class Policy:
     failures: int = 3
     ci_fixes: int = 2
     """Turns spent on one pull request's red checks before asking."""
+    verify_rounds: int = 2
+    """Turns spent on what verification found broken, per run, before it is published all the same."""
     quiet_seconds: float = 60.0
     """How long a reviewer must have been quiet before a review is acted upon."""
     losses: int = 10

@@ -8,6 +8,7 @@ from typing import Self
 
 from bot.domain.comment import Heard
 from bot.domain.turn import Objection
+from bot.domain.verification import Verification
 from bot.errors import IllegalTransition
 
 
@@ -79,6 +80,8 @@ class Errand(StrEnum):
     """Take the base in, on a worktree that shows the conflicts."""
     OFFER = "offer"
     """Publish what a turn left and a person has allowed since: no agent is needed."""
+    VERIFY = "verify"
+    """Mend what verification found broken."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +129,10 @@ class Run:
     """The commit whose red checks a turn was last spent on."""
     merged: str = ""
     """The commit whose conflicts a turn was last spent on."""
+    verification: Verification | None = None
+    """The latest; of what is broken with its output."""
+    rounds: int = 0
+    """Turns spent on what it found broken."""
     facts: str = ""
     """The facts as last written into the pull request, in short."""
     held: tuple[Objection, ...] = ()

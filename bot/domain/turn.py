@@ -6,6 +6,10 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Self
 
+from bot.domain.given import Given
+from bot.domain.recipe import Obstacle, Ready
+from bot.domain.verification import Verification
+
 
 class TurnState(StrEnum):
     RUNNING = "running"
@@ -33,6 +37,8 @@ class Failure(StrEnum):
     """The model refuses our key. Trying again will not help, for any run."""
     BUDGET = "budget"
     DISK = "disk"
+    UNREADY = "unready"
+    """The worktree could not be made ready. Trying again will not help before somebody has changed something."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,16 +49,6 @@ class Message:
     text: str
     comments: tuple[str, ...] = ()
     """Ids of the comments and remarks it contains; empty: the one it is named after."""
-
-
-@dataclass(frozen=True, slots=True)
-class Given:
-    """A worktree that a person worked in by hand: what they changed is to become a commit of its own."""
-
-    by: str
-    message: str
-    at: float
-    """Becomes the commit's date, so that a repeat finds the commit it made the first time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +86,8 @@ class TurnRequest:
     """No agent: what an earlier turn left in the worktree is committed, now that a person has allowed it."""
     most_tokens: int = 0
     """A hard stop, kept by the host; 0: no limit."""
+    verified: str = ""
+    """The commit that verification has been run on already."""
 
 
 class EventKind(StrEnum):
@@ -102,6 +100,8 @@ class EventKind(StrEnum):
     """Something people said reached the agent; `text` is the comment's or remark's id."""
     NOTICE = "notice"
     RESULT = "result"
+    VERIFYING = "verifying"
+    """The host's own: the agent is through, and its work is tried."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +142,8 @@ class Progress:
     last_at: float = 0.0
     tools_running: frozenset[str] = field(default=frozenset())
     heard: frozenset[str] = field(default=frozenset())
+    verifying_since: float = 0.0
+    """0: the agent is not through."""
 
     def after(self, event: Event) -> Self:  # noqa: C901 - one case per kind of event
         # a rate limit's heartbeat is no progress: it must not keep a stalled turn alive
@@ -164,6 +166,8 @@ class Progress:
                 return seen
             case EventKind.RESULT:
                 return replace(seen, session_cost_usd=max(event.session_cost_usd, seen.session_cost_usd))
+            case EventKind.VERIFYING:
+                return replace(seen, verifying_since=event.at)
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,6 +220,8 @@ class Work:
     plan: bool = False
     instructions: str = ""
     """Said ahead of the briefing; and of a prompt, where the conversation was told others."""
+    ready: Ready = field(default_factory=Ready)
+    """What it finds besides the files."""
 
     @property
     def folder(self) -> Path:
@@ -314,5 +320,9 @@ class TurnReport:
     """Where the host put what a planning turn changed nevertheless."""
     refusals: tuple[str, ...] = ()
     """What the gate did not let through, in words; counted by the host."""
+    obstacle: Obstacle | None = None
+    """The worktree was not ready, so no agent has begun."""
+    verification: Verification | None = None
+    """None: nothing was run."""
     ended_at: float = 0.0
     """By the host's clock; 0: it goes on, or nobody knows."""

@@ -62,6 +62,8 @@ async def perform(  # noqa: C901, PLR0912, PLR0915 - one case per action
         case SalvageWork(tell):
             await _salvage(project, run, tell=tell)
         case RemoveWorkspace():
+            if project.readiness:
+                await project.readiness.tear_down(branch)
             await project.workspaces.remove(branch)
         case RemoveBranch():
             await project.forge.remove_branch(branch)
@@ -95,6 +97,7 @@ def _request(start: StartTurn, run: Run, project: Project) -> TurnRequest:
         allowed=start.allowed,
         offer=start.offer,
         most_tokens=start.most_tokens,
+        verified=start.verified,
     )
 
 

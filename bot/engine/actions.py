@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from bot.domain.comment import Place, Reaction
+from bot.domain.given import Given
 from bot.domain.issue import Stage
-from bot.domain.turn import Given
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +25,7 @@ class StartTurn:
     allowed: tuple[str, ...] = ()
     offer: bool = False
     most_tokens: int = 0
+    verified: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,13 +1,14 @@
-"""What the bot says about plans, models, agents and worktrees taken over. Pure text in, text out."""
+"""What the bot says about plans, models, agents and worktrees, taken over or not ready. Pure text in, text out."""
 
 from collections.abc import Sequence
 
 from bot.domain.policy import Policy
+from bot.domain.recipe import Obstacle
 from bot.domain.run import Run
 from bot.domain.salvage import KEPT_DAYS, Kept
 from bot.domain.turn import Objection
 from bot.engine.messages import objection
-from bot.engine.quoting import inline, quote, short
+from bot.engine.quoting import code, fence, inline, line, quote, short
 
 _LISTED = 51
 """All that the host lists: nobody is to allow what was not shown."""
@@ -73,6 +74,19 @@ def waits_already() -> str:
 
 def no_plan_while_held(policy: Policy) -> str:
     return f"Not now: work is held back. `/{policy.label} approve` lets it out, a comment has the agent change it."
+
+
+def not_ready(obstacle: Obstacle, policy: Policy) -> str:
+    where = f" in {code(obstacle.folder)}" if obstacle.folder else ""
+    what = f"{code(obstacle.command)}{where} {line(obstacle.problem)}" if obstacle.command else line(obstacle.problem)
+    parts = [
+        f"The worktree could not be made ready: {what}",
+        "No agent has begun, and nothing counts as its failure.",
+        f"The end of what it printed:\n\n{fence(obstacle.output)}" if obstacle.output.strip() else "",
+        "\n".join(f"- {line(one)}" for one in obstacle.advice),
+        f"`/{policy.label} retry` tries again.",
+    ]
+    return "\n\n".join(part for part in parts if part)
 
 
 def put_back(key: str, ref: str) -> str:

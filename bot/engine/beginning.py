@@ -57,6 +57,7 @@ def begin_turn(run: Run, seen: Observation, policy: Policy, *, after: str = "") 
         most_tokens=left.tokens,
         allowed=holding.ids_allowed(run),
         offer=run.errand is Errand.OFFER,
+        verified=run.verification.commit if run.verification and run.verification.is_done else "",
         model=choosing.model_for(run, seen, policy),
         plan=plan,
         merge=mending.base_of(seen, policy) if run.errand is Errand.MERGE else "",
@@ -87,7 +88,7 @@ def _prompt(run: Run, seen: Observation, told: Sequence[Comment], after: str) ->
     match run.errand:
         case Errand.APPROVED:
             return prompts.approved(told)
-        case Errand.MERGE | Errand.CHECKS if not told:
+        case Errand.MERGE | Errand.CHECKS | Errand.VERIFY if not told:
             return _with_errand(run, seen, prompts.NOTHING_ELSE)
         case _:
             return _with_errand(run, seen, prompts.follow_up(told))
@@ -111,5 +112,7 @@ def _with_errand(run: Run, seen: Observation, prompt: str) -> str:
     """Conflicts are not known yet: whoever makes the worktree adds them."""
     if run.held:
         return prompts.held(run.held, prompt)
+    if run.errand is Errand.VERIFY and run.verification:
+        return prompts.broken(run.verification.broken, prompt)
     broken = mending.broken_in(seen.pull_request) if run.errand is Errand.CHECKS else ()
     return prompts.red_checks(broken, prompt) if broken else prompt

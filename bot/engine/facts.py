@@ -1,4 +1,4 @@
-"""What the bot says about checks, conflicts and the base. Pure text in, text out.
+"""What the bot says about checks, conflicts, the base, and what it has tried itself. Pure text in, text out.
 
 Names of checks and what they print come from outside: they are shown as such, and cut.
 """
@@ -9,10 +9,13 @@ from collections.abc import Sequence
 from bot.domain.policy import Policy
 from bot.domain.pull_request import CheckState, FailedCheck, PullRequest
 from bot.domain.run import Phase, Run
-from bot.engine.quoting import inline, quote
+from bot.domain.verification import Counts, Standing, Trial, Verification
+from bot.engine.quoting import inline, line, quote
 
 CHECKS = "**Checks:**"
 """How the paragraph of a pull request's text begins that is kept up to date."""
+VERIFICATION = "**Verification:**"
+"""The same, of what the host tried itself."""
 _LISTED = 20
 _URL = re.compile(r"https?://[^\s()<>\[\]\"'`]+")
 
@@ -23,6 +26,62 @@ def of_pull_request(pull: PullRequest) -> str:
     failed = [_line(check) for check in pull.checks.failed[:_LISTED]] if pull.checks.state is CheckState.RED else []
     more = len(pull.checks.failed) - len(failed) if failed else 0
     return "\n".join([f"{CHECKS} {told}", *failed, *([f"- and {more} more"] if more else [])]) if told else ""
+
+
+def of_verification(run: Run) -> str:
+    """Empty: nothing was run."""
+    found = run.verification
+    if found is None:
+        return ""
+    lines = [_trial(trial, found) for trial in found.trials[:_LISTED]]
+    more = len(found.trials) - len(lines)
+    told = f"- {run.rounds} turn{'s' if run.rounds != 1 else ''} spent on what it found broken" if run.rounds else ""
+    trouble = f"- not everything is known: {line(found.trouble)}" if found.trouble else ""
+    done = "run by Treehand where the agent worked" if found.is_done else "not done"
+    heading = f"{VERIFICATION} {done}, on `{found.commit[:10]}`."
+    return "\n".join([heading, *lines, *([f"- and {more} more"] if more else []), *filter(None, (trouble, told))])
+
+
+def broken(found: Verification) -> str:
+    names = ", ".join(f"`{inline(str(trial))}`" for trial in found.broken[:_LISTED])
+    return f"red, and not on the base: {names}; the agent is to mend it"
+
+
+def _trial(trial: Trial, found: Verification) -> str:
+    sign = "⚠️" if trial.counts and trial.counts.is_nothing else "✅"
+    match trial.standing:
+        case Standing.GREEN:
+            return f"- {sign} {_result(trial)}"
+        case Standing.RED:
+            return f"- ❌ {_result(trial)}; {_as_before(found.find_before(trial), found.base)}"
+        case Standing.UNKNOWN:
+            return f"- ❔ `{inline(str(trial))}`: {line(trial.problem) or 'nothing is known'}"
+
+
+def _result(trial: Trial) -> str:
+    ended = "took too long, and was ended" if trial.is_late else f"exit code {trial.code}"
+    parts = (ended, _counted(trial.counts), f"{trial.seconds:g} s")
+    return f"`{inline(str(trial))}`: {', '.join(part for part in parts if part)}"
+
+
+def _counted(counts: Counts | None) -> str:
+    if counts is None:
+        return ""
+    if counts.is_nothing:
+        return f"**0 tests ran**{f' ({counts.skipped} skipped)' if counts.skipped else ''}"
+    told = ((counts.failed, "failed"), (counts.passed, "passed"), (counts.skipped, "skipped"))
+    return ", ".join(f"{number} {word}" for number, word in told if number)
+
+
+def _as_before(before: Trial | None, base: str) -> str:
+    on = f"on the base `{base[:10]}`"
+    match before.standing if before else Standing.UNKNOWN:
+        case Standing.GREEN:
+            return f"**broken by this change**: green {on}"
+        case Standing.RED:
+            return f"red {on} as well"
+        case Standing.UNKNOWN:
+            return f"how it is {on} is not known"
 
 
 def checks_stay_red(broken: Sequence[FailedCheck], fixes: int, policy: Policy) -> str:

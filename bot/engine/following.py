@@ -57,15 +57,16 @@ def _watch(run: Run, seen: Observation, policy: Policy) -> Decision:
         return Decision(replace(run, cause=Cause.CONSENT), cancel(run))
     if run.cause in CANARIES and seen.turn.progress.tokens:
         run = replace(run, cause=Cause.NONE)
-    said = () if run.errand is Errand.OFFER else ledger.due(run, seen, policy)  # no agent is there to hear it
+    nobody = run.errand is Errand.OFFER or seen.turn.progress.verifying_since  # no agent is there to hear it
+    said = () if nobody else ledger.due(run, seen, policy)
     sent = tuple(SendMessage(run.turn, ledger.ids_of(comment), prompts.message(comment)) for comment in said)
     return Decision(ledger.hand(run, said, run.turn), (*receipts.eyes(ledger.news(run, seen, policy)), *sent))
 
 
 def _late(run: Run, seen: Observation, policy: Policy) -> str:
-    """Too long in all, or too long without a sign of progress while no tool is running."""
+    """Too long in all, or too long without a sign of progress while no tool is running. Verification ends by itself."""
     progress = seen.turn.progress
-    if seen.now - run.turn_at > policy.turn_seconds:
+    if (progress.verifying_since or seen.now) - run.turn_at > policy.turn_seconds:
         return f"it reached the limit of {policy.turn_seconds / 60:g} minutes."
     quiet = seen.now - max(run.turn_at, progress.last_at)
     if quiet > policy.stall_seconds and not progress.tools_running:

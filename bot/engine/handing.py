@@ -3,10 +3,10 @@
 from dataclasses import replace
 
 from bot.domain.comment import Comment
+from bot.domain.given import Given
 from bot.domain.issue import Person
 from bot.domain.policy import Policy
 from bot.domain.run import Cause, Phase, Run
-from bot.domain.turn import Given
 from bot.engine import answers, messages
 from bot.engine.actions import CancelTurn, HandOver
 from bot.engine.asking import go_again

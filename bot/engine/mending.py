@@ -84,6 +84,8 @@ def subject(run: Run, seen: Observation, policy: Policy) -> str:
             return f"Merge {base_of(seen, policy)}"
         case Errand.CHECKS:
             return f"Mend {', '.join(check.name for check in broken_in(seen.pull_request))}"
+        case Errand.VERIFY if run.verification:
+            return f"Mend {', '.join(map(str, run.verification.broken))}"
         case _:
             return ""
 

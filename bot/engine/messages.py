@@ -12,6 +12,7 @@ from bot.domain.policy import Policy
 from bot.domain.run import Phase, Run
 from bot.domain.spend import Spent
 from bot.domain.turn import Change, Objection, Todo, TurnReport, TurnState
+from bot.engine import facts
 from bot.engine.observation import Observation
 from bot.engine.quoting import code, inline, line, plain, quote, short
 
@@ -211,6 +212,7 @@ def pull_request_body(run: Run, turn: TurnReport) -> str:
         f"Closes {run.key}",
         f"**What the agent says**\n\n{quote(turn.words)}" if turn.words.strip() else "",
         f"**What was measured**\n\n{_measured(run, turn.change)}",
+        facts.of_verification(run),
         "_Comment here, or on the issue, to steer. Merge, and everything is tidied away._",
     ]
     return "\n\n".join(part for part in parts if part)

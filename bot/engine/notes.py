@@ -10,11 +10,11 @@ from bot.domain.run import Run
 
 _LONGEST = 30_000
 """Characters: a comment has room for 65,000, and people come first."""
-_UNTOLD: Mapping[str, Any] = {"shown": "", "shown_at": 0.0, "words": ""}
+_UNTOLD: Mapping[str, Any] = {"shown": "", "shown_at": 0.0, "words": "", "verification": None}
 
 
 def note_for(run: Run) -> str:
-    """Without how it was last shown, which the comment shows, and without the agent's words, which are long."""
+    """Without how it was last shown, which the comment shows, and without words and output, which are long."""
     record = {name: value for name, value in as_record(run).items() if name not in _UNTOLD}
     text = json.dumps(record, separators=(",", ":"))
     return text if len(text) <= _LONGEST else _shortened(replace(run, **_UNTOLD))

@@ -9,7 +9,20 @@ from bot.domain.policy import Policy
 from bot.domain.run import Cause, Errand, Phase, Run
 from bot.domain.spend import Spend, Spent
 from bot.domain.turn import Failure, TurnReport, TurnState
-from bot.engine import brakes, budget, consent, handing, holding, ledger, mending, messages, planning, receipts
+from bot.engine import (
+    answers,
+    brakes,
+    budget,
+    consent,
+    handing,
+    holding,
+    ledger,
+    mending,
+    messages,
+    planning,
+    receipts,
+    verifying,
+)
 from bot.engine.actions import Action, CancelTurn, OfferPullRequest, PushBranch, Say
 from bot.engine.asking import ask_after
 from bot.engine.commands import PAUSED
@@ -54,8 +67,9 @@ def account(run: Run, seen: Observation) -> Decision:
 
 
 def _seconds_of(turn: TurnReport, run: Run) -> float:
-    """Up to the last sign of it, if nobody saw its end."""
-    return max((turn.ended_at or turn.progress.last_at) - run.turn_at, 0.0)
+    """Of the agent: up to the last sign of it, if nobody saw its end."""
+    ended = turn.progress.verifying_since or turn.ended_at or turn.progress.last_at
+    return max(ended - run.turn_at, 0.0)
 
 
 def _took_an_agent(run: Run, turn: TurnReport) -> bool:
@@ -88,10 +102,13 @@ def take_in(decision: Decision, seen: Observation, policy: Policy) -> Decision:
     if holding.is_held(seen):
         ended = replace(_well_ended(decision.run), given=holding.given_still(decision.run, seen))
         return holding.hold(decision.then(ended), seen, policy)
-    seen = holding.with_words(decision.run, seen)
+    decision = decision.then(verifying.noted(decision.run, seen))
+    seen = holding.with_words(decision.run, verifying.with_words(decision.run, seen))
+    if verifying.is_to_mend(decision, seen, policy):
+        return verifying.send_back(decision.then(_well_ended(decision.run)), seen)
     run, turn = holding.released(_well_ended(decision.run), seen), seen.turn
     change = turn.change
-    commit = change.head if change and change.head != change.before else ""
+    commit = change.head if change and (change.head != change.before or decision.run.errand is Errand.VERIFY) else ""
     handed = ledger.unsettled(run, seen)
     run = ledger.settle(run, turn.heard, turn.answers, commit)
     heard = ledger.reached(handed, turn.heard)
@@ -116,7 +133,8 @@ def _offer(decision: Decision, seen: Observation, *replies: Action, only_merged:
     run, turn = decision.run, seen.turn
     if seen.pull_request and only_merged:
         # only the base was taken in: what the agent said of its own work still stands
-        return decision.then(run.to(Phase.REVIEW, now=seen.now), PushBranch(), *replies)
+        told = verifying.retold(run, seen.pull_request)
+        return decision.then(run.to(Phase.REVIEW, now=seen.now), PushBranch(), *told, *replies)
     title, body = messages.pull_request_title(consent.words_of(run, seen.issue)), messages.pull_request_body(run, turn)
     offered = replace(run, facts="").to(Phase.REVIEW, now=seen.now)
     return decision.then(offered, PushBranch(), OfferPullRequest(title, body), *replies)
@@ -191,6 +209,9 @@ def fail(decision: Decision, seen: Observation, policy: Policy, failure: Failure
             spent = Spent(seen.spent.usd + bill.usd, seen.spent.tokens + bill.tokens)
             text = budget.why_ended(spent, run, policy)
             return ask_after(decision.then(run), seen, policy, Cause.BUDGET, text)
+        case Failure.UNREADY if seen.turn.obstacle:
+            text = answers.not_ready(seen.turn.obstacle, policy)
+            return ask_after(decision.then(run), seen, policy, Cause.FAILED, text)
         case Failure.LIMIT:
             return decision.then(brakes.parked(run, seen.turn.retry_at, seen.now))
         case Failure.MODEL if seen.slot.outage:

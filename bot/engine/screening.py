@@ -6,7 +6,9 @@ Rule: nobody who talks to people, writes anything down or shows it sees what an 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
+from bot.domain.recipe import Obstacle
 from bot.domain.turn import Answer, Change, Event, Progress, Todo, TurnReport
+from bot.domain.verification import Trial, Verification
 from bot.errors import NeedsHuman
 from bot.ports import Notice
 
@@ -40,6 +42,8 @@ class Screening:
             answers=tuple(Answer(self.text(one.comment), one.declined, self.text(one.text)) for one in report.answers),
             heard=frozenset(map(self.text, report.heard)),
             change=self._change(report.change),
+            obstacle=self._obstacle(report.obstacle),
+            verification=self._verification(report.verification),
         )
         return replace(clean, refusals=(*map(self.text, report.refusals), *self._told()))
 
@@ -65,6 +69,28 @@ class Screening:
     def _change(self, change: Change | None) -> Change | None:
         """What is published was looked at as it was captured; the names of what is not are said all the same."""
         return replace(change, left_out=tuple(map(self.text, change.left_out))) if change else None
+
+    def _obstacle(self, obstacle: Obstacle | None) -> Obstacle | None:
+        if obstacle is None:
+            return None
+        command, folder, advice = obstacle.command, obstacle.folder, obstacle.advice
+        return Obstacle(
+            self.text(obstacle.problem),
+            self.text(command),
+            self.text(folder),
+            self.text(obstacle.output),
+            tuple(map(self.text, advice)),
+        )
+
+    def _verification(self, found: Verification | None) -> Verification | None:
+        if found is None:
+            return None
+        trials, before = (tuple(map(self._trial, some)) for some in (found.trials, found.before))
+        return replace(found, trials=trials, before=before, trouble=self.text(found.trouble))
+
+    def _trial(self, one: Trial) -> Trial:
+        command, folder, problem = self.text(one.command), self.text(one.folder), self.text(one.problem)
+        return replace(one, command=command, folder=folder, problem=problem, output=self.text(one.output))
 
     def _told(self) -> Sequence[str]:
         if not self.withheld:

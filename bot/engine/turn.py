@@ -1,14 +1,19 @@
-"""One turn, on whichever machine it runs: workspace, agent, capture, report. Never pushes and never talks to people."""
+"""One turn, on whichever machine it runs: workspace, agent, capture, verification, report.
+
+Never pushes and never talks to people.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from bot.domain.recipe import Obstacle, Ready
 from bot.domain.turn import Change, Failure, HandWork, TurnReport, TurnRequest, TurnState, Work, Workspace
+from bot.domain.verification import Verification
 from bot.engine import prompts
 from bot.engine.names import home_for
 from bot.engine.screening import GivesAway, Screening
-from bot.errors import NeedsHuman, Retryable
+from bot.errors import BotError, NeedsHuman, Retryable
 from bot.ports import Agent, Inbox, Notice, Project
 
 
@@ -38,16 +43,22 @@ class TurnTaker:
                 return _held(by_hand.held, request)
             request = _with_what_was_done_by_hand(request, by_hand.diff)
             if request.offer or _is_merged(request, workspace):
-                return await self._captured(TurnReport(TurnState.SUCCEEDED, session=request.session), request, project)
-            work = self._work(_with_conflicts(request, workspace), workspace)
+                report = TurnReport(TurnState.SUCCEEDED, session=request.session)
+                report = await self._captured(report, request, project)
+                return await _verified(report, request, workspace, notice, project)
+            ready = await _made_ready(workspace, request, notice, project)
+            if ready.obstacle:
+                return _unready(ready.obstacle, request)
+            work = self._work(_with_conflicts(request, workspace), workspace, ready)
             if request.given:
                 await self.agent.take_back(work.home, work.session)
             report = await self.agent.run(work, inbox, notice)
-            return await self._captured(report, request, project)
+            report = await self._captured(report, request, project)
+            return await _verified(report, request, workspace, notice, project)
         except (Retryable, NeedsHuman) as problem:
             return TurnReport(TurnState.FAILED, failure=Failure.SETUP, detail=str(problem), session=request.session)
 
-    def _work(self, request: TurnRequest, workspace: Workspace) -> Work:
+    def _work(self, request: TurnRequest, workspace: Workspace, ready: Ready) -> Work:
         return Work(
             turn_id=request.turn_id,
             ground=workspace.ground,
@@ -60,7 +71,8 @@ class TurnTaker:
             budget_usd=request.budget_usd,
             most_tokens=request.most_tokens,
             plan=request.plan,
-            instructions=prompts.instructed(workspace.instructions),
+            instructions=prompts.instructed(workspace.instructions, ready.done),
+            ready=ready,
         )
 
     async def _captured(self, report: TurnReport, request: TurnRequest, project: Project) -> TurnReport:
@@ -89,6 +101,42 @@ class TurnTaker:
 def _is_merged(request: TurnRequest, workspace: Workspace) -> bool:
     """The base was to be taken in, and git could do that alone: no agent is needed."""
     return bool(request.merge) and not (workspace.conflicts or request.comments or request.given)
+
+
+async def _made_ready(workspace: Workspace, request: TurnRequest, notice: Notice, project: Project) -> Ready:
+    if project.readiness is None:
+        return Ready()
+    return await project.readiness.ensure(workspace, request.turn_id, notice)
+
+
+async def _verified(
+    report: TurnReport, request: TurnRequest, workspace: Workspace, notice: Notice, project: Project
+) -> TurnReport:
+    """Whatever is in the way of trying it: what was made stands, and that it was not tried is said."""
+    change, readiness = report.change, project.readiness
+    if change is None or readiness is None or not _is_to_verify(report, change, request):
+        return report
+    try:
+        found = await readiness.verify(workspace, change, request.turn_id, notice)
+    except BotError as problem:
+        found = Verification(change.head, change.base, trouble=str(problem))
+    return replace(report, verification=found)
+
+
+def _is_to_verify(report: TurnReport, change: Change, request: TurnRequest) -> bool:
+    """There is something to offer, and nobody knows yet whether it holds."""
+    is_offered = report.state is TurnState.SUCCEEDED and not (report.question or change.objections)
+    return is_offered and change.head not in {change.base, request.verified}
+
+
+def _unready(obstacle: Obstacle, request: TurnRequest) -> TurnReport:
+    return TurnReport(
+        TurnState.FAILED,
+        failure=Failure.UNREADY,
+        detail=obstacle.sentence,
+        session=request.session,
+        obstacle=obstacle,
+    )
 
 
 def _with_conflicts(request: TurnRequest, workspace: Workspace) -> TurnRequest:

@@ -13,15 +13,15 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from bot.domain.turn import Failure, TurnReport, TurnState, Work
+from bot.domain.turn import Failure, Ground, TurnReport, TurnState, Work
 from bot.sandbox import enter
 from bot.sandbox.gate import Gate, Passage, Passport
 from bot.sandbox.giving import give
 from bot.sandbox.none import write_launcher
 from bot.sandbox.plan import HOME, PRIVATE, SHELL, Furniture, Limits, Tools, plan_for
 from bot.sandbox.syscalls import filter_for
-from bot.sandbox.tools import find_tools
-from bot.sandbox.upstream import stand_in_for, upstream_for
+from bot.sandbox.tools import find_program, find_tools
+from bot.sandbox.upstream import PROXIES, stand_in_for, upstream_for
 from bot.sandbox.watching import Allowance, watch
 
 _UIDS = range(59_000, 59_900)
@@ -33,6 +33,8 @@ class Rules:
     """What the operator allows every agent."""
 
     hosts: frozenset[str] = frozenset()
+    setup_hosts: frozenset[str] = frozenset()
+    """For what makes a worktree ready, in place of the others."""
     tools: Sequence[Path] = ()
     limits: Limits = field(default_factory=Limits)
     allowance: Allowance = field(default_factory=Allowance)
@@ -49,16 +51,39 @@ class Bubblewrap:
 
     @asynccontextmanager
     async def open(self, work: Work, marker: str) -> AsyncIterator["_OpenCell"]:
-        tools = find_tools(self._rules.tools, self._state_dir)
         token = f"sk-treehand-{secrets.token_hex(24)}"
         passport = Passport(token, self._rules.hosts, model=work.model, most_tokens=work.most_tokens)
-        uid = _uid_for(work.ground.folder)
+        inside = _Inside(work.ground, work.home, work.ready.cache)
+        async with self._opened(inside, passport, marker, stand_in_for(self._model, token)) as cell:
+            yield cell
+
+    @asynccontextmanager
+    async def open_bench(self, ground: Ground, cache: Path, marker: str) -> AsyncIterator["_OpenCell"]:
+        passport = Passport("", self._rules.setup_hosts)
+        async with self._opened(_Inside(ground, cache), passport, marker, PROXIES) as cell:
+            yield cell
+
+    @asynccontextmanager
+    async def open_trial(
+        self, ground: Ground, home: Path, cache: Path | None, marker: str
+    ) -> AsyncIterator["_OpenCell"]:
+        passport = Passport("", self._rules.hosts)
+        async with self._opened(_Inside(ground, home, cache), passport, marker, PROXIES) as cell:
+            yield cell
+
+    @asynccontextmanager
+    async def _opened(
+        self, inside: "_Inside", passport: Passport, marker: str, reaching: Mapping[str, str]
+    ) -> AsyncIterator["_OpenCell"]:
+        tools, ground = find_tools(self._rules.tools, self._state_dir), inside.ground
+        uid = _uid_for(ground.folder)
         if os.geteuid() == 0:
-            await asyncio.to_thread(give, (work.ground.folder, work.ground.shadow, work.home), uid)
+            await asyncio.to_thread(give, (ground.folder, ground.shadow, inside.home), uid)
         with self._own_folder() as (here, shortcut):
             async with self._gate.open(shortcut / "gate", passport) as passage:
-                cell = _OpenCell(work, here, tools, self._rules.limits, uid, self._told(tools, token), passage)
-                with watch(marker, self._rules.allowance, work.ground.folder, cell.end):
+                told = {**reaching, **_told(tools)}
+                cell = _OpenCell(inside, here, tools, self._rules.limits, uid, told, passage)
+                with watch(marker, self._rules.allowance, ground.folder, cell.end):
                     yield cell
 
     def sweep(self) -> None:
@@ -77,24 +102,32 @@ class Bubblewrap:
             os.close(opened)
             shutil.rmtree(here, ignore_errors=True)
 
-    def _told(self, tools: Tools, token: str) -> dict[str, str]:
-        local = "127.0.0.1,localhost,::1"
-        return {
-            **stand_in_for(self._model, token),
-            "PATH": tools.path,
-            "HOME": HOME,
-            "USER": "agent",
-            "XDG_RUNTIME_DIR": PRIVATE,
-            "LANG": "C.UTF-8",
-            "TMPDIR": "/tmp",  # noqa: S108 - the sandbox's own
-            "NO_PROXY": local,
-            "no_proxy": local,
-        }
+
+def _told(tools: Tools) -> dict[str, str]:
+    local = "127.0.0.1,localhost,::1"
+    return {
+        "PATH": tools.path,
+        "HOME": HOME,
+        "USER": "agent",
+        "XDG_RUNTIME_DIR": PRIVATE,
+        "LANG": "C.UTF-8",
+        "TMPDIR": "/tmp",  # noqa: S108 - the sandbox's own
+        "NO_PROXY": local,
+        "no_proxy": local,
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class _Inside:
+    ground: Ground
+    home: Path
+    """To be written, besides the worktree."""
+    cache: Path | None = None
 
 
 @dataclass(slots=True)
 class _OpenCell:
-    work: Work
+    inside: _Inside
     folder: Path
     tools: Tools
     limits: Limits
@@ -110,7 +143,10 @@ class _OpenCell:
         return ()
 
     def launcher(self, program: Path) -> Path:
-        furniture = Furniture(self.work.ground, self.work.home, self.folder / "gate", program.resolve())
+        inside = self.inside
+        furniture = Furniture(
+            inside.ground, inside.home, self.folder / "gate", program.resolve(), inside.cache
+        )  # fmt: skip
         plan = plan_for(furniture, self.tools, self.limits, uid=self.uid, system_calls=filter_for())
         file = self.folder / "plan.json"
         file.write_text(json.dumps(plan))
@@ -118,6 +154,17 @@ class _OpenCell:
 
     def end(self, failure: Failure, why: str) -> None:
         self.ended = (failure, why)
+
+    def finds(self, tool: str) -> bool:
+        return find_program(self.tools, tool)
+
+    @property
+    def trouble(self) -> str:
+        return self.ended[1]
+
+    @property
+    def refused(self) -> tuple[str, ...]:
+        return self.passage.refusals
 
     def seen(self, report: TurnReport) -> TurnReport:
         counted = replace(report, tokens=max(report.tokens, self.passage.tokens), refusals=tuple(self.passage.refusals))

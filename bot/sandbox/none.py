@@ -3,17 +3,18 @@
 Rule: it is chosen, never fallen back to.
 """
 
+import contextlib
 import shlex
 import shutil
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from bot import launch
-from bot.domain.turn import TurnReport, Work
+from bot.domain.turn import Ground, TurnReport, Work
 
 _HANDED_ON = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TERM", "TZ", "TMPDIR", "USER", "LOGNAME", "SSL_CERT_FILE")
 
@@ -30,10 +31,29 @@ class Unconfined:
     @asynccontextmanager
     async def open(self, work: Work, marker: str) -> AsyncIterator["_OpenCell"]:
         del marker  # its processes are watched by nobody
+        with self._own_folder() as here:
+            yield _OpenCell(here, {**self._model, "HOME": str(work.home)})
+
+    @asynccontextmanager
+    async def open_bench(self, ground: Ground, cache: Path, marker: str) -> AsyncIterator["_OpenCell"]:
+        del ground, marker
+        with self._own_folder() as here:
+            yield _OpenCell(here, {"HOME": str(cache)})
+
+    @asynccontextmanager
+    async def open_trial(
+        self, ground: Ground, home: Path, cache: Path | None, marker: str
+    ) -> AsyncIterator["_OpenCell"]:
+        del ground, cache, marker
+        with self._own_folder() as here:
+            yield _OpenCell(here, {"HOME": str(home)})
+
+    @contextlib.contextmanager
+    def _own_folder(self) -> Iterator[Path]:
         self._folder.mkdir(parents=True, exist_ok=True)
         here = Path(tempfile.mkdtemp(dir=self._folder))
         try:
-            yield _OpenCell(here, {**self._model, "HOME": str(work.home)})
+            yield here
         finally:
             shutil.rmtree(here, ignore_errors=True)
 
@@ -43,6 +63,8 @@ class _OpenCell:
     folder: Path
     environment: Mapping[str, str]
     shell: str = ""
+    trouble: str = ""
+    refused: tuple[str, ...] = ()
 
     @property
     def handed_on(self) -> tuple[str, ...]:
@@ -50,6 +72,9 @@ class _OpenCell:
 
     def launcher(self, program: Path) -> Path:
         return write_launcher(self.folder / "launch", Path(launch.__file__), program)
+
+    def finds(self, tool: str) -> bool:
+        return shutil.which(tool) is not None
 
     def seen(self, report: TurnReport) -> TurnReport:
         return report

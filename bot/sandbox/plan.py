@@ -81,6 +81,8 @@ class Furniture:
     gate: Path
     """The socket that is the only way out."""
     program: Path
+    cache: Path | None = None
+    """Dependencies that were downloaded before; to be read."""
 
 
 def plan_for(inside: Furniture, tools: Tools, limits: Limits, *, uid: int, system_calls: bytes) -> Mapping[str, Any]:
@@ -95,6 +97,7 @@ def plan_for(inside: Furniture, tools: Tools, limits: Limits, *, uid: int, syste
         ("--remount-ro", "/dev"),
         ("read", str(tools.bwrap), f"{OURS}/bwrap"), ("read", str(tools.inside), f"{OURS}/inside.py"),
         ("read", str(inside.program), program), ("read", str(inside.gate), GATE),
+        *([("read", str(inside.cache), str(inside.cache))] if inside.cache else []),
         ("program", _shell(inside.home), SHELL),
         ("read", str(ground.objects), str(ground.objects)), ("write", str(ground.shadow), str(ground.shadow)),
         ("write", str(inside.home), str(inside.home)), ("write", str(ground.folder), str(ground.folder)),

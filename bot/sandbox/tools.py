@@ -61,6 +61,13 @@ def find_hidden(tools: Tools) -> Sequence[str]:
     )
 
 
+def find_program(tools: Tools, name: str) -> bool:
+    """As a shell in there would; a link has to lead to something that is shown as well."""
+    found = shutil.which(name, path=tools.path)
+    shown = [one.resolve() for one in (*tools.folders, *(Path(place) for place, _ in tools.links))]
+    return found is not None and any(Path(found).resolve().is_relative_to(one) for one in shown)
+
+
 def _programs_in(folder: Path) -> str:
     return str(folder / "bin" if (folder / "bin").is_dir() else folder)
 

@@ -6,6 +6,9 @@ from bot.sandbox.gate import Upstream
 from bot.sandbox.plan import KEYS, PORT
 
 ADDRESS = "https://api.anthropic.com"
+_PROXY = f"http://127.0.0.1:{PORT}"
+PROXIES = dict.fromkeys(("HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"), _PROXY)
+"""How programs in there find the gate."""
 _HEADERS = {"ANTHROPIC_API_KEY": "x-api-key"}
 
 
@@ -24,8 +27,7 @@ def upstream_for(model: Mapping[str, str]) -> Upstream:
 
 def stand_in_for(model: Mapping[str, str], token: str) -> dict[str, str]:
     """What the agent's program is told instead: it behaves as with the real key, and holds nothing of worth."""
-    proxy = f"http://127.0.0.1:{PORT}"
-    told = {"ANTHROPIC_BASE_URL": proxy, key_in(model) or KEYS[0]: token}
+    told = {"ANTHROPIC_BASE_URL": _PROXY, key_in(model) or KEYS[0]: token}
     if name := model.get("ANTHROPIC_MODEL"):
         told["ANTHROPIC_MODEL"] = name
-    return {**told, **dict.fromkeys(("HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"), proxy)}
+    return {**told, **PROXIES}

@@ -1,6 +1,7 @@
 """From the file and the environment to settings. Strict: a key nobody knows is an error that names the nearest one."""
 
 import os
+import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -32,6 +33,7 @@ _NOT_SETTINGS = {
     *SECRETS.values(),
 }
 """Variables of ours that are read elsewhere, or given to agents."""
+_OF_WORKTREES = re.compile(r"TREEHAND_PORT_\d")
 _Section = TypeVar("_Section", bound=Section)
 
 
@@ -147,7 +149,7 @@ def _siblings(place: list[str]) -> list[str]:
         model = model.model_fields[part].annotation if part in model.model_fields else model
         if get_origin(model) is tuple:
             model = get_args(model)[0]
-    return list(model.model_fields)
+    return [field.alias or name for name, field in model.model_fields.items()]
 
 
 def _nearest(word: str, known: list[str]) -> str:
@@ -166,7 +168,7 @@ def known_keys(model: type[BaseModel] = Settings, prefix: str = "") -> Iterator[
         if isinstance(annotation, type) and issubclass(annotation, BaseModel):
             yield from known_keys(annotation, f"{prefix}{name}.")
         else:
-            yield f"{prefix}{name}"
+            yield f"{prefix}{field.alias or name}"
 
 
 def _refuse_unknown_variables() -> None:
@@ -175,7 +177,8 @@ def _refuse_unknown_variables() -> None:
     } | {f"{PREFIX}PROJECTS": "projects"}
     sections = {f"{PREFIX}{name.upper()}" for name in Settings.model_fields}
     for name in sorted(os.environ):
-        if name.startswith(PREFIX) and not (name in known or name in sections or name in _NOT_SETTINGS):
+        is_known = name in known or name in sections or name in _NOT_SETTINGS or _OF_WORKTREES.fullmatch(name)
+        if name.startswith(PREFIX) and not is_known:
             raise BadSettings(f"The variable {name} is not a setting.{_nearest(name, sorted(known))}")
 
 
@@ -236,6 +239,7 @@ def _placed(project: ProjectSettings, folder: Path, path: Path) -> ProjectSettin
             f"{path}: project {project.name!r} has its issues on GitHub, so its repository must be `owner/name`; "
             f"this is {project.repository!r}."
         )
+    project = _with_absolute_files(project, folder)
     if named and (project.tracker == "github" or not there.is_dir()):
         return project
     return project.model_copy(update={"repository": str(there)})

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 _PORTS_END = 65536
 _HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?")
@@ -41,6 +41,12 @@ class Limits(Section):
     """New content one turn may add before a person is asked."""
     free_disk_gb: float = Field(5, ge=0)
     """Nothing new starts below this much free disk."""
+    setup_minutes: float = Field(15, gt=0)
+    """How long making a worktree ready may take."""
+    verify_minutes: float = Field(15, gt=0)
+    """How long verification may take on one commit."""
+    verify_rounds: int = Field(2, ge=0)
+    """Turns one run spends on what verification found broken; then it is offered all the same."""
     claim_seconds: float = Field(90, ge=0, le=3600)
     """After how much silence another daemon may take over a repository; 0: there is no other, and none is asked."""
 
@@ -77,6 +83,8 @@ class Sandbox(Section):
     """What holds the agent: bubblewrap, or nothing; `none` is said in every progress comment."""
     hosts: tuple[Annotated[str, AfterValidator(_reachable)], ...] = ()
     """Hosts an agent may reach besides its model, each `NAME` (port 443) or `NAME:PORT`; only over TLS."""
+    setup_hosts: tuple[Annotated[str, AfterValidator(_reachable)], ...] = ()
+    """The same for the commands that make a worktree ready, and for those alone."""
     tools: tuple[Path, ...] = ()
     """More folders of this machine that agents may read, with the tools they need: `/opt/node`, `~/.cargo/bin`."""
     memory_gb: float = Field(6, ge=0)
@@ -170,6 +178,10 @@ def _pattern(value: str) -> str:
     return value
 
 
+def _none_for_false(value: object) -> object:
+    return None if value is False else value
+
+
 class ProjectSettings(Section):
     name: Annotated[str, AfterValidator(_name)]
     """What people call it; issues of the embedded tracker are `NAME#1`."""
@@ -192,6 +204,17 @@ class ProjectSettings(Section):
     """Takes the issues of its team that no label and no project in Linear gives to another."""
     protected: tuple[Annotated[str, AfterValidator(_pattern)], ...] = (".github/workflows/**", "CODEOWNERS")
     """Paths that are not published without a person's word, besides those that never are."""
+
+    setup: Annotated[tuple[str, ...] | None, BeforeValidator(_none_for_false)] = ()
+    """Commands that make a worktree ready; empty: those of the repository, or what is found; `false`: none."""
+    verify: Annotated[tuple[str, ...] | None, BeforeValidator(_none_for_false)] = ()
+    """Commands that try an agent's work; empty: those of the repository, or what is found; `false`: none."""
+    teardown: tuple[str, ...] = ()
+    """Commands that are run before a worktree goes."""
+    copied: tuple[Annotated[str, AfterValidator(_pattern)], ...] = Field((".env",), alias="copy")
+    """Files, or patterns of them, that git ignores and worktrees need: copied from your own folder."""
+    copy_from: Path | None = None
+    """Where from, when the repository is on GitHub; none: nothing is copied."""
 
     @property
     def forge(self) -> Literal["local", "github"]:

@@ -16,6 +16,7 @@ from bot.domain.records import as_record, from_record
 from bot.domain.run import Cause, Errand, Overruled, Phase, Run
 from bot.domain.spend import Spend, Spent
 from bot.domain.turn import Failure, Objection, TurnReport
+from bot.domain.verification import Verification
 from bot.errors import Damaged, MustRestart
 
 MIGRATIONS = sorted((Path(__file__).parent / "migrations").glob("*.sql"))
@@ -29,6 +30,7 @@ _LISTS: Mapping[str, Any] = {
     "allowed": tuple[Overruled, ...],
     "refusals": tuple[str, ...],
     "strangers": tuple[str, ...],
+    "verification": Verification | None,
 }
 _ENDINGS_SECONDS = 3600.0
 _SAVE = (

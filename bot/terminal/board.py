@@ -12,6 +12,7 @@ from bot.domain.letters import on_one_line, visible
 from bot.domain.pull_request import PullRequest
 from bot.domain.run import Phase, Run
 from bot.domain.turn import EventKind, Progress, TurnReport, TurnState
+from bot.domain.verification import Verification
 from bot.errors import NeedsHuman
 from bot.glance import picture
 from bot.settings import Settings, load, settings_file
@@ -81,7 +82,8 @@ def show(options: Namespace) -> None:
         print(json.dumps({**run_as_json(run, glimpse), "journal": history}))
         return
     say(f"{run.key}  {glimpse.title}\n")
-    for name, value in {**run_as_json(run, glimpse), "pull_request": _pull(glimpse.pull_request)}.items():
+    told = {"pull_request": _pull(glimpse.pull_request), "verification": _verification(run.verification)}
+    for name, value in {**run_as_json(run, glimpse), **told}.items():
         if value not in ("", None) and name not in {"key", "title", "started_at", "updated_at"}:
             say(f"{name + ':':<14}{value}")
     say("\nJournal")
@@ -91,6 +93,13 @@ def show(options: Namespace) -> None:
 
 def _pull(pull: PullRequest | None) -> str:
     return f"#{pull.number} {pull.state}{', a draft' if pull.draft else ''} {pull.url}".rstrip() if pull else ""
+
+
+def _verification(found: Verification | None) -> str:
+    if found is None:
+        return ""
+    stands = [f"{one}: {'broken by the change' if one in found.broken else one.standing}" for one in found.trials]
+    return f"of {found.commit[:10]}: {'; '.join(stands) or found.trouble}"
 
 
 def why(options: Namespace) -> None:

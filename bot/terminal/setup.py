@@ -17,6 +17,7 @@ from bot.disk import Disk, shown_sizes
 from bot.embedded.desk import Desk
 from bot.errors import BotError, CannotStart
 from bot.glance import what_was_damaged
+from bot.preparing import Prospect, prospect_of
 from bot.settings import ProjectSettings, Settings, load, settings_file
 from bot.terminal.saying import say
 from bot.workspace.git import MINIMUM, NO_GIT
@@ -24,7 +25,7 @@ from bot.workspace.places import Places
 
 _COUNTING_SECONDS = 3.0
 """Spent at most on counting what some folders take."""
-_FOLDERS = ("transcripts", "forge", "trash", "aside")
+_FOLDERS = ("transcripts", "forge", "caches", "trash", "aside")
 """What no one project has for itself, or nobody looks into."""
 
 
@@ -69,6 +70,8 @@ def _findings(options: Namespace) -> list[Finding]:
     ]
     found = [*(_find(name, look, settings) for name, look in checks), _sandbox(settings)]
     found += [_disk_of(settings, project) for project in settings.projects]
+    for project in settings.projects:
+        found += _readiness_of(settings, project)
     for project in settings.projects:
         if "github" in {project.tracker, project.forge}:
             found += _on_service("github", inspect_github, settings, project, fix=options.fix)
@@ -170,6 +173,37 @@ def _disk(settings: Settings) -> str:
         raise CannotStart(f"Nothing starts: {level.lack}. Make room, or lower `limits.free_disk_gb`.")
     sizes = shown_sizes([(name, settings.state_dir / name) for name in _FOLDERS], seconds=_COUNTING_SECONDS)
     return f"{level}; {sizes}" if sizes else str(level)
+
+
+def _readiness_of(settings: Settings, project: ProjectSettings) -> list[Finding]:
+    """What is done in a worktree before an agent begins and when it is through, and why."""
+    name = f"{project.name}/setup"
+    try:
+        prospect = prospect_of(settings, project)
+    except BotError as problem:
+        return [Finding(name, ok=False, detail=str(problem))]
+    if prospect is None:
+        return [Finding(name, ok=True, detail="what it needs is found out when the repository is first fetched")]
+    return [_setup_in(prospect, name, settings), _verify_in(prospect, f"{project.name}/verify")]
+
+
+def _verify_in(prospect: Prospect, name: str) -> Finding:
+    said = [f"{step} ({step.why})" for step in prospect.recipe.checks]
+    missing = prospect.missing(prospect.recipe.checks)
+    advice = f". Not in the sandbox: {', '.join(missing)}; see `sandbox.tools`" if missing else ""
+    return Finding(name, not missing, f"{'; '.join(said) or 'nothing: no command is known or chosen'}{advice}")
+
+
+def _setup_in(prospect: Prospect, name: str, settings: Settings) -> Finding:
+    recipe = prospect.recipe
+    said = [f"{step} ({step.why})" for step in recipe.steps] or ["nothing to do"]
+    if recipe.steps and not settings.sandbox.setup_hosts and settings.sandbox.kind != "none":
+        said.append("what it downloads needs the hosts it comes from in `sandbox.setup_hosts`")
+    detail = "; ".join([*said, *recipe.hints])
+    missing = prospect.missing(recipe.steps)
+    if missing:
+        detail += f". Not in the sandbox: {', '.join(missing)}; see `sandbox.tools`"
+    return Finding(name, not missing, detail)
 
 
 def _disk_of(settings: Settings, project: ProjectSettings) -> Finding:

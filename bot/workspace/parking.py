@@ -4,11 +4,11 @@ Rule: on hostile ground, like capture; and what is not committed is on a ref bef
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from bot.workspace.branch import uncommitted
 from bot.workspace.capture import read_worktree
 from bot.workspace.git import GitFailed, git
-from bot.workspace.ignore import parse_rules
 from bot.workspace.places import PARKED, Places
 from bot.workspace.salvage import keep
 from bot.workspace.worktree import Worktree
@@ -21,12 +21,13 @@ def shed(worktree: Worktree) -> int:
     tip = worktree.mirror.refs(worktree.ref).get(worktree.ref, "")
     if not tip or not worktree.is_whole():
         return 0
-    rules = parse_rules("\n".join(worktree.ignored).encode())
     # it only looks: a full disk has no place for what is new in there
-    found = read_worktree(worktree.place.folder, worktree.index(tip), lambda _: _NO_ID, rules)
+    found = read_worktree(worktree.place.folder, worktree.index(tip), lambda _: _NO_ID, worktree.rules)
     for folder in found.ignored:
         worktree.trash.throw_from(worktree.place.folder, folder)
     worktree.trash.empty()
+    if found.ignored:
+        worktree.provide(replace(worktree.provision, stamp=""))  # what setup had made may be among them
     return len(found.ignored)
 
 

@@ -22,6 +22,7 @@ from bot.workspace.merging import Taken, check_resolved, take_in
 from bot.workspace.mirror import Mirror
 from bot.workspace.parking import park, shed, unpark
 from bot.workspace.places import BASES, ORIGIN, PARKED, PUSHED, Places
+from bot.workspace.provisioning import Provisioning
 from bot.workspace.push import push
 from bot.workspace.removal import branches_known, clear_leftovers, leftovers, remove
 from bot.workspace.salvage import salvage
@@ -57,6 +58,7 @@ class GitWorkspaces:
         self._idle_seconds = idle_seconds
         self._turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._touched: dict[str, float] = {}
+        self.provisioning = Provisioning(self._places, self._mirror, self._worktree, self._touching)
         self._fetching = asyncio.Lock()
         self._fetch_begun = 0
         self._fetch_ended = 0
@@ -254,9 +256,7 @@ class GitWorkspaces:
 
     def _refs(self, worktree: Worktree) -> dict[str, str]:
         branch = worktree.place.branch
-        return self._mirror.refs(
-            ORIGIN, worktree.ref, f"{BASES}{branch}", f"{PUSHED}{branch}", f"{PARKED}{branch}"
-        )  # fmt: skip
+        return self._mirror.refs(ORIGIN, worktree.ref, *(f"{where}{branch}" for where in (BASES, PUSHED, PARKED)))
 
     def _disarm(self, branch: str) -> None:
         worktree, refs = self._worktree(branch), self._refs(self._worktree(branch))
@@ -293,7 +293,8 @@ class GitWorkspaces:
 
     def _over(self, keep: Collection[str], only: Collection[str] | None) -> Sequence[str]:
         known = branches_known(self._mirror) if self._mirror.exists() else frozenset()
-        return sorted(branch for branch in known if branch not in keep and (only is None or branch in only))
+        over = known - frozenset(keep) - self.provisioning.lent
+        return sorted(over if only is None else over & frozenset(only))
 
     def _still_wanted(self, keep: Collection[str]) -> Collection[str]:
         return {*keep, *self._wanted, *branches_known(self._mirror)}

@@ -11,12 +11,13 @@ from pathlib import Path
 from bot.workspace.capture import Found, read_worktree
 from bot.workspace.git import git
 from bot.workspace.guard import Guard
-from bot.workspace.ignore import parse_rules
+from bot.workspace.ignore import Rule, parse_rules
 from bot.workspace.index import Index, NotAnIndex, read_index
 from bot.workspace.mirror import Mirror
 from bot.workspace.objects import Objects, index_of, write_tree
 from bot.workspace.pending import Pending, find_pending, note
 from bot.workspace.places import Place, Places
+from bot.workspace.provision import Provision, read_provision, write_provision
 from bot.workspace.quarantine import Quarantine
 from bot.workspace.shadow import build_shadow, disarm, point_to_shadow, refs_for
 from bot.workspace.trash import Trash
@@ -60,7 +61,8 @@ class Worktree:
         return self.place.admin / "treehand"
 
     def is_whole(self) -> bool:
-        return self._mark.exists() and self.place.folder.is_dir() and not self.place.folder.is_symlink()
+        is_there = self._mark.exists() and self.place.folder.is_dir() and not self.place.folder.is_symlink()
+        return is_there and not self.provision.is_half
 
     def find_pending(self, tip: str) -> Pending | None:
         """The merge that its files show, if they do."""
@@ -113,14 +115,27 @@ class Worktree:
     def look(self, committed: str) -> Iterator[Look]:
         """Everything new in it is in quarantine, as long as it lasts."""
         index = self.index(committed)
-        rules = parse_rules("\n".join(self.ignored).encode())
+        provision = self.provision
         new = self.place.admin / "index.new"
         with Quarantine(self.place.admin / "quarantine", self.mirror.path) as quarantine:
-            found = read_worktree(self.place.folder, index, Objects(quarantine.path, index).keep, rules)
+            everything = read_worktree(self.place.folder, index, Objects(quarantine.path, index).keep, self.rules)
+            found = provision.without(everything, index, self.place.folder)
             try:
                 yield Look(write_tree(quarantine.path, found.entries, new), found, new, quarantine)
             finally:
                 new.unlink(missing_ok=True)
+
+    @property
+    def rules(self) -> Sequence[Rule]:
+        """What is never looked into, unless it is tracked."""
+        return parse_rules("\n".join((*self.ignored, *self.provision.folders)).encode())
+
+    @property
+    def provision(self) -> Provision:
+        return read_provision(self.place.admin)
+
+    def provide(self, provision: Provision) -> None:
+        write_provision(self.place.admin, provision)
 
     def remember(self, look: Look) -> None:
         """So that the next look need not read the same files again."""

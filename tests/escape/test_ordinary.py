@@ -14,6 +14,13 @@ TURNS = (
     "test_turn.py::test_t16_a_turn_that_takes_too_much_memory_is_ended_and_told_why[shared]",
 )
 
+SETUP = (
+    "test_variables_are_there_and_nobodys_else",
+    "test_what_it_left_running_is_ended_however_it_detached[bwrap]",
+    "test_nothing_outside_the_worktree_and_the_downloads_can_be_written",
+    "test_what_it_makes_and_git_does_not_ignore_is_no_work_of_the_agents",
+)
+
 _ENTER = r"""
 set -e
 mount --make-rprivate /
@@ -37,7 +44,8 @@ def test_everything_holds_for_an_ordinary_user_too(as_root):
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--timeout", "60", "--basetemp",
                f"/tmp/{place.name}", "-c", str(ROOT / "pyproject.toml"), "--rootdir", str(ROOT), "-n", "2",
                "-k", "not place",
-               *(str(ROOT / "tests" / "escape" / name) for name in (*CORE, *TURNS))]  # fmt: skip
+               *(str(ROOT / "tests" / "escape" / name) for name in (*CORE, *TURNS)),
+               *(f"{ROOT}/tests/readiness/test_ready.py::{name}" for name in SETUP)]  # fmt: skip
     environment = {
         "PATH": os.environ["PATH"], "LANG": "C.UTF-8", "HOME": "/tmp", "PYTHONDONTWRITEBYTECODE": "1",
         "STAGE": "/mnt", "SHOWN": f"{sys.base_prefix} {ROOT}",

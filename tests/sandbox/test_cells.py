@@ -49,6 +49,13 @@ def test_t11_a_cell_may_write_its_worktree_its_git_and_its_home(tmp_path, work):
     assert written == {str(work.ground.folder), str(work.ground.shadow), str(work.home)}
 
 
+def test_t20_a_cell_only_reads_what_was_downloaded_for_it(tmp_path, work):
+    cache = tmp_path / "cache"
+    furniture = Furniture(work.ground, work.home, tmp_path, tmp_path, cache)
+    steps = plan_for(furniture, Tools(tmp_path, tmp_path, tmp_path, ()), Limits(), uid=1, system_calls=b"")["steps"]
+    assert [step[0] for step in steps if str(cache) in step] == ["read"]
+
+
 async def test_t9_a_cells_gate_holds_what_the_turn_may_do(tmp_path, work):
     sandbox, gate = Bubblewrap(tmp_path / "state", {}, Rules(hosts=frozenset({"a.test"}))), OpenGate()
     sandbox._gate = gate

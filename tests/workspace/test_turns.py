@@ -4,8 +4,9 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from bot.domain.given import Given
 from bot.domain.policy import Policy
-from bot.domain.turn import Change, Failure, Given, TurnReport, TurnRequest, TurnState, Work
+from bot.domain.turn import Change, Failure, TurnReport, TurnRequest, TurnState, Work
 from bot.engine.turn import TurnTaker
 from bot.ports import Project, Remote
 from bot.workspace.workspaces import GitWorkspaces

@@ -7,7 +7,6 @@ import asyncio
 import contextlib
 import errno
 import gc
-import hashlib
 import importlib
 import json
 import logging
@@ -28,7 +27,7 @@ from bot.domain.choice import MODEL_NAME
 from bot.domain.turn import Failure, TurnReport, TurnState, Work
 from bot.errors import NeedsHuman, Retryable
 from bot.ports import Inbox, Notice
-from bot.processes import MARKER, end_family, family
+from bot.processes import MARKER, end_family, family, house_of
 
 if TYPE_CHECKING:
     from claude_agent_sdk import ClaudeAgentOptions, ClaudeSDKClient
@@ -77,7 +76,7 @@ class ClaudeAgent:
         self._sandbox = sandbox
         self._clock = clock
         self._cli = cli or program.find_installed()
-        self._state = hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:12]
+        self._state = house_of(folder)
         self._environment = {
             **_QUIET,
             "CLAUDE_CODE_MAX_RETRIES": str(model_retries),
@@ -208,6 +207,7 @@ class ClaudeAgent:
 
     def _environment_for(self, work: Work, cell: Cell) -> dict[str, str]:
         ours = {
+            **work.ready.environment,
             **self._environment,
             **cell.environment,
             "CLAUDE_CONFIG_DIR": str(work.home),

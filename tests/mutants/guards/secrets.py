@@ -192,7 +192,7 @@ WITHHELD = (
     Guard(
         "T7: the daemon looks for what it knows",
         "bot/app.py",
-        ", leaks_in=secrets.find",
+        "                leaks_in=secrets.find,\n",
         "",
         _WIRED,
     ),

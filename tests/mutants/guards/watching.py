@@ -12,8 +12,8 @@ GUARDS = (
     Guard(
         "T6: the model's key stays on this side",
         "bot/sandbox/bubblewrap.py",
-        "**stand_in_for(self._model, token),",
-        "**self._model,",
+        "marker, stand_in_for(self._model, token))",
+        "marker, self._model)",
         _HOLDS,
     ),
     Guard(

@@ -1,0 +1,95 @@
+"""How worktrees are made ready, by which settings; and what that would be, before any run."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bot import clock
+from bot.settings import ProjectSettings, Settings
+from bot.workspace.places import ORIGIN, Places
+
+if TYPE_CHECKING:
+    from bot.cells import Sandbox
+    from bot.domain.leaks import Secrets
+    from bot.domain.recipe import Recipe, Step
+    from bot.readiness.ready import WorktreeReadiness
+    from bot.readiness.told import Wishes
+    from bot.workspace.workspaces import GitWorkspaces
+
+
+@dataclass(frozen=True, slots=True)
+class Prospect:
+    """What would be done in a worktree of a project."""
+
+    recipe: "Recipe"
+    is_seen: Callable[[str], bool]
+    """Is there such a program where it is run?"""
+
+    def missing(self, steps: Sequence["Step"]) -> Sequence[str]:
+        """Programs that these need and would not find."""
+        needed = dict.fromkeys(tool for step in steps for tool in step.tools)
+        return [tool for tool in needed if not self.is_seen(tool)]
+
+
+def readiness_of(
+    settings: Settings, project: ProjectSettings, workspaces: "GitWorkspaces", sandbox: "Sandbox", secrets: "Secrets"
+) -> "WorktreeReadiness":
+    from bot.processes import house_of
+    from bot.readiness.blocks import Blocks
+    from bot.readiness.means import Means
+    from bot.readiness.ready import WorktreeReadiness
+
+    means = Means(
+        sandbox,
+        secrets,
+        Blocks(settings.state_dir / "ports"),
+        settings.state_dir / "caches" / project.name,
+        house_of(settings.state_dir / "agent"),
+        clock.now,
+        settings.limits.setup_minutes * 60,
+        settings.limits.verify_minutes * 60,
+    )
+    readiness = WorktreeReadiness(workspaces.provisioning, wishes_of(project), means)
+    readiness.learn()
+    return readiness
+
+
+def wishes_of(project: ProjectSettings) -> "Wishes":
+    from bot.readiness.told import Wishes
+
+    source, is_own = project.copy_from or project.folder, project.copy_from is None
+    return Wishes(project.setup, project.verify, project.teardown, project.copied, source, is_own=is_own)
+
+
+def prospect_of(settings: Settings, project: ProjectSettings) -> Prospect | None:
+    """By the base as it was last seen; None: it has not been seen yet."""
+    from bot.readiness.files import Files
+    from bot.readiness.told import recipe_for
+    from bot.workspace.committed import committed, find_commit
+
+    for repository, names in _where_it_may_be(settings, project):
+        if repository.exists() and (commit := find_commit(repository, *names)):
+            found = committed(repository, commit)
+            recipe = recipe_for(Files(found.names, found.read), wishes_of(project))
+            return Prospect(recipe, lambda tool: _is_seen(tool, settings))
+    return None
+
+
+def _where_it_may_be(settings: Settings, project: ProjectSettings) -> Sequence[tuple[Path, Sequence[str]]]:
+    names = [project.base] if project.base else ["main", "master"]
+    mirror = Places(settings.state_dir, project.name).mirror, [f"{ORIGIN}{name}" for name in names]
+    if project.folder is None:
+        return [mirror]
+    own = project.folder / ".git" if (project.folder / ".git").exists() else project.folder
+    return [(own, [f"refs/heads/{project.base}"] if project.base else ["HEAD"]), mirror]
+
+
+def _is_seen(tool: str, settings: Settings) -> bool:
+    if settings.sandbox.kind == "none":
+        import shutil
+
+        return shutil.which(tool) is not None
+    from bot.sandbox.tools import find_program, find_tools
+
+    return find_program(find_tools(settings.sandbox.tools, settings.state_dir), tool)

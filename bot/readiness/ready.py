@@ -1,0 +1,266 @@
+"""One project's worktrees, made ready: the port. What was done is kept beside each, so that it is done once.
+
+Rule: downloads are kept for all runs only by a setup of what people have merged; a run whose agent has changed anything
+keeps its own, and they go with it.
+"""
+
+import asyncio
+import contextlib
+import hashlib
+import json
+import logging
+import shutil
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from bot.cells import Bench
+from bot.domain.env_files import secrets_in
+from bot.domain.recipe import Obstacle, Ready, Recipe, Step
+from bot.domain.records import as_record
+from bot.domain.turn import Change, Event, EventKind, Ground, Workspace
+from bot.domain.verification import Verification
+from bot.errors import BotError, NeedsHuman
+from bot.ports import Notice
+from bot.readiness.copying import INCLUDES, Source, put
+from bot.readiness.files import Files
+from bot.readiness.means import Means
+from bot.readiness.running import Command, Outcome, run
+from bot.readiness.surroundings import names_for, places_in, while_setting_up
+from bot.readiness.told import Wishes, recipe_for
+from bot.readiness.verifying import Verifier
+from bot.workspace.committed import Committed
+from bot.workspace.objects import hash_content
+from bot.workspace.provision import Provision, Survey
+from bot.workspace.provisioning import Provisioning
+from bot.workspace.threads import in_thread
+from bot.workspace.within import read_within
+
+log = logging.getLogger(__name__)
+
+TEARDOWN_SECONDS = 60.0
+
+_NOT_FOUND = 127
+_INSTEAD = "What is run can be chosen: commands in `projects.setup`, or `setup = false` for none."
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """One worktree that is to be made ready."""
+
+    workspace: Workspace
+    recipe: Recipe
+    names: Mapping[str, str]
+    """Its variables."""
+    marker: str
+    notice: Notice
+
+    @property
+    def branch(self) -> str:
+        return self.workspace.branch
+
+    @property
+    def ground(self) -> Ground:
+        return self.workspace.ground
+
+
+class WorktreeReadiness:
+    def __init__(self, provisioning: Provisioning, wishes: Wishes, means: Means) -> None:
+        self._provisioning = provisioning
+        self._wishes = wishes
+        self._means = means
+        self._sharing = asyncio.Lock()
+        """One at a time writes to the downloads that all runs share."""
+
+    async def ensure(self, workspace: Workspace, turn_id: str, notice: Notice) -> Ready:
+        try:
+            await self._provisioning.settle(workspace.branch)
+            recipe, tracked, included = await self._provisioning.read(workspace.base, self._asked)
+            await self._copy(workspace, recipe, tracked, included)
+            ports = await in_thread(self._means.blocks.block_for, workspace.path)
+            names, marker = names_for(workspace.branch, ports), f"{self._means.house}:{turn_id}/setup"
+            return await self._ensure(_Job(workspace, recipe, names, marker, notice))
+        except NeedsHuman as problem:
+            return Ready(obstacle=Obstacle(str(problem)))
+
+    async def verify(self, workspace: Workspace, change: Change, turn_id: str, notice: Notice) -> Verification | None:
+        recipe = (await self._provisioning.read(change.base, self._asked))[0]
+        verifier = Verifier(self._provisioning, self._means, recipe, self.ensure, self._let_go)
+        return await verifier.verify(workspace, change, turn_id, notice) if recipe.checks else None
+
+    async def tear_down(self, branch: str) -> None:
+        folder = self._provisioning.folder(branch)
+        try:
+            await self._tear_down(branch)
+        except (BotError, OSError) as problem:
+            log.warning("teardown failed branch=%s: %s", branch, problem)
+        await asyncio.to_thread(self._let_go, folder)
+
+    def learn(self) -> None:
+        """What must never leave: of every file that was copied in an earlier life of ours, or is to be."""
+        source, wished = self._wishes.source, set(self._wishes.copy)
+        for name in wished | self._provisioning.copied() if source else ():
+            with contextlib.suppress(OSError):
+                self._learn({name: read_within(source, name)} if source else {})
+
+    def _asked(self, committed: Committed) -> tuple[Recipe, frozenset[str], str]:
+        files = Files(committed.names, committed.read)
+        return recipe_for(files, self._wishes), files.names, files.text(INCLUDES)
+
+    async def _copy(self, workspace: Workspace, recipe: Recipe, tracked: frozenset[str], included: str) -> None:
+        if self._wishes.source is None:
+            return
+        source = Source(self._wishes.source, tracked)
+        found = await in_thread(source.find, recipe.copy, included if self._wishes.is_own else "")
+        self._learn(found)
+        provision = await self._provisioning.get(workspace.branch)
+        copied = await in_thread(put, found, workspace.path, provision.copied)
+        if copied != provision.copied:
+            await self._provisioning.note(workspace.branch, replace(provision, copied=copied))
+
+    def _learn(self, found: Mapping[str, bytes]) -> None:
+        for name, content in found.items():
+            for called, value in secrets_in(name, content.decode(errors="replace")):
+                self._means.secrets.keep(called, value)
+
+    async def _ensure(self, job: _Job) -> Ready:
+        steps, folder = job.recipe.steps, job.workspace.path
+        if not steps:
+            return Ready(job.names)
+        provision = await self._provisioning.get(job.branch)
+        if provision.stamp != await in_thread(_stamp, steps, folder):
+            obstacle = await self._set_up(job, provision)
+            if obstacle:
+                return Ready(obstacle=obstacle)
+        own = self._means.own(folder)
+        cache = own if own.is_dir() else self._means.shared
+        done = tuple(f"{step.command}  (in {step.folder}/)" if step.folder else step.command for step in steps)
+        return Ready({**job.names, **places_in(cache)}, cache if cache.is_dir() else None, done)
+
+    async def _set_up(self, job: _Job, provision: Provision) -> Obstacle | None:
+        """Whatever ends it before its time: nothing of it is left that could be taken for an agent's work."""
+        makes = dict.fromkeys((*provision.folders, *(one for step in job.recipe.steps for one in step.makes)))
+        provision = replace(provision, folders=tuple(makes))
+        await self._provisioning.note(job.branch, provision)
+        before = await self._provisioning.survey(job.branch)
+        await self._provisioning.note(job.branch, replace(provision, is_half=before.is_clean))
+        obstacle: Obstacle | None = Obstacle("was interrupted")
+        try:
+            is_base = before.is_clean and job.workspace.head == job.workspace.base
+            with self._told(job, "setup", "Making the worktree ready"):
+                obstacle = await self._run(job, is_base=is_base)
+        finally:
+            if obstacle and before.is_clean:
+                await self._provisioning.start_over(job.branch)
+            else:
+                await self._note(job, provision, before, is_done=not obstacle)
+        return obstacle
+
+    async def _note(self, job: _Job, provision: Provision, before: Survey, *, is_done: bool) -> None:
+        await self._provisioning.note(job.branch, provision)
+        after = await self._provisioning.survey(job.branch)
+        stamp = await in_thread(_stamp, job.recipe.steps, job.workspace.path) if is_done else ""
+        made = provision.having_made(before.holds, after.holds, before.committed)
+        await self._provisioning.note(job.branch, replace(made, stamp=stamp))
+
+    async def _run(self, job: _Job, *, is_base: bool) -> Obstacle | None:
+        async with self._bench(job.ground, job.marker, is_base=is_base) as (bench, cache):
+            environment = {**job.names, **while_setting_up(cache, bench.environment)}
+            clock = asyncio.get_running_loop().time
+            end = clock() + self._means.seconds
+            for number, step in enumerate(job.recipe.steps):
+                if missing := [tool for tool in step.tools if not bench.finds(tool)]:
+                    return _missing(step, missing)
+                command = Command(step.command, job.ground.folder / step.folder, environment, job.marker)
+                with self._told(job, f"setup-{number}", f"Making ready: {step}"):
+                    outcome = await run(command, bench, seconds=max(end - clock(), 0.0))
+                if outcome.code != 0 or bench.trouble:
+                    return self._obstacle(step, outcome, bench, is_base=is_base)
+        return None
+
+    @contextlib.contextmanager
+    def _told(self, job: _Job, name: str, doing: str) -> Iterator[None]:
+        """People see what goes on, and nobody takes it for an agent that shows no progress."""
+        clock = self._means.clock
+        job.notice(Event(EventKind.TOOL, clock(), doing, "setup", name))
+        try:
+            yield
+        finally:
+            job.notice(Event(EventKind.TOOL_RESULT, clock(), id=name))
+
+    @asynccontextmanager
+    async def _bench(self, ground: Ground, marker: str, *, is_base: bool) -> AsyncIterator[tuple[Bench, Path]]:
+        cache = self._means.shared if is_base else self._means.own(ground.folder)
+        alone: AbstractAsyncContextManager[object] = self._sharing if is_base else contextlib.nullcontext()
+        async with alone:
+            cache.mkdir(parents=True, exist_ok=True)
+            async with self._means.sandbox.open_bench(ground, cache, marker) as bench:
+                yield bench, cache
+
+    def _obstacle(self, step: Step, outcome: Outcome, bench: Bench, *, is_base: bool) -> Obstacle:
+        advice = [f"It tried to {one}. What setup may reach is in `sandbox.setup_hosts`." for one in bench.refused]
+        if outcome.code == _NOT_FOUND:
+            advice.append("A program it needs is not there. Folders with tools are named in `sandbox.tools`.")
+        if is_base:
+            advice.append("No agent has changed anything: this is the base branch as it is, on this machine.")
+        output = self._means.secrets.redact(outcome.output)
+        return Obstacle(
+            _problem(outcome, bench, self._means.seconds), step.command, step.folder, output, (*advice, _INSTEAD)
+        )
+
+    async def _tear_down(self, branch: str) -> None:
+        base = await self._provisioning.base_of(branch)
+        recipe = (await self._provisioning.read(base, self._asked))[0] if base else Recipe()
+        if not recipe.teardown:
+            return
+        ground = self._provisioning.ground(branch)
+        names = names_for(branch, await in_thread(self._means.blocks.block_for, ground.folder))
+        marker = f"{self._means.house}:{branch}/teardown"
+        async with self._bench(ground, marker, is_base=False) as (bench, cache):
+            environment = {**names, **while_setting_up(cache, bench.environment)}
+            clock = asyncio.get_running_loop().time
+            end = clock() + TEARDOWN_SECONDS
+            for text in recipe.teardown:
+                command = Command(text, ground.folder, environment, marker)
+                outcome = await run(command, bench, seconds=max(end - clock(), 0.0))
+                if outcome.code != 0:
+                    said = self._means.secrets.redact(outcome.output)
+                    log.warning("teardown failed branch=%s code=%s: %s", branch, outcome.code, said)
+
+    def _let_go(self, folder: Path) -> None:
+        with contextlib.suppress(OSError):
+            self._means.blocks.release(folder)
+        for gone in (self._means.own(folder), self._means.home(folder)):
+            shutil.rmtree(gone, ignore_errors=True)
+
+
+def _stamp(steps: Sequence[Step], folder: Path) -> str:
+    locks = {lock: _sha_of(folder, lock) for step in steps for lock in step.locks}
+    return hashlib.sha256(json.dumps([as_record(steps), locks]).encode()).hexdigest()
+
+
+def _sha_of(folder: Path, name: str) -> str:
+    try:
+        return hash_content(read_within(folder, name)).hex()
+    except OSError:
+        return ""
+
+
+def _missing(step: Step, tools: Sequence[str]) -> Obstacle:
+    named = ", ".join(f"`{tool}`" for tool in tools)
+    advice = (
+        f"Name the folder that has {named} in `sandbox.tools`; `treehand check` says when it is seen.",
+        _INSTEAD,
+    )
+    return Obstacle(f"needs {named}, which is not there (found by {step.why})", step.command, step.folder, "", advice)
+
+
+def _problem(outcome: Outcome, bench: Bench, seconds: float) -> str:
+    if bench.trouble:
+        return f"was ended. {bench.trouble}"
+    if outcome.is_late:
+        return f"took longer than the {seconds / 60:g} minutes it may (`limits.setup_minutes`), and was ended"
+    if outcome.code is None:
+        return "could not be started in the sandbox"
+    return f"ended with exit code {outcome.code}"

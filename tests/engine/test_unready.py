@@ -1,0 +1,61 @@
+"""A worktree that is not ready is nobody's failure, and is asked about at once."""
+
+import json
+
+from bot.domain.recipe import Obstacle
+from bot.domain.records import as_record, from_record
+from bot.domain.run import Cause, Phase
+from bot.domain.turn import Failure, TurnReport, TurnState
+from bot.engine.actions import Say
+from bot.engine.brakes import find_trip
+from bot.engine.screening import Screening
+from tests.engine.test_brakes import endings
+from tests.engine.test_decide import after, working
+
+OBSTACLE = Obstacle(
+    "ended with exit code 1",
+    "npm ci",
+    "frontend",
+    "@ana fixes #7\n```\nnpm ERR! `x`",
+    ("It tried to reach packages.example.com:443. What setup may reach is in `sandbox.setup_hosts`.",),
+)
+UNREADY = TurnReport(TurnState.FAILED, failure=Failure.UNREADY, detail=OBSTACLE.sentence, obstacle=OBSTACLE)
+
+
+def test_it_is_asked_about_at_once_and_counts_as_nobodys_failure():
+    asked = after(working(failures=1), turn=UNREADY)
+    assert (asked.run.phase, asked.run.cause, asked.run.failures) == (Phase.ASKING, Cause.FAILED, 1)
+    assert asked.run.reason.startswith("The worktree could not be made ready: `npm ci` in `frontend` ended with exit")
+    assert asked.spend is None, "no agent has been there"
+
+
+def test_people_are_told_the_command_what_it_printed_and_what_to_do_and_none_of_it_does_anything():
+    said = [one for one in after(working(), turn=UNREADY).actions if isinstance(one, Say)]
+    (text,) = (one.text for one in said if one.slug.startswith("ask-"))
+    assert "````\n@ana fixes #7\n```\nnpm ERR! `x`\n````" in text
+    assert "- It tried to reach packages.example.com:443. What setup may reach is in `sandbox.setup_hosts`." in text
+    assert "`/ai retry` tries again." in text
+
+
+def test_what_is_not_about_a_command_is_told_as_it_is():
+    obstacle = Obstacle("copy: secrets in shop is a directory.")
+    turn = TurnReport(TurnState.FAILED, failure=Failure.UNREADY, detail=obstacle.sentence, obstacle=obstacle)
+    asked = after(working(), turn=turn)
+    assert asked.run.reason == "The worktree could not be made ready: copy: secrets in shop is a directory."
+
+
+def test_however_often_it_happens_it_pauses_no_project():
+    assert find_trip(endings(*[Failure.UNREADY] * 9)) is None
+
+
+def test_it_passes_the_door_that_everything_passes_and_survives_a_restart():
+    screening = Screening(lambda text: ("A token",) if "ERR" in text else ())
+    seen = screening.report(UNREADY).obstacle
+    assert seen.output == "[withheld: it contains what looks like A token]"
+    assert (seen.command, seen.folder, seen.problem, seen.advice) == (
+        OBSTACLE.command,
+        OBSTACLE.folder,
+        OBSTACLE.problem,
+        OBSTACLE.advice,
+    )
+    assert from_record(TurnReport, json.loads(json.dumps(as_record(UNREADY)))) == UNREADY

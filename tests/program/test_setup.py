@@ -1,0 +1,234 @@
+"""A worktree is made ready before the agent begins: the installed command, real tools, the real sandbox."""
+
+import asyncio
+import io
+import json
+import re
+import tomllib
+import zipfile
+
+import pytest
+
+from bot.demo.model import ScriptedModel, Use
+from tests.program.conftest import DONE, Person, acts, model_env, write
+
+
+def commit(person: Person, files: dict[str, str]) -> None:
+    for name, text in files.items():
+        path = person.repository / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    person.git("add", "--all")
+    person.git("-c", "user.name=Ana", "-c", "user.email=ana@example.com", "commit", "--quiet", "--message=More")
+
+
+def choose(person: Person, **settings: object) -> None:
+    """As an operator would write it, at the end of what `init` wrote: in the project's own table."""
+    file = person.repository / "treehand.toml"
+    lines = "".join(f"{name} = {json.dumps(value)}\n" for name, value in settings.items())
+    file.write_text(file.read_text() + f"\n{lines}")
+    assert tomllib.loads(file.read_text())["projects"][0].items() >= settings.items()
+
+
+def package(**scripts: str) -> dict[str, str]:
+    """A package of Node's that needs nothing from anywhere, with its lock file."""
+    manifest = {"name": "shop", "version": "1.0.0", "scripts": scripts}
+    lock = {"name": "shop", "version": "1.0.0", "lockfileVersion": 3, "packages": {"": {"name": "shop"}}}
+    return {"package.json": json.dumps(manifest), "package-lock.json": json.dumps(lock)}
+
+
+def runs(command: str) -> Use:
+    return Use("Bash", {"command": command, "description": "Look"})
+
+
+LOOK = runs("test -s node_modules/made && echo $PORT $COMPOSE_PROJECT_NAME > seen.txt")
+PORT = re.compile(r"^\+[23]\d{4} treehand-shop-1$", re.MULTILINE)
+
+
+async def works(person: Person, *steps: Use, **env: str) -> int:
+    """How often the model was asked."""
+    async with ScriptedModel(acts(*((step,) for step in steps), DONE)) as model:
+        await person.does("once", **model_env(model), **env)
+        return len(model.requests)
+
+
+async def asking(person: Person) -> str:
+    """What people are told, once the run waits for them."""
+    assert (await person.run("shop#1"))["phase"] == "asking"
+    return await person.does("issue", "show", "1")
+
+
+@pytest.fixture
+async def labelled(ready: Person) -> Person:
+    await ready.does("issue", "new", "Look", "--label", "ai")
+    return ready
+
+
+async def test_what_a_repository_needs_is_there_when_the_agent_begins_and_none_of_it_is_the_agents_work(labelled):
+    commit(labelled, package(prepare="mkdir -p node_modules; date > node_modules/made; touch tool.log; echo >> app.py"))
+    await works(labelled, LOOK)
+    shown = await labelled.does("pr", "show", "2")
+    assert PORT.search(shown)
+    assert "node_modules" not in shown
+    assert "a/app.py" not in shown
+    assert "tool.log: as setup or verification left it" in shown
+    assert labelled.agents_alive() == []
+
+
+async def test_it_is_done_once_and_again_when_a_lock_file_has_changed(labelled):
+    count = "mkdir -p node_modules; echo x >> node_modules/made; wc -l < node_modules/made > times.txt"
+    commit(labelled, {**package(), ".gitignore": "node_modules/\ntimes.txt\n"})
+    choose(labelled, setup=[count])
+    await works(labelled, runs("cp times.txt first.txt"))
+    await labelled.does("pr", "comment", "2", "again")
+    await works(labelled, runs("cp times.txt second.txt; echo '{ }' > package-lock.json"))
+    await labelled.does("pr", "comment", "2", "and again")
+    await works(labelled, runs("cp times.txt third.txt"))
+    branch = labelled.state_dir / "worktrees" / "shop" / "shop-1"
+    seen = [(branch / name).read_text().strip() for name in ("first.txt", "second.txt", "third.txt")]
+    assert seen == ["1", "1", "2"]
+
+
+async def test_a_setup_that_fails_asks_at_once_with_what_it_printed_and_retry_tries_again(labelled):
+    choose(labelled, setup=["echo '```'; echo '@ana: it is broken' >&2; exit 7"])
+    assert await works(labelled) == 0
+    told = await asking(labelled)
+    assert "ended with exit code 7" in told
+    assert "````" in told
+    assert "@ana: it is broken" in told
+    assert "this is the base branch as it is" in told
+    settings = labelled.repository / "treehand.toml"
+    settings.write_text(settings.read_text().replace("exit 7", "exit 0"))
+    await labelled.does("retry", "1")
+    assert await works(labelled, write("answer = 42"))
+    assert (await labelled.run("shop#1"))["phase"] == "review"
+    assert (await labelled.run("shop#1"))["turns"] == 2
+
+
+async def test_killed_in_the_middle_of_setup_it_begins_anew_and_nothing_of_the_first_half_is_left(labelled):
+    choose(labelled, setup=["echo half > half.txt; sleep 301"])
+    half = labelled.state_dir / "worktrees" / "shop" / "shop-1" / "half.txt"
+    async with ScriptedModel(acts(DONE)) as model:
+        daemon = await labelled.start("run", **model_env(model))
+        async with asyncio.timeout(60):
+            while not half.exists():
+                await asyncio.sleep(0.05)
+        daemon.kill()
+        await daemon.wait()
+    settings = labelled.repository / "treehand.toml"
+    settings.write_text(settings.read_text().replace("sleep 301", "rm half.txt"))
+    await works(labelled, write("answer = 42"))
+    assert (await labelled.run("shop#1"))["phase"] == "review"
+    assert "half" not in await labelled.does("pr", "show", "2")
+    assert labelled.agents_alive() == []
+
+
+async def test_the_repositorys_own_word_counts_as_the_base_branch_has_it(labelled):
+    commit(labelled, {**package(prepare="exit 1"), ".github/treehand.toml": 'setup = ["echo told > told.txt"]\n'})
+    await works(labelled, runs("cp told.txt seen.txt; echo 'setup = [\"exit 1\"]' > .github/treehand.toml"))
+    assert (await labelled.run("shop#1"))["phase"] == "asking", "a protected path"
+    seen = labelled.state_dir / "worktrees" / "shop" / "shop-1" / "seen.txt"
+    assert seen.read_text() == "told\n"
+
+
+async def test_a_key_nobody_knows_in_the_repositorys_file_is_said_on_the_issue(labelled):
+    commit(labelled, {".github/treehand.toml": "setpu = []\n"})
+    assert await works(labelled) == 0
+    assert "setpu is not a key. Did you mean `setup`?" in await asking(labelled)
+
+
+async def test_it_can_be_switched_off(labelled):
+    commit(labelled, package(prepare="exit 1"))
+    choose(labelled, setup=False)
+    await works(labelled, write("answer = 42"))
+    assert (await labelled.run("shop#1"))["phase"] == "review"
+
+
+def wheel(name: str, text: str) -> bytes:
+    """A package of Python's, as small as one can be."""
+    held, info = io.BytesIO(), f"{name}-1.0.dist-info"
+    with zipfile.ZipFile(held, "w") as file:
+        file.writestr(f"{name}.py", text)
+        file.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+        file.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        file.writestr(f"{info}/RECORD", "")
+    return held.getvalue()
+
+
+async def test_packages_of_python_are_installed_by_pip_and_can_be_imported(labelled):
+    (labelled.repository / "wheels").mkdir()
+    (labelled.repository / "wheels" / "tea-1.0-py3-none-any.whl").write_bytes(wheel("tea", "kind = 'green'\n"))
+    commit(labelled, {"requirements.txt": "--no-index\n--find-links wheels\ntea==1.0\n"})
+    await works(labelled, runs(".venv/bin/python -c 'import tea; print(tea.kind)' > seen.txt"))
+    shown = await labelled.does("pr", "show", "2")
+    assert "+green" in shown
+    assert ".venv" not in shown
+
+
+async def test_without_a_sandbox_it_is_done_the_same_way(labelled):
+    commit(labelled, package(prepare="mkdir -p node_modules; date > node_modules/made; (sleep 300 &)"))
+    await works(labelled, LOOK, TREEHAND_SANDBOX__KIND="none")
+    assert PORT.search(await labelled.does("pr", "show", "2"))
+    assert labelled.agents_alive() == []
+
+
+async def test_check_says_what_is_found_and_why_and_names_a_tool_that_is_missing(ready):
+    commit(ready, {**package(), "backend/uv.lock": "", "Makefile": "setup:\n\ttrue\n"})
+    answer = await ready.treehand("check", ANTHROPIC_API_KEY="k")
+    (line,) = [line for line in answer.out.splitlines() if "shop/setup" in line]
+    assert "npm ci (package-lock.json)" in line
+    assert "uv sync --frozen in backend (backend/uv.lock)" in line
+    assert "Makefile: has `make setup`, which is not run by itself" in line
+    assert line.startswith("WRONG")
+    assert "Not in the sandbox: uv; see `sandbox.tools`" in line
+
+
+async def test_a_tool_that_is_missing_is_named_and_no_agent_begins(labelled):
+    commit(labelled, {"uv.lock": "", "pyproject.toml": "[project]\nname='shop'\nversion='1'\n"})
+    assert await works(labelled) == 0
+    told = await asking(labelled)
+    assert "needs `uv`, which is not there (found by uv.lock)" in told
+    assert "`sandbox.tools`" in told
+
+
+async def test_a_host_that_setup_may_not_reach_is_named_with_the_key(labelled):
+    commit(labelled, package(prepare="curl -sS https://packages.example.com/; exit 3"))
+    await works(labelled, TREEHAND_SANDBOX__HOSTS='["packages.example.com"]')
+    told = await asking(labelled)
+    assert "What setup may reach is in `sandbox.setup_hosts`" in told
+    assert "reach packages.example.com:443" in told
+
+
+async def test_operators_files_are_there_and_in_no_commit_and_their_values_in_no_comment(labelled):
+    commit(labelled, {".gitignore": ".env\n*.local\n", ".worktreeinclude": "*.local\n"})
+    (labelled.repository / ".env").write_text("API_TOKEN=s3cret-value-of-mine\nNODE_ENV=development\n")
+    (labelled.repository / "dev.local").write_text("one\n")
+    leak = runs(
+        "test -f dev.local && . ./.env && echo $NODE_ENV > seen.txt; : > .gitignore; git add -f . ; echo x >> .env"
+    )
+    await works(labelled, leak)
+    shown = await labelled.does("pr", "show", "2")
+    assert "+development" in shown
+    assert "a/.env" not in shown
+    assert "b/dev.local" not in shown
+    assert ".env: a copy of the operator's file, changed" in shown
+    assert (labelled.repository / ".env").read_text().startswith("API_TOKEN=s3cret-value-of-mine\nNODE")
+    copied = labelled.state_dir / "worktrees" / "shop" / "shop-1" / "dev.local"
+    assert copied.stat().st_mode & 0o777 == 0o600
+    await labelled.does("pr", "comment", "2", "again")
+    await works(labelled, runs(". ./.env; echo it is $API_TOKEN > seen.txt"))
+    told = await asking(labelled)
+    assert "API_TOKEN of .env" in told
+    assert "s3cret-value-of-mine" not in told
+
+
+async def test_teardown_runs_before_the_worktree_goes_and_its_failure_is_in_nobodys_way(labelled):
+    choose(labelled, setup=["true"], teardown=["echo $PORT > /tmp/x && ls app.py && exit 9", "sleep 1000 &"])
+    await works(labelled, write("answer = 42"))
+    await labelled.does("pr", "merge", "2")
+    await works(labelled)
+    assert (await labelled.run("shop#1"))["phase"] == "done"
+    assert list((labelled.state_dir / "worktrees" / "shop").iterdir()) == []
+    assert list((labelled.state_dir / "ports").iterdir()) == []
+    assert "teardown failed branch=treehand/shop-1 code=9: app.py" in (labelled.state_dir / "treehand.log").read_text()
+    assert labelled.agents_alive() == []

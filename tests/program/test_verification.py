@@ -1,0 +1,170 @@
+"""The host tries what an agent made: the installed command, real tools, the real sandbox."""
+
+import asyncio
+import json
+import os
+import signal
+
+import pytest
+
+from bot.demo.model import Request, ScriptedModel
+from tests.program.conftest import DONE, Person, acts, model_env, write
+from tests.program.test_setup import choose, commit, package, runs, works
+
+GREEN = """\
+import unittest, app
+class Shop(unittest.TestCase):
+    def test_answer(self):
+        self.assertGreater(app.answer, 40)
+"""
+UNITTEST = "python3 -m unittest"
+
+
+@pytest.fixture
+async def labelled(ready: Person) -> Person:
+    await ready.does("issue", "new", "Look", "--label", "ai")
+    return ready
+
+
+async def verification(person: Person) -> dict:
+    return json.loads(await person.does("show", "1", "--json"))["verification"]
+
+
+async def test_what_holds_is_offered_with_what_was_seen(labelled):
+    commit(labelled, {"test_app.py": GREEN})
+    choose(labelled, verify=[UNITTEST])
+    await works(labelled, write("answer = 42"))
+    shown = await labelled.does("pr", "show", "2")
+    assert "**Verification:** run by Treehand where the agent worked, on `" in shown
+    assert f"- ✅ `{UNITTEST}`: exit code 0, 1 passed, " in shown
+    found = await verification(labelled)
+    assert found["commit"] == labelled.git("-C", str(forge(labelled)), "rev-parse", "treehand/shop-1")
+    (trial,) = found["commands"]
+    assert trial.items() >= {
+        "command": UNITTEST, "exit_code": 0, "standing": "green", "counts": {"passed": 1, "failed": 0, "skipped": 0},
+    }.items()  # fmt: skip
+    assert "verification" in await labelled.does("show", "1")
+    assert labelled.agents_alive() == []
+
+
+def forge(person: Person):
+    return person.state_dir / "forge" / "shop.git"
+
+
+async def test_what_the_change_broke_is_told_to_the_agent_and_only_what_it_mended_is_published(labelled):
+    """Found by what `package.json` says; no word about it in the settings."""
+    test = "const t = require('node:test'), f = require('node:fs'); t('answer', () => {"
+    test += " if (!f.readFileSync('app.py', 'utf8').includes('4')) throw new Error('no @ana 4 in it') })\n"
+    commit(labelled, {**package(test="node --test"), "app.test.js": test})
+    told: list[str] = []
+
+    def play(request: Request):
+        told.append(request.last_said)
+        return acts((write("answer = 4"),), DONE)(request) if "are red now" in told[-1] else breaks(request)
+
+    breaks = acts((write("answer = 1"),), DONE)
+    async with ScriptedModel(play) as model:
+        await labelled.does("once", **model_env(model))
+    asked = next(words for words in told if "are red now" in words)
+    assert "`npm test` ended with exit code 1" in asked
+    assert "no @ana 4 in it" in asked
+    run = await labelled.run("shop#1")
+    assert (run["phase"], run["turns"]) == ("review", 2)
+    shown = await labelled.does("pr", "show", "2")
+    assert "- ✅ `npm test`: exit code 0, 1 passed" in shown
+    assert "- 1 turn spent on what it found broken" in shown
+    assert "Mend npm test" in labelled.git("-C", str(forge(labelled)), "log", "--format=%s", "treehand/shop-1")
+
+
+async def test_after_two_rounds_it_is_published_and_says_so(labelled):
+    commit(labelled, {"test_app.py": GREEN})
+    choose(labelled, verify=[UNITTEST])
+    await works(labelled, runs("echo >> app.py; echo answer = 1 >> app.py"))
+    run = await labelled.run("shop#1")
+    assert (run["phase"], run["turns"]) == ("review", 3)
+    shown = await labelled.does("pr", "show", "2")
+    assert f"- ❌ `{UNITTEST}`: exit code 1, 1 failed" in shown
+    assert "**broken by this change**: green on the base `" in shown
+    assert "- 2 turns spent on what it found broken" in shown
+    assert list((labelled.state_dir / "worktrees" / "shop").iterdir()) == [
+        labelled.state_dir / "worktrees" / "shop" / "shop-1"
+    ]
+
+
+async def test_what_was_red_before_is_said_and_no_turn_is_spent_on_it(labelled):
+    commit(labelled, {"test_app.py": GREEN.replace("40", "50")})
+    choose(labelled, verify=[UNITTEST])
+    await works(labelled, write("answer = 42"))
+    run = await labelled.run("shop#1")
+    assert (run["phase"], run["turns"]) == ("review", 1)
+    shown = await labelled.does("pr", "show", "2")
+    assert f"- ❌ `{UNITTEST}`: exit code 1, 1 failed" in shown
+    assert "red on the base `" in shown
+    assert "broken by this change" not in shown
+
+
+async def test_a_pass_on_nothing_says_so(labelled):
+    commit(labelled, {**package(test="node --test"), "lib.js": ""})
+    await works(labelled, write("answer = 42"))
+    assert "- ⚠️ `npm test`: exit code 0, **0 tests ran**" in await labelled.does("pr", "show", "2")
+
+
+async def test_what_hangs_is_ended_and_the_agent_is_told(labelled):
+    choose(labelled, verify=["grep -q 41 app.py || { sleep 600 & setsid sleep 600; }"])
+    limits = {"TREEHAND_LIMITS__VERIFY_MINUTES": "0.03", "TREEHAND_LIMITS__VERIFY_ROUNDS": "1"}
+    await works(labelled, write("answer = 42"), **limits)
+    assert (await labelled.run("shop#1"))["turns"] == 2
+    assert "took too long, and was ended" in await labelled.does("pr", "show", "2")
+    assert labelled.agents_alive() == []
+
+
+async def test_what_it_writes_is_in_no_commit(labelled):
+    choose(labelled, verify=["echo seen > report.xml; echo x >> app.py; exit 0"])
+    await works(labelled, write("answer = 42"))
+    await labelled.does("pr", "comment", "2", "again")
+    await works(labelled, write("two", "more.txt"))
+    shown = await labelled.does("pr", "show", "2")
+    assert "more.txt" in shown
+    assert "b/report.xml" not in shown
+    assert "+x" not in shown
+    assert "report.xml: as setup or verification left it" in shown
+
+
+async def test_killed_in_the_middle_it_verifies_again_and_nothing_of_the_first_try_is_published(labelled):
+    choose(labelled, verify=["echo half > half.xml; echo x >> app.py; sleep 3"])
+    async with ScriptedModel(acts((write("answer = 42"),), DONE)) as model:
+        process = await labelled.start("once", **model_env(model))
+        async with asyncio.timeout(60):
+            while not (labelled.state_dir / "worktrees" / "shop" / "shop-1" / "half.xml").exists():
+                await asyncio.sleep(0.05)
+        os.killpg(process.pid, signal.SIGKILL)
+        await process.wait()
+        await labelled.does("once", **model_env(model))
+    shown = await labelled.does("pr", "show", "2")
+    assert "exit code 0" in shown
+    assert "+answer = 42" in shown
+    assert "b/half.xml" not in shown
+    assert "+x" not in shown
+    assert labelled.agents_alive() == []
+
+
+async def test_it_can_be_switched_off_and_an_agent_cannot_do_that(labelled):
+    commit(labelled, {".github/treehand.toml": 'verify = ["false"]\n'})
+    choose(labelled, verify=False)
+    await works(labelled, write("answer = 42"))
+    assert "Verification" not in await labelled.does("pr", "show", "2")
+    assert await verification(labelled) is None
+
+
+async def test_check_says_what_is_run_and_why(ready):
+    commit(ready, package(test="node --test"))
+    answer = await ready.treehand("check", ANTHROPIC_API_KEY="k")
+    (line,) = [line for line in answer.out.splitlines() if "shop/verify" in line]
+    assert line.split(None, 2) == ["ok", "shop/verify", "npm test (package.json)"]
+
+
+async def test_without_a_sandbox_it_is_done_the_same_way(labelled):
+    commit(labelled, {"test_app.py": GREEN})
+    choose(labelled, verify=[UNITTEST])
+    await works(labelled, write("answer = 42"), TREEHAND_SANDBOX__KIND="none")
+    assert f"- ✅ `{UNITTEST}`: exit code 0, 1 passed" in await labelled.does("pr", "show", "2")

@@ -1,0 +1,77 @@
+"""A repository, worktrees of it, and a real sandbox to make them ready in."""
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import pytest
+
+from bot.cells import Sandbox
+from bot.domain.leaks import Secrets
+from bot.domain.recipe import Ready
+from bot.domain.turn import Event, Workspace
+from bot.readiness.blocks import Blocks
+from bot.readiness.means import Means
+from bot.readiness.ready import WorktreeReadiness
+from bot.readiness.told import Wishes
+from bot.sandbox.bubblewrap import Bubblewrap, Rules
+from bot.workspace.workspaces import GitWorkspaces
+from tests.workspace.conftest import Origin, empty_origin, origin, root  # noqa: F401 - for the tests here
+
+BRANCH = "treehand/shop-1"
+HOUSE = f"house-{os.getpid()}"
+"""Other tests run beside these."""
+
+
+@dataclass
+class Shop:
+    """One project; its operator's folder is `ada`, the clone that is pushed from."""
+
+    origin: Origin
+    root: Path
+    sandbox: Sandbox
+    secrets: Secrets = field(default_factory=Secrets)
+    seconds: float = 60.0
+    verify_seconds: float = 60.0
+    events: list[Event] = field(default_factory=list)
+    wishes: Wishes = field(default_factory=Wishes)
+
+    def __post_init__(self) -> None:
+        self.workspaces = GitWorkspaces(self.root, "shop", secrets=self.secrets, idle_seconds=0)
+
+    @property
+    def means(self) -> Means:
+        blocks, caches = Blocks(self.root / "ports"), self.root / "caches" / "shop"
+        return Means(self.sandbox, self.secrets, blocks, caches, HOUSE, lambda: 0.0, self.seconds, self.verify_seconds)
+
+    @property
+    def readiness(self) -> WorktreeReadiness:
+        return WorktreeReadiness(self.workspaces.provisioning, self.wishes, self.means)
+
+    def told(self, *setup: str, **wishes: object) -> "Shop":
+        """As an operator's settings say."""
+        self.wishes = replace(self.wishes, setup=setup or self.wishes.setup, **wishes)
+        return self
+
+    async def worktree(self, branch: str = BRANCH) -> Workspace:
+        return await self.workspaces.ensure(branch, base="main", remote=self.origin.remote)
+
+    async def ready(self, branch: str = BRANCH) -> Ready:
+        return await self.readiness.ensure(await self.worktree(branch), "run/turn-1", self.events.append)
+
+    async def captured(self, branch: str = BRANCH):
+        return await self.workspaces.capture(branch, message="m", at=1.0)
+
+    def folder(self, branch: str = BRANCH) -> Path:
+        return self.workspaces.folder(branch)
+
+
+@pytest.fixture
+def shop(origin, root) -> Shop:  # noqa: F811 - pytest's way
+    return Shop(origin, root, Bubblewrap(root, {}, Rules()))
+
+
+@pytest.fixture
+def shop_with(origin, root) -> Callable[[Sandbox], Shop]:  # noqa: F811
+    return lambda sandbox: Shop(origin, root, sandbox)

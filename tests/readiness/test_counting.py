@@ -1,0 +1,53 @@
+"""What runners print, as they really print it, and how many tests that is."""
+
+import pytest
+
+from bot.domain.verification import Counts
+from bot.readiness.counting import counts_in
+
+NODE = "# tests {}\n# suites 0\n# pass {}\n# fail {}\n# cancelled 0\n# skipped 0\n# todo 0\n# duration_ms 60.2\n"
+GO = "ok  \tshop/basket\t0.003s\n?   \tshop/cmd\t[no test files]\n"
+
+
+@pytest.mark.parametrize(
+    ("printed", "counts"),
+    [
+        ("..\n3 passed in 0.02s\n", Counts(3)),
+        ("=== 1 failed, 2 passed, 4 skipped, 1 warning in 0.12s ===\n", Counts(2, 1, 4)),
+        ("\x1b[32m\x1b[1m61 passed\x1b[0m\x1b[32m in 62.50s (0:01:02)\x1b[0m\n", Counts(61)),
+        ("1 failed, 1 error in 3.00s\n", Counts(0, 2)),
+        ("no tests ran in 0.01s\n", Counts()),
+        ("5 deselected in 0.01s\n", Counts()),
+        ("Ran 3 tests in 0.001s\n\nOK\n", Counts(3)),
+        ("Ran 5 tests in 0.1s\n\nFAILED (failures=1, errors=1, skipped=1)\n", Counts(2, 2, 1)),
+        ("Ran 0 tests in 0.000s\n\nOK\n", Counts()),
+        ("Ran 0 tests in 0.000s\n\nNO TESTS RAN\n", Counts()),
+        (NODE.format(3, 2, 1), Counts(2, 1)),
+        (NODE.replace("#", "ℹ").format(0, 0, 0), Counts()),
+        ("Tests:       1 failed, 1 skipped, 2 passed, 4 total\nTime: 1 s\n", Counts(2, 1, 1)),
+        ("Tests:       2 passed, 2 total\n", Counts(2)),
+        ("No tests found, exiting with code 0\n", Counts()),
+        ("      Tests  1 failed | 2 passed (3)\n", Counts(2, 1)),
+        ("No test files found, exiting with code 0\n", Counts()),
+        ("  2 passing (5ms)\n  1 pending\n  1 failing\n", Counts(2, 1, 1)),
+        ("  0 passing (1ms)\n", Counts()),
+        (
+            "test result: ok. 3 passed; 0 failed; 1 ignored\n\ntest result: ok. 1 passed; 0 failed; 0 ignored",
+            Counts(4, 0, 1),
+        ),
+        ("running 0 tests\n\ntest result: ok. 0 passed; 0 failed; 0 ignored; 0 measured\n", Counts()),
+        ("--- PASS: TestA (0.00s)\n    --- FAIL: TestB/x (0.00s)\nok  \tshop\t0.1s\n", Counts(1, 1)),
+        ("?   \tshop\t[no test files]\nok  \tshop/b\t0.001s [no tests to run]\n", Counts()),
+        (GO, None),
+        ("all good\n", None),
+        ("", None),
+        ("said: 3 passed in our school\n", None),
+    ],
+)
+def test_what_a_runner_says(printed, counts):
+    assert counts_in(printed) == counts
+
+
+def test_of_what_is_cut_no_sum_is_made():
+    assert counts_in("test result: ok. 3 passed; 0 failed; 0 ignored", is_cut=True) is None
+    assert counts_in("3 passed in 0.02s", is_cut=True) == Counts(3)
