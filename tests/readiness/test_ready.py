@@ -24,7 +24,7 @@ import os, subprocess, sys, time
 if os.fork() == 0:
     os.setsid()
     if os.fork() == 0:
-        os.execve(sys.executable, [sys.executable, "-c", "import time; time.sleep(300)"], {})
+        os.execve(sys.executable, [sys.executable, "-c", "import time; time.sleep(25)"], {})
     os._exit(0)
 """
 
@@ -74,9 +74,10 @@ async def test_what_hangs_is_ended_in_time_and_said(shop):
 @pytest.mark.parametrize("kind", ["bwrap", "none"])
 async def test_what_it_left_running_is_ended_however_it_detached(shop_with, root, kind):
     shop = shop_with(Bubblewrap(root, {}, Rules()) if kind == "bwrap" else Unconfined(root / "cells", {}))
-    marks = f"sleep 3{os.getpid()}"
+    marks = f"sleep 25.{os.getpid()}"  # which is nobody else's, and over soon should it stay
     text = f"{marks} & setsid -f {marks}; {shlex.quote(sys.executable)} -c {shlex.quote(FORKS)}; exec env -i {marks} &"
-    assert (await shop.told(text).ready()).obstacle is None
+    async with asyncio.timeout(20):  # it is not waited for
+        assert (await shop.told(text).ready()).obstacle is None
     left = [path for path in os.scandir("/proc") if path.name.isdigit() and _is(path.name, marks)]
     assert (left, living()) == ([], 0)
 
