@@ -50,16 +50,20 @@ def readiness_of(
         settings.limits.setup_minutes * 60,
         settings.limits.verify_minutes * 60,
     )
-    readiness = WorktreeReadiness(workspaces.provisioning, wishes_of(project), means)
+    readiness = WorktreeReadiness(workspaces.provisioning, wishes_of(settings, project), means)
     readiness.learn()
     return readiness
 
 
-def wishes_of(project: ProjectSettings) -> "Wishes":
+def wishes_of(settings: Settings, project: ProjectSettings) -> "Wishes":
+    """What is found is run unasked where it can download what it needs."""
     from bot.readiness.told import Wishes
 
     source, is_own = project.copy_from or project.folder, project.copy_from is None
-    return Wishes(project.setup, project.verify, project.teardown, project.copied, source, is_own=is_own)
+    unasked = bool(settings.sandbox.setup_hosts) or settings.sandbox.kind == "none"
+    return Wishes(
+        project.setup, project.verify, project.teardown, project.copied, source, is_own=is_own, unasked=unasked
+    )
 
 
 def prospect_of(settings: Settings, project: ProjectSettings) -> Prospect | None:
@@ -71,7 +75,7 @@ def prospect_of(settings: Settings, project: ProjectSettings) -> Prospect | None
     for repository, names in _where_it_may_be(settings, project):
         if repository.exists() and (commit := find_commit(repository, *names)):
             found = committed(repository, commit)
-            recipe = recipe_for(Files(found.names, found.read), wishes_of(project))
+            recipe = recipe_for(Files(found.names, found.read), wishes_of(settings, project))
             return Prospect(recipe, lambda tool: _is_seen(tool, settings))
     return None
 

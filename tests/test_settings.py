@@ -115,8 +115,14 @@ def test_what_an_agent_may_do_comes_from_the_settings(write, toml, shown):
 )
 def test_how_worktrees_are_made_ready_comes_from_the_settings(write, tmp_path, toml, seen):
     """What each of them does is tried in `tests/readiness` and `tests/program/test_setup.py`."""
-    (project,) = write(f"{PROJECT}{toml}\n").projects
-    assert wishes_of(project) == replace(seen, source=tmp_path / seen.source)
+    settings = write(f"{PROJECT}{toml}\n")
+    assert wishes_of(settings, settings.projects[0]) == replace(seen, source=tmp_path / seen.source, unasked=False)
+
+
+@pytest.mark.parametrize("toml", ['setup_hosts = ["packages.example.com"]', 'kind = "none"'])
+def test_what_is_found_is_run_unasked_where_it_can_download(write, toml):
+    settings = write(f"[sandbox]\n{toml}\n{PROJECT}")
+    assert wishes_of(settings, settings.projects[0]).unasked
 
 
 async def test_making_a_worktree_ready_and_trying_it_have_as_long_as_the_settings_say(write, tmp_path):
@@ -136,7 +142,8 @@ async def test_what_must_never_leave_a_copied_file_is_known_from_the_start(write
 
 
 def test_on_github_nothing_is_copied_unless_a_folder_is_named(write):
-    assert wishes_of(write(GITHUB).projects[0]).source is None
+    settings = write(GITHUB)
+    assert wishes_of(settings, settings.projects[0]).source is None
 
 
 def test_variables_of_a_worktrees_own_are_no_settings(write, monkeypatch):

@@ -35,6 +35,8 @@ class Wishes:
     """The folder that files are copied from; None: there is none, and nothing is copied."""
     is_own: bool = False
     """It is the very repository, in a person's own folder."""
+    unasked: bool = True
+    """What is found is run though nobody asked for it."""
 
 
 def recipe_for(files: Files, wishes: Wishes) -> Recipe:
@@ -43,6 +45,8 @@ def recipe_for(files: Files, wishes: Wishes) -> Recipe:
     setup = _chosen(wishes.setup, told.get("setup"), "projects.setup")
     found = detect(files, is_set_up=setup is None)
     verify = _chosen(wishes.verify, told.get("verify"), "projects.verify")
+    if not wishes.unasked:
+        found = _only_named(found, setup is None)
     return replace(
         found,
         steps=found.steps if setup is None else _spoken(setup, found),
@@ -50,6 +54,15 @@ def recipe_for(files: Files, wishes: Wishes) -> Recipe:
         teardown=wishes.teardown or told.get("teardown", ()),
         copy=tuple(dict.fromkeys((*wishes.copy, *told.get("copy", ())))),
     )
+
+
+def _only_named(found: Recipe, is_found: bool) -> Recipe:  # noqa: FBT001 - whether setup is what was found
+    """What cannot download would only fail; and so would tests, for want of what was to be installed."""
+    if not is_found or not found.steps:
+        return found
+    why = "not run before `sandbox.setup_hosts` names where it downloads from, or `projects.setup` says so"
+    named = tuple(f"{step} ({step.why}): {why}" for step in found.steps)
+    return replace(found, steps=(), checks=(), hints=(*named, *found.hints))
 
 
 def _chosen(

@@ -184,7 +184,7 @@ def _readiness_of(settings: Settings, project: ProjectSettings) -> list[Finding]
         return [Finding(name, ok=False, detail=str(problem))]
     if prospect is None:
         return [Finding(name, ok=True, detail="what it needs is found out when the repository is first fetched")]
-    return [_setup_in(prospect, name, settings), _verify_in(prospect, f"{project.name}/verify")]
+    return [_setup_in(prospect, name), _verify_in(prospect, f"{project.name}/verify")]
 
 
 def _verify_in(prospect: Prospect, name: str) -> Finding:
@@ -194,11 +194,9 @@ def _verify_in(prospect: Prospect, name: str) -> Finding:
     return Finding(name, not missing, f"{'; '.join(said) or 'nothing: no command is known or chosen'}{advice}")
 
 
-def _setup_in(prospect: Prospect, name: str, settings: Settings) -> Finding:
+def _setup_in(prospect: Prospect, name: str) -> Finding:
     recipe = prospect.recipe
     said = [f"{step} ({step.why})" for step in recipe.steps] or ["nothing to do"]
-    if recipe.steps and not settings.sandbox.setup_hosts and settings.sandbox.kind != "none":
-        said.append("what it downloads needs the hosts it comes from in `sandbox.setup_hosts`")
     detail = "; ".join([*said, *recipe.hints])
     missing = prospect.missing(recipe.steps)
     if missing:

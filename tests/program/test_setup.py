@@ -58,6 +58,12 @@ async def asking(person: Person) -> str:
     return await person.does("issue", "show", "1")
 
 
+@pytest.fixture(autouse=True)
+def registries(person: Person) -> None:
+    """Where packages would come from: what is found is run only when that is named."""
+    person.env["TREEHAND_SANDBOX__SETUP_HOSTS"] = '["registry.example.com"]'
+
+
 @pytest.fixture
 async def labelled(ready: Person) -> Person:
     await ready.does("issue", "new", "Look", "--label", "ai")
@@ -232,3 +238,14 @@ async def test_teardown_runs_before_the_worktree_goes_and_its_failure_is_in_nobo
     assert list((labelled.state_dir / "ports").iterdir()) == []
     assert "teardown failed branch=treehand/shop-1 code=9: app.py" in (labelled.state_dir / "treehand.log").read_text()
     assert labelled.agents_alive() == []
+
+
+async def test_before_hosts_are_named_what_is_found_is_not_run_and_agents_begin(labelled):
+    del labelled.env["TREEHAND_SANDBOX__SETUP_HOSTS"]
+    commit(labelled, {**package(preinstall="exit 3", test="exit 4"), ".gitignore": "node_modules\n"})
+    assert await works(labelled, write("answer = 42")) > 0
+    assert (await labelled.run("shop#1"))["phase"] == "review"
+    answer = await labelled.treehand("check", ANTHROPIC_API_KEY="k")
+    (line,) = [line for line in answer.out.splitlines() if "shop/setup" in line]
+    assert line.startswith("ok")
+    assert "npm ci (package-lock.json): not run before `sandbox.setup_hosts` names where it downloads from" in line

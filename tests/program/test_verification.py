@@ -20,6 +20,12 @@ class Shop(unittest.TestCase):
 UNITTEST = "python3 -m unittest"
 
 
+@pytest.fixture(autouse=True)
+def registries(person: Person) -> None:
+    """Where packages would come from: what is found is run only when that is named."""
+    person.env["TREEHAND_SANDBOX__SETUP_HOSTS"] = '["registry.example.com"]'
+
+
 @pytest.fixture
 async def labelled(ready: Person) -> Person:
     await ready.does("issue", "new", "Look", "--label", "ai")

@@ -291,3 +291,14 @@ def test_what_it_is_tried_with_can_be_said_and_the_operator_goes_first():
     assert tried(files, verify=("true",)) == [("true", "projects.verify")]
     assert tried(files, verify=None) == []
     assert tried({FILE: "verify = []\n", "go.mod": ""}) == []
+
+
+def test_what_nobody_asked_for_is_only_named_and_what_needs_nothing_is_tried_all_the_same():
+    files = Files.of({"package.json": '{"scripts": {"test": "node --test"}}', "package-lock.json": "{}"})
+    found = recipe_for(files, Wishes(unasked=False))
+    assert (found.steps, found.checks) == ((), ())
+    assert found.hints[0].startswith("npm ci (package-lock.json): not run before `sandbox.setup_hosts` names")
+    asked = recipe_for(files, Wishes(setup=("npm ci",), unasked=False))
+    assert [step.command for step in asked.steps] == ["npm ci"]
+    assert asked.checks
+    assert recipe_for(Files.of({"Makefile": "test:\n\ttrue\n"}), Wishes(unasked=False)).checks
