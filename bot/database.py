@@ -60,6 +60,18 @@ def using(what: str) -> Iterator[None]:
         raise
 
 
+@contextmanager
+def whole(db: sqlite3.Connection, execute: Callable[[str], object]) -> Iterator[None]:
+    """All that is changed within, or nothing. `execute` is how its owner speaks to it, errors in our words included."""
+    execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        execute("COMMIT")
+    except BaseException:
+        db.rollback()
+        raise
+
+
 def _is_damage(exc: sqlite3.Error) -> bool:
     code = getattr(exc, "sqlite_errorcode", None)
     if code is None:

@@ -9,7 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from bot.database import open_database, open_or_renew, using
+from bot.database import open_database, open_or_renew, using, whole
 from bot.domain.comment import Heard, Outcome, Place
 from bot.domain.ending import Ending
 from bot.domain.records import as_record, from_record
@@ -209,13 +209,8 @@ class RunStore:
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
-        self._execute("BEGIN IMMEDIATE")
-        try:
+        with whole(self._db, self._execute):
             yield
-            self._execute("COMMIT")
-        except BaseException:
-            self._db.rollback()
-            raise
 
     def _execute(self, sql: str, values: Any = ()) -> list[sqlite3.Row]:
         """A full disk or a busy file passes; nothing was changed, and the next tick tries again."""

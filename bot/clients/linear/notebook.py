@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from bot.database import whole
 from bot.manners.standings import execute
 
 Row: TypeAlias = Mapping[str, Any]
@@ -63,13 +64,8 @@ class Notebook:
     @contextmanager
     def changing(self) -> Iterator[None]:
         """All of it or nothing."""
-        self._execute("BEGIN IMMEDIATE")
-        try:
+        with whole(self._db, self._execute):
             yield
-            self._execute("COMMIT")
-        except BaseException:
-            self._db.rollback()
-            raise
 
     # Issues
 
