@@ -1,6 +1,7 @@
 """What is going on, for whoever asks; also while no daemon runs, and without any network."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from bot import clock
@@ -13,6 +14,7 @@ from bot.domain.run import Phase, Run
 from bot.embedded.desk import Desk
 from bot.engine.brakes import notices
 from bot.engine.names import branch_for
+from bot.engine.queue import Pace, etas
 from bot.locks import owner_of
 from bot.settings import ProjectSettings, Settings
 from bot.state import Glimpse, Picture
@@ -35,6 +37,9 @@ def picture(settings: Settings) -> Picture:
             branches = [branch_for(run) for run in ours]
             titles = _titles(project, desk, memory, of_linear)
             glimpses |= _glimpses(ours, titles, _pulls(project, branches, desk, memory), settings)
+        pace = Pace(store.typical_seconds(), settings.limits.working, settings.limits.working_per_project)
+        for run_id, seconds in etas(runs, pace, now).items():
+            glimpses[run_id] = replace(glimpses.get(run_id, Glimpse()), eta_seconds=seconds)
         spent = store.spent(since=clock.day_of(now))
         paused = notices(runs, store.endings(), now)
         health = {
@@ -137,6 +142,7 @@ def _glimpses(
             agent=settings.agent.kind,
             worktree=str(folders[run.id]) if folders[run.id].exists() else "",
             doing=transcripts.last_deed(run.id) if run.phase is Phase.WORKING and not 0 < run.ended == run.turn else "",
+            todos=transcripts.todos(run.id) if run.phase in {Phase.WORKING, Phase.ASKING} else (),
             pull_request=pulls.get(branch_for(run)),
         )
         for run in runs
