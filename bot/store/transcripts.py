@@ -55,12 +55,11 @@ class Transcripts:
             ours = [item for item in listing if item.name.endswith(".jsonl") and item.is_file(follow_symlinks=False)]
         return [Path(item.path) for item in ours if item.name not in kept and item.stat().st_mtime < before]
 
-    def read(self, run_id: str) -> Iterator[dict[str, object]]:
-        """Whole lines only: the last one may be being written."""
-        if not self.path(run_id).exists():
-            return
-        with self.path(run_id).open(encoding="utf-8", errors="replace") as file:
-            yield from (json.loads(line) for line in file if line.endswith("\n"))
+    def read(self, run_id: str) -> Iterator[Mapping[str, Any]]:
+        return self.reading(run_id).new()
+
+    def reading(self, run_id: str) -> "Reading":
+        return Reading(self.path(run_id))
 
     def last_deed(self, run_id: str) -> str:
         """What the agent began to do last."""
@@ -80,6 +79,30 @@ class Transcripts:
         return _newest(self.path(run_id), kind, (seen.st_ino, seen.st_size, seen.st_mtime_ns))
 
 
+class Reading:
+    """From the beginning, and later on only what was written since."""
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._inode, self._offset = path, 0, 0
+
+    def new(self) -> Iterator[Mapping[str, Any]]:
+        """Whole lines only: the last one may be being written. A file that was begun anew is read anew."""
+        try:
+            file = self._path.open("rb")
+        except FileNotFoundError:
+            return
+        with file:
+            seen = os.fstat(file.fileno())
+            if seen.st_ino != self._inode or seen.st_size < self._offset:
+                self._inode, self._offset = seen.st_ino, 0
+            file.seek(self._offset)
+            for line in file:
+                if not line.endswith(b"\n"):
+                    return
+                self._offset += len(line)
+                yield _record(line)
+
+
 @lru_cache(maxsize=2048)
 def _newest(path: Path, kind: EventKind, _version: object) -> Mapping[str, Any]:
     """Who shows hundreds of runs every few seconds reads again only what has grown."""
@@ -92,9 +115,9 @@ def _newest(path: Path, kind: EventKind, _version: object) -> Mapping[str, Any]:
 
 
 def _record(line: bytes) -> Mapping[str, Any]:
-    """None of it, where the tail begins in the middle of it."""
+    """Nothing, if the beginning is not there: a tail may begin anywhere."""
     try:
-        return dict(json.loads(line))
+        return dict(json.loads(line.decode(errors="replace")))
     except ValueError:
         return {}
 

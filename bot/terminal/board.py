@@ -1,73 +1,42 @@
-"""`treehand status`, `show`, `logs`, `why` and `cost`: plain, stable lines."""
+"""`treehand status`, `show`, `why` and `cost`: tables in colour on a terminal, else plain lines, always alike."""
 
 import json
-import sys
 import time
 from argparse import Namespace
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from bot.app import store_of, transcripts_of
 from bot.clock import now
-from bot.domain.letters import on_one_line, visible
+from bot.domain.letters import on_one_line
 from bot.domain.pull_request import PullRequest
-from bot.domain.run import Phase, Run
-from bot.domain.turn import EventKind, Progress, TurnReport, TurnState
+from bot.domain.run import Run
+from bot.domain.turn import Progress, TurnReport, TurnState
 from bot.domain.verification import Verification
-from bot.errors import NeedsHuman
 from bot.glance import picture
-from bot.settings import Settings, load, settings_file
-from bot.state import LANES, Glimpse, Picture, run_as_json
-from bot.terminal.keys import parse_key
-from bot.terminal.saying import say
-
-_MINUTE, _HOUR, _DAY = 60, 3600, 86400
+from bot.settings import load, settings_file
+from bot.state import Glimpse, run_as_json
+from bot.store.runs import Entry
+from bot.terminal.keys import run_of
+from bot.terminal.lanes import checks_in_words, plain, progress_of
+from bot.terminal.saying import colours, say
 
 
 def status(options: Namespace) -> None:
     settings = load(settings_file(options.config))
     if options.watch:
-        _watch(settings)
+        from bot.terminal.watching import watch
+
+        watch(settings, as_json=options.json)
         return
     seen = picture(settings)
-    say(json.dumps(seen.as_json()) if options.json else "\n".join(_lanes(seen)))
+    if options.json:
+        print(json.dumps(seen.as_json()))
+    elif console := colours():
+        from bot.terminal.painting import painted
 
-
-def _watch(settings: Settings) -> None:
-    from rich.console import Console
-    from rich.live import Live
-    from rich.text import Text
-
-    with Live(console=Console(highlight=False), auto_refresh=False, screen=sys.stdout.isatty()) as live:
-        while True:
-            live.update(Text(visible("\n".join(_lanes(picture(settings))))), refresh=True)
-            time.sleep(2)
-
-
-def _lanes(seen: Picture) -> Iterator[str]:
-    for phase, title in LANES.items():
-        runs = [run for run in seen.runs if run.phase is phase]
-        if runs:
-            yield f"{title} ({len(runs)})"
-            yield from (_line(run, seen.glimpses.get(run.id, Glimpse()), seen.at) for run in runs)
-            yield ""
-    if not seen.runs:
-        yield "Nothing is going on. Label an issue, and it begins.\n"
-    limit = f" of ${seen.limit_usd:.2f}" if seen.limit_usd else ""
-    yield f"Spent today: ${seen.spent_today_usd:.2f}{limit}"
-    yield from (f"{name}: {detail}" for name, (ok, detail) in seen.health.items() if not ok)
-
-
-def _line(run: Run, glimpse: Glimpse, at: float) -> str:
-    what = glimpse.doing or run.reason or (glimpse.pull_request.url if glimpse.pull_request else "")
-    age, cost = _age(at - run.changed_at), f"${run.spent_usd:.2f}"
-    return f"  {run.key:<12} {on_one_line(glimpse.title)[:50]:<50} {age:>4}  {cost}  {on_one_line(what)}".rstrip()
-
-
-def _age(seconds: float) -> str:
-    for unit, letter in ((_DAY, "d"), (_HOUR, "h"), (_MINUTE, "m")):
-        if seconds >= unit:
-            return f"{int(seconds // unit)}{letter}"
-    return f"{int(max(seconds, 0))}s"
+        console.print(painted(seen, console.width))
+    else:
+        say("\n".join(plain(seen)))
 
 
 def show(options: Namespace) -> None:
@@ -81,14 +50,39 @@ def show(options: Namespace) -> None:
         history = [{"at": entry.at, "text": entry.text} for entry in journal]
         print(json.dumps({**run_as_json(run, glimpse), "journal": history}))
         return
-    say(f"{run.key}  {glimpse.title}\n")
-    told = {"pull_request": _pull(glimpse.pull_request), "verification": _verification(run.verification)}
-    for name, value in {**run_as_json(run, glimpse), **told}.items():
-        if value not in ("", None) and name not in {"key", "title", "started_at", "updated_at"}:
-            say(f"{name + ':':<14}{value}")
-    say("\nJournal")
-    for entry in journal:
-        say(f"  {time.strftime('%Y-%m-%d %H:%M:%S', time.localtime(entry.at))}  {entry.text}")
+    title = f"{run.key}  {on_one_line(glimpse.title)}"
+    facts = [(name, on_one_line(value)) for name, value in _facts(run, glimpse) if value]
+    told = [(_stamp(entry), on_one_line(entry.text)) for entry in journal]
+    if console := colours():
+        from bot.terminal import painting
+
+        console.print(painting.facts(title, facts, told))
+        return
+    say("\n".join([title, "", *(f"{name + ':':<14}{value}" for name, value in facts)]))
+    say("\n".join(["", "Journal", *(f"  {at}  {text}" for at, text in told)]))
+
+
+def _facts(run: Run, glimpse: Glimpse) -> Iterator[tuple[str, str]]:
+    pull = glimpse.pull_request
+    yield "project", run.project
+    yield "asked by", on_one_line(run.person)
+    yield "phase", run.phase
+    yield "reason", run.reason
+    yield "doing", glimpse.doing
+    yield "to do", progress_of(glimpse.todos)
+    yield "branch", str(run_as_json(run, glimpse)["branch"])
+    yield "changed", str(run.extent) if run.extent.files else ""
+    yield "pull request", _pull(pull)
+    yield "checks", checks_in_words(pull.checks).removeprefix("checks ") if pull else ""
+    yield "verification", _verification(run.verification)
+    yield "agent", glimpse.agent
+    yield "turns", str(run.turn)
+    yield "cost", f"${run.spent_usd:.2f}, {run.tokens:,} tokens"
+    yield "worktree", glimpse.worktree
+
+
+def _stamp(entry: Entry) -> str:
+    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(entry.at))
 
 
 def _pull(pull: PullRequest | None) -> str:
@@ -110,40 +104,11 @@ def why(options: Namespace) -> None:
     settings = load(settings_file(options.config))
     run = run_of(settings, options.key)
     turn = TurnReport(TurnState.RUNNING, Progress(doing=transcripts_of(settings).last_deed(run.id)))
-    say(messages.why(run, Observation(now(), Issue(run.key, "", "", frozenset(), open=True), turn=turn)))
-
-
-def logs(options: Namespace) -> None:
-    settings = load(settings_file(options.config))
-    run, transcripts = run_of(settings, options.key), transcripts_of(settings)
-    shown = 0
-    while True:
-        lines = list(transcripts.read(run.id))
-        for line in lines[shown:]:
-            say(_said(line), flush=True)
-        shown = len(lines)
-        if not options.follow or run_of(settings, options.key).phase is Phase.DONE:
-            return
-        time.sleep(0.5)
-
-
-def _said(line: Mapping[str, object]) -> str:
-    stamp = time.strftime("%H:%M:%S", time.localtime(float(str(line.get("at", 0)))))
-    text = visible(str(line.get("text", "")))
-    match line.get("kind"):
-        case EventKind.TOOL:
-            return f"{stamp}  ▸ {text}"
-        case EventKind.TOOL_RESULT:
-            return "\n".join(f"{stamp}    {each}" for each in text.splitlines()[:12])
-        case EventKind.TODOS:
-            return f"{stamp}  to do: {_todos(line.get('todos'))}"
-        case kind:
-            return f"{stamp}  {kind}: {text}" if kind != EventKind.TEXT else f"{stamp}  {text}"
-
-
-def _todos(todos: object) -> str:
-    listed = todos if isinstance(todos, list) else []
-    return ", ".join(f"[{'x' if todo['done'] else ' '}] {on_one_line(str(todo['text']))}" for todo in listed)
+    text = messages.why(run, Observation(now(), Issue(run.key, "", "", frozenset(), open=True), turn=turn))
+    if options.json:
+        print(json.dumps({"key": run.key, "phase": run.phase.value, "why": text}))
+    else:
+        say(text)
 
 
 def cost(options: Namespace) -> None:
@@ -154,15 +119,12 @@ def cost(options: Namespace) -> None:
     if options.json:
         print(json.dumps([{options.by: name, "usd": round(usd, 4), "tokens": tokens} for name, usd, tokens in rows]))
         return
-    for name, usd, tokens in rows:
+    total = sum(usd for _, usd, _ in rows), sum(tokens for *_, tokens in rows)
+    rows = [(on_one_line(name), usd, tokens) for name, usd, tokens in rows]
+    if console := colours():
+        from bot.terminal import painting
+
+        console.print(painting.costs(options.by, rows, total))
+        return
+    for name, usd, tokens in (*rows, ("all", *total)):
         say(f"{name:<20} ${usd:>9.2f} {tokens:>12,} tokens")
-    say(f"{'all':<20} ${sum(usd for _, usd, _ in rows):>9.2f} {sum(tokens for *_, tokens in rows):>12,} tokens")
-
-
-def run_of(settings: Settings, key: str) -> Run:
-    store = store_of(settings)
-    run = store.find_run(parse_key(settings, key)[1])
-    store.close()
-    if run is None:
-        raise NeedsHuman(f"There is no run for {key}. `treehand status` shows those there are.")
-    return run

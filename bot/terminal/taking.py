@@ -9,7 +9,7 @@ from bot.domain.run import Cause, Phase, Run
 from bot.errors import NeedsHuman
 from bot.locks import owner_of
 from bot.settings import Settings, load, settings_file
-from bot.terminal.board import run_of
+from bot.terminal.keys import run_of
 from bot.terminal.steering import order
 
 _SECONDS, _PAUSE = 60.0, 0.2
