@@ -85,7 +85,7 @@ HOMES = {
 PURE = ["domain/*.py", "state.py", *(f"engine/{name}.py" for name in (
     "actions", "answers", "asking", "beginning", "brakes", "budget", "choosing", "commands", "consent", "decide",
     "decision", "facts", "following", "handing", "history", "holding", "ledger", "mending", "messages", "names",
-    "notes", "observation", "outcome", "planning", "portrait", "prompts", "quoting", "receipts", "schedule",
+    "notes", "observation", "outcome", "planning", "portrait", "prompts", "queue", "quoting", "receipts", "schedule",
     "verifying",
 ))]  # fmt: skip
 IMPURE = {"asyncio", "datetime", "time", "random", "os", "logging", "sqlite3", "httpx", "subprocess", "socket", "uuid"}

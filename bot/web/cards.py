@@ -34,6 +34,8 @@ class Card:
     """When it came into this lane."""
     place: int
     """In the queue, from 1 on; 0: it is in none."""
+    eta_minutes: int | None
+    """Until it begins, by a guess."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +90,8 @@ def _card(run: Run, glimpse: Glimpse, queue: Sequence[str]) -> Card:
         now=glimpse.doing or run.reason,
         todos_done=sum(todo.done for todo in glimpse.todos),
         todos=len(glimpse.todos),
-        added=glimpse.added,
-        removed=glimpse.removed,
+        added=run.extent.added,
+        removed=run.extent.removed,
         checks=_checks(run.verification, pull),
         pull=_pull(pull),
         pull_url=pull.url if pull else "",
@@ -97,6 +99,7 @@ def _card(run: Run, glimpse: Glimpse, queue: Sequence[str]) -> Card:
         turns=run.turn,
         since=run.changed_at,
         place=queue.index(run.id) + 1 if run.id in queue else 0,
+        eta_minutes=None if glimpse.eta_seconds is None else max(round(glimpse.eta_seconds / 60), 1),
     )
 
 
