@@ -46,6 +46,11 @@ class Picture:
     limit_usd: float = 0.0
     health: Mapping[str, tuple[bool, str]] = field(default_factory=dict)
 
+    @property
+    def wrong(self) -> list[str]:
+        """What is not well, in words."""
+        return [f"{name}: {detail}" for name, (ok, detail) in self.health.items() if not ok]
+
     def as_json(self) -> Json:
         queue = [run.id for run in self.runs if run.phase is Phase.QUEUED]
         return {

@@ -36,7 +36,7 @@ MAY_IMPORT = {
     "state": {"domain", "engine"},
     "clients": {"domain", "errors", "database", "clock", "manners"},
     "manners": {"errors", "database", "clock"},
-    "web": {"errors", "clock"},
+    "web": {"domain", "state", "errors", "clock"},
 }
 """room -> rooms it may look into. Those `ON_TOP` put things together: anywhere but into adapters."""
 
@@ -47,6 +47,9 @@ ON_TOP = {
     "connecting",
     "preparing",
     "glance",
+    "keys",
+    "showing",
+    "speaking",
     "daemon",
     "cli",
     "housekeeping",
@@ -68,6 +71,9 @@ HOMES = {
     "rich": {"terminal"},
     "starlette": {"demo", "web"},
     "uvicorn": {"demo", "web"},
+    "jinja2": {"web"},
+    "markupsafe": {"web"},
+    "pygments": {"web"},
     "github": {"clients"},
     "requests": {"clients"},
     "jwt": {"clients"},

@@ -4,7 +4,7 @@ import json
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from bot.database import open_database, open_or_renew, using, whole
 from bot.domain.comment import Heard, Outcome, Place
 from bot.domain.ending import Ending
 from bot.domain.extent import Extent
+from bot.domain.journal import Entry
 from bot.domain.records import as_record, from_record
 from bot.domain.run import Cause, Errand, Overruled, Phase, Run
 from bot.domain.spend import Spend, Spent
@@ -47,14 +48,6 @@ _SAVE = (
 
 _TURNS_KEPT_SECONDS = 30 * 86400.0
 """A kill right after a turn was taken in leaves its entry behind: nobody asks for it any more."""
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """A line of the journal."""
-
-    at: float
-    text: str
 
 
 class RunStore:

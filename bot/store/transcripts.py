@@ -25,6 +25,11 @@ class Transcripts:
         self._folder, self._redact = folder, redact
         self._waiting: dict[str, list[str]] = {}
         """Lines by run id."""
+        self._listeners: list[Callable[[str, str], None]] = []
+
+    def listen(self, listener: Callable[[str, str], None]) -> None:
+        """To be called with the run's id and each line, as it will be written."""
+        self._listeners.append(listener)
 
     def append(self, request: TurnRequest, event: Event) -> None:
         todos = tuple(replace(todo, text=self._redact(todo.text)) for todo in event.todos)
@@ -33,6 +38,8 @@ class Transcripts:
         plain = {name: value for name, value in _plain(clean).items() if value}
         line = json.dumps({"turn": request.turn_id, **plain}, ensure_ascii=False)
         self._waiting.setdefault(request.run_id, []).append(line)
+        for listener in self._listeners:
+            listener(request.run_id, line)
 
     def flush(self) -> None:
         """What cannot be written now waits; OSError says why."""

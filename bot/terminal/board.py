@@ -7,16 +7,16 @@ from collections.abc import Iterator
 
 from bot.app import store_of, transcripts_of
 from bot.clock import now
+from bot.domain.journal import Entry
 from bot.domain.letters import on_one_line
 from bot.domain.pull_request import PullRequest
 from bot.domain.run import Run
 from bot.domain.turn import Progress, TurnReport, TurnState
 from bot.domain.verification import Verification
 from bot.glance import picture
+from bot.keys import run_of
 from bot.settings import load, settings_file
 from bot.state import Glimpse, run_as_json
-from bot.store.runs import Entry
-from bot.terminal.keys import run_of
 from bot.terminal.lanes import checks_in_words, plain, progress_of
 from bot.terminal.saying import colours, say
 

@@ -12,10 +12,10 @@ from bot.clock import now
 from bot.domain.letters import on_one_line, visible
 from bot.domain.run import Run
 from bot.domain.turn import EventKind
+from bot.keys import run_of
 from bot.settings import Settings, load, settings_file
 from bot.store.runs import RunStore
 from bot.store.transcripts import Reading
-from bot.terminal.keys import run_of
 from bot.terminal.saying import say
 
 _PRINTED_LINES = 12
