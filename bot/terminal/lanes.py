@@ -48,7 +48,7 @@ def plain(seen: Picture) -> Iterator[str]:
         yield NOTHING
         yield ""
     yield spent(seen)
-    yield from (f"{name}: {detail}" for name, detail in troubles(seen))
+    yield from troubles(seen)
 
 
 def heading(phase: Phase, count: int) -> str:
@@ -60,9 +60,8 @@ def spent(seen: Picture) -> str:
     return f"Spent today: ${seen.spent_today_usd:.2f}{limit}"
 
 
-def troubles(seen: Picture) -> Sequence[tuple[str, str]]:
-    """Name and detail of whatever is not well."""
-    return [(on_one_line(name), on_one_line(detail)) for name, (ok, detail) in seen.health.items() if not ok]
+def troubles(seen: Picture) -> Sequence[str]:
+    return [on_one_line(one) for one in seen.wrong]
 
 
 def age(seconds: float) -> str:

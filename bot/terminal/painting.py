@@ -88,7 +88,7 @@ def _row(row: Row, keys: int, width: int) -> RenderableType:
 
 
 def _foot(seen: Picture) -> Sequence[RenderableType]:
-    wrong = [_text(f"{name}: {detail}", "red") for name, detail in troubles(seen)]
+    wrong = [_text(one, "red") for one in troubles(seen)]
     return [_text(spent(seen), "bold"), *wrong]
 
 
