@@ -6,12 +6,14 @@ from itertools import islice
 
 from bot.app import store_of, transcripts_of
 from bot.domain.journal import Entry
+from bot.domain.past import Past
 from bot.domain.run import Run
 from bot.domain.turn import Progress
 from bot.engine.names import branch_for
 from bot.glance import picture
 from bot.settings import ProjectSettings, Settings
 from bot.state import Picture
+from bot.store.figures import past_since
 from bot.web.window import Site, Station
 from bot.workspace.mirror import Mirror
 from bot.workspace.places import BASES, Places
@@ -40,6 +42,9 @@ class Showing:
 
     def stations(self) -> Sequence[Station]:
         return [Station(name, ok, detail) for name, (ok, detail) in self.picture().health.items()]
+
+    def past(self, since: float) -> Past:
+        return past_since(self.settings.state_dir / "treehand.db", since)
 
     def find_run(self, key: str) -> Run | None:
         store = store_of(self.settings)

@@ -9,6 +9,7 @@ from typing import Protocol
 
 from bot.domain.comment import Remark
 from bot.domain.journal import Entry
+from bot.domain.past import Past
 from bot.domain.run import Run
 from bot.domain.wish import Wish
 from bot.state import Picture
@@ -49,6 +50,10 @@ class Window(Protocol):
     def sites(self) -> Sequence[Site]: ...
     def picture(self) -> Picture: ...
     def stations(self) -> Sequence[Station]: ...
+    def past(self, since: float) -> Past:
+        """What happened from then on."""
+        ...
+
     def find_run(self, key: str) -> Run | None:
         """The newest of an issue."""
         ...
