@@ -10,6 +10,7 @@ from pathlib import Path
 from bot.connecting import team_findings
 from bot.credentials import has_linear_key
 from bot.errors import BadSettings, BotError
+from bot.preparing import prospect_of
 from bot.settings import Settings, load, settings_file
 from bot.terminal.saying import say
 from bot.terminal.setup import places_of
@@ -77,10 +78,23 @@ def init(options: Namespace) -> None:
         file.unlink()
         raise
     print(f"Wrote {file}. Next:\n")
+    _say_what_it_downloads(settings, file)
     print('  treehand issue new "Say hello" --body "What you want, in your words." --label ai')
     print("  treehand run          (with ANTHROPIC_API_KEY set)")
     print("  treehand status       (in another terminal)\n")
     print(f"Your repository need not carry {file.name}: `echo {file.name} >> .git/info/exclude` keeps it out.")
+
+
+def _say_what_it_downloads(settings: Settings, file: Path) -> None:
+    (project,) = settings.projects
+    prospect = prospect_of(settings, project)
+    if prospect is None or not prospect.recipe.steps:
+        return
+    say(f"  Before an agent begins, I run: {'; '.join(map(str, prospect.recipe.steps))}")
+    if prospect.hosts:
+        say(f"  It downloads packages. To allow that, put this at the end of {file.name}:\n")
+        say(f"      [sandbox]\n      {prospect.setting}")
+    say("")
 
 
 def _init_on_github(file: Path, options: Namespace) -> None:
