@@ -13,6 +13,7 @@ from bot.engine.names import branch_for
 from bot.glance import picture
 from bot.settings import ProjectSettings, Settings
 from bot.state import Picture
+from bot.stations import stations
 from bot.store.figures import past_since
 from bot.web.window import Site, Station
 from bot.workspace.mirror import Mirror
@@ -26,6 +27,8 @@ class Showing:
     settings: Settings
     live: Callable[[], Mapping[str, Progress]]
     """What only the daemon knows by now, by turn id."""
+    beats: Callable[[], Mapping[str, str]] = dict
+    """What it is going to do when, and what services still allow, in words."""
 
     @property
     def label(self) -> str:
@@ -41,7 +44,7 @@ class Showing:
         return picture(self.settings, self.live())
 
     def stations(self) -> Sequence[Station]:
-        return [Station(name, ok, detail) for name, (ok, detail) in self.picture().health.items()]
+        return stations(self.settings, self.picture().health, self.beats())
 
     def past(self, since: float) -> Past:
         return past_since(self.settings.state_dir / "treehand.db", since)

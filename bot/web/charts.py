@@ -21,6 +21,8 @@ _GAP = 0.25
 """Of a bar's place."""
 _TICKS = 4
 _LABELS = 7
+_LEAST = 1e-6
+"""What is less is nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +71,7 @@ def bars_of(figure: Figure) -> Iterator[Bar]:
 
 def nice_top(most: float) -> float:
     """The least round number (1, 2, 2.5 or 5 times a power of ten) that is no smaller."""
-    if most <= 0:
+    if most < _LEAST:
         return 1.0
     power = 10.0 ** math.floor(math.log10(most))
     return next((step * power for step in (1, 2, 2.5, 5) if step * power >= most), 10 * power)
