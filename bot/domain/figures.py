@@ -13,8 +13,8 @@ from statistics import median
 from bot.domain.past import Bill, Past, Wait
 
 DAY = 86400.0
-SPANS: Mapping[int, int] = {7: 1, 30: 1, 91: 7}
-"""How many days are looked back, and how many of them are one bar."""
+SPANS: Mapping[int, int] = {7: 1, 30: 1, 90: 7}
+"""How many days are looked back, and how many of them are one bar; whole weeks, so 90 are 91."""
 _SERIES = 6
 """More of them nobody tells apart: the last one is all others."""
 _OTHERS = "others"
@@ -38,7 +38,9 @@ class Span:
 
     @classmethod
     def until(cls, now: float, days: int) -> "Span":
-        return cls(now - now % DAY + DAY - days * DAY, days, SPANS[days])
+        step = SPANS[days]
+        whole = math.ceil(days / step) * step
+        return cls(now - now % DAY + DAY - whole * DAY, whole, step)
 
     @property
     def starts(self) -> Sequence[float]:

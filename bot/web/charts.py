@@ -11,16 +11,17 @@ from html import escape
 
 from markupsafe import Markup
 
-from bot.domain.figures import Figure, in_words
+from bot.domain.figures import Figure, Unit, in_words
 from bot.domain.letters import on_one_line
 
-WIDTH, HEIGHT = 640, 220
-LEFT, RIGHT, TOP, BOTTOM = 64, 8, 12, 24
+WIDTH, HEIGHT = 480, 190
+LEFT, RIGHT, TOP, BOTTOM = 58, 24, 12, 26
 """The frame around the bars."""
 _GAP = 0.25
 """Of a bar's place."""
-_TICKS = 4
-_LABELS = 7
+_TICKS = 2
+_LABELS = 5
+_NO_CENTS = 10
 _LEAST = 1e-6
 """What is less is nothing."""
 
@@ -70,11 +71,11 @@ def bars_of(figure: Figure) -> Iterator[Bar]:
 
 
 def nice_top(most: float) -> float:
-    """The least round number (1, 2, 2.5 or 5 times a power of ten) that is no smaller."""
+    """The least round number that is no smaller, and of which the half is round as well."""
     if most < _LEAST:
-        return 1.0
+        return 2.0
     power = 10.0 ** math.floor(math.log10(most))
-    return next((step * power for step in (1, 2, 2.5, 5) if step * power >= most), 10 * power)
+    return next((step * power for step in (1, 2, 4, 6) if step * power >= most), 10 * power)
 
 
 def day(at: float) -> str:
@@ -82,9 +83,12 @@ def day(at: float) -> str:
 
 
 def _top(figure: Figure) -> float:
+    if figure.unit is Unit.PERCENT:
+        return 100.0
     columns = zip(*(series.values for series in figure.series), strict=True)
     together = sum if figure.stacked else max
-    return nice_top(max((float(together(value or 0.0 for value in column)) for column in columns), default=0.0))
+    most = max((float(together(value or 0.0 for value in column)) for column in columns), default=0.0)
+    return max(nice_top(most), 2.0 if figure.unit is Unit.RUNS else 0.0)  # there is no half a run
 
 
 def _y(value: float, top: float) -> float:
@@ -101,9 +105,17 @@ def _grid(figure: Figure, top: float) -> Iterator[str]:
         value = top * tick / _TICKS
         y = f"{_y(value, top):.2f}"
         yield f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y}" y2="{y}"/>'
-        if tick in {0, _TICKS // 2, _TICKS}:
-            label = _text(in_words(value, figure.unit))
-            yield f'<text class="tick" x="{LEFT - 6}" y="{y}" dy="0.32em" text-anchor="end">{label}</text>'
+        label = _text(_in_short(value, figure.unit))
+        yield f'<text class="tick" x="{LEFT - 6}" y="{y}" dy="0.32em" text-anchor="end">{label}</text>'
+
+
+def _in_short(value: float, unit: Unit) -> str:
+    """There is little room beside a chart."""
+    money = "$" if unit is Unit.USD else ""
+    for size, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if value >= size and unit in {Unit.USD, Unit.TOKENS}:
+            return f"{money}{value / size:,.4g} {letter}"
+    return f"{money}{value:g}" if money and value >= _NO_CENTS else in_words(value, unit)
 
 
 def _days(figure: Figure) -> Iterator[str]:

@@ -30,7 +30,7 @@ def test_a_span_ends_with_today_and_knows_what_is_in_it():
 
 
 def test_a_quarter_is_told_by_week_and_ends_with_today():
-    quarter = Span.until(NOW, 91)
+    quarter = Span.until(NOW, 90)
     assert len(quarter.starts) == 13
     assert quarter.starts[-1] == TODAY - 6 * DAY
     assert quarter.find(NOW) == 12

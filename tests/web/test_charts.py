@@ -15,17 +15,18 @@ from bot.web.sheets import harmless, sheet
 
 SVG = "{http://www.w3.org/2000/svg}"
 NAMES = st.text(max_size=30) | st.sampled_from(["<script>alert(1)</script>", '" onload="x', "]]>", "&amp;", "=1+1"])
-VALUES = st.none() | st.floats(0, 1e12)
 
 
 @st.composite
 def figures(draw) -> Figure:
     columns = draw(st.integers(0, 31))
-    lists = draw(st.lists(st.tuples(NAMES, st.lists(VALUES, min_size=columns, max_size=columns)), max_size=6))
+    unit, stacked = draw(st.sampled_from(Unit)), draw(st.booleans())
+    most = 100 / 6 if unit is Unit.PERCENT else 1e12  # of what is stacked
+    values = st.lists(st.none() | st.floats(0, most), min_size=columns, max_size=columns)
+    lists = draw(st.lists(st.tuples(NAMES, values), max_size=6))
     starts = [number * DAY for number in range(columns)]
-    told, stacked = draw(NAMES), draw(st.booleans())
     series = [Series(name, values) for name, values in lists]
-    return Figure("spend", draw(NAMES), draw(NAMES), draw(st.sampled_from(Unit)), starts, series, told, stacked)
+    return Figure("spend", draw(NAMES), draw(NAMES), unit, starts, series, draw(NAMES), stacked)
 
 
 @given(figures())
@@ -49,19 +50,28 @@ def test_bars_keep_within_the_frame(figure):
 
 @given(figures())
 def test_bars_are_as_high_as_what_they_stand_for(figure):
-    found = {(bar.series, round(bar.x, 2)): bar.height for bar in bars_of(figure)}
-    values = [value for one in figure.series for value in one.values if value]
-    assert len(found) == len(values)
-    together = [
-        sum(value or 0 for value in column) for column in zip(*(one.values for one in figure.series), strict=True)
+    values = [one.values[column] for column in range(len(figure.starts)) for one in figure.series]
+    values = [value for value in values if value]
+    heights = [bar.height for bar in bars_of(figure)]
+    assert len(heights) == len(values)
+    for height, value in zip(heights, values, strict=True):
+        assert height * sum(values) == pytest.approx(value * sum(heights), abs=0.01 * sum(values))
+
+
+def test_a_bar_reaches_the_line_of_its_value():
+    full = HEIGHT - TOP - BOTTOM
+    heights = lambda unit, *values: [  # noqa: E731
+        round(bar.height / full, 2) for bar in bars_of(Figure("f", "", "", unit, [0, 1], [Series("", values)], ""))
     ]
-    most = max(together if figure.stacked else values, default=0)
-    assert sum(found.values()) == pytest.approx((HEIGHT - TOP - BOTTOM) * sum(values) / nice_top(most), abs=0.01)
+    assert heights(Unit.RUNS, 3.0, 1.0) == [0.75, 0.25]  # of 4
+    assert heights(Unit.RUNS, 1.0, None) == [0.5]  # of 2: there is no half a run
+    assert heights(Unit.PERCENT, 30.0, 60.0) == [0.3, 0.6]  # of all, however few there are
+    assert heights(Unit.USD, 0.05, 0.1) == [0.5, 1.0]
 
 
 @given(st.floats(1e-6, 1e12))
 def test_the_top_is_round_and_just_above(most):
-    assert most <= nice_top(most) <= 2.5 * most
+    assert most <= nice_top(most) <= 2 * most * (1 + 1e-9)
 
 
 def test_a_bar_says_its_day_its_series_and_its_value():
