@@ -173,7 +173,9 @@ def _add_issues(commands: Any, add: Add) -> None:
     listed = add("list", "desk:issue_list", "the open issues", into)
     listed.add_argument("--all", action="store_true", help="the closed ones too")
     listed.add_argument("--project", default="")
-    add("show", "desk:issue_show", "one issue and what was said", into).add_argument("key", metavar="KEY")
+    show = add("show", "desk:issue_show", "one issue and what was said", into)
+    show.add_argument("key", metavar="KEY")
+    _add_json(listed, show)
     label = add("label", "desk:issue_label", "put labels on an issue; -LABEL takes one off", into)
     label.add_argument("key", metavar="KEY")
     label.add_argument("labels", nargs=argparse.REMAINDER, metavar="[-]LABEL")
@@ -193,6 +195,7 @@ def _add_pulls(commands: Any, add: Add) -> None:
     listed.add_argument("--project", default="")
     show = add("show", "desk:pr_show", "one pull request, what was said and what it changes", into)
     show.add_argument("key", metavar="KEY")
+    _add_json(listed, show)
     _add_comment(add("comment", "desk:pr_comment", "say something on a pull request", into))
     review = add("review", "desk:pr_review", "review a pull request, with inline remarks", into)
     review.add_argument("key", metavar="KEY")
@@ -215,6 +218,11 @@ def _add_comment(made: argparse.ArgumentParser) -> None:
     made.add_argument("key", metavar="KEY")
     made.add_argument("text", metavar="TEXT", help="'-' reads it from standard input")
     _add_author(made)
+
+
+def _add_json(listed: argparse.ArgumentParser, show: argparse.ArgumentParser) -> None:
+    listed.add_argument("--json", action="store_true", help="as one list of objects")
+    show.add_argument("--json", action="store_true", help="as one object")
 
 
 def _add_author(*parsers: argparse.ArgumentParser) -> None:

@@ -173,3 +173,13 @@ def test_logs_can_be_cut(busy):
 def test_a_span_or_count_that_is_none_is_refused(busy, words):
     with busy.terminal("logs", "2", *words) as terminal:
         assert terminal.ends() == 2
+
+
+def test_issues_and_pull_requests_are_objects_as_well(busy):
+    busy.does("issue", "comment", "1", "Euro.", "--as", "bob")
+    listed = json.loads(busy.does("issue", "list", "--json"))
+    assert {one["key"]: one["title"] for one in listed}["shop#1"] == "Which currency?"
+    shown = json.loads(busy.does("issue", "show", "1", "--json"))
+    assert (shown["author"], shown["open"], shown["body"]) == ("ana", True, "")
+    assert [(one["author"], one["text"]) for one in shown["comments"]] == [("bob", "Euro.")]
+    assert json.loads(busy.does("pr", "list", "--json")) == []
