@@ -36,7 +36,7 @@ def test_a_terminal_that_wants_no_colours_gets_the_plain_lines(busy, words, env)
 
 
 @pytest.mark.parametrize("words", LOOKS, ids=" ".join)
-def test_a_terminal_gets_colours_and_obeys_no_title(busy, words):
+def test_t18_a_terminal_gets_colours_and_obeys_nothing(busy, words):
     run = busy.has(Phase.WORKING, "Other", reason=f"slow{OBEYED}", person=f"eve{OBEYED}")
     busy.tells(run, Event(EventKind.TOOL, now(), text=f"says{OBEYED}"))
     shown = in_terminal(busy, *(run.key if word == "2" else word for word in words), columns=120)
