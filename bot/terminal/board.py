@@ -135,6 +135,8 @@ def _said(line: Mapping[str, object]) -> str:
             return f"{stamp}  ▸ {text}"
         case EventKind.TOOL_RESULT:
             return "\n".join(f"{stamp}    {each}" for each in text.splitlines()[:12])
+        case EventKind.GIVEN:
+            return f"{stamp}  given {len(text.splitlines())} lines to read"
         case EventKind.TODOS:
             return f"{stamp}  to do: {_todos(line.get('todos'))}"
         case kind:

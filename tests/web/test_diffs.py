@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bot.domain.letters import is_unseen
 from bot.web.diffs import LONGEST_LINE, Line, Row, parse_patch, pieces, side_by_side, unified
 from bot.web.painting import LARGEST, Painting
 
@@ -65,7 +66,7 @@ def test_the_pieces_of_a_line_are_the_line(text, runs, one, other):
             rest = rest[1:]
         else:
             assert rest.startswith(piece.text)
-            assert all(letter == "\t" or letter.isprintable() or letter.isspace() for letter in piece.text)
+            assert not any(map(is_unseen, piece.text))
             rest = rest.removeprefix(piece.text)
     assert not rest
 
