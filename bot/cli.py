@@ -109,7 +109,7 @@ def _add_looking(add: Add) -> None:
     why = add("why", "board:why", "why a run is not going on")
     why.add_argument("key", metavar="KEY")
     cost = add("cost", "board:cost", "what was spent")
-    cost.add_argument("--by", choices=["day", "project", "issue"], default="issue")
+    cost.add_argument("--by", choices=["day", "project", "issue", "person"], default="issue")
     cost.add_argument("--json", action="store_true", help="as one object")
 
 

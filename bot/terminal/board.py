@@ -15,9 +15,9 @@ from bot.domain.turn import EventKind, Progress, TurnReport, TurnState
 from bot.domain.verification import Verification
 from bot.errors import NeedsHuman
 from bot.glance import picture
+from bot.keys import parse_key
 from bot.settings import Settings, load, settings_file
 from bot.state import LANES, Glimpse, Picture, run_as_json
-from bot.terminal.keys import parse_key
 from bot.terminal.saying import say
 
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400
@@ -54,7 +54,7 @@ def _lanes(seen: Picture) -> Iterator[str]:
         yield "Nothing is going on. Label an issue, and it begins.\n"
     limit = f" of ${seen.limit_usd:.2f}" if seen.limit_usd else ""
     yield f"Spent today: ${seen.spent_today_usd:.2f}{limit}"
-    yield from (f"{name}: {detail}" for name, (ok, detail) in seen.health.items() if not ok)
+    yield from seen.wrong
 
 
 def _line(run: Run, glimpse: Glimpse, at: float) -> str:
