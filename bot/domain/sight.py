@@ -10,6 +10,12 @@ _PROGRAM, _LINK, _SUBMODULE = 0o100755, 0o120000, 0o160000
 _KINDS = {_PROGRAM: "program", _LINK: "link", _SUBMODULE: "submodule"}
 
 
+def shown(path: str) -> str:
+    """On one line, for people."""
+    text = path.encode(errors="surrogateescape").decode(errors="backslashreplace")
+    return "".join(ascii(letter)[1:-1] if is_unseen(letter) or letter in "\n\t" else letter for letter in text)
+
+
 class Fate(StrEnum):
     ADDED = "added"
     CHANGED = "changed"
@@ -53,9 +59,12 @@ class SeenFile:
 
     @property
     def shown(self) -> str:
-        """On one line, for people."""
-        text = self.path.encode(errors="surrogateescape").decode(errors="backslashreplace")
-        return "".join(ascii(letter)[1:-1] if is_unseen(letter) or letter in "\n\t" else letter for letter in text)
+        return shown(self.path)
+
+    @property
+    def old_shown(self) -> str:
+        """As it was called before."""
+        return shown(self.before.path) if self.before else ""
 
     @property
     def id(self) -> str:

@@ -45,6 +45,17 @@ def stretch_after(path: Path, place: int, *, most: int = STRETCH_BYTES) -> Stret
         return Stretch(place, place)
 
 
+def stretch_of(path: Path, kind: EventKind) -> Stretch:
+    """All lines of one kind: nothing else is understood, so that it costs little."""
+    sign = f'"kind": "{kind}"'.encode()
+    try:
+        with path.open("rb") as file:
+            found = tuple(one for line in file if sign in line for one in _lines(line, 0) if one.event.kind is kind)
+    except FileNotFoundError:
+        return Stretch()
+    return Stretch(lines=found)
+
+
 def _stretch(file: BinaryIO, begin: int, data: bytes) -> Stretch:
     before = ""
     if begin:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from markupsafe import Markup
 
-from bot.domain.transcript import Spoken, Stretch
+from bot.domain.transcript import Stretch
 from bot.domain.turn import Event, EventKind, Todo
 from bot.web.markdown import to_html
 
@@ -19,8 +19,6 @@ class Block:
     kind: str
     """One of: turn, given, told, said, tool, result, todos, notice, end."""
     at: float
-    end: int
-    """Where in the transcript it ends."""
     turn: int
     text: str = ""
     html: Markup = _NOTHING
@@ -35,7 +33,7 @@ class Block:
 def blocks_of(stretch: Stretch) -> list[Block]:
     """A tool's result is put to the tool where both are here."""
     found: list[Block] = []
-    for block in _each(stretch.lines, stretch.before):
+    for block in _each(stretch):
         if block.kind == "result" and (place := _place_of(block.id, found)) is not None:
             found[place] = _with_result(found[place], block)
         else:
@@ -43,13 +41,13 @@ def blocks_of(stretch: Stretch) -> list[Block]:
     return found
 
 
-def _each(lines: Sequence[Spoken], turn: str) -> Iterator[Block]:
-    given = bool(turn)
-    for line in lines:
+def _each(stretch: Stretch) -> Iterator[Block]:
+    turn, given = stretch.before, bool(stretch.before)
+    for line in stretch.lines:
         if line.turn != turn:
             turn, given = line.turn, False
-            yield Block("turn", line.event.at, line.end, number_of(turn))
-        block = _block(line.event, line.end, number_of(turn), first=not given)
+            yield Block("turn", line.event.at, number_of(turn))
+        block = _block(line.event, number_of(turn), first=not given)
         if block:
             given = given or line.event.kind is EventKind.GIVEN
             yield block
@@ -61,30 +59,30 @@ def number_of(turn: str) -> int:
     return int(digits) if digits.isdecimal() else 0
 
 
-def _block(event: Event, end: int, turn: int, *, first: bool) -> Block | None:  # noqa: C901 - one case per kind
+def _block(event: Event, turn: int, *, first: bool) -> Block | None:  # noqa: C901 - one case per kind
     match event.kind:
         case EventKind.SESSION:
             return None
         case EventKind.GIVEN:
             html = Markup() if first else to_html(event.text)
-            return Block("given" if first else "told", event.at, end, turn, event.text, html)
+            return Block("given" if first else "told", event.at, turn, event.text, html)
         case EventKind.TEXT:
-            return Block("said", event.at, end, turn, event.text, to_html(event.text))
+            return Block("said", event.at, turn, event.text, to_html(event.text))
         case EventKind.TOOL:
-            return Block("tool", event.at, end, turn, event.text, tool=event.tool, id=event.id)
+            return Block("tool", event.at, turn, event.text, tool=event.tool, id=event.id)
         case EventKind.TOOL_RESULT:
-            return Block("result", event.at, end, turn, _cut(event.text), id=event.id)
+            return Block("result", event.at, turn, _cut(event.text), id=event.id)
         case EventKind.TODOS:
-            return Block("todos", event.at, end, turn, todos=event.todos)
+            return Block("todos", event.at, turn, todos=event.todos)
         case EventKind.HEARD:
-            return Block("notice", event.at, end, turn, "The agent has read what it was told.")
+            return Block("notice", event.at, turn, "The agent has read what it was told.")
         case EventKind.NOTICE:
-            return Block("notice", event.at, end, turn, event.text)
+            return Block("notice", event.at, turn, event.text)
         case EventKind.VERIFYING:
-            return Block("notice", event.at, end, turn, "The agent is through; its work is tried.")
+            return Block("notice", event.at, turn, "The agent is through; its work is tried.")
         case EventKind.RESULT:
             text = _ENDS.get(event.text, event.text)
-            return Block("end", event.at, end, turn, text, cost_usd=event.session_cost_usd)
+            return Block("end", event.at, turn, text, cost_usd=event.session_cost_usd)
 
 
 def _cut(text: str) -> str:
@@ -98,4 +96,4 @@ def _place_of(id_: str, blocks: Sequence[Block]) -> int | None:
 
 
 def _with_result(tool: Block, result: Block) -> Block:
-    return replace(tool, result=result.text, end=result.end)
+    return replace(tool, result=result.text)

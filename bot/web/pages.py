@@ -10,7 +10,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from bot.clock import Clock, now
-from bot.web import board, events
+from bot.web import board, events, run_events, run_files, run_orders, run_page
 from bot.web.dashboard import Dashboard
 from bot.web.doors import SIGNED, Guarded, has_token
 from bot.web.rendering import STATIC
@@ -73,7 +73,7 @@ def pages_of(door: Door, dashboard: Dashboard | None = None) -> Starlette:
 
 def _pages_for_people(dashboard: Dashboard) -> Iterator[Route]:
     yield STATIC
-    for pages in (board, events):
+    for pages in (board, events, run_files, run_events, run_orders, run_page):
         yield from pages.routes_of(dashboard)
 
 

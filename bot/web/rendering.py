@@ -19,6 +19,7 @@ from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from bot.domain.letters import visible
+from bot.web.markdown import to_html
 
 _HERE = Path(__file__).parent
 _FOREVER = {"Cache-Control": "public, max-age=31536000, immutable"}
@@ -51,6 +52,7 @@ def _environment() -> Environment:
         finalize=_seen,
     )
     made.filters |= {"in_url": key_in_url, "money": _money, "moment": _moment, "machine_time": _machine_time}
+    made.filters["prose"] = to_html
     made.globals |= {"static": static_url}
     return made
 
