@@ -154,12 +154,13 @@ def linear_webhook_secret(settings: Settings) -> str:
 
 
 def web_token(settings: Settings) -> str:
-    """Raises when the daemon would listen to other machines without one."""
+    """Raises when the daemon would listen to other machines without one, and without a proxy that knows people."""
     token = _secret("web.token", settings.web.token_file)
-    host = settings.web.bind.rpartition(":")[0]
-    if host and not token and host not in {"127.0.0.1", "localhost", "[::1]"}:
+    host, is_known = settings.web.bind.rpartition(":")[0], token or settings.web.user_header
+    if host and not is_known and host not in {"127.0.0.1", "localhost", "[::1]"}:
         raise BadSettings(
-            f"web.bind = {settings.web.bind!r} lets other machines in, so a token is needed: set TREEHAND_WEB__TOKEN."
+            f"web.bind = {settings.web.bind!r} lets other machines in, so a token is needed: set TREEHAND_WEB__TOKEN, "
+            "or web.user_header behind a proxy that people sign in to."
         )
     return token
 

@@ -4,16 +4,17 @@ import asyncio
 import logging
 import os
 import signal
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from datetime import UTC
-from typing import TYPE_CHECKING, Any
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, cast
 
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
 
 from bot.credentials import linear_webhook_secret, web_token, webhook_secret
 from bot.domain.run import Phase
 from bot.errors import MustRestart, Retryable
+from bot.settings import operator
 
 if TYPE_CHECKING:
     from bot.app import App
@@ -37,6 +38,7 @@ class Daemon:
         self._broken: MustRestart | None = None
         self._ticking: asyncio.Timeout | None = None
         self._waking: asyncio.TimerHandle | None = None
+        self._next_poll: Callable[[], datetime | None] | None = None
         self._watchers: list[Callable[[], None]] = []
         """Told after each look at the world."""
 
@@ -119,7 +121,7 @@ class Daemon:
         from bot.closeup import CloseUp
         from bot.showing import Showing
         from bot.speaking import Speaking
-        from bot.web import Dashboard, Door, pages_of, serving
+        from bot.web import Access, Dashboard, Door, pages_of, serving
 
         settings = self._app.settings
         door = Door(
@@ -128,16 +130,22 @@ class Daemon:
             wake_linear=self.wake_linear,
             github_secret=webhook_secret(settings),
             linear_secret=linear_webhook_secret(settings),
-            token=web_token(settings),
+            access=Access(web_token(settings), settings.web.user_header, settings.web.proxies, operator()),
             bound=bind.rpartition(":")[0],
             hosts=settings.web.hosts,
         )
-        showing = Showing(settings, self._app.executor.progress)
+        showing = Showing(settings, self._app.executor.progress, self._beats)
         dashboard = Dashboard(showing, Speaking(settings, self._expect), CloseUp(settings))
         self._app.transcripts.listen(dashboard.hear)
         self._watchers.append(dashboard.hub.stir)
         async with serving(pages_of(door, dashboard), bind), dashboard.open():
             yield
+
+    def _beats(self) -> Mapping[str, str]:
+        """What is due when, in words."""
+        if self._next_poll is None or (due := self._next_poll()) is None:
+            return {}
+        return {"next look at the services": f"{due:%H:%M:%S} UTC, or when somebody says that there is news"}
 
     def _is_working(self) -> bool:
         return any(run.phase is Phase.WORKING for run in self._app.store.active())
@@ -179,9 +187,9 @@ class Daemon:
             (3600.0, self._sweep),
             (86400.0, self._upkeep),
         ]
-        for seconds, job in every:
-            scheduler.add_job(self._on_time, "interval", (job,), seconds=seconds)
+        jobs = [scheduler.add_job(self._on_time, "interval", (job,), seconds=seconds) for seconds, job in every]
         scheduler.start()
+        self._next_poll = lambda: cast("datetime | None", jobs[0].next_run_time)
         try:
             yield
         finally:

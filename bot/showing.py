@@ -12,6 +12,7 @@ from bot.engine.names import branch_for
 from bot.glance import picture
 from bot.settings import ProjectSettings, Settings
 from bot.state import Picture
+from bot.stations import stations
 from bot.web.window import Site, Station
 from bot.workspace.mirror import Mirror
 from bot.workspace.places import BASES, Places
@@ -24,6 +25,8 @@ class Showing:
     settings: Settings
     live: Callable[[], Mapping[str, Progress]]
     """What only the daemon knows by now, by turn id."""
+    beats: Callable[[], Mapping[str, str]] = dict
+    """What it is going to do when, and what services still allow, in words."""
 
     @property
     def label(self) -> str:
@@ -39,7 +42,7 @@ class Showing:
         return picture(self.settings, self.live())
 
     def stations(self) -> Sequence[Station]:
-        return [Station(name, ok, detail) for name, (ok, detail) in self.picture().health.items()]
+        return stations(self.settings, self.picture().health, self.beats())
 
     def find_run(self, key: str) -> Run | None:
         store = store_of(self.settings)

@@ -47,6 +47,14 @@ class Picture:
     health: Mapping[str, tuple[bool, str]] = field(default_factory=dict)
 
     @property
+    def lanes(self) -> Mapping[Phase, str]:
+        return LANES
+
+    @property
+    def counts(self) -> Mapping[Phase, int]:
+        return Counter(run.phase for run in self.runs)
+
+    @property
     def wrong(self) -> list[str]:
         """What is not well, in words."""
         return [f"{name}: {detail}" for name, (ok, detail) in self.health.items() if not ok]
@@ -55,7 +63,7 @@ class Picture:
         queue = [run.id for run in self.runs if run.phase is Phase.QUEUED]
         return {
             "generated_at": self.at,
-            "counts": {phase.value: count for phase, count in Counter(run.phase for run in self.runs).items()},
+            "counts": {phase.value: count for phase, count in self.counts.items()},
             "runs": [run_as_json(run, self.glimpses.get(run.id, Glimpse()), queue) for run in self.runs],
             "spend": {"today_usd": round(self.spent_today_usd, 4), "limit_usd": self.limit_usd},
             "health": {name: {"ok": ok, "detail": detail} for name, (ok, detail) in self.health.items()},

@@ -50,6 +50,7 @@ ON_TOP = {
     "keys",
     "showing",
     "speaking",
+    "stations",
     "daemon",
     "cli",
     "housekeeping",

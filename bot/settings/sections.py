@@ -1,5 +1,6 @@
 """Every key there is, with its default and what it means. Defaults live here and nowhere else."""
 
+import ipaddress
 import re
 from pathlib import Path
 from typing import Annotated, Literal
@@ -157,6 +158,19 @@ def _host(value: str) -> str:
     return value
 
 
+def _header(value: str) -> str:
+    if value and not re.fullmatch(r"[A-Za-z][A-Za-z0-9-]*", value):
+        raise ValueError("use the name of a header, such as `X-Forwarded-User`")
+    return value
+
+
+def _ip(value: str) -> str:
+    try:
+        return str(ipaddress.ip_address(value))
+    except ValueError as exc:
+        raise ValueError("use the address of a proxy, such as `10.0.0.2`") from exc
+
+
 class Web(Section):
     bind: Annotated[str, AfterValidator(_address)] = "127.0.0.1:8700"
     """Where the daemon listens; empty: nowhere. Any other host than this machine's own needs a token."""
@@ -164,6 +178,10 @@ class Web(Section):
     """A file with the token that whoever comes in must show, instead of `TREEHAND_WEB__TOKEN`."""
     hosts: tuple[Annotated[str, AfterValidator(_host)], ...] = ()
     """More names people reach it by, such as a reverse proxy's. Others are refused."""
+    user_header: Annotated[str, AfterValidator(_header)] = ""
+    """Where a proxy that people sign in to says who asks: `X-Forwarded-User`."""
+    proxies: tuple[Annotated[str, AfterValidator(_ip)], ...] = ("127.0.0.1", "::1")
+    """The addresses that such a proxy asks from; from others the header means nothing."""
 
 
 def _name(value: str) -> str:

@@ -32,7 +32,7 @@ def rendered(template: str, **values: object) -> str:
 def page(request: Request, template: str, *, status_code: int = 200, **values: object) -> HTMLResponse:
     """With what the layout needs: who is here, and where."""
     person = getattr(request.state, "person", "")
-    path, leaves = request.url.path, bool(getattr(request.state, "may_leave", False))
+    path, leaves = request.scope["path"], bool(getattr(request.state, "may_leave", False))
     text = rendered(template, person=person, path=path, may_leave=leaves, **values)
     return HTMLResponse(text, status_code=status_code)
 
