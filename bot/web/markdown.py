@@ -1,4 +1,4 @@
-"""What agents and people write, as a page shows it: paragraphs, headings, lists, code and bold, nothing else. Pure.
+"""What agents and people write, as a page shows it: paragraphs, headings, lists, code, bold and italics, nothing else. Pure.
 
 Rule: everything is escaped, and no tag we write has an attribute. Links and pictures stay the text they are.
 """
@@ -16,7 +16,8 @@ LONGEST = 60_000
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})[A-Za-z0-9+#._-]{0,20}\s*$")
 _HEADING = re.compile(r"#{1,6} +(.*)")
 _ITEM = re.compile(r"\s*(?:[-*+]|(\d{1,6})[.)])\s+(.*)")
-_INLINE = re.compile(r"`([^`\n]+)`|\*\*([^*\n]+)\*\*")
+_INLINE = re.compile(r"`([^`\n]+)`|\*\*([^*\n]+)\*\*|(?<!\w)_([^_\n]+)_(?!\w)")
+_FORMS = {1: Markup("<code>{}</code>"), 2: Markup("<strong>{}</strong>"), 3: Markup("<em>{}</em>")}
 
 
 def to_html(text: str) -> Markup:
@@ -81,7 +82,6 @@ def _inline(text: str) -> Markup:
     at = 0
     for found in _INLINE.finditer(text):
         parts.append(escape(text[at : found.start()]))
-        code, bold = found.groups()
-        parts.append(Markup("<code>{}</code>").format(code) if code else Markup("<strong>{}</strong>").format(bold))
+        parts.append(_FORMS[found.lastindex or 0].format(found[found.lastindex or 0]))
         at = found.end()
     return Markup().join((*parts, escape(text[at:])))

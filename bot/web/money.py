@@ -27,11 +27,11 @@ def chart_of(spending: Sequence[Spend]) -> Chart | None:
         return None
     begin = min(one.at - one.seconds for one in spending)
     end = max(one.at for one in spending)
+    length = max(end - begin, 1.0)
     points, sum_usd = [(0.0, 0.0)], 0.0
     for one in spending:
-        across = (one.at - begin) / (end - begin) if end > begin else 1.0
-        points.append((across, sum_usd / total))
+        points.append((max(one.at - one.seconds - begin, 0.0) / length, sum_usd / total))
         sum_usd += one.usd
-        points.append((across, sum_usd / total))
+        points.append(((one.at - begin) / length, sum_usd / total))
     line = " ".join(f"{x * WIDTH:.1f},{HEIGHT - y * HEIGHT:.1f}" for x, y in points)
     return Chart(line, total, sum(one.tokens for one in spending), begin, end)

@@ -20,7 +20,7 @@ from bot.web.conversation import blocks_of
 from bot.web.dashboard import Dashboard
 from bot.web.hub import topic_of
 from bot.web.rendering import rendered
-from bot.web.run_page import state_of
+from bot.web.run_view import state_of
 from bot.web.runs_asked import number_in, run_of
 
 _POLL_SECONDS = 0.25

@@ -15,6 +15,7 @@ from starlette.routing import Route
 
 from bot.domain.run import Run
 from bot.domain.sight import SeenFile, Sight
+from bot.errors import BotError
 from bot.web.dashboard import Dashboard
 from bot.web.rendering import page, rendered
 from bot.web.rows import Shown, is_dull, rows_of
@@ -91,9 +92,11 @@ def remember_view(request: Request, response: Response) -> None:
         response.set_cookie(VIEW, view_of(request), max_age=_YEAR, httponly=True, samesite="lax")
 
 
-async def list_of(dashboard: Dashboard, run: Run, view: str, *, begin: int = 0) -> FileList:
-    """The first ones that are short are open."""
-    sight = await dashboard.closeup.see(run)
+async def list_of(dashboard: Dashboard, run: Run, view: str, *, begin: int = 0, lean: bool = False) -> FileList:
+    """The first ones that are short are open; `lean`: none is even listed."""
+    sight = await _seen(dashboard, run)
+    if lean:
+        return FileList(sight, (), 0, 0, view)
     end = begin + FILES
     listed = [Listed(file, is_dull(file.path)) for file in sight.files[begin:end]]
     short = [one for one in listed if not (one.dull or one.is_closed) and _lines(one) <= _OPEN_LINES]
@@ -103,6 +106,14 @@ async def list_of(dashboard: Dashboard, run: Run, view: str, *, begin: int = 0) 
         opened[one.file.id] = Listed(one.file, one.dull, shown)
     files = [opened.get(one.file.id, one) for one in listed]
     return FileList(sight, files, begin, end if end < len(sight.files) else 0, view)
+
+
+async def _seen(dashboard: Dashboard, run: Run) -> Sight:
+    """The rest of the page is of use without it."""
+    try:
+        return await dashboard.closeup.see(run)
+    except BotError as problem:
+        return Sight(trouble=f"It could not be looked at just now: {problem}")
 
 
 def _lines(one: Listed) -> int:

@@ -17,11 +17,11 @@ from bot.errors import NeedsHuman, Retryable
 from bot.web.dashboard import Dashboard
 from bot.web.forms import lists_of
 from bot.web.rendering import key_in_url
-from bot.web.run_page import shown
+from bot.web.run_view import Trouble, shown
 from bot.web.runs_asked import run_of
 from bot.web.window import Voice
 
-_UNPROCESSABLE, _NOT_FOUND = 422, 404
+_NOT_FOUND = 404
 _WORDS = frozenset({"approve", "give", "pause", "plan", "rebase", "resume", "retry", "stop", "take"})
 _VERDICTS = frozenset({"comment", "approve", "request changes"})
 
@@ -125,8 +125,7 @@ def routes_of(dashboard: Dashboard) -> list[Route]:
         try:
             done = await _DEEDS[name](deed)
         except (NeedsHuman, Retryable) as problem:
-            typed = {"deed": name, **form}
-            return await shown(dashboard, request, run, problem=str(problem), typed=typed, status_code=_UNPROCESSABLE)
+            return await shown(dashboard, request, run, trouble=Trouble(str(problem), {"deed": name, **form}))
         return RedirectResponse(f"/runs/{key_in_url(run.key)}?done={done}", status_code=303)
 
     return [Route("/runs/{key:path}/do/{deed:str}", act, methods=["POST"])]

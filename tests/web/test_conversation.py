@@ -12,7 +12,7 @@ from bot.domain.turn import Event, EventKind, Todo
 from bot.web.conversation import blocks_of, number_of
 from bot.web.markdown import LONGEST, to_html
 
-HARMLESS = {"p", "ul", "ol", "li", "pre", "code", "strong"}
+HARMLESS = {"p", "ul", "ol", "li", "pre", "code", "strong", "em"}
 
 
 class Reading(HTMLParser):
@@ -47,7 +47,7 @@ HOSTILE = st.lists(st.one_of(st.sampled_from(WORDS + SIGNS), st.text(max_size=6)
 
 
 def letters(text: str) -> str:
-    return re.sub(r"[\s#*`~+.)0-9-]", "", text)
+    return re.sub(r"[\s#*`~+.)0-9_-]", "", text)
 
 
 @settings(max_examples=300, deadline=None)
@@ -63,9 +63,11 @@ def test_whatever_is_said_is_text_in_harmless_elements(text):
 
 
 def test_light_markdown_is_shown():
-    html = to_html("# Plan\nFirst **bold** and `a < b`.\n\n- one\n- two\n  more\n\n1. x\n\n```py\nif a < b:\n```\nend")
+    html = to_html(
+        "# Plan\n_First_ **bold** and `a < b`.\n\n- one\n- two\n  more\n\n1. x\n\n```py\nif a < b:\n```\nend"
+    )
     assert str(html) == (
-        "<p><strong>Plan</strong></p><p>First <strong>bold</strong> and <code>a &lt; b</code>.</p>"
+        "<p><strong>Plan</strong></p><p><em>First</em> <strong>bold</strong> and <code>a &lt; b</code>.</p>"
         "<ul><li>one</li><li>two\nmore</li></ul><ol><li>x</li></ol>"
         "<pre><code>if a &lt; b:</code></pre><p>end</p>"
     )
