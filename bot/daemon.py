@@ -118,6 +118,7 @@ class Daemon:
         if not bind:
             yield
             return
+        from bot.closeup import CloseUp
         from bot.showing import Showing
         from bot.speaking import Speaking
         from bot.web import Access, Dashboard, Door, pages_of, serving
@@ -133,9 +134,8 @@ class Daemon:
             bound=bind.rpartition(":")[0],
             hosts=settings.web.hosts,
         )
-        dashboard = Dashboard(
-            Showing(settings, self._app.executor.progress, self._beats), Speaking(settings, self._expect)
-        )
+        showing = Showing(settings, self._app.executor.progress, self._beats)
+        dashboard = Dashboard(showing, Speaking(settings, self._expect), CloseUp(settings))
         self._app.transcripts.listen(dashboard.hear)
         self._watchers.append(dashboard.hub.stir)
         async with serving(pages_of(door, dashboard), bind), dashboard.open():

@@ -61,6 +61,22 @@ def picture(settings: Settings, live: Mapping[str, Progress] = MappingProxyType(
                 opened.close()
 
 
+def glimpse(settings: Settings, run: Run) -> Glimpse:
+    """Of a run that may be over for long."""
+    desk, memory, of_linear = desk_of(settings), _memory(settings), _memory_of_linear(settings)
+    try:
+        project = next((one for one in settings.projects if one.name == run.project), None)
+        if project is None:
+            return Glimpse()
+        titles = _titles(project, desk, memory, of_linear)
+        return _glimpses([run], titles, _pulls(project, [branch_for(run)], desk, memory), settings)[run.id]
+    finally:
+        desk.close()
+        for opened in (memory, of_linear):
+            if opened:
+                opened.close()
+
+
 def _memory(settings: Settings) -> "Memory | None":
     """What the daemon has seen of GitHub; none where no project is there."""
     if not any("github" in {project.tracker, project.forge} for project in settings.projects):

@@ -92,6 +92,8 @@ class TurnRequest:
 
 class EventKind(StrEnum):
     SESSION = "session"
+    GIVEN = "given"
+    """What we told the agent, word for word: a turn's first is its prompt."""
     TEXT = "text"
     TOOL = "tool"
     TOOL_RESULT = "tool_result"
@@ -162,7 +164,7 @@ class Progress:
                 return replace(seen, todos=event.todos)
             case EventKind.HEARD:
                 return replace(seen, heard=seen.heard | {event.text})
-            case EventKind.NOTICE:
+            case EventKind.NOTICE | EventKind.GIVEN:
                 return seen
             case EventKind.RESULT:
                 return replace(seen, session_cost_usd=max(event.session_cost_usd, seen.session_cost_usd))

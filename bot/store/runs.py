@@ -208,6 +208,14 @@ class RunStore:
         )
         return float(sorted(seconds for (seconds,) in rows)[len(rows) // 2]) if rows else 0.0
 
+    def spending(self, run: Run) -> Sequence[Spend]:
+        """Turn by turn."""
+        rows = self._execute(
+            "SELECT turn, at, usd, tokens, seconds FROM money WHERE key = ? AND ordinal = ? ORDER BY at, turn",
+            (run.key, run.ordinal),
+        )
+        return [Spend(*row) for row in rows]
+
     def journal(self, run: Run) -> Sequence[Entry]:
         rows = self._execute(
             "SELECT at, text FROM journal WHERE key = ? AND ordinal = ? ORDER BY id", (run.key, run.ordinal)

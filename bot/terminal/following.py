@@ -81,6 +81,8 @@ def said(line: Mapping[str, Any]) -> str:
             return f"{stamp}  ▸ {text}"
         case EventKind.TOOL_RESULT:
             return "\n".join(f"{stamp}    {each}" for each in text.splitlines()[:_PRINTED_LINES])
+        case EventKind.GIVEN:
+            return f"{stamp}  given {len(text.splitlines())} lines to read"
         case EventKind.TODOS:
             return f"{stamp}  to do: {_todos(line.get('todos'))}"
         case kind:

@@ -12,7 +12,7 @@ from starlette.routing import Route
 
 from bot.clock import Clock, now
 from bot.errors import BotError
-from bot.web import api, board, events, figures, health, login, new_work
+from bot.web import api, board, events, figures, health, login, new_work, runs
 from bot.web.access import Access, Asked
 from bot.web.dashboard import Dashboard
 from bot.web.doors import SIGNED, Guarded
@@ -80,7 +80,7 @@ def pages_of(door: Door, dashboard: Dashboard | None = None) -> Starlette:
 def _pages_for_people(door: Door, dashboard: Dashboard) -> Iterator[Route]:
     yield STATIC
     yield from login.routes_of(door.access)
-    for pages in (board, new_work, figures, health, api, events):
+    for pages in (board, new_work, figures, health, api, events, runs):
         yield from pages.routes_of(dashboard)
 
 

@@ -20,6 +20,7 @@ from starlette.routing import Route
 
 from bot.domain.letters import visible
 from bot.web.cards import Card
+from bot.web.markdown import to_html
 
 _HERE = Path(__file__).parent
 _FOREVER = {"Cache-Control": "public, max-age=31536000, immutable"}
@@ -63,6 +64,7 @@ def _environment() -> Environment:
         "money": _money,
         "moment": _moment,
         "machine_time": _machine_time,
+        "prose": to_html,
     }
     made.globals |= {"static": static_url}
     return made
