@@ -46,6 +46,7 @@ ON_TOP = {
     "confining",
     "connecting",
     "preparing",
+    "showing",
     "glance",
     "daemon",
     "cli",

@@ -72,7 +72,13 @@ def _age(seconds: float) -> str:
 
 def show(options: Namespace) -> None:
     settings = load(settings_file(options.config))
-    run, seen = run_of(settings, options.key), picture(settings)
+    run = run_of(settings, options.key)
+    if options.run:
+        from bot.terminal.looking import look
+
+        look(settings, run, options)
+        return
+    seen = picture(settings)
     glimpse = seen.glimpses.get(run.id, Glimpse())
     store = store_of(settings)
     journal = store.journal(run)

@@ -8,6 +8,34 @@ _PROVISION = "bot/workspace/provision.py"
 
 GUARDS = (
     Guard(
+        "T8: servers are found on loopback alone",
+        "bot/sandbox/porch.py",
+        '_LOOPBACK = "127.0.0.1"',
+        '_LOOPBACK = "0.0.0.0"',
+        ("tests/sandbox/test_porch.py::test_nobody_comes_in_from_another_machine",),
+    ),
+    Guard(
+        "T12: what a server writes is no work of an agent's",
+        "bot/showing.py",
+        "if self.run.phase is Phase.REVIEW:",
+        "if False:",
+        ("tests/program/test_showing.py::test_what_it_writes_is_not_the_agents_work",),
+    ),
+    Guard(
+        "T16: a server ends with its run",
+        "bot/readiness/showing.py",
+        "while not is_over():",
+        "while True:",
+        ("tests/readiness/test_showing.py::test_it_is_ended_when_what_it_shows_is_over",),
+    ),
+    Guard(
+        "T16: what removes a worktree ends the servers in it",
+        "bot/readiness/ready.py",
+        "await end_family(marker_for(self._means.house, branch).__eq__)",
+        "pass",
+        ("tests/readiness/test_showing.py::test_teardown_ends_it_first",),
+    ),
+    Guard(
         "T8: hosts that only an agent's change wants are not offered to be allowed",
         "bot/readiness/obstacles.py",
         "    if attempt.is_base:\n        hosts",
