@@ -14,9 +14,9 @@ MARKER = marker_for(HOUSE, BRANCH)
 SLEEPS = Step("echo up; sleep 300 & sleep 300")
 
 
-async def stage_in(shop, *ports: int) -> Stage:
+async def stage_in(shop) -> Stage:
     ground = (await shop.worktree()).ground
-    return Stage(BRANCH, ground, shop.root / "show", None, ports or (20_000,), MARKER)
+    return Stage(BRANCH, ground, shop.root / "show", None, shop.means.blocks.block_for(ground.folder), MARKER)
 
 
 @pytest.fixture(autouse=True)
