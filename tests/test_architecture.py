@@ -47,6 +47,7 @@ ON_TOP = {
     "connecting",
     "preparing",
     "showing",
+    "exhibits",
     "glance",
     "daemon",
     "cli",

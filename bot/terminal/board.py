@@ -5,8 +5,9 @@ import sys
 import time
 from argparse import Namespace
 from collections.abc import Iterator, Mapping
+from dataclasses import asdict
 
-from bot.app import store_of, transcripts_of
+from bot.app import evidence_of, store_of, transcripts_of
 from bot.clock import now
 from bot.domain.letters import on_one_line, visible
 from bot.domain.pull_request import PullRequest
@@ -83,15 +84,21 @@ def show(options: Namespace) -> None:
     store = store_of(settings)
     journal = store.journal(run)
     store.close()
+    evidence = evidence_of(settings)
     if options.json:
         history = [{"at": entry.at, "text": entry.text} for entry in journal]
-        print(json.dumps({**run_as_json(run, glimpse), "journal": history}))
+        files = [{**asdict(one), "path": str(evidence.path(run.id, one))} for one in evidence.of(run.id)]
+        print(json.dumps({**run_as_json(run, glimpse), "journal": history, "evidence": files}))
         return
     say(f"{run.key}  {glimpse.title}\n")
     told = {"pull_request": _pull(glimpse.pull_request), "verification": _verification(run.verification)}
     for name, value in {**run_as_json(run, glimpse), **told}.items():
         if value not in ("", None) and name not in {"key", "title", "started_at", "updated_at"}:
             say(f"{name + ':':<14}{value}")
+    if left := evidence.of(run.id):
+        say("\nEvidence, by the agent")
+        for one in left:
+            say(f"  {one.name}  ({one.media_type.partition(';')[0]}, {one.size:,} bytes)  {evidence.path(run.id, one)}")
     say("\nJournal")
     for entry in journal:
         say(f"  {time.strftime('%Y-%m-%d %H:%M:%S', time.localtime(entry.at))}  {entry.text}")

@@ -25,7 +25,7 @@ from bot.workspace.places import Places
 
 _COUNTING_SECONDS = 3.0
 """Spent at most on counting what some folders take."""
-_FOLDERS = ("transcripts", "forge", "caches", "trash", "aside")
+_FOLDERS = ("transcripts", "evidence", "forge", "caches", "trash", "aside")
 """What no one project has for itself, or nobody looks into."""
 
 
