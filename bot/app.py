@@ -23,6 +23,7 @@ from bot.engine.names import branch_for, home_for, phase_labels
 from bot.errors import BadSettings
 from bot.preparing import readiness_of
 from bot.settings import ProjectSettings, Settings
+from bot.store.evidence import Evidence
 from bot.store.runs import RunStore
 from bot.store.transcripts import Transcripts
 from bot.workspace.places import Places
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from bot.domain.leaks import Secrets
     from bot.engine.loop import Engine
     from bot.executors.local import LocalExecutor
+    from bot.exhibits import Exhibits
     from bot.forges.github import GitHubForge
     from bot.housekeeping import House
     from bot.ports import Forge, Outside, Project, Remote, Tracker
@@ -96,6 +98,10 @@ def store_of(settings: Settings) -> RunStore:
     return RunStore.open(settings.state_dir / "treehand.db")
 
 
+def evidence_of(settings: Settings) -> Evidence:
+    return Evidence(settings.state_dir / "evidence")
+
+
 def _own_store(settings: Settings, redact: Callable[[str], str]) -> RunStore:
     return RunStore.own(settings.state_dir / "treehand.db", redact, at=clock.now())
 
@@ -137,6 +143,7 @@ async def wired(settings: Settings, model: Mapping[str, str], secrets: "Secrets 
                 _project(one, settings, desk, agent, services, workspaces[one.name]),
                 leaks_in=secrets.find,
                 readiness=readiness_of(settings, one, workspaces[one.name], sandbox, secrets),
+                take_evidence=_exhibits(settings, secrets).take,
             )
             for one in settings.projects
         }
@@ -155,6 +162,12 @@ async def wired(settings: Settings, model: Mapping[str, str], secrets: "Secrets 
             yield App(settings, store, transcripts, outside, agent, executor, engine, woken, house)
     for end in (transcripts.flush, store.close, desk.close):
         end()
+
+
+def _exhibits(settings: Settings, secrets: "Secrets") -> "Exhibits":
+    from bot.exhibits import Exhibits
+
+    return Exhibits(evidence_of(settings), secrets)
 
 
 @asynccontextmanager

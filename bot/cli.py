@@ -103,7 +103,11 @@ def _add_looking(add: Add) -> None:
     status.add_argument("--watch", action="store_true", help="stay, and keep it up to date, until Ctrl-C")
     show = add("show", "telling:show", "one run: where it stands and how it came there")
     show.add_argument("key", metavar="KEY")
-    show.add_argument("--json", action="store_true", help="as one object")
+    instead = show.add_mutually_exclusive_group()
+    instead.add_argument("--json", action="store_true", help="as one object")
+    instead.add_argument(
+        "--run", default="", metavar="NAME", help="start one of its servers, and show where it listens"
+    )
     logs = add("logs", "following:logs", "what a run's agent said and did")
     logs.add_argument("key", metavar="KEY")
     logs.add_argument("-f", "--follow", action="store_true", help="stay, and show what comes, until the run is done")

@@ -46,6 +46,8 @@ ON_TOP = {
     "confining",
     "connecting",
     "preparing",
+    "viewing",
+    "exhibits",
     "glance",
     "keys",
     "showing",
