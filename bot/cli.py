@@ -86,9 +86,16 @@ def _add_running(add: Add) -> None:
     init = add("init", "beginning:init", "write treehand.toml for the repository you are in")
     init.add_argument("--name", default="", help="what the project is called (default: the folder's name)")
     init.add_argument("--base", default="", help="the branch to start from (default: the repository's own)")
-    init.add_argument("--repository", default="", metavar="OWNER/NAME", help="issues and pull requests are on GitHub")
+    where = init.add_mutually_exclusive_group()
+    where.add_argument(
+        "--repository", default="", metavar="OWNER/NAME", help="pull requests, and issues, are on GitHub"
+    )
+    where.add_argument("--here", action="store_true", help="they stay on this machine: the embedded tracker and forge")
     init.add_argument("--team", default="", metavar="KEY", help="issues are in this team in Linear")
-    init.add_argument("--yes", action="store_true", help="ask nothing, take the defaults")
+    init.add_argument("--api-url", default="", metavar="URL", help="the API of a GitHub Enterprise server")
+    init.add_argument("--app", action="store_true", help="make a GitHub App to sign in as, in your browser")
+    init.add_argument("--yes", action="store_true", help="ask nothing, take what was found")
+    init.add_argument("--no-check", action="store_true", help="make no labels, and leave out `treehand check`")
     check = add("check", "setup:check", "is everything ready? One line each: ok, or what is wrong and how to mend it")
     check.add_argument("--fix", action="store_true", help="make the labels that are missing")
     check.add_argument("--json", action="store_true", help="as one object")
