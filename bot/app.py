@@ -1,4 +1,4 @@
-"""The composition root: settings in, a wired engine out. The only importer of adapters.
+"""The composition root: settings in, a wired engine out.
 
 Rule: what only the daemon needs is imported where it is wired: `treehand status` must not wait for it.
 """
@@ -13,6 +13,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from bot import clock
+from bot.adapters import FORGES, TRACKERS, Parts, Services, github_forge, linear_tracker
 from bot.confining import ensure_confined, give_to_us, sandbox_of
 from bot.connecting import Connections, claim_at, holder_in_words, on_github, on_linear
 from bot.credentials import known_secrets
@@ -32,26 +33,14 @@ if TYPE_CHECKING:
 
     from bot.agents.claude import ClaudeAgent
     from bot.cells import Sandbox
-    from bot.clients.github.looking import Repository
-    from bot.clients.linear.looking import Scope
     from bot.domain.leaks import Secrets
     from bot.engine.loop import Engine
     from bot.executors.local import LocalExecutor
-    from bot.forges.github import GitHubForge
     from bot.housekeeping import House
-    from bot.ports import Forge, Outside, Project, Remote, Tracker
-    from bot.trackers.linear import LinearTracker
+    from bot.ports import Outside, Project, Remote
     from bot.workspace.workspaces import GitWorkspaces
 
 log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Services:
-    """What projects have elsewhere, by their names."""
-
-    github: Connections
-    linear: Mapping[str, "Scope"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,18 +160,18 @@ def _project(
     workspaces: "GitWorkspaces",
 ) -> "Project":
     from bot.limits import policy_for
-    from bot.ports import Project
+    from bot.ports import Board, Project
 
-    repository, claim = services.github.repositories.get(project.name), None
-    if project.forge == "github" and repository:
-        remote = partial(_github_forge(project, settings, repository).remote, anew=False)
+    parts, claim = Parts(project, settings, desk, services), None
+    if project.forge == "github" and parts.repository:
+        remote = partial(github_forge(project, settings, parts.repository).remote, anew=False)
         claim = services.github.claim(settings, project, workspaces.mirror, remote)
-    board = _linear_tracker(services.linear[project.name]) if project.tracker == "linear" else None
+    tracker = TRACKERS[project.tracker](parts)
     return Project(
         name=project.name,
-        tracker=board or _tracker(project, settings, desk, repository),
-        board=board,
-        forge=_forge(project, settings, desk, repository),
+        tracker=tracker,
+        board=tracker if isinstance(tracker, Board) else None,
+        forge=FORGES[project.forge](parts),
         workspaces=workspaces,
         policy=policy_for(project, settings),
         by_hand=_ByHand(project.name, settings, agent),
@@ -198,41 +187,11 @@ def workspaces_of(settings: Settings, project: ProjectSettings, secrets: "Secret
     return GitWorkspaces(settings.state_dir, project.name, rules=rules, secrets=secrets)
 
 
-def _tracker(project: ProjectSettings, settings: Settings, desk: Desk, repository: "Repository | None") -> "Tracker":
-    if project.tracker == "github" and repository:
-        from bot.trackers.github import GitHubTracker
-
-        return GitHubTracker(repository)
-    from bot.trackers.local import LocalTracker
-
-    return LocalTracker(desk, project.name, label=settings.label)
-
-
-def _linear_tracker(scope: "Scope") -> "LinearTracker":
-    from bot.trackers.linear import LinearTracker
-
-    return LinearTracker(scope)
-
-
-def _forge(project: ProjectSettings, settings: Settings, desk: Desk, repository: "Repository | None") -> "Forge":
-    if project.forge == "github" and repository:
-        return _github_forge(project, settings, repository)
-    from bot.forges.local import LocalForge
-
-    return LocalForge(desk, project.name)
-
-
-def _github_forge(project: ProjectSettings, settings: Settings, repository: "Repository") -> "GitHubForge":
-    from bot.forges.github import GitHubForge
-
-    return GitHubForge(repository, api_url=settings.github.api_url, remote=project.remote)
-
-
 async def speak_on_service(settings: Settings, project: ProjectSettings, key: str, person: str, text: str) -> None:
     """What somebody types here becomes a comment there, marked as theirs."""
     if project.tracker == "linear":
         async with on_linear(settings, Connections(), as_daemon=False) as scopes:
-            await _linear_tracker(scopes[project.name]).speak_for(key, person, text)
+            await linear_tracker(scopes[project.name]).speak_for(key, person, text)
         return
     from bot.trackers.github import GitHubTracker
 
@@ -252,7 +211,7 @@ async def inspect_github(settings: Settings, project: ProjectSettings, *, fix: b
         found = await repository.inspecting.inspect(labels)
         if not settings.limits.claim_seconds or not all(ok for _, ok, _ in found):
             return found
-        remote = await _github_forge(project, settings, repository).remote(anew=False)
+        remote = await github_forge(project, settings, repository).remote(anew=False)
     with TemporaryDirectory() as folder:
         holder = holder_in_words(settings, await asyncio.to_thread(claim_at, remote, Path(folder)))
     return [*found, ("claim", True, holder or "held by nobody at the moment")]
@@ -263,7 +222,7 @@ async def remote_of(settings: Settings, project: ProjectSettings) -> "Remote":
     desk = desk_of(settings)
     try:
         async with on_github(settings) as there:
-            return await _forge(project, settings, desk, there.repositories.get(project.name)).remote()
+            return await FORGES[project.forge](Parts(project, settings, desk, Services(there, {}))).remote()
     finally:
         desk.close()
 
