@@ -74,6 +74,7 @@ def parser() -> argparse.ArgumentParser:
     _add_looking(add)
     _add_steering(add)
     _add_keeping(add)
+    _add_papers(add)
     _add_issues(commands, add)
     _add_pulls(commands, add)
     return top
@@ -116,7 +117,7 @@ def _add_looking(add: Add) -> None:
     why = add("why", "board:why", "why a run is not going on")
     why.add_argument("key", metavar="KEY")
     cost = add("cost", "board:cost", "what was spent")
-    cost.add_argument("--by", choices=["day", "project", "issue"], default="issue")
+    cost.add_argument("--by", choices=["day", "project", "issue"], default="issue", help="how to add it up")
     cost.add_argument("--json", action="store_true", help="as one object")
 
 
@@ -151,6 +152,12 @@ def _add_keeping(add: Add) -> None:
     restore.add_argument("--as-it-is", action="store_true", help="push also what is held back for a person to look at")
 
 
+def _add_papers(add: Add) -> None:
+    completion = add("completion", "papers:completion", "print what makes a shell complete these commands")
+    completion.add_argument("shell", choices=("bash", "zsh", "fish"), metavar="SHELL", help="bash, zsh or fish")
+    add("man", "papers:man", "print the manual page: treehand man | man -l -")
+
+
 def _add_issues(commands: Any, add: Add) -> None:
     group = commands.add_parser("issue", help="the embedded tracker: what a person does with issues")
     into = group.add_subparsers(required=True, metavar="ACTION")
@@ -159,10 +166,10 @@ def _add_issues(commands: Any, add: Add) -> None:
     new.add_argument("--body", default="", help="what is wanted; '-' reads it from standard input")
     new.add_argument("--label", action="append", default=[], metavar="LABEL", help="may be given again")
     new.add_argument("--priority", type=int, default=0, choices=range(5), help="1 is urgent, 4 is low")
-    new.add_argument("--project", default="")
+    new.add_argument("--project", default="", metavar="NAME", help="where there are several")
     listed = add("list", "desk:issue_list", "the open issues", into)
     listed.add_argument("--all", action="store_true", help="the closed ones too")
-    listed.add_argument("--project", default="")
+    listed.add_argument("--project", default="", metavar="NAME", help="only those of this one")
     add("show", "desk:issue_show", "one issue and what was said", into).add_argument("key", metavar="KEY")
     label = add("label", "desk:issue_label", "put labels on an issue; -LABEL takes one off", into)
     label.add_argument("key", metavar="KEY")
@@ -180,7 +187,7 @@ def _add_pulls(commands: Any, add: Add) -> None:
     into = group.add_subparsers(required=True, metavar="ACTION")
     listed = add("list", "desk:pr_list", "the open pull requests", into)
     listed.add_argument("--all", action="store_true", help="the ended ones too")
-    listed.add_argument("--project", default="")
+    listed.add_argument("--project", default="", metavar="NAME", help="only those of this one")
     show = add("show", "desk:pr_show", "one pull request, what was said and what it changes", into)
     show.add_argument("key", metavar="KEY")
     _add_comment(add("comment", "desk:pr_comment", "say something on a pull request", into))
@@ -189,8 +196,8 @@ def _add_pulls(commands: Any, add: Add) -> None:
     review.add_argument("text", nargs="?", default="", metavar="TEXT")
     review.add_argument("--on", action="append", default=[], metavar="PATH:LINE:TEXT", help="may be given again")
     verdict = review.add_mutually_exclusive_group()
-    verdict.add_argument("--approve", action="store_true")
-    verdict.add_argument("--request-changes", action="store_true")
+    verdict.add_argument("--approve", action="store_true", help="it may be merged as it is")
+    verdict.add_argument("--request-changes", action="store_true", help="it may not, yet")
     merge = add("merge", "desk:pr_merge", "merge a pull request into your branch; your folder stays as it is", into)
     merge.add_argument("key", metavar="KEY")
     merge.add_argument("--squash", action="store_true", help="as one commit")
