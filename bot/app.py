@@ -13,7 +13,6 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from bot import clock
-from bot.adapters import FORGES, TRACKERS, Parts, Services, github_forge, linear_tracker
 from bot.confining import ensure_confined, give_to_us, sandbox_of
 from bot.connecting import Connections, claim_at, holder_in_words, on_github, on_linear
 from bot.credentials import known_secrets
@@ -31,6 +30,7 @@ from bot.workspace.places import Places
 if TYPE_CHECKING:
     import asyncio
 
+    from bot.adapters import Services
     from bot.agents.claude import ClaudeAgent
     from bot.cells import Sandbox
     from bot.domain.leaks import Secrets
@@ -146,7 +146,9 @@ async def wired(settings: Settings, model: Mapping[str, str], secrets: "Secrets 
 
 
 @asynccontextmanager
-async def _reached(settings: Settings, secrets: "Secrets") -> AsyncIterator[Services]:
+async def _reached(settings: Settings, secrets: "Secrets") -> AsyncIterator["Services"]:
+    from bot.adapters import Services
+
     async with on_github(settings, secrets) as there, on_linear(settings, there, as_daemon=True) as scopes:
         yield Services(there, scopes)
 
@@ -156,9 +158,10 @@ def _project(
     settings: Settings,
     desk: Desk,
     agent: "ClaudeAgent",
-    services: Services,
+    services: "Services",
     workspaces: "GitWorkspaces",
 ) -> "Project":
+    from bot.adapters import FORGES, TRACKERS, Parts, github_forge
     from bot.limits import policy_for
     from bot.ports import Board, Project
 
@@ -189,6 +192,8 @@ def workspaces_of(settings: Settings, project: ProjectSettings, secrets: "Secret
 
 async def speak_on_service(settings: Settings, project: ProjectSettings, key: str, person: str, text: str) -> None:
     """What somebody types here becomes a comment there, marked as theirs."""
+    from bot.adapters import linear_tracker
+
     if project.tracker == "linear":
         async with on_linear(settings, Connections(), as_daemon=False) as scopes:
             await linear_tracker(scopes[project.name]).speak_for(key, person, text)
@@ -202,6 +207,8 @@ async def speak_on_service(settings: Settings, project: ProjectSettings, key: st
 async def inspect_github(settings: Settings, project: ProjectSettings, *, fix: bool) -> Sequence[tuple[str, bool, str]]:
     """What `treehand check` says of a repository: name, whether it is well, and what is wrong with it."""
     import asyncio
+
+    from bot.adapters import github_forge
 
     labels = (settings.label, *sorted(phase_labels(settings.label)))
     async with on_github(settings) as there:
@@ -219,6 +226,8 @@ async def inspect_github(settings: Settings, project: ProjectSettings, *, fix: b
 
 async def remote_of(settings: Settings, project: ProjectSettings) -> "Remote":
     """Where a project's code is, with a credential that is good right now."""
+    from bot.adapters import FORGES, Parts, Services
+
     desk = desk_of(settings)
     try:
         async with on_github(settings) as there:

@@ -107,18 +107,35 @@ def _add_running(add: Add) -> None:
 def _add_looking(add: Add) -> None:
     status = add("status", "board:status", "what is going on, in lanes")
     status.add_argument("--json", action="store_true", help="as one object")
-    status.add_argument("--watch", action="store_true", help="stay, and keep it up to date")
-    show = add("show", "board:show", "one run: where it stands and how it came there")
+    status.add_argument("--watch", action="store_true", help="stay, and keep it up to date, until Ctrl-C")
+    show = add("show", "telling:show", "one run: where it stands and how it came there")
     show.add_argument("key", metavar="KEY")
     show.add_argument("--json", action="store_true", help="as one object")
-    logs = add("logs", "board:logs", "what a run's agent said and did")
+    logs = add("logs", "following:logs", "what a run's agent said and did")
     logs.add_argument("key", metavar="KEY")
-    logs.add_argument("-f", "--follow", action="store_true", help="stay, and show what comes")
-    why = add("why", "board:why", "why a run is not going on")
+    logs.add_argument("-f", "--follow", action="store_true", help="stay, and show what comes, until the run is done")
+    logs.add_argument("-n", "--lines", type=_count, metavar="N", help="only the last so many things it said or did")
+    logs.add_argument("--since", type=_span, metavar="SPAN", help="only what is not older: 90s, 10m, 2h or 3d")
+    logs.add_argument("--json", action="store_true", help="as one object per line")
+    why = add("why", "telling:why", "why a run is not going on")
     why.add_argument("key", metavar="KEY")
-    cost = add("cost", "board:cost", "what was spent")
-    cost.add_argument("--by", choices=["day", "project", "issue"], default="issue", help="how to add it up")
-    cost.add_argument("--json", action="store_true", help="as one object")
+    why.add_argument("--json", action="store_true", help="as one object")
+    cost = add("cost", "telling:cost", "what was spent")
+    cost.add_argument("--by", choices=["day", "project", "issue", "person"], default="issue", help="how to add it up")
+    cost.add_argument("--json", action="store_true", help="as one list of objects")
+
+
+def _span(text: str) -> float:
+    """In seconds."""
+    units = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+    number, unit = (text[:-1], text[-1]) if text[-1:] in units else (text, "s")
+    return float(_count(number) * units[unit])
+
+
+def _count(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) < 10):  # noqa: PLR2004 - nobody means more
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of that kind")
+    return int(text)
 
 
 def _add_steering(add: Add) -> None:

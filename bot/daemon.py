@@ -4,8 +4,8 @@ import asyncio
 import logging
 import os
 import signal
-from collections.abc import Callable, Coroutine, Iterator
-from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from datetime import UTC
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +37,8 @@ class Daemon:
         self._broken: MustRestart | None = None
         self._ticking: asyncio.Timeout | None = None
         self._waking: asyncio.TimerHandle | None = None
+        self._watchers: list[Callable[[], None]] = []
+        """Told after each look at the world."""
 
     async def run(self) -> None:
         """Until a signal; then drain."""
@@ -84,14 +86,19 @@ class Daemon:
             log.warning("postponed tick reason=%s", str(problem) or "going down")
         finally:
             self._ticking = None
+            for tell in self._watchers:
+                tell()
 
     def wake(self, repository: str = "") -> None:
         """Somebody says that there is news: of one repository, or anywhere."""
         projects = self._app.settings.projects
         meant = [one.name for one in projects if repository.lower() in {"", one.repository.lower()}]
         if meant:
-            self._app.engine.expect_news(meant)
-            self._app.woken.set()
+            self._expect(meant)
+
+    def _expect(self, projects: Sequence[str]) -> None:
+        self._app.engine.expect_news(projects)
+        self._app.woken.set()
 
     def wake_linear(self) -> None:
         """Linear tells of every edit, ours included: of many at once one is enough."""
@@ -103,11 +110,15 @@ class Daemon:
         self._app.engine.expect_news([one.name for one in self._app.settings.projects if one.tracker == "linear"])
         self._app.woken.set()
 
-    def _web(self) -> AbstractAsyncContextManager[object]:
+    @asynccontextmanager
+    async def _web(self) -> AsyncIterator[None]:
         bind = self._app.settings.web.bind
         if not bind:
-            return nullcontext()
-        from bot.web import Door, pages_of, serving
+            yield
+            return
+        from bot.showing import Showing
+        from bot.speaking import Speaking
+        from bot.web import Dashboard, Door, pages_of, serving
 
         settings = self._app.settings
         door = Door(
@@ -120,7 +131,11 @@ class Daemon:
             bound=bind.rpartition(":")[0],
             hosts=settings.web.hosts,
         )
-        return serving(pages_of(door), bind)
+        dashboard = Dashboard(Showing(settings, self._app.executor.progress), Speaking(settings, self._expect))
+        self._app.transcripts.listen(dashboard.hear)
+        self._watchers.append(dashboard.hub.stir)
+        async with serving(pages_of(door, dashboard), bind), dashboard.open():
+            yield
 
     def _is_working(self) -> bool:
         return any(run.phase is Phase.WORKING for run in self._app.store.active())

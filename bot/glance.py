@@ -1,6 +1,8 @@
 """What is going on, for whoever asks; also while no daemon runs, and without any network."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from bot import clock
@@ -10,9 +12,11 @@ from bot.database import damaged_copies
 from bot.disk import Disk
 from bot.domain.pull_request import PullRequest
 from bot.domain.run import Phase, Run
+from bot.domain.turn import Progress
 from bot.embedded.desk import Desk
 from bot.engine.brakes import notices
-from bot.engine.names import branch_for
+from bot.engine.names import branch_for, turn_id_for
+from bot.engine.queue import Pace, etas
 from bot.locks import owner_of
 from bot.settings import ProjectSettings, Settings
 from bot.state import Glimpse, Picture
@@ -23,8 +27,8 @@ if TYPE_CHECKING:
     from bot.clients.github.recollection import Recollection
 
 
-def picture(settings: Settings) -> Picture:
-    """Opens what it needs, so any thread may ask."""
+def picture(settings: Settings, live: Mapping[str, Progress] = MappingProxyType({})) -> Picture:
+    """Opens what it needs, so any thread may ask. `live`, by turn id: what only the daemon itself knows by now."""
     desk, store, now = desk_of(settings), store_of(settings), clock.now()
     memory, of_linear = _memory(settings), _memory_of_linear(settings)
     try:
@@ -35,6 +39,10 @@ def picture(settings: Settings) -> Picture:
             branches = [branch_for(run) for run in ours]
             titles = _titles(project, desk, memory, of_linear)
             glimpses |= _glimpses(ours, titles, _pulls(project, branches, desk, memory), settings)
+        glimpses |= {run.id: _as_of_now(run, glimpses[run.id], live) for run in runs if run.id in glimpses}
+        pace = Pace(store.typical_seconds(), settings.limits.working, settings.limits.working_per_project)
+        for run_id, seconds in etas(runs, pace, now).items():
+            glimpses[run_id] = replace(glimpses.get(run_id, Glimpse()), eta_seconds=seconds)
         spent = store.spent(since=clock.day_of(now))
         paused = notices(runs, store.endings(), now)
         health = {
@@ -137,10 +145,19 @@ def _glimpses(
             agent=settings.agent.kind,
             worktree=str(folders[run.id]) if folders[run.id].exists() else "",
             doing=transcripts.last_deed(run.id) if run.phase is Phase.WORKING and not 0 < run.ended == run.turn else "",
+            todos=transcripts.todos(run.id) if run.phase in {Phase.WORKING, Phase.ASKING} else (),
             pull_request=pulls.get(branch_for(run)),
         )
         for run in runs
     }
+
+
+def _as_of_now(run: Run, glimpse: Glimpse, live: Mapping[str, Progress]) -> Glimpse:
+    """Transcripts lag behind."""
+    progress = live.get(turn_id_for(run, run.turn))
+    if progress is None:
+        return glimpse
+    return replace(glimpse, doing=progress.doing or glimpse.doing, todos=progress.todos or glimpse.todos)
 
 
 def _title(pull: PullRequest | None) -> str:

@@ -1,5 +1,6 @@
 """How worktrees are made ready, by which settings; and what that would be, before any run."""
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,9 +14,12 @@ if TYPE_CHECKING:
     from bot.cells import Sandbox
     from bot.domain.leaks import Secrets
     from bot.domain.recipe import Recipe, Step
+    from bot.readiness.files import Files
     from bot.readiness.ready import WorktreeReadiness
     from bot.readiness.told import Wishes
     from bot.workspace.workspaces import GitWorkspaces
+
+_ASKING_SECONDS = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +29,10 @@ class Prospect:
     recipe: "Recipe"
     is_seen: Callable[[str], bool]
     """Is there such a program where it is run?"""
+    hosts: tuple[str, ...] = ()
+    """What setup downloads from, and may not reach."""
+    setting: str = ""
+    """The line that would allow it."""
 
     def missing(self, steps: Sequence["Step"]) -> Sequence[str]:
         """Programs that these need and would not find."""
@@ -49,35 +57,61 @@ def readiness_of(
         clock.now,
         settings.limits.setup_minutes * 60,
         settings.limits.verify_minutes * 60,
+        settings.sandbox.setup_hosts,
     )
-    readiness = WorktreeReadiness(workspaces.provisioning, wishes_of(settings, project), means)
+    readiness = WorktreeReadiness(workspaces.provisioning, wishes_of(project), means)
     readiness.learn()
     return readiness
 
 
-def wishes_of(settings: Settings, project: ProjectSettings) -> "Wishes":
-    """What is found is run unasked where it can download what it needs."""
+def wishes_of(project: ProjectSettings) -> "Wishes":
     from bot.readiness.told import Wishes
 
     source, is_own = project.copy_from or project.folder, project.copy_from is None
-    unasked = bool(settings.sandbox.setup_hosts) or settings.sandbox.kind == "none"
     return Wishes(
-        project.setup, project.verify, project.teardown, project.copied, source, is_own=is_own, unasked=unasked
+        project.setup, project.verify, project.teardown, project.copied, source, is_own=is_own, run=project.run
     )
 
 
 def prospect_of(settings: Settings, project: ProjectSettings) -> Prospect | None:
     """By the base as it was last seen; None: it has not been seen yet."""
     from bot.readiness.files import Files
+    from bot.readiness.hosts import as_setting
     from bot.readiness.told import recipe_for
     from bot.workspace.committed import committed, find_commit
 
     for repository, names in _where_it_may_be(settings, project):
         if repository.exists() and (commit := find_commit(repository, *names)):
             found = committed(repository, commit)
-            recipe = recipe_for(Files(found.names, found.read), wishes_of(settings, project))
-            return Prospect(recipe, lambda tool: _is_seen(tool, settings))
+            files = Files(found.names, found.read)
+            recipe = recipe_for(files, wishes_of(project))
+            hosts = _not_reached(files, recipe, settings)
+            setting = as_setting((*settings.sandbox.setup_hosts, *hosts)) if hosts else ""
+            return Prospect(recipe, lambda tool: _is_seen(tool, settings), hosts, setting)
     return None
+
+
+def _not_reached(files: "Files", recipe: "Recipe", settings: Settings) -> tuple[str, ...]:
+    if settings.sandbox.kind == "none":
+        return ()
+    from bot.readiness.hosts import hosts_asked, missing
+
+    return missing(hosts_asked(files, recipe.steps, _asked), settings.sandbox.setup_hosts)
+
+
+def _asked(words: Sequence[str]) -> str:
+    """What a program of the machine's prints, without a person's settings: a sandbox has none. Empty: it fails."""
+    import subprocess
+    from tempfile import TemporaryDirectory
+
+    with TemporaryDirectory() as empty:
+        environment = {"PATH": os.defpath, "HOME": empty}
+        try:
+            return subprocess.run(
+                words, cwd=empty, env=environment, capture_output=True, text=True, timeout=_ASKING_SECONDS, check=True
+            ).stdout
+        except (OSError, subprocess.SubprocessError):
+            return ""
 
 
 def _where_it_may_be(settings: Settings, project: ProjectSettings) -> Sequence[tuple[Path, Sequence[str]]]:

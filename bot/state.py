@@ -4,8 +4,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from bot.domain.pull_request import PullRequest
+from bot.domain.pull_request import Checks, CheckState, PullRequest
 from bot.domain.run import Phase, Run
+from bot.domain.turn import Todo
 from bot.domain.verification import Trial, Verification
 from bot.engine.names import branch_for
 
@@ -29,6 +30,9 @@ class Glimpse:
     agent: str = ""
     worktree: str = ""
     doing: str = ""
+    todos: tuple[Todo, ...] = ()
+    eta_seconds: float | None = None
+    """In the queue: until it begins, by a guess; None: nobody knows."""
     pull_request: PullRequest | None = None
 
 
@@ -41,6 +45,11 @@ class Picture:
     spent_today_usd: float = 0.0
     limit_usd: float = 0.0
     health: Mapping[str, tuple[bool, str]] = field(default_factory=dict)
+
+    @property
+    def wrong(self) -> list[str]:
+        """What is not well, in words."""
+        return [f"{name}: {detail}" for name, (ok, detail) in self.health.items() if not ok]
 
     def as_json(self) -> Json:
         queue = [run.id for run in self.runs if run.phase is Phase.QUEUED]
@@ -61,6 +70,10 @@ def run_as_json(run: Run, glimpse: Glimpse, queue: Sequence[str] = ()) -> Json:
         "phase": run.phase.value,
         "reason": run.reason,
         "doing": glimpse.doing,
+        "person": run.person,
+        "todos": {"done": sum(todo.done for todo in glimpse.todos), "total": len(glimpse.todos)},
+        "changed": {"files": run.extent.files, "added": run.extent.added, "removed": run.extent.removed},
+        "checks": _checks_as_json(glimpse.pull_request.checks) if glimpse.pull_request else None,
         "branch": branch_for(run),
         "pull_request": _pull_as_json(glimpse.pull_request),
         "agent": glimpse.agent,
@@ -69,10 +82,21 @@ def run_as_json(run: Run, glimpse: Glimpse, queue: Sequence[str] = ()) -> Json:
         "tokens": run.tokens,
         "started_at": run.begun_at,
         "updated_at": run.changed_at,
-        "queue": {"position": queue.index(run.id) + 1, "eta_seconds": None} if run.id in queue else None,
+        "queue": _place_in(queue, run, glimpse.eta_seconds) if run.id in queue else None,
         "worktree": glimpse.worktree,
         "verification": _verification_as_json(run.verification),
     }
+
+
+def _place_in(queue: Sequence[str], run: Run, eta: float | None) -> Json:
+    return {"position": queue.index(run.id) + 1, "eta_seconds": eta if eta is None else round(eta)}
+
+
+def _checks_as_json(checks: Checks) -> Json | None:
+    if checks.state is CheckState.NONE:
+        return None
+    failed = [one.name for one in checks.failed]
+    return {"state": checks.state.value, "passed": checks.passed, "pending": checks.pending, "failed": failed}
 
 
 def _verification_as_json(found: Verification | None) -> Json | None:

@@ -40,7 +40,7 @@ MAY_IMPORT = {
     "state": {"domain", "engine"},
     "clients": {"domain", "errors", "database", "clock", "manners"},
     "manners": {"errors", "database", "clock"},
-    "web": {"errors", "clock"},
+    "web": {"domain", "state", "errors", "clock"},
 }
 """room -> rooms it may look into. Those `ON_TOP` put things together: anywhere but into adapters."""
 
@@ -52,6 +52,9 @@ ON_TOP = {
     "connecting",
     "preparing",
     "glance",
+    "keys",
+    "showing",
+    "speaking",
     "daemon",
     "cli",
     "housekeeping",
@@ -74,6 +77,9 @@ HOMES = {
     "shtab": {"terminal"},
     "starlette": {"demo", "web"},
     "uvicorn": {"demo", "web"},
+    "jinja2": {"web"},
+    "markupsafe": {"web"},
+    "pygments": {"web"},
     "github": {"clients"},
     "requests": {"clients"},
     "jwt": {"clients"},
@@ -85,7 +91,7 @@ HOMES = {
 PURE = ["domain/*.py", "state.py", *(f"engine/{name}.py" for name in (
     "actions", "answers", "asking", "beginning", "brakes", "budget", "choosing", "commands", "consent", "decide",
     "decision", "facts", "following", "handing", "history", "holding", "ledger", "mending", "messages", "names",
-    "notes", "observation", "outcome", "planning", "portrait", "prompts", "quoting", "receipts", "schedule",
+    "notes", "observation", "outcome", "planning", "portrait", "prompts", "queue", "quoting", "receipts", "schedule",
     "verifying",
 ))]  # fmt: skip
 IMPURE = {"asyncio", "datetime", "time", "random", "os", "logging", "sqlite3", "httpx", "subprocess", "socket", "uuid"}

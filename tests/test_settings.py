@@ -110,19 +110,14 @@ def test_what_an_agent_may_do_comes_from_the_settings(write, toml, shown):
         ("verify = false", Wishes(verify=None, source=Path("code"), is_own=True)),
         ('teardown = ["make y"]', Wishes(teardown=("make y",), source=Path("code"), is_own=True)),
         ('copy = ["a", "b/*.local"]', Wishes(copy=("a", "b/*.local"), source=Path("code"), is_own=True)),
+        ('run = {web = "npm start"}', Wishes(source=Path("code"), is_own=True, run={"web": "npm start"})),
         ('copy_from = "own"', Wishes(source=Path("own"))),
     ],
 )
 def test_how_worktrees_are_made_ready_comes_from_the_settings(write, tmp_path, toml, seen):
     """What each of them does is tried in `tests/readiness` and `tests/program/test_setup.py`."""
     settings = write(f"{PROJECT}{toml}\n")
-    assert wishes_of(settings, settings.projects[0]) == replace(seen, source=tmp_path / seen.source, unasked=False)
-
-
-@pytest.mark.parametrize("toml", ['setup_hosts = ["packages.example.com"]', 'kind = "none"'])
-def test_what_is_found_is_run_unasked_where_it_can_download(write, toml):
-    settings = write(f"[sandbox]\n{toml}\n{PROJECT}")
-    assert wishes_of(settings, settings.projects[0]).unasked
+    assert wishes_of(settings.projects[0]) == replace(seen, source=tmp_path / seen.source)
 
 
 async def test_making_a_worktree_ready_and_trying_it_have_as_long_as_the_settings_say(write, tmp_path):
@@ -143,7 +138,7 @@ async def test_what_must_never_leave_a_copied_file_is_known_from_the_start(write
 
 def test_on_github_nothing_is_copied_unless_a_folder_is_named(write):
     settings = write(GITHUB)
-    assert wishes_of(settings, settings.projects[0]).source is None
+    assert wishes_of(settings.projects[0]).source is None
 
 
 def test_variables_of_a_worktrees_own_are_no_settings(write, monkeypatch):

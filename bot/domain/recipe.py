@@ -36,6 +36,10 @@ class Recipe:
     """What was found and is not acted upon."""
     checks: tuple[Step, ...] = ()
     """What is run to see whether a change breaks anything."""
+    hosts: tuple[str, ...] = ()
+    """Where it downloads from, as far as its own files say so."""
+    servers: Mapping[str, Step] = field(default_factory=dict)
+    """What a person can start to look at the work, by name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +53,8 @@ class Obstacle:
     output: str = ""
     """The end of what the command printed."""
     advice: tuple[str, ...] = ()
+    hosts: tuple[str, ...] = ()
+    """What it needed and may not reach."""
 
     @property
     def sentence(self) -> str:

@@ -1,12 +1,13 @@
 """A run is the bot's whole involvement with one issue, from label to clean-up."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Self
 
 from bot.domain.comment import Heard
+from bot.domain.extent import Extent
 from bot.domain.turn import Objection
 from bot.domain.verification import Verification
 from bot.errors import IllegalTransition
@@ -106,6 +107,8 @@ class Run:
     """For people: why it waits, asks or ended."""
     begun_at: float = 0.0
     changed_at: float = 0.0
+    person: str = ""
+    """Who asked for it; empty: not known."""
     request: str = ""
     """The act of asking that this run answers."""
     vouched: str = ""
@@ -140,6 +143,8 @@ class Run:
     allowed: tuple[Overruled, ...] = ()
     words: str = ""
     """What the agent said of the work that is held, or was allowed since."""
+    extent: Extent = field(default=Extent())
+    """Of what the last turn that was taken in left."""
     refusals: tuple[str, ...] = ()
     """What the sandbox did not let through, in words; the latest."""
     turn: int = 0

@@ -132,7 +132,7 @@ class Arrivals:
             return None
         now = self._clock()
         found = replace(open_one, phase=Phase.REVIEW, reason=messages.found_again(), request=issue.request)
-        return replace(found, turn=1, ended=1, turn_at=now, begun_at=now, changed_at=now)
+        return replace(found, person=issue.asked_by.name, turn=1, ended=1, turn_at=now, begun_at=now, changed_at=now)
 
     def _next_run(self, project: Project, issue: Issue, view: View) -> Run:
         """Numbered so that its branch is nobody else's: one left over from before is not touched."""
@@ -140,7 +140,8 @@ class Arrivals:
         last = store.find_run(key)
         heard = ledger.answered(last) if last else ()
         ordinal = store.last_ordinal(key) + 1
-        run = Run(key, project.name, ordinal, begun_at=now, changed_at=now, request=issue.request, heard=heard)
+        begun = Run(key, project.name, ordinal, begun_at=now, changed_at=now)
+        run = replace(begun, person=issue.asked_by.name, request=issue.request, heard=heard)
         in_flight = last is None and bool(phase_labels(project.policy.label) & issue.labels)
         while branch_for(run) in view.forge.pulls or (branch_for(run) in view.forge.branches and not in_flight):
             run = replace(run, ordinal=run.ordinal + 1)

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from bot.domain.comment import Place
 from bot.domain.ending import Ending
+from bot.domain.extent import extent_of
 from bot.domain.letters import on_one_line
 from bot.domain.policy import Policy
 from bot.domain.run import Cause, Errand, Phase, Run
@@ -60,6 +61,7 @@ def account(run: Run, seen: Observation) -> Decision:
         spent_usd=run.spent_usd + usd,
         tokens=run.tokens + turn.tokens,
         seconds=run.seconds + bill.seconds,
+        extent=run.extent if turn.change is None or turn.change.objections else extent_of(turn.change.files),
         refusals=tuple(dict.fromkeys((*turn.refusals, *run.refusals)))[:REFUSALS_KEPT],
     )
     notice = (Say(Place.ISSUE, f"session-{run.turn}", messages.session_lost()),) if turn.fresh else ()

@@ -14,6 +14,7 @@ from bot.engine.consent import find_objection
 from bot.engine.ledger import due
 from bot.engine.mending import errand_for
 from bot.engine.observation import Observation, Slot
+from bot.engine.queue import IN_QUEUE
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +62,7 @@ def schedule(
             wait = "" if seen.begun else hold or _wait(run, seen, working, policies[run.project], capacity, ahead)
             slots[run.id] = Slot(granted=not wait, wait=wait, ahead=ahead)
             working += [] if wait or seen.begun else [run]
-            ahead += wait.startswith(_QUEUE)
+            ahead += wait.startswith(IN_QUEUE)
     failed = in_outage(endings, looked, trips.values())
     return {run: replace(slot, outage=bool(failed - {run})) for run, slot in slots.items()}
 
@@ -107,10 +108,10 @@ def _wait(run: Run, seen: Observation, working: Sequence[Run], policy: Policy, c
     if seen.now < run.not_before:
         return f"trying again in {run.not_before - seen.now:.0f} s"
     if len(working) >= capacity.working:
-        return f"{_QUEUE}: {_agents(len(working))} at work, {ahead} ahead of this one"
+        return f"{IN_QUEUE}: {_agents(len(working))} at work, {ahead} ahead of this one"
     here = sum(run.project == other.project for other in working)
     if here >= policy.working_per_project:
-        return f"{_QUEUE}: {_agents(here)} at work on {run.project}, {ahead} ahead of this one"
+        return f"{IN_QUEUE}: {_agents(here)} at work on {run.project}, {ahead} ahead of this one"
     return ""
 
 
@@ -154,7 +155,6 @@ def _agents(count: int) -> str:
     return "1 agent is" if count == 1 else f"{count} agents are"
 
 
-_QUEUE = "waiting for a free slot"
 _KEY_REFUSED = "waiting: the model refuses our key"
 
 

@@ -80,6 +80,7 @@ class Screening:
             self.text(folder),
             self.text(obstacle.output),
             tuple(map(self.text, advice)),
+            tuple(map(self.text, obstacle.hosts)),
         )
 
     def _verification(self, found: Verification | None) -> Verification | None:

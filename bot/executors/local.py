@@ -109,6 +109,10 @@ class LocalExecutor:
             raise self._damage
         return {**self._before, **{name: turn.stands() for name, turn in self._turns.items()}}
 
+    def progress(self) -> Mapping[str, Progress]:
+        """Of the turns that run, by their ids. Any thread may ask."""
+        return {name: turn.progress for name, turn in dict(self._turns).items() if turn.report is None}
+
     async def send(self, turn_id: str, message: Message) -> None:
         turn = self._turns.get(turn_id)
         if turn is None or turn.report or turn.stopping:

@@ -23,6 +23,8 @@ class Means:
     """One setup may take."""
     verify_seconds: float = 900.0
     """All commands of one verification may take, on one commit."""
+    hosts: tuple[str, ...] = ()
+    """What setup may reach."""
 
     @property
     def shared(self) -> Path:

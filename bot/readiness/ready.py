@@ -26,6 +26,7 @@ from bot.ports import Notice
 from bot.readiness.copying import INCLUDES, Source, put
 from bot.readiness.files import Files
 from bot.readiness.means import Means
+from bot.readiness.obstacles import Attempt, failed, without_tools
 from bot.readiness.running import Command, Outcome, run
 from bot.readiness.surroundings import names_for, places_in, while_setting_up
 from bot.readiness.told import Wishes, recipe_for
@@ -40,9 +41,6 @@ from bot.workspace.within import read_within
 log = logging.getLogger(__name__)
 
 TEARDOWN_SECONDS = 60.0
-
-_NOT_FOUND = 127
-_INSTEAD = "What is run can be chosen: commands in `projects.setup`, or `setup = false` for none."
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,12 +169,14 @@ class WorktreeReadiness:
             end = clock() + self._means.seconds
             for number, step in enumerate(job.recipe.steps):
                 if missing := [tool for tool in step.tools if not bench.finds(tool)]:
-                    return _missing(step, missing)
+                    return without_tools(step, missing)
                 command = Command(step.command, job.ground.folder / step.folder, environment, job.marker)
                 with self._told(job, f"setup-{number}", f"Making ready: {step}"):
                     outcome = await run(command, bench, seconds=max(end - clock(), 0.0))
                 if outcome.code != 0 or bench.trouble:
-                    return self._obstacle(step, outcome, bench, is_base=is_base)
+                    attempt = self._attempt(job.recipe, step, outcome, bench)
+                    output = self._means.secrets.redact(outcome.output)
+                    return failed(replace(attempt, is_base=is_base), output, seconds=self._means.seconds)
         return None
 
     @contextlib.contextmanager
@@ -198,16 +198,8 @@ class WorktreeReadiness:
             async with self._means.sandbox.open_bench(ground, cache, marker) as bench:
                 yield bench, cache
 
-    def _obstacle(self, step: Step, outcome: Outcome, bench: Bench, *, is_base: bool) -> Obstacle:
-        advice = [f"It tried to {one}. What setup may reach is in `sandbox.setup_hosts`." for one in bench.refused]
-        if outcome.code == _NOT_FOUND:
-            advice.append("A program it needs is not there. Folders with tools are named in `sandbox.tools`.")
-        if is_base:
-            advice.append("No agent has changed anything: this is the base branch as it is, on this machine.")
-        output = self._means.secrets.redact(outcome.output)
-        return Obstacle(
-            _problem(outcome, bench, self._means.seconds), step.command, step.folder, output, (*advice, _INSTEAD)
-        )
+    def _attempt(self, recipe: Recipe, step: Step, outcome: Outcome, bench: Bench) -> Attempt:
+        return Attempt(step, outcome, bench.trouble, bench.refused, recipe.hosts, self._means.hosts)
 
     async def _tear_down(self, branch: str) -> None:
         base = await self._provisioning.base_of(branch)
@@ -245,22 +237,3 @@ def _sha_of(folder: Path, name: str) -> str:
         return hash_content(read_within(folder, name)).hex()
     except OSError:
         return ""
-
-
-def _missing(step: Step, tools: Sequence[str]) -> Obstacle:
-    named = ", ".join(f"`{tool}`" for tool in tools)
-    advice = (
-        f"Name the folder that has {named} in `sandbox.tools`; `treehand check` says when it is seen.",
-        _INSTEAD,
-    )
-    return Obstacle(f"needs {named}, which is not there (found by {step.why})", step.command, step.folder, "", advice)
-
-
-def _problem(outcome: Outcome, bench: Bench, seconds: float) -> str:
-    if bench.trouble:
-        return f"was ended. {bench.trouble}"
-    if outcome.is_late:
-        return f"took longer than the {seconds / 60:g} minutes it may (`limits.setup_minutes`), and was ended"
-    if outcome.code is None:
-        return "could not be started in the sandbox"
-    return f"ended with exit code {outcome.code}"

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bot.cells import Bench
-from bot.domain.recipe import Ready, Recipe, Step
+from bot.domain.recipe import Obstacle, Ready, Recipe, Step
 from bot.domain.records import as_record
 from bot.domain.turn import Change, Event, EventKind, Ground, Workspace
 from bot.domain.verification import Standing, Trial, Verification
@@ -59,8 +59,7 @@ class Verifier:
         workspace = replace(workspace, base=change.base, head=change.head)  # what is there now is an agent's
         ready = await self.make_ready(workspace, turn_id, notice)
         if ready.obstacle:
-            trouble = f"the worktree could not be made ready: {ready.obstacle.sentence}"
-            return Verification(change.head, change.base, trouble=trouble)
+            return Verification(change.head, change.base, trouble=_not_ready("the worktree", ready.obstacle))
         place = _Place(workspace.ground, ready, f"{self.means.house}:{turn_id}/verify", notice, "Verifying")
         await self.provisioning.begin_trial(workspace.branch, change.head)
         try:
@@ -97,7 +96,7 @@ class Verifier:
             try:
                 ready = await self.make_ready(base, f"{turn_id}/before", notice)
                 if ready.obstacle:
-                    return (), f"the base could not be made ready: {ready.obstacle.sentence}"
+                    return (), _not_ready("the base", ready.obstacle)
                 marker = f"{self.means.house}:{turn_id}/before/verify"
                 return await self._tried(steps, _Place(base.ground, ready, marker, notice, "Verifying the base")), ""
             finally:
@@ -161,6 +160,11 @@ def _told(place: _Place, name: str, step: Step, clock: Callable[[], float]) -> I
         yield
     finally:
         place.notice(Event(EventKind.TOOL_RESULT, clock(), id=name))
+
+
+def _not_ready(what: str, obstacle: Obstacle) -> str:
+    hosts = f". It may not reach {', '.join(obstacle.hosts)} (`sandbox.setup_hosts`)" if obstacle.hosts else ""
+    return f"{what} could not be made ready: {obstacle.sentence}{hosts}"
 
 
 def _name(tree: str, recipe: Recipe, step: Step) -> str:

@@ -178,6 +178,12 @@ def _pattern(value: str) -> str:
     return value
 
 
+def _commands(value: dict[str, str]) -> dict[str, str]:
+    if not all(name.strip() and command.strip() for name, command in value.items()):
+        raise ValueError('each needs a name and a command: `run = {web = "npm start"}`')
+    return value
+
+
 def _none_for_false(value: object) -> object:
     return None if value is False else value
 
@@ -211,6 +217,8 @@ class ProjectSettings(Section):
     """Commands that try an agent's work; empty: those of the repository, or what is found; `false`: none."""
     teardown: tuple[str, ...] = ()
     """Commands that are run before a worktree goes."""
+    run: Annotated[dict[str, str], AfterValidator(_commands)] = {}
+    """Commands that you can start in a run's worktree to look at the work, each with a name."""
     copied: tuple[Annotated[str, AfterValidator(_pattern)], ...] = Field((".env",), alias="copy")
     """Files, or patterns of them, that git ignores and worktrees need: copied from your own folder."""
     copy_from: Path | None = None

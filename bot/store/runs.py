@@ -4,7 +4,7 @@ import json
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,8 @@ from typing import Any
 from bot.database import open_database, open_or_renew, using, whole
 from bot.domain.comment import Heard, Outcome, Place
 from bot.domain.ending import Ending
+from bot.domain.extent import Extent
+from bot.domain.journal import Entry
 from bot.domain.records import as_record, from_record
 from bot.domain.run import Cause, Errand, Overruled, Phase, Run
 from bot.domain.spend import Spend, Spent
@@ -31,8 +33,14 @@ _LISTS: Mapping[str, Any] = {
     "refusals": tuple[str, ...],
     "strangers": tuple[str, ...],
     "verification": Verification | None,
+    "extent": Extent,
 }
 _ENDINGS_SECONDS = 3600.0
+_TYPICAL = 50
+_PERSON = (
+    "coalesce((SELECT nullif(person, '') FROM runs WHERE runs.key = money.key AND runs.ordinal = money.ordinal),"
+    " 'somebody')"
+)
 _SAVE = (
     f"INSERT INTO runs ({', '.join(_COLUMNS)}) VALUES ({', '.join(f':{name}' for name in _COLUMNS)})"
     f" ON CONFLICT (key, ordinal) DO UPDATE SET {', '.join(f'{name} = :{name}' for name in _COLUMNS)}"
@@ -40,14 +48,6 @@ _SAVE = (
 
 _TURNS_KEPT_SECONDS = 30 * 86400.0
 """A kill right after a turn was taken in leaves its entry behind: nobody asks for it any more."""
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """A line of the journal."""
-
-    at: float
-    text: str
 
 
 class RunStore:
@@ -196,10 +196,17 @@ class RunStore:
         return {key: Spent(usd, tokens, turns, seconds) for key, usd, tokens, turns, seconds in rows}
 
     def cost_by(self, what: str) -> Sequence[tuple[str, float, int]]:
-        """What was spent by `day`, `project` or `issue`: name, dollars, tokens."""
-        column = {"day": "date(at, 'unixepoch')", "project": "project", "issue": "key"}[what]
+        """What was spent by `day`, `project`, `issue` or `person` who asked: name, dollars, tokens."""
+        column = {"day": "date(at, 'unixepoch')", "project": "project", "issue": "key", "person": _PERSON}[what]
         rows = self._execute(f"SELECT {column}, sum(usd), sum(tokens) FROM money GROUP BY 1 ORDER BY 1")
         return [(str(name), float(usd), int(tokens)) for name, usd, tokens in rows]
+
+    def typical_seconds(self) -> float:
+        """How long a turn takes, from start to report: the middle one of the latest good ones; 0: there is none."""
+        rows = self._execute(
+            "SELECT at - begun_at FROM endings WHERE failure = '' ORDER BY id DESC LIMIT ?", (_TYPICAL,)
+        )
+        return float(sorted(seconds for (seconds,) in rows)[len(rows) // 2]) if rows else 0.0
 
     def journal(self, run: Run) -> Sequence[Entry]:
         rows = self._execute(

@@ -7,14 +7,17 @@ cost a write each. What a crash can lose is the last half second of talk, never 
 import contextlib
 import json
 import os
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
+from functools import lru_cache
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
-from bot.domain.turn import Event, EventKind, TurnRequest
+from bot.domain.records import from_record
+from bot.domain.turn import Event, EventKind, Todo, TurnRequest
 
-_TAIL_BYTES = 65536
+_TAIL_BYTES = 262144
 
 
 class Transcripts:
@@ -22,6 +25,11 @@ class Transcripts:
         self._folder, self._redact = folder, redact
         self._waiting: dict[str, list[str]] = {}
         """Lines by run id."""
+        self._listeners: list[Callable[[str, str], None]] = []
+
+    def listen(self, listener: Callable[[str, str], None]) -> None:
+        """To be called with the run's id and each line, as it will be written."""
+        self._listeners.append(listener)
 
     def append(self, request: TurnRequest, event: Event) -> None:
         todos = tuple(replace(todo, text=self._redact(todo.text)) for todo in event.todos)
@@ -30,6 +38,8 @@ class Transcripts:
         plain = {name: value for name, value in _plain(clean).items() if value}
         line = json.dumps({"turn": request.turn_id, **plain}, ensure_ascii=False)
         self._waiting.setdefault(request.run_id, []).append(line)
+        for listener in self._listeners:
+            listener(request.run_id, line)
 
     def flush(self) -> None:
         """What cannot be written now waits; OSError says why."""
@@ -52,22 +62,71 @@ class Transcripts:
             ours = [item for item in listing if item.name.endswith(".jsonl") and item.is_file(follow_symlinks=False)]
         return [Path(item.path) for item in ours if item.name not in kept and item.stat().st_mtime < before]
 
-    def read(self, run_id: str) -> Iterator[dict[str, object]]:
-        """Whole lines only: the last one may be being written."""
-        if not self.path(run_id).exists():
-            return
-        with self.path(run_id).open(encoding="utf-8", errors="replace") as file:
-            yield from (json.loads(line) for line in file if line.endswith("\n"))
+    def read(self, run_id: str) -> Iterator[Mapping[str, Any]]:
+        return self.reading(run_id).new()
+
+    def reading(self, run_id: str) -> "Reading":
+        return Reading(self.path(run_id))
 
     def last_deed(self, run_id: str) -> str:
-        """What the agent began to do last, as far as the file's end tells."""
-        if not self.path(run_id).exists():
-            return ""
-        with self.path(run_id).open("rb") as file:
-            file.seek(max(self.path(run_id).stat().st_size - _TAIL_BYTES, 0))
-            lines = file.read().decode(errors="replace").splitlines()[1:]
-        deeds = (line for line in reversed(lines) if f'"kind": "{EventKind.TOOL}"' in line)
-        return str(json.loads(next(deeds, "{}")).get("text", ""))
+        """What the agent began to do last."""
+        return str(self._latest(run_id, EventKind.TOOL).get("text", ""))
+
+    def todos(self, run_id: str) -> tuple[Todo, ...]:
+        """The agent's to-do list as it was last told."""
+        listed = self._latest(run_id, EventKind.TODOS).get("todos", [])
+        return from_record(tuple[Todo, ...], listed)
+
+    def _latest(self, run_id: str, kind: EventKind) -> Mapping[str, Any]:
+        """The newest of its kind, as far as the file's end tells."""
+        try:
+            seen = self.path(run_id).stat()
+        except FileNotFoundError:
+            return {}
+        return _newest(self.path(run_id), kind, (seen.st_ino, seen.st_size, seen.st_mtime_ns))
+
+
+class Reading:
+    """From the beginning, and later on only what was written since."""
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._inode, self._offset = path, 0, 0
+
+    def new(self) -> Iterator[Mapping[str, Any]]:
+        """Whole lines only: the last one may be being written. A file that was begun anew is read anew."""
+        try:
+            file = self._path.open("rb")
+        except FileNotFoundError:
+            return
+        with file:
+            seen = os.fstat(file.fileno())
+            if seen.st_ino != self._inode or seen.st_size < self._offset:
+                self._inode, self._offset = seen.st_ino, 0
+            file.seek(self._offset)
+            for line in file:
+                if not line.endswith(b"\n"):
+                    return
+                self._offset += len(line)
+                yield _record(line)
+
+
+@lru_cache(maxsize=2048)
+def _newest(path: Path, kind: EventKind, _version: object) -> Mapping[str, Any]:
+    """Who shows hundreds of runs every few seconds reads again only what has grown."""
+    with path.open("rb") as file:
+        file.seek(max(path.stat().st_size - _TAIL_BYTES, 0))
+        lines = file.read().split(b"\n")[:-1]
+    sign = f'"kind": "{kind}"'.encode()
+    found = (_record(line) for line in reversed(lines) if sign in line)
+    return next((one for one in found if one.get("kind") == kind), {})
+
+
+def _record(line: bytes) -> Mapping[str, Any]:
+    """Nothing, if the beginning is not there: a tail may begin anywhere."""
+    try:
+        return dict(json.loads(line.decode(errors="replace")))
+    except ValueError:
+        return {}
 
 
 def _append_whole(path: Path, data: bytes) -> None:

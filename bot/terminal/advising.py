@@ -4,6 +4,7 @@ import subprocess
 from collections.abc import Iterator
 
 from bot.credentials import github_token, has_key, has_linear_key
+from bot.preparing import prospect_of
 from bot.settings import Settings
 from bot.terminal.drafting import Draft
 
@@ -30,9 +31,20 @@ def advice(draft: Draft, settings: Settings) -> Iterator[str]:
     if draft.tracker == "linear" and not has_linear_key(settings):
         yield "A key for Linear: https://linear.app/settings/account/security (Personal API keys: read and write)"
         yield "    export LINEAR_API_KEY=..."
+    yield from _about_setup(settings)
     if not has_key():
         yield "A key for the agent's model:"
         yield "    export ANTHROPIC_API_KEY=...        (or CLAUDE_CODE_OAUTH_TOKEN, from `claude setup-token`)"
+
+
+def _about_setup(settings: Settings) -> Iterator[str]:
+    """What is installed before an agent begins may download, once somebody has said from where."""
+    (project,) = settings.projects
+    prospect = prospect_of(settings, project)
+    if prospect and prospect.hosts:
+        yield f"Before an agent begins, I run: {'; '.join(map(str, prospect.recipe.steps))}"
+        yield "It downloads packages. To allow that, put this at the end of your settings:"
+        yield f"    [sandbox]\n      {prospect.setting}"
 
 
 def _about_github(draft: Draft, site: str) -> Iterator[str]:

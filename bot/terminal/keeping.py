@@ -11,9 +11,9 @@ from bot.domain.salvage import KEPT_DAYS, Salvaged
 from bot.embedded.landing import receive
 from bot.engine.names import branch_for
 from bot.errors import NeedsHuman
+from bot.keys import parse_key
 from bot.locks import sole_owner
 from bot.settings import ProjectSettings, Settings, load, settings_file
-from bot.terminal.keys import parse_key
 from bot.terminal.saying import say
 from bot.workspace.mirror import Mirror
 from bot.workspace.places import Places

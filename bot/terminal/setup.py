@@ -190,18 +190,29 @@ def _readiness_of(settings: Settings, project: ProjectSettings) -> list[Finding]
 def _verify_in(prospect: Prospect, name: str) -> Finding:
     said = [f"{step} ({step.why})" for step in prospect.recipe.checks]
     missing = prospect.missing(prospect.recipe.checks)
-    advice = f". Not in the sandbox: {', '.join(missing)}; see `sandbox.tools`" if missing else ""
-    return Finding(name, not missing, f"{'; '.join(said) or 'nothing: no command is known or chosen'}{advice}")
+    detail = f"{'; '.join(said) or 'nothing: no command is known or chosen'}{_without(missing)}"
+    return Finding(name, not missing, detail)
 
 
 def _setup_in(prospect: Prospect, name: str) -> Finding:
     recipe = prospect.recipe
     said = [f"{step} ({step.why})" for step in recipe.steps] or ["nothing to do"]
-    detail = "; ".join([*said, *recipe.hints])
     missing = prospect.missing(recipe.steps)
-    if missing:
-        detail += f". Not in the sandbox: {', '.join(missing)}; see `sandbox.tools`"
-    return Finding(name, not missing, detail)
+    detail = f"{'; '.join([*said, *recipe.hints])}{_without(missing)}{_not_reached(prospect)}"
+    return Finding(name, not (missing or prospect.hosts), detail)
+
+
+def _without(missing: Sequence[str]) -> str:
+    return f". Not in the sandbox: {', '.join(missing)}; see `sandbox.tools`" if missing else ""
+
+
+def _not_reached(prospect: Prospect) -> str:
+    if not prospect.hosts:
+        return ""
+    return (
+        f". It downloads from hosts that it may not reach: put `{prospect.setting}` under `[sandbox]`, or "
+        "`setup = false` into the project to go on without"
+    )
 
 
 def _disk_of(settings: Settings, project: ProjectSettings) -> Finding:

@@ -9,10 +9,10 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from bot.domain.journal import Entry
 from bot.domain.run import Phase, Run
 from bot.domain.turn import TurnReport
 from bot.engine.names import turn_id_for
-from bot.store.runs import Entry
 
 Runs = Mapping[str, tuple[str, Run | None]]
 """By title: the key, and the run once there is one."""

@@ -3,9 +3,8 @@
 import asyncio
 from argparse import Namespace
 
-from bot.app import desk_of, speak_on_service
 from bot.settings import Settings, load, operator, settings_file
-from bot.terminal.keys import parse_key
+from bot.speaking import speak
 
 
 def say(options: Namespace) -> None:
@@ -18,11 +17,4 @@ def order(options: Namespace) -> None:
 
 
 def _comment(settings: Settings, options: Namespace, text: str) -> None:
-    project, key = parse_key(settings, options.key)
-    author = options.author or operator()
-    if project.tracker != "local":
-        asyncio.run(speak_on_service(settings, project, key, author, text))
-        return
-    desk = desk_of(settings)
-    desk.issues(project.name).comment(desk.parse_key(key)[1], text, by=author)
-    desk.close()
+    asyncio.run(speak(settings, options.key, text, by=options.author or operator()))

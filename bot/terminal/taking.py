@@ -7,9 +7,9 @@ from argparse import Namespace
 from bot.app import by_hand
 from bot.domain.run import Cause, Phase, Run
 from bot.errors import NeedsHuman
+from bot.keys import run_of
 from bot.locks import owner_of
 from bot.settings import Settings, load, settings_file
-from bot.terminal.board import run_of
 from bot.terminal.steering import order
 
 _SECONDS, _PAUSE = 60.0, 0.2

@@ -1,6 +1,7 @@
 """What the daemon answers over HTTP."""
 
+from bot.web.dashboard import Dashboard
 from bot.web.pages import Door, pages_of
 from bot.web.server import serving
 
-__all__ = ["Door", "pages_of", "serving"]
+__all__ = ["Dashboard", "Door", "pages_of", "serving"]

@@ -23,7 +23,8 @@ _HARMLESS = frozenset({"GET", "HEAD"})
 _OWN_PAGES = frozenset({"same-origin", "none"})
 _PORTS = {"http": 80, "https": 443}
 _HEADERS = {
-    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
+    "connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
     "Referrer-Policy": "no-referrer",

@@ -1,6 +1,6 @@
-"""Every address the daemon answers at. Nothing here decides or reveals anything: it wakes, or says that it lives."""
+"""Every address the daemon answers at. Those for machines reveal nothing: they wake, or say that it lives."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from starlette.applications import Starlette
@@ -10,7 +10,10 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from bot.clock import Clock, now
+from bot.web import board, events
+from bot.web.dashboard import Dashboard
 from bot.web.doors import SIGNED, Guarded, has_token
+from bot.web.rendering import STATIC
 from bot.web.webhooks import MOST_BYTES, is_of_now, is_signed_by_github, is_signed_by_linear, parse_repository
 
 
@@ -34,7 +37,9 @@ class Door:
     """More names it is reached by."""
 
 
-def pages_of(door: Door) -> Starlette:
+def pages_of(door: Door, dashboard: Dashboard | None = None) -> Starlette:
+    """Without a dashboard only what is for machines."""
+
     async def healthz(_request: Request) -> Response:
         return PlainTextResponse("ok\n")
 
@@ -60,9 +65,16 @@ def pages_of(door: Door) -> Starlette:
             Route("/api/v1/wake", wake, methods=["POST"]),
             Route(f"{SIGNED}github", github, methods=["POST"]),
             Route(f"{SIGNED}linear", linear, methods=["POST"]),
+            *(_pages_for_people(dashboard) if dashboard else ()),
         ],
         middleware=[Middleware(Guarded, bound=door.bound, hosts=door.hosts)],
     )
+
+
+def _pages_for_people(dashboard: Dashboard) -> Iterator[Route]:
+    yield STATIC
+    for pages in (board, events):
+        yield from pages.routes_of(dashboard)
 
 
 async def _github(request: Request, door: Door) -> Response:

@@ -23,7 +23,13 @@ async def serving(pages: Starlette, bind: str) -> AsyncIterator[int]:
     """From now until the block ends; the port it got."""
     with _listening(bind) as listener:
         config = uvicorn.Config(
-            pages, log_config=None, access_log=False, lifespan="off", timeout_graceful_shutdown=2, server_header=False
+            pages,
+            log_config=None,
+            access_log=False,
+            lifespan="off",
+            timeout_graceful_shutdown=2,
+            server_header=False,
+            proxy_headers=False,
         )
         server = _Quiet(config)
         async with asyncio.TaskGroup() as group:

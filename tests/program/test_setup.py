@@ -58,12 +58,6 @@ async def asking(person: Person) -> str:
     return await person.does("issue", "show", "1")
 
 
-@pytest.fixture(autouse=True)
-def registries(person: Person) -> None:
-    """Where packages would come from: what is found is run only when that is named."""
-    person.env["TREEHAND_SANDBOX__SETUP_HOSTS"] = '["registry.example.com"]'
-
-
 @pytest.fixture
 async def labelled(ready: Person) -> Person:
     await ready.does("issue", "new", "Look", "--label", "ai")
@@ -197,12 +191,46 @@ async def test_a_tool_that_is_missing_is_named_and_no_agent_begins(labelled):
     assert "`sandbox.tools`" in told
 
 
-async def test_a_host_that_setup_may_not_reach_is_named_with_the_key(labelled):
+async def test_a_host_that_setup_may_not_reach_is_named_with_the_line_to_paste(labelled):
     commit(labelled, package(prepare="curl -sS https://packages.example.com/; exit 3"))
-    await works(labelled, TREEHAND_SANDBOX__HOSTS='["packages.example.com"]')
+    hosts = {
+        "TREEHAND_SANDBOX__HOSTS": '["packages.example.com"]',
+        "TREEHAND_SANDBOX__SETUP_HOSTS": '["a.example.com"]',
+    }
+    assert await works(labelled, **hosts) == 0
     told = await asking(labelled)
     assert "What setup may reach is in `sandbox.setup_hosts`" in told
     assert "reach packages.example.com:443" in told
+    assert '`setup_hosts = ["a.example.com", "packages.example.com"]`' in told
+    assert "`setup = false`" in told
+
+
+async def test_the_line_holds_what_lock_files_name_as_well_and_once_pasted_it_is_not_asked_for_again(labelled):
+    files = package(prepare="exit 3")
+    lock = json.loads(files["package-lock.json"])
+    lock["packages"]["node_modules/tea"] = {
+        "resolved": "https://npm.example.com/tea.tgz",
+        "optional": True,
+        "os": ["x"],
+    }
+    commit(labelled, {**files, "package-lock.json": json.dumps(lock)})
+    await works(labelled)
+    line = 'setup_hosts = ["npm.example.com"]'
+    assert f"`{line}`" in await asking(labelled)
+    answer = await labelled.treehand("check", ANTHROPIC_API_KEY="k")
+    assert re.search(rf"^WRONG  shop/setup .*{re.escape(line)}.*`setup = false`", answer.out, re.MULTILINE)
+    settings = labelled.repository / "treehand.toml"
+    settings.write_text(f"{settings.read_text()}\n[sandbox]\n{line}\n")
+    answer = await labelled.treehand("check", ANTHROPIC_API_KEY="k")
+    assert re.search(r"^ok     shop/setup   npm ci \(package-lock.json\)$", answer.out, re.MULTILINE)
+
+
+async def test_init_says_what_will_be_run_and_the_line_that_it_needs(person):
+    lock = 'lockfileVersion = 3\nresolved "https://npm.example.com/tea.tgz"\n'
+    commit(person, {"package.json": "{}", "yarn.lock": lock})
+    told = await person.does("init", "--yes", "--name", "shop", "--no-check")
+    assert "Before an agent begins, I run: yarn install --frozen-lockfile" in told
+    assert '[sandbox]\n      setup_hosts = ["npm.example.com"]\n' in told
 
 
 async def test_operators_files_are_there_and_in_no_commit_and_their_values_in_no_comment(labelled):
@@ -240,12 +268,13 @@ async def test_teardown_runs_before_the_worktree_goes_and_its_failure_is_in_nobo
     assert labelled.agents_alive() == []
 
 
-async def test_before_hosts_are_named_what_is_found_is_not_run_and_agents_begin(labelled):
-    del labelled.env["TREEHAND_SANDBOX__SETUP_HOSTS"]
+async def test_what_is_found_is_run_without_being_asked_for_and_where_it_fails_no_agent_begins(labelled):
     commit(labelled, {**package(preinstall="exit 3", test="exit 4"), ".gitignore": "node_modules\n"})
+    assert await works(labelled, write("answer = 42")) == 0
+    told = await asking(labelled)
+    assert "npm ci" in told
+    assert "ended with exit code 3" in told
+    choose(labelled, setup=False)
+    await labelled.does("retry", "1")
     assert await works(labelled, write("answer = 42")) > 0
     assert (await labelled.run("shop#1"))["phase"] == "review"
-    answer = await labelled.treehand("check", ANTHROPIC_API_KEY="k")
-    (line,) = [line for line in answer.out.splitlines() if "shop/setup" in line]
-    assert line.startswith("ok")
-    assert "npm ci (package-lock.json): not run before `sandbox.setup_hosts` names where it downloads from" in line

@@ -201,10 +201,17 @@ def test_the_operators_word_goes_before_the_repositorys_and_that_before_what_is_
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("hosts = ['evil.example']", "hosts is not a key. Known there: setup, verify, teardown, copy."),
+        (
+            "hosts = ['evil.example']",
+            "hosts is not a key. Known there: setup, verify, teardown, copy, protected, run, instructions.",
+        ),
         ("setup = 'make'", "setup must be a list of texts"),
         ("setup = [1]", "setup must be a list of texts"),
         ("setup = [", "is not valid TOML"),
+        ("run = ['npm start']", "run must be a table of names and commands"),
+        ("run = {web = ''}", "run must be a table of names and commands"),
+        ("protected = ['!CODEOWNERS']", "'!CODEOWNERS' in protected is no pattern"),
+        ("instructions = ['Be kind']", "instructions must be a text"),
         ("[budget]\nper_issue_usd = 900", "budget is not a key"),
     ],
 )
@@ -291,14 +298,3 @@ def test_what_it_is_tried_with_can_be_said_and_the_operator_goes_first():
     assert tried(files, verify=("true",)) == [("true", "projects.verify")]
     assert tried(files, verify=None) == []
     assert tried({FILE: "verify = []\n", "go.mod": ""}) == []
-
-
-def test_what_nobody_asked_for_is_only_named_and_what_needs_nothing_is_tried_all_the_same():
-    files = Files.of({"package.json": '{"scripts": {"test": "node --test"}}', "package-lock.json": "{}"})
-    found = recipe_for(files, Wishes(unasked=False))
-    assert (found.steps, found.checks) == ((), ())
-    assert found.hints[0].startswith("npm ci (package-lock.json): not run before `sandbox.setup_hosts` names")
-    asked = recipe_for(files, Wishes(setup=("npm ci",), unasked=False))
-    assert [step.command for step in asked.steps] == ["npm ci"]
-    assert asked.checks
-    assert recipe_for(Files.of({"Makefile": "test:\n\ttrue\n"}), Wishes(unasked=False)).checks

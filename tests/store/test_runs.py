@@ -9,6 +9,7 @@ import pytest
 from bot.database import open_database
 from bot.domain.comment import Heard, Outcome, Place
 from bot.domain.ending import Ending
+from bot.domain.extent import Extent
 from bot.domain.run import Cause, Overruled, Phase, Run
 from bot.domain.spend import Spend, Spent
 from bot.domain.turn import Failure, Objection
@@ -40,6 +41,8 @@ def test_a_run_comes_back_as_it_was_saved(store):
         seconds=90.0,
         lost_at=6.5,
         strangers=("eve",),
+        person="ana",
+        extent=Extent(2, 30, 4),
     )
     store.save(run, at=7.0)
     assert store.active() == [run]
@@ -175,3 +178,37 @@ def test_what_goes_on_is_known_at_once_whoever_wrote_it(store):
     other.close()
     assert [run.reason for run in store.active()] == ["theirs"]
     assert store.active()[0] is store.active()[0]
+
+
+def test_runs_from_before_anybody_noted_it_learn_from_the_journal_who_asked(tmp_path):
+    db = open_database(tmp_path / "treehand.db", [one for one in MIGRATIONS if one.name < "0011"])
+    columns = [row["name"] for row in db.execute("PRAGMA table_info(runs)")]
+    for key in ("shop#1", "shop#2"):
+        values = {name: getattr(RUN, name, "") for name in columns} | {"key": key, "verification": "null"}
+        values |= dict.fromkeys(("held", "allowed", "refusals", "strangers"), "[]")
+        db.execute(
+            f"INSERT INTO runs ({', '.join(columns)}) VALUES ({', '.join(f':{one}' for one in columns)})", values
+        )
+    journal = "INSERT INTO journal (key, ordinal, at, text) VALUES ('shop#1', 1, 5.0, ?)"
+    db.execute(journal, ["Ana B. asked for it: bob asked for it: really"])
+    db.execute(journal, ["queued → working"])
+    db.commit()
+    db.close()
+    store = RunStore.open(tmp_path / "treehand.db")
+    assert [run.person for run in store.active()] == ["Ana B.", ""]
+    store.close()
+
+
+def test_money_is_added_up_by_who_asked(store):
+    for number, (person, usd) in enumerate([("ana", 1.0), ("bob", 2.0), ("ana", 0.5), ("", 0.25)], start=1):
+        run = replace(RUN, key=f"shop#{number}", person=person)
+        store.save(run, at=7.0, spend=Spend(1, 7.0, usd, 10))
+    assert store.cost_by("person") == [("ana", 1.5, 20), ("bob", 2.0, 10), ("somebody", 0.25, 10)]
+
+
+def test_what_a_turn_typically_takes_is_the_middle_of_the_good_ones(store):
+    assert store.typical_seconds() == 0.0
+    for turn, (seconds, failure) in enumerate([(10, ""), (500, ""), (30, ""), (1, "model")], start=1):
+        ending = Ending("shop", "shop#1", 1, turn, 100.0, 100.0 + seconds, Failure(failure), "")
+        store.save(RUN, at=7.0, ending=ending)
+    assert store.typical_seconds() == 30.0

@@ -48,3 +48,28 @@ def test_what_a_full_disk_refuses_is_kept_for_later(transcripts):
 def test_two_runs_never_share_a_file(transcripts):
     paths = {transcripts.path(name) for name in ("a/b#1/1", "a-b#1/1", "a/b-1/1", "a/b#11")}
     assert len(paths) == 4
+
+
+def test_the_to_do_list_is_the_last_one_told(transcripts):
+    assert transcripts.todos(REQUEST.run_id) == ()
+    for done in (False, True):
+        transcripts.append(
+            REQUEST, Event(EventKind.TODOS, 1.0, todos=(Todo("one", done=done), Todo("two", done=False)))
+        )
+        transcripts.flush()
+        transcripts.append(REQUEST, Event(EventKind.TEXT, 2.0, text='"kind": "todos"'))
+        transcripts.flush()
+        assert transcripts.todos(REQUEST.run_id) == (Todo("one", done=done), Todo("two", done=False))
+
+
+def test_separators_that_are_no_line_ends_in_json_do_not_cut_the_last_deed(transcripts):
+    transcripts.append(REQUEST, Event(EventKind.TOOL, 1.0, text="runs \u2028 it \x85"))
+    transcripts.flush()
+    assert transcripts.last_deed(REQUEST.run_id) == "runs \u2028 it \x85"
+
+
+def test_a_tail_that_begins_within_a_line_is_read_from_the_next_one(transcripts):
+    transcripts.append(REQUEST, Event(EventKind.TOOL, 1.0, text='"kind": "tool"' * 30_000))
+    transcripts.append(REQUEST, Event(EventKind.TEXT, 2.0, text="said"))
+    transcripts.flush()
+    assert transcripts.last_deed(REQUEST.run_id) == ""

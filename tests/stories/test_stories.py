@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from bot.domain.comment import Outcome, Reaction
+from bot.domain.extent import Extent
 from bot.domain.run import Cause, Phase
 from bot.domain.turn import Failure
 from bot.engine.loop import Engine
@@ -477,3 +478,19 @@ async def test_shutting_down_keeps_the_place_and_the_session(bot, world):
 
     assert world.requests["shop#1/1/turn-2"].session == "session-of-shop#1/1"
     assert bot.run(KEY).losses == 0
+
+
+async def test_a_run_knows_who_asked_for_it_and_how_much_it_changes(bot, world):
+    world.open_issue("shop#1")
+    world.label("shop#1", "ai", by="bob")
+    await bot.tick()
+    assert bot.run("shop#1").person == "bob"
+    world.write_file(path="app.py")
+    world.finish_turn()
+    await bot.tick()
+    assert bot.run("shop#1").extent == Extent(files=1, added=1)
+    world.comment("shop#1", "More, please.")
+    await bot.tick()
+    world.fail_turn()
+    await bot.tick()
+    assert bot.run("shop#1").extent == Extent(files=1, added=1)

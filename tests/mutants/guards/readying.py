@@ -8,6 +8,13 @@ _PROVISION = "bot/workspace/provision.py"
 
 GUARDS = (
     Guard(
+        "T8: hosts that only an agent's change wants are not offered to be allowed",
+        "bot/readiness/obstacles.py",
+        "    if attempt.is_base:\n        hosts",
+        "    if True:\n        hosts",
+        ("tests/readiness/test_hosts.py::test_what_an_agent_made_setup_want_is_named_and_not_offered_to_be_allowed",),
+    ),
+    Guard(
         "T8: setup reaches the hosts of setup, and those alone",
         "bot/sandbox/bubblewrap.py",
         'Passport("", self._rules.setup_hosts)',

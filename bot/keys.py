@@ -3,6 +3,7 @@
 import re
 
 from bot.app import store_of
+from bot.domain.run import Run
 from bot.errors import NeedsHuman
 from bot.settings import ProjectSettings, Settings
 
@@ -51,3 +52,13 @@ def _full_key(project: ProjectSettings, number: int) -> str:
     if project.tracker == "linear":
         return f"{project.team.upper()}-{number}"
     return f"{project.repository if project.tracker == 'github' else project.name}#{number}"
+
+
+def run_of(settings: Settings, text: str) -> Run:
+    """The newest of the issue."""
+    store = store_of(settings)
+    run = store.find_run(parse_key(settings, text)[1])
+    store.close()
+    if run is None:
+        raise NeedsHuman(f"There is no run for {text}. `treehand status` shows those there are.")
+    return run

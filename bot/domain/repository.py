@@ -1,0 +1,78 @@
+"""What a repository tells us in a file of its own. Pure.
+
+Rule: it is read from the base's commit, and says what to do in a worktree, what to be careful with, and how to work
+there: nothing about limits, hosts, money, trust or secrets.
+"""
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from typing import Any
+
+from bot.errors import NeedsHuman
+
+FILE = ".github/treehand.toml"
+_LISTS = ("setup", "verify", "teardown", "copy", "protected")
+_KEYS = (*_LISTS, "run", "instructions")
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    setup: tuple[str, ...] | None = None
+    """None: nothing was said."""
+    verify: tuple[str, ...] | None = None
+    teardown: tuple[str, ...] = ()
+    copy: tuple[str, ...] = ()
+    protected: tuple[str, ...] = ()
+    """Patterns, besides the operator's."""
+    run: Mapping[str, str] = field(default_factory=dict)
+    """Commands by name, for people who want to look."""
+    instructions: str = ""
+    """For agents."""
+
+
+def parse_told(text: str) -> Told:
+    """`text` of the file; empty: there is none."""
+    try:
+        said = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as exc:
+        raise NeedsHuman(f"{FILE} on the base branch is not valid TOML: {exc}.") from exc
+    return Told(**{key: _value(key, value) for key, value in said.items()})
+
+
+def _value(key: str, value: Any) -> Any:
+    if key not in _KEYS:
+        close = get_close_matches(key, _KEYS, n=1)
+        instead = f"Did you mean `{close[0]}`?" if close else f"Known there: {', '.join(_KEYS)}."
+        raise NeedsHuman(f"{FILE} on the base branch: {key} is not a key. {instead}")
+    if key == "instructions":
+        return _text(key, value)
+    if key == "run":
+        return _commands(key, value)
+    return _texts(key, value)
+
+
+def _texts(key: str, value: Any) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(one, str) and one.strip() for one in value):
+        raise NeedsHuman(f"{FILE} on the base branch: {key} must be a list of texts.")
+    if key == "protected" and (odd := next((one for one in value if not is_pattern(one)), "")):
+        raise NeedsHuman(f"{FILE} on the base branch: {odd!r} in {key} is no pattern. It only adds to what is there.")
+    return tuple(value)
+
+
+def _commands(key: str, value: Any) -> Mapping[str, str]:
+    if not isinstance(value, dict) or not all(isinstance(one, str) and one.strip() for one in value.values()):
+        raise NeedsHuman(f"{FILE} on the base branch: {key} must be a table of names and commands.")
+    return value
+
+
+def _text(key: str, value: Any) -> str:
+    if not isinstance(value, str):
+        raise NeedsHuman(f"{FILE} on the base branch: {key} must be a text.")
+    return value
+
+
+def is_pattern(text: str) -> bool:
+    """Of a path that is to be protected: it takes nothing back."""
+    return bool(text.strip("/ ")) and not text.startswith("!")

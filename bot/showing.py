@@ -1,0 +1,69 @@
+"""What the dashboard may look at. Everything is opened anew where it is needed, so that any thread may look."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+from bot.app import store_of, transcripts_of
+from bot.domain.journal import Entry
+from bot.domain.run import Run
+from bot.domain.turn import Progress
+from bot.engine.names import branch_for
+from bot.glance import picture
+from bot.settings import ProjectSettings, Settings
+from bot.state import Picture
+from bot.web.window import Site, Station
+from bot.workspace.mirror import Mirror
+from bot.workspace.places import BASES, Places
+
+
+@dataclass(frozen=True, slots=True)
+class Showing:
+    """The `Window` of whoever uses the dashboard."""
+
+    settings: Settings
+    live: Callable[[], Mapping[str, Progress]]
+    """What only the daemon knows by now, by turn id."""
+
+    @property
+    def label(self) -> str:
+        return self.settings.label
+
+    def sites(self) -> Sequence[Site]:
+        return [
+            Site(one.name, one.tracker, _place(one), has_own_forge=one.forge == "local")
+            for one in self.settings.projects
+        ]
+
+    def picture(self) -> Picture:
+        return picture(self.settings, self.live())
+
+    def stations(self) -> Sequence[Station]:
+        return [Station(name, ok, detail) for name, (ok, detail) in self.picture().health.items()]
+
+    def find_run(self, key: str) -> Run | None:
+        store = store_of(self.settings)
+        try:
+            return store.find_run(key)
+        finally:
+            store.close()
+
+    def journal(self, run: Run) -> Sequence[Entry]:
+        store = store_of(self.settings)
+        try:
+            return store.journal(run)
+        finally:
+            store.close()
+
+    def transcript(self, run: Run, *, since: int = 0) -> Sequence[Mapping[str, object]]:
+        return list(islice(transcripts_of(self.settings).read(run.id), since, None))
+
+    def diff(self, run: Run) -> str:
+        mirror, branch = Mirror(Places(self.settings.state_dir, run.project).mirror), branch_for(run)
+        refs = mirror.refs(f"{BASES}{branch}", f"refs/heads/{branch}") if mirror.exists() else {}
+        ends = [refs.get(f"{BASES}{branch}", ""), refs.get(f"refs/heads/{branch}", "")]
+        return mirror.diff(*ends).decode(errors="replace") if all(ends) else ""
+
+
+def _place(project: ProjectSettings) -> str:
+    return {"linear": f"Linear, team {project.team}", "github": project.repository}.get(project.tracker, "here")

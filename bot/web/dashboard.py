@@ -1,0 +1,37 @@
+"""What every page of the dashboard is given."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+from bot.web.hub import Hub, topic_of
+from bot.web.lookout import Lookout
+from bot.web.window import Voice, Window
+
+
+@dataclass(slots=True)
+class Dashboard:
+    window: Window
+    voice: Voice
+    hub: Hub = field(default_factory=Hub)
+    lookout: Lookout = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.lookout = Lookout(self.window, self.hub)
+
+    def hear(self, run_id: str, line: str) -> None:
+        """An agent did something: a line of its transcript."""
+        self.hub.tell(topic_of(run_id), "line", line)
+        self.hub.stir()
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[None]:
+        """Until the block ends, whoever watches is told what changes."""
+        async with asyncio.TaskGroup() as group:
+            watch = group.create_task(self.lookout.watch())
+            try:
+                yield
+            finally:
+                watch.cancel()
+                self.hub.close()

@@ -1,0 +1,129 @@
+"""Everyone who has a page open, and what they are still to be sent.
+
+Rule: telling never waits. Whoever cannot follow is told to look anew (`resync`) instead, and so is whoever comes back
+with a place in a past that is not remembered any more.
+"""
+
+import asyncio
+import secrets
+from collections import deque
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+STATE = "state"
+"""The topic of all runs, as JSON."""
+BOARD = "board"
+"""The same as pieces of the page."""
+_QUEUED = 256
+_REMEMBERED = 512
+
+
+class News(NamedTuple):
+    id: str
+    kind: str
+    data: str
+
+
+def topic_of(run_id: str) -> str:
+    """What one run's page wants to hear."""
+    return f"run {run_id}"
+
+
+@dataclass(slots=True, eq=False)
+class Viewer:
+    topic: str
+    waiting: deque[News] = field(default_factory=deque)
+    stirred: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+@dataclass(slots=True)
+class _Past:
+    """What was told of a topic lately."""
+
+    number: int = 0
+    news: deque[News] = field(default_factory=lambda: deque(maxlen=_REMEMBERED))
+
+
+class Hub:
+    def __init__(self) -> None:
+        self._life = secrets.token_hex(4)
+        self._viewers: dict[str, set[Viewer]] = {}
+        self._pasts: dict[str, _Past] = {}
+        self.moved = asyncio.Event()
+        """Something is not as it was when the last picture was made."""
+        self.wanted = asyncio.Event()
+        """Somebody watches."""
+        self.is_closed = False
+
+    def stir(self) -> None:
+        """Something changed: whoever makes pictures is to make one."""
+        self.moved.set()
+
+    def is_watched(self, *topics: str) -> bool:
+        return any(self._viewers.get(topic) for topic in topics)
+
+    def tell(self, topic: str, kind: str, data: str) -> None:
+        """Nobody who watches is waited for."""
+        past = self._pasts.setdefault(topic, _Past())
+        past.number += 1
+        news = News(f"{self._life}-{past.number}", kind, data)
+        past.news.append(news)
+        for viewer in self._viewers.get(topic, ()):
+            if len(viewer.waiting) >= _QUEUED:
+                viewer.waiting.clear()
+                news = self._resync(topic)
+            viewer.waiting.append(news)
+            viewer.stirred.set()
+
+    def place(self, topic: str) -> str:
+        """Where a page that is made now stands: what comes after it is news to that page."""
+        past = self._pasts.get(topic)
+        return f"{self._life}-{past.number if past else 0}"
+
+    @contextmanager
+    def watching(self, topic: str, since: str = "") -> Iterator[Viewer]:
+        viewer = Viewer(topic, deque(self._missed(topic, since)))
+        viewer.stirred.set()
+        self._viewers.setdefault(topic, set()).add(viewer)
+        self.wanted.set()
+        try:
+            yield viewer
+        finally:
+            self._viewers[topic].discard(viewer)
+            if not self._viewers[topic]:
+                del self._viewers[topic]
+            if not self._viewers:
+                self.wanted.clear()
+
+    async def news_for(self, viewer: Viewer, *, within: float) -> Sequence[News]:
+        """All there is; nothing when there was none for so many seconds."""
+        try:
+            async with asyncio.timeout(within):
+                await viewer.stirred.wait()
+        except TimeoutError:
+            return ()
+        viewer.stirred.clear()
+        found = tuple(viewer.waiting)
+        viewer.waiting.clear()
+        return found
+
+    def close(self) -> None:
+        """Nobody is told anything more: who watches may go."""
+        self.is_closed = True
+        for viewer in [one for all_of_them in self._viewers.values() for one in all_of_them]:
+            viewer.stirred.set()
+
+    def _missed(self, topic: str, since: str) -> list[News]:
+        if since in {"", self.place(topic)}:
+            return []
+        past = self._pasts.get(topic, _Past())
+        life, _, number = since.partition("-")
+        first = past.number - len(past.news)
+        if life != self._life or not number.isdecimal() or not first <= int(number) <= past.number:
+            return [self._resync(topic)]
+        return [news for news in past.news if int(news.id.partition("-")[2]) > int(number)]
+
+    def _resync(self, topic: str) -> News:
+        return News(self.place(topic), "resync", "{}")

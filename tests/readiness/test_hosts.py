@@ -1,0 +1,93 @@
+"""Where a repository downloads from, found in what it has, asked of its tools, and seen at the gate."""
+
+import pytest
+
+from bot.domain.recipe import Step
+from bot.readiness.files import Files
+from bot.readiness.hosts import as_setting, hosts_asked, hosts_refused, missing
+from bot.readiness.obstacles import Attempt, failed
+from bot.readiness.running import Outcome
+from bot.readiness.told import Wishes, recipe_for
+
+COMPOSER = """{"packages": [{"name": "a", "dist": {"url": "https://dist.example.com/a.zip"},
+  "support": {"source": "https://source.example.com"}, "funding": [{"url": "https://money.example.com"}]}],
+  "packages-dev": [{"dist": {"url": "https://dist.example.com/b.zip"}}, {"dist": null}, 7]}"""
+POM = """<project xmlns="https://schema.example.com"><url>https://home.example.com</url>
+  <repositories><repository><id>x</id><url>https://maven.example.com/r</url></repository></repositories></project>"""
+MANIFEST = {"package.json": "{}"}
+
+
+@pytest.mark.parametrize(
+    ("files", "hosts"),
+    [
+        ({**MANIFEST, "package-lock.json": '"resolved": "https://Npm.example.com/a.tgz", "x": "https://no"'},
+         ["npm.example.com"]),
+        ({**MANIFEST, "package-lock.json": "{}", ".npmrc": "x=1\n@us:registry=https://u:p@own.example.com:8443/npm/\n"},
+         ["own.example.com:8443"]),
+        ({**MANIFEST, "yarn.lock": 'a@1:\n  resolved "https://yarn.example.com:443/a.tgz#1"\n'}, ["yarn.example.com"]),
+        ({**MANIFEST, "yarn.lock": "__metadata:\n", ".yarnrc.yml": 'npmRegistryServer: "https://b.example.com"\n'},
+         ["b.example.com"]),
+        ({**MANIFEST, "pnpm-lock.yaml": "{tarball: https://pnpm.example.com/a.tgz}"}, ["pnpm.example.com"]),
+        ({"uv.lock": 'registry = "https://index.example.com/simple"\nurl = "https://files.example.com/a.whl"\n'},
+         ["index.example.com", "files.example.com"]),
+        ({"poetry.lock": 'url = "https://poetry.example.com/simple"\n'}, ["poetry.example.com"]),
+        ({"requirements.txt": "# https://no\n--index-url https://pip.example.com/simple\na @ https://a.example.com/a\n"},
+         ["pip.example.com", "a.example.com"]),
+        ({"Cargo.toml": "", "Cargo.lock": 'source = "sparse+https://cargo.example.com/i/"\nsource = "registry+https://x"'},
+         ["cargo.example.com"]),
+        ({"Gemfile": "", "Gemfile.lock": "GEM\n  remote: https://gems.example.com/\n"}, ["gems.example.com"]),
+        ({"composer.json": "{}", "composer.lock": COMPOSER}, ["dist.example.com"]),
+        ({"composer.json": "{}", "composer.lock": "[" * 100_000}, []),
+        ({"pom.xml": POM}, ["maven.example.com"]),
+        ({"build.gradle": 'maven { url "https://g.example.com/r" }',
+          "gradle/wrapper/gradle-wrapper.properties": r"distributionUrl=https\://w.example.com/g.zip"},
+         ["g.example.com", "w.example.com"]),
+        ({"web/package.json": "{}", "web/yarn.lock": "resolved https://in.example.com/x", "yarn.lock": "https://no"},
+         ["in.example.com"]),
+        ({"uv.lock": 'url = "https://localhost/a"\nurl = "file:///a"\nurl = "http://plain.example.com"'}, []),
+    ],
+)  # fmt: skip
+def test_lock_files_and_what_lies_beside_them_name_hosts(files, hosts):
+    assert list(recipe_for(Files.of(files), Wishes()).hosts) == hosts
+
+
+def test_a_tool_is_asked_where_its_lock_file_names_nothing_and_something_is_to_be_downloaded():
+    step = Step("npm ci", tools=("npm",), locks=("package-lock.json",))
+    needs, needs_not = '{"packages": {"node_modules/a": {}}}', '{"packages": {"": {}}}'
+    asked = []
+
+    def ask(words):
+        asked.append(words)
+        return "https://default.example.com/\nnot a host,direct|sum.example.com\n"
+
+    assert hosts_asked(Files.of({"package-lock.json": needs}), [step], ask) == (
+        "default.example.com",
+        "sum.example.com",
+    )
+    assert asked == [("npm", "config", "get", "registry")]
+    assert hosts_asked(Files.of({"package-lock.json": needs_not}), [step], ask) == ()
+    assert hosts_asked(Files.of({"package-lock.json": needs}), [step], lambda _: "") == ()
+    offline = Step("pip", tools=("python3",), locks=("requirements.txt",))
+    assert hosts_asked(Files.of({"requirements.txt": "--no-index\nx\n"}), [offline], ask) == ()
+
+
+def test_what_the_gate_refused_is_read_out_of_its_words():
+    words = ("reach a.example.com:443 (3 times)", "reach b.example.com:8443", "ask the gate for GET /", "and 2 more")
+    assert hosts_refused(words) == ("a.example.com", "b.example.com:8443")
+    assert hosts_refused(["reach c.example.com through a connection to d:443", "reach x;y:443"]) == ()
+
+
+def test_a_host_with_the_usual_port_is_the_same_host():
+    assert missing(["A.example.com", "b.example.com:444"], ["a.example.com:443", "b.example.com"]) == (
+        "b.example.com:444",
+    )
+    assert as_setting(["a", "b", "a"]) == 'setup_hosts = ["a", "b"]'
+
+
+def test_what_an_agent_made_setup_want_is_named_and_not_offered_to_be_allowed():
+    step, outcome = Step("npm ci", why="package-lock.json"), Outcome(1, "")
+    attempt = Attempt(step, outcome, "", ("reach evil.example.com:443",), ("npm.example.com",), ())
+    found = failed(attempt, "", seconds=60)
+    assert found.hosts == ("evil.example.com",)
+    assert not any("setup_hosts = [" in one for one in found.advice)
+    assert any("before you allow them" in one for one in found.advice)
