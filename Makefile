@@ -27,8 +27,8 @@ test: SANDBOX_MUST := yes
 test: needs-sandbox needs-tests $(VENV)/.installed-dev
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --ignore tests/live
 
-# what is judged without an agent, a sandbox or a daemon, and so within minutes; `make test` is all there is
-FAST := $(wildcard tests/test_*.py) $(addprefix tests/,contracts clients demo domain embedded engine fakes store stories web mutants)
+# what is judged within a minute or two: without an agent, a sandbox, a browser, a daemon or a service. `make test` is all
+FAST := $(wildcard tests/test_*.py) $(addprefix tests/,contracts demo domain embedded engine mutants store stories web)
 
 check: $(VENV)/.installed-dev
 	@$(BIN)/ruff format --check --quiet
