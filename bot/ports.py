@@ -7,7 +7,7 @@ Every verb that changes something is idempotent (`ensure...`, `remove`): doing i
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from bot.domain.claim import Tenure
 from bot.domain.comment import Comment, Reaction
@@ -66,6 +66,7 @@ class Tracker(Protocol):
     async def ensure_reaction(self, key: str, comment: str, reaction: Reaction) -> None: ...
 
 
+@runtime_checkable
 class Board(Protocol):
     """What some trackers have besides. One per project whose issues have a standing, or links."""
 
