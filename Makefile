@@ -16,7 +16,7 @@ endif
 # half as many again as there are cores: tests wait for daemons as much as they compute
 WORKERS := $(shell expr `getconf _NPROCESSORS_ONLN` \* 3 / 2)
 
-.PHONY: install demo test check fix mutants bench chaos live lock needs needs-sandbox
+.PHONY: install demo test check fix mutants bench chaos live lock wheel sbom man needs needs-sandbox needs-tests
 
 install: $(VENV)/.installed
 
@@ -24,15 +24,17 @@ demo: install needs-sandbox
 	@$(BIN)/treehand demo
 
 test: SANDBOX_MUST := yes
-test: needs-sandbox $(VENV)/.installed-dev
+test: needs-sandbox needs-tests $(VENV)/.installed-dev
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --ignore tests/live
 
-check: SANDBOX_MUST := yes
-check: needs-sandbox $(VENV)/.installed-dev
+# what is judged within a minute or two: without an agent, a sandbox, a browser, a daemon or a service. `make test` is all
+FAST := $(wildcard tests/test_*.py) $(addprefix tests/,contracts demo domain embedded engine mutants store stories web)
+
+check: $(VENV)/.installed-dev
 	@$(BIN)/ruff format --check --quiet
 	@$(BIN)/ruff check --quiet
 	@$(BIN)/mypy
-	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --ignore tests/live
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(FAST)
 
 fix: $(VENV)/.installed-dev
 	@$(BIN)/ruff check --fix --quiet || true
@@ -48,6 +50,22 @@ bench: $(VENV)/.installed-dev
 # killed again and again: figures, verdicts and a seed; `make chaos SEED=... SECONDS=... ONLY="random compressed"`
 chaos: $(VENV)/.installed-dev
 	@SEED=$(SEED) SECONDS=$(or $(SECONDS),240) $(BIN)/python tests/chaos $(ONLY)
+
+# a release: the wheel in dist/, and what it is made of, as CycloneDX, from the lock
+wheel: $(VENV)/.installed-dev
+	@rm -rf build dist
+	@$(BIN)/python -m build --wheel --no-isolation --outdir dist . >/dev/null
+	@rm -rf build
+	@du -k dist/*.whl
+
+sbom: $(VENV)/.installed-dev
+	@mkdir -p dist
+	@PYTHONWARNINGS=ignore $(BIN)/cyclonedx-py requirements requirements.lock --pyproject pyproject.toml --of JSON --output-reproducible -o dist/treehand.cdx.json
+	@echo dist/treehand.cdx.json
+
+man: install
+	@$(BIN)/treehand man > treehand.1
+	@echo treehand.1
 
 # the whole story on a real repository: TREEHAND_LIVE_GITHUB=owner/name GITHUB_TOKEN=... make live
 live: $(VENV)/.installed-dev
@@ -67,6 +85,14 @@ needs-sandbox:
 	fi; \
 	command -v bwrap >/dev/null 2>&1 || echo "There is no bubblewrap 0.8 or later. Install it: apt-get install bubblewrap (Debian, Ubuntu), dnf install bubblewrap (Fedora)."; \
 	[ -z "$(SANDBOX_MUST)" ] || command -v bwrap >/dev/null 2>&1
+
+needs-tests:
+	@command -v groff >/dev/null 2>&1 && exit 0; \
+	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then \
+		echo "Installing groff (the manual page is tried with it)"; \
+		apt-get install -y -qq groff-base >/dev/null 2>&1 || { apt-get update -qq && apt-get install -y -qq groff-base; } >/dev/null 2>&1; \
+	fi; \
+	command -v groff >/dev/null 2>&1 || { echo "There is no groff. Install it: apt-get install groff-base (Debian, Ubuntu), dnf install groff-base (Fedora)."; exit 1; }
 
 $(VENV)/.installed: pyproject.toml requirements.lock | needs
 	@echo "Building $(VENV) (the agent's own program comes with it: about 400 MB, once)"

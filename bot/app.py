@@ -1,4 +1,4 @@
-"""The composition root: settings in, a wired engine out. The only importer of adapters.
+"""The composition root: settings in, a wired engine out.
 
 Rule: what only the daemon needs is imported where it is wired: `treehand status` must not wait for it.
 """
@@ -23,6 +23,7 @@ from bot.engine.names import branch_for, home_for, phase_labels
 from bot.errors import BadSettings
 from bot.preparing import readiness_of
 from bot.settings import ProjectSettings, Settings
+from bot.store.evidence import Evidence
 from bot.store.runs import RunStore
 from bot.store.transcripts import Transcripts
 from bot.workspace.places import Places
@@ -30,29 +31,20 @@ from bot.workspace.places import Places
 if TYPE_CHECKING:
     import asyncio
 
+    from bot.adapters import Services
     from bot.agents.claude import ClaudeAgent
     from bot.cells import Sandbox
-    from bot.clients.github.looking import Repository
-    from bot.clients.linear.looking import Scope
     from bot.domain.leaks import Secrets
     from bot.engine.loop import Engine
     from bot.executors.local import LocalExecutor
-    from bot.forges.github import GitHubForge
+    from bot.exhibits import Exhibits
     from bot.housekeeping import House
-    from bot.ports import Forge, Outside, Project, Remote, Tracker
+    from bot.ports import Outside, Project, Remote
     from bot.trackers.github import GitHubTracker
     from bot.trackers.linear import LinearTracker
     from bot.workspace.workspaces import GitWorkspaces
 
 log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Services:
-    """What projects have elsewhere, by their names."""
-
-    github: Connections
-    linear: Mapping[str, "Scope"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +88,10 @@ def store_of(settings: Settings) -> RunStore:
     return RunStore.open(settings.state_dir / "treehand.db")
 
 
+def evidence_of(settings: Settings) -> Evidence:
+    return Evidence(settings.state_dir / "evidence")
+
+
 def _own_store(settings: Settings, redact: Callable[[str], str]) -> RunStore:
     return RunStore.own(settings.state_dir / "treehand.db", redact, at=clock.now())
 
@@ -137,6 +133,7 @@ async def wired(settings: Settings, model: Mapping[str, str], secrets: "Secrets 
                 _project(one, settings, desk, agent, services, workspaces[one.name]),
                 leaks_in=secrets.find,
                 readiness=readiness_of(settings, one, workspaces[one.name], sandbox, secrets),
+                take_evidence=_exhibits(settings, secrets).take,
             )
             for one in settings.projects
         }
@@ -157,8 +154,16 @@ async def wired(settings: Settings, model: Mapping[str, str], secrets: "Secrets 
         end()
 
 
+def _exhibits(settings: Settings, secrets: "Secrets") -> "Exhibits":
+    from bot.exhibits import Exhibits
+
+    return Exhibits(evidence_of(settings), secrets)
+
+
 @asynccontextmanager
-async def _reached(settings: Settings, secrets: "Secrets") -> AsyncIterator[Services]:
+async def _reached(settings: Settings, secrets: "Secrets") -> AsyncIterator["Services"]:
+    from bot.adapters import Services
+
     async with on_github(settings, secrets) as there, on_linear(settings, there, as_daemon=True) as scopes:
         yield Services(there, scopes)
 
@@ -168,22 +173,23 @@ def _project(
     settings: Settings,
     desk: Desk,
     agent: "ClaudeAgent",
-    services: Services,
+    services: "Services",
     workspaces: "GitWorkspaces",
 ) -> "Project":
+    from bot.adapters import FORGES, TRACKERS, Parts, github_forge
     from bot.limits import policy_for
-    from bot.ports import Project
+    from bot.ports import Board, Project
 
-    repository, claim = services.github.repositories.get(project.name), None
-    if project.forge == "github" and repository:
-        remote = partial(_github_forge(project, settings, repository).remote, anew=False)
+    parts, claim = Parts(project, settings, desk, services), None
+    if project.forge == "github" and parts.repository:
+        remote = partial(github_forge(project, settings, parts.repository).remote, anew=False)
         claim = services.github.claim(settings, project, workspaces.mirror, remote)
-    board = _linear_tracker(services.linear[project.name]) if project.tracker == "linear" else None
+    tracker = TRACKERS[project.tracker](parts)
     return Project(
         name=project.name,
-        tracker=board or _tracker(project, settings, desk, repository),
-        board=board,
-        forge=_forge(project, settings, desk, repository),
+        tracker=tracker,
+        board=tracker if isinstance(tracker, Board) else None,
+        forge=FORGES[project.forge](parts),
         workspaces=workspaces,
         policy=policy_for(project, settings),
         by_hand=_ByHand(project.name, settings, agent),
@@ -199,44 +205,16 @@ def workspaces_of(settings: Settings, project: ProjectSettings, secrets: "Secret
     return GitWorkspaces(settings.state_dir, project.name, rules=rules, secrets=secrets)
 
 
-def _tracker(project: ProjectSettings, settings: Settings, desk: Desk, repository: "Repository | None") -> "Tracker":
-    if project.tracker == "github" and repository:
-        from bot.trackers.github import GitHubTracker
-
-        return GitHubTracker(repository)
-    from bot.trackers.local import LocalTracker
-
-    return LocalTracker(desk, project.name, label=settings.label)
-
-
-def _linear_tracker(scope: "Scope") -> "LinearTracker":
-    from bot.trackers.linear import LinearTracker
-
-    return LinearTracker(scope)
-
-
-def _forge(project: ProjectSettings, settings: Settings, desk: Desk, repository: "Repository | None") -> "Forge":
-    if project.forge == "github" and repository:
-        return _github_forge(project, settings, repository)
-    from bot.forges.local import LocalForge
-
-    return LocalForge(desk, project.name)
-
-
-def _github_forge(project: ProjectSettings, settings: Settings, repository: "Repository") -> "GitHubForge":
-    from bot.forges.github import GitHubForge
-
-    return GitHubForge(repository, api_url=settings.github.api_url, remote=project.remote)
-
-
 @asynccontextmanager
 async def tracker_on_service(
     settings: Settings, project: ProjectSettings
 ) -> AsyncIterator["GitHubTracker | LinearTracker"]:
     """For what somebody types here: it becomes a comment there, marked as theirs, or an issue."""
+    from bot.adapters import linear_tracker
+
     if project.tracker == "linear":
         async with on_linear(settings, Connections(), as_daemon=False) as scopes:
-            yield _linear_tracker(scopes[project.name])
+            yield linear_tracker(scopes[project.name])
         return
     from bot.trackers.github import GitHubTracker
 
@@ -248,6 +226,8 @@ async def inspect_github(settings: Settings, project: ProjectSettings, *, fix: b
     """What `treehand check` says of a repository: name, whether it is well, and what is wrong with it."""
     import asyncio
 
+    from bot.adapters import github_forge
+
     labels = (settings.label, *sorted(phase_labels(settings.label)))
     async with on_github(settings) as there:
         repository = there.repositories[project.name]
@@ -256,7 +236,7 @@ async def inspect_github(settings: Settings, project: ProjectSettings, *, fix: b
         found = await repository.inspecting.inspect(labels)
         if not settings.limits.claim_seconds or not all(ok for _, ok, _ in found):
             return found
-        remote = await _github_forge(project, settings, repository).remote(anew=False)
+        remote = await github_forge(project, settings, repository).remote(anew=False)
     with TemporaryDirectory() as folder:
         holder = holder_in_words(settings, await asyncio.to_thread(claim_at, remote, Path(folder)))
     return [*found, ("claim", True, holder or "held by nobody at the moment")]
@@ -264,10 +244,12 @@ async def inspect_github(settings: Settings, project: ProjectSettings, *, fix: b
 
 async def remote_of(settings: Settings, project: ProjectSettings) -> "Remote":
     """Where a project's code is, with a credential that is good right now."""
+    from bot.adapters import FORGES, Parts, Services
+
     desk = desk_of(settings)
     try:
         async with on_github(settings) as there:
-            return await _forge(project, settings, desk, there.repositories.get(project.name)).remote()
+            return await FORGES[project.forge](Parts(project, settings, desk, Services(there, {}))).remote()
     finally:
         desk.close()
 

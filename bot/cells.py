@@ -1,6 +1,6 @@
 """What agents need from the sandbox that holds them. The engine knows neither."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Protocol
@@ -70,9 +70,12 @@ class Sandbox(Protocol):
         ...
 
     def open_trial(
-        self, ground: Ground, home: Path, cache: Path | None, marker: str
+        self, ground: Ground, home: Path, cache: Path | None, marker: str, *, ports: Sequence[int] = ()
     ) -> AbstractAsyncContextManager[Bench]:
-        """As an agent has it, without a way to a model: `home` is to be written, `cache` to be read."""
+        """As an agent has it, without a way to a model: `home` is to be written, `cache` to be read.
+
+        What listens at these `ports` in there is found at the same ones on this machine.
+        """
         ...
 
     def sweep(self) -> None:

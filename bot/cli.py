@@ -74,6 +74,7 @@ def parser() -> argparse.ArgumentParser:
     _add_looking(add)
     _add_steering(add)
     _add_keeping(add)
+    _add_papers(add)
     _add_issues(commands, add)
     _add_pulls(commands, add)
     return top
@@ -87,9 +88,16 @@ def _add_running(add: Add) -> None:
     init = add("init", "beginning:init", "write treehand.toml for the repository you are in")
     init.add_argument("--name", default="", help="what the project is called (default: the folder's name)")
     init.add_argument("--base", default="", help="the branch to start from (default: the repository's own)")
-    init.add_argument("--repository", default="", metavar="OWNER/NAME", help="issues and pull requests are on GitHub")
+    where = init.add_mutually_exclusive_group()
+    where.add_argument(
+        "--repository", default="", metavar="OWNER/NAME", help="pull requests, and issues, are on GitHub"
+    )
+    where.add_argument("--here", action="store_true", help="they stay on this machine: the embedded tracker and forge")
     init.add_argument("--team", default="", metavar="KEY", help="issues are in this team in Linear")
-    init.add_argument("--yes", action="store_true", help="ask nothing, take the defaults")
+    init.add_argument("--api-url", default="", metavar="URL", help="the API of a GitHub Enterprise server")
+    init.add_argument("--app", action="store_true", help="make a GitHub App to sign in as, in your browser")
+    init.add_argument("--yes", action="store_true", help="ask nothing, take what was found")
+    init.add_argument("--no-check", action="store_true", help="make no labels, and leave out `treehand check`")
     check = add("check", "setup:check", "is everything ready? One line each: ok, or what is wrong and how to mend it")
     check.add_argument("--fix", action="store_true", help="make the labels that are missing")
     check.add_argument("--json", action="store_true", help="as one object")
@@ -103,7 +111,11 @@ def _add_looking(add: Add) -> None:
     status.add_argument("--watch", action="store_true", help="stay, and keep it up to date, until Ctrl-C")
     show = add("show", "telling:show", "one run: where it stands and how it came there")
     show.add_argument("key", metavar="KEY")
-    show.add_argument("--json", action="store_true", help="as one object")
+    instead = show.add_mutually_exclusive_group()
+    instead.add_argument("--json", action="store_true", help="as one object")
+    instead.add_argument(
+        "--run", default="", metavar="NAME", help="start one of its servers, and show where it listens"
+    )
     logs = add("logs", "following:logs", "what a run's agent said and did")
     logs.add_argument("key", metavar="KEY")
     logs.add_argument("-f", "--follow", action="store_true", help="stay, and show what comes, until the run is done")
@@ -114,7 +126,7 @@ def _add_looking(add: Add) -> None:
     why.add_argument("key", metavar="KEY")
     why.add_argument("--json", action="store_true", help="as one object")
     cost = add("cost", "telling:cost", "what was spent")
-    cost.add_argument("--by", choices=["day", "project", "issue", "person"], default="issue")
+    cost.add_argument("--by", choices=["day", "project", "issue", "person"], default="issue", help="how to add it up")
     cost.add_argument("--json", action="store_true", help="as one list of objects")
 
 
@@ -162,6 +174,12 @@ def _add_keeping(add: Add) -> None:
     restore.add_argument("--as-it-is", action="store_true", help="push also what is held back for a person to look at")
 
 
+def _add_papers(add: Add) -> None:
+    completion = add("completion", "papers:completion", "print what makes a shell complete these commands")
+    completion.add_argument("shell", choices=("bash", "zsh", "fish"), metavar="SHELL", help="bash, zsh or fish")
+    add("man", "papers:man", "print the manual page: treehand man | man -l -")
+
+
 def _add_issues(commands: Any, add: Add) -> None:
     group = commands.add_parser("issue", help="the embedded tracker: what a person does with issues")
     into = group.add_subparsers(required=True, metavar="ACTION")
@@ -170,10 +188,10 @@ def _add_issues(commands: Any, add: Add) -> None:
     new.add_argument("--body", default="", help="what is wanted; '-' reads it from standard input")
     new.add_argument("--label", action="append", default=[], metavar="LABEL", help="may be given again")
     new.add_argument("--priority", type=int, default=0, choices=range(5), help="1 is urgent, 4 is low")
-    new.add_argument("--project", default="")
+    new.add_argument("--project", default="", metavar="NAME", help="where there are several")
     listed = add("list", "desk:issue_list", "the open issues", into)
     listed.add_argument("--all", action="store_true", help="the closed ones too")
-    listed.add_argument("--project", default="")
+    listed.add_argument("--project", default="", metavar="NAME", help="only those of this one")
     show = add("show", "desk:issue_show", "one issue and what was said", into)
     show.add_argument("key", metavar="KEY")
     _add_json(listed, show)
@@ -193,7 +211,7 @@ def _add_pulls(commands: Any, add: Add) -> None:
     into = group.add_subparsers(required=True, metavar="ACTION")
     listed = add("list", "desk:pr_list", "the open pull requests", into)
     listed.add_argument("--all", action="store_true", help="the ended ones too")
-    listed.add_argument("--project", default="")
+    listed.add_argument("--project", default="", metavar="NAME", help="only those of this one")
     show = add("show", "desk:pr_show", "one pull request, what was said and what it changes", into)
     show.add_argument("key", metavar="KEY")
     _add_json(listed, show)
@@ -203,8 +221,8 @@ def _add_pulls(commands: Any, add: Add) -> None:
     review.add_argument("text", nargs="?", default="", metavar="TEXT")
     review.add_argument("--on", action="append", default=[], metavar="PATH:LINE:TEXT", help="may be given again")
     verdict = review.add_mutually_exclusive_group()
-    verdict.add_argument("--approve", action="store_true")
-    verdict.add_argument("--request-changes", action="store_true")
+    verdict.add_argument("--approve", action="store_true", help="it may be merged as it is")
+    verdict.add_argument("--request-changes", action="store_true", help="it may not, yet")
     merge = add("merge", "desk:pr_merge", "merge a pull request into your branch; your folder stays as it is", into)
     merge.add_argument("key", metavar="KEY")
     merge.add_argument("--squash", action="store_true", help="as one commit")

@@ -1,18 +1,18 @@
 """Everything the engine needs from the outside world, on one page.
 
-Every verb that changes something is idempotent (`ensure...`, `remove`, `cancel`): doing it twice is the same as
-doing it once. That is what makes "act, then save" safe across a crash. Looking is done in bulk: one snapshot of a
-tracker and one of a forge per tick, however many runs there are.
+Every verb that changes something is idempotent (`ensure...`, `remove`): doing it twice is doing it once. That makes
+"act, then save" safe across a crash. Looking is done in bulk: one snapshot of each tracker and each forge per tick.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from bot.domain.claim import Tenure
 from bot.domain.comment import Comment, Reaction
 from bot.domain.ending import Ending
+from bot.domain.evidence import Shown
 from bot.domain.issue import Issue, Stage
 from bot.domain.policy import Policy
 from bot.domain.pull_request import PullRequest
@@ -66,6 +66,7 @@ class Tracker(Protocol):
     async def ensure_reaction(self, key: str, comment: str, reaction: Reaction) -> None: ...
 
 
+@runtime_checkable
 class Board(Protocol):
     """What some trackers have besides. One per project whose issues have a standing, or links."""
 
@@ -206,6 +207,8 @@ class Inbox(Protocol):
 
 
 Notice = Callable[[Event], None]
+TakeEvidence = Callable[[Path, str, str], Awaitable[Shown]]
+"""Keep what lies for people to see in a worktree, with a run's id and turn. Twice is once. While nothing runs there."""
 
 
 class Agent(Protocol):
@@ -314,6 +317,7 @@ class Project:
     """None: nobody else serves this repository."""
     readiness: Readiness | None = None
     """None: nothing is needed."""
+    take_evidence: TakeEvidence | None = None
     leaks_in: Callable[[str], Sequence[str]] = lambda _: ()
     """The names of the host's own secrets that are in a text."""
 

@@ -2,8 +2,12 @@
 
 import ast
 from pathlib import Path
+from typing import get_args, get_type_hints
 
 import pytest
+
+from bot.adapters import FORGES, TRACKERS
+from bot.settings import ProjectSettings
 
 BOT = Path(__file__).parent.parent / "bot"
 
@@ -42,10 +46,13 @@ MAY_IMPORT = {
 
 ON_TOP = {
     "app",
+    "adapters",
     "limits",
     "confining",
     "connecting",
     "preparing",
+    "viewing",
+    "exhibits",
     "glance",
     "keys",
     "showing",
@@ -59,7 +66,7 @@ ON_TOP = {
 }
 
 ADAPTERS = {"trackers", "forges", "agents", "executors"}
-"""Only `app.py` imports these."""
+"""Only `app.py`, and `adapters.py` for it, import these."""
 
 HOMES = {
     "git": {"workspace"},
@@ -70,6 +77,7 @@ HOMES = {
     "pydantic": {"settings"},
     "pydantic_settings": {"settings"},
     "rich": {"terminal"},
+    "shtab": {"terminal"},
     "starlette": {"demo", "web"},
     "uvicorn": {"demo", "web"},
     "jinja2": {"web"},
@@ -135,7 +143,7 @@ def named(path: Path) -> str:
 def test_rooms_only_look_where_they_may(path: Path):
     room = room_of(path)
     if room in ON_TOP:
-        assert room == "app" or not rooms_seen_from(path) & ADAPTERS
+        assert room in {"app", "adapters"} or not rooms_seen_from(path) & ADAPTERS
     else:
         assert rooms_seen_from(path) <= MAY_IMPORT[room] | {room}
 
@@ -166,6 +174,12 @@ def test_modules_stay_small_and_say_what_they_are_for(path: Path):
     text = path.read_text()
     assert len(text.splitlines()) <= 330
     assert ast.get_docstring(ast.parse(text))
+
+
+def test_every_word_for_a_tracker_or_a_forge_has_its_adapter():
+    trackers = get_args(ProjectSettings.model_fields["tracker"].annotation)
+    forges = get_args(get_type_hints(ProjectSettings.forge.fget)["return"])
+    assert (set(TRACKERS), set(FORGES)) == (set(trackers), set(forges))
 
 
 def test_only_the_engine_and_the_executors_forgive_everything():

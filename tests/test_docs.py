@@ -214,6 +214,15 @@ def test_what_make_is_told_on_any_page_the_makefile_knows():
     assert {"demo", "test"} <= set(re.findall(r"^    make ([a-z]+)", page("README.md"), re.MULTILINE))
 
 
+def test_every_folder_of_tests_is_in_the_quick_check_or_said_to_be_left_out():
+    (quick,) = re.findall(r"^FAST := .*\$\(addprefix tests/,([a-z ]+)\)$", page("Makefile"), re.MULTILINE)
+    (left_out,) = re.findall(r"`make check` leaves out.*?\(`tests/(.+?)\)", page("CONTRIBUTING.md"), re.DOTALL)
+    folders = {path.parent.name for path in (ROOT / "tests").glob("*/test_*.py")} - {"live"}
+    named, fast = set(re.findall(r"[a-z]+", left_out)), set(quick.split())
+    assert named | fast >= folders
+    assert not named & fast
+
+
 # Troubleshooting
 
 

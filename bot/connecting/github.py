@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from bot import clock
 from bot.credentials import daemon_id, github_app_key, github_token, host_name, marker_secrets
-from bot.errors import BadSettings
+from bot.errors import BadSettings, NeedsHuman
 from bot.settings import ProjectSettings, Settings
 
 if TYPE_CHECKING:
@@ -78,6 +78,16 @@ async def on_github(settings: Settings, secrets: "Secrets | None" = None) -> Asy
             )
         yield connections
     memory.close()
+
+
+async def is_installed(settings: Settings, name: str) -> bool:
+    """Whether the GitHub App may already be used on a project's repository."""
+    async with on_github(settings) as there:
+        try:
+            await there.repositories[name].access.get("")
+        except NeedsHuman:
+            return False
+    return True
 
 
 def _credential(settings: Settings, secrets: "Secrets | None") -> "Credential":

@@ -6,6 +6,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Self
 
+from bot.domain.evidence import Piece
 from bot.domain.given import Given
 from bot.domain.recipe import Obstacle, Ready
 from bot.domain.verification import Verification
@@ -326,5 +327,6 @@ class TurnReport:
     """The worktree was not ready, so no agent has begun."""
     verification: Verification | None = None
     """None: nothing was run."""
+    evidence: tuple[Piece, ...] = ()
     ended_at: float = 0.0
     """By the host's clock; 0: it goes on, or nobody knows."""

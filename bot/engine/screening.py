@@ -45,6 +45,7 @@ class Screening:
             change=self._change(report.change),
             obstacle=self._obstacle(report.obstacle),
             verification=self._verification(report.verification),
+            evidence=tuple(replace(one, name=self.text(one.name)) for one in report.evidence),
         )
         return replace(clean, refusals=(*map(self.text, report.refusals), *self._told()))
 

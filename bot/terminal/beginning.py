@@ -1,147 +1,133 @@
-"""`treehand init`: from nothing to settings that can be used."""
+"""`treehand init`: from nothing to settings that can be used, in at most five questions."""
 
 import asyncio
 import re
-import sys
 from argparse import Namespace
-from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from bot.connecting import team_findings
-from bot.credentials import has_linear_key
+from bot.credentials import github_token, has_linear_key
 from bot.errors import BadSettings, BotError
-from bot.preparing import prospect_of
-from bot.settings import Settings, load, settings_file
+from bot.settings import GitHubSettings, Settings, load, settings_file
+from bot.terminal.advising import advice
+from bot.terminal.asking import Ask, asking
+from bot.terminal.bearings import Bearings, bearings_of, parse_repository
+from bot.terminal.drafting import Draft
 from bot.terminal.saying import say
-from bot.terminal.setup import places_of
-from bot.workspace.git import GitFailed, git
+from bot.terminal.setup import check, places_of
 
-_TOML = """\
-# Treehand's settings. `treehand check` says whether all is well; docs/settings.md has every key.
-
-state_dir = "~/.local/state/treehand/{name}"   # database, mirrors, worktrees, transcripts
-label = "ai"                                    # asks for work
-
-[limits]
-working = 4                                     # agents at once
-
-[budget]                                        # 0 = no limit
-per_issue_usd = 5
-per_day_usd = 50
-
-"""
-_LOCAL = """
-[[projects]]
-name = "{name}"
-tracker = "local"                               # the embedded one: `treehand issue new`
-repository = "."                                # this repository; merges land on its branch
-base = "{base}"
-"""
-_GITHUB = """
-[[projects]]
-name = "{name}"
-tracker = "github"                              # the token: GITHUB_TOKEN, or see docs/github.md
-repository = "{repository}"
-base = "{base}"                                       # empty: the default branch
-"""
-
-
-_LINEAR = """
-[[projects]]
-name = "{name}"
-tracker = "linear"                              # the key: LINEAR_API_KEY, or see docs/linear.md
-team = "{team}"
-repository = "{repository}"
-base = "{base}"                                       # empty: the default branch
-"""
+_PLACES = {"github": "github", "linear": "linear", "here": "local"}
+_HERE = "."
 
 
 def init(options: Namespace) -> None:
     file = settings_file(options.config)
     if file.exists():
-        raise BadSettings(f"{file} is there already. Edit it, or remove it first.")
-    if options.team:
-        _init_on_linear(file, options)
-        return
-    if options.repository:
-        _init_on_github(file, options)
-        return
-    folder = file.resolve().parent
-    base = options.base or _default_base(folder)
-    ask = _ask if sys.stdin.isatty() and not options.yes else _take
-    name = options.name or ask("What shall the project be called?", _plain_name(folder.name))
-    base = base if options.base else ask("Which branch do agents start from, and merge into?", base)
-    settings = _written(file, (_TOML + _LOCAL).format(name=name, base=base))
+        raise BadSettings(
+            f"{file} is there already, and is never written over. Edit it, or move it away first: "
+            f"mv {file} {file.name}.old"
+        )
+    if options.app and options.here:
+        raise BadSettings("--app is for GitHub, and --here is not: leave one of them out.")
+    bearings, ask = bearings_of(file.resolve().parent, options), asking(silent=options.yes)
+    for note in bearings.notes:
+        say(note)
+    settings, draft = _settled(file, _drafted(options, bearings, ask), ask, by_app=options.app)
+    say(f"Wrote {file}.")
+    if draft.app:
+        _introduce_app(settings)
+    _say_what_is_next(file, draft, settings, checked=not options.no_check)
+
+
+def _settled(file: Path, draft: Draft, ask: Ask, *, by_app: bool) -> tuple[Settings, Draft]:
+    """Nothing is left there unless it can be used."""
+    settings = _written(file, draft)
     try:
-        places_of(settings)
-    except BotError:
+        if draft.tracker == "local":
+            places_of(settings)
+        if draft.tracker == "linear" and has_linear_key(settings):
+            _find_team(settings)
+        if draft.on_github and (by_app or _wants_app(ask, settings)):
+            from bot.terminal.registering import register
+
+            draft = replace(draft, app=register(draft, settings))
+            file.write_text(str(draft), encoding="utf-8")
+            settings = load(file)
+    except BaseException:
         file.unlink()
         raise
-    print(f"Wrote {file}. Next:\n")
-    _say_what_it_downloads(settings, file)
-    print('  treehand issue new "Say hello" --body "What you want, in your words." --label ai')
-    print("  treehand run          (with ANTHROPIC_API_KEY set)")
-    print("  treehand status       (in another terminal)\n")
-    print(f"Your repository need not carry {file.name}: `echo {file.name} >> .git/info/exclude` keeps it out.")
+    return settings, draft
 
 
-def _say_what_it_downloads(settings: Settings, file: Path) -> None:
-    (project,) = settings.projects
-    prospect = prospect_of(settings, project)
-    if prospect is None or not prospect.recipe.steps:
-        return
-    say(f"  Before an agent begins, I run: {'; '.join(map(str, prospect.recipe.steps))}")
-    if prospect.hosts:
-        say(f"  It downloads packages. To allow that, put this at the end of {file.name}:\n")
-        say(f"      [sandbox]\n      {prospect.setting}")
-    say("")
+def _drafted(options: Namespace, bearings: Bearings, ask: Ask) -> Draft:
+    tracker = _tracker(options, bearings, ask)
+    team = ""
+    if tracker == "linear":
+        team = options.team or ask("Which team in Linear? Its key, such as ENG:", "", _team)
+    repository = _HERE if options.here or tracker == "local" else _repository(options, bearings, ask, tracker)
+    called = bearings.folder.name if repository == _HERE else repository.partition("/")[2]
+    name = options.name or ask("What shall the project be called?", _plain_name(called), _known_name)
+    base = options.base
+    if repository == _HERE:
+        base = base or ask("Which branch do agents start from, and merge into?", bearings.branch, _said)
+    api_url = options.api_url or _api_url_of(bearings, repository)
+    return Draft(name, tracker, repository, base, team.upper(), api_url if repository != _HERE else "")
 
 
-def _init_on_github(file: Path, options: Namespace) -> None:
-    name = options.name or _plain_name(options.repository.rpartition("/")[2])
-    _written(file, (_TOML + _GITHUB).format(name=name, base=options.base, repository=options.repository))
-    print(f"Wrote {file}. Next:\n")
-    print("  export GITHUB_TOKEN=...   (docs/github.md says which permissions it needs)")
-    print("  treehand check --fix      (all ready? makes the labels that are missing)")
-    print("  treehand run              (with ANTHROPIC_API_KEY set; then label an issue)")
+def _tracker(options: Namespace, bearings: Bearings, ask: Ask) -> str:
+    if options.team:
+        return "linear"
+    if options.here:
+        return "local"
+    if options.repository or options.app:
+        return "github"
+    likely = "github" if bearings.repository else "here"
+    return _PLACES[ask(f"Where are the issues? {', '.join(_PLACES)}:", likely, _place)]
 
 
-def _init_on_linear(file: Path, options: Namespace) -> None:
-    """Without a repository on GitHub, this one takes what is made."""
-    repository, folder = options.repository or ".", file.resolve().parent
-    base = options.base or ("" if options.repository else _default_base(folder))
-    name = options.name or _plain_name((options.repository or folder.name).rpartition("/")[2])
-    settings = _written(
-        file, (_TOML + _LINEAR).format(name=name, base=base, repository=repository, team=options.team.upper())
-    )
-    if has_linear_key(settings):
-        _look_at_team(file, settings, ask=_ask if sys.stdin.isatty() and not options.yes else _take)
-    print(f"Wrote {file}. Next:\n")
-    if not has_linear_key(settings):
-        print("  export LINEAR_API_KEY=...   (docs/linear.md says how to get one, and what it must be allowed)")
+def _repository(options: Namespace, bearings: Bearings, ask: Ask, tracker: str) -> str:
     if options.repository:
-        print("  export GITHUB_TOKEN=...     (docs/github.md says which permissions it needs)")
-    print("  treehand check --fix        (all ready? makes the labels that are missing)")
-    print("  treehand run                (with ANTHROPIC_API_KEY set; then label an issue)")
+        return _parsed(options.repository)
+    if tracker == "linear":
+        question = f"Where are pull requests offered? OWNER/NAME on GitHub, or {_HERE} for this folder:"
+        return ask(
+            question, bearings.repository or _HERE, lambda said: said if said == _HERE else parse_repository(said)
+        )
+    return ask("Which repository on GitHub? OWNER/NAME:", bearings.repository, parse_repository)
 
 
-def _look_at_team(file: Path, settings: Settings, *, ask: Callable[[str, str], str]) -> None:
-    """A team that is not there is no beginning. Labels are made if that is wanted."""
-    (project,) = settings.projects
-    found = asyncio.run(team_findings(settings, project, fix=False))
-    if not found[0][1]:
-        file.unlink()
-        raise BadSettings(found[0][2])
-    missing = any(name == "labels" and not ok for name, ok, _ in found)
-    if missing and ask("Make the labels that are missing in Linear?", "yes").lower().startswith("y"):
-        found = asyncio.run(team_findings(settings, project, fix=True))
-    for name, ok, detail in found:
-        say(f"{'ok   ' if ok else 'WRONG'}  {name:<12} {detail}")
+def _parsed(repository: str) -> str:
+    try:
+        return parse_repository(repository)
+    except ValueError as problem:
+        raise BadSettings(f"--repository: {problem}") from None
 
 
-def _written(file: Path, text: str) -> Settings:
-    """Not left there when it cannot be read back."""
-    file.write_text(text, encoding="utf-8")
+def _api_url_of(bearings: Bearings, repository: str) -> str:
+    """Empty where it is GitHub's own, or the environment says another."""
+    found = bearings.github
+    usual = GitHubSettings().api_url
+    return found.api_url if found and found.repository == repository and found.api_url != usual else ""
+
+
+def _wants_app(ask: Ask, settings: Settings) -> bool:
+    """Whoever has a token has answered."""
+    if github_token(settings):
+        return False
+    question = "Sign in to GitHub with a token, or as an App of your own (made in your browser)? token, app:"
+    return ask(question, "token", _way) == "app"
+
+
+def _written(file: Path, draft: Draft) -> Settings:
+    """Not left there when it cannot be read back; and never over something else."""
+    try:
+        with file.open("x", encoding="utf-8") as opened:
+            opened.write(str(draft))
+    except OSError as exc:
+        raise BadSettings(
+            f"{file} cannot be written: {exc.strerror}. Go to a folder of yours, or name one with --config."
+        ) from exc
     try:
         return load(file)
     except BotError:
@@ -149,27 +135,68 @@ def _written(file: Path, text: str) -> Settings:
         raise
 
 
-def _ask(question: str, default: str) -> str:
-    return input(f"{question} [{default}] ").strip() or default
+def _find_team(settings: Settings) -> None:
+    """A team that is not there is no beginning."""
+    (project,) = settings.projects
+    (_, known, said), *_ = asyncio.run(team_findings(settings, project, fix=False))
+    if not known:
+        raise BadSettings(said)
 
 
-def _take(_question: str, default: str) -> str:
-    return default
+def _introduce_app(settings: Settings) -> None:
+    from bot.terminal.registering import wait_until_installed
+
+    wait_until_installed(settings)
+
+
+def _say_what_is_next(file: Path, draft: Draft, settings: Settings, *, checked: bool) -> None:
+    wrong = 0
+    if checked:
+        say("\nIs everything ready? (`treehand check` says it again)", flush=True)
+        wrong = check(Namespace(config=str(file), fix=True, json=False))
+    if told := list(advice(draft, settings)):
+        say("\nStill wanted:")
+        say("\n".join(f"  {line}" for line in told))
+    say("\nNext:\n")
+    if wrong or not checked:
+        say("  treehand check --fix   (until nothing is wrong any more; makes the labels)")
+    say("  treehand run           (until Ctrl-C)")
+    if draft.tracker == "local":
+        say('  treehand issue new "Say hello" --body "What you want, in your words." --label ai')
+        say(f"\nYour repository need not carry {file.name}: `echo {file.name} >> .git/info/exclude` keeps it out.")
+    else:
+        say("  then put the label `ai` on an issue")
+
+
+def _place(said: str) -> str:
+    if said.lower() not in _PLACES:
+        raise ValueError(f"{said!r} is none of them.")
+    return said.lower()
+
+
+def _team(said: str) -> str:
+    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9]*", said):
+        raise ValueError("It is what stands before the number of each of its issues: ENG in ENG-7. Or give --team.")
+    return said
+
+
+def _way(said: str) -> str:
+    if said.lower() not in {"token", "app"}:
+        raise ValueError(f"{said!r} is neither.")
+    return said.lower()
+
+
+def _known_name(said: str) -> str:
+    if said != _plain_name(said):
+        raise ValueError("Use letters, digits, '-', '_' and '.'.")
+    return said
+
+
+def _said(said: str) -> str:
+    if not said:
+        raise ValueError("It must be said.")
+    return said
 
 
 def _plain_name(text: str) -> str:
     return re.sub(r"[^A-Za-z0-9._-]+", "-", text).strip("-.") or "project"
-
-
-def _default_base(folder: Path) -> str:
-    """The branch the repository is on."""
-    for candidate in (folder / ".git", folder):
-        try:
-            common = Path(git(candidate, "rev-parse", "--path-format=absolute", "--git-common-dir"))
-        except GitFailed:
-            continue
-        try:
-            return git(common, "symbolic-ref", "--quiet", "--short", "HEAD")
-        except GitFailed:
-            return "main"
-    raise BadSettings(f"{folder} is not a git repository. Go to yours, or run `git init` and commit something first.")

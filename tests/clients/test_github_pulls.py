@@ -280,6 +280,22 @@ async def test_a_server_that_knows_no_statuses_or_has_no_commit_yet_is_ready_all
     assert "to mend what is red" in findings["commit statuses"][1]
 
 
+async def test_a_fine_grained_token_cannot_be_given_checks_and_that_keeps_nobody_from_working(github, tmp_path):
+    github.world.repository(REPO).private = True
+    granted = dict.fromkeys(("issues", "contents", "pull_requests"), "write") | {"statuses": "read"}
+    bot = Bot(github, tmp_path, token=github.world.fine_grained_token("treehand-bot", REPO, **granted))
+    findings = await found(bot)
+    assert {name for name, (ok, _) in findings.items() if not ok} == set()
+    assert "GitHub shows none to fine-grained tokens" in findings["checks"][1]
+    bot.close()
+
+
+async def test_a_full_disk_is_said_with_one_full_stop(bot):
+    bot.db.execute("PRAGMA max_page_count = 1")  # SQLite's own way to be full: it keeps what it has, and takes no more
+    said = (await found(bot))["repository"][1]
+    assert said.endswith("database or disk is full.")
+
+
 async def test_of_a_repository_that_is_not_shown_only_that_is_said(bot):
     bot.github.faults.answer(f"GET /repos/{REPO}*", 404, times=100)
     findings = await found(bot)

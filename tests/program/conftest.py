@@ -145,7 +145,7 @@ async def person(tmp_path: Path, program_seen: Path) -> AsyncIterator[Person]:
 
 @pytest.fixture
 async def ready(person: Person) -> Person:
-    await person.does("init", "--yes")
+    await person.does("init", "--yes", "--no-check")
     return person
 
 

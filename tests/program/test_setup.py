@@ -228,7 +228,7 @@ async def test_the_line_holds_what_lock_files_name_as_well_and_once_pasted_it_is
 async def test_init_says_what_will_be_run_and_the_line_that_it_needs(person):
     lock = 'lockfileVersion = 3\nresolved "https://npm.example.com/tea.tgz"\n'
     commit(person, {"package.json": "{}", "yarn.lock": lock})
-    told = await person.does("init", "--yes", "--name", "shop")
+    told = await person.does("init", "--yes", "--name", "shop", "--no-check")
     assert "Before an agent begins, I run: yarn install --frozen-lockfile" in told
     assert '[sandbox]\n      setup_hosts = ["npm.example.com"]\n' in told
 

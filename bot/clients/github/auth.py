@@ -18,7 +18,7 @@ from bot.manners.gate import Unauthorized
 from bot.manners.server_time import ServerTime
 
 _RENEW = 600.0  # seconds before its end
-_PERMISSIONS = {
+PERMISSIONS = {
     "contents": "write",
     "issues": "write",
     "pull_requests": "write",
@@ -29,9 +29,10 @@ _PERMISSIONS = {
 }
 """The least that will do."""
 _LEVELS = ("read", "write", "admin")
+FINE_GRAINED = "fine-grained token"
 _KINDS = {
     "ghp_": "classic token",
-    "github_pat_": "fine-grained token",
+    "github_pat_": FINE_GRAINED,
     "gho_": "OAuth token",
     "ghu_": "user token of an app",
     "ghs_": "installation token",
@@ -180,12 +181,12 @@ class Keyring:
             data = await self._asked(app, "GET", path)
         except (NotFound, Refused) as exc:
             if app.installation_id:  # not every server tells; minting will
-                return _Installation(app.installation_id, _PERMISSIONS)
+                return _Installation(app.installation_id, PERMISSIONS)
             raise NeedsHuman(f"The GitHub App is not installed on {repository or 'anything'}: {exc}") from exc
         found = (data[0] if data else None) if isinstance(data, list) else data
         if not found:
             raise NeedsHuman("The GitHub App is not installed anywhere.")
-        return _Installation(int(found["id"]), found.get("permissions") or _PERMISSIONS)
+        return _Installation(int(found["id"]), found.get("permissions") or PERMISSIONS)
 
     async def _asked(self, app: AppCredential, verb: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
         try:
@@ -208,6 +209,6 @@ def _granted(permissions: Mapping[str, str]) -> Mapping[str, str]:
     """What we want, as far as the App has it: asking for more is refused as a whole."""
     return {
         name: min(wanted, permissions[name], key=_LEVELS.index)
-        for name, wanted in _PERMISSIONS.items()
+        for name, wanted in PERMISSIONS.items()
         if permissions.get(name) in _LEVELS
     }

@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Sequence
 from typing import NamedTuple
 
 from bot.clients.github.access import Access
+from bot.clients.github.auth import FINE_GRAINED
 from bot.clients.github.facts import Facts
 from bot.clients.github.issues import Issues
 from bot.clients.github.refusals import Forbidden, NoGraphQL, NotFound
@@ -27,6 +28,8 @@ _NEEDED = {
 }
 _HELPFUL = {"checks", "commit statuses"}
 """A server may know only one kind of them, or none."""
+_OF_APPS_ONLY = "checks"
+_NO_CHECKS = "GitHub shows none to fine-grained tokens in private repositories: only what has a commit status is mended"
 _OF_AN_APP = {"contents": "write", "issues": "write", "pull_requests": "write", "checks": "read", "statuses": "read"}
 _WANTED_OF_AN_APP = {"actions": "read"}
 _LEVELS = ("", "read", "write", "admin")
@@ -56,7 +59,7 @@ class Inspecting:
             found += [finding async for finding in self._repository()]
         except BotError as problem:  # the rest would only say the same
             hint = " Is its name right, and may our account see it?" if isinstance(problem, NotFound) else ""
-            return [*found, Finding("repository", ok=False, detail=f"{problem}.{hint}")]
+            return [*found, Finding("repository", ok=False, detail=f"{str(problem).removesuffix('.')}.{hint}")]
         for look in (self._permissions, self._rules, self._limit):
             found += await self._looked(look.__name__.lstrip("_"), look())
         return found + await self._looked("labels", self._labels(labels))
@@ -98,18 +101,24 @@ class Inspecting:
             yield Finding("repository", ok=True, detail=f"{standing.name}, default branch {standing.base}")
 
     async def _permissions(self) -> AsyncIterator[Finding]:
-        login = (await self._access.service.who()).login
+        who = await self._access.service.who()
         readable = list(_NEEDED)
         missing = False
         for name, (path, purpose) in _NEEDED.items():
             try:
-                await self._access.get(path.format(base=self._facts.standing.base, login=login, prefix=self._prefix))
+                await self._access.get(
+                    path.format(base=self._facts.standing.base, login=who.login, prefix=self._prefix)
+                )
             except NeedsHuman as refusal:
                 if name == _PEOPLE and isinstance(refusal, NotFound):
                     continue  # we may ask, and it is no user: an App is none
                 if name in _HELPFUL and not isinstance(refusal, Forbidden):  # not there, or no commit yet
                     readable.remove(name)
                     yield Finding(name, ok=True, detail=f"there are none {purpose}: {refusal}")
+                    continue
+                if name == _OF_APPS_ONLY and who.kind == FINE_GRAINED:
+                    readable.remove(name)
+                    yield Finding(name, ok=True, detail=_NO_CHECKS)
                     continue
                 missing = True
                 yield Finding("permissions", ok=False, detail=f"{name} are needed {purpose}: {refusal}")

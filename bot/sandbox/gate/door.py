@@ -55,7 +55,7 @@ class Gate:
             if self._upstream:
                 client = await stack.enter_async_context(client_for(self._upstream))
                 model = ModelRoute(self._upstream, passport, passage, client)
-            listener = stack.enter_context(_listening(socket))
+            listener = stack.enter_context(listening(socket))
             group = await stack.enter_async_context(asyncio.TaskGroup())
             letting_in = group.create_task(_let_in(listener, _Door(passport, passage, model, tunnels)))
             problem = None
@@ -156,7 +156,7 @@ async def _let_in(listener: sockets.socket, door: _Door) -> None:
 
 
 @contextlib.contextmanager
-def _listening(path: Path) -> Iterator[sockets.socket]:
+def listening(path: Path) -> Iterator[sockets.socket]:
     with sockets.socket(sockets.AF_UNIX) as listener:
         listener.setblocking(False)  # noqa: FBT003
         listener.bind(str(path))

@@ -43,23 +43,39 @@ def _installation(ask: Ask, number: int) -> Installation:
 
 @route("GET", "/app", anonymous=True)
 def app(ask: Ask) -> Reply:
-    found, shapes = app_of(ask), Shapes(ask.base)
-    return Reply(200, {
+    return Reply(200, {**_app(ask, app_of(ask)), "installations_count": 1})
+
+
+def _app(ask: Ask, found: App) -> dict[str, Any]:
+    return {
         "id": found.id, "slug": found.slug, "node_id": node_id("A", found.id), "name": found.slug,
-        "owner": shapes.user(ask.world.user("acme")), "description": None, "external_url": "https://example.com",
-        "html_url": f"{ask.site}/apps/{found.slug}", "created_at": iso(0), "updated_at": iso(0),
-        "permissions": found.permissions, "events": [], "installations_count": 1,
-    })  # fmt: skip
+        "owner": Shapes(ask.base).user(ask.world.user("acme")), "description": None,
+        "external_url": "https://example.com", "html_url": f"{ask.site}/apps/{found.slug}", "created_at": iso(0),
+        "updated_at": iso(0), "permissions": found.permissions, "events": [],
+    }  # fmt: skip
+
+
+@route("POST", "/app-manifests/{code}/conversions", anonymous=True)
+def conversion(ask: Ask, code: str) -> Reply:
+    """Once: whoever comes second finds nothing."""
+    found = ask.world.codes.pop(code, None)
+    if found is None:
+        raise Refusal(404, "Not Found")
+    secrets = {"client_id": "Iv1.stand-in", "client_secret": "s" * 40, "webhook_secret": "w" * 40}
+    return Reply(201, {**_app(ask, found), **secrets, "pem": found.private_key})
 
 
 def _shape(ask: Ask, one: Installation) -> dict[str, Any]:
     url = f"{ask.base}/app/installations/{one.id}"
+    account = (Shapes(ask.base).user(one.account) or {}) | {
+        "name": one.account.login, "slug": one.account.login, "created_at": iso(0), "updated_at": iso(0),
+    }  # fmt: skip
     return {
         "id": one.id, "app_id": one.app.id, "app_slug": one.app.slug, "target_id": one.account.id,
         "target_type": "Organization", "single_file_name": None, "repository_selection": "selected",
         "access_tokens_url": f"{url}/access_tokens", "html_url": f"{ask.site}/installations/{one.id}",
         "repositories_url": f"{ask.base}/installation/repositories", "events": [],
-        "account": Shapes(ask.base).user(one.account), "permissions": one.permissions, "created_at": iso(0),
+        "account": account, "permissions": one.permissions, "created_at": iso(0),
         "updated_at": iso(0), "suspended_by": None, "suspended_at": iso(ask.world.now) if one.suspended else None,
     }  # fmt: skip
 

@@ -44,6 +44,11 @@ def rate_limit(ask: Ask) -> Reply:
     return Reply(200, {"resources": resources, "rate": resources["core"]})
 
 
+@route("GET", "/meta", anonymous=True)
+def meta(ask: Ask) -> Reply:
+    return Reply(200, {"verifiable_password_authentication": False})
+
+
 @route("GET", REPO, anonymous=True)
 def repository(ask: Ask) -> Reply:
     home = home_of(ask)

@@ -13,7 +13,7 @@ from typing import Any
 import anyio
 import uvicorn
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from tests.fakes.github import (  # noqa: F401 - each of the last ones brings its routes
@@ -34,6 +34,7 @@ from tests.fakes.github.on_repositories import GitHubWorld
 from tests.fakes.github.paths import api_path, described_path, logs_of
 from tests.fakes.github.schemas import Checker, Exchange, folder
 from tests.fakes.github.smart_http import ADDRESS, SmartHttp
+from tests.fakes.github.website import made_on_website
 
 _GRAPHQL = ("/graphql", "/api/graphql")
 
@@ -130,6 +131,8 @@ class ServedGitHub:
         with self.world.lock:
             if (text := logs_of(self.world, path)) is not None:
                 return Response(text, media_type="text/plain")
+            if (back := made_on_website(self.world, http.method, path, query, body)) is not None:
+                return RedirectResponse(back, 302)
             return self._api(http, ask, body)
 
     def _api(self, http: Request, ask: Ask, body: bytes) -> Response:

@@ -1,6 +1,7 @@
 """How GitHub puts people, repositories, issues and comments into JSON."""
 
 from typing import Any
+from urllib.parse import quote
 
 from tests.fakes.github.model import (
     Comment,
@@ -90,11 +91,12 @@ class Shapes:
     def user(self, user: User | None) -> Json | None:
         if user is None:
             return None
-        url = f"{self.base}/users/{user.login}"
+        name_in_url = quote(user.login)  # an App's has brackets in it
+        url = f"{self.base}/users/{name_in_url}"
         named = {name: f"{url}/{name.removesuffix('_url')}" for name in _USER_LINKS}
         return named | {
             "login": user.login, "id": user.id, "node_id": node_id("U", user.id), "gravatar_id": "", "url": url,
-            "avatar_url": f"{self.site}/avatars/{user.id}", "html_url": f"{self.site}/{user.login}",
+            "avatar_url": f"{self.site}/avatars/{user.id}", "html_url": f"{self.site}/{name_in_url}",
             "type": user.kind, "site_admin": False,
         }  # fmt: skip
 

@@ -55,6 +55,8 @@ class State:
         """Former names, in lower case."""
         self.tokens: dict[str, Token] = {}
         self.apps: dict[int, App] = {}
+        self.codes: dict[str, App] = {}
+        """Apps that were made out of a manifest and not yet fetched."""
         self.installations: dict[int, Installation] = {}
         self._last_id = 1000
         self._refs: dict[int, tuple[int, dict[str, str]]] = {}

@@ -3,6 +3,7 @@
 from tests.mutants.guards.guard import Guard
 
 _DOORS = "tests/escape/test_doors.py::test"
+_INIT = "tests/program/test_init.py::test"
 _WEBHOOKS = "tests/web/test_webhooks.py::test"
 
 GUARDS = (
@@ -75,5 +76,33 @@ GUARDS = (
         "if len(body) > MOST_BYTES:",
         "if False:",
         (f"{_WEBHOOKS}_one_that_is_longer_than_github_sends_is_not_read",),
+    ),
+    Guard(
+        "Doors: an App that nobody here began to make is not taken",
+        "bot/web/registering.py",
+        "if not hmac.compare_digest(shown.encode(), self._state.encode()):",
+        "if False:",
+        (f"{_INIT}_a_page_that_was_not_asked_for_hands_us_no_app",),
+    ),
+    Guard(
+        "Doors: where an App is made, nobody can guess",
+        "bot/web/registering.py",
+        "self._place, self._state = secrets.token_urlsafe(16), secrets.token_urlsafe(32)",
+        'self._place, self._state = "new", secrets.token_urlsafe(32)',
+        (f"{_INIT}_an_app_is_made_in_the_browser_installed_and_used_at_once",),
+    ),
+    Guard(
+        "Doors: an App's key is readable by its owner alone",
+        "bot/terminal/registering.py",
+        "os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)",
+        "os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)",
+        (f"{_INIT}_an_app_is_made_in_the_browser_installed_and_used_at_once",),
+    ),
+    Guard(
+        "Doors: settings that are there are not written over",
+        "bot/terminal/beginning.py",
+        "if file.exists():",
+        "if False:",
+        (f"{_INIT}_settings_that_are_there_are_never_written_over",),
     ),
 )

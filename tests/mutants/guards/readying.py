@@ -8,6 +8,62 @@ _PROVISION = "bot/workspace/provision.py"
 
 GUARDS = (
     Guard(
+        "T12: no link in what an agent left to be seen is followed",
+        "bot/workspace/evidence.py",
+        "os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC",
+        "os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC",
+        ("tests/workspace/test_evidence.py::test_nor_one_that_stands_in_for_the_folder",),
+    ),
+    Guard(
+        "T12: so much of what is to be seen is kept and no more",
+        "bot/exhibits.py",
+        "elif room < 0:",
+        "elif False:",
+        ("tests/workspace/test_turns.py::test_no_run_fills_the_disk_with_it",),
+    ),
+    Guard(
+        "T7: a secret in what is to be seen is left out",
+        "bot/exhibits.py",
+        "elif names := self.secrets.find_in(content):",
+        "elif names := ():",
+        ("tests/program/test_evidence.py::test_it_is_kept_and_named_and_in_no_commit",),
+    ),
+    Guard(
+        "T12: what is to be seen is only opened as it is listed",
+        "bot/store/evidence.py",
+        'quote(piece.name, safe="")',
+        "piece.name",
+        ("tests/store/test_evidence.py::test_the_newest_of_each_name_is_there_in_order",),
+    ),
+    Guard(
+        "T8: servers are found on loopback alone",
+        "bot/sandbox/porch.py",
+        '_LOOPBACK = "127.0.0.1"',
+        '_LOOPBACK = "0.0.0.0"',
+        ("tests/sandbox/test_porch.py::test_nobody_comes_in_from_another_machine",),
+    ),
+    Guard(
+        "T12: what a server writes is no work of an agent's",
+        "bot/viewing.py",
+        "if self.run.phase is Phase.REVIEW:",
+        "if False:",
+        ("tests/program/test_showing.py::test_what_it_writes_is_not_the_agents_work",),
+    ),
+    Guard(
+        "T16: a server ends with its run",
+        "bot/readiness/showing.py",
+        "while not is_over():",
+        "while True:",
+        ("tests/readiness/test_showing.py::test_it_is_ended_when_what_it_shows_is_over",),
+    ),
+    Guard(
+        "T16: what removes a worktree ends the servers in it",
+        "bot/readiness/ready.py",
+        "await end_family(marker_for(self._means.house, branch).__eq__)",
+        "pass",
+        ("tests/readiness/test_showing.py::test_teardown_ends_it_first",),
+    ),
+    Guard(
         "T8: hosts that only an agent's change wants are not offered to be allowed",
         "bot/readiness/obstacles.py",
         "    if attempt.is_base:\n        hosts",

@@ -1,0 +1,337 @@
+"""The first command somebody types: what it finds, what it asks, what it writes, and what it never does."""
+
+import asyncio
+import json
+import os
+import pty
+import re
+import stat
+import tomllib
+from html.parser import HTMLParser
+
+import httpx
+import pytest
+
+from tests.fakes.github import ServedGitHub
+from tests.fakes.linear.fixtures import linear
+from tests.program.conftest import SECONDS, TREEHAND, Person
+
+__all__ = ["linear"]
+
+SHOP, BOT = "acme/shop", "treehand-bot"
+
+
+def written(person: Person) -> dict:
+    return tomllib.loads((person.repository / "treehand.toml").read_text())
+
+
+def on_remote(person: Person, url: str, name: str = "origin") -> None:
+    person.git("remote", "add", name, url)
+
+
+def ssh_that_knows(person: Person, alias: str, host: str) -> None:
+    """As ssh's settings may say; it would say so itself, if it were here."""
+    tools = person.home / "bin"
+    tools.mkdir()
+    (tools / "ssh").write_text(f'#!/bin/sh\n[ "$1 $2 $3" = "-G -- {alias}" ] && echo "hostname {host}"\n')
+    (tools / "ssh").chmod(0o755)
+    person.env["PATH"] = f"{tools}:{person.env['PATH']}"
+
+
+# What it finds.
+
+
+async def test_the_repository_on_github_is_found_and_the_token_explained(person: Person):
+    on_remote(person, "git@github.com:acme/shop.git")
+    said = await person.does("init", "--yes", "--no-check")
+    (project,) = written(person)["projects"]
+    assert (project["tracker"], project["repository"], project["name"]) == ("github", SHOP, "shop")
+    assert "github" not in written(person)
+    assert "https://github.com/settings/personal-access-tokens/new" in said
+    assert re.search(
+        r"Contents: +read and write.+Issues: +read and write.+Pull requests: +read and write", said, re.DOTALL
+    )
+
+
+async def test_what_the_persons_own_settings_make_of_an_address_counts(person: Person):
+    (person.home / ".gitconfig").write_text('[url "ssh://git@work/"]\n\tinsteadOf = at-work:\n')
+    ssh_that_knows(person, "work", "github.com")
+    on_remote(person, "at-work:acme/shop.git")
+    await person.does("init", "--yes", "--no-check")
+    assert written(person)["projects"][0]["repository"] == SHOP
+
+
+async def test_a_fork_says_that_there_is_another_one(person: Person):
+    on_remote(person, "https://github.com/ana/shop")
+    on_remote(person, "https://github.com/acme/shop", "upstream")
+    said = await person.does("init", "--yes", "--no-check")
+    assert written(person)["projects"][0]["repository"] == "ana/shop"
+    assert "There is also acme/shop (upstream)" in said
+
+
+async def test_an_enterprise_server_is_recognised_by_how_it_answers(person: Person, github: ServedGitHub):
+    on_remote(person, f"{github.url}/acme/shop.git")
+    await person.does("init", "--yes", "--no-check")
+    assert written(person)["github"]["api_url"] == github.enterprise_url
+    assert written(person)["projects"][0]["repository"] == SHOP
+    assert [call.path for call in github.calls()] == ["/api/v3/meta"]
+
+
+async def test_what_is_no_github_stays_on_this_machine_and_it_says_so(person: Person):
+    on_remote(person, "https://127.0.0.1:1/acme/shop.git")
+    said = await person.does("init", "--yes", "--no-check")
+    assert "This repository is on 127.0.0.1, which is no GitHub: pull requests are kept on this machine." in said
+    (project,) = written(person)["projects"]
+    assert (project["tracker"], project["repository"], project["base"]) == ("local", ".", "main")
+
+
+async def test_here_means_here_whatever_the_remotes_say(person: Person):
+    on_remote(person, "git@github.com:acme/shop.git")
+    await person.does("init", "--yes", "--no-check", "--here")
+    assert written(person)["projects"][0]["repository"] == "."
+
+
+async def test_below_the_top_of_a_repository_it_says_where_to_go(person: Person):
+    below = person.repository / "src"
+    below.mkdir()
+    answer = await person.treehand("--config", "src/treehand.toml", "init", "--yes")
+    assert (answer.code, f"Go there: cd {person.repository}" in answer.err) == (2, True)
+    assert list(below.iterdir()) == []
+
+
+# What it never does.
+
+
+async def test_settings_that_are_there_are_never_written_over(person: Person):
+    file = person.repository / "treehand.toml"
+    file.write_text("label = 'mine'\n")
+    answer = await person.treehand("init", "--yes")
+    assert (answer.code, "is there already, and is never written over" in answer.err) == (2, True)
+    assert file.read_text() == "label = 'mine'\n"
+
+
+async def test_no_secret_gets_into_the_settings_and_a_token_that_is_there_is_not_asked_for(person: Person):
+    on_remote(person, "https://ana:hunter2-hunter2@github.com/acme/shop.git")
+    said = await person.does("init", "--yes", "--no-check", GITHUB_TOKEN="ghp_" + "a1" * 18)
+    text = (person.repository / "treehand.toml").read_text()
+    assert not re.search("hunter2|ghp_", text + said)
+    assert "personal-access-tokens" not in said
+
+
+async def test_gh_is_named_where_it_would_tell_and_its_token_is_used_for_nothing(person: Person):
+    tools = person.home / "bin"
+    tools.mkdir()
+    (tools / "gh").write_text('#!/bin/sh\n[ "$1 $2" = "auth token" ] && echo gho_secretsecret\n')
+    (tools / "gh").chmod(0o755)
+    on_remote(person, "https://github.com/acme/shop.git")
+    said = await person.does("init", "--yes", "--no-check", PATH=f"{tools}:{person.env['PATH']}")
+    assert "export GITHUB_TOKEN=$(gh auth token --hostname github.com)" in said
+    assert "gho_" not in said + (person.repository / "treehand.toml").read_text()
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (("--repository", "shop"), "--repository: 'shop' is no repository on GitHub: use OWNER/NAME"),
+        (("--here", "--app"), "--app is for GitHub, and --here is not"),
+        (("--app",), "Which repository on GitHub? OWNER/NAME: '' is no repository on GitHub"),
+        (("--here", "--name", "a b"), "use letters, digits, '-', '_' and '.'"),
+    ],
+)
+async def test_every_mistake_says_what_to_do_and_leaves_nothing_behind(person: Person, words, expected):
+    answer = await person.treehand("init", "--yes", *words)
+    assert (answer.code, expected in answer.err) == (2, True), answer.err
+    assert not (person.repository / "treehand.toml").exists()
+
+
+# What it makes.
+
+
+async def test_with_a_token_labels_are_made_and_everything_is_checked(person: Person, github: ServedGitHub):
+    env = {"GITHUB_TOKEN": github.token_for(BOT), "TREEHAND_GITHUB__API_URL": github.url}
+    said = await person.does("init", "--yes", "--repository", SHOP, **env)
+    assert "ok     shop/labels  all 5 are there" in said
+    assert "WRONG  model" in said
+    labels = github.world.repository(SHOP).labels
+    assert {"ai", "ai:queued", "ai:working", "ai:review", "ai:asking"} <= set(labels)
+
+
+async def test_linear_with_pull_requests_here(person: Person, linear):
+    on_remote(person, "git@github.com:acme/shop.git")
+    env = {"LINEAR_API_KEY": linear.token_for(BOT), "TREEHAND_LINEAR__API_URL": linear.url}
+    await person.does("init", "--yes", "--team", "eng", "--here", "--no-check", **env)
+    (project,) = written(person)["projects"]
+    assert (project["tracker"], project["team"], project["repository"]) == ("linear", "ENG", ".")
+
+
+# On a terminal.
+
+
+class Terminal:
+    """A person who reads a question before they answer it."""
+
+    def __init__(self, person: Person, *words: str) -> None:
+        self.shown, self._person, self._words = "", person, words
+
+    async def __aenter__(self):
+        self._ours, theirs = pty.openpty()
+        os.set_blocking(self._ours, False)
+        self._process = await asyncio.create_subprocess_exec(
+            *TREEHAND, *self._words, cwd=self._person.repository, env=self._person.env, start_new_session=True,
+            stdin=theirs, stdout=theirs, stderr=theirs,
+        )  # fmt: skip
+        self._person.started.append(self._process)
+        os.close(theirs)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        os.close(self._ours)
+
+    async def sees(self, text: str) -> None:
+        async with asyncio.timeout(SECONDS):
+            while text not in self.shown:
+                assert self._process.returncode is None or self._read(), self.shown
+                await asyncio.sleep(0.02)
+                self._read()
+
+    def _read(self) -> bool:
+        try:
+            self.shown += (more := os.read(self._ours, 65536).decode())
+        except OSError:
+            return False
+        return bool(more)
+
+    async def answers(self, question: str, words: str) -> None:
+        await self.sees(question)
+        self.shown = self.shown.partition(question)[2]
+        os.write(self._ours, f"{words}\n".encode())
+
+    async def ends(self) -> int:
+        async with asyncio.timeout(SECONDS):
+            while self._process.returncode is None:
+                self._read()
+                await asyncio.sleep(0.02)
+        return self._process.returncode
+
+
+async def test_a_person_is_asked_four_questions_about_github_and_again_after_a_slip(person: Person):
+    on_remote(person, "git@github.com:acme/shop.git")
+    async with Terminal(person, "init", "--no-check") as terminal:
+        await terminal.answers("Where are the issues? github, linear, here: [github] ", "gitlab")
+        await terminal.answers("'gitlab' is none of them.\r\nWhere are the issues? github, linear, here: [github] ", "")
+        await terminal.answers("Which repository on GitHub? OWNER/NAME: [acme/shop] ", "https://github.com/acme/till")
+        await terminal.answers("What shall the project be called? [till] ", "")
+        await terminal.answers("token, app: [token] ", "")
+        assert await terminal.ends() == 0
+    assert written(person)["projects"][0]["repository"] == "acme/till"
+
+
+async def test_a_person_is_asked_five_questions_about_linear(person: Person):
+    async with Terminal(person, "init", "--no-check") as terminal:
+        await terminal.answers("[here] ", "linear")
+        await terminal.answers("Which team in Linear? Its key, such as ENG: ", "eng")
+        await terminal.answers("OWNER/NAME on GitHub, or . for this folder: [.] ", "acme/shop")
+        await terminal.answers("called? [shop] ", "")
+        await terminal.answers("token, app: [token] ", "token")
+        assert await terminal.ends() == 0
+    assert written(person)["projects"][0]["team"] == "ENG"
+
+
+async def test_whoever_leaves_a_question_open_has_written_nothing(person: Person):
+    async with Terminal(person, "init", "--no-check") as terminal:
+        await terminal.answers("[here] ", "\x04")
+        assert await terminal.ends() == 2
+        assert "Traceback" not in terminal.shown
+    assert not (person.repository / "treehand.toml").exists()
+
+
+# A GitHub App.
+
+
+class Forms(HTMLParser):
+    """The forms of a page: where each leads, and what is in it."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str]]] = []
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list) -> None:
+        given = dict(attrs)
+        if tag == "form":
+            self.found.append((given["action"], {}))
+        if tag == "input":
+            self.found[-1][1][given["name"]] = given["value"]
+
+
+async def address_shown(process: asyncio.subprocess.Process) -> str:
+    async with asyncio.timeout(SECONDS):
+        while line := (await process.stdout.readline()).decode():
+            if found := re.fullmatch(r"    (http://127\.0\.0\.1:\S+)", line.rstrip()):
+                return found[1]
+    raise AssertionError((await process.stderr.read()).decode())
+
+
+@pytest.fixture
+def app_env(github: ServedGitHub) -> dict[str, str]:
+    return {"TREEHAND_GITHUB__API_URL": github.enterprise_url}
+
+
+async def test_an_app_is_made_in_the_browser_installed_and_used_at_once(person: Person, github, app_env):
+    process = await person.start("init", "--yes", "--app", "--repository", SHOP, **app_env)
+    place = await address_shown(process)
+    assert len(place.rpartition("/")[2]) > 20  # nobody guesses it
+    async with httpx.AsyncClient(follow_redirects=True) as browser:
+        (organization, fields), (own, _) = Forms((await browser.get(place)).text).found
+        assert organization.startswith(f"{github.url}/organizations/acme/settings/apps/new?state=")
+        assert own.startswith(f"{github.url}/settings/apps/new?state=")
+        manifest = json.loads(fields["manifest"])
+        assert manifest["default_permissions"]["contents"] == "write"
+        assert manifest["hook_attributes"]["active"] is False
+        arrived = await browser.post(organization, data=fields)
+    assert "The App is made" in arrived.text
+    (app,) = github.world.apps.values()
+    github.world.install_app(app, SHOP)
+    out, err = await asyncio.wait_for(process.communicate(), SECONDS)
+    assert process.returncode == 0, err.decode()
+    said = out.decode()
+    assert f"{github.url}/apps/treehand-shop/installations/new" in said
+    assert "treehand-shop[bot] (app)" in said
+    assert "ok     shop/labels  all 5 are there" in said
+
+    settings = written(person)["github"]
+    key = person.home / ".config/treehand" / f"treehand-shop-{app.id}.pem"
+    assert (settings["app_id"], settings["private_key_file"]) == (app.id, str(key))
+    assert (key.read_text(), stat.S_IMODE(key.stat().st_mode)) == (app.private_key, 0o600)
+    assert stat.S_IMODE(key.parent.stat().st_mode) == 0o700
+    assert "PRIVATE KEY" not in said + (person.repository / "treehand.toml").read_text()
+
+
+async def test_a_page_that_was_not_asked_for_hands_us_no_app(person: Person, github, app_env):
+    process = await person.start("init", "--yes", "--app", "--repository", SHOP, **app_env)
+    place = await address_shown(process)
+    foreign = github.world.create_app("foreign")
+    github.world.codes["stolen"] = foreign
+    async with httpx.AsyncClient() as browser:
+        root = place.rpartition("/")[0]
+        assert (await browser.get(f"{root}/back?code=stolen&state=guessed")).status_code == 404
+        assert (await browser.get(f"{place}/back?code=stolen&state=guessed")).status_code == 403
+        assert (await browser.get(place, headers={"Host": "evil.example.com"})).status_code == 403
+    assert github.world.codes == {"stolen": foreign}
+    process.terminate()
+    await process.wait()
+
+
+async def test_a_code_that_is_used_up_is_said_on_the_page_and_it_may_be_tried_again(person: Person, github, app_env):
+    process = await person.start("init", "--yes", "--app", "--repository", SHOP, **app_env)
+    place = await address_shown(process)
+    async with httpx.AsyncClient() as browser:
+        (_, _), (own, fields) = Forms((await browser.get(place)).text).found
+        back = (await browser.post(own, data=fields)).headers["location"]
+        codes = dict(github.world.codes)
+        github.world.codes.clear()
+        assert "GitHub does not hand over the App (404)" in (await browser.get(back)).text
+        github.world.codes |= codes
+        assert "The App is made" in (await browser.get(back)).text
+    process.terminate()
+    await process.wait()
