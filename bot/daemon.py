@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
 
+from bot import clock
 from bot.credentials import linear_webhook_secret, web_token, webhook_secret
 from bot.domain.run import Phase
 from bot.errors import MustRestart, Retryable
@@ -27,6 +28,9 @@ _PULSE_SECONDS = 5.0
 _FLUSH_SECONDS = 0.5
 _DISK_SECONDS = 60.0
 _HUSH_SECONDS = 3.0
+_TELL_SECONDS = 1.0
+_LOOK_AFTER_SECONDS = 15.0
+_LAST_WORDS_SECONDS = 3.0
 
 
 class Daemon:
@@ -136,6 +140,7 @@ class Daemon:
             log.warning("went down without a word reason=%s", str(problem) or "no time left")
         self._app.engine.let_go()
         await self._release_claims()
+        await self._app.vitals.last_words()
         await self._flush()
 
     async def _release_claims(self) -> None:
@@ -159,6 +164,8 @@ class Daemon:
             (_PULSE_SECONDS, self._pulse),
             (_FLUSH_SECONDS, self._flush),
             (_DISK_SECONDS, self._make_room),
+            (_TELL_SECONDS, self._tell),
+            (_LOOK_AFTER_SECONDS, self._look_after),
             (3600.0, self._sweep),
             (86400.0, self._upkeep),
         ]
@@ -179,6 +186,7 @@ class Daemon:
             self._app.woken.set()
 
     async def _poll(self) -> None:
+        self._app.vitals.next_look = clock.now() + self._app.settings.poll.interval
         self._app.engine.expect_news()
         self._app.woken.set()
 
@@ -217,6 +225,13 @@ class Daemon:
 
     async def _upkeep(self) -> None:
         await self._app.house.maintain()
+        self._app.vitals.forget_old()
+
+    async def _tell(self) -> None:
+        self._app.vitals.tell()
+
+    async def _look_after(self) -> None:
+        self._app.vitals.take({name: str(problem) for name, problem in self._app.engine.away.items()})
 
     # Signals
 

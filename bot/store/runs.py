@@ -15,9 +15,11 @@ from bot.domain.ending import Ending
 from bot.domain.records import as_record, from_record
 from bot.domain.run import Cause, Errand, Overruled, Phase, Run
 from bot.domain.spend import Spend, Spent
+from bot.domain.tiding import Tiding
 from bot.domain.turn import Failure, Objection, TurnReport
 from bot.domain.verification import Verification
 from bot.errors import Damaged, MustRestart
+from bot.store.tidings import Tidings
 
 MIGRATIONS = sorted((Path(__file__).parent / "migrations").glob("*.sql"))
 
@@ -53,6 +55,7 @@ class Entry:
 class RunStore:
     def __init__(self, db: sqlite3.Connection, redact: Callable[[str], str] = str) -> None:
         self._db, self._redact = db, redact
+        self.tidings = Tidings(db, redact)
         self._active: tuple[object, Sequence[Run]] = (None, ())
 
     @classmethod
@@ -116,10 +119,12 @@ class RunStore:
         notes: Sequence[str] = (),
         spend: Spend | None = None,
         ending: Ending | None = None,
+        tidings: Sequence[Tiding] = (),
     ) -> None:
         with self._transaction():
             self._execute(_SAVE, _row_of(run))
             self._save_heard(run)
+            self.tidings.add(tidings)
             for text in notes:
                 entry = (run.key, run.ordinal, at, self._redact(text))
                 self._execute("INSERT INTO journal (key, ordinal, at, text) VALUES (?, ?, ?, ?)", entry)

@@ -54,7 +54,7 @@ def _lanes(seen: Picture) -> Iterator[str]:
         yield "Nothing is going on. Label an issue, and it begins.\n"
     limit = f" of ${seen.limit_usd:.2f}" if seen.limit_usd else ""
     yield f"Spent today: ${seen.spent_today_usd:.2f}{limit}"
-    yield from (f"{name}: {detail}" for name, (ok, detail) in seen.health.items() if not ok)
+    yield from (f"{name}: {one.detail}" for name, one in seen.health.items() if not one.ok)
 
 
 def _line(run: Run, glimpse: Glimpse, at: float) -> str:
