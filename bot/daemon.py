@@ -37,7 +37,6 @@ class Daemon:
     def __init__(self, app: "App") -> None:
         self._app = app
         self._stopping = False
-        self._ready = False
         self._broken: MustRestart | None = None
         self._ticking: asyncio.Timeout | None = None
         self._waking: asyncio.TimerHandle | None = None
@@ -51,7 +50,6 @@ class Daemon:
     async def _live(self) -> None:
         with self._signals(), self._clocks():
             await self._app.recover()
-            self._ready = True
             while not self._stopping:
                 await self._tick()
                 await self._app.woken.wait()
@@ -80,14 +78,16 @@ class Daemon:
         self._app.woken.clear()
         if self._broken:
             raise self._broken
+        began, postponed = clock.steady(), True
         try:
             async with asyncio.timeout(None) as self._ticking:
                 await self._app.engine.tick()
-            self._app.house.looked = True
+            self._app.house.looked, postponed = True, False
         except (Retryable, TimeoutError) as problem:
             log.warning("postponed tick reason=%s", str(problem) or "going down")
         finally:
             self._ticking = None
+            self._app.vitals.ticks.ended(clock.steady() - began, postponed=postponed)
 
     def wake(self, repository: str = "") -> None:
         """Somebody says that there is news: of one repository, or anywhere."""
@@ -111,18 +111,20 @@ class Daemon:
         bind = self._app.settings.web.bind
         if not bind:
             return nullcontext()
+        from bot.measures import measures_of
         from bot.web import Door, pages_of, serving
 
         settings = self._app.settings
         door = Door(
             self.wake,
-            lambda: self._ready,
+            self._app.vitals.is_ready,
             wake_linear=self.wake_linear,
             github_secret=webhook_secret(settings),
             linear_secret=linear_webhook_secret(settings),
             token=web_token(settings),
             bound=bind.rpartition(":")[0],
             hosts=settings.web.hosts,
+            figures=lambda: measures_of(self._app),
         )
         return serving(pages_of(door), bind)
 

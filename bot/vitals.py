@@ -29,6 +29,9 @@ log = logging.getLogger(__name__)
 
 _LAST_WORDS_SECONDS = 3.0
 _A_MOMENT = 0.05
+_LOOKS_MISSED = 20
+_LEAST_PATIENCE_SECONDS = 600.0
+"""A look at many projects whose services keep silent takes minutes."""
 
 Found = Mapping[str, tuple[bool, str]]
 
@@ -49,6 +52,24 @@ def watching(
 
 
 @dataclass(slots=True)
+class Ticks:
+    """How the loop has fared since the start."""
+
+    count: int = 0
+    postponed: int = 0
+    """Those that came to nothing as a whole."""
+    seconds: float = 0.0
+    ended_at: float = 0.0
+    """The last one, by the steady clock; 0: there was none."""
+
+    def ended(self, seconds: float, *, postponed: bool) -> None:
+        self.count += 1
+        self.postponed += postponed
+        self.seconds += seconds
+        self.ended_at = clock.steady()
+
+
+@dataclass(slots=True)
 class Vitals:
     settings: Settings
     store: RunStore
@@ -58,7 +79,16 @@ class Vitals:
     """By service."""
     next_look: float = 0.0
     """When projects are looked at next, if nobody wakes us before."""
+    ticks: Ticks = field(default_factory=Ticks)
     _day_told: float = field(default=-1.0)
+
+    def is_ready(self) -> bool:
+        """Can work be done here? That depends on us alone: a service that is away makes nobody unready.
+
+        A look that came to nothing was a look; one that never ends was none.
+        """
+        longest = max(_LOOKS_MISSED * self.settings.poll.interval, _LEAST_PATIENCE_SECONDS)
+        return bool(self.ticks.ended_at) and clock.steady() - self.ticks.ended_at < longest and self.store.is_writable()
 
     def tell(self) -> None:
         """People, of what has happened. What cannot be noted is tried again."""

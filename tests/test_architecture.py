@@ -54,6 +54,7 @@ ON_TOP = {
     "housekeeping",
     "notifying",
     "vitals",
+    "measures",
     "terminal",
     "demo",
 }

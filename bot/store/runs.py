@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bot.database import open_database, open_or_renew, using, whole
 from bot.domain.comment import Heard, Outcome, Place
@@ -18,8 +18,11 @@ from bot.domain.spend import Spend, Spent
 from bot.domain.tiding import Tiding
 from bot.domain.turn import Failure, Objection, TurnReport
 from bot.domain.verification import Verification
-from bot.errors import Damaged, MustRestart
+from bot.errors import Damaged, MustRestart, Retryable
 from bot.store.tidings import Tidings
+
+if TYPE_CHECKING:
+    from bot.store.sums import Sums
 
 MIGRATIONS = sorted((Path(__file__).parent / "migrations").glob("*.sql"))
 
@@ -85,6 +88,19 @@ class RunStore:
 
     def close(self) -> None:
         self._db.close()
+
+    def sums(self) -> "Sums":
+        from bot.store.sums import Sums
+
+        return Sums(self._db)
+
+    def is_writable(self) -> bool:
+        """Could it be written to in this moment?"""
+        try:
+            with self._transaction():
+                return True
+        except (Retryable, MustRestart):
+            return False
 
     def active(self) -> Sequence[Run]:
         """Read anew whenever anything was written since, here or by another process."""

@@ -1,6 +1,6 @@
 """Every address the daemon answers at. Nothing here decides or reveals anything: it wakes, or says that it lives."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from starlette.applications import Starlette
@@ -10,7 +10,9 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from bot.clock import Clock, now
+from bot.web import metrics
 from bot.web.doors import SIGNED, Guarded, has_token
+from bot.web.metrics import Figure
 from bot.web.webhooks import MOST_BYTES, is_of_now, is_signed_by_github, is_signed_by_linear, parse_repository
 
 
@@ -32,6 +34,8 @@ class Door:
     """The host it listens on."""
     hosts: tuple[str, ...] = ()
     """More names it is reached by."""
+    figures: Callable[[], Iterable[Figure]] = tuple
+    """For `/metrics`."""
 
 
 def pages_of(door: Door) -> Starlette:
@@ -40,6 +44,9 @@ def pages_of(door: Door) -> Starlette:
 
     async def readyz(_request: Request) -> Response:
         return PlainTextResponse("ok\n") if door.ready() else PlainTextResponse("starting\n", status_code=503)
+
+    async def figures(request: Request) -> Response:
+        return metrics.page(request, door.token, door.figures)
 
     async def wake(request: Request) -> Response:
         if door.token and not has_token(request.headers, door.token):
@@ -57,6 +64,7 @@ def pages_of(door: Door) -> Starlette:
         routes=[
             Route("/healthz", healthz),
             Route("/readyz", readyz),
+            Route("/metrics", figures),
             Route("/api/v1/wake", wake, methods=["POST"]),
             Route(f"{SIGNED}github", github, methods=["POST"]),
             Route(f"{SIGNED}linear", linear, methods=["POST"]),

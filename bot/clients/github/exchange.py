@@ -35,6 +35,7 @@ from bot.manners.tally import NO_ANSWER, Tally
 _REDIRECTS = {301, 302, 307, 308}
 _HOPS = 4
 _WHOLE = 120.0  # seconds: more than the wire allows itself
+_RESOURCES = frozenset({"core", "graphql"})
 _ANY_WRITE, _ANY = "writing", "anything"
 
 Fence = Callable[[str], None]
@@ -237,4 +238,5 @@ def _what_must_succeed(request: Request, error: NeedsHuman) -> str:
 
 def _left_in(reply: Reply, resource: str) -> dict[str, float]:
     left = reply.headers.get("x-ratelimit-remaining", "")
-    return {reply.headers.get("x-ratelimit-resource", "") or resource: float(left)} if left.isdecimal() else {}
+    named = reply.headers.get("x-ratelimit-resource", "")
+    return {named if named in _RESOURCES else resource: float(left)} if left.isdecimal() else {}

@@ -1,0 +1,70 @@
+"""`/metrics`: figures in the text form of Prometheus, by its own library. Nothing is kept between two visits."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.exposition import CONTENT_TYPE_LATEST
+from prometheus_client.registry import Collector
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+
+from bot.web.doors import has_token
+
+Labels = Mapping[str, str]
+
+
+class Kind(StrEnum):
+    GAUGE = "gauge"
+    COUNTER = "counter"
+    """It only grows, or begins anew."""
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """All samples of one name have the same labels, and no label takes what others may choose."""
+
+    kind: Kind
+    name: str
+    about: str
+    samples: Sequence[tuple[Labels, float]]
+
+
+def gauge(name: str, about: str, *samples: tuple[Labels, float]) -> Figure:
+    return Figure(Kind.GAUGE, name, about, samples)
+
+
+def counter(name: str, about: str, *samples: tuple[Labels, float]) -> Figure:
+    return Figure(Kind.COUNTER, name, about, samples)
+
+
+def page(request: Request, token: str, figures: Callable[[], Iterable[Figure]]) -> Response:
+    """For whoever shows the token, where one is set."""
+    if token and not has_token(request.headers, token):
+        return PlainTextResponse("A token is needed: Authorization: Bearer ...\n", status_code=401)
+    return Response(exposition(figures()), media_type=CONTENT_TYPE_LATEST)
+
+
+def exposition(figures: Iterable[Figure]) -> bytes:
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(_Collected([_family(one) for one in figures]))
+    return generate_latest(registry)
+
+
+class _Collected(Collector):
+    def __init__(self, families: Sequence[Metric]) -> None:
+        self.families = families
+
+    def collect(self) -> Iterator[Metric]:
+        return iter(self.families)
+
+
+def _family(figure: Figure) -> Metric:
+    names = list(figure.samples[0][0]) if figure.samples else []
+    made = CounterMetricFamily if figure.kind is Kind.COUNTER else GaugeMetricFamily
+    family = made(f"treehand_{figure.name}", figure.about, labels=names)
+    for labels, value in figure.samples:
+        family.add_metric([labels[name] for name in names], value)
+    return family
