@@ -35,13 +35,16 @@ if TYPE_CHECKING:
     from bot.cells import Sandbox
     from bot.domain.leaks import Secrets
     from bot.engine.loop import Engine
+    from bot.engine.turn import TurnTaker
     from bot.executors.local import LocalExecutor
     from bot.exhibits import Exhibits
     from bot.housekeeping import House
+    from bot.manners.tally import Tally
     from bot.ports import Outside, Project, Remote
     from bot.store.evidence import Evidence
     from bot.trackers.github import GitHubTracker
     from bot.trackers.linear import LinearTracker
+    from bot.vitals import Vitals
     from bot.workspace.workspaces import GitWorkspaces
 
 log = logging.getLogger(__name__)
@@ -58,6 +61,8 @@ class App:
     engine: "Engine"
     woken: "asyncio.Event"
     house: "House"
+    vitals: "Vitals"
+    sandbox: "Sandbox"
 
     async def recover(self) -> None:
         """What an earlier life left behind is put right before anything new is done."""
@@ -116,10 +121,10 @@ async def wired(settings: Settings, model: Mapping[str, str], secrets: "Secrets 
 
     from bot.engine.loop import Engine
     from bot.engine.turn import TurnTaker
-    from bot.executors.local import LocalExecutor
     from bot.housekeeping import Cupboard, House
     from bot.limits import Gauge
     from bot.ports import Outside
+    from bot.vitals import watching
 
     if not settings.projects:
         raise BadSettings("No [[projects]] are set, so there is nothing to do. `treehand init` writes one.")
@@ -139,9 +144,10 @@ async def wired(settings: Settings, model: Mapping[str, str], secrets: "Secrets 
             )
             for one in settings.projects
         }
-        taker = TurnTaker(projects.__getitem__, agent, _homes(settings), secrets.given_away)
         executor = await stack.enter_async_context(
-            LocalExecutor(taker, book=store, on_change=woken.set, transcript=transcripts.append, clock=clock.now)
+            _executor(
+                TurnTaker(projects.__getitem__, agent, _homes(settings), secrets.given_away), store, transcripts, woken
+            )
         )
         outside, disk = Outside(projects, executor, store), Disk(settings.state_dir, settings.limits.free_disk_gb)
         async with Engine(
@@ -151,7 +157,8 @@ async def wired(settings: Settings, model: Mapping[str, str], secrets: "Secrets 
                 settings, store, Cupboard(settings, transcripts), projects, workspaces, disk,
                 lambda: engine.out_of_sight, engine.may_tend, agent.forget,
             )  # fmt: skip
-            yield App(settings, store, transcripts, outside, agent, executor, engine, woken, house)
+            vitals = stack.enter_context(watching(settings, store, secrets.redact, services.tallies))
+            yield App(settings, store, transcripts, outside, agent, executor, engine, woken, house, vitals, sandbox)
     for end in (transcripts.flush, store.close, desk.close):
         end()
 
@@ -166,8 +173,18 @@ def _exhibits(settings: Settings, secrets: "Secrets") -> "Exhibits":
 async def _reached(settings: Settings, secrets: "Secrets") -> AsyncIterator["Services"]:
     from bot.adapters import Services
 
-    async with on_github(settings, secrets) as there, on_linear(settings, there, as_daemon=True) as scopes:
-        yield Services(there, scopes)
+    tallies: dict[str, Tally] = {}
+    async with (
+        on_github(settings, secrets, tallies) as there,
+        on_linear(settings, there, as_daemon=True, tallies=tallies) as scopes,
+    ):
+        yield Services(there, scopes, tallies)
+
+
+def _executor(taker: "TurnTaker", store: RunStore, transcripts: Transcripts, woken: "asyncio.Event") -> "LocalExecutor":
+    from bot.executors.local import LocalExecutor
+
+    return LocalExecutor(taker, book=store, on_change=woken.set, transcript=transcripts.append, clock=clock.now)
 
 
 def _project(

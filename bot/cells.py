@@ -61,6 +61,9 @@ class Bench(Protocol):
 class Sandbox(Protocol):
     """What holds an agent."""
 
+    answers: Mapping[int, int]
+    """How many answers of the model's service came through, by status; 0: there was none. Empty: nobody counts."""
+
     def open(self, work: Work, marker: str) -> AbstractAsyncContextManager[Cell]:
         """`marker` is what tells the turn's processes from all others."""
         ...

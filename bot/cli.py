@@ -100,6 +100,7 @@ def _add_running(add: Add) -> None:
     init.add_argument("--no-check", action="store_true", help="make no labels, and leave out `treehand check`")
     check = add("check", "setup:check", "is everything ready? One line each: ok, or what is wrong and how to mend it")
     check.add_argument("--fix", action="store_true", help="make the labels that are missing")
+    check.add_argument("--notify", action="store_true", help="send a message to everybody who is to be notified")
     check.add_argument("--json", action="store_true", help="as one object")
     add("run", "running:run", "the daemon, until SIGTERM or Ctrl-C")
     add("once", "running:once", "look once, work until nothing is left to do now, and end")

@@ -20,6 +20,7 @@ from bot.domain.recipe import Ready
 from bot.domain.run import Run
 from bot.domain.salvage import Kept
 from bot.domain.spend import Spend, Spent
+from bot.domain.tiding import Tiding
 from bot.domain.turn import Change, Event, HandWork, Message, TurnReport, TurnRequest, Work, Workspace
 from bot.domain.verification import Verification
 
@@ -281,8 +282,9 @@ class Store(Protocol):
         notes: Sequence[str] = (),
         spend: Spend | None = None,
         ending: Ending | None = None,
+        tidings: Sequence[Tiding] = (),
     ) -> None:
-        """The run, what it cost, how its turn ended and what the journal says about it: all or nothing."""
+        """The run, what it cost, how its turn ended, what the journal says and what people are told: all or nothing."""
         ...
 
     def endings(self) -> Sequence[Ending]:

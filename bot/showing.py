@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 
 from bot.app import store_of, transcripts_of
+from bot.domain.health import Health
 from bot.domain.journal import Entry
 from bot.domain.past import Past
 from bot.domain.run import Run
@@ -16,7 +17,7 @@ from bot.settings import ProjectSettings, Settings
 from bot.state import Picture
 from bot.stations import stations
 from bot.store.figures import past_since
-from bot.web.window import Site, Station
+from bot.web.window import Site
 from bot.workspace.mirror import Mirror
 from bot.workspace.places import BASES, Places
 
@@ -44,9 +45,11 @@ class Showing:
     def picture(self) -> Picture:
         """Whoever looks through this window looks at a daemon that runs."""
         seen = picture(self.settings, self.live())
-        return replace(seen, health={**seen.health, "daemon": (True, f"running as pid {os.getpid()}")})
+        return replace(
+            seen, health={**seen.health, "daemon": Health("daemon", ok=True, detail=f"running as pid {os.getpid()}")}
+        )
 
-    def stations(self) -> Sequence[Station]:
+    def stations(self) -> Sequence[Health]:
         return stations(self.settings, self.picture().health, self.beats())
 
     def past(self, since: float) -> Past:

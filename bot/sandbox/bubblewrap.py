@@ -49,6 +49,7 @@ class Bubblewrap:
         self._model = dict(model)
         self._rules = rules
         self._gate = Gate(upstream_for(model))
+        self.answers: Mapping[int, int] = self._gate.answers
 
     @asynccontextmanager
     async def open(self, work: Work, marker: str) -> AsyncIterator["_OpenCell"]:

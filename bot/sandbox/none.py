@@ -24,6 +24,7 @@ class Unconfined:
         """`folder` is for its own use; `model` is the model's address and key."""
         self._folder = folder
         self._model = model
+        self.answers: Mapping[int, int] = {}
 
     def sweep(self) -> None:
         shutil.rmtree(self._folder, ignore_errors=True)

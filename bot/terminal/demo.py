@@ -22,7 +22,7 @@ from bot.domain.turn import TurnState
 from bot.embedded.desk import Desk
 from bot.errors import CannotStart
 from bot.locks import sole_owner
-from bot.settings import Budget, Limits, Poll, ProjectSettings, Sandbox, Settings, Web, load, settings_file
+from bot.settings import Budget, Limits, Notify, Poll, ProjectSettings, Sandbox, Settings, Web, load, settings_file
 from bot.terminal.stage import Stage
 
 _STAND_IN = (
@@ -94,6 +94,7 @@ def _settings(folder: Path, bind: str) -> Settings:
         limits=Limits(working=3, working_per_project=3, turn_minutes=10, free_disk_gb=0.5),
         budget=Budget(per_issue_usd=0, per_day_usd=0),
         web=Web(bind=bind),
+        notify=Notify(on=()),
         projects=(project,),
     )
 

@@ -77,7 +77,17 @@ def _findings(options: Namespace) -> list[Finding]:
             found += _on_service("github", inspect_github, settings, project, fix=options.fix)
         if project.tracker == "linear":
             found += _on_service("linear", team_findings, settings, project, fix=options.fix)
-    return found
+    return [*found, *_channels(settings, trying=options.notify)]
+
+
+def _channels(settings: Settings, *, trying: bool) -> list[Finding]:
+    from bot.notifying import channel_findings
+
+    try:
+        found = channel_findings(settings, trying=trying)
+    except BotError as problem:
+        found = [("notify", False, str(problem))]
+    return [Finding(name, ok, detail) for name, ok, detail in found]
 
 
 def _on_service(

@@ -69,7 +69,7 @@ _SCHEMAS = {
         counts={"type": "object", "additionalProperties": _WHOLE},
         runs={"type": "array", "items": {"$ref": "#/components/schemas/Run"}},
         spend=_object(today_usd=_NUMBER, limit_usd=_NUMBER),
-        health={"type": "object", "additionalProperties": _object(ok=_FLAG, detail=_TEXT)},
+        health={"type": "object", "additionalProperties": _object(ok=_FLAG, detail=_TEXT, still=_TEXT)},
     ),
     "Said": _object(said={**_TEXT, "description": "what was said there"}),
     "Filed": _object(key={**_TEXT, "description": "of the issue"}),

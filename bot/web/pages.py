@@ -1,6 +1,6 @@
 """Every address the daemon answers at. Those for machines reveal nothing: they wake, or say that it lives."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from starlette.applications import Starlette
@@ -12,10 +12,11 @@ from starlette.routing import Route
 
 from bot.clock import Clock, now
 from bot.errors import BotError
-from bot.web import api, board, events, figures, health, login, new_work, runs
+from bot.web import api, board, events, figures, health, login, metrics, new_work, runs
 from bot.web.access import Access, Asked
 from bot.web.dashboard import Dashboard
 from bot.web.doors import SIGNED, Guarded
+from bot.web.metrics import Figure
 from bot.web.refusing import failed, refused
 from bot.web.rendering import STATIC
 from bot.web.webhooks import MOST_BYTES, is_of_now, is_signed_by_github, is_signed_by_linear, parse_repository
@@ -39,6 +40,8 @@ class Door:
     """The host it listens on."""
     hosts: tuple[str, ...] = ()
     """More names it is reached by."""
+    figures: Callable[[], Iterable[Figure]] = tuple
+    """For `/metrics`."""
 
 
 def pages_of(door: Door, dashboard: Dashboard | None = None) -> Starlette:
@@ -49,6 +52,9 @@ def pages_of(door: Door, dashboard: Dashboard | None = None) -> Starlette:
 
     async def readyz(_request: Request) -> Response:
         return PlainTextResponse("ok\n") if door.ready() else PlainTextResponse("starting\n", status_code=503)
+
+    async def measures(_request: Request) -> Response:
+        return metrics.page(door.figures)
 
     async def wake(_request: Request) -> Response:
         door.wake("")
@@ -64,6 +70,7 @@ def pages_of(door: Door, dashboard: Dashboard | None = None) -> Starlette:
         routes=[
             Route("/healthz", healthz),
             Route("/readyz", readyz),
+            Route("/metrics", measures),
             Route("/api/v1/wake", wake, methods=["POST"]),
             Route(f"{SIGNED}github", github, methods=["POST"]),
             Route(f"{SIGNED}linear", linear, methods=["POST"]),
