@@ -82,7 +82,10 @@ def test_t18_no_title_is_obeyed():
     seen = lanes_of(working=1)
     (run,) = seen.runs
     hostile = Picture(
-        0.0, [run], {run.id: Glimpse("\x1b]0;owned\x07Fix\x1b[2J it\u202e")}, health={"\x1b[2J": (False, "\x9b31m")}
+        0.0,
+        [run],
+        {run.id: Glimpse("\x1b]0;owned\x07Fix\x1b[2J it\u202e")},
+        health=healths({"\x1b[2J": (False, "\x9b31m")}),
     )
     drawn = painted(hostile, 80, 10)
     assert all(line.isprintable() for line in drawn)
