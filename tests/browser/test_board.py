@@ -80,6 +80,11 @@ async def test_what_is_typed_becomes_a_card_that_moves_by_itself_for_everybody_w
             await expect(card).to_contain_text("draft")
             await expect(lane(each, "working").get_by_role("listitem")).to_have_count(0)
             await expect(lane(each, "review").locator(".count")).to_have_text("1")
+        asked = await page.request.post(f"http://127.0.0.1:{port}/api/v1/runs/shop%231/merge", data={})
+        assert (asked.status, "shop#2 is merged" in (await asked.json())["said"]) == (202, True)
+        await expect(lane(other, "done").get_by_role("listitem")).to_contain_text("merged")
+        await page.get_by_role("link", name="Health").click()
+        await expect(page.get_by_role("listitem").filter(has_text="next look")).to_contain_text("UTC")
 
 
 async def test_an_open_page_finds_its_daemon_again_and_shows_what_it_missed(ready, viewer):
