@@ -48,6 +48,7 @@ ON_TOP = {
     "preparing",
     "glance",
     "keys",
+    "closeup",
     "showing",
     "speaking",
     "stations",
