@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from bot.forges.github import GitHubForge
     from bot.housekeeping import House
     from bot.ports import Forge, Outside, Project, Remote, Tracker
+    from bot.trackers.github import GitHubTracker
     from bot.trackers.linear import LinearTracker
     from bot.workspace.workspaces import GitWorkspaces
 
@@ -228,16 +229,19 @@ def _github_forge(project: ProjectSettings, settings: Settings, repository: "Rep
     return GitHubForge(repository, api_url=settings.github.api_url, remote=project.remote)
 
 
-async def speak_on_service(settings: Settings, project: ProjectSettings, key: str, person: str, text: str) -> None:
-    """What somebody types here becomes a comment there, marked as theirs."""
+@asynccontextmanager
+async def tracker_on_service(
+    settings: Settings, project: ProjectSettings
+) -> AsyncIterator["GitHubTracker | LinearTracker"]:
+    """For what somebody types here: it becomes a comment there, marked as theirs, or an issue."""
     if project.tracker == "linear":
         async with on_linear(settings, Connections(), as_daemon=False) as scopes:
-            await _linear_tracker(scopes[project.name]).speak_for(key, person, text)
+            yield _linear_tracker(scopes[project.name])
         return
     from bot.trackers.github import GitHubTracker
 
     async with on_github(settings) as there:
-        await GitHubTracker(there.repositories[project.name]).speak_for(key, person, text)
+        yield GitHubTracker(there.repositories[project.name])
 
 
 async def inspect_github(settings: Settings, project: ProjectSettings, *, fix: bool) -> Sequence[tuple[str, bool, str]]:

@@ -82,6 +82,7 @@ def parser() -> argparse.ArgumentParser:
 def _add_running(add: Add) -> None:
     demo = add("demo", "demo:demo", "watch the whole story: no token, no account; the model is a scripted stand-in")
     demo.add_argument("--once", action="store_true", help="end when the story ends, even on a terminal")
+    demo.add_argument("--port", type=int, metavar="N", help="of the dashboard (default: 8700, or one that is free)")
     demo.add_argument("--json", action="store_true", help="print one object about what happened")
     init = add("init", "beginning:init", "write treehand.toml for the repository you are in")
     init.add_argument("--name", default="", help="what the project is called (default: the folder's name)")

@@ -20,7 +20,7 @@ from bot.engine.queue import Pace, etas
 from bot.locks import owner_of
 from bot.settings import ProjectSettings, Settings
 from bot.state import Glimpse, Picture
-from bot.workspace.places import Places
+from bot.workspace.places import Places, slug_for
 
 if TYPE_CHECKING:
     from bot.clients.github.memory import Memory
@@ -154,18 +154,26 @@ def _glimpses(
     runs: Sequence[Run], titles: Mapping[str, str], pulls: Mapping[str, PullRequest], settings: Settings
 ) -> Mapping[str, Glimpse]:
     transcripts = transcripts_of(settings)
-    folders = {run.id: Places(settings.state_dir, run.project).of(branch_for(run)).folder for run in runs}
+    worktrees = _worktrees(settings, runs)
     return {
         run.id: Glimpse(
             title=titles.get(run.key) or _title(pulls.get(branch_for(run))),
             agent=settings.agent.kind,
-            worktree=str(folders[run.id]) if folders[run.id].exists() else "",
+            worktree=worktrees.get(run.id, ""),
             doing=transcripts.last_deed(run.id) if run.phase is Phase.WORKING and not 0 < run.ended == run.turn else "",
             todos=transcripts.todos(run.id) if run.phase in {Phase.WORKING, Phase.ASKING} else (),
             pull_request=pulls.get(branch_for(run)),
         )
         for run in runs
     }
+
+
+def _worktrees(settings: Settings, runs: Sequence[Run]) -> Mapping[str, str]:
+    """By run id; those of one project. Hundreds of files are not asked for one by one."""
+    root = Places(settings.state_dir, runs[0].project).worktrees if runs else settings.state_dir
+    there = {folder.name for folder in root.iterdir()} if runs and root.is_dir() else set()
+    slugs = {run.id: slug_for(branch_for(run)) for run in runs}
+    return {run_id: str(root / slug) for run_id, slug in slugs.items() if slug in there}
 
 
 def _as_of_now(run: Run, glimpse: Glimpse, live: Mapping[str, Progress]) -> Glimpse:

@@ -1,7 +1,8 @@
 """What the dashboard may look at. Everything is opened anew where it is needed, so that any thread may look."""
 
+import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 
 from bot.app import store_of, transcripts_of
@@ -39,7 +40,9 @@ class Showing:
         ]
 
     def picture(self) -> Picture:
-        return picture(self.settings, self.live())
+        """Whoever looks through this window looks at a daemon that runs."""
+        seen = picture(self.settings, self.live())
+        return replace(seen, health={**seen.health, "daemon": (True, f"running as pid {os.getpid()}")})
 
     def stations(self) -> Sequence[Station]:
         return stations(self.settings, self.picture().health, self.beats())

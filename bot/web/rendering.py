@@ -8,7 +8,7 @@ import hashlib
 import mimetypes
 import time
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from urllib.parse import quote
 
@@ -19,6 +19,7 @@ from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from bot.domain.letters import visible
+from bot.web.cards import Card
 from bot.web.markdown import to_html
 
 _HERE = Path(__file__).parent
@@ -37,6 +38,12 @@ def page(request: Request, template: str, *, status_code: int = 200, **values: o
     return HTMLResponse(text, status_code=status_code)
 
 
+@lru_cache(maxsize=4096)
+def card_html(card: Card) -> Markup:
+    """The same wherever it is shown; hundreds of them stay the same from one page to the next."""
+    return Markup(rendered("card.html", card=card))  # noqa: S704 - rendered by us
+
+
 def key_in_url(key: str) -> str:
     return quote(key, safe="")
 
@@ -51,8 +58,14 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         finalize=_seen,
     )
-    made.filters |= {"in_url": key_in_url, "money": _money, "moment": _moment, "machine_time": _machine_time}
-    made.filters["prose"] = to_html
+    made.filters |= {
+        "card": card_html,
+        "in_url": key_in_url,
+        "money": _money,
+        "moment": _moment,
+        "machine_time": _machine_time,
+        "prose": to_html,
+    }
     made.globals |= {"static": static_url}
     return made
 

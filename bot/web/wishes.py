@@ -45,8 +45,8 @@ def wishes_in(typed: Typed, label: str) -> list[Wish]:
 def text_of(wishes: Sequence[Wish], typed: Typed) -> str:
     """What is still to be filed, as it was typed."""
     between = "\n" if typed.each_line else "\n---\n"
-    added = _added(typed)
-    return between.join(f"{wish.title}\n{wish.body.removesuffix(added)}".strip() for wish in wishes)
+    added = _added(typed).strip()
+    return between.join(f"{wish.title}\n{wish.body.removesuffix(added).strip()}".strip() for wish in wishes)
 
 
 def _blocks(work: str) -> list[str]:
