@@ -46,7 +46,7 @@ async def shown(
 ) -> Response:
     """`lean`: without what an open page brings up to date by other ways."""
     closeup = dashboard.closeup
-    before = number_in(request, "before") or None
+    before, begin = number_in(request, "before") or None, number_in(request, "files")
     glimpse, journal, spending, said, evidence = await asyncio.gather(
         glimpse_of(dashboard, run),
         asyncio.to_thread(dashboard.window.journal, run),
@@ -56,7 +56,7 @@ async def shown(
     )
     stretch, changes = await asyncio.gather(
         _nothing() if lean else asyncio.to_thread(closeup.talk_before, run, before),
-        list_of(dashboard, run, view_of(request), begin=number_in(request, "files"), lean=lean),
+        list_of(dashboard, run, view_of(request), begin=begin, lean=lean),
     )
     site = next((one for one in dashboard.window.sites() if one.name == run.project), None)
     response = page(

@@ -10,7 +10,7 @@ import pytest
 from playwright.async_api import Browser, Page, async_playwright, expect
 
 from bot.demo.model import Play, ScriptedModel
-from tests.program.conftest import SECONDS, Person, model_env
+from tests.program.conftest import Person, model_env
 from tests.program.test_webhooks import free_port
 
 CHROMIUM = "/usr/bin/chromium"
@@ -18,10 +18,11 @@ QUIETLY = (
     "--no-sandbox", "--disable-background-networking", "--disable-component-update", "--disable-default-apps",
     "--disable-dev-shm-usage", "--disable-gpu", "--disable-sync", "--no-first-run",
 )  # fmt: skip
-PATIENCE = 20_000.0
+SECONDS = 100
+PATIENCE = SECONDS * 1000.0
 TELL = "document.addEventListener('securitypolicyviolation', (e) => console.error(`CSP ${e.violatedDirective}`))"
-GOING_DOWN = ("net::ERR_CONNECTION_REFUSED", "net::ERR_INCOMPLETE_CHUNKED_ENCODING", "net::ERR_CONNECTION_RESET")
-"""What Chromium says of a daemon that is not there."""
+NO_FAULT = ("net::ERR_", "422 (")
+"""What Chromium says of a daemon that is not there, or that refuses what somebody typed."""
 
 
 @dataclass
@@ -101,5 +102,5 @@ async def house(ready: Person) -> AsyncIterator[House]:
                 house.daemon.terminate()
                 await asyncio.wait_for(house.daemon.wait(), SECONDS)
         await browser.close()
-    unexpected = [one for one in house.eyes.complaints if not any(sign in one for sign in GOING_DOWN)]
-    assert unexpected == []
+    unexpected = [one for one in house.eyes.complaints if not any(sign in one for sign in NO_FAULT)]
+    assert not unexpected, unexpected
