@@ -4,6 +4,7 @@ import asyncio
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -59,8 +60,8 @@ async def shown(
         list_of(dashboard, run, view_of(request), begin=begin, lean=lean),
     )
     site = next((one for one in dashboard.window.sites() if one.name == run.project), None)
-    response = page(
-        request, "run.html", status_code=422 if trouble else 200,
+    put_together = partial(
+        page, request, "run.html", status_code=422 if trouble else 200,
         run=run, glimpse=glimpse, lane=LANES[run.phase], label=dashboard.window.label,
         state=state_of(await dashboard.lookout.look(), run.key),
         stretch=stretch, blocks=blocks_of(stretch), changes=changes, said=said, evidence=evidence,
@@ -69,6 +70,7 @@ async def shown(
         problem=trouble.problem if trouble else "", typed=trouble.typed if trouble else {},
         done=_DONE.get(request.query_params.get("done", ""), ""),
     )  # fmt: skip
+    response = await asyncio.to_thread(put_together)  # much to write: others go on meanwhile
     remember_view(request, response)
     return response
 
