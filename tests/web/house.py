@@ -10,6 +10,7 @@ import httpx
 
 from bot.app import desk_of, store_of
 from bot.clock import now
+from bot.closeup import CloseUp
 from bot.domain.run import Phase, Run
 from bot.domain.turn import Progress
 from bot.settings import Limits, ProjectSettings, Settings
@@ -105,8 +106,8 @@ async def open_house(folder: Path, *projects: str, access: Access | None = None,
     woken: list[str] = []
     told: list[list[str]] = []
     window = Window(settings, lambda: dict(live))
-    dashboard = Dashboard(window, Speaking(settings, lambda names: told.append(list(names))))
-    doors = Door(wake=woken.append, ready=lambda: True, access=access or Access(operator="ana"))
+    dashboard = Dashboard(window, Speaking(settings, lambda names: told.append(list(names))), CloseUp(settings))
+    doors = Door(wake=woken.append, ready=lambda: True, access=access or Access(operator="ana"), **door)
     async with (
         serving(pages_of(doors, dashboard), "127.0.0.1:0") as port,
         dashboard.open(),
