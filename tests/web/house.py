@@ -107,7 +107,7 @@ async def open_house(folder: Path, *projects: str, access: Access | None = None,
     told: list[list[str]] = []
     window = Window(settings, lambda: dict(live))
     dashboard = Dashboard(window, Speaking(settings, lambda names: told.append(list(names))), CloseUp(settings))
-    doors = Door(wake=woken.append, ready=lambda: True, access=access or Access(operator="ana"), **door)
+    doors = Door(wake=woken.append, ready=lambda: True, access=access or Access(operator="ana"))
     async with (
         serving(pages_of(doors, dashboard), "127.0.0.1:0") as port,
         dashboard.open(),
