@@ -23,7 +23,6 @@ from bot.engine.names import branch_for, home_for, phase_labels
 from bot.errors import BadSettings
 from bot.preparing import readiness_of
 from bot.settings import ProjectSettings, Settings
-from bot.store.evidence import Evidence
 from bot.store.runs import RunStore
 from bot.store.transcripts import Transcripts
 from bot.workspace.places import Places
@@ -42,6 +41,7 @@ if TYPE_CHECKING:
     from bot.housekeeping import House
     from bot.manners.tally import Tally
     from bot.ports import Outside, Project, Remote
+    from bot.store.evidence import Evidence
     from bot.trackers.github import GitHubTracker
     from bot.trackers.linear import LinearTracker
     from bot.vitals import Vitals
@@ -93,7 +93,9 @@ def store_of(settings: Settings) -> RunStore:
     return RunStore.open(settings.state_dir / "treehand.db")
 
 
-def evidence_of(settings: Settings) -> Evidence:
+def evidence_of(settings: Settings) -> "Evidence":
+    from bot.store.evidence import Evidence
+
     return Evidence(settings.state_dir / "evidence")
 
 

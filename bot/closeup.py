@@ -71,6 +71,8 @@ class CloseUp:
         desk = desk_of(self.settings)
         try:
             return _said(desk, project, desk.parse_key(run.key)[1])
+        except NeedsHuman:  # the issue is not here any more
+            return ()
         finally:
             desk.close()
 

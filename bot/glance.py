@@ -17,7 +17,6 @@ from bot.domain.turn import Progress
 from bot.embedded.desk import Desk
 from bot.engine.brakes import clock_time, notices
 from bot.engine.names import branch_for, turn_id_for
-from bot.engine.queue import Pace, etas
 from bot.locks import owner_of
 from bot.settings import ProjectSettings, Settings
 from bot.state import Glimpse, Picture
@@ -44,8 +43,7 @@ def picture(settings: Settings, live: Mapping[str, Progress] = MappingProxyType(
             urls = _addresses(project, memory, of_linear)
             glimpses |= {run.id: replace(known[run.id], url=urls.get(run.key, "")) for run in ours}
         glimpses |= {run.id: _as_of_now(run, glimpses[run.id], live) for run in runs if run.id in glimpses}
-        pace = Pace(store.typical_seconds(), settings.limits.working, settings.limits.working_per_project)
-        for run_id, seconds in etas(runs, pace, now).items():
+        for run_id, seconds in _etas(settings, store, runs, now).items():
             glimpses[run_id] = replace(glimpses.get(run_id, Glimpse()), eta_seconds=seconds)
         spent = store.spent(since=clock.day_of(now))
         house = House(settings, store, memory, of_linear).health(runs, spent, now)
@@ -243,6 +241,15 @@ def _worktrees(settings: Settings, runs: Sequence[Run]) -> Mapping[str, str]:
     there = {folder.name for folder in root.iterdir()} if runs and root.is_dir() else set()
     slugs = {run.id: slug_for(branch_for(run)) for run in runs}
     return {run_id: str(root / slug) for run_id, slug in slugs.items() if slug in there}
+
+
+def _etas(settings: Settings, store: RunStore, runs: Sequence[Run], now: float) -> Mapping[str, float]:
+    if not any(run.phase is Phase.QUEUED for run in runs):
+        return {}
+    from bot.engine.queue import Pace, etas
+
+    pace = Pace(store.typical_seconds(), settings.limits.working, settings.limits.working_per_project)
+    return etas(runs, pace, now)
 
 
 def _as_of_now(run: Run, glimpse: Glimpse, live: Mapping[str, Progress]) -> Glimpse:

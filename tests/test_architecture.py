@@ -57,6 +57,7 @@ ON_TOP = {
     "exhibits",
     "glance",
     "keys",
+    "closeup",
     "showing",
     "speaking",
     "stations",

@@ -61,25 +61,27 @@ class Rules:
     protected: tuple[str, ...] = PROTECTED
     changed_files: int = 500
     changed_mb: float = 20.0
+    told: tuple[str, ...] = ()
+    """More, that the repository itself names."""
 
 
 def why_protected(path: str, rules: Rules) -> str:
     """What it is that a person is to look at; empty: nothing."""
-    return _judged(canonical(path), rules.protected)
+    return _judged(canonical(path), rules.protected, rules.told)
 
 
 def holds_protected(path: str, rules: Rules) -> bool:
     """Whatever takes the place of this folder takes the place of what is protected in it."""
     parts = canonical(path).split("/")
-    wanted = (*rules.protected, *(pattern for _, patterns in _CLASSES for pattern in patterns))
+    wanted = (*rules.protected, *rules.told, *(pattern for _, patterns in _CLASSES for pattern in patterns))
     return any(_leads_to(parts, pattern) for pattern in wanted)
 
 
 @lru_cache(maxsize=100_000)
-def _judged(path: str, protected: tuple[str, ...]) -> str:
-    named = ((why, _matcher(patterns)) for why, patterns in _CLASSES)
-    found = next((why for why, matcher in named if matcher.fullmatch(path)), "")
-    return found or ("protected by the settings" if protected and _matcher(protected).fullmatch(path) else "")
+def _judged(path: str, protected: tuple[str, ...], told: tuple[str, ...]) -> str:
+    classes = (*_CLASSES, ("protected by the settings", protected), ("protected by the repository", told))
+    named = ((why, _matcher(patterns)) for why, patterns in classes if patterns)
+    return next((why for why, matcher in named if matcher.fullmatch(path)), "")
 
 
 @lru_cache(maxsize=64)

@@ -7,7 +7,9 @@ import asyncio
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from bot.domain.reading import read_comment, read_issue, read_pull_request
+from bot.domain.clauses import clauses_of
+from bot.domain.issue import Issue
+from bot.domain.reading import read, read_comment, read_issue, read_pull_request
 from bot.domain.run import Phase, Run
 from bot.domain.spend import Spent
 from bot.domain.turn import TurnReport, TurnState
@@ -43,13 +45,31 @@ async def look(
 
 async def _look(project: Project, runs: Sequence[Run], *, fresh: bool) -> View | BotError:
     ours = [run for run in runs if run.project == project.name]
+    keys = [run.key for run in ours]
     try:
-        tracker = await project.tracker.look([run.key for run in ours], fresh=fresh)
+        tracker = await project.tracker.look(keys, fresh=fresh)
+        if named := _named_in(tracker, ours):  # what has to come first may be no work of ours
+            tracker = await project.tracker.look([*keys, *named], fresh=fresh)
         # afterwards: a merge closes its issue, which would look as if somebody had closed that instead
         forge = await project.forge.look([branch_for(run) for run in ours], fresh=fresh)
     except (Retryable, NeedsHuman) as problem:
         return problem
     return View(tracker, forge)
+
+
+def _named_in(tracker: TrackerView, runs: Sequence[Run]) -> Collection[str]:
+    """What must come before those that have not begun, as far as it was not seen yet."""
+    begun = {run.key for run in runs if run.phase is not Phase.QUEUED}
+    waiting = (issue for key, issue in tracker.issues.items() if issue.open and key not in begun)
+    named = {key for issue in waiting for key in clauses_of(issue.key, read(issue.body).text).blocked_by}
+    return sorted(named - tracker.issues.keys())
+
+
+def _with_blockers(issue: Issue, tracker: TrackerView) -> Issue:
+    """Relations of the tracker's own, and those that its text names. What is not there keeps nobody waiting."""
+    named = clauses_of(issue.key, issue.body).blocked_by
+    still = (key for key in named if (found := tracker.issues.get(key)) and found.open)
+    return replace(issue, blocked_by=tuple(dict.fromkeys((*issue.blocked_by, *still))))
 
 
 def observe(run: Run, view: View, reports: Mapping[str, TurnReport], *, now: float, spent: Spent) -> Observation:
@@ -60,7 +80,7 @@ def observe(run: Run, view: View, reports: Mapping[str, TurnReport], *, now: flo
     read = [read_comment(comment) for comment in sorted(said, key=lambda comment: comment.at)]
     return Observation(
         now=now,
-        issue=request,
+        issue=_with_blockers(request, view.tracker) if request else None,
         comments=tuple(comment for comment, _ in read),
         pull_request=read_pull_request(pull) if pull else None,
         turn=reports.get(turn_id_for(run, run.turn), _UNKNOWN_TURN),

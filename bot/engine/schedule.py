@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from bot.domain.clauses import clauses_of, overlap
 from bot.domain.ending import Ending
 from bot.domain.policy import Policy
 from bot.domain.run import Cause, Errand, Phase, Run
@@ -41,9 +42,9 @@ def schedule(
     """
     everyone = [*others, *(run for run, _ in looked)]
     spokesman = _spokesman(looked, everyone)
-    hold = _hold(capacity, spokesman)
     working = [*(run for run in everyone if run.phase is Phase.WORKING), *(run for run, seen in looked if seen.begun)]
     slots: dict[str, Slot] = {}
+    owned = {run.id: _owned(seen) for run, seen in looked}
     ahead = 0
     looked = sorted(looked, key=lambda pair: _order(pair[0], pair[1], policies[pair[0].project]))
     trips = find_trips(endings)
@@ -59,7 +60,15 @@ def schedule(
             slots[run.id] = Slot(granted=True)
             working.append(run)
         else:
-            wait = "" if seen.begun else hold or _wait(run, seen, working, policies[run.project], capacity, ahead)
+            wait = (
+                ""
+                if seen.begun
+                else (
+                    _hold(capacity, spokesman)
+                    or _wait(run, seen, working, policies[run.project], capacity, ahead)
+                    or _overlapping(run, seen, working, owned, policies[run.project])
+                )
+            )
             slots[run.id] = Slot(granted=not wait, wait=wait, ahead=ahead)
             working += [] if wait or seen.begun else [run]
             ahead += wait.startswith(IN_QUEUE)
@@ -119,6 +128,21 @@ def _blocked(run: Run, seen: Observation) -> str:
     """Only what has not begun waits for others."""
     keys = seen.issue.blocked_by if seen.issue and run.phase is Phase.QUEUED else ()
     return f"blocked by {', '.join(keys)}" if keys else ""
+
+
+def _owned(seen: Observation) -> tuple[str, ...]:
+    return clauses_of(seen.issue.key, seen.issue.body).owns if seen.issue else ()
+
+
+def _overlapping(
+    run: Run, seen: Observation, working: Sequence[Run], owned: Mapping[str, tuple[str, ...]], policy: Policy
+) -> str:
+    """Only what has not begun waits for others; and where one is busy, it is asked again in a moment."""
+    ours = owned[run.id] if run.phase is Phase.QUEUED else ()
+    if not ours or (seen.issue and f"{policy.label}:anyway" in seen.issue.labels):
+        return ""
+    there = (other for other in working if other.project == run.project and other.id != run.id)
+    return next((f"overlaps {other.key}" for other in there if overlap(ours, owned.get(other.id, ("",)))), "")
 
 
 def _braked(

@@ -9,7 +9,7 @@ from typing import Any
 
 from bot.app import store_of, transcripts_of
 from bot.clock import now
-from bot.domain.letters import on_one_line, visible
+from bot.domain.letters import on_one_line
 from bot.domain.run import Run
 from bot.domain.turn import EventKind
 from bot.keys import run_of
@@ -75,7 +75,7 @@ def _in_words(line: Mapping[str, Any]) -> None:
 
 def said(line: Mapping[str, Any]) -> str:
     stamp = time.strftime("%H:%M:%S", time.localtime(_moment(line)))
-    text = visible(str(line.get("text", "")))
+    text = str(line.get("text", ""))
     match line.get("kind"):
         case EventKind.TOOL:
             return f"{stamp}  ▸ {text}"

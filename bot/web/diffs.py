@@ -6,8 +6,8 @@ names it.
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from itertools import zip_longest
+from dataclasses import dataclass, replace
+from io import BytesIO
 
 from bot.domain.letters import is_unseen
 
@@ -15,6 +15,8 @@ LONGEST_LINE = 2000
 """More of a line is counted, not shown."""
 
 _HUNK = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@ ?(.*)", re.DOTALL)
+_LONGEST_BLOCK = 1000
+"""What was removed in one piece that is longer stands across from nothing."""
 _ALIKE = 0.3
 """Two lines have at least so much in common, or no word in them is marked."""
 
@@ -49,12 +51,6 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Hunk:
-    heading: str
-    lines: tuple[Line, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Row:
     """In a unified view only `left` is there, whatever its sign."""
 
@@ -63,61 +59,77 @@ class Row:
     heading: str | None = None
 
 
-def parse_patch(patch: bytes) -> tuple[Hunk, ...]:
-    """Of one file. Lines end with a line feed and nothing else, as git sees it."""
-    found: list[_Reading] = []
-    for raw in patch.removesuffix(b"\n").split(b"\n"):
-        text = raw.decode(errors="replace")
-        if text.startswith("@@") and (header := _HUNK.match(text)):
-            found.append(_Reading(int(header[1]), int(header[2]), header[3]))
-        elif found:
-            found[-1].take(text)
-    return tuple(Hunk(one.heading, tuple(_marked(one.lines))) for one in found)
-
-
-@dataclass(slots=True)
-class _Reading:
-    """A hunk, line by line."""
-
-    old: int
-    new: int
-    heading: str
-    lines: list[Line] = field(default_factory=list)
-
-    def take(self, text: str) -> None:
-        sign = text[:1]
-        if sign == "\\":
-            self.lines[-1] = replace(self.lines[-1], whole=False)
-            return
-        is_old, is_new = sign != "+", sign != "-"
-        self.lines.append(Line(sign, self.old if is_old else None, self.new if is_new else None, text[1:]))
-        self.old, self.new = self.old + is_old, self.new + is_new
-
-
-def _marked(lines: Sequence[Line]) -> Iterator[Line]:
-    for removed, added, context in _blocks(lines):
+def unified(patch: bytes) -> Iterator[Row]:
+    for heading, removed, added, context in _parts(patch):
+        if heading is not None:
+            yield Row(heading=heading)
         pairs = [_compared(old, new) for old, new in zip(removed, added, strict=False)]
-        yield from (old for old, _ in pairs)
-        yield from removed[len(pairs) :]
-        yield from (new for _, new in pairs)
-        yield from added[len(pairs) :]
-        yield from context
+        yield from (Row(old) for old, _ in pairs)
+        yield from (Row(old) for old in removed[len(pairs) :])
+        yield from (Row(new) for _, new in pairs)
+        yield from (Row(line) for line in (*added[len(pairs) :], *context))
 
 
-def _blocks(lines: Sequence[Line]) -> Iterator[tuple[list[Line], list[Line], list[Line]]]:
-    """What was removed, what came in its place, and one line that stayed."""
+def side_by_side(patch: bytes) -> Iterator[Row]:
+    for heading, removed, added, context in _parts(patch):
+        if heading is not None:
+            yield Row(heading=heading)
+        pairs = [_compared(old, new) for old, new in zip(removed, added, strict=False)]
+        yield from (Row(old, new) for old, new in pairs)
+        yield from (Row(old, None) for old in removed[len(pairs) :])
+        yield from (Row(None, new) for new in added[len(pairs) :])
+        yield from (Row(line, line) for line in context)
+
+
+_Part = tuple[str | None, Sequence[Line], Sequence[Line], Sequence[Line]]
+"""A hunk's heading; or what was removed, what came in its place, and one line that stayed."""
+
+
+def _parts(patch: bytes) -> Iterator[_Part]:
+    """So few lines are held at once that it does not matter how many there are."""
     removed: list[Line] = []
     added: list[Line] = []
-    for line in lines:
-        if line.sign == "-" and added:
-            yield removed, added, []
-            removed, added = [], []
-        if line.is_context:
-            yield removed, added, [line]
-            removed, added = [], []
+    for one in _lines(patch):
+        if isinstance(one, Line) and one.sign == "-" and not added and len(removed) < _LONGEST_BLOCK:
+            removed.append(one)
+        elif isinstance(one, Line) and one.sign == "+" and len(added) < len(removed):
+            added.append(one)
         else:
-            (removed if line.sign == "-" else added).append(line)
-    yield removed, added, []
+            if removed:
+                yield None, removed, added, ()
+                removed, added = [], []
+            if isinstance(one, str):
+                yield one, (), (), ()
+            elif one.sign == "-":
+                removed = [one]
+            else:
+                yield None, (), *(((one,), ()) if one.sign == "+" else ((), (one,)))
+    if removed:
+        yield None, removed, added, ()
+
+
+def _lines(patch: bytes) -> Iterator[Line | str]:
+    """Of one file, with the headings of its hunks. Lines end with a line feed and nothing else, as git sees it."""
+    last: Line | None = None
+    old = new = 0
+    is_begun = False
+    for raw in BytesIO(patch):
+        text = raw.removesuffix(b"\n").decode(errors="replace")
+        if text.startswith("\\") and last:
+            last = replace(last, whole=False)
+            continue
+        if last:
+            yield last
+            last = None
+        if text.startswith("@@") and (header := _HUNK.match(text)):
+            old, new, is_begun = int(header[1]), int(header[2]), True
+            yield header[3]
+        elif is_begun:
+            sign = text[:1]
+            last = Line(sign, old if sign != "+" else None, new if sign != "-" else None, text[1:])
+            old, new = old + (sign != "+"), new + (sign != "-")
+    if last:
+        yield last
 
 
 def _compared(old: Line, new: Line) -> tuple[Line, Line]:
@@ -129,24 +141,6 @@ def _compared(old: Line, new: Line) -> tuple[Line, Line]:
     if head + tail < _ALIKE * max(len(one), len(two)) or head + tail == 0:
         return old, new
     return replace(old, marked=(head, len(one) - tail)), replace(new, marked=(head, len(two) - tail))
-
-
-def unified(hunks: Sequence[Hunk]) -> list[Row]:
-    rows: list[Row] = []
-    for hunk in hunks:
-        rows.append(Row(heading=hunk.heading))
-        rows += [Row(line) for line in hunk.lines]
-    return rows
-
-
-def side_by_side(hunks: Sequence[Hunk]) -> list[Row]:
-    rows: list[Row] = []
-    for hunk in hunks:
-        rows.append(Row(heading=hunk.heading))
-        for removed, added, context in _blocks(hunk.lines):
-            rows += [Row(old, new) for old, new in zip_longest(removed, added)]
-            rows += [Row(line, line) for line in context]
-    return rows
 
 
 def pieces(line: Line, runs: Runs = ()) -> tuple[Piece, ...]:

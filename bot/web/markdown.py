@@ -1,4 +1,4 @@
-"""What agents and people write, as a page shows it: paragraphs, headings, lists, code, bold, italics. Pure.
+"""What agents and people write, as a page shows it: paragraphs, headings, lists, code, what is stressed. Pure.
 
 Rule: everything is escaped, and no tag we write has an attribute. Links and pictures stay the text they are.
 """

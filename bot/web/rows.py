@@ -3,11 +3,12 @@
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from bot.domain.run import Run
 from bot.domain.sight import SeenFile, Version
 from bot.web.closeup import Closeup
-from bot.web.diffs import Line, Piece, Row, Runs, parse_patch, pieces, side_by_side, unified
+from bot.web.diffs import Line, Piece, Row, Runs, pieces, side_by_side, unified
 from bot.web.painting import LARGEST, Painting
 
 ROWS = 300
@@ -40,25 +41,24 @@ class Shown:
     """A hunk's heading, or what stood there and what stands there; in a unified view only the first."""
     next: int
     """Where the next rows begin; 0: there are none."""
-    total: int
 
 
 async def rows_of(
     closeup: Closeup, painting: Painting, run: Run, file: SeenFile, *, view: str, begin: int = 0
 ) -> Shown:
     patch = await closeup.patch(run, file)
-    rows = await asyncio.to_thread(_rows, patch, view)
-    part = rows[begin : begin + ROWS]
+    rows = await asyncio.to_thread(_rows, patch, view, begin)
+    part = rows[:ROWS]
     old = await _painted(closeup, painting, run, file.before) if any(map(_has_old, part)) else ()
     new = await _painted(closeup, painting, run, file.now) if any(map(_has_new, part)) else ()
     cells = [(row.heading, _cell(row.left, old, new), _cell(row.right, old, new)) for row in part]
-    end = begin + ROWS
-    return Shown(cells, end if end < len(rows) else 0, len(rows))
+    return Shown(cells, begin + ROWS if len(rows) > ROWS else 0)
 
 
-def _rows(patch: bytes, view: str) -> list[Row]:
-    hunks = parse_patch(patch)
-    return side_by_side(hunks) if view == _SPLIT else unified(hunks)
+def _rows(patch: bytes, view: str, begin: int) -> list[Row]:
+    """With one more, if there is one."""
+    rows = side_by_side(patch) if view == _SPLIT else unified(patch)
+    return list(islice(rows, begin, begin + ROWS + 1))
 
 
 def _has_old(row: Row) -> bool:

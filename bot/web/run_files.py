@@ -60,7 +60,7 @@ def routes_of(dashboard: Dashboard) -> list[Route]:
     async def files(request: Request) -> Response:
         run = await run_of(dashboard, request)
         found = await list_of(dashboard, run, view_of(request), begin=number_in(request, "from"))
-        return HTMLResponse(rendered("files.html", run=run, changes=found))
+        return HTMLResponse(await asyncio.to_thread(partial(rendered, "files.html", run=run, changes=found)))
 
     async def file(request: Request) -> Response:
         run, view = await run_of(dashboard, request), view_of(request)

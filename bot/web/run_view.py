@@ -4,6 +4,7 @@ import asyncio
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -46,7 +47,7 @@ async def shown(
 ) -> Response:
     """`lean`: without what an open page brings up to date by other ways."""
     closeup = dashboard.closeup
-    before = number_in(request, "before") or None
+    before, begin = number_in(request, "before") or None, number_in(request, "files")
     glimpse, journal, spending, said, evidence = await asyncio.gather(
         glimpse_of(dashboard, run),
         asyncio.to_thread(dashboard.window.journal, run),
@@ -56,11 +57,11 @@ async def shown(
     )
     stretch, changes = await asyncio.gather(
         _nothing() if lean else asyncio.to_thread(closeup.talk_before, run, before),
-        list_of(dashboard, run, view_of(request), begin=number_in(request, "files"), lean=lean),
+        list_of(dashboard, run, view_of(request), begin=begin, lean=lean),
     )
     site = next((one for one in dashboard.window.sites() if one.name == run.project), None)
-    response = page(
-        request, "run.html", status_code=422 if trouble else 200,
+    put_together = partial(
+        page, request, "run.html", status_code=422 if trouble else 200,
         run=run, glimpse=glimpse, lane=LANES[run.phase], label=dashboard.window.label,
         state=state_of(await dashboard.lookout.look(), run.key),
         stretch=stretch, blocks=blocks_of(stretch), changes=changes, said=said, evidence=evidence,
@@ -69,6 +70,7 @@ async def shown(
         problem=trouble.problem if trouble else "", typed=trouble.typed if trouble else {},
         done=_DONE.get(request.query_params.get("done", ""), ""),
     )  # fmt: skip
+    response = await asyncio.to_thread(put_together)  # much to write: others go on meanwhile
     remember_view(request, response)
     return response
 

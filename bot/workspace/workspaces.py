@@ -231,7 +231,7 @@ class GitWorkspaces:
         with worktree.look(tip) as look:
             if pending:
                 check_resolved(look.quarantine.path, pending, look.tree)
-            guard = self._guard.within(look.quarantine.path)
+            guard = self._guard.within(look.quarantine.path).minding(base)
             if objections := guard.objections(look.tree, known, allowed):
                 files = self._mirror.changed_files(base, tip)
                 return Change(base, tip, tip, files, look.found.left_out, objections)
@@ -245,7 +245,7 @@ class GitWorkspaces:
     def _objections_to(self, ref: str) -> Sequence[Objection]:
         parents = git(self._mirror.path, "rev-parse", f"{ref}^@").split()
         known = parents or [git(self._mirror.path, "mktree", stdin=b"")]  # a first commit is new as a whole
-        return self._guard.objections(f"{ref}^{{tree}}", known)
+        return self._guard.minding(known[0]).objections(f"{ref}^{{tree}}", known)
 
     def _push(self, branch: str, remote: Remote) -> None:
         worktree = self._worktree(branch)

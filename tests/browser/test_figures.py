@@ -11,6 +11,7 @@ from axe_playwright_python.async_playwright import Axe
 from playwright.async_api import Browser, Page, async_playwright
 
 from bot.clock import DAY, now
+from bot.closeup import CloseUp
 from bot.domain.run import MERGED, Phase, Run
 from bot.domain.spend import Spend
 from bot.settings import load, settings_file
@@ -58,7 +59,7 @@ async def visit(tmp_path) -> AsyncIterator[Visit]:
     (tmp_path / "treehand.toml").write_text(f'state_dir = "state"\n{PROJECT}')
     settings = load(settings_file(str(tmp_path / "treehand.toml")))
     live_through(settings.state_dir / "treehand.db")
-    dashboard = Dashboard(Showing(settings, dict), Speaking(settings, lambda _: None))
+    dashboard = Dashboard(Showing(settings, dict), Speaking(settings, lambda _: None), CloseUp(settings))
     door = Door(wake=lambda _: None, ready=lambda: True)
     async with (
         serving(pages_of(door, dashboard), "127.0.0.1:0") as port,

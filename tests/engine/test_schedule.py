@@ -1,5 +1,7 @@
 """Who may have a turn now, and why the others wait. Plain values."""
 
+from dataclasses import replace
+
 import pytest
 
 from bot.domain.comment import Comment, Place
@@ -111,3 +113,38 @@ def test_when_the_model_refuses_our_key_one_run_speaks_and_only_it_tries_again()
     speaking, waiting = run(1, Phase.ASKING, cause=Cause.MODEL, not_before=400), run(2)
     assert granted((speaking, seen(speaking)), (waiting, seen(waiting))) == []
     assert granted((speaking, seen(speaking, now=400)), (waiting, seen(waiting, now=400))) == ["shop#1/1"]
+
+
+def owning(run: Run, *paths: str, labels=()):
+    found = seen(run, labels=labels)
+    return run, replace(found, issue=replace(found.issue, body="Tidy up.\n" + "".join(f"Owns: {p}\n" for p in paths)))
+
+
+def test_two_that_own_the_same_files_do_not_work_at_the_same_time():
+    first, second, third = run(1), run(2), run(3)
+    looked = [owning(first, "src/auth"), owning(second, "src/auth/login.py"), owning(third, "docs/**")]
+    assert granted(*looked, working=9) == ["shop#1/1", "shop#3/1"]
+    assert slots(*looked, working=9)["shop#2/1"].wait == "overlaps shop#1"
+
+
+def test_what_is_at_work_already_is_waited_for():
+    looked = [owning(run(1, Phase.WORKING), "src"), owning(run(2), "src/total.py")]
+    assert slots(*looked, working=9)["shop#2/1"].wait == "overlaps shop#1"
+
+
+def test_what_a_busy_run_owns_is_not_known_and_taken_for_everything():
+    waiting = owning(run(2), "docs")
+    assert slots(waiting, busy=[run(1, Phase.WORKING)], working=9)["shop#2/1"].wait == "overlaps shop#1"
+    assert granted(waiting, busy=[run(1, Phase.WORKING, project="bar")], working=9) == ["shop#2/1"]
+
+
+def test_anyway_means_anyway_and_who_owns_nothing_waits_for_nobody():
+    at_work = owning(run(1, Phase.WORKING), "src")
+    assert granted(at_work, owning(run(2), "src", labels={"ai:anyway"}), working=9) == ["shop#1/1", "shop#2/1"]
+    assert granted(at_work, (run(3), seen(run(3))), working=9) == ["shop#1/1", "shop#3/1"]
+
+
+def test_who_has_begun_once_waits_for_nobodys_files():
+    reviewed, found = owning(run(2, Phase.REVIEW), "src")
+    said = replace(found, comments=seen(reviewed, said=["please"]).comments)
+    assert granted(owning(run(1, Phase.WORKING), "src"), (reviewed, said), working=9) == ["shop#1/1", "shop#2/1"]

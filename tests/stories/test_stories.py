@@ -519,3 +519,35 @@ async def test_what_happened_is_there_for_figures(bot, world, tmp_path):
         (asked + 120, True, True),
         (asked + 120, False, False),
     }
+
+
+async def test_what_its_text_says_must_come_first_comes_first_label_or_not(bot, world):
+    world.open_issue("shop#1", title="Rename the table")
+    world.open_issue("shop#2", "ai", body="Use the new name.\n\nDepends on #1")
+    await bot.tick(2)
+    assert (bot.run("shop#2").phase, bot.run("shop#2").reason) == (Phase.QUEUED, "blocked by shop#1")
+    assert bot.store.find_run("shop#1") is None
+
+    world.close_issue("shop#1")
+    await bot.tick(2)
+    assert bot.run("shop#2").phase is Phase.WORKING
+
+
+async def test_what_is_said_to_come_first_and_does_not_exist_keeps_nobody_waiting(bot, world):
+    world.open_issue("shop#2", "ai", body="Blocked by #77")
+    await bot.tick()
+    assert bot.run("shop#2").phase is Phase.WORKING
+
+
+async def test_two_that_own_the_same_files_work_one_after_the_other(bot, world):
+    world.open_issue("shop#1", "ai", body="Owns: src/auth/**")
+    world.wait(1)
+    world.open_issue("shop#2", "ai", body="Owns: src/auth/login.py")
+    await bot.tick(2)
+    assert (bot.run("shop#1").phase, bot.run("shop#2").phase) == (Phase.WORKING, Phase.QUEUED)
+    assert bot.run("shop#2").reason == "overlaps shop#1"
+    assert "overlaps `shop#1`" in world.comments_of("shop#2")[0]
+
+    world.label("shop#2", "ai:anyway")
+    await bot.tick(2)
+    assert bot.run("shop#2").phase is Phase.WORKING

@@ -76,3 +76,17 @@ def test_troubles_leave_room_for_the_runs():
 def test_a_narrow_window_shows_keys_and_titles():
     (_, line, *_) = painted(lanes_of(working=1), 40, 10)
     assert line.rstrip() == "  shop#working-0 Title of shop#working-0"
+
+
+def test_t18_no_title_is_obeyed():
+    seen = lanes_of(working=1)
+    (run,) = seen.runs
+    hostile = Picture(
+        0.0,
+        [run],
+        {run.id: Glimpse("\x1b]0;owned\x07Fix\x1b[2J it\u202e")},
+        health=healths({"\x1b[2J": (False, "\x9b31m")}),
+    )
+    drawn = painted(hostile, 80, 10)
+    assert all(line.isprintable() for line in drawn)
+    assert "Fix it" in drawn[1]

@@ -30,7 +30,7 @@ def figures(draw) -> Figure:
 
 
 @given(figures())
-def test_a_chart_is_well_formed_whatever_things_are_called(figure):
+def test_t18_a_chart_is_well_formed_whatever_things_are_called(figure):
     root = ET.fromstring(str(chart(figure)).replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1))
     allowed = {SVG + name for name in ("svg", "title", "desc", "line", "rect", "text")}
     assert {node.tag for node in root.iter()} <= allowed
@@ -83,7 +83,7 @@ def test_a_bar_says_its_day_its_series_and_its_value():
 
 
 @pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t=", "\r=", " =", "\u200b=", "＝"])
-def test_no_cell_begins_a_formula(start):
+def test_t18_no_cell_begins_a_formula(start):
     assert harmless(f"{start}HYPERLINK(1)").startswith("'")
 
 

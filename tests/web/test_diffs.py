@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.domain.letters import is_unseen
-from bot.web.diffs import LONGEST_LINE, Line, Row, parse_patch, pieces, side_by_side, unified
+from bot.web.diffs import LONGEST_LINE, Line, Row, pieces, side_by_side, unified
 from bot.web.painting import LARGEST, Painting
 
 LINES = st.lists(
@@ -40,12 +40,12 @@ def test_every_line_of_both_files_is_there_in_both_views(tmp_path_factory, old, 
     before, after = "\n".join(old) + old_end, "\n".join(new) + new_end
     if before == after:
         return
-    hunks = parse_patch(patch_of(tmp_path_factory.mktemp("diff"), before, after))
+    patch = patch_of(tmp_path_factory.mktemp("diff"), before, after)
 
-    lines = [row.left for row in unified(hunks) if row.left]
+    lines = [row.left for row in unified(patch) if row.left]
     assert told([line for line in lines if line.sign in " -"]) == before
     assert told([line for line in lines if line.sign in " +"]) == after
-    pairs = [row for row in side_by_side(hunks) if row.heading is None]
+    pairs = [row for row in side_by_side(patch) if row.heading is None]
     assert [row.left.text for row in pairs if row.left] == [line.text for line in lines if line.sign in " -"]
     assert [row.right.text for row in pairs if row.right] == [line.text for line in lines if line.sign in " +"]
     numbers = [line.new for line in lines if line.new is not None]
@@ -91,12 +91,22 @@ def marked(rows: list[Row]) -> list[str]:
 
 def test_what_differs_within_a_line_is_marked(tmp_path):
     patch = patch_of(tmp_path, "total = price\nsame\n", "total = price * count\nsame\n")
-    assert marked(unified(parse_patch(patch))) == ["", " * count", ""]
+    assert marked(list(unified(patch))) == ["", " * count", ""]
 
 
 def test_lines_that_have_little_in_common_are_not_marked(tmp_path):
     patch = patch_of(tmp_path, "abcdefghij\n", "axyzuvwrst\n")
-    assert marked(unified(parse_patch(patch))) == ["", ""]
+    assert marked(list(unified(patch))) == ["", ""]
+
+
+def test_of_a_long_file_only_what_is_asked_for_is_held(tmp_path):
+    patch = patch_of(tmp_path, "".join(f"{n}\n" for n in range(3000)), "".join(f"new {n}\n" for n in range(3000)))
+    for view, most in ((unified, 6001), (side_by_side, 6001)):
+        rows = list(view(patch))
+        assert 3001 <= len(rows) <= most
+        lines = {(line.sign, line.text) for row in rows for line in (row.left, row.right) if line}
+        assert len(lines) == 6000
+        assert next(iter(view(patch))).heading == ""
 
 
 @pytest.fixture

@@ -153,7 +153,6 @@ function box(one) {
   const input = document.createElement("input");
   input.type = "checkbox";
   label.append(input, "viewed");
-  label.setAttribute("aria-label", `viewed: ${one.querySelector(".path").textContent}`);
   input.setAttribute("aria-label", `viewed: ${one.querySelector(".path").textContent}`);
   one.append(label);
   one.classList.add("can-view");

@@ -29,15 +29,15 @@ GUARDS = (
     Guard(
         "T12: what a project protects is protected",
         "bot/domain/protection.py",
-        'return found or ("protected by the settings" if',
-        'return found or ("" if',
+        '("protected by the settings", protected)',
+        '("protected by the settings", ())',
         (f"{_PATHS}_a_projects_own_patterns_hold_what_they_say",),
     ),
     Guard(
         "T12: a path counts as any file system may spell it",
         "bot/domain/protection.py",
-        "return _judged(canonical(path), rules.protected)",
-        "return _judged(path, rules.protected)",
+        "return _judged(canonical(path), rules.protected, rules.told)",
+        "return _judged(path, rules.protected, rules.told)",
         _SPELLED,
     ),
     Guard(

@@ -8,6 +8,13 @@ _PROVISION = "bot/workspace/provision.py"
 
 GUARDS = (
     Guard(
+        "T12: what the repository protects is held back",
+        "bot/workspace/workspaces.py",
+        "self._guard.within(look.quarantine.path).minding(base)",
+        "self._guard.within(look.quarantine.path)",
+        ("tests/workspace/test_guard.py::test_the_repository_protects_more_of_itself_as_its_base_has_it",),
+    ),
+    Guard(
         "T12: no link in what an agent left to be seen is followed",
         "bot/workspace/evidence.py",
         "os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC",

@@ -1,0 +1,73 @@
+"""Lines of an issue's text that say what has to come first, and which files are its own.
+
+Rule: a line of its own, and nothing else in it; whatever reads like a sentence is one. Code is code.
+"""
+
+import posixpath
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+_LINE = re.compile(r"\s*(?:[-*+]\s+)?\**(?P<word>blocked by|depends on|owns)\**:?\**\s*(?P<rest>\S.*)", re.IGNORECASE)
+_KEY = re.compile(r"(?:[\w.-]+(?:/[\w.-]+)?)?#[0-9]{1,9}|[A-Za-z][A-Za-z0-9]*-[0-9]{1,9}", re.ASCII)
+_BETWEEN = re.compile(r"\s*(?:,|;|\band\b|\s)\s*", re.IGNORECASE)
+_FENCE = re.compile(r"\s*(?:```|~~~)")
+_WILD = re.compile(r"[*?\[]")
+
+
+@dataclass(frozen=True, slots=True)
+class Clauses:
+    blocked_by: tuple[str, ...] = ()
+    """Keys of the issues that have to be closed first, as the tracker says them aloud."""
+    owns: tuple[str, ...] = ()
+    """Paths, and patterns of them, that nobody else should change at the same time."""
+
+
+@lru_cache(maxsize=4000)  # the same words are looked at in every tick
+def clauses_of(key: str, body: str) -> Clauses:
+    """`key`: whose text it is; `#12` means one of the same place."""
+    keys: dict[str, None] = {}
+    paths: dict[str, None] = {}
+    for word, rest in _lines(body):
+        if word == "owns":
+            paths |= dict.fromkeys(filter(None, (part.strip().strip("`") for part in rest.split(","))))
+        else:
+            keys |= dict.fromkeys(_keys(key, rest))
+    return Clauses(tuple(one for one in keys if one != key), tuple(paths))
+
+
+def _lines(body: str) -> Iterator[tuple[str, str]]:
+    fenced = False
+    for line in body.splitlines():
+        if _FENCE.match(line):
+            fenced = not fenced
+        elif not fenced and (found := _LINE.fullmatch(line.rstrip())):
+            yield found["word"].lower(), found["rest"]
+
+
+def _keys(key: str, rest: str) -> Iterator[str]:
+    """None of them, unless all of it is keys."""
+    named = [part for part in _BETWEEN.split(rest.strip().rstrip(".")) if part]
+    if all(_KEY.fullmatch(one) for one in named):
+        place = key.rpartition("#")[0]
+        yield from (f"{place}{one}" if one.startswith("#") else one if "#" in one else one.upper() for one in named)
+
+
+def overlap(ours: tuple[str, ...], theirs: tuple[str, ...]) -> bool:
+    """May some file be in both? Rather once too often: up to its first wildcard, a pattern is a path."""
+    return any(_holds(a, b) or _holds(b, a) for a in map(_stem, ours) for b in map(_stem, theirs))
+
+
+def _stem(pattern: str) -> tuple[str, bool]:
+    """Without what only looks different: `./Src//auth/` is `src/auth`; and whether its last word may go on."""
+    fixed = _WILD.split(pattern, maxsplit=1)[0].replace("\\", "/")
+    path = posixpath.normpath(f"/{fixed}").strip("/").casefold()
+    return path, fixed != pattern and bool(path) and not fixed.endswith("/")
+
+
+def _holds(outer: tuple[str, bool], inner: tuple[str, bool]) -> bool:
+    path, goes_on = outer
+    if not path or path == inner[0]:
+        return True
+    return inner[0].startswith(path if goes_on else f"{path}/")

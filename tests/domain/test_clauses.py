@@ -1,0 +1,68 @@
+"""Lines that say what comes first and which files are an issue's own, and sentences that do not."""
+
+import pytest
+
+from bot.domain.clauses import clauses_of, overlap
+
+
+@pytest.mark.parametrize(
+    ("line", "keys"),
+    [
+        ("Blocked by #12", ("acme/shop#12",)),
+        ("blocked by: #12, #13 and #14.", ("acme/shop#12", "acme/shop#13", "acme/shop#14")),
+        ("- Depends on ENG-3", ("ENG-3",)),
+        ("**Depends on:** eng-3", ("ENG-3",)),
+        ("* **Blocked by**: acme/till#4", ("acme/till#4",)),
+        ("Depends on #7", ()),
+        ("Depends on the weather", ()),
+        ("This is blocked by #12", ()),
+        ("Blocked by #12 because of the tax", ()),
+        ("Blocked by", ()),
+    ],
+)
+def test_what_has_to_come_first_is_on_a_line_of_its_own(line: str, keys: tuple[str, ...]):
+    body = f"The total is wrong.\n\n{line}\n\nSee the receipt."
+    assert clauses_of("acme/shop#7", body).blocked_by == keys
+
+
+def test_several_lines_add_up_and_code_is_code():
+    body = (
+        "Depends on #1\nDepends on #2\nDepends on #1\n"
+        "```\nDepends on #3\nOwns: everything\n```\nOwns: a, `b/**`\nowns: c"
+    )
+    found = clauses_of("shop#9", body)
+    assert (found.blocked_by, found.owns) == (("shop#1", "shop#2"), ("a", "b/**", "c"))
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    [
+        ("services/auth", "services/auth"),
+        ("./services/auth", "services/auth/"),
+        ("services//auth", "services/auth/login.py"),
+        ("services/tax/../auth", "services/auth"),
+        ("Services/Auth", "services/auth/**"),
+        ("/services/auth", "services"),
+        (".", "anything"),
+        ("**/*.py", "docs"),
+        ("src/auth*", "src/authority.py"),
+        ("src/*.py", "src/total.py"),
+        ("src\\auth", "src/auth/x"),
+    ],
+)
+def test_paths_that_may_hold_the_same_file_overlap_however_they_are_written(ours: str, theirs: str):
+    assert overlap((ours,), (theirs,))
+    assert overlap((theirs,), (ours,))
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    [("services/auth", "services/authority"), ("a/**", "b/**"), ("src/a*", "src/b"), ("docs", "src")],
+)
+def test_paths_beside_each_other_do_not(ours: str, theirs: str):
+    assert not overlap((ours,), (theirs,))
+    assert not overlap((theirs,), (ours,))
+
+
+def test_who_owns_nothing_overlaps_nobody():
+    assert not overlap((), ("src",))
