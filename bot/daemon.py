@@ -26,6 +26,7 @@ _WATCH_SECONDS = 1.0
 _PULSE_SECONDS = 5.0
 _FLUSH_SECONDS = 0.5
 _DISK_SECONDS = 60.0
+_POOL_SECONDS = 15.0
 _HUSH_SECONDS = 3.0
 
 
@@ -159,6 +160,7 @@ class Daemon:
             (_PULSE_SECONDS, self._pulse),
             (_FLUSH_SECONDS, self._flush),
             (_DISK_SECONDS, self._make_room),
+            (_POOL_SECONDS, self._fill_pools),
             (3600.0, self._sweep),
             (86400.0, self._upkeep),
         ]
@@ -214,6 +216,11 @@ class Daemon:
                 self._app.woken.set()
         except (Retryable, OSError) as problem:
             log.warning("made no room reason=%s", problem)
+
+    async def _fill_pools(self) -> None:
+        """Not where it is over as soon as nothing is left to do."""
+        if self._ready and not self._stopping:
+            await self._app.house.pools.fill()
 
     async def _upkeep(self) -> None:
         await self._app.house.maintain()

@@ -16,7 +16,7 @@ from bot.engine.names import branch_for
 from bot.locks import owner_of
 from bot.settings import ProjectSettings, Settings
 from bot.state import Glimpse, Picture
-from bot.workspace.places import Places
+from bot.workspace.places import Places, trouble_of
 
 if TYPE_CHECKING:
     from bot.clients.github.memory import Memory
@@ -42,6 +42,7 @@ def picture(settings: Settings) -> Picture:
             **_services("github", memory),
             **_services("linear", of_linear),
             **_claims(settings),
+            **_pools(settings),
             **{name: (False, why) for name, why in paused.items()},
         }
         return Picture(now, runs, glimpses, spent, settings.budget.per_day_usd, health)
@@ -124,6 +125,13 @@ def _claims(settings: Settings) -> Mapping[str, tuple[bool, str]]:
         for name, held in words.items()
         if held not in {"", OURS}
     }
+
+
+def _pools(settings: Settings) -> Mapping[str, tuple[bool, str]]:
+    """Projects for which no worktree can be made ahead."""
+    wished = [one.name for one in settings.projects if one.pool]
+    found = {name: trouble_of(Places(settings.state_dir, name)) for name in wished}
+    return {f"pool {name}": (False, f"nothing is made ahead: {why}") for name, why in found.items() if why}
 
 
 def _glimpses(

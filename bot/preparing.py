@@ -1,11 +1,12 @@
 """How worktrees are made ready, by which settings; and what that would be, before any run."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from bot import clock
+from bot.disk import Disk
 from bot.settings import ProjectSettings, Settings
 from bot.workspace.places import ORIGIN, Places
 
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
     from bot.cells import Sandbox
     from bot.domain.leaks import Secrets
     from bot.domain.recipe import Recipe, Step
+    from bot.pools import Pools
+    from bot.ports import Project
     from bot.readiness.ready import WorktreeReadiness
     from bot.readiness.told import Wishes
     from bot.workspace.workspaces import GitWorkspaces
@@ -53,6 +56,18 @@ def readiness_of(
     readiness = WorktreeReadiness(workspaces.provisioning, wishes_of(settings, project), means)
     readiness.learn()
     return readiness
+
+
+def pools_of(
+    settings: Settings, projects: Mapping[str, "Project"], workspaces: Mapping[str, "GitWorkspaces"], disk: Disk
+) -> "Pools":
+    from bot.pools import Pooled, Pools
+
+    pooled = {}
+    for one in settings.projects:
+        readiness = cast("WorktreeReadiness", projects[one.name].readiness)
+        pooled[one.name] = Pooled(projects[one.name], one.pool, one.base, workspaces[one.name], readiness)
+    return Pools(settings.state_dir, pooled, disk)
 
 
 def wishes_of(settings: Settings, project: ProjectSettings) -> "Wishes":

@@ -50,6 +50,7 @@ ON_TOP = {
     "daemon",
     "cli",
     "housekeeping",
+    "pools",
     "terminal",
     "demo",
 }
