@@ -43,6 +43,10 @@ log = logging.getLogger(__name__)
 TEARDOWN_SECONDS = 60.0
 
 _NOT_FOUND = 127
+_ANSWERS = 4
+"""So many are remembered: in a large repository each takes a while."""
+_Answer = tuple[Recipe, frozenset[str], str]
+"""What is to be done, the names of what is tracked, and `.worktreeinclude`."""
 _INSTEAD = "What is run can be chosen: commands in `projects.setup`, or `setup = false` for none."
 
 
@@ -74,11 +78,12 @@ class WorktreeReadiness:
         self._wishes = wishes
         self._means = means
         self._precedence = Precedence()
+        self._answers: dict[str, _Answer] = {}
 
     async def ensure(self, workspace: Workspace, turn_id: str, notice: Notice) -> Ready:
         try:
             await self._provisioning.settle(workspace.branch)
-            recipe, tracked, included = await self._provisioning.read(workspace.base, self._asked)
+            recipe, tracked, included = await self._asked(workspace.base)
             provision = await self._provisioning.get(workspace.branch)
             job = await self._job(workspace, recipe, turn_id, notice, anew=provision.is_ahead)
             await self._copy(workspace, recipe, tracked, included)
@@ -89,7 +94,7 @@ class WorktreeReadiness:
     async def prepare(self, workspace: Workspace) -> Ready | None:
         """Ahead of any run, without what will be the taker's own. None: it gave way to one."""
         try:
-            recipe = (await self._provisioning.read(workspace.base, self._asked))[0]
+            recipe = (await self._asked(workspace.base))[0]
             job = await self._job(workspace, recipe, workspace.branch, lambda _: None)
             async with self._precedence.behind():
                 return await self._ensure(replace(job, is_ahead=True))
@@ -100,7 +105,7 @@ class WorktreeReadiness:
 
     async def holds(self, branch: str, commit: str) -> bool:
         """What was made ready for another commit, and holds the files of this one now, needs nothing more."""
-        recipe = (await self._provisioning.read(commit, self._asked))[0]
+        recipe = (await self._asked(commit))[0]
         provision, folder = await self._provisioning.get(branch), self._provisioning.folder(branch)
         wanted = await in_thread(_stamp, recipe.steps, folder) if recipe.steps else ""
         return provision.stamp == wanted and not provision.made and all(step.locks for step in recipe.steps)
@@ -113,7 +118,7 @@ class WorktreeReadiness:
         return _Job(workspace, recipe, names, marker, notice)
 
     async def verify(self, workspace: Workspace, change: Change, turn_id: str, notice: Notice) -> Verification | None:
-        recipe = (await self._provisioning.read(change.base, self._asked))[0]
+        recipe = (await self._asked(change.base))[0]
         verifier = Verifier(self._provisioning, self._means, recipe, self.ensure, self.let_go)
         return await verifier.verify(workspace, change, turn_id, notice) if recipe.checks else None
 
@@ -132,7 +137,14 @@ class WorktreeReadiness:
             with contextlib.suppress(OSError):
                 self._learn({name: read_within(source, name)} if source else {})
 
-    def _asked(self, committed: Committed) -> tuple[Recipe, frozenset[str], str]:
+    async def _asked(self, commit: str) -> _Answer:
+        """What a commit asks for never changes."""
+        if commit not in self._answers:
+            newest = list(self._answers.items())[1 - _ANSWERS :]
+            self._answers = {**dict(newest), commit: await self._provisioning.read(commit, self._answer)}
+        return self._answers[commit]
+
+    def _answer(self, committed: Committed) -> _Answer:
         files = Files(committed.names, committed.read)
         return recipe_for(files, self._wishes), files.names, files.text(INCLUDES)
 
@@ -241,7 +253,7 @@ class WorktreeReadiness:
 
     async def _tear_down(self, branch: str) -> None:
         base = await self._provisioning.base_of(branch)
-        recipe = (await self._provisioning.read(base, self._asked))[0] if base else Recipe()
+        recipe = (await self._asked(base))[0] if base else Recipe()
         if not recipe.teardown:
             return
         ground = self._provisioning.ground(branch)

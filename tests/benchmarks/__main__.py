@@ -1,7 +1,7 @@
 """`make bench`: every figure we promise, measured in this run and printed as a table and one line of JSON.
 
 `python tests/benchmarks [spawn] [model] [events] [idle] [commands] [limits] [polling] [linear] [flood] [reading]
-[sandbox] [alarms] [restart]`: only those.
+[sandbox] [readiness] [alarms] [restart]`: only those.
 """
 
 import asyncio
@@ -29,6 +29,7 @@ PARTS = (
     "flood",
     "reading",
     "sandbox",
+    "readiness",
     "alarms",
     "restart",
 )
