@@ -49,8 +49,8 @@ class Pooled:
 
     async def discard(self, branch: str) -> None:
         folder = self.workspaces.folder(branch)
-        await in_thread(self.pool.discard, branch)
-        await asyncio.to_thread(self.readiness.let_go, folder)
+        if await in_thread(self.pool.discard, branch):
+            await asyncio.to_thread(self.readiness.let_go, folder)
 
 
 @dataclass(slots=True)

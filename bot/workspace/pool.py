@@ -129,31 +129,26 @@ class Pool:
             self._forget(found.branch)
         return True
 
-    def discard(self, branch: str) -> None:
-        """Also one that is half made. One that was taken meanwhile stays its taker's."""
+    def discard(self, branch: str) -> bool:
+        """Also one that is half made. False: it was taken meanwhile, and stays its taker's."""
         name = self.places.of(branch).folder.name
         with self._alone:
             is_ours = name not in self._taken()
             (self.places.ready / name).unlink(missing_ok=True)
         if is_ours:
             remove(self.worktree(branch))
+        else:
+            self._forget(branch)
         self._begun.pop(branch, None)
+        return is_ours
 
     def clear(self) -> Sequence[Path]:
         """What those left who died half-way; the folders that are gone."""
         if not self.mirror.exists():
             return ()
         with self._alone:
-            left, taken = self._left(), self._taken()
-        gone = []
-        for branch in left:
-            folder = self.places.of(branch).folder
-            if folder.name in taken:
-                self._forget(branch)
-            else:
-                self.discard(branch)
-                gone.append(folder)
-        return gone
+            left = self._left()
+        return [self.places.of(branch).folder for branch in left if self.discard(branch)]
 
     def _left(self) -> Sequence[str]:
         """Branches without a note, and notes without a branch."""

@@ -138,7 +138,7 @@ class Bot:
         key = people.issues(PROJECT).open("Measured", by="ada", labels=["ai"]).key
         asked, began = len(self.model.requests), time.perf_counter()
         async with asyncio.TaskGroup() as group:
-            ticking = group.create_task(self._ticking())
+            ticking = group.create_task(self._ticking(key))
             await self.model.until_asked(asked + 1)
             seconds = time.perf_counter() - began
             ticking.cancel()
@@ -157,11 +157,14 @@ class Bot:
         assert waits not in pools.projects[PROJECT].pool.ready()
         return seconds
 
-    async def _ticking(self) -> None:
+    async def _ticking(self, key: str) -> None:
         """As the daemon does."""
         while True:
             self.app.woken.clear()
             await self.app.engine.tick()
+            run = self.app.store.find_run(key)
+            assert run, "it was seen"
+            assert run.phase is not Phase.ASKING, run.reason
             await self.app.woken.wait()
 
 

@@ -340,6 +340,21 @@ async def test_what_is_wished_for_no_more_goes(shop):
     assert waiting(shop) == []
 
 
+async def test_one_that_was_taken_stays_its_takers_though_the_pool_still_knew_its_name(shop):
+    """As after a death right after the taking."""
+    await pools_of(shop).fill()
+    (name,) = waiting(shop)
+    workspace = await shop.worktree()
+    (workspace.path / "mine.py").write_text("x\n")
+    for where in ("refs/heads", "refs/treehand/base"):
+        run_git(shop.root / "mirrors" / "shop.git", "update-ref", f"{where}/treehand/{name}", workspace.base)
+    shop.workspaces = GitWorkspaces(shop.root, "shop")
+    await pools_of(shop).clear()
+    assert (await shop.worktree()).path == workspace.path
+    assert (workspace.path / "mine.py").exists()
+    assert run_git(shop.root / "mirrors" / "shop.git", "for-each-ref", f"refs/heads/treehand/{name}") == ""
+
+
 async def test_what_died_half_way_is_cleared_and_never_taken(shop):
     workspaces = shop.workspaces
     await workspaces.fetch(shop.origin.remote)

@@ -9,11 +9,11 @@ _PROVISION = "bot/workspace/provision.py"
 
 GUARDS = (
     Guard(
-        "Pool: until it is taken it is whole in nobody's eyes",
+        "Pool: what was made ahead is not made again",
         "bot/workspace/worktree.py",
         "self.provide(replace(self.provision, is_half=False, is_ahead=True))",
         "pass",
-        (f"{_POOL}_what_an_agent_does_in_a_taken_one_is_all_that_is_committed",),
+        (f"{_POOL}_a_taken_one_is_byte_for_byte_like_a_fresh_one_in_its_place",),
     ),
     Guard(
         "Pool: one at another commit is taken by nobody",
@@ -74,9 +74,9 @@ GUARDS = (
     Guard(
         "Pool: a run's worktree is not swept with the pool's",
         "bot/workspace/pool.py",
-        "if folder.name in taken:",
-        "if False:",
-        (f"{_POOL}_whoever_dies_while_making_or_taking_leaves_nothing_wrong[two]",),
+        "is_ours = name not in self._taken()",
+        "is_ours = True",
+        (f"{_POOL}_one_that_was_taken_stays_its_takers_though_the_pool_still_knew_its_name",),
     ),
     Guard(
         "Pool: none without room to spare",
