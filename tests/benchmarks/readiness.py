@@ -234,9 +234,7 @@ def _run(command: str, folder: Path, environment: Mapping[str, str]) -> None:
 
 
 def _python(folder: Path) -> Stack:
-    tools, wanted = folder / "tools-of-python", "".join(f"    {json.dumps(name)},\n" for name in _PYTHON)
-    tools.mkdir()
-    shutil.copy2(_uv(folder), tools / "uv")
+    tools, wanted = _uv(), "".join(f"    {json.dumps(name)},\n" for name in _PYTHON)
     project = f'[project]\nname = "shop"\nversion = "0.1.0"\nrequires-python = ">=3.11"\ndependencies = [\n{wanted}]\n'
     files = {"pyproject.toml": project, ".gitignore": ".venv/\n"}
     repository = _repository(folder / "python", files, f"{tools}/uv lock")
@@ -246,12 +244,15 @@ def _python(folder: Path) -> Stack:
     return Stack("uv", repository, "UV_LINK_MODE=copy uv sync --frozen", (tools,), named, kept)
 
 
-def _uv(folder: Path) -> Path:
+def _uv() -> Path:
+    """The folder it is in: it stays for the next time. In the sandbox nothing of the machine's `/tmp` is seen."""
     if found := shutil.which("uv"):
-        return Path(found)
-    words = (sys.executable, "-m", "pip", "install", "-q", "--target", str(folder / "uv"), "uv")
-    subprocess.run(words, check=True, capture_output=True)
-    return folder / "uv" / "bin" / "uv"
+        return Path(found).resolve().parent
+    kept = Path.home() / ".cache" / "treehand-bench" / "uv"
+    if not (kept / "bin" / "uv").exists():
+        words = (sys.executable, "-m", "pip", "install", "-q", "--target", str(kept), "uv")
+        subprocess.run(words, check=True, capture_output=True)
+    return kept / "bin"
 
 
 def _node(folder: Path) -> Stack:
