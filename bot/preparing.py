@@ -1,12 +1,13 @@
 """How worktrees are made ready, by which settings; and what that would be, before any run."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from bot import clock
+from bot.disk import Disk
 from bot.settings import ProjectSettings, Settings
 from bot.workspace.places import ORIGIN, Places
 
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
     from bot.cells import Sandbox
     from bot.domain.leaks import Secrets
     from bot.domain.recipe import Recipe, Step
+    from bot.pools import Pools
+    from bot.ports import Project
     from bot.readiness.files import Files
     from bot.readiness.ready import WorktreeReadiness
     from bot.readiness.told import Wishes
@@ -62,6 +65,18 @@ def readiness_of(
     readiness = WorktreeReadiness(workspaces.provisioning, wishes_of(project), means)
     readiness.learn()
     return readiness
+
+
+def pools_of(
+    settings: Settings, projects: Mapping[str, "Project"], workspaces: Mapping[str, "GitWorkspaces"], disk: Disk
+) -> "Pools":
+    from bot.pools import Pooled, Pools
+
+    pooled = {}
+    for one in settings.projects:
+        readiness = cast("WorktreeReadiness", projects[one.name].readiness)
+        pooled[one.name] = Pooled(projects[one.name], one.pool, one.base, workspaces[one.name], readiness)
+    return Pools(settings.state_dir, pooled, disk)
 
 
 def wishes_of(project: ProjectSettings) -> "Wishes":

@@ -7,9 +7,9 @@ from pathlib import Path
 _PROXY = "-Dhttp.proxyHost=127.0.0.1 -Dhttp.proxyPort={port} -Dhttps.proxyHost=127.0.0.1 -Dhttps.proxyPort={port}"
 
 
-def names_for(branch: str, ports: Sequence[int]) -> dict[str, str]:
-    """The same in setup, for the agent and in teardown."""
-    slug = re.sub(r"[^a-z0-9]+", "-", branch.removeprefix("treehand/").lower()).strip("-")
+def names_for(worktree: str, ports: Sequence[int]) -> dict[str, str]:
+    """The same in setup, for the agent and in teardown; by the folder, which may have been there before the branch."""
+    slug = re.sub(r"[^a-z0-9]+", "-", worktree.lower()).strip("-")
     numbered = {f"TREEHAND_PORT_{number}": str(port) for number, port in enumerate(ports)}
     return {"PORT": str(ports[0]), **numbered, "COMPOSE_PROJECT_NAME": f"treehand-{slug}"}
 
