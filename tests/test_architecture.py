@@ -65,6 +65,7 @@ ON_TOP = {
     "cli",
     "housekeeping",
     "notifying",
+    "reading",
     "vitals",
     "measures",
     "pools",
