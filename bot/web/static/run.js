@@ -241,7 +241,7 @@ function renewFrom(fresh) {
     }
     const [before, after] = [old, now].map((one) => [...one.querySelectorAll("details")]);
     before.forEach((one, at) => { if (after[at]) after[at].open = one.open; });
-    old.replaceWith(document.adoptNode(now));
+    if (!old.isEqualNode(now)) old.replaceWith(document.adoptNode(now)); // nobody's click goes to what is gone
   }
   mindRemarks();
   tellAges();
