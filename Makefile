@@ -16,7 +16,9 @@ endif
 # half as many again as there are cores: tests wait for daemons as much as they compute
 WORKERS := $(shell expr `getconf _NPROCESSORS_ONLN` \* 3 / 2)
 
-.PHONY: install demo test check fix mutants bench chaos live lock needs needs-sandbox
+export CHROMIUM
+
+.PHONY: install demo test check fix mutants bench chaos live lock needs needs-sandbox needs-browser
 
 install: $(VENV)/.installed
 
@@ -24,11 +26,11 @@ demo: install needs-sandbox
 	@$(BIN)/treehand demo
 
 test: SANDBOX_MUST := yes
-test: needs-sandbox $(VENV)/.installed-dev
+test: needs-sandbox needs-browser $(VENV)/.installed-dev
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --ignore tests/live
 
 check: SANDBOX_MUST := yes
-check: needs-sandbox $(VENV)/.installed-dev
+check: needs-sandbox needs-browser $(VENV)/.installed-dev
 	@$(BIN)/ruff format --check --quiet
 	@$(BIN)/ruff check --quiet
 	@$(BIN)/mypy
@@ -67,6 +69,16 @@ needs-sandbox:
 	fi; \
 	command -v bwrap >/dev/null 2>&1 || echo "There is no bubblewrap 0.8 or later. Install it: apt-get install bubblewrap (Debian, Ubuntu), dnf install bubblewrap (Fedora)."; \
 	[ -z "$(SANDBOX_MUST)" ] || command -v bwrap >/dev/null 2>&1
+
+# the dashboard is tried in a real browser
+needs-browser:
+	@[ -n "$(CHROMIUM)" ] && exit 0; \
+	[ -x /usr/bin/chromium ] && exit 0; \
+	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then \
+		echo "Installing chromium (the tests open the dashboard in it)"; \
+		apt-get install -y -qq chromium >/dev/null 2>&1 || { apt-get update -qq && apt-get install -y -qq chromium; } >/dev/null 2>&1; \
+	fi; \
+	[ -x /usr/bin/chromium ] || { echo "There is no /usr/bin/chromium, in which the tests open the dashboard. Install it: apt-get install chromium (Debian, Ubuntu), dnf install chromium (Fedora); or say where it is: make test CHROMIUM=/path."; exit 1; }
 
 $(VENV)/.installed: pyproject.toml requirements.lock | needs
 	@echo "Building $(VENV) (the agent's own program comes with it: about 400 MB, once)"

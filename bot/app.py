@@ -54,6 +54,13 @@ class Services:
     github: Connections
     linear: Mapping[str, "Scope"]
 
+    def left(self) -> Mapping[str, tuple[float, float]]:
+        """What we may still ask of each, of how much."""
+        there = {
+            f"GitHub: {n}": v for one in self.github.repositories.values() for n, v in one.access.service.left().items()
+        }
+        return there | {f"Linear: {n}": v for one in self.linear.values() for n, v in one.team.service.left().items()}
+
 
 @dataclass(frozen=True, slots=True)
 class App:
@@ -66,6 +73,8 @@ class App:
     engine: "Engine"
     woken: "asyncio.Event"
     house: "House"
+    left: Callable[[], Mapping[str, tuple[float, float]]]
+    """What we may still ask of services, of how much."""
 
     async def recover(self) -> None:
         """What an earlier life left behind is put right before anything new is done."""
@@ -152,7 +161,7 @@ async def wired(settings: Settings, model: Mapping[str, str], secrets: "Secrets 
                 settings, store, Cupboard(settings, transcripts), projects, workspaces, disk,
                 lambda: engine.out_of_sight, engine.may_tend, agent.forget,
             )  # fmt: skip
-            yield App(settings, store, transcripts, outside, agent, executor, engine, woken, house)
+            yield App(settings, store, transcripts, outside, agent, executor, engine, woken, house, services.left)
     for end in (transcripts.flush, store.close, desk.close):
         end()
 

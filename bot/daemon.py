@@ -138,14 +138,17 @@ class Daemon:
         dashboard = Dashboard(showing, Speaking(settings, self._expect), CloseUp(settings))
         self._app.transcripts.listen(dashboard.hear)
         self._watchers.append(dashboard.hub.stir)
+        log.info("dashboard at http://%s", bind)
         async with serving(pages_of(door, dashboard), bind), dashboard.open():
             yield
 
     def _beats(self) -> Mapping[str, str]:
         """What is due when, in words."""
-        if self._next_poll is None or (due := self._next_poll()) is None:
-            return {}
-        return {"next look at the services": f"{due:%H:%M:%S} UTC, or when somebody says that there is news"}
+        left = self._app.left().items()
+        told = {f"requests to {name}": f"{some:,.0f} of {most:,.0f} left" for name, (some, most) in left}
+        if self._next_poll and (due := self._next_poll()):
+            told["next look at the services"] = f"{due:%H:%M:%S} UTC, or when somebody says that there is news"
+        return told
 
     def _is_working(self) -> bool:
         return any(run.phase is Phase.WORKING for run in self._app.store.active())

@@ -1,7 +1,7 @@
 """`make bench`: every figure we promise, measured in this run and printed as a table and one line of JSON.
 
 `python tests/benchmarks [spawn] [model] [events] [idle] [commands] [limits] [polling] [linear] [flood] [reading]
-[sandbox] [alarms] [restart] [dashboard_diff]`: only those.
+[sandbox] [alarms] [restart] [dashboard] [dashboard_diff]`: only those.
 """
 
 import asyncio
@@ -31,6 +31,7 @@ PARTS = (
     "sandbox",
     "alarms",
     "restart",
+    "dashboard",
     "dashboard_diff",
 )
 

@@ -182,3 +182,11 @@ async def test_nothing_goes_out_before_its_time_whatever_the_limits():
     assert (found.early, found.close, found.crowded) == (0, 0, 0)
     assert found.requests == 400
     assert found.limits > 10
+
+
+async def test_what_is_left_of_an_hour_is_known_for_each_kind_of_request(pace):
+    told = {"x-ratelimit-remaining": "4990", "x-ratelimit-limit": "5000"}
+    pace.heard(Reply(200, told), Kind.READ, **US)
+    pace.heard(Reply(200, {**told, "x-ratelimit-resource": "graphql", "x-ratelimit-remaining": "7"}), Kind.READ, **US)
+    pace.heard(Reply(200, {"x-ratelimit-remaining": "soon", "x-ratelimit-limit": "5000"}), Kind.READ, **US)
+    assert pace.left() == {"core": (4990, 5000), "graphql": (7, 5000)}

@@ -13,7 +13,7 @@ from bot.clock import now
 from bot.closeup import CloseUp
 from bot.domain.run import Phase, Run
 from bot.domain.turn import Progress
-from bot.settings import ProjectSettings, Settings
+from bot.settings import Limits, ProjectSettings, Settings
 from bot.showing import Showing
 from bot.speaking import Speaking
 from bot.web import Access, Dashboard, Door, pages_of, serving
@@ -95,18 +95,19 @@ def made_repository(folder: Path) -> Path:
 
 
 @asynccontextmanager
-async def open_house(folder: Path, *projects: str, access: Access | None = None, **door) -> AsyncIterator[House]:
+async def open_house(folder: Path, *projects: str, access: Access | None = None, **more) -> AsyncIterator[House]:
     repository = made_repository(folder / "repository")
     settings = Settings(
         state_dir=folder / "state",
         projects=tuple(ProjectSettings(name=name, repository=str(repository)) for name in projects or ("shop",)),
+        **{"limits": Limits(free_disk_gb=0), **more},
     )
     live: dict[str, Progress] = {}
     woken: list[str] = []
     told: list[list[str]] = []
     window = Window(settings, lambda: dict(live))
     dashboard = Dashboard(window, Speaking(settings, lambda names: told.append(list(names))), CloseUp(settings))
-    doors = Door(wake=woken.append, ready=lambda: True, access=access or Access(operator="ana"), **door)
+    doors = Door(wake=woken.append, ready=lambda: True, access=access or Access(operator="ana"))
     async with (
         serving(pages_of(doors, dashboard), "127.0.0.1:0") as port,
         dashboard.open(),

@@ -104,6 +104,9 @@ class Exchange:
         self._gate = Gate(self._standings, clock)
         self._threads = Threads(CONNECTIONS)
 
+    def left(self) -> Mapping[str, tuple[float, float]]:
+        return self._pace.left()
+
     def close(self) -> None:
         self.wire.close()
 

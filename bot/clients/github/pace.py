@@ -55,6 +55,7 @@ class Pace:
         self._ahead = (0.0, 0)
         """When reads were noted last, and how many of those are left."""
         self._unsaid: dict[tuple[str, Kind], int] = {}
+        self._left: dict[str, tuple[float, float]] = {}
 
     @asynccontextmanager
     async def turn(self, kind: Kind, *, who: str, resource: str) -> AsyncIterator[None]:
@@ -74,6 +75,7 @@ class Pace:
         """Take in what an answer says about limits. The seconds until we may ask again; 0: at once."""
         named = reply.headers.get("x-ratelimit-resource", "")
         resource = named if named in {"core", "graphql"} else resource
+        self._take_in(resource, reply.headers)
         limit = limit_in(reply)
         if limit is None and reply.status < 400:
             self._unsaid.pop((who, kind), None)
@@ -83,6 +85,15 @@ class Pace:
             used_up = limit is not Limit.SECONDARY and "retry-after" not in reply.headers
             self._hold(f"{who} {resource}" if used_up else who, wait)
         return wait
+
+    def left(self) -> Mapping[str, tuple[float, float]]:
+        """What is left of each hour's requests, of how many, as GitHub said last."""
+        return dict(self._left)
+
+    def _take_in(self, resource: str, headers: Mapping[str, str]) -> None:
+        left, limit = headers.get("x-ratelimit-remaining", ""), headers.get("x-ratelimit-limit", "")
+        if left.isdecimal() and limit.isdecimal():
+            self._left[resource] = float(left), float(limit)
 
     def _asked_to_wait(self, reply: Reply, limit: Limit | None) -> float:
         headers, refused = reply.headers, limit is not None

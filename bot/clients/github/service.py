@@ -76,6 +76,10 @@ class Service(Protocol):
         """An ISO time of the server as seconds of our own clock, whatever the two clocks differ by."""
         ...
 
+    def left(self) -> Mapping[str, tuple[float, float]]:
+        """What is left of each hour's requests, of how many."""
+        ...
+
     def now(self) -> float:
         """Seconds of our own clock."""
         ...

@@ -115,6 +115,9 @@ class GitHub:
     def local(self, server_time: str) -> float:
         return self._exchange.time.local(server_time)
 
+    def left(self) -> Mapping[str, tuple[float, float]]:
+        return self._exchange.left()
+
     def now(self) -> float:
         return self._clock()
 
