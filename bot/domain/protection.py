@@ -61,17 +61,23 @@ class Rules:
     protected: tuple[str, ...] = PROTECTED
     changed_files: int = 500
     changed_mb: float = 20.0
+    forbidden: tuple[str, ...] = ()
+    """What the issue itself asks to leave alone."""
+
+
+_FORBIDDEN = "forbidden by the issue"
 
 
 def why_protected(path: str, rules: Rules) -> str:
     """What it is that a person is to look at; empty: nothing."""
-    return _judged(canonical(path), rules.protected)
+    path = canonical(path)
+    return _judged(path, rules.protected) or (_FORBIDDEN if _judged(path, rules.forbidden) else "")
 
 
 def holds_protected(path: str, rules: Rules) -> bool:
     """Whatever takes the place of this folder takes the place of what is protected in it."""
     parts = canonical(path).split("/")
-    wanted = (*rules.protected, *(pattern for _, patterns in _CLASSES for pattern in patterns))
+    wanted = (*rules.protected, *rules.forbidden, *(pattern for _, patterns in _CLASSES for pattern in patterns))
     return any(_leads_to(parts, pattern) for pattern in wanted)
 
 

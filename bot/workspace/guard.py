@@ -39,6 +39,10 @@ class Guard:
         """The same, where what is judged can be seen."""
         return replace(self, mirror=repository)
 
+    def forbidding(self, paths: tuple[str, ...]) -> Self:
+        """The same, with more that is not to be changed unasked."""
+        return replace(self, rules=replace(self.rules, forbidden=paths))
+
     def objections(self, tree: str, known: Sequence[str], allowed: Collection[str] = ()) -> tuple[Objection, ...]:
         """`known`: commits and trees whose entries are public, or were judged before."""
         found = differences(self.mirror, tree, known)

@@ -36,8 +36,8 @@ GUARDS = (
     Guard(
         "T12: a path counts as any file system may spell it",
         "bot/domain/protection.py",
-        "return _judged(canonical(path), rules.protected)",
-        "return _judged(path, rules.protected)",
+        "    path = canonical(path)\n    return _judged(",
+        "    return _judged(",
         _SPELLED,
     ),
     Guard(
@@ -169,7 +169,7 @@ GUARDS = (
     Guard(
         "T12: what is objected to is committed nowhere",
         "bot/workspace/workspaces.py",
-        "if objections := guard.objections(look.tree, known, allowed):",
+        "if objections := guard.within(look.quarantine.path).objections(look.tree, known, allowed):",
         "if objections := ():",
         (f"{_GUARD}_what_is_objected_to_is_committed_nowhere_and_stays_where_it_is",),
     ),
@@ -207,5 +207,33 @@ GUARDS = (
         "if holding.is_held(seen):",
         "if False:",
         ("tests/stories/test_holding.py::test_nothing_is_published_and_the_question_names_file_rule_and_place",),
+    ),
+    Guard(
+        "T12: what an issue asks to leave alone is asked about",
+        "bot/workspace/workspaces.py",
+        "guard = self._guard.forbidding(tuple(forbids))",
+        "guard = self._guard",
+        (f"{_GUARD}_what_the_issue_asks_to_leave_alone_is_held_until_somebody_allows_it",),
+    ),
+    Guard(
+        "An issue waits for what its text names, also where that has no label",
+        "bot/engine/observe.py",
+        "if named := _named_in(tracker, ours):",
+        "if named := []:",
+        ("tests/stories/test_stories.py::test_what_its_text_says_must_come_first_comes_first_label_or_not",),
+    ),
+    Guard(
+        "Two issues that own the same files do not work at the same time",
+        "bot/engine/schedule.py",
+        "or _overlapping(run, seen, working, owned, policies[run.project])",
+        'or ""',
+        ("tests/engine/test_schedule.py::test_two_that_own_the_same_files_do_not_work_at_the_same_time",),
+    ),
+    Guard(
+        "What a busy run owns counts as everything",
+        "bot/engine/schedule.py",
+        'owned.get(other.id, ("",))',
+        "owned.get(other.id, ())",
+        ("tests/engine/test_schedule.py::test_what_a_busy_run_owns_is_not_known_and_taken_for_everything",),
     ),
 )

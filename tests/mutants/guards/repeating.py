@@ -128,9 +128,9 @@ GUARDS = (
     Guard(
         "F15: a merge while we look is no issue that was closed",
         "bot/engine/observe.py",
-        "        tracker = await project.tracker.look([run.key for run in ours], fresh=fresh)\n",
+        "        tracker = await project.tracker.look(keys, fresh=fresh)\n",
         "        early = await project.forge.look([branch_for(run) for run in ours], fresh=fresh)\n"
-        "        return View(await project.tracker.look([run.key for run in ours], fresh=fresh), early)\n",
+        "        return View(await project.tracker.look(keys, fresh=fresh), early)\n",
         ("tests/stories/test_ends.py::test_a_merge_while_we_look_is_a_merge_and_not_a_closed_issue",),
     ),
 )
