@@ -16,7 +16,9 @@ endif
 # half as many again as there are cores: tests wait for daemons as much as they compute
 WORKERS := $(shell expr `getconf _NPROCESSORS_ONLN` \* 3 / 2)
 
-.PHONY: install demo test check fix mutants bench chaos live lock wheel sbom man needs needs-sandbox needs-tests
+export CHROMIUM
+
+.PHONY: install demo test check fix mutants bench chaos live lock wheel sbom man needs needs-sandbox needs-tests needs-browser
 
 install: $(VENV)/.installed
 
@@ -24,7 +26,7 @@ demo: install needs-sandbox
 	@$(BIN)/treehand demo
 
 test: SANDBOX_MUST := yes
-test: needs-sandbox needs-tests $(VENV)/.installed-dev
+test: needs-sandbox needs-tests needs-browser $(VENV)/.installed-dev
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --ignore tests/live
 
 # what is judged within a minute or two: without an agent, a sandbox, a browser, a daemon or a service. `make test` is all
@@ -93,6 +95,16 @@ needs-tests:
 		apt-get install -y -qq groff-base >/dev/null 2>&1 || { apt-get update -qq && apt-get install -y -qq groff-base; } >/dev/null 2>&1; \
 	fi; \
 	command -v groff >/dev/null 2>&1 || { echo "There is no groff. Install it: apt-get install groff-base (Debian, Ubuntu), dnf install groff-base (Fedora)."; exit 1; }
+
+# the dashboard is tried in a real browser
+needs-browser:
+	@[ -n "$(CHROMIUM)" ] && exit 0; \
+	[ -x /usr/bin/chromium ] && exit 0; \
+	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then \
+		echo "Installing chromium (the tests open the dashboard in it)"; \
+		apt-get install -y -qq chromium >/dev/null 2>&1 || { apt-get update -qq && apt-get install -y -qq chromium; } >/dev/null 2>&1; \
+	fi; \
+	[ -x /usr/bin/chromium ] || { echo "There is no /usr/bin/chromium, in which the tests open the dashboard. Install it: apt-get install chromium (Debian, Ubuntu), dnf install chromium (Fedora); or say where it is: make test CHROMIUM=/path."; exit 1; }
 
 $(VENV)/.installed: pyproject.toml requirements.lock | needs
 	@echo "Building $(VENV) (the agent's own program comes with it: about 400 MB, once)"

@@ -4,7 +4,7 @@ Rule: each is imported when it is chosen, for some take long to import.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from bot.connecting import Connections
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from bot.clients.github.looking import Repository
     from bot.clients.linear.looking import Scope
     from bot.forges.github import GitHubForge
+    from bot.manners.tally import Tally
     from bot.ports import Forge, Tracker
     from bot.trackers.linear import LinearTracker
 
@@ -25,6 +26,8 @@ class Services:
 
     github: Connections
     linear: Mapping[str, "Scope"]
+    tallies: Mapping[str, "Tally"] = field(default_factory=dict)
+    """What was asked of them, and answered, by their own names."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,9 +35,16 @@ if TYPE_CHECKING:
     from bot.cells import Sandbox
     from bot.domain.leaks import Secrets
     from bot.engine.loop import Engine
+    from bot.engine.turn import TurnTaker
     from bot.executors.local import LocalExecutor
+    from bot.exhibits import Exhibits
     from bot.housekeeping import House
+    from bot.manners.tally import Tally
     from bot.ports import Outside, Project, Remote
+    from bot.store.evidence import Evidence
+    from bot.trackers.github import GitHubTracker
+    from bot.trackers.linear import LinearTracker
+    from bot.vitals import Vitals
     from bot.workspace.workspaces import GitWorkspaces
 
 log = logging.getLogger(__name__)
@@ -54,6 +61,8 @@ class App:
     engine: "Engine"
     woken: "asyncio.Event"
     house: "House"
+    vitals: "Vitals"
+    sandbox: "Sandbox"
 
     async def recover(self) -> None:
         """What an earlier life left behind is put right before anything new is done."""
@@ -84,6 +93,12 @@ def store_of(settings: Settings) -> RunStore:
     return RunStore.open(settings.state_dir / "treehand.db")
 
 
+def evidence_of(settings: Settings) -> "Evidence":
+    from bot.store.evidence import Evidence
+
+    return Evidence(settings.state_dir / "evidence")
+
+
 def _own_store(settings: Settings, redact: Callable[[str], str]) -> RunStore:
     return RunStore.own(settings.state_dir / "treehand.db", redact, at=clock.now())
 
@@ -106,10 +121,10 @@ async def wired(settings: Settings, model: Mapping[str, str], secrets: "Secrets 
 
     from bot.engine.loop import Engine
     from bot.engine.turn import TurnTaker
-    from bot.executors.local import LocalExecutor
     from bot.housekeeping import Cupboard, House
     from bot.limits import Gauge
     from bot.ports import Outside
+    from bot.vitals import watching
 
     if not settings.projects:
         raise BadSettings("No [[projects]] are set, so there is nothing to do. `treehand init` writes one.")
@@ -125,12 +140,14 @@ async def wired(settings: Settings, model: Mapping[str, str], secrets: "Secrets 
                 _project(one, settings, desk, agent, services, workspaces[one.name]),
                 leaks_in=secrets.find,
                 readiness=readiness_of(settings, one, workspaces[one.name], sandbox, secrets),
+                take_evidence=_exhibits(settings, secrets).take,
             )
             for one in settings.projects
         }
-        taker = TurnTaker(projects.__getitem__, agent, _homes(settings), secrets.given_away)
         executor = await stack.enter_async_context(
-            LocalExecutor(taker, book=store, on_change=woken.set, transcript=transcripts.append, clock=clock.now)
+            _executor(
+                TurnTaker(projects.__getitem__, agent, _homes(settings), secrets.given_away), store, transcripts, woken
+            )
         )
         outside, disk = Outside(projects, executor, store), Disk(settings.state_dir, settings.limits.free_disk_gb)
         async with Engine(
@@ -140,17 +157,34 @@ async def wired(settings: Settings, model: Mapping[str, str], secrets: "Secrets 
                 settings, store, Cupboard(settings, transcripts), projects, workspaces, disk,
                 lambda: engine.out_of_sight, engine.may_tend, agent.forget,
             )  # fmt: skip
-            yield App(settings, store, transcripts, outside, agent, executor, engine, woken, house)
+            vitals = stack.enter_context(watching(settings, store, secrets.redact, services.tallies))
+            yield App(settings, store, transcripts, outside, agent, executor, engine, woken, house, vitals, sandbox)
     for end in (transcripts.flush, store.close, desk.close):
         end()
+
+
+def _exhibits(settings: Settings, secrets: "Secrets") -> "Exhibits":
+    from bot.exhibits import Exhibits
+
+    return Exhibits(evidence_of(settings), secrets)
 
 
 @asynccontextmanager
 async def _reached(settings: Settings, secrets: "Secrets") -> AsyncIterator["Services"]:
     from bot.adapters import Services
 
-    async with on_github(settings, secrets) as there, on_linear(settings, there, as_daemon=True) as scopes:
-        yield Services(there, scopes)
+    tallies: dict[str, Tally] = {}
+    async with (
+        on_github(settings, secrets, tallies) as there,
+        on_linear(settings, there, as_daemon=True, tallies=tallies) as scopes,
+    ):
+        yield Services(there, scopes, tallies)
+
+
+def _executor(taker: "TurnTaker", store: RunStore, transcripts: Transcripts, woken: "asyncio.Event") -> "LocalExecutor":
+    from bot.executors.local import LocalExecutor
+
+    return LocalExecutor(taker, book=store, on_change=woken.set, transcript=transcripts.append, clock=clock.now)
 
 
 def _project(
@@ -190,18 +224,21 @@ def workspaces_of(settings: Settings, project: ProjectSettings, secrets: "Secret
     return GitWorkspaces(settings.state_dir, project.name, rules=rules, secrets=secrets)
 
 
-async def speak_on_service(settings: Settings, project: ProjectSettings, key: str, person: str, text: str) -> None:
-    """What somebody types here becomes a comment there, marked as theirs."""
+@asynccontextmanager
+async def tracker_on_service(
+    settings: Settings, project: ProjectSettings
+) -> AsyncIterator["GitHubTracker | LinearTracker"]:
+    """For what somebody types here: it becomes a comment there, marked as theirs, or an issue."""
     from bot.adapters import linear_tracker
 
     if project.tracker == "linear":
         async with on_linear(settings, Connections(), as_daemon=False) as scopes:
-            await linear_tracker(scopes[project.name]).speak_for(key, person, text)
+            yield linear_tracker(scopes[project.name])
         return
     from bot.trackers.github import GitHubTracker
 
     async with on_github(settings) as there:
-        await GitHubTracker(there.repositories[project.name]).speak_for(key, person, text)
+        yield GitHubTracker(there.repositories[project.name])
 
 
 async def inspect_github(settings: Settings, project: ProjectSettings, *, fix: bool) -> Sequence[tuple[str, bool, str]]:

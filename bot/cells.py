@@ -1,6 +1,6 @@
 """What agents need from the sandbox that holds them. The engine knows neither."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Protocol
@@ -61,6 +61,9 @@ class Bench(Protocol):
 class Sandbox(Protocol):
     """What holds an agent."""
 
+    answers: Mapping[int, int]
+    """How many answers of the model's service came through, by status; 0: there was none. Empty: nobody counts."""
+
     def open(self, work: Work, marker: str) -> AbstractAsyncContextManager[Cell]:
         """`marker` is what tells the turn's processes from all others."""
         ...
@@ -70,9 +73,12 @@ class Sandbox(Protocol):
         ...
 
     def open_trial(
-        self, ground: Ground, home: Path, cache: Path | None, marker: str
+        self, ground: Ground, home: Path, cache: Path | None, marker: str, *, ports: Sequence[int] = ()
     ) -> AbstractAsyncContextManager[Bench]:
-        """As an agent has it, without a way to a model: `home` is to be written, `cache` to be read."""
+        """As an agent has it, without a way to a model: `home` is to be written, `cache` to be read.
+
+        What listens at these `ports` in there is found at the same ones on this machine.
+        """
         ...
 
     def sweep(self) -> None:

@@ -83,6 +83,7 @@ def parser() -> argparse.ArgumentParser:
 def _add_running(add: Add) -> None:
     demo = add("demo", "demo:demo", "watch the whole story: no token, no account; the model is a scripted stand-in")
     demo.add_argument("--once", action="store_true", help="end when the story ends, even on a terminal")
+    demo.add_argument("--port", type=int, metavar="N", help="of the dashboard (default: 8700, or one that is free)")
     demo.add_argument("--json", action="store_true", help="print one object about what happened")
     init = add("init", "beginning:init", "write treehand.toml for the repository you are in")
     init.add_argument("--name", default="", help="what the project is called (default: the folder's name)")
@@ -99,6 +100,7 @@ def _add_running(add: Add) -> None:
     init.add_argument("--no-check", action="store_true", help="make no labels, and leave out `treehand check`")
     check = add("check", "setup:check", "is everything ready? One line each: ok, or what is wrong and how to mend it")
     check.add_argument("--fix", action="store_true", help="make the labels that are missing")
+    check.add_argument("--notify", action="store_true", help="send a message to everybody who is to be notified")
     check.add_argument("--json", action="store_true", help="as one object")
     add("run", "running:run", "the daemon, until SIGTERM or Ctrl-C")
     add("once", "running:once", "look once, work until nothing is left to do now, and end")
@@ -110,7 +112,11 @@ def _add_looking(add: Add) -> None:
     status.add_argument("--watch", action="store_true", help="stay, and keep it up to date, until Ctrl-C")
     show = add("show", "telling:show", "one run: where it stands and how it came there")
     show.add_argument("key", metavar="KEY")
-    show.add_argument("--json", action="store_true", help="as one object")
+    instead = show.add_mutually_exclusive_group()
+    instead.add_argument("--json", action="store_true", help="as one object")
+    instead.add_argument(
+        "--run", default="", metavar="NAME", help="start one of its servers, and show where it listens"
+    )
     logs = add("logs", "following:logs", "what a run's agent said and did")
     logs.add_argument("key", metavar="KEY")
     logs.add_argument("-f", "--follow", action="store_true", help="stay, and show what comes, until the run is done")
@@ -187,7 +193,9 @@ def _add_issues(commands: Any, add: Add) -> None:
     listed = add("list", "desk:issue_list", "the open issues", into)
     listed.add_argument("--all", action="store_true", help="the closed ones too")
     listed.add_argument("--project", default="", metavar="NAME", help="only those of this one")
-    add("show", "desk:issue_show", "one issue and what was said", into).add_argument("key", metavar="KEY")
+    show = add("show", "desk:issue_show", "one issue and what was said", into)
+    show.add_argument("key", metavar="KEY")
+    _add_json(listed, show)
     label = add("label", "desk:issue_label", "put labels on an issue; -LABEL takes one off", into)
     label.add_argument("key", metavar="KEY")
     label.add_argument("labels", nargs=argparse.REMAINDER, metavar="[-]LABEL")
@@ -207,6 +215,7 @@ def _add_pulls(commands: Any, add: Add) -> None:
     listed.add_argument("--project", default="", metavar="NAME", help="only those of this one")
     show = add("show", "desk:pr_show", "one pull request, what was said and what it changes", into)
     show.add_argument("key", metavar="KEY")
+    _add_json(listed, show)
     _add_comment(add("comment", "desk:pr_comment", "say something on a pull request", into))
     review = add("review", "desk:pr_review", "review a pull request, with inline remarks", into)
     review.add_argument("key", metavar="KEY")
@@ -229,6 +238,11 @@ def _add_comment(made: argparse.ArgumentParser) -> None:
     made.add_argument("key", metavar="KEY")
     made.add_argument("text", metavar="TEXT", help="'-' reads it from standard input")
     _add_author(made)
+
+
+def _add_json(listed: argparse.ArgumentParser, show: argparse.ArgumentParser) -> None:
+    listed.add_argument("--json", action="store_true", help="as one list of objects")
+    show.add_argument("--json", action="store_true", help="as one object")
 
 
 def _add_author(*parsers: argparse.ArgumentParser) -> None:

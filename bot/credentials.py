@@ -3,6 +3,7 @@
 import contextlib
 import hashlib
 import hmac
+import json
 import os
 import re
 from collections.abc import Sequence
@@ -28,6 +29,9 @@ _LEAST_SECRET = 12
 """Letters of a variable that is only called a secret."""
 _IN_URL = re.compile(r"://[^\s:/@]*:([^\s/@]*\d[^\s/@]*)@")
 """A password, as of a proxy or a database: one without a digit may stand in any text."""
+
+_PASSWORD = re.compile(r"://[^\s:/@]*:([^\s/@]+)@")
+_NOTIFY_URLS = "TREEHAND_NOTIFY__URLS"
 
 _MARKERS = "markers"
 _DAEMON = "daemon.id"
@@ -154,14 +158,41 @@ def linear_webhook_secret(settings: Settings) -> str:
 
 
 def web_token(settings: Settings) -> str:
-    """Raises when the daemon would listen to other machines without one."""
+    """Raises when the daemon would listen to other machines without one, and without a proxy that knows people."""
     token = _secret("web.token", settings.web.token_file)
-    host = settings.web.bind.rpartition(":")[0]
-    if host and not token and host not in {"127.0.0.1", "localhost", "[::1]"}:
+    host, is_known = settings.web.bind.rpartition(":")[0], token or settings.web.user_header
+    if host and not is_known and host not in {"127.0.0.1", "localhost", "[::1]"}:
         raise BadSettings(
-            f"web.bind = {settings.web.bind!r} lets other machines in, so a token is needed: set TREEHAND_WEB__TOKEN."
+            f"web.bind = {settings.web.bind!r} lets other machines in, so a token is needed: set TREEHAND_WEB__TOKEN, "
+            "or web.user_header behind a proxy that people sign in to."
         )
     return token
+
+
+def notify_urls(settings: Settings) -> tuple[str, ...]:
+    """Whom to tell. What the environment says wins over a file, and that over the settings."""
+    notify = settings.notify
+    given = os.environ.get(_NOTIFY_URLS, "").strip()
+    given = given or (_content_of("notify.urls_file", notify.urls_file) if notify.urls_file else "")
+    if not given:
+        return notify.urls
+    try:
+        urls = json.loads(given) if given.startswith("[") else given.split()
+    except ValueError as exc:
+        raise BadSettings(f"{_NOTIFY_URLS}: use addresses with spaces between them, or a list in JSON.") from exc
+    return tuple(str(url) for url in urls)
+
+
+def _in_urls(urls: Sequence[str]) -> dict[str, str]:
+    """Each as a whole, and what in it looks made up by a machine."""
+    found = {f"notification address {number}": url for number, url in enumerate(urls, start=1)}
+    for number, url in enumerate(urls, start=1):
+        pieces = [piece for piece in re.split(r"[/:@?&=#,]+", url) if len(piece) >= _LEAST_SECRET]
+        tokens = [piece for piece in pieces if re.search(r"\d", piece) and re.search(r"[A-Za-z]", piece)]
+        passwords = [match[1] for match in [_PASSWORD.search(url)] if match]
+        secret = dict.fromkeys((*passwords, *(one for one in tokens if "." not in one)))
+        found |= {f"part {part} of notification address {number}": one for part, one in enumerate(secret, start=1)}
+    return found
 
 
 def known_secrets(settings: Settings) -> dict[str, str]:
@@ -182,6 +213,7 @@ def known_secrets(settings: Settings) -> dict[str, str]:
     }
     if signing:
         known |= {f"marker secret {at}": one.hex() for at, one in enumerate(marker_secrets(settings), start=1)}
+    known |= _in_urls(notify_urls(settings))
     variables = _url_passwords() | _secret_variables()
     found = {value: name for name, value in variables.items()} | {value: name for name, value in known.items() if value}
     return {name: value for value, name in found.items()}

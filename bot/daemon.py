@@ -4,16 +4,18 @@ import asyncio
 import logging
 import os
 import signal
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from datetime import UTC
-from typing import TYPE_CHECKING, Any
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, cast
 
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
 
+from bot import clock
 from bot.credentials import linear_webhook_secret, web_token, webhook_secret
 from bot.domain.run import Phase
 from bot.errors import MustRestart, Retryable
+from bot.settings import operator
 
 if TYPE_CHECKING:
     from bot.app import App
@@ -27,16 +29,19 @@ _PULSE_SECONDS = 5.0
 _FLUSH_SECONDS = 0.5
 _DISK_SECONDS = 60.0
 _HUSH_SECONDS = 3.0
+_TELL_SECONDS = 1.0
+_LOOK_AFTER_SECONDS = 15.0
+_LAST_WORDS_SECONDS = 3.0
 
 
 class Daemon:
     def __init__(self, app: "App") -> None:
         self._app = app
         self._stopping = False
-        self._ready = False
         self._broken: MustRestart | None = None
         self._ticking: asyncio.Timeout | None = None
         self._waking: asyncio.TimerHandle | None = None
+        self._next_poll: Callable[[], datetime | None] | None = None
         self._watchers: list[Callable[[], None]] = []
         """Told after each look at the world."""
 
@@ -49,7 +54,6 @@ class Daemon:
     async def _live(self) -> None:
         with self._signals(), self._clocks():
             await self._app.recover()
-            self._ready = True
             while not self._stopping:
                 await self._tick()
                 await self._app.woken.wait()
@@ -78,16 +82,18 @@ class Daemon:
         self._app.woken.clear()
         if self._broken:
             raise self._broken
+        began, postponed = clock.steady(), True
         try:
             async with asyncio.timeout(None) as self._ticking:
                 await self._app.engine.tick()
-            self._app.house.looked = True
+            self._app.house.looked, postponed = True, False
         except (Retryable, TimeoutError) as problem:
             log.warning("postponed tick reason=%s", str(problem) or "going down")
         finally:
             self._ticking = None
             for tell in self._watchers:
                 tell()
+            self._app.vitals.ticks.ended(clock.steady() - began, postponed=postponed)
 
     def wake(self, repository: str = "") -> None:
         """Somebody says that there is news: of one repository, or anywhere."""
@@ -116,26 +122,37 @@ class Daemon:
         if not bind:
             yield
             return
+        from bot.closeup import CloseUp
+        from bot.measures import measures_of
         from bot.showing import Showing
         from bot.speaking import Speaking
-        from bot.web import Dashboard, Door, pages_of, serving
+        from bot.web import Access, Dashboard, Door, pages_of, serving
 
         settings = self._app.settings
         door = Door(
             self.wake,
-            lambda: self._ready,
+            self._app.vitals.is_ready,
             wake_linear=self.wake_linear,
             github_secret=webhook_secret(settings),
             linear_secret=linear_webhook_secret(settings),
-            token=web_token(settings),
+            access=Access(web_token(settings), settings.web.user_header, settings.web.proxies, operator()),
             bound=bind.rpartition(":")[0],
             hosts=settings.web.hosts,
+            figures=lambda: measures_of(self._app),
         )
-        dashboard = Dashboard(Showing(settings, self._app.executor.progress), Speaking(settings, self._expect))
+        showing = Showing(settings, self._app.executor.progress, self._beats)
+        dashboard = Dashboard(showing, Speaking(settings, self._expect), CloseUp(settings))
         self._app.transcripts.listen(dashboard.hear)
         self._watchers.append(dashboard.hub.stir)
+        log.info("dashboard at http://%s", bind)
         async with serving(pages_of(door, dashboard), bind), dashboard.open():
             yield
+
+    def _beats(self) -> Mapping[str, str]:
+        """What is due when, in words."""
+        if self._next_poll is None or (due := self._next_poll()) is None:
+            return {}
+        return {"next look at the services": f"{due:%H:%M:%S} UTC, or when somebody says that there is news"}
 
     def _is_working(self) -> bool:
         return any(run.phase is Phase.WORKING for run in self._app.store.active())
@@ -151,6 +168,7 @@ class Daemon:
             log.warning("went down without a word reason=%s", str(problem) or "no time left")
         self._app.engine.let_go()
         await self._release_claims()
+        await self._app.vitals.last_words()
         await self._flush()
 
     async def _release_claims(self) -> None:
@@ -174,12 +192,14 @@ class Daemon:
             (_PULSE_SECONDS, self._pulse),
             (_FLUSH_SECONDS, self._flush),
             (_DISK_SECONDS, self._make_room),
+            (_TELL_SECONDS, self._tell),
+            (_LOOK_AFTER_SECONDS, self._look_after),
             (3600.0, self._sweep),
             (86400.0, self._upkeep),
         ]
-        for seconds, job in every:
-            scheduler.add_job(self._on_time, "interval", (job,), seconds=seconds)
+        jobs = [scheduler.add_job(self._on_time, "interval", (job,), seconds=seconds) for seconds, job in every]
         scheduler.start()
+        self._next_poll = lambda: cast("datetime | None", jobs[0].next_run_time)
         try:
             yield
         finally:
@@ -194,6 +214,7 @@ class Daemon:
             self._app.woken.set()
 
     async def _poll(self) -> None:
+        self._app.vitals.next_look = clock.now() + self._app.settings.poll.interval
         self._app.engine.expect_news()
         self._app.woken.set()
 
@@ -232,6 +253,13 @@ class Daemon:
 
     async def _upkeep(self) -> None:
         await self._app.house.maintain()
+        self._app.vitals.forget_old()
+
+    async def _tell(self) -> None:
+        self._app.vitals.tell()
+
+    async def _look_after(self) -> None:
+        self._app.vitals.take({name: str(problem) for name, problem in self._app.engine.away.items()})
 
     # Signals
 

@@ -1,26 +1,27 @@
 """What is going on, for whoever asks; also while no daemon runs, and without any network."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from bot import clock
 from bot.app import desk_of, store_of, transcripts_of
 from bot.connecting import OURS, holder_in_words
 from bot.database import damaged_copies
 from bot.disk import Disk
+from bot.domain.health import Health, healths
 from bot.domain.pull_request import PullRequest
 from bot.domain.run import Phase, Run
 from bot.domain.turn import Progress
 from bot.embedded.desk import Desk
-from bot.engine.brakes import notices
+from bot.engine.brakes import clock_time, notices
 from bot.engine.names import branch_for, turn_id_for
-from bot.engine.queue import Pace, etas
 from bot.locks import owner_of
 from bot.settings import ProjectSettings, Settings
 from bot.state import Glimpse, Picture
-from bot.workspace.places import Places
+from bot.store.runs import RunStore
+from bot.workspace.places import Places, slug_for
 
 if TYPE_CHECKING:
     from bot.clients.github.memory import Memory
@@ -38,27 +39,97 @@ def picture(settings: Settings, live: Mapping[str, Progress] = MappingProxyType(
             ours = [run for run in runs if run.project == project.name]
             branches = [branch_for(run) for run in ours]
             titles = _titles(project, desk, memory, of_linear)
-            glimpses |= _glimpses(ours, titles, _pulls(project, branches, desk, memory), settings)
+            known = _glimpses(ours, titles, _pulls(project, branches, desk, memory), settings)
+            urls = _addresses(project, memory, of_linear)
+            glimpses |= {run.id: replace(known[run.id], url=urls.get(run.key, "")) for run in ours}
         glimpses |= {run.id: _as_of_now(run, glimpses[run.id], live) for run in runs if run.id in glimpses}
-        pace = Pace(store.typical_seconds(), settings.limits.working, settings.limits.working_per_project)
-        for run_id, seconds in etas(runs, pace, now).items():
+        for run_id, seconds in _etas(settings, store, runs, now).items():
             glimpses[run_id] = replace(glimpses.get(run_id, Glimpse()), eta_seconds=seconds)
         spent = store.spent(since=clock.day_of(now))
-        paused = notices(runs, store.endings(), now)
-        health = {
-            **_health(settings),
-            **_services("github", memory),
-            **_services("linear", of_linear),
-            **_claims(settings),
-            **{name: (False, why) for name, why in paused.items()},
-        }
-        return Picture(now, runs, glimpses, spent, settings.budget.per_day_usd, health)
+        house = House(settings, store, memory, of_linear).health(runs, spent, now)
+        told = store.tidings.ailments().items() if owner_of(settings.state_dir) else ()
+        heard = {name: one.health for name, one in told if is_live(name)}
+        return Picture(now, runs, glimpses, spent, settings.budget.per_day_usd, {**house, **heard})
     finally:
         store.close()
         desk.close()
         for opened in (memory, of_linear):
             if opened:
                 opened.close()
+
+
+def glimpse(settings: Settings, run: Run) -> Glimpse:
+    """Of a run that may be over for long."""
+    desk, memory, of_linear = desk_of(settings), _memory(settings), _memory_of_linear(settings)
+    try:
+        project = next((one for one in settings.projects if one.name == run.project), None)
+        if project is None:
+            return Glimpse()
+        titles = _titles(project, desk, memory, of_linear)
+        return _glimpses([run], titles, _pulls(project, [branch_for(run)], desk, memory), settings)[run.id]
+    finally:
+        desk.close()
+        for opened in (memory, of_linear):
+            if opened:
+                opened.close()
+
+
+@dataclass(frozen=True, slots=True)
+class House:
+    """Everything runs depend on, as far as it can be seen without asking anybody."""
+
+    settings: Settings
+    store: RunStore
+    memory: "Memory | None"
+    of_linear: "Memory | None"
+
+    @classmethod
+    def open(cls, settings: Settings, store: RunStore) -> Self:
+        """For whoever looks often. The store stays its owner's."""
+        return cls(settings, store, _memory(settings), _memory_of_linear(settings))
+
+    def close(self) -> None:
+        for opened in (self.memory, self.of_linear):
+            if opened:
+                opened.close()
+
+    def health(self, runs: Sequence[Run], spent: float, now: float) -> Mapping[str, Health]:
+        paused = notices(runs, self.store.endings(), now)
+        return healths(
+            {
+                **_health(self.settings),
+                **_budget(spent, self.settings.budget.per_day_usd),
+                **_services("github", self.memory),
+                **_services("linear", self.of_linear),
+                **_held("GitHub", self.memory, now),
+                **_held("Linear", self.of_linear, now),
+                **_claims(self.settings),
+                **{name: (False, why) for name, why in paused.items()},
+            }
+        )
+
+
+def is_live(name: str) -> bool:
+    """Only a daemon knows of it, and leaves word."""
+    return name.partition(" ")[0] in {"look", "notify", "gate", "left"}
+
+
+def _budget(spent: float, limit: float) -> Mapping[str, tuple[bool, str]]:
+    if not limit:
+        return {}
+    words = f"${spent:.2f} of ${limit:.2f} are spent today"
+    return {"budget": (spent < limit, words if spent < limit else f"{words}; nothing new starts before 00:00 UTC")}
+
+
+def _held(service: str, memory: "Memory | None", now: float) -> Mapping[str, tuple[bool, str]]:
+    """That we were told to keep away for a while, and for how long."""
+    if memory is None:
+        return {}
+    from bot.manners.standings import holds
+
+    until = max(holds(memory, now=now).values(), default=0.0)
+    words = f"{service} asked us to wait; this goes on at {clock_time(until, now)}"
+    return {f"limits {service}": (False, words)} if until > now else {}
 
 
 def _memory(settings: Settings) -> "Memory | None":
@@ -89,6 +160,18 @@ def _titles(
         return desk.issues(project.name).titles()
     titles = _recollection(memory, project).titles()
     return {f"{project.repository}#{number}": title for number, title in titles.items()}
+
+
+def _addresses(project: ProjectSettings, memory: "Memory | None", of_linear: "Memory | None") -> Mapping[str, str]:
+    """Of issues, where they have a page of their own."""
+    if project.tracker == "linear" and of_linear:
+        from bot.clients.linear.notebook import Notebook
+
+        return Notebook(of_linear).addresses()
+    if project.tracker == "local" or memory is None:
+        return {}
+    found = _recollection(memory, project).addresses()
+    return {f"{project.repository}#{number}": url for number, url in found.items()}
 
 
 def _pulls(
@@ -138,18 +221,35 @@ def _glimpses(
     runs: Sequence[Run], titles: Mapping[str, str], pulls: Mapping[str, PullRequest], settings: Settings
 ) -> Mapping[str, Glimpse]:
     transcripts = transcripts_of(settings)
-    folders = {run.id: Places(settings.state_dir, run.project).of(branch_for(run)).folder for run in runs}
+    worktrees = _worktrees(settings, runs)
     return {
         run.id: Glimpse(
             title=titles.get(run.key) or _title(pulls.get(branch_for(run))),
             agent=settings.agent.kind,
-            worktree=str(folders[run.id]) if folders[run.id].exists() else "",
+            worktree=worktrees.get(run.id, ""),
             doing=transcripts.last_deed(run.id) if run.phase is Phase.WORKING and not 0 < run.ended == run.turn else "",
             todos=transcripts.todos(run.id) if run.phase in {Phase.WORKING, Phase.ASKING} else (),
             pull_request=pulls.get(branch_for(run)),
         )
         for run in runs
     }
+
+
+def _worktrees(settings: Settings, runs: Sequence[Run]) -> Mapping[str, str]:
+    """By run id; those of one project. Hundreds of files are not asked for one by one."""
+    root = Places(settings.state_dir, runs[0].project).worktrees if runs else settings.state_dir
+    there = {folder.name for folder in root.iterdir()} if runs and root.is_dir() else set()
+    slugs = {run.id: slug_for(branch_for(run)) for run in runs}
+    return {run_id: str(root / slug) for run_id, slug in slugs.items() if slug in there}
+
+
+def _etas(settings: Settings, store: RunStore, runs: Sequence[Run], now: float) -> Mapping[str, float]:
+    if not any(run.phase is Phase.QUEUED for run in runs):
+        return {}
+    from bot.engine.queue import Pace, etas
+
+    pace = Pace(store.typical_seconds(), settings.limits.working, settings.limits.working_per_project)
+    return etas(runs, pace, now)
 
 
 def _as_of_now(run: Run, glimpse: Glimpse, live: Mapping[str, Progress]) -> Glimpse:

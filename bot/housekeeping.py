@@ -18,6 +18,7 @@ from bot.engine.names import PREFIX, branch_for, home_for
 from bot.errors import NeedsHuman, Retryable
 from bot.ports import Project, Remote
 from bot.settings import Settings
+from bot.store.evidence import Evidence
 from bot.store.runs import RunStore
 from bot.store.transcripts import Transcripts
 from bot.workspace.shelf import GitShelf
@@ -62,7 +63,9 @@ class Cupboard:
         """`everything`: also of runs that nobody remembers."""
         homes = [home for project in projects for home in self._homes(register, project, everything=everything)]
         before = clock.now() - KEPT_SECONDS
-        return [*homes, *self.transcripts.older_than(before, keep=register.kept_transcripts(before))]
+        kept = register.kept_transcripts(before)
+        evidence = Evidence(self.settings.state_dir / "evidence").older_than(before, keep=kept)
+        return [*homes, *self.transcripts.older_than(before, keep=kept), *evidence]
 
     def remove(self, found: Sequence[Path]) -> Sequence[str]:
         """What was done, and what could not be."""

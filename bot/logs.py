@@ -1,17 +1,26 @@
-"""Logging: one line per thing that happened, to stderr and to a file that never grows without end."""
+"""Logging: one line per thing that happened, to stderr and to a file that never grows without end.
 
+Rule: whatever others say, a line is one line, of what was logged and by whom; and it says which run it is about.
+"""
+
+import json
 import logging
 import logging.handlers
 import sys
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
+
+from bot.about import subject
 
 _FORMAT = "%(asctime)s %(levelname)s %(name)s %(message)s"
 _NOISY = ("apscheduler", "httpx", "httpcore", "uvicorn", "mcp", "asyncio")
+_TRACE = "    | "
+"""Ahead of each line of a traceback: none of them can be taken for a line of the log."""
 
 
-class _OneLine(logging.Formatter):
-    """What others say may hold line ends and escape sequences; a log line is one line of plain text."""
+class _AsText(logging.Formatter):
+    """For people. What others say may hold line ends and escape sequences: they are spelled out."""
 
     def __init__(self, redact: Callable[[str], str]) -> None:
         super().__init__(_FORMAT)
@@ -22,7 +31,35 @@ class _OneLine(logging.Formatter):
         return self._redact(super().format(record))
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - its name in the standard library
-        return "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in super().formatMessage(record))
+        said = _plain(super().formatMessage(record))
+        return " ".join([said, *(one for one in _fields() if one not in said.split())])
+
+    def formatException(self, ei: object) -> str:  # noqa: N802
+        lines = super().formatException(ei).splitlines()  # type: ignore[arg-type]
+        return "\n".join(f"{_TRACE}{_plain(line)}" for line in lines)
+
+    def formatStack(self, stack_info: str) -> str:  # noqa: N802
+        return "\n".join(f"{_TRACE}{_plain(line)}" for line in stack_info.splitlines())
+
+
+class _AsJson(logging.Formatter):
+    """For programs: one object a line."""
+
+    def __init__(self, redact: Callable[[str], str]) -> None:
+        super().__init__()
+        self._redact = redact
+
+    def format(self, record: logging.LogRecord) -> str:
+        found = {
+            "at": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": self._redact(record.getMessage()),
+            **subject(),
+        }
+        if record.exc_info:
+            found["trace"] = self._redact(self.formatException(record.exc_info))
+        return json.dumps(found)
 
 
 class _File(logging.handlers.RotatingFileHandler):
@@ -32,13 +69,28 @@ class _File(logging.handlers.RotatingFileHandler):
             super().handleError(record)
 
 
-def set_up(*, file: Path | None = None, quiet: bool = False, redact: Callable[[str], str] = str) -> None:
+def set_up(
+    *,
+    file: Path | None = None,
+    quiet: bool = False,
+    redact: Callable[[str], str] = str,
+    form: str = "text",
+    level: str = "info",
+) -> None:
     handlers: list[logging.Handler] = [] if quiet else [logging.StreamHandler()]
     if file:
         file.parent.mkdir(parents=True, exist_ok=True)
         handlers.append(_File(file, maxBytes=10_000_000, backupCount=3, encoding="utf-8"))
     for handler in handlers:
-        handler.setFormatter(_OneLine(redact))
-    logging.basicConfig(level=logging.INFO, handlers=handlers or [logging.NullHandler()], force=True)
+        handler.setFormatter(_AsJson(redact) if form == "json" else _AsText(redact))
+    logging.basicConfig(level=level.upper(), handlers=handlers or [logging.NullHandler()], force=True)
     for name in _NOISY:
-        logging.getLogger(name).setLevel(logging.WARNING)
+        logging.getLogger(name).setLevel(max(logging.WARNING, logging.root.level))
+
+
+def _fields() -> list[str]:
+    return [f"{name}={_plain(value)}" for name, value in subject().items()]
+
+
+def _plain(text: str) -> str:
+    return "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in text)

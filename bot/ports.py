@@ -1,11 +1,10 @@
 """Everything the engine needs from the outside world, on one page.
 
-Every verb that changes something is idempotent (`ensure...`, `remove`, `cancel`): doing it twice is the same as
-doing it once. That is what makes "act, then save" safe across a crash. Looking is done in bulk: one snapshot of a
-tracker and one of a forge per tick, however many runs there are.
+Every verb that changes something is idempotent (`ensure...`, `remove`): doing it twice is doing it once. That makes
+"act, then save" safe across a crash. Looking is done in bulk: one snapshot of each tracker and each forge per tick.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol, runtime_checkable
@@ -13,6 +12,7 @@ from typing import Protocol, runtime_checkable
 from bot.domain.claim import Tenure
 from bot.domain.comment import Comment, Reaction
 from bot.domain.ending import Ending
+from bot.domain.evidence import Shown
 from bot.domain.issue import Issue, Stage
 from bot.domain.policy import Policy
 from bot.domain.pull_request import PullRequest
@@ -20,6 +20,7 @@ from bot.domain.recipe import Ready
 from bot.domain.run import Run
 from bot.domain.salvage import Kept
 from bot.domain.spend import Spend, Spent
+from bot.domain.tiding import Tiding
 from bot.domain.turn import Change, Event, HandWork, Message, TurnReport, TurnRequest, Work, Workspace
 from bot.domain.verification import Verification
 
@@ -209,6 +210,8 @@ class Inbox(Protocol):
 
 
 Notice = Callable[[Event], None]
+TakeEvidence = Callable[[Path, str, str], Awaitable[Shown]]
+"""Keep what lies for people to see in a worktree, with a run's id and turn. Twice is once. While nothing runs there."""
 
 
 class Agent(Protocol):
@@ -281,8 +284,9 @@ class Store(Protocol):
         notes: Sequence[str] = (),
         spend: Spend | None = None,
         ending: Ending | None = None,
+        tidings: Sequence[Tiding] = (),
     ) -> None:
-        """The run, what it cost, how its turn ended and what the journal says about it: all or nothing."""
+        """The run, what it cost, how its turn ended, what the journal says and what people are told: all or nothing."""
         ...
 
     def endings(self) -> Sequence[Ending]:
@@ -317,6 +321,7 @@ class Project:
     """None: nobody else serves this repository."""
     readiness: Readiness | None = None
     """None: nothing is needed."""
+    take_evidence: TakeEvidence | None = None
     leaks_in: Callable[[str], Sequence[str]] = lambda _: ()
     """The names of the host's own secrets that are in a text."""
 

@@ -1,18 +1,23 @@
 """What the dashboard may look at. Everything is opened anew where it is needed, so that any thread may look."""
 
+import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 
 from bot.app import store_of, transcripts_of
+from bot.domain.health import Health
 from bot.domain.journal import Entry
+from bot.domain.past import Past
 from bot.domain.run import Run
 from bot.domain.turn import Progress
 from bot.engine.names import branch_for
 from bot.glance import picture
 from bot.settings import ProjectSettings, Settings
 from bot.state import Picture
-from bot.web.window import Site, Station
+from bot.stations import stations
+from bot.store.figures import past_since
+from bot.web.window import Site
 from bot.workspace.mirror import Mirror
 from bot.workspace.places import BASES, Places
 
@@ -24,6 +29,8 @@ class Showing:
     settings: Settings
     live: Callable[[], Mapping[str, Progress]]
     """What only the daemon knows by now, by turn id."""
+    beats: Callable[[], Mapping[str, str]] = dict
+    """What it is going to do when, and what services still allow, in words."""
 
     @property
     def label(self) -> str:
@@ -36,10 +43,17 @@ class Showing:
         ]
 
     def picture(self) -> Picture:
-        return picture(self.settings, self.live())
+        """Whoever looks through this window looks at a daemon that runs."""
+        seen = picture(self.settings, self.live())
+        return replace(
+            seen, health={**seen.health, "daemon": Health("daemon", ok=True, detail=f"running as pid {os.getpid()}")}
+        )
 
-    def stations(self) -> Sequence[Station]:
-        return [Station(name, ok, detail) for name, (ok, detail) in self.picture().health.items()]
+    def stations(self) -> Sequence[Health]:
+        return stations(self.settings, self.picture().health, self.beats())
+
+    def past(self, since: float) -> Past:
+        return past_since(self.settings.state_dir / "treehand.db", since)
 
     def find_run(self, key: str) -> Run | None:
         store = store_of(self.settings)

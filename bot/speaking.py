@@ -8,12 +8,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from bot.app import desk_of, speak_on_service
+from bot.app import desk_of, tracker_on_service
 from bot.domain.comment import Remark
 from bot.domain.wish import Wish
 from bot.embedded.desk import Desk
 from bot.embedded.landing import Style
 from bot.embedded.pulls import Verdict
+from bot.embedded.wording import checked_comment, checked_label, checked_text, checked_title
 from bot.errors import NeedsHuman
 from bot.keys import parse_key, project_of
 from bot.settings import Settings
@@ -25,7 +26,8 @@ async def speak(settings: Settings, key: str, text: str, *, by: str) -> None:
     """As a comment, marked as this person's."""
     project, key = parse_key(settings, key)
     if project.tracker != "local":
-        await speak_on_service(settings, project, key, by, text)
+        async with tracker_on_service(settings, project) as tracker:
+            await tracker.speak_for(key, by, checked_comment(text))
         return
     await _at_desk(settings, lambda desk: desk.issues(project.name).comment(desk.parse_key(key)[1], text, by=by))
 
@@ -60,11 +62,15 @@ class Speaking:
 
     async def ask(self, wish: Wish, *, by: str) -> str:
         project = project_of(self.settings, wish.project)
+        title, body, labels = checked_title(wish.title), checked_text(wish.body), [*map(checked_label, wish.labels)]
         if project.tracker != "local":
-            raise NeedsHuman(f"Issues of {project.name} cannot be filed here yet: file it on {project.tracker}.")
+            async with tracker_on_service(self.settings, project) as tracker:
+                key = await tracker.file(title, f"{body}\n\nAsked for by {by}.".strip(), labels)
+            self.heard([project.name])
+            return key
         issue = await _at_desk(
             self.settings,
-            lambda desk: desk.issues(project.name).open(wish.title, by=by, body=wish.body, labels=wish.labels),
+            lambda desk: desk.issues(project.name).open(title, by=by, body=body, labels=labels),
         )
         self.heard([project.name])
         return issue.key

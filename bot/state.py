@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from bot.domain.health import Health
 from bot.domain.pull_request import Checks, CheckState, PullRequest
 from bot.domain.run import Phase, Run
 from bot.domain.turn import Todo
@@ -27,6 +28,8 @@ class Glimpse:
     """What is known of a run's surroundings, apart from the run."""
 
     title: str = ""
+    url: str = ""
+    """Of its issue; empty: nobody knows, or it has none."""
     agent: str = ""
     worktree: str = ""
     doing: str = ""
@@ -44,21 +47,32 @@ class Picture:
     """By run id."""
     spent_today_usd: float = 0.0
     limit_usd: float = 0.0
-    health: Mapping[str, tuple[bool, str]] = field(default_factory=dict)
+    health: Mapping[str, Health] = field(default_factory=dict)
+    """By name."""
+
+    @property
+    def lanes(self) -> Mapping[Phase, str]:
+        return LANES
+
+    @property
+    def counts(self) -> Mapping[Phase, int]:
+        return Counter(run.phase for run in self.runs)
 
     @property
     def wrong(self) -> list[str]:
         """What is not well, in words."""
-        return [f"{name}: {detail}" for name, (ok, detail) in self.health.items() if not ok]
+        return [f"{name}: {one.detail}" for name, one in self.health.items() if not one.ok]
 
     def as_json(self) -> Json:
         queue = [run.id for run in self.runs if run.phase is Phase.QUEUED]
         return {
             "generated_at": self.at,
-            "counts": {phase.value: count for phase, count in Counter(run.phase for run in self.runs).items()},
+            "counts": {phase.value: count for phase, count in self.counts.items()},
             "runs": [run_as_json(run, self.glimpses.get(run.id, Glimpse()), queue) for run in self.runs],
             "spend": {"today_usd": round(self.spent_today_usd, 4), "limit_usd": self.limit_usd},
-            "health": {name: {"ok": ok, "detail": detail} for name, (ok, detail) in self.health.items()},
+            "health": {
+                name: {"ok": one.ok, "detail": one.detail, "still": one.still} for name, one in self.health.items()
+            },
         }
 
 
@@ -67,6 +81,7 @@ def run_as_json(run: Run, glimpse: Glimpse, queue: Sequence[str] = ()) -> Json:
         "key": run.key,
         "project": run.project,
         "title": glimpse.title,
+        "url": glimpse.url,
         "phase": run.phase.value,
         "reason": run.reason,
         "doing": glimpse.doing,

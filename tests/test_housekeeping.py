@@ -18,6 +18,7 @@ from bot.housekeeping import Cupboard, House, over
 from bot.limits import policy_for
 from bot.ports import Project, Remote
 from bot.settings import ProjectSettings, Settings
+from bot.store.evidence import Evidence
 from bot.store.runs import RunStore
 from bot.store.transcripts import Transcripts
 from bot.workspace.workspaces import GitWorkspaces
@@ -172,6 +173,21 @@ async def test_a_transcript_goes_a_month_after_its_run_ended(home):
     left = {path.name for path in (home.state / "transcripts").iterdir()}
     assert left == {transcripts.path(late.id).name, transcripts.path(going.id).name, "notes.txt", "linked.jsonl"}
     assert ended.id
+
+
+async def test_evidence_goes_a_month_after_its_run_ended(home):
+    long_ago, evidence = clock.now() - KEPT_SECONDS - 60, Evidence(home.state / "evidence")
+    runs = [
+        await home.run(1, Phase.DONE, changed_at=long_ago),
+        await home.run(2, Phase.DONE, changed_at=clock.now()),
+        await home.run(3, Phase.REVIEW, changed_at=long_ago),
+    ]
+    for run in runs:
+        evidence.keep(run.id, "turn-1", "a.log", b"x")
+    for folder in evidence.folder.iterdir():
+        os.utime(folder, (long_ago, long_ago))
+    await home.house.sweep()
+    assert [bool(evidence.of(run.id)) for run in runs] == [False, True, True]
 
 
 async def test_what_nobody_remembers_waits_until_the_trackers_were_looked_at(home):

@@ -279,6 +279,11 @@ def test_what_comments_are_signed_with_is_given_or_follows_from_the_token_and_ol
     assert ((tmp_path / "here" / "markers").stat().st_mode & 0o777) == 0o600
 
 
+def test_behind_a_proxy_that_knows_people_no_token_is_needed(write, monkeypatch):
+    monkeypatch.delenv("TREEHAND_WEB__TOKEN", raising=False)
+    assert web_token(write('[web]\nbind = "0.0.0.0:8700"\nuser_header = "X-Forwarded-User"')) == ""
+
+
 @pytest.mark.parametrize(
     ("toml", "ask", "said"),
     [
@@ -347,6 +352,8 @@ def test_the_models_address_and_key_are_the_only_variables_handed_on(monkeypatch
         ('web.bind = "8700"', "web.bind = '8700': use HOST:PORT, or an empty one for none."),
         ('web.bind = "here:99999"', "use HOST:PORT"),
         ('web.hosts = ["https://bot.example.com"]', "use the name of a host"),
+        ('web.user_header = "X-User: "', "use the name of a header"),
+        ('web.proxies = ["proxy.example.com"]', "use the address of a proxy"),
     ],
 )
 def test_a_mistake_is_named_with_its_place_and_the_mend(write, toml, said):

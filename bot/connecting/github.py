@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from bot.clients.github.auth import Credential
     from bot.clients.github.looking import Repository
     from bot.domain.leaks import Secrets
+    from bot.manners.tally import Tally
     from bot.ports import Remote
     from bot.workspace.claim import GitClaim
     from bot.workspace.claim_ref import Entry
@@ -55,8 +56,10 @@ class Connections:
 
 
 @asynccontextmanager
-async def on_github(settings: Settings, secrets: "Secrets | None" = None) -> AsyncIterator[Connections]:
-    """With `secrets`, as the daemon; without, as a command that a person typed."""
+async def on_github(
+    settings: Settings, secrets: "Secrets | None" = None, tallies: "dict[str, Tally] | None" = None
+) -> AsyncIterator[Connections]:
+    """With `secrets`, as the daemon; without, as a command that a person typed. `tallies` are told of this one's."""
     there = [project for project in settings.projects if "github" in {project.tracker, project.forge}]
     if not there:
         yield Connections()
@@ -71,6 +74,7 @@ async def on_github(settings: Settings, secrets: "Secrets | None" = None) -> Asy
     repositories: dict[str, Repository] = {}
     connections = Connections(repositories)
     async with GitHub(settings.github.api_url, credential, memory, fence=connections.check) as service:
+        (tallies if tallies is not None else {})["github"] = service.tally
         for project in there:
             rules = Rules(settings.label, project.trusted)
             repositories[project.name] = Repository(

@@ -19,11 +19,17 @@ if TYPE_CHECKING:
     from bot.clients.linear.people import MayPush
     from bot.clients.linear.routing import Route
     from bot.clients.linear.session import Linear
+    from bot.manners.tally import Tally
 
 
 @asynccontextmanager
-async def on_linear(settings: Settings, there: Connections, *, as_daemon: bool) -> AsyncIterator[Mapping[str, "Scope"]]:
-    """By the project's name. What is written for a project is written under the claim to its repository."""
+async def on_linear(
+    settings: Settings, there: Connections, *, as_daemon: bool, tallies: "dict[str, Tally] | None" = None
+) -> AsyncIterator[Mapping[str, "Scope"]]:
+    """By the project's name. `tallies` are told of this service's.
+
+    What is written for a project is written under the claim to its repository.
+    """
     ours = [project for project in settings.projects if project.tracker == "linear"]
     if not ours:
         yield {}
@@ -37,6 +43,7 @@ async def on_linear(settings: Settings, there: Connections, *, as_daemon: bool) 
     path = settings.state_dir / "linear.db"
     memory = own_memory(path, at=clock.now()) if as_daemon else open_memory(path)
     async with Linear(settings.linear.api_url, linear_authorization(settings), memory) as service:
+        (tallies if tallies is not None else {})["linear"] = service.tally
         notebook, standings = Notebook(memory), Standings(memory, "Linear")
         facts = {team: Facts(service, team, notebook, standings) for team in {one.team.upper() for one in ours}}
         yield _scopes(settings, there, service, notebook, facts)

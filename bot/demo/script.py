@@ -40,6 +40,9 @@ class _Act:
     steps: Sequence[Sequence[Step]]
 
 
+_AT_A_LOSS = Say("I am a scripted stand-in and know only the demo's own issues. A real model would begin now.")
+
+
 def play(pace: float) -> Play:
     """`pace`: seconds the model takes to think before each answer."""
 
@@ -48,7 +51,7 @@ def play(pace: float) -> Play:
         title = next((title for title in _ACTS if title in said), "")
         acts = [act for act in _ACTS.get(title, ()) if all(cue in said for cue in act.cues)]
         if not acts:
-            return (Say("I only know the demo's issues."),)
+            return (_AT_A_LOSS,)
         steps = acts[-1].steps
         return (Wait(pace), *_possible(steps[min(request.answers_since_said, len(steps) - 1)], request))
 

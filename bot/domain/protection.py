@@ -61,8 +61,10 @@ class Rules:
     protected: tuple[str, ...] = PROTECTED
     changed_files: int = 500
     changed_mb: float = 20.0
+    told: tuple[str, ...] = ()
+    """More, that the repository itself names."""
     forbidden: tuple[str, ...] = ()
-    """What the issue itself asks to leave alone."""
+    """And what the issue itself asks to leave alone."""
 
 
 _FORBIDDEN = "forbidden by the issue"
@@ -71,21 +73,23 @@ _FORBIDDEN = "forbidden by the issue"
 def why_protected(path: str, rules: Rules) -> str:
     """What it is that a person is to look at; empty: nothing."""
     path = canonical(path)
-    return _judged(path, rules.protected) or (_FORBIDDEN if _judged(path, rules.forbidden) else "")
+    found = _judged(path, rules.protected, rules.told)
+    return found or (_FORBIDDEN if _judged(path, rules.forbidden, ()) else "")
 
 
 def holds_protected(path: str, rules: Rules) -> bool:
     """Whatever takes the place of this folder takes the place of what is protected in it."""
     parts = canonical(path).split("/")
-    wanted = (*rules.protected, *rules.forbidden, *(pattern for _, patterns in _CLASSES for pattern in patterns))
+    named = (*rules.protected, *rules.told, *rules.forbidden)
+    wanted = (*named, *(pattern for _, patterns in _CLASSES for pattern in patterns))
     return any(_leads_to(parts, pattern) for pattern in wanted)
 
 
 @lru_cache(maxsize=100_000)
-def _judged(path: str, protected: tuple[str, ...]) -> str:
-    named = ((why, _matcher(patterns)) for why, patterns in _CLASSES)
-    found = next((why for why, matcher in named if matcher.fullmatch(path)), "")
-    return found or ("protected by the settings" if protected and _matcher(protected).fullmatch(path) else "")
+def _judged(path: str, protected: tuple[str, ...], told: tuple[str, ...]) -> str:
+    classes = (*_CLASSES, ("protected by the settings", protected), ("protected by the repository", told))
+    named = ((why, _matcher(patterns)) for why, patterns in classes if patterns)
+    return next((why for why, matcher in named if matcher.fullmatch(path)), "")
 
 
 @lru_cache(maxsize=64)

@@ -85,6 +85,10 @@ class Errand(StrEnum):
     """Mend what verification found broken."""
 
 
+MERGED = "the pull request was merged"
+"""The reason of a run that came to what was hoped for."""
+
+
 @dataclass(frozen=True, slots=True)
 class Overruled:
     """An objection that a person looked at, and allowed."""

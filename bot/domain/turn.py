@@ -6,6 +6,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Self
 
+from bot.domain.evidence import Piece
 from bot.domain.given import Given
 from bot.domain.recipe import Obstacle, Ready
 from bot.domain.verification import Verification
@@ -94,6 +95,8 @@ class TurnRequest:
 
 class EventKind(StrEnum):
     SESSION = "session"
+    GIVEN = "given"
+    """What we told the agent, word for word: a turn's first is its prompt."""
     TEXT = "text"
     TOOL = "tool"
     TOOL_RESULT = "tool_result"
@@ -164,7 +167,7 @@ class Progress:
                 return replace(seen, todos=event.todos)
             case EventKind.HEARD:
                 return replace(seen, heard=seen.heard | {event.text})
-            case EventKind.NOTICE:
+            case EventKind.NOTICE | EventKind.GIVEN:
                 return seen
             case EventKind.RESULT:
                 return replace(seen, session_cost_usd=max(event.session_cost_usd, seen.session_cost_usd))
@@ -326,5 +329,6 @@ class TurnReport:
     """The worktree was not ready, so no agent has begun."""
     verification: Verification | None = None
     """None: nothing was run."""
+    evidence: tuple[Piece, ...] = ()
     ended_at: float = 0.0
     """By the host's clock; 0: it goes on, or nobody knows."""

@@ -71,6 +71,15 @@ class Pulls:
             merged_as=row["merged_as"],
         )
 
+    def said(self, number: int) -> tuple[Said, ...]:
+        return self._talk.everything(self._project, self.found(number)["number"])
+
+    def ends(self, number: int) -> tuple[str, str]:
+        """What it is, or was, to be merged into, and what it offers."""
+        row = self.found(number)
+        onto, head = row["merged_on"] or self.repository.tip(row["base"]), self._proposal(row, {}).pull.head
+        return self.repository.fork(onto, head), head
+
     def comment(self, number: int, text: str, *, by: str) -> str:
         """Its id."""
         text, by = checked_comment(text), checked_name(by)

@@ -103,6 +103,10 @@ class Repository:
         cut = f"\n[cut: {len(shown) // 1024} KiB in all]\n" if len(shown) > DIFF_LIMIT else ""
         return shown[:DIFF_LIMIT].decode(errors="replace") + cut
 
+    def fork(self, base: str, head: str) -> str:
+        """Where the head left the base; empty: nowhere."""
+        return _answer(self.bare, "merge-base", base, head) if base and head else ""
+
     def _branches(self, where: str) -> dict[str, str]:
         if not self.bare.exists():
             return {}

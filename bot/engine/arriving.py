@@ -7,6 +7,7 @@ import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 
+from bot.about import about
 from bot.domain.issue import Issue
 from bot.domain.pull_request import PullRequest, PullRequestState
 from bot.domain.run import Phase, Run
@@ -106,7 +107,8 @@ class Arrivals:
         for run in known:
             self._outside.store.take_over(run, at=self._clock())
             self.returned.add(run.id)
-            log.info("going on with run=%s phase=%s", run.id, run.phase)
+            with about(run):
+                log.info("going on with run=%s phase=%s", run.id, run.phase)
 
     async def _recalled(self, project: Project, key: str) -> Sequence[Run]:
         """Oldest first."""

@@ -9,7 +9,7 @@ from typing import assert_never
 
 from bot.domain.policy import Policy
 from bot.domain.pull_request import PullRequestState
-from bot.domain.run import Cause, Phase, Run
+from bot.domain.run import MERGED, Cause, Phase, Run
 from bot.domain.turn import Failure, TurnReport, TurnState
 from bot.engine import consent, ledger, receipts
 from bot.engine.actions import Action, CancelTurn, RemoveBranch, RemoveWorkspace, SalvageWork, StartTurn
@@ -74,7 +74,7 @@ def _move(run: Run, seen: Observation, policy: Policy) -> Decision:
 def _ending(run: Run, seen: Observation, policy: Policy) -> str:
     """Why it is over, if it is."""
     if seen.pull_request and seen.pull_request.state is PullRequestState.MERGED:
-        return "the pull request was merged"
+        return MERGED
     if seen.pull_request and seen.pull_request.state is PullRequestState.CLOSED:
         return "the pull request was closed"
     if run.cause is Cause.STOPPED:

@@ -9,14 +9,18 @@ from collections.abc import Sequence
 from bot.domain.policy import Policy
 from bot.domain.pull_request import CheckState, FailedCheck, PullRequest
 from bot.domain.run import Phase, Run
+from bot.domain.turn import TurnReport
 from bot.domain.verification import Counts, Standing, Trial, Verification
-from bot.engine.quoting import inline, line, quote
+from bot.engine.quoting import code, inline, line, quote
 
 CHECKS = "**Checks:**"
 """How the paragraph of a pull request's text begins that is kept up to date."""
 VERIFICATION = "**Verification:**"
 """The same, of what the host tried itself."""
+EVIDENCE = "**Evidence:**"
+"""The same, of what the agent left for people to see."""
 _LISTED = 20
+_MEGABYTE = 1_000_000
 _URL = re.compile(r"https?://[^\s()<>\[\]\"'`]+")
 
 
@@ -40,6 +44,19 @@ def of_verification(run: Run) -> str:
     done = "run by Treehand where the agent worked" if found.is_done else "not done"
     heading = f"{VERIFICATION} {done}, on `{found.commit[:10]}`."
     return "\n".join([heading, *lines, *([f"- and {more} more"] if more else []), *filter(None, (trouble, told))])
+
+
+def of_evidence(run: Run, turn: TurnReport) -> str:
+    """What it proves is for people to judge; empty: there is none."""
+    if not turn.evidence:
+        return ""
+    lines = [f"- {code(one.name)} ({one.media_type.partition(';')[0]}, {_size(one.size)})" for one in turn.evidence]
+    where = f"kept beside the repository, where `treehand show {run.key}` says"
+    return "\n".join([f"{EVIDENCE} by the agent, not looked at by anybody; {where}.", *lines])
+
+
+def _size(count: int) -> str:
+    return f"{count / 1e6:.1f} MB" if count >= _MEGABYTE else f"{-(-count // 1000)} kB"
 
 
 def broken(found: Verification) -> str:

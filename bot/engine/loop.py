@@ -9,6 +9,7 @@ from dataclasses import replace
 from types import TracebackType
 from typing import Self
 
+from bot.about import about
 from bot.domain.claim import Tenure
 from bot.domain.run import Phase, Run
 from bot.domain.spend import Spent
@@ -27,6 +28,7 @@ from bot.engine.patience import Patience
 from bot.engine.schedule import Capacity, may_go_on, schedule
 from bot.engine.screening import without_leaks
 from bot.engine.sharing import Sharing
+from bot.engine.telling import tidings_of
 from bot.errors import BotError, Elsewhere, MustRestart, NeedsHuman, NeedsTurn, Retryable
 from bot.ports import Outside, Project
 
@@ -225,10 +227,8 @@ class Engine:
 
     def may_go_on(self) -> bool:
         """Will anything move soon without anybody's help?"""
-        now, runs = (
-            self._clock(),
-            [run for run in self.outside.store.active() if not self._sharing.is_lent(run.project)],
-        )
+        now, everything = self._clock(), self.outside.store.active()
+        runs = [run for run in everything if not self._sharing.is_lent(run.project)]
         moving = [run for run in runs if run.id not in self._braked]  # what trouble pauses, pauses for long
         hopeful = [run for run in moving if not (run.id in self._over and self._patience.is_spent(run.id, now))]
         return may_go_on(hopeful) or self._patience.is_worth_waiting(now)
@@ -261,7 +261,7 @@ class Engine:
 
     def _set_moving(self, run: Run, seen: Observation) -> None:
         policy = self.outside.projects[run.project].policy
-        with self._isolated(run):
+        with about(run), self._isolated(run):
             bug = self._bugs.pop(run.id, "")
             decision = ask_for_help(run, seen, policy, bug) if bug else decide(run, seen, policy)
             self._patience.expect(run.id, ledger.next_due(decision.run, seen, policy))
@@ -281,7 +281,7 @@ class Engine:
 
     async def _step(self, run: Run, seen: Observation, decision: Decision) -> None:
         try:
-            with self._isolated(run):
+            with about(run), self._isolated(run):
                 await self._carry_out_or_ask(run, seen, decision)
                 self._patience.succeeded(run.id)
                 self._told.pop(run.id, None)
@@ -316,9 +316,9 @@ class Engine:
         project = self.outside.projects[run.project]
         for action in decision.actions:
             await perform(action, decision.run, project, self.outside.executor)
-        notes = history(run, decision)
-        spend, ending = decision.spend, decision.ending
-        self.outside.store.save(decision.run, at=self._clock(), notes=notes, spend=spend, ending=ending)
+        notes, now = history(run, decision), self._clock()
+        spend, ending, tidings = decision.spend, decision.ending, tidings_of(run, decision, now)
+        self.outside.store.save(decision.run, at=now, notes=notes, tidings=tidings, spend=spend, ending=ending)
         for note in notes:
             log.info("%s run=%s", note, run.id)
         if decision.run.ended > run.ended:

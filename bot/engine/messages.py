@@ -213,6 +213,7 @@ def pull_request_body(run: Run, turn: TurnReport) -> str:
         f"**What the agent says**\n\n{quote(turn.words)}" if turn.words.strip() else "",
         f"**What was measured**\n\n{_measured(run, turn.change)}",
         facts.of_verification(run),
+        facts.of_evidence(run, turn),
         "_Comment here, or on the issue, to steer. Merge, and everything is tidied away._",
     ]
     return "\n\n".join(part for part in parts if part)

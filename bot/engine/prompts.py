@@ -13,6 +13,7 @@ _RULES = """\
 You work alone in a git worktree made for this issue. Change the files here so that the issue is resolved, and run the
 project's own tests if it has any. Leave your work in the files: it is committed and offered as a pull request when you
 finish, so do not push, do not switch branches and do not touch anything outside this folder. Keep to what is asked.
+Screenshots and logs that show people what you made go into `.treehand/evidence/`: they are kept, and never committed.
 Messages from the team may reach you while you work; they take precedence over the issue. If you cannot go on without
 an answer from a person, call the `ask` tool with one clear question. When you are done, say in a few sentences what
 you changed and how you checked it.

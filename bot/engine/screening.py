@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from bot.domain.recipe import Obstacle
-from bot.domain.turn import Answer, Change, Event, Progress, Todo, TurnReport
+from bot.domain.turn import Answer, Change, Event, EventKind, Progress, Todo, TurnReport
 from bot.domain.verification import Trial, Verification
 from bot.errors import NeedsHuman
 from bot.ports import Notice
@@ -28,7 +28,8 @@ class Screening:
         return lambda event: notice(self.event(event))
 
     def event(self, event: Event) -> Event:
-        text, tool, id_ = self.text(event.text), self.text(event.tool), self.text(event.id)
+        text = self._given(event.text) if event.kind is EventKind.GIVEN else self.text(event.text)
+        tool, id_ = self.text(event.tool), self.text(event.id)
         return replace(event, text=text, tool=tool, id=id_, todos=self._todos(event.todos))
 
     def report(self, report: TurnReport) -> TurnReport:
@@ -44,6 +45,7 @@ class Screening:
             change=self._change(report.change),
             obstacle=self._obstacle(report.obstacle),
             verification=self._verification(report.verification),
+            evidence=tuple(replace(one, name=self.text(one.name)) for one in report.evidence),
         )
         return replace(clean, refusals=(*map(self.text, report.refusals), *self._told()))
 
@@ -54,6 +56,14 @@ class Screening:
         self.withheld += 1
         self.names |= dict.fromkeys(names)
         return f"[withheld: it contains what looks like {', '.join(names)}]"
+
+    def _given(self, text: str) -> str:
+        """Said by us, so that it is not counted; what surrounds a secret is worth reading."""
+        if not self.gives_away(text):
+            return text
+        lines = ("[withheld]" if self.gives_away(line) else line for line in text.splitlines())
+        rest = "\n".join(lines)
+        return "[withheld]" if self.gives_away(rest) else rest
 
     def _progress(self, progress: Progress) -> Progress:
         doing, said = self.text(progress.doing), self.text(progress.said)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from bot.domain.evidence import FOLDER, Shown
 from bot.domain.recipe import Obstacle, Ready
 from bot.domain.turn import Change, Failure, HandWork, TurnReport, TurnRequest, TurnState, Work, Workspace
 from bot.domain.verification import Verification
@@ -99,7 +100,20 @@ class TurnTaker:
                 return replace(report, heard=heard)  # it asks in the middle of a merge; the rest waits for the answer
             # what the agent cost is owed all the same
             return replace(report, state=TurnState.FAILED, failure=Failure.SETUP, detail=str(problem))
-        return replace(report, change=change, heard=heard)
+        return await _with_evidence(replace(report, change=change, heard=heard), request, project)
+
+
+async def _with_evidence(report: TurnReport, request: TurnRequest, project: Project) -> TurnReport:
+    """What could not be kept is told with what was not committed. Trouble with it is in nobody's way."""
+    if project.take_evidence is None or report.change is None:
+        return report
+    try:
+        folder, turn = project.workspaces.folder(request.branch), request.turn_id.rpartition("/")[2]
+        shown = await project.take_evidence(folder, request.run_id, turn)
+    except BotError as problem:
+        shown = Shown(left_out=(f"{FOLDER}: {problem}",))
+    left_out = (*report.change.left_out, *shown.left_out)
+    return replace(report, change=replace(report.change, left_out=left_out), evidence=shown.pieces)
 
 
 def _is_merged(request: TurnRequest, workspace: Workspace) -> bool:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import Self
 
+from bot.about import about
 from bot.domain.turn import Event, Failure, Message, Progress, TurnReport, TurnRequest, TurnState
 from bot.errors import BotError, MustRestart, Retryable
 from bot.ports import Book, Inbox, Notice
@@ -151,6 +152,10 @@ class LocalExecutor:
         return (await asyncio.wait(tasks, timeout=seconds))[1] if tasks else set()
 
     async def _run(self, turn: _Turn) -> TurnReport:
+        with about(turn.request):
+            return await self._taken(turn)
+
+    async def _taken(self, turn: _Turn) -> TurnReport:
         def notice(event: Event) -> None:
             turn.progress = turn.progress.after(event)
             self._transcript(turn.request, event)

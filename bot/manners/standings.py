@@ -69,6 +69,12 @@ def standings(db: sqlite3.Connection) -> Mapping[str, tuple[bool, str]]:
     return {row["repository"]: (bool(row["ok"]), row["detail"]) for row in rows}
 
 
+def holds(db: sqlite3.Connection, *, now: float) -> Mapping[str, float]:
+    """For whoever looks from outside: what we are to keep away from -> until when."""
+    rows = execute(db, "SELECT name, until FROM limits WHERE until > ?", (now,))
+    return {row["name"]: float(row["until"]) for row in rows}
+
+
 def execute(db: sqlite3.Connection, sql: str, values: Sequence[Any] = ()) -> sqlite3.Cursor:
     """A full disk or a busy file passes, and the next tick tries again."""
     with using("What is remembered of a service"):

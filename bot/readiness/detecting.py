@@ -11,6 +11,7 @@ from fnmatch import fnmatchcase
 from bot.domain.recipe import Recipe, Step
 from bot.readiness import node, others, python, testing
 from bot.readiness.files import Files, Folder
+from bot.readiness.serving import servers_in
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +58,7 @@ def detect(files: Files, *, is_set_up: bool = True) -> Recipe:
     hints = [hint for folder in (top, *below) for find in _HINTS for hint in find(folder)]
     by_folder = (tuple(sorted(some, key=lambda step: step.folder)) for some in (steps, checks))
     found, tried = by_folder
-    return Recipe(found, hints=tuple(hints), checks=tried)
+    return Recipe(found, hints=tuple(hints), checks=tried, servers=servers_in((top, *below)))
 
 
 def _without_tracked(step: Step, files: Files) -> Step:

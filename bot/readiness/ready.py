@@ -23,11 +23,13 @@ from bot.domain.turn import Change, Event, EventKind, Ground, Workspace
 from bot.domain.verification import Verification
 from bot.errors import BotError, NeedsHuman
 from bot.ports import Notice
+from bot.processes import end_family
 from bot.readiness.copying import INCLUDES, Source, put
 from bot.readiness.files import Files
 from bot.readiness.means import Means
 from bot.readiness.obstacles import Attempt, failed, without_tools
 from bot.readiness.running import Command, Outcome, run
+from bot.readiness.showing import marker_for
 from bot.readiness.surroundings import names_for, places_in, while_setting_up
 from bot.readiness.told import Wishes, recipe_for
 from bot.readiness.verifying import Verifier
@@ -89,6 +91,7 @@ class WorktreeReadiness:
 
     async def tear_down(self, branch: str) -> None:
         folder = self._provisioning.folder(branch)
+        await end_family(marker_for(self._means.house, branch).__eq__)
         try:
             await self._tear_down(branch)
         except (BotError, OSError) as problem:

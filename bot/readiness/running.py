@@ -8,7 +8,7 @@ import contextlib
 import os
 import shlex
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -50,11 +50,13 @@ class Command:
     marker: str
     kept: int = KEPT_BYTES
     """So many bytes of what it prints."""
+    heard: Callable[[bytes], None] = lambda _: None
+    """Gets all of it, as it comes."""
 
 
-async def run(command: Command, bench: Bench, *, seconds: float) -> Outcome:
-    """Cancelled, it ends the command first."""
-    tail, code, is_late = _Tail(command.kept), None, False
+async def run(command: Command, bench: Bench, *, seconds: float | None) -> Outcome:
+    """Cancelled, it ends the command first. `seconds`: None is as long as it likes."""
+    tail, code, is_late = _Tail(command.kept, command.heard), None, False
     process = await _started(command, bench)
     assert process.stdin
     assert process.stdout
@@ -102,8 +104,9 @@ async def _code(reporting: asyncio.StreamReader, tail: "_Tail") -> int | None:
 
 
 class _Tail:
-    def __init__(self, most: int) -> None:
+    def __init__(self, most: int, heard: Callable[[bytes], None]) -> None:
         self._most = most
+        self._heard = heard
         self._kept = b""
         self.is_cut = False
         self._is_over = False
@@ -118,6 +121,7 @@ class _Tail:
     def add(self, data: bytes) -> None:
         if self._is_over:
             return
+        self._heard(data)
         together = self._kept + data
         self.is_cut |= len(together) > self._most
         self._kept = together[-self._most :]

@@ -9,7 +9,7 @@ import secrets
 import shutil
 import tempfile
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -19,6 +19,7 @@ from bot.sandbox.gate import Gate, Passage, Passport
 from bot.sandbox.giving import give
 from bot.sandbox.none import write_launcher
 from bot.sandbox.plan import HOME, PRIVATE, SHELL, Furniture, Limits, Tools, plan_for
+from bot.sandbox.porch import porch
 from bot.sandbox.syscalls import filter_for
 from bot.sandbox.tools import find_program, find_tools
 from bot.sandbox.upstream import PROXIES, stand_in_for, upstream_for
@@ -48,6 +49,7 @@ class Bubblewrap:
         self._model = dict(model)
         self._rules = rules
         self._gate = Gate(upstream_for(model))
+        self.answers: Mapping[int, int] = self._gate.answers
 
     @asynccontextmanager
     async def open(self, work: Work, marker: str) -> AsyncIterator["_OpenCell"]:
@@ -65,10 +67,10 @@ class Bubblewrap:
 
     @asynccontextmanager
     async def open_trial(
-        self, ground: Ground, home: Path, cache: Path | None, marker: str
+        self, ground: Ground, home: Path, cache: Path | None, marker: str, *, ports: Sequence[int] = ()
     ) -> AsyncIterator["_OpenCell"]:
         passport = Passport("", self._rules.hosts)
-        async with self._opened(_Inside(ground, home, cache), passport, marker, PROXIES) as cell:
+        async with self._opened(_Inside(ground, home, cache, ports), passport, marker, PROXIES) as cell:
             yield cell
 
     @asynccontextmanager
@@ -80,7 +82,7 @@ class Bubblewrap:
         if os.geteuid() == 0:
             await asyncio.to_thread(give, (ground.folder, ground.shadow, inside.home), uid)
         with self._own_folder() as (here, shortcut):
-            async with self._gate.open(shortcut / "gate", passport) as passage:
+            async with self._gate.open(shortcut / "gate", passport) as passage, _porch_for(inside, shortcut):
                 told = {**reaching, **_told(tools)}
                 cell = _OpenCell(inside, here, tools, self._rules.limits, uid, told, passage)
                 with watch(marker, self._rules.allowance, ground.folder, cell.end):
@@ -123,6 +125,12 @@ class _Inside:
     home: Path
     """To be written, besides the worktree."""
     cache: Path | None = None
+    ports: Sequence[int] = ()
+    """That people may come in by."""
+
+
+def _porch_for(inside: _Inside, folder: Path) -> AbstractAsyncContextManager[None]:
+    return porch(folder / "porch", inside.ports) if inside.ports else contextlib.nullcontext()
 
 
 @dataclass(slots=True)
@@ -144,8 +152,9 @@ class _OpenCell:
 
     def launcher(self, program: Path) -> Path:
         inside = self.inside
+        door = self.folder / "porch" if inside.ports else None
         furniture = Furniture(
-            inside.ground, inside.home, self.folder / "gate", program.resolve(), inside.cache
+            inside.ground, inside.home, self.folder / "gate", program.resolve(), inside.cache, door
         )  # fmt: skip
         plan = plan_for(furniture, self.tools, self.limits, uid=self.uid, system_calls=filter_for())
         file = self.folder / "plan.json"

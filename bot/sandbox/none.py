@@ -8,7 +8,7 @@ import shlex
 import shutil
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +24,7 @@ class Unconfined:
         """`folder` is for its own use; `model` is the model's address and key."""
         self._folder = folder
         self._model = model
+        self.answers: Mapping[int, int] = {}
 
     def sweep(self) -> None:
         shutil.rmtree(self._folder, ignore_errors=True)
@@ -42,9 +43,9 @@ class Unconfined:
 
     @asynccontextmanager
     async def open_trial(
-        self, ground: Ground, home: Path, cache: Path | None, marker: str
+        self, ground: Ground, home: Path, cache: Path | None, marker: str, *, ports: Sequence[int] = ()
     ) -> AsyncIterator["_OpenCell"]:
-        del ground, cache, marker
+        del ground, cache, marker, ports  # what listens there is on this machine as it is
         with self._own_folder() as here:
             yield _OpenCell(here, {"HOME": str(home)})
 

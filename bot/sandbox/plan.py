@@ -16,6 +16,7 @@ OURS = "/opt/treehand"
 PORT = 3128
 """Where the gate is found in there."""
 GATE = f"{OURS}/gate"
+PORCH = f"{OURS}/porch"
 SHELL = f"{OURS}/shell"
 PRIVATE = "/run/agent"
 """Where the agent's program may put what its commands are not to see: sockets that steer it, above all."""
@@ -83,6 +84,8 @@ class Furniture:
     program: Path
     cache: Path | None = None
     """Dependencies that were downloaded before; to be read."""
+    porch: Path | None = None
+    """The socket that people come in by."""
 
 
 def plan_for(inside: Furniture, tools: Tools, limits: Limits, *, uid: int, system_calls: bytes) -> Mapping[str, Any]:
@@ -98,26 +101,26 @@ def plan_for(inside: Furniture, tools: Tools, limits: Limits, *, uid: int, syste
         ("read", str(tools.bwrap), f"{OURS}/bwrap"), ("read", str(tools.inside), f"{OURS}/inside.py"),
         ("read", str(inside.program), program), ("read", str(inside.gate), GATE),
         *([("read", str(inside.cache), str(inside.cache))] if inside.cache else []),
+        *([("read", str(inside.porch), PORCH)] if inside.porch else []),
         ("program", _shell(inside.home), SHELL),
         ("read", str(ground.objects), str(ground.objects)), ("write", str(ground.shadow), str(ground.shadow)),
         ("write", str(inside.home), str(inside.home)), ("write", str(ground.folder), str(ground.folder)),
         ("read", str(ground.folder / ".git"), str(ground.folder / ".git")),
         ("--remount-ro", "/"), ("--chdir", str(ground.folder)),
     ]  # fmt: skip
-    numbers = (PORT, limits.processes, limits.file_bytes, limits.memory_bytes)
+    numbers = (limits.processes, limits.file_bytes, limits.memory_bytes)
     return {
         "bwrap": str(tools.bwrap),
         "options": _OPTIONS,
         "uid": uid,
         "filter": system_calls.hex(),
         "steps": steps,
-        "command": _first(tools, *numbers, program),
+        "command": _first(tools, PORCH if inside.porch else "", *map(str, numbers), program),
     }
 
 
-def _first(tools: Tools, port: int, processes: int, file_bytes: int, memory_bytes: int, program: str) -> Sequence[str]:
-    numbers = (str(processes), str(file_bytes), str(memory_bytes))
-    return (str(tools.python), "-I", "-S", f"{OURS}/inside.py", str(port), GATE, *numbers, program)
+def _first(tools: Tools, porch: str, *limits_and_program: str) -> Sequence[str]:
+    return (str(tools.python), "-I", "-S", f"{OURS}/inside.py", str(PORT), GATE, porch, *limits_and_program)
 
 
 def _shell(home: Path) -> str:

@@ -30,6 +30,7 @@ _NOT_SETTINGS = {
     "TREEHAND_TURN",
     "TREEHAND_STATE",
     "TREEHAND_LIVE_GITHUB",
+    "TREEHAND_NOTIFY__URLS",
     *SECRETS.values(),
 }
 """Variables of ours that are read elsewhere, or given to agents."""
@@ -137,7 +138,8 @@ def _sentence(error: Mapping[str, Any], path: Path) -> str:
         return f"{where} is not a setting.{_nearest(place[-1], _siblings(place[:-1]))}"
     if error["type"] == "missing":
         return f"{where} is missing."
-    return f"{where} = {error['input']!r}: {error['msg'].removeprefix('Value error, ')}."
+    given = "" if place[:2] == ["notify", "urls"] else f" = {error['input']!r}"
+    return f"{where}{given}: {error['msg'].removeprefix('Value error, ')}."
 
 
 def _siblings(place: list[str]) -> list[str]:
@@ -220,6 +222,7 @@ def _absolute(settings: Settings, path: Path) -> Settings:
             "github": _with_absolute_files(settings.github, folder),
             "linear": _with_absolute_files(settings.linear, folder),
             "web": _with_absolute_files(settings.web, folder),
+            "notify": _with_absolute_files(settings.notify, folder),
             "projects": projects,
         }
     )

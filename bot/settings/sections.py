@@ -1,5 +1,6 @@
 """Every key there is, with its default and what it means. Defaults live here and nowhere else."""
 
+import ipaddress
 import re
 from pathlib import Path
 from typing import Annotated, Literal
@@ -157,6 +158,19 @@ def _host(value: str) -> str:
     return value
 
 
+def _header(value: str) -> str:
+    if value and not re.fullmatch(r"[A-Za-z][A-Za-z0-9-]*", value):
+        raise ValueError("use the name of a header, such as `X-Forwarded-User`")
+    return value
+
+
+def _ip(value: str) -> str:
+    try:
+        return str(ipaddress.ip_address(value))
+    except ValueError as exc:
+        raise ValueError("use the address of a proxy, such as `10.0.0.2`") from exc
+
+
 class Web(Section):
     bind: Annotated[str, AfterValidator(_address)] = "127.0.0.1:8700"
     """Where the daemon listens; empty: nowhere. Any other host than this machine's own needs a token."""
@@ -164,6 +178,61 @@ class Web(Section):
     """A file with the token that whoever comes in must show, instead of `TREEHAND_WEB__TOKEN`."""
     hosts: tuple[Annotated[str, AfterValidator(_host)], ...] = ()
     """More names people reach it by, such as a reverse proxy's. Others are refused."""
+    user_header: Annotated[str, AfterValidator(_header)] = ""
+    """Where a proxy that people sign in to says who asks: `X-Forwarded-User`."""
+    proxies: tuple[Annotated[str, AfterValidator(_ip)], ...] = ("127.0.0.1", "::1")
+    """The addresses that such a proxy asks from; from others the header means nothing."""
+
+
+class Log(Section):
+    format: Literal["text", "json"] = "text"
+    """How a line of the log is written: for people, or one JSON object each."""
+    level: Literal["debug", "info", "warning", "error"] = "info"
+    """What is too unimportant to be written is left out."""
+
+
+def _hours(value: str) -> str:
+    if value and not re.fullmatch(r"(?:[01]\d|2[0-3]):[0-5]\d-(?:[01]\d|2[0-3]):[0-5]\d", value):
+        raise ValueError("use HH:MM-HH:MM, such as 22:00-07:00, or an empty one for none")
+    return value
+
+
+def _zone(value: str) -> str:
+    from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+    try:
+        return ZoneInfo(value).key if value else ""
+    except (ZoneInfoNotFoundError, ValueError, OSError) as exc:
+        raise ValueError("use the name of a time zone this machine knows, such as `Europe/Berlin`") from exc
+
+
+def _page(value: str) -> str:
+    if value and not re.fullmatch(r"https?://[A-Za-z0-9._\-\[\]:]+(?:/[\w./~-]*)?", value):
+        raise ValueError("use where people reach the dashboard, such as `https://bot.example.com`")
+    return value.rstrip("/")
+
+
+class Notify(Section):
+    urls: tuple[str, ...] = ()
+    """Whom to tell, as Apprise writes it: chat, e-mail, desktop. With tokens they belong in `TREEHAND_NOTIFY__URLS`."""
+    urls_file: Path | None = None
+    """A file with such addresses, one a line, instead."""
+    on: tuple[Literal["asking", "review", "failed", "budget", "trouble"], ...] = (
+        "asking",
+        "review",
+        "failed",
+        "budget",
+        "trouble",
+    )
+    """Of what: a run needs somebody, is in review, failed, or reached its budget; or something else is not well."""
+    quiet: Annotated[str, AfterValidator(_hours)] = ""
+    """Hours in which nobody is told: `22:00-07:00`; what happens then is told in one message afterwards."""
+    zone: Annotated[str, AfterValidator(_zone)] = ""
+    """The time zone those hours are in: `Europe/Berlin`; empty: this machine's."""
+    digest_minutes: float = Field(0, ge=0, le=1440)
+    """What happens within so many minutes is told in one message; 0: at once."""
+    link: Annotated[str, AfterValidator(_page)] = ""
+    """Where people reach the dashboard: `https://bot.example.com`; empty: messages do not lead there."""
 
 
 def _name(value: str) -> str:
@@ -247,4 +316,6 @@ class Settings(Section):
     github: GitHubSettings = GitHubSettings()
     linear: LinearSettings = LinearSettings()
     web: Web = Web()
+    notify: Notify = Notify()
+    log: Log = Log()
     projects: tuple[ProjectSettings, ...] = ()

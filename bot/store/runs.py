@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import fields
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bot.database import open_database, open_or_renew, using, whole
 from bot.domain.comment import Heard, Outcome, Place
@@ -17,9 +17,14 @@ from bot.domain.journal import Entry
 from bot.domain.records import as_record, from_record
 from bot.domain.run import Cause, Errand, Overruled, Phase, Run
 from bot.domain.spend import Spend, Spent
+from bot.domain.tiding import Tiding
 from bot.domain.turn import Failure, Objection, TurnReport
 from bot.domain.verification import Verification
-from bot.errors import Damaged, MustRestart
+from bot.errors import Damaged, MustRestart, Retryable
+from bot.store.tidings import Tidings
+
+if TYPE_CHECKING:
+    from bot.store.sums import Sums
 
 MIGRATIONS = sorted((Path(__file__).parent / "migrations").glob("*.sql"))
 
@@ -53,6 +58,7 @@ _TURNS_KEPT_SECONDS = 30 * 86400.0
 class RunStore:
     def __init__(self, db: sqlite3.Connection, redact: Callable[[str], str] = str) -> None:
         self._db, self._redact = db, redact
+        self.tidings = Tidings(db, redact)
         self._active: tuple[object, Sequence[Run]] = (None, ())
 
     @classmethod
@@ -82,6 +88,19 @@ class RunStore:
 
     def close(self) -> None:
         self._db.close()
+
+    def sums(self) -> "Sums":
+        from bot.store.sums import Sums
+
+        return Sums(self._db)
+
+    def is_writable(self) -> bool:
+        """Could it be written to in this moment?"""
+        try:
+            with self._transaction():
+                return True
+        except (Retryable, MustRestart):
+            return False
 
     def active(self) -> Sequence[Run]:
         """Read anew whenever anything was written since, here or by another process."""
@@ -116,10 +135,12 @@ class RunStore:
         notes: Sequence[str] = (),
         spend: Spend | None = None,
         ending: Ending | None = None,
+        tidings: Sequence[Tiding] = (),
     ) -> None:
         with self._transaction():
             self._execute(_SAVE, _row_of(run))
             self._save_heard(run)
+            self.tidings.add(tidings)
             for text in notes:
                 entry = (run.key, run.ordinal, at, self._redact(text))
                 self._execute("INSERT INTO journal (key, ordinal, at, text) VALUES (?, ?, ?, ?)", entry)
@@ -207,6 +228,14 @@ class RunStore:
             "SELECT at - begun_at FROM endings WHERE failure = '' ORDER BY id DESC LIMIT ?", (_TYPICAL,)
         )
         return float(sorted(seconds for (seconds,) in rows)[len(rows) // 2]) if rows else 0.0
+
+    def spending(self, run: Run) -> Sequence[Spend]:
+        """Turn by turn."""
+        rows = self._execute(
+            "SELECT turn, at, usd, tokens, seconds FROM money WHERE key = ? AND ordinal = ? ORDER BY at, turn",
+            (run.key, run.ordinal),
+        )
+        return [Spend(*row) for row in rows]
 
     def journal(self, run: Run) -> Sequence[Entry]:
         rows = self._execute(

@@ -2,10 +2,11 @@
 
 import asyncio
 import json
+import socket
 import sys
 import time
 from argparse import Namespace
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -19,27 +20,30 @@ from bot.demo.script import BODIES, play
 from bot.domain.letters import on_one_line
 from bot.domain.turn import TurnState
 from bot.embedded.desk import Desk
+from bot.errors import CannotStart
 from bot.locks import sole_owner
-from bot.settings import Budget, Limits, Poll, ProjectSettings, Sandbox, Settings, Web, load, settings_file
+from bot.settings import Budget, Limits, Notify, Poll, ProjectSettings, Sandbox, Settings, Web, load, settings_file
 from bot.terminal.stage import Stage
 
 _STAND_IN = (
     "The model is a scripted stand-in; everything else is real: git, worktrees, the agent's own program, SQLite."
 )
 _PACE_WATCHED, _PACE = 0.8, 0.1
+_PORT = 8700
 
 
 def demo(options: Namespace) -> None:
     folder = load(settings_file(options.config), required=False).state_dir / "demo"
-    settings = _settings(folder)
+    watched = sys.stdout.isatty() and not options.json
+    stays = watched and not options.once
     with sole_owner(folder):
+        settings = _settings(folder, _address(options.port, is_wanted=stays))
         came_back = _clear_if_told(settings)
         settings, lacking = _confined(settings)
         logs.set_up(file=folder / "treehand.log", quiet=True)
-        watched = sys.stdout.isatty() and not options.json
-        show = _Show(watched=watched, quiet=options.json, stays=watched and not options.once, resumed=came_back)
+        show = _Show(watched=watched, quiet=options.json, stays=stays, resumed=came_back)
         if not options.json:
-            _introduce(folder, came_back=came_back, lacking=lacking)
+            _introduce(settings, came_back=came_back, lacking=lacking)
         asyncio.run(_perform(settings, show))
         if options.json:
             print(json.dumps(show.outcome))
@@ -55,15 +59,33 @@ def _confined(settings: Settings) -> tuple[Settings, str]:
     return settings.model_copy(update={"sandbox": Sandbox(kind="none")}), on_one_line(str(trial))
 
 
-def _introduce(folder: Path, *, came_back: bool, lacking: str) -> None:
-    print(f"Treehand demo, in {folder}\n{_STAND_IN}")
+def _address(port: int | None, *, is_wanted: bool) -> str:
+    """Where the dashboard is served; empty: nowhere. Unless one is named, the usual port, or any that is free."""
+    if port is None and not is_wanted:
+        return ""
+    return f"127.0.0.1:{port or _free_port()}"
+
+
+def _free_port() -> int:
+    for port in (_PORT, 0):
+        with socket.socket() as one, suppress(OSError):
+            one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            one.bind(("127.0.0.1", port))
+            return int(one.getsockname()[1])
+    raise CannotStart("There is no port left for the dashboard.")
+
+
+def _introduce(settings: Settings, *, came_back: bool, lacking: str) -> None:
+    print(f"Treehand demo, in {settings.state_dir.parent}\n{_STAND_IN}")
+    if settings.web.bind:
+        print(f"Dashboard: http://{settings.web.bind}", flush=True)
     if lacking:
         print(f"Without the sandbox, which `treehand run` would insist on: {lacking}")
     if came_back:
         print("An earlier demo was interrupted: it goes on where it was.")
 
 
-def _settings(folder: Path) -> Settings:
+def _settings(folder: Path, bind: str) -> Settings:
     project = ProjectSettings(name=story.PROJECT, repository=str(folder / story.PROJECT), base="main")
     return Settings.model_construct(
         state_dir=folder / "state",
@@ -71,7 +93,8 @@ def _settings(folder: Path) -> Settings:
         poll=Poll(interval=5),
         limits=Limits(working=3, working_per_project=3, turn_minutes=10, free_disk_gb=0.5),
         budget=Budget(per_issue_usd=0, per_day_usd=0),
-        web=Web(bind=""),
+        web=Web(bind=bind),
+        notify=Notify(on=()),
         projects=(project,),
     )
 
@@ -139,7 +162,8 @@ def _nothing() -> AbstractContextManager[None]:
 async def _play(show: _Show, people: story.People, daemon: Daemon) -> None:
     await people.live()
     (people.app.settings.state_dir / "told").touch()
-    show.stage.tell("The story is told." + (" Ctrl-C ends the demo." if show.stays else ""))
+    here = f" Go on yourself at http://{people.app.settings.web.bind}: Ctrl-C ends the demo."
+    show.stage.tell("The story is told." + (here if show.stays else ""))
     if not show.stays:
         daemon.stop()
 

@@ -1,5 +1,6 @@
 """`treehand issue` and `treehand pr`: the embedded tracker and forge, as a person uses them."""
 
+import json
 import sys
 from argparse import Namespace
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ from bot.embedded.pulls import Proposal, Verdict
 from bot.embedded.talk import Said
 from bot.errors import BadSettings, NeedsHuman
 from bot.settings import load, operator, settings_file
+from bot.terminal.records import issue_as_json, proposal_as_json, pull_as_json, thread_as_json
 from bot.terminal.saying import say
 
 _FACES = {Reaction.SEEN: "👀", Reaction.ENDED: "🚀"}
@@ -57,9 +59,13 @@ def issue_new(options: Namespace) -> None:
 
 def issue_list(options: Namespace) -> None:
     with _desk(options) as desk:
-        for project in desk.projects(options.project):
-            for issue in desk.issues(project).listed(closed=options.all):
-                say(_issue_line(issue))
+        projects = desk.projects(options.project)
+        issues = [issue for project in projects for issue in desk.issues(project).listed(closed=options.all)]
+    if options.json:
+        print(json.dumps([issue_as_json(issue) for issue in issues]))
+        return
+    for issue in issues:
+        say(_issue_line(issue))
 
 
 def _issue_line(issue: Issue) -> str:
@@ -71,9 +77,12 @@ def issue_show(options: Namespace) -> None:
     with _desk(options) as desk:
         project, number = desk.parse_key(options.key)
         thread = desk.issues(project).show(number)
-        say(f"{_issue_line(thread.issue)}\nopened by {thread.author}\n")
-        say(thread.issue.body or "(no description)")
-        _say_all(thread.said)
+    if options.json:
+        print(json.dumps(thread_as_json(thread)))
+        return
+    say(f"{_issue_line(thread.issue)}\nopened by {thread.author}\n")
+    say(thread.issue.body or "(no description)")
+    _say_all(thread.said)
 
 
 def _say_all(said: tuple[Said, ...]) -> None:
@@ -124,9 +133,13 @@ def issue_end(options: Namespace) -> None:
 
 def pr_list(options: Namespace) -> None:
     with _desk(options) as desk:
-        for project in desk.projects(options.project):
-            for proposal in desk.pulls(project).listed(closed=options.all):
-                say(_pull_line(proposal))
+        projects = desk.projects(options.project)
+        pulls = [proposal for project in projects for proposal in desk.pulls(project).listed(closed=options.all)]
+    if options.json:
+        print(json.dumps([pull_as_json(proposal) for proposal in pulls]))
+        return
+    for proposal in pulls:
+        say(_pull_line(proposal))
 
 
 def _pull_line(proposal: Proposal) -> str:
@@ -139,9 +152,12 @@ def pr_show(options: Namespace) -> None:
     with _desk(options) as desk:
         project, number = desk.parse_key(options.key)
         proposal = desk.pulls(project).show(number)
-        say(f"{_pull_line(proposal)}\n\n{proposal.pull.body}")
-        _say_all(proposal.said)
-        say(f"\n{proposal.diff}")
+    if options.json:
+        print(json.dumps(proposal_as_json(proposal)))
+        return
+    say(f"{_pull_line(proposal)}\n\n{proposal.pull.body}")
+    _say_all(proposal.said)
+    say(f"\n{proposal.diff}")
 
 
 def pr_comment(options: Namespace) -> None:

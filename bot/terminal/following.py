@@ -9,7 +9,7 @@ from typing import Any
 
 from bot.app import store_of, transcripts_of
 from bot.clock import now
-from bot.domain.letters import on_one_line, visible
+from bot.domain.letters import on_one_line
 from bot.domain.run import Run
 from bot.domain.turn import EventKind
 from bot.keys import run_of
@@ -75,12 +75,14 @@ def _in_words(line: Mapping[str, Any]) -> None:
 
 def said(line: Mapping[str, Any]) -> str:
     stamp = time.strftime("%H:%M:%S", time.localtime(_moment(line)))
-    text = visible(str(line.get("text", "")))
+    text = str(line.get("text", ""))
     match line.get("kind"):
         case EventKind.TOOL:
             return f"{stamp}  ▸ {text}"
         case EventKind.TOOL_RESULT:
             return "\n".join(f"{stamp}    {each}" for each in text.splitlines()[:_PRINTED_LINES])
+        case EventKind.GIVEN:
+            return f"{stamp}  given {len(text.splitlines())} lines to read"
         case EventKind.TODOS:
             return f"{stamp}  to do: {_todos(line.get('todos'))}"
         case kind:

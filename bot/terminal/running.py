@@ -42,7 +42,8 @@ def _live(settings: Settings, life: "Callable[[Daemon], Awaitable[None]]") -> No
             await life(Daemon(app))
 
     with sole_owner(settings.state_dir):
-        logs.set_up(file=settings.state_dir / "treehand.log", redact=secrets.redact)
+        log = settings.log
+        logs.set_up(file=settings.state_dir / "treehand.log", redact=secrets.redact, form=log.format, level=log.level)
         try:
             asyncio.run(live())
         except BaseExceptionGroup as group:

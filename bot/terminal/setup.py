@@ -25,7 +25,7 @@ from bot.workspace.places import Places
 
 _COUNTING_SECONDS = 3.0
 """Spent at most on counting what some folders take."""
-_FOLDERS = ("transcripts", "forge", "caches", "trash", "aside")
+_FOLDERS = ("transcripts", "evidence", "forge", "caches", "trash", "aside")
 """What no one project has for itself, or nobody looks into."""
 
 
@@ -77,7 +77,17 @@ def _findings(options: Namespace) -> list[Finding]:
             found += _on_service("github", inspect_github, settings, project, fix=options.fix)
         if project.tracker == "linear":
             found += _on_service("linear", team_findings, settings, project, fix=options.fix)
-    return found
+    return [*found, *_channels(settings, trying=options.notify)]
+
+
+def _channels(settings: Settings, *, trying: bool) -> list[Finding]:
+    from bot.notifying import channel_findings
+
+    try:
+        found = channel_findings(settings, trying=trying)
+    except BotError as problem:
+        found = [("notify", False, str(problem))]
+    return [Finding(name, ok, detail) for name, ok, detail in found]
 
 
 def _on_service(
@@ -184,7 +194,11 @@ def _readiness_of(settings: Settings, project: ProjectSettings) -> list[Finding]
         return [Finding(name, ok=False, detail=str(problem))]
     if prospect is None:
         return [Finding(name, ok=True, detail="what it needs is found out when the repository is first fetched")]
-    return [_setup_in(prospect, name), _verify_in(prospect, f"{project.name}/verify")]
+    return [
+        _setup_in(prospect, name),
+        _verify_in(prospect, f"{project.name}/verify"),
+        _servers_in(prospect, f"{project.name}/run"),
+    ]
 
 
 def _verify_in(prospect: Prospect, name: str) -> Finding:
@@ -200,6 +214,11 @@ def _setup_in(prospect: Prospect, name: str) -> Finding:
     missing = prospect.missing(recipe.steps)
     detail = f"{'; '.join([*said, *recipe.hints])}{_without(missing)}{_not_reached(prospect)}"
     return Finding(name, not (missing or prospect.hosts), detail)
+
+
+def _servers_in(prospect: Prospect, name: str) -> Finding:
+    said = [f"{called}: {step} ({step.why})" for called, step in prospect.recipe.servers.items()]
+    return Finding(name, ok=True, detail="; ".join(said) or "nothing is known that you could start to look at the work")
 
 
 def _without(missing: Sequence[str]) -> str:

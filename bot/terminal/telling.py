@@ -4,9 +4,12 @@ import json
 import time
 from argparse import Namespace
 from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
 
-from bot.app import store_of, transcripts_of
+from bot.app import evidence_of, store_of, transcripts_of
 from bot.clock import now
+from bot.domain.evidence import Piece
 from bot.domain.journal import Entry
 from bot.domain.letters import on_one_line
 from bot.domain.pull_request import PullRequest
@@ -23,17 +26,26 @@ from bot.terminal.saying import colours, say
 
 def show(options: Namespace) -> None:
     settings = load(settings_file(options.config))
-    run, seen = run_of(settings, options.key), picture(settings)
-    glimpse = seen.glimpses.get(run.id, Glimpse())
+    run = run_of(settings, options.key)
+    if options.run:
+        from bot.terminal.looking import look
+
+        look(settings, run, options)
+        return
+    glimpse = picture(settings).glimpses.get(run.id, Glimpse())
     store = store_of(settings)
     journal = store.journal(run)
     store.close()
+    evidence = evidence_of(settings)
+    left = evidence.of(run.id)
     if options.json:
         history = [{"at": entry.at, "text": entry.text} for entry in journal]
-        print(json.dumps({**run_as_json(run, glimpse), "journal": history}))
+        files = [{**asdict(one), "path": str(evidence.path(run.id, one))} for one in left]
+        print(json.dumps({**run_as_json(run, glimpse), "journal": history, "evidence": files}))
         return
     title = f"{run.key}  {on_one_line(glimpse.title)}"
     facts = [(name, on_one_line(value)) for name, value in _facts(run, glimpse) if value]
+    facts += [("evidence", _evidence(one, evidence.path(run.id, one))) for one in left]
     told = [(_stamp(entry), on_one_line(entry.text)) for entry in journal]
     if console := colours():
         from bot.terminal import painting
@@ -61,6 +73,11 @@ def _facts(run: Run, glimpse: Glimpse) -> Iterator[tuple[str, str]]:
     yield "turns", str(run.turn)
     yield "cost", f"${run.spent_usd:.2f}, {run.tokens:,} tokens"
     yield "worktree", glimpse.worktree
+
+
+def _evidence(one: Piece, path: Path) -> str:
+    """Left by the agent for people to see."""
+    return on_one_line(f"{one.name} ({one.media_type.partition(';')[0]}, {one.size:,} bytes) {path}")
 
 
 def _stamp(entry: Entry) -> str:

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 _GLANCE_SECONDS = 0.5
 _LOOK_SECONDS = 3.0
 """Ages grow, disks fill up, and daemons end without a word."""
+_IDLE = 4
+"""Looking at hundreds of runs takes a while: most of the time is to be left for those at work."""
 
 
 def watch(settings: Settings, *, as_json: bool) -> None:
@@ -59,7 +61,7 @@ def _paint(settings: Settings, console: "Console") -> None:
 def _pictures(settings: Settings, wait: Callable[[float], bool]) -> Iterator[Picture]:
     """One at once, and one whenever there may be something new to see."""
     stamp, looked = object(), 0.0
-    moved = True
+    moved, pause = True, _GLANCE_SECONDS
     while True:
         new = _stamp(settings.state_dir)
         if moved or new != stamp or steady() - looked >= _LOOK_SECONDS:
@@ -69,8 +71,9 @@ def _pictures(settings: Settings, wait: Callable[[float], bool]) -> Iterator[Pic
             except Retryable:
                 pass  # a database is busy: what is shown stays a little longer
             else:
+                pause = max(_GLANCE_SECONDS, (steady() - looked) * _IDLE)
                 yield seen
-        moved = wait(_GLANCE_SECONDS)
+        moved = wait(pause)
 
 
 def _stamp(state: Path) -> object:

@@ -45,6 +45,12 @@ class GitHubTracker:
         await self._repository.ensure_known()
         await self._repository.saying.speak_for(self._number(key), person, text)
 
+    async def file(self, title: str, body: str, labels: Sequence[str]) -> str:
+        """The key of the issue it became."""
+        await self._repository.ensure_known()
+        with expected_shapes():
+            return self._repository.access.key(await self._repository.issues.file(title, body, labels))
+
     async def ensure_labels(self, key: str, *, add: Collection[str] = (), remove: Collection[str] = ()) -> None:
         await self._repository.ensure_known()
         await self._repository.issues.ensure_labels(self._number(key), add, remove)

@@ -34,6 +34,10 @@ class LinearTracker:
         """In the name of whoever uses the command line here."""
         await self._scope.saying.speak_for(await self._scope.row_of(key), person, text)
 
+    async def file(self, title: str, body: str, labels: Sequence[str]) -> str:
+        """The key of the issue it became."""
+        return await self._scope.file(title, body, labels)
+
     async def ensure_labels(self, key: str, *, add: Collection[str] = (), remove: Collection[str] = ()) -> None:
         await self._scope.ensure_labels(key, add, remove)
 

@@ -5,8 +5,10 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
+from bot.web.closeup import Closeup
 from bot.web.hub import Hub, topic_of
 from bot.web.lookout import Lookout
+from bot.web.painting import Painting
 from bot.web.window import Voice, Window
 
 
@@ -14,8 +16,10 @@ from bot.web.window import Voice, Window
 class Dashboard:
     window: Window
     voice: Voice
+    closeup: Closeup
     hub: Hub = field(default_factory=Hub)
     lookout: Lookout = field(init=False)
+    painting: Painting = field(default_factory=Painting)
 
     def __post_init__(self) -> None:
         self.lookout = Lookout(self.window, self.hub)
@@ -34,4 +38,5 @@ class Dashboard:
                 yield
             finally:
                 watch.cancel()
+                await self.painting.close()
                 self.hub.close()

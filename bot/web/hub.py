@@ -71,10 +71,10 @@ class Hub:
         news = News(f"{self._life}-{past.number}", kind, data)
         past.news.append(news)
         for viewer in self._viewers.get(topic, ()):
-            if len(viewer.waiting) >= _QUEUED:
+            is_behind = len(viewer.waiting) >= _QUEUED
+            if is_behind:
                 viewer.waiting.clear()
-                news = self._resync(topic)
-            viewer.waiting.append(news)
+            viewer.waiting.append(self._resync(topic) if is_behind else news)
             viewer.stirred.set()
 
     def place(self, topic: str) -> str:

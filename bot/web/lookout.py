@@ -13,7 +13,7 @@ from bot.errors import BotError
 from bot.state import Glimpse, Picture, run_as_json
 from bot.web.cards import Card, cards_of
 from bot.web.hub import BOARD, STATE, Hub
-from bot.web.rendering import rendered
+from bot.web.rendering import card_html, rendered
 from bot.web.window import Window
 
 log = logging.getLogger(__name__)
@@ -96,8 +96,8 @@ def _changes(before: Mapping[str, Card], now: Mapping[str, Card]) -> Iterator[tu
     following = ""
     for card in reversed(list(now.values())):
         if before.get(card.id) != card:
-            html = rendered("card.html", card=card)
-            yield "card", json.dumps({"id": card.id, "lane": card.phase, "before": following, "html": html})
+            told = {"id": card.id, "lane": card.phase, "before": following, "html": card_html(card)}
+            yield "card", json.dumps(told)
         following = card.id
 
 

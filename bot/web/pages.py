@@ -1,18 +1,23 @@
 """Every address the daemon answers at. Those for machines reveal nothing: they wake, or say that it lives."""
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
 
 from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from bot.clock import Clock, now
-from bot.web import board, events
+from bot.errors import BotError
+from bot.web import api, board, events, figures, health, login, metrics, new_work, runs
+from bot.web.access import Access, Asked
 from bot.web.dashboard import Dashboard
-from bot.web.doors import SIGNED, Guarded, has_token
+from bot.web.doors import SIGNED, Guarded
+from bot.web.metrics import Figure
+from bot.web.refusing import failed, refused
 from bot.web.rendering import STATIC
 from bot.web.webhooks import MOST_BYTES, is_of_now, is_signed_by_github, is_signed_by_linear, parse_repository
 
@@ -29,12 +34,14 @@ class Door:
     clock: Clock = now
     github_secret: str = ""
     linear_secret: str = ""
-    token: str = ""
-    """Asked for wherever something is set moving without a signature; empty: only this machine may come."""
+    access: Access = field(default=Access())
+    """Asked wherever there is no signature."""
     bound: str = "127.0.0.1"
     """The host it listens on."""
     hosts: tuple[str, ...] = ()
     """More names it is reached by."""
+    figures: Callable[[], Iterable[Figure]] = tuple
+    """For `/metrics`."""
 
 
 def pages_of(door: Door, dashboard: Dashboard | None = None) -> Starlette:
@@ -46,9 +53,10 @@ def pages_of(door: Door, dashboard: Dashboard | None = None) -> Starlette:
     async def readyz(_request: Request) -> Response:
         return PlainTextResponse("ok\n") if door.ready() else PlainTextResponse("starting\n", status_code=503)
 
-    async def wake(request: Request) -> Response:
-        if door.token and not has_token(request.headers, door.token):
-            return PlainTextResponse("A token is needed: Authorization: Bearer ...\n", status_code=401)
+    async def measures(_request: Request) -> Response:
+        return metrics.page(door.figures)
+
+    async def wake(_request: Request) -> Response:
         door.wake("")
         return PlainTextResponse("looking\n", status_code=202)
 
@@ -62,18 +70,24 @@ def pages_of(door: Door, dashboard: Dashboard | None = None) -> Starlette:
         routes=[
             Route("/healthz", healthz),
             Route("/readyz", readyz),
+            Route("/metrics", measures),
             Route("/api/v1/wake", wake, methods=["POST"]),
             Route(f"{SIGNED}github", github, methods=["POST"]),
             Route(f"{SIGNED}linear", linear, methods=["POST"]),
-            *(_pages_for_people(dashboard) if dashboard else ()),
+            *(_pages_for_people(door, dashboard) if dashboard else ()),
         ],
-        middleware=[Middleware(Guarded, bound=door.bound, hosts=door.hosts)],
+        middleware=[
+            Middleware(Guarded, bound=door.bound, hosts=door.hosts),
+            Middleware(Asked, access=door.access),
+        ],
+        exception_handlers={HTTPException: refused, BotError: failed},
     )
 
 
-def _pages_for_people(dashboard: Dashboard) -> Iterator[Route]:
+def _pages_for_people(door: Door, dashboard: Dashboard) -> Iterator[Route]:
     yield STATIC
-    for pages in (board, events):
+    yield from login.routes_of(door.access)
+    for pages in (board, new_work, figures, health, api, events, runs):
         yield from pages.routes_of(dashboard)
 
 

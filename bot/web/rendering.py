@@ -8,7 +8,7 @@ import hashlib
 import mimetypes
 import time
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from urllib.parse import quote
 
@@ -19,6 +19,8 @@ from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from bot.domain.letters import visible
+from bot.web.cards import Card
+from bot.web.markdown import to_html
 
 _HERE = Path(__file__).parent
 _FOREVER = {"Cache-Control": "public, max-age=31536000, immutable"}
@@ -31,9 +33,15 @@ def rendered(template: str, **values: object) -> str:
 def page(request: Request, template: str, *, status_code: int = 200, **values: object) -> HTMLResponse:
     """With what the layout needs: who is here, and where."""
     person = getattr(request.state, "person", "")
-    path, leaves = request.url.path, bool(getattr(request.state, "may_leave", False))
+    path, leaves = request.scope["path"], bool(getattr(request.state, "may_leave", False))
     text = rendered(template, person=person, path=path, may_leave=leaves, **values)
     return HTMLResponse(text, status_code=status_code)
+
+
+@lru_cache(maxsize=4096)
+def card_html(card: Card) -> Markup:
+    """The same wherever it is shown; hundreds of them stay the same from one page to the next."""
+    return Markup(rendered("card.html", card=card))  # noqa: S704 - rendered by us
 
 
 def key_in_url(key: str) -> str:
@@ -50,7 +58,14 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         finalize=_seen,
     )
-    made.filters |= {"in_url": key_in_url, "money": _money, "moment": _moment, "machine_time": _machine_time}
+    made.filters |= {
+        "card": card_html,
+        "in_url": key_in_url,
+        "money": _money,
+        "moment": _moment,
+        "machine_time": _machine_time,
+        "prose": to_html,
+    }
     made.globals |= {"static": static_url}
     return made
 

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from bot.domain.comment import Remark
+from bot.domain.health import Health
 from bot.domain.journal import Entry
+from bot.domain.past import Past
 from bot.domain.run import Run
 from bot.domain.wish import Wish
 from bot.state import Picture
@@ -27,17 +29,6 @@ class Site:
     """Its pull requests are merged and closed here."""
 
 
-@dataclass(frozen=True, slots=True)
-class Station:
-    """Something we depend on."""
-
-    name: str
-    ok: bool
-    detail: str
-    works: str = ""
-    """What still works while it does not."""
-
-
 class Window(Protocol):
     """Every method may take a while, so that it is called in a thread; any thread may."""
 
@@ -48,7 +39,14 @@ class Window(Protocol):
 
     def sites(self) -> Sequence[Site]: ...
     def picture(self) -> Picture: ...
-    def stations(self) -> Sequence[Station]: ...
+    def stations(self) -> Sequence[Health]:
+        """All that we depend on, well or not."""
+        ...
+
+    def past(self, since: float) -> Past:
+        """What happened from then on."""
+        ...
+
     def find_run(self, key: str) -> Run | None:
         """The newest of an issue."""
         ...

@@ -33,6 +33,16 @@ Keep = Callable[[bytes], bytes]
 
 
 @dataclass(frozen=True, slots=True)
+class Reach:
+    """How far a reading goes."""
+
+    file: int = LARGEST_FILE
+    everything: int = LARGEST_CHANGE
+    go_on: Callable[[], None] = lambda: None
+    """Asked before each name that is looked at; what it raises ends the reading."""
+
+
+@dataclass(frozen=True, slots=True)
 class Found:
     """What there is to commit."""
 
@@ -42,14 +52,16 @@ class Found:
     """Folders that are none of git's business, with all that is in them."""
 
 
-def read_worktree(folder: Path, index: Index, keep: Keep, always_ignored: Sequence[Rule] = ()) -> Found:
+def read_worktree(
+    folder: Path, index: Index, keep: Keep, always_ignored: Sequence[Rule] = (), reach: Reach = Reach()
+) -> Found:
     """Files the index vouches for are not read again."""
     try:
         root = os.open(folder, _FOLDER)
     except OSError as exc:
         raise NeedsHuman(f"The worktree {folder} is gone. `retry` starts again from the last commit.") from exc
     try:
-        return _Reading(root, index, keep, always_ignored).all()
+        return _Reading(root, index, keep, always_ignored, reach).all()
     finally:
         os.close(root)
 
@@ -108,6 +120,7 @@ class _Reading:
     index: Index
     keep: Keep
     always_ignored: Sequence[Rule]
+    reach: Reach
     entries: dict[bytes, Entry] = field(default_factory=dict)
     left_out: list[str] = field(default_factory=list)
     ignored: list[bytes] = field(default_factory=list)
@@ -153,6 +166,7 @@ class _Reading:
         here = _Folder(folder.path, folder.identity, layers, folder.ignored)
         inner: list[_Folder] = []
         for name, item in found:
+            self.reach.go_on()
             if is_git_name(name):
                 self._pass_by(here, name)
                 continue
@@ -202,12 +216,14 @@ class _Reading:
 
     def _read_file(self, path: bytes, opened: int, name: bytes, status: os.stat_result) -> None:
         known = self.index.entries.get(path)
-        if status.st_size > min(LARGEST_FILE, LARGEST_CHANGE - self.new_bytes):
+        if status.st_size > min(self.reach.file, self.reach.everything - self.new_bytes):
             self._leave_file(path, f"too large ({status.st_size:,} bytes)")
             return
         try:
             content, status = (
-                _read_link(opened, name) if stat.S_ISLNK(status.st_mode) else read_file(name, dir_fd=opened)
+                _read_link(opened, name)
+                if stat.S_ISLNK(status.st_mode)
+                else read_file(name, dir_fd=opened, limit=self.reach.file)
             )
         except FileNotFoundError:
             return

@@ -19,6 +19,7 @@ from bot.workspace.index import LINK, SUBMODULE, Entry
 from bot.workspace.naming import faults, text_of
 from bot.workspace.objects import index_of
 from bot.workspace.pointing import led_to, links_astray
+from bot.workspace.told import told_at
 from bot.workspace.written import Written, leaks_in, looks_in, may_run, programs_in
 
 LISTED = 50
@@ -39,9 +40,13 @@ class Guard:
         """The same, where what is judged can be seen."""
         return replace(self, mirror=repository)
 
-    def forbidding(self, paths: tuple[str, ...]) -> Self:
+    def forbidding(self, paths: Collection[str]) -> Self:
         """The same, with more that is not to be changed unasked."""
-        return replace(self, rules=replace(self.rules, forbidden=paths))
+        return replace(self, rules=replace(self.rules, forbidden=tuple(paths)))
+
+    def minding(self, commit: str) -> Self:
+        """And what the repository itself protects, as that commit has it."""
+        return replace(self, rules=replace(self.rules, told=told_at(self.mirror, commit).protected))
 
     def objections(self, tree: str, known: Sequence[str], allowed: Collection[str] = ()) -> tuple[Objection, ...]:
         """`known`: commits and trees whose entries are public, or were judged before."""

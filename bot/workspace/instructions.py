@@ -1,4 +1,4 @@
-"""What a repository tells agents (CLAUDE.md, AGENTS.md), as its base branch has it.
+"""What a repository tells agents (CLAUDE.md, AGENTS.md, and in its file for us), as its base branch has it.
 
 Rule: read out of the mirror, from a commit that people merged. What the worktree or the branch holds under these names
 is an agent's work like any other, and nobody's instruction.
@@ -9,7 +9,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from bot.domain.reading import read
+from bot.domain.repository import FILE
+from bot.errors import NeedsHuman
 from bot.workspace.git import git_bytes
+from bot.workspace.told import told_at
 
 NAMES = ("CLAUDE.md", "AGENTS.md")
 
@@ -27,11 +30,24 @@ def instructions_at(mirror: Path, commit: str) -> str:
         text = _text_of(mirror, commit, name)
         if text and text not in found.values():
             found[name] = text
+    if text := _told(mirror, commit):
+        found[FILE] = text
     return "\n\n".join(f"[{name}]\n{text}" for name, text in found.items())
 
 
+def _told(mirror: Path, commit: str) -> str:
+    """A mistake in that file is told where the worktree is made ready."""
+    try:
+        return _sanitised(told_at(mirror, commit).instructions.encode(errors="replace"))
+    except NeedsHuman:
+        return ""
+
+
 def _text_of(mirror: Path, commit: str, name: str) -> str:
-    content = _content_of(mirror, commit, name)
+    return _sanitised(_content_of(mirror, commit, name))
+
+
+def _sanitised(content: bytes) -> str:
     text = read(content[:_MOST_BYTES].decode(errors="replace")).text.strip()
     return text if len(content) <= _MOST_BYTES else text + _CUT
 

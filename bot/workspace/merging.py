@@ -84,7 +84,8 @@ def _leftovers(worktree: Worktree, refs: Mapping[str, str]) -> tuple[str, tuple[
     with worktree.look(tip) as look:
         if look.tree == tree_of(worktree, tip):
             return "", ()
-        held = worktree.guard.within(look.quarantine.path).objections(look.tree, (tip, base))
+        guard = worktree.guard.within(look.quarantine.path).minding(base)
+        held = guard.objections(look.tree, (tip, base))
         return "" if held else kept(worktree, look, tip), held
 
 

@@ -3,6 +3,7 @@
 mirrors/<project>.git        the bare mirror, only ever touched by the host
 worktrees/<project>/<slug>   where an agent writes
 shadows/<project>/<slug>     the throw-away git directory the agent's own git works in
+looks/<project>/<slug>       what people are being shown of a worktree; empty at each start
 trash/<project>/             on its way out
 aside/<project>/             found where a worktree was to be, and not made by us
 """
@@ -72,6 +73,10 @@ class Places:
     @property
     def shadows(self) -> Path:
         return self.root / "shadows" / slug_for(self.project)
+
+    @property
+    def looks(self) -> Path:
+        return self.root / "looks" / slug_for(self.project)
 
     @property
     def trash(self) -> Path:

@@ -84,8 +84,9 @@ class GitWorkspaces:
         self, branch: str, *, message: str, at: float, allowed: Collection[str] = (), forbids: Collection[str] = ()
     ) -> Change:
         async with self._touching(branch):
-            guard = self._guard.forbidding(tuple(forbids))
-            return await in_thread(self._capture, branch, message, at, frozenset(allowed), guard)
+            return await in_thread(
+                self._capture, branch, message, at, frozenset(allowed), self._guard.forbidding(forbids)
+            )
 
     async def ensure_pushed(self, branch: str, *, remote: Remote) -> None:
         async with self._touching(branch):
@@ -234,7 +235,8 @@ class GitWorkspaces:
         with worktree.look(tip) as look:
             if pending:
                 check_resolved(look.quarantine.path, pending, look.tree)
-            if objections := guard.within(look.quarantine.path).objections(look.tree, known, allowed):
+            guard = guard.within(look.quarantine.path).minding(base)
+            if objections := guard.objections(look.tree, known, allowed):
                 return Change(base, tip, tip, self._mirror.changed_files(base, tip), look.found.left_out, objections)
             before, head = commit(worktree, look, refs, message=message, at=at, pending=pending)
             worktree.remember(look)
@@ -245,7 +247,7 @@ class GitWorkspaces:
     def _objections_to(self, ref: str) -> Sequence[Objection]:
         parents = git(self._mirror.path, "rev-parse", f"{ref}^@").split()
         known = parents or [git(self._mirror.path, "mktree", stdin=b"")]  # a first commit is new as a whole
-        return self._guard.objections(f"{ref}^{{tree}}", known)
+        return self._guard.minding(known[0]).objections(f"{ref}^{{tree}}", known)
 
     def _push(self, branch: str, remote: Remote) -> None:
         worktree = self._worktree(branch)

@@ -11,7 +11,7 @@ import httpx
 import pytest
 from starlette.routing import Route
 
-from bot.web import Door, pages_of, serving
+from bot.web import Access, Door, pages_of, serving
 
 SECRET = "a secret of two"
 BODY = json.dumps({"repository": {"full_name": "acme/shop"}}).encode()
@@ -35,9 +35,9 @@ class Visitor:
 
 
 @asynccontextmanager
-async def visiting(**more) -> AsyncIterator[Visitor]:
+async def visiting(token: str = "", **more) -> AsyncIterator[Visitor]:
     woken: list[str] = []
-    door = Door(wake=woken.append, ready=lambda: True, github_secret=SECRET, **more)
+    door = Door(wake=woken.append, ready=lambda: True, github_secret=SECRET, access=Access(token), **more)
     async with (
         serving(pages_of(door), "127.0.0.1:0") as port,
         httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}") as client,

@@ -1,5 +1,7 @@
 """The user's story through the installed command, with everything real but the model's mind."""
 
+import json
+
 from bot.demo.model import Say, ScriptedModel, Wait
 from tests.program.conftest import DONE, acts, model_env, write
 
@@ -15,10 +17,11 @@ async def test_label_draft_redirect_merge_and_nothing_is_left(ready):
     before = ready.git("status", "--porcelain"), ready.git("rev-parse", "HEAD")
     async with ScriptedModel(follow) as model:
         env = model_env(model)
-        assert await ready.does("issue", "new", "The answer is wrong", "--label", "ai") == "shop#1"
+        assert await ready.does("issue", "new", "The answer is wrong", "--label", "ai", "--as", "bob") == "shop#1"
         await ready.does("once", **env)
         run = await ready.run("shop#1")
-        assert run["phase"] == "review"
+        assert (run["phase"], run["person"]) == ("review", "bob")
+        assert run["changed"] == {"files": 1, "added": 1, "removed": 1}
         assert run["pull_request"] == {"number": 2, "url": run["pull_request"]["url"], "state": "open", "draft": True}
         assert "+answer = 42" in await ready.does("pr", "show", "2")
 
@@ -28,6 +31,10 @@ async def test_label_draft_redirect_merge_and_nothing_is_left(ready):
         assert "+answer = 43" in shown
         assert "🚀" in shown
         assert "> make it 43, please" in shown
+        proposal = json.loads(await ready.does("pr", "show", "2", "--json"))
+        assert (proposal["number"], proposal["draft"]) == (2, True)
+        assert "+answer = 43" in proposal["diff"]
+        assert json.loads(await ready.does("pr", "list", "--json"))[0]["branch"] == run["branch"]
 
         await ready.does("pr", "merge", "2")
         await ready.does("once", **env)
@@ -37,6 +44,7 @@ async def test_label_draft_redirect_merge_and_nothing_is_left(ready):
     assert (ready.repository / "app.py").read_text() == "answer = 41\n"
     run = await ready.run("shop#1")
     assert (run["phase"], run["worktree"]) == ("done", "")
+    assert [one["person"] for one in json.loads(await ready.does("cost", "--by", "person", "--json"))] == ["bob"]
     assert "[ai" not in await ready.does("issue", "list", "--all")
     assert list((ready.state_dir / "worktrees" / "shop").iterdir()) == []
     assert ready.agents_alive() == []

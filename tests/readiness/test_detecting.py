@@ -298,3 +298,32 @@ def test_what_it_is_tried_with_can_be_said_and_the_operator_goes_first():
     assert tried(files, verify=("true",)) == [("true", "projects.verify")]
     assert tried(files, verify=None) == []
     assert tried({FILE: "verify = []\n", "go.mod": ""}) == []
+
+
+@pytest.mark.parametrize(
+    ("files", "servers"),
+    [
+        ({"package.json": '{"scripts": {"dev": "next dev", "start": "node .", "test": "x"}}'},
+         {"dev": "npm run dev", "start": "npm run start"}),
+        ({"package.json": '{"scripts": {"dev": "vite"}}', "pnpm-lock.yaml": ""}, {"dev": "pnpm run dev --port $PORT"}),
+        ({"package.json": '{"scripts": {"dev": "vite --port 3", "serve": 7, "start": " "}}'}, {"dev": "npm run dev"}),
+        ({"Procfile": "# no\nweb: gunicorn app\nworker:  rake jobs\n"}, {"web": "gunicorn app", "worker": "rake jobs"}),
+        ({"manage.py": "import django", "uv.lock": ""}, {"web": "uv run --no-sync python manage.py runserver $PORT"}),
+        ({"manage.py": "import django", "requirements.txt": ""}, {"web": ".venv/bin/python manage.py runserver $PORT"}),
+        ({"manage.py": "import django", "Procfile": "web: mine\n"}, {"web": "mine"}),
+        ({"manage.py": "print('hello')"}, {}),
+        ({"ui/package.json": '{"scripts": {"start": "node ."}}'}, {"ui/start": "npm run start in ui"}),
+        ({"Procfile": "web: found\njobs: found\n", FILE: "[run]\nweb = 'told'\n"}, {"web": "told", "jobs": "found"}),
+    ],
+)  # fmt: skip
+def test_what_people_can_start_is_found_or_told(files, servers):
+    assert {name: str(step) for name, step in recipe_for(Files.of(files), Wishes()).servers.items()} == servers
+
+
+def test_what_the_operator_says_people_can_start_goes_first():
+    files = Files.of({FILE: "run = {web = 'theirs', db = 'theirs'}"})
+    found = recipe_for(files, Wishes(run={"web": "ours"})).servers
+    assert {name: (step.command, step.why) for name, step in found.items()} == {
+        "web": ("ours", "projects.run"),
+        "db": ("theirs", FILE),
+    }

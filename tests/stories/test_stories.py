@@ -6,10 +6,12 @@ import pytest
 
 from bot.domain.comment import Outcome, Reaction
 from bot.domain.extent import Extent
+from bot.domain.past import Offer, Wait
 from bot.domain.run import Cause, Phase
 from bot.domain.turn import Failure
 from bot.engine.loop import Engine
 from bot.errors import MustRestart, NeedsHuman, Retryable
+from bot.store.figures import past_since
 
 KEY = "shop#1"
 
@@ -494,6 +496,29 @@ async def test_a_run_knows_who_asked_for_it_and_how_much_it_changes(bot, world):
     world.fail_turn()
     await bot.tick()
     assert bot.run("shop#1").extent == Extent(files=1, added=1)
+
+
+async def test_what_happened_is_there_for_figures(bot, world, tmp_path):
+    asked = world.now
+    for key in (KEY, "shop#2", "shop#3"):
+        world.open_issue(key, "ai")
+    await bot.tick()
+    world.wait(60)
+    world.finish_turn(KEY)
+    await bot.tick()
+    world.wait(60)
+    world.merge(KEY)
+    world.unlabel("shop#2", "ai")
+    await bot.tick()
+    past = past_since(tmp_path / "treehand.db", 0.0)
+    assert past.offers == [Offer(asked + 60, "shop", 60.0)]
+    assert sorted(past.waits, key=lambda wait: wait.ended_at) == [
+        Wait("shop", asked, asked), Wait("shop", asked, asked), Wait("shop", asked, asked + 60),
+    ]  # fmt: skip
+    assert {(end.at, end.merged, end.offered) for end in past.ends} == {
+        (asked + 120, True, True),
+        (asked + 120, False, False),
+    }
 
 
 async def test_what_its_text_says_must_come_first_comes_first_label_or_not(bot, world):

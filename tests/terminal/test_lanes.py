@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from bot.domain.extent import Extent
+from bot.domain.health import healths
 from bot.domain.pull_request import Checks, CheckState, FailedCheck, PullRequest, PullRequestState
 from bot.domain.run import Phase, Run
 from bot.domain.turn import Todo
@@ -39,7 +40,7 @@ def test_every_lane_has_its_lines_in_the_order_people_want_to_read_them():
         (asking, Glimpse("Which currency?")),
         spent_today_usd=1.5,
         limit_usd=50.0,
-        health={"daemon": (True, "running"), "disk": (False, "full\x1b[2J")},
+        health=healths({"daemon": (True, "running"), "disk": (False, "full\x1b[2J")}),
     ) == [
         "Needs you (1)",
         f"  shop#1       {'Which currency?':<50}   3h    $0.40     -            -  Euro or dollar?",

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
+from bot.domain.health import healths
 from bot.domain.run import Phase, Run
 from bot.state import LANES, Glimpse, Picture
 from bot.terminal.painting import shares, within
@@ -47,7 +48,7 @@ def test_what_each_lane_gets_fits_and_nobody_gets_more_while_another_has_none(si
 def test_no_state_of_things_is_higher_or_wider_than_the_window(told, health, columns, lines):
     runs = [Run(f"shop#{n}", "shop", phase=phase, reason=why) for n, (phase, _, why) in enumerate(told)]
     glimpses = {run.id: Glimpse(title) for run, (_, title, _) in zip(runs, told, strict=True)}
-    drawn = painted(Picture(0.0, runs, glimpses, health=health), columns, lines)
+    drawn = painted(Picture(0.0, runs, glimpses, health=healths(health)), columns, lines)
     assert len(drawn) <= lines
     assert all(Console().measure(line).maximum <= columns for line in drawn)
 
@@ -66,7 +67,7 @@ def test_where_only_headings_fit_they_say_how_many_there_are():
 
 def test_troubles_leave_room_for_the_runs():
     seen = lanes_of(working=3)
-    many = Picture(0.0, seen.runs, seen.glimpses, health={f"trouble {n}": (False, "bad") for n in range(20)})
+    many = Picture(0.0, seen.runs, seen.glimpses, health=healths({f"trouble {n}": (False, "bad") for n in range(20)}))
     drawn = painted(many, 60, 12)
     assert drawn[-1].strip() == "and 18 more"
     assert sum("Title of" in line for line in drawn) == 3
@@ -75,3 +76,17 @@ def test_troubles_leave_room_for_the_runs():
 def test_a_narrow_window_shows_keys_and_titles():
     (_, line, *_) = painted(lanes_of(working=1), 40, 10)
     assert line.rstrip() == "  shop#working-0 Title of shop#working-0"
+
+
+def test_t18_no_title_is_obeyed():
+    seen = lanes_of(working=1)
+    (run,) = seen.runs
+    hostile = Picture(
+        0.0,
+        [run],
+        {run.id: Glimpse("\x1b]0;owned\x07Fix\x1b[2J it\u202e")},
+        health=healths({"\x1b[2J": (False, "\x9b31m")}),
+    )
+    drawn = painted(hostile, 80, 10)
+    assert all(line.isprintable() for line in drawn)
+    assert "Fix it" in drawn[1]

@@ -36,7 +36,7 @@ def test_a_terminal_that_wants_no_colours_gets_the_plain_lines(busy, words, env)
 
 
 @pytest.mark.parametrize("words", LOOKS, ids=" ".join)
-def test_a_terminal_gets_colours_and_obeys_no_title(busy, words):
+def test_t18_a_terminal_gets_colours_and_obeys_nothing(busy, words):
     run = busy.has(Phase.WORKING, "Other", reason=f"slow{OBEYED}", person=f"eve{OBEYED}")
     busy.tells(run, Event(EventKind.TOOL, now(), text=f"says{OBEYED}"))
     shown = in_terminal(busy, *(run.key if word == "2" else word for word in words), columns=120)
@@ -107,15 +107,15 @@ def test_watching_keeps_within_a_window_that_changes(busy):
     for number in range(30):
         busy.has(Phase.QUEUED, f"Number {number}")
     with busy.terminal("status", "--watch", columns=100, lines=20) as terminal:
-        screen = terminal.until(lambda screen: "Spent today" in screen and "more" in screen)
-        assert len(screen.split("\n")) == 20
-        assert max(map(len, screen.split("\n"))) == 100
+        assert "  and 23 more" in terminal.until(lambda screen: fills(screen, 100, 20))
         terminal.becomes(60, 40)
-        screen = terminal.until(lambda screen: len(screen.split("\n")) == 40 and "not running" in screen)
-        assert {len(line) for line in screen.split("\n")} == {60}
+        assert "  and 3 more" in terminal.until(lambda screen: fills(screen, 60, 40))
         terminal.becomes(24, 5)
-        screen = terminal.until(lambda screen: len(screen.split("\n")) == 5)
-        assert {len(line) for line in screen.split("\n")} == {24}
+        terminal.until(lambda screen: fills(screen, 24, 5))
+
+
+def fills(screen: str, columns: int, lines: int) -> bool:
+    return [len(line) for line in screen.split("\n")] == [columns] * lines
 
 
 def test_watching_out_of_a_terminal_says_only_what_is_new(busy):
@@ -173,3 +173,13 @@ def test_logs_can_be_cut(busy):
 def test_a_span_or_count_that_is_none_is_refused(busy, words):
     with busy.terminal("logs", "2", *words) as terminal:
         assert terminal.ends() == 2
+
+
+def test_issues_and_pull_requests_are_objects_as_well(busy):
+    busy.does("issue", "comment", "1", "Euro.", "--as", "bob")
+    listed = json.loads(busy.does("issue", "list", "--json"))
+    assert {one["key"]: one["title"] for one in listed}["shop#1"] == "Which currency?"
+    shown = json.loads(busy.does("issue", "show", "1", "--json"))
+    assert (shown["author"], shown["open"], shown["body"]) == ("ana", True, "")
+    assert [(one["author"], one["text"]) for one in shown["comments"]] == [("bob", "Euro.")]
+    assert json.loads(busy.does("pr", "list", "--json")) == []

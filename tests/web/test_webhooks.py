@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from bot.errors import CannotStart
-from bot.web import Door, pages_of, serving
+from bot.web import Access, Door, pages_of, serving
 
 SECRET = "a secret of two"
 ABOUT = {"action": "labeled", "repository": {"full_name": "acme/shop"}}
@@ -102,7 +102,7 @@ async def test_a_web_page_may_not(daemon, woken, headers):
 
 
 async def test_where_there_is_a_token_it_is_needed(woken):
-    door = Door(wake=woken.append, ready=lambda: False, token="open sesame")
+    door = Door(wake=woken.append, ready=lambda: False, access=Access("open sesame"))
     async with (
         serving(pages_of(door), "127.0.0.1:0") as port,
         httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}") as client,

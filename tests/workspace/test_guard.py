@@ -408,3 +408,34 @@ async def test_what_the_issue_asks_to_leave_alone_is_held_until_somebody_allows_
     allowed = await workspaces.capture(BRANCH, **TURN, forbids=("db/migrations/**",), allowed=(objection.id,))
     assert not allowed.objections
     assert allowed.head != allowed.before
+
+
+async def test_the_repository_protects_more_of_itself_as_its_base_has_it(workspaces, origin):
+    origin.commit({".github/treehand.toml": "protected = ['deploy/**', '*.key']\n", "deploy/run.sh": "echo 1\n"})
+    space = await workspaces.ensure(BRANCH, base="", remote=origin.remote)
+    write(space, "deploy/run.sh", "echo 2\n")
+    write(space, "a/b.key")
+    write(space, ".github/treehand.toml", "protected = []\n")
+    change = await workspaces.capture(BRANCH, **TURN)
+    assert {(one.path, one.detail) for one in change.objections} == {
+        ("deploy/run.sh", "protected by the repository"),
+        ("a/b.key", "protected by the repository"),
+        (".github/treehand.toml", "Treehand's own settings"),
+    }
+
+
+async def test_it_takes_nothing_away_from_what_the_operator_protects(root, origin):
+    workspaces = GitWorkspaces(root, "shop", rules=Rules(protected=("*.sql",)))
+    origin.commit({".github/treehand.toml": "protected = []\n"})
+    space = await workspaces.ensure(BRANCH, base="", remote=origin.remote)
+    write(space, "a.sql")
+    write(space, ".github/workflows/ci.yml")
+    assert len(found(await workspaces.capture(BRANCH, **TURN))) == 2
+
+
+async def test_a_mistake_in_the_repositorys_file_lets_nothing_out(workspaces, origin):
+    origin.commit({".github/treehand.toml": "protected = ['!deploy']\n"})
+    space = await workspaces.ensure(BRANCH, base="", remote=origin.remote)
+    write(space, "app.py")
+    with pytest.raises(NeedsHuman, match="is no pattern"):
+        await workspaces.capture(BRANCH, **TURN)

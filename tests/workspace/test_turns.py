@@ -1,14 +1,22 @@
 """A whole turn over real worktrees, where there is something to merge."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 
+from bot.domain.evidence import FOLDER
 from bot.domain.given import Given
+from bot.domain.issue import Issue
+from bot.domain.leaks import Secrets
 from bot.domain.policy import Policy
+from bot.domain.run import Run
 from bot.domain.turn import Change, Failure, TurnReport, TurnRequest, TurnState, Work
+from bot.engine import facts, prompts
 from bot.engine.turn import TurnTaker
+from bot.errors import Retryable
+from bot.exhibits import Exhibits
 from bot.ports import Project, Remote
+from bot.store.evidence import Evidence
 from bot.workspace.workspaces import GitWorkspaces
 from tests.workspace.conftest import Origin, run_git
 
@@ -32,6 +40,7 @@ class Writing:
     async def run(self, work, inbox, notice) -> TurnReport:
         self.works.append(work)
         for name, content in self.files.items():
+            (work.folder / name).parent.mkdir(parents=True, exist_ok=True)
             (work.folder / name).write_text(content)
         return TurnReport(
             TurnState.SUCCEEDED,
@@ -59,6 +68,11 @@ class Turns:
     agent: Writing
     workspaces: GitWorkspaces
 
+    def keeping(self, take_evidence) -> "Turns":
+        project = replace(self.taker.projects("shop"), take_evidence=take_evidence)
+        self.taker = replace(self.taker, projects=lambda name: project)
+        return self
+
     async def take(self, number: int, files: dict[str, str] | None = None, **more) -> TurnReport:
         self.agent.files = files or {}
         request = TurnRequest(
@@ -66,6 +80,10 @@ class Turns:
             1000.0 + number, **more,
         )  # fmt: skip
         return await self.taker(request, None, lambda event: None)
+
+
+async def full(worktree, run_id, turn):
+    raise Retryable("The disk is full.")
 
 
 @pytest.fixture
@@ -154,3 +172,38 @@ async def test_t12_what_a_person_made_by_hand_and_is_held_gets_no_agent(turns):
     report = await turns.take(2, given=Given("ben", "By hand", 2000.0))
     assert [one.path for one in report.change.objections] == ["CLAUDE.md"]
     assert len(turns.agent.works) == 1
+
+
+async def test_what_is_left_for_people_to_see_is_in_the_report_and_what_cannot_be_kept_is_told(turns, tmp_path):
+    secrets = Secrets({"TOKEN": "s3cret-value-of-mine"})
+    turns.keeping(Exhibits(Evidence(tmp_path / "evidence"), secrets).take)
+    files = {f"{FOLDER}/a.log": "seen", f"{FOLDER}/b.log": "s3cret-value-of-mine", "mine.py": "x\n"}
+    report = await turns.take(1, files)
+    assert [(one.name, one.turn) for one in report.evidence] == [("a.log", "turn-1")]
+    assert report.change.left_out == (f"{FOLDER}/b.log: it holds TOKEN",)
+    assert [file.path for file in report.change.files] == ["mine.py"]
+    told = facts.of_evidence(Run("shop#1", "shop"), report)
+    assert "- `a.log` (text/plain, 1 kB)" in told
+    assert "`treehand show shop#1`" in told
+    assert FOLDER in prompts.briefing(Issue("shop#1", "Fix", "", frozenset(), open=True), ())
+
+
+async def test_a_name_that_holds_a_secret_is_not_told(turns, tmp_path):
+    turns.keeping(Exhibits(Evidence(tmp_path / "evidence"), Secrets({"TOKEN": "s3cret-value"})).take)
+    report = await turns.take(1, {f"{FOLDER}/s3cret-value.log": "seen"})
+    assert report.evidence == ()
+    assert report.change.left_out == (f"{FOLDER}: a file whose name holds TOKEN",)
+
+
+async def test_no_run_fills_the_disk_with_it(turns, tmp_path):
+    turns.keeping(Exhibits(Evidence(tmp_path / "evidence"), Secrets(), most_bytes=10).take)
+    await turns.take(1, {f"{FOLDER}/a.log": "123456"})
+    report = await turns.take(2, {f"{FOLDER}/b.log": "123456"})
+    assert [one.name for one in report.evidence] == ["a.log"]
+    assert "b.log: this run has left" in report.change.left_out[0]
+
+
+async def test_trouble_with_what_is_to_be_seen_is_in_nobodys_way(turns):
+    report = await turns.keeping(full).take(1, {"mine.py": "x\n"})
+    assert report.state is TurnState.SUCCEEDED
+    assert report.change.left_out == (f"{FOLDER}: The disk is full.",)

@@ -23,6 +23,8 @@ from bot.agents.claude.failing import failure_in, is_limit
 from bot.domain.turn import Answer, Event, EventKind, Failure, Message, TurnReport, TurnState, Work
 from bot.ports import Notice
 
+_LONGEST_GIVEN = 200_000
+
 
 class Talk:
     """What is known of one turn so far."""
@@ -61,6 +63,7 @@ class Talk:
     def _say(self, text: str, ids: tuple[str, ...]) -> dict[str, Any]:
         name = str(uuid.uuid4())
         self._sent[name] = ids
+        self._notice(Event(EventKind.GIVEN, self._clock(), wording.cut(text, _LONGEST_GIVEN)))
         return {
             "type": "user",
             "message": {"role": "user", "content": text},

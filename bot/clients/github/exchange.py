@@ -30,10 +30,12 @@ from bot.errors import NeedsHuman
 from bot.manners.gate import Gate, Unauthorized
 from bot.manners.server_time import ServerTime
 from bot.manners.standings import Standings
+from bot.manners.tally import NO_ANSWER, Tally
 
 _REDIRECTS = {301, 302, 307, 308}
 _HOPS = 4
 _WHOLE = 120.0  # seconds: more than the wire allows itself
+_RESOURCES = frozenset({"core", "graphql"})
 _ANY_WRITE, _ANY = "writing", "anything"
 
 Fence = Callable[[str], None]
@@ -103,6 +105,7 @@ class Exchange:
         self._standings = Standings(memory)
         self._gate = Gate(self._standings, clock)
         self._threads = Threads(CONNECTIONS)
+        self.tally = Tally()
 
     def close(self) -> None:
         self.wire.close()
@@ -186,7 +189,9 @@ class Exchange:
         try:
             reply = await self._in_thread(send)
         except NoAnswer as exc:
+            self.tally.heard(NO_ANSWER)
             raise no_answer(str(exc), asked=str(request), writing=request.writing and exc.sent) from exc
+        self.tally.heard(reply.status, _left_in(reply, request.resource))
         self.time.heard(reply.headers.get("date", ""))
         return reply
 
@@ -229,3 +234,9 @@ def _what_must_succeed(request: Request, error: NeedsHuman) -> str:
             return ""
         case _:
             return _ANY
+
+
+def _left_in(reply: Reply, resource: str) -> dict[str, float]:
+    left = reply.headers.get("x-ratelimit-remaining", "")
+    named = reply.headers.get("x-ratelimit-resource", "")
+    return {named if named in _RESOURCES else resource: float(left)} if left.isdecimal() else {}

@@ -90,6 +90,13 @@ class Issues:
         except NotFound as gone:
             raise NeedsHuman(f"There is no issue {self._access.key(number)} any more: {gone}") from gone
 
+    async def file(self, title: str, body: str, labels: Sequence[str]) -> int:
+        """Its number."""
+        names = [self.as_we_write(label) for label in labels]
+        await self.ensure_known(names)
+        answer = await self._access.write("POST", "/issues", {"title": title, "body": body, "labels": names})
+        return int(answer.data["number"])
+
     async def missing_labels(self, wanted: Sequence[str]) -> list[str]:
         known = {label.lower() for label in await self._all_labels()}
         return [label for label in wanted if label.lower() not in known]

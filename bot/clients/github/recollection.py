@@ -32,6 +32,10 @@ class Recollection:
         """By the issue's number."""
         return {row["number"]: row["title"] for row in self._notebook.all(Kind.ISSUE)}
 
+    def addresses(self) -> Mapping[int, str]:
+        """Of issues, by number."""
+        return {row["number"]: row["url"] for row in self._notebook.all(Kind.ISSUE)}
+
     def pulls(self) -> Mapping[str, PullRequest]:
         """By branch."""
         tips, checks, glances = self.tips, self._notebook.by_id(Kind.CHECKS), self._notebook.by_id(Kind.GLANCE)

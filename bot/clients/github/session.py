@@ -38,6 +38,7 @@ class GitHub:
         fence: Fence = lambda _: None,
     ) -> None:
         self._exchange = Exchange(api_url, credential, memory, clock=clock, sleep=sleep, fence=fence)
+        self.tally = self._exchange.tally
         self._pages = Pages(memory)
         self._clock = clock
         self._not_before: dict[str, float] = {}

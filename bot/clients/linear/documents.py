@@ -141,6 +141,11 @@ mutation Change($id: String!, $input: IssueUpdateInput!) {
   issueUpdate(id: $id, input: $input) { success }
 }
 """
+FILE = """
+mutation File($input: IssueCreateInput!) {
+  issueCreate(input: $input) { success issue { identifier } }
+}
+"""
 SAY = f"""
 mutation Say($input: CommentCreateInput!) {{
   commentCreate(input: $input) {{ success comment {{ ...Spoken }} }}

@@ -1,7 +1,7 @@
 """One project's part of a team: its issues as the engine is to see them, and what is done to them."""
 
 import logging
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from bot.clients.linear import consent, documents, labels
@@ -179,6 +179,16 @@ class Scope:
         return f"{ours}{name[len(ours) :]}" if is_ours else name
 
     # What is done
+
+    async def file(self, title: str, body: str, names: Sequence[str]) -> str:
+        """Its key. Where several projects share the team, with the label that leads to ours."""
+        await self.ensure_known()
+        ours = [self._rules.route.label] if len(self._rules.routes) > 1 else []
+        on = list(await self.labels.ids_of([self._as_we_write(name) for name in (*names, *ours)]))
+        entry = {"teamId": self.team.facts.standing.id, "title": title, "description": body, "labelIds": on}
+        made = await self._service.change(documents.FILE, fence=lambda: None, input=entry)
+        with expected_shapes():
+            return str(made["issue"]["identifier"])
 
     async def ensure_labels(self, key: str, add: Collection[str], remove: Collection[str]) -> None:
         row = await self.row_of(key)

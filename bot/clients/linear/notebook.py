@@ -82,6 +82,9 @@ class Notebook:
         """By key, whichever team."""
         return {row["key"]: row["title"] for row in self._issues("1 = ?", 1)}
 
+    def addresses(self) -> Mapping[str, str]:
+        return {row["key"]: row["url"] for row in self._issues("1 = ?", 1)}
+
     def keep_issue(self, row: Row, *, team: str, key: str, project: str) -> None:
         self._execute(
             "INSERT OR REPLACE INTO issues (id, team, key, project, data) VALUES (?, ?, ?, ?, ?)",

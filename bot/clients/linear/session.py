@@ -15,6 +15,7 @@ from bot.errors import NeedsHuman
 from bot.manners.gate import Gate, Unauthorized
 from bot.manners.server_time import ServerTime
 from bot.manners.standings import Holds, Standings
+from bot.manners.tally import NO_ANSWER, Tally
 
 Fence = Callable[[], None]
 """Asked right before each write. Raises when another daemon might act on the project by now."""
@@ -35,6 +36,7 @@ class Linear:
         self._clock = clock
         self._pace = Pace(Holds(memory), self._time, elapsing, sleep)
         self._gate = Gate(Standings(memory, "Linear"), clock)
+        self.tally = Tally()
 
     async def __aenter__(self) -> Self:
         return self
@@ -104,6 +106,7 @@ class Linear:
             self._gate.check(ticket)
             reply = await self._sent({"query": document, "variables": _sendable(variables)}, asked, writing, before)
             wait = self._pace.heard(shape, reply)
+            self.tally.heard(reply.status, {name: left for name, (left, _) in self._pace.left().items()})
         problem = error_in(reply, asked=asked, writing=writing, wait=wait)
         if problem and not (writing and _was_done(reply)):
             raise problem
@@ -115,6 +118,7 @@ class Linear:
         try:
             reply = await self._wire.send(body, before=before)
         except NoAnswer as exc:
+            self.tally.heard(NO_ANSWER)
             raise no_answer(str(exc), asked=asked, writing=writing and exc.sent) from exc
         self._time.heard(reply.headers.get("date", ""))
         return reply

@@ -10,6 +10,7 @@ import contextlib
 import hmac
 import logging
 import socket as sockets
+from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -44,6 +45,8 @@ class Gate:
         self._resolve = resolve
         self._is_public = is_public
         self._dial = dial
+        self.answers: Counter[int] = Counter()
+        """Of the model's service, by status; 0: none came."""
 
     @asynccontextmanager
     async def open(self, socket: Path, passport: Passport) -> AsyncIterator[Passage]:
@@ -54,8 +57,8 @@ class Gate:
             model = None
             if self._upstream:
                 client = await stack.enter_async_context(client_for(self._upstream))
-                model = ModelRoute(self._upstream, passport, passage, client)
-            listener = stack.enter_context(_listening(socket))
+                model = ModelRoute(self._upstream, passport, passage, client, self._heard)
+            listener = stack.enter_context(listening(socket))
             group = await stack.enter_async_context(asyncio.TaskGroup())
             letting_in = group.create_task(_let_in(listener, _Door(passport, passage, model, tunnels)))
             problem = None
@@ -67,6 +70,9 @@ class Gate:
                 letting_in.cancel()
         if problem:
             raise problem
+
+    def _heard(self, status: int) -> None:
+        self.answers[status] += 1
 
 
 @dataclass(slots=True)
@@ -156,7 +162,7 @@ async def _let_in(listener: sockets.socket, door: _Door) -> None:
 
 
 @contextlib.contextmanager
-def _listening(path: Path) -> Iterator[sockets.socket]:
+def listening(path: Path) -> Iterator[sockets.socket]:
     with sockets.socket(sockets.AF_UNIX) as listener:
         listener.setblocking(False)  # noqa: FBT003
         listener.bind(str(path))

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import logging
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 
 import h11
@@ -59,6 +59,8 @@ class ModelRoute:
     passport: Passport
     passage: Passage
     client: httpx.AsyncClient
+    heard: Callable[[int], None] = lambda _: None
+    """With the status of each answer of the model's service; 0: there was none."""
     _pinned: str = ""
     _counted: int = 0
     _slots: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(_MOST_AT_ONCE))
@@ -133,6 +135,7 @@ class ModelRoute:
         begun = False
         try:
             async with self._sending(sent) as response:
+                self.heard(response.status_code)
                 usage = self._usage_of(response, bill)
                 self.passage.is_key_refused |= response.status_code in _KEY_REFUSED
                 if bill:
@@ -147,6 +150,7 @@ class ModelRoute:
                     usage.end()
                 await caller.end()
         except httpx.HTTPError:
+            self.heard(0)
             if bill:
                 bill.is_excused = True
             return Gone() if begun else Refusal(502, "The model's service does not answer.")

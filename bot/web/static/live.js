@@ -19,9 +19,9 @@ function say(text) {
 
 // The page anew, where it stands: what was typed and has the focus keeps it.
 export async function refresh() {
-  const answer = await fetch(location.href, { headers: { Accept: "text/html" } });
-  if (answer.redirected) return location.assign(answer.url);
-  if (!answer.ok) return say("This page could not be loaded again.");
+  const answer = await fetch(location.href, { headers: { Accept: "text/html" } }).catch(() => null);
+  if (answer?.redirected) return location.assign(location.href);
+  if (!answer?.ok) return setTimeout(refresh, 5_000);
   const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
   for (const old of document.querySelectorAll("[data-live], [data-fresh]")) {
     const now = fresh.getElementById(old.id);
@@ -36,7 +36,10 @@ export async function refresh() {
 function follow(live) {
   const source = new EventSource(`${live.dataset.live}?since=${encodeURIComponent(live.dataset.since)}`);
   source.onopen = () => say("");
-  source.onerror = () => say("The connection is lost. Trying again …");
+  source.onerror = () => {
+    say("The connection is lost. Trying again …");
+    if (source.readyState === EventSource.CLOSED) setTimeout(refresh, 5_000); // refused: it does not try again itself
+  };
   source.addEventListener("resync", () => {
     source.close();
     refresh();

@@ -1,9 +1,10 @@
-"""The guards against threats T1 to T24, and those of the doors: one file for each kind."""
+"""The guards against threats T1 to T24, and those of the doors and the dashboard: one file for each kind."""
 
 from tests.mutants.guards import (
     brakes,
     cell,
     claiming,
+    dashboard,
     doors,
     gate,
     judging,
@@ -41,6 +42,7 @@ GUARDS: tuple[Guard, ...] = tuple(
         cell,
         watching,
         claiming,
+        dashboard,
         recalling,
         remembering,
         twice,

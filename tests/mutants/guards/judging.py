@@ -29,15 +29,15 @@ GUARDS = (
     Guard(
         "T12: what a project protects is protected",
         "bot/domain/protection.py",
-        'return found or ("protected by the settings" if',
-        'return found or ("" if',
+        '("protected by the settings", protected)',
+        '("protected by the settings", ())',
         (f"{_PATHS}_a_projects_own_patterns_hold_what_they_say",),
     ),
     Guard(
         "T12: a path counts as any file system may spell it",
         "bot/domain/protection.py",
-        "    path = canonical(path)\n    return _judged(",
-        "    return _judged(",
+        "    path = canonical(path)\n    found = _judged(",
+        "    found = _judged(",
         _SPELLED,
     ),
     Guard(
@@ -169,7 +169,7 @@ GUARDS = (
     Guard(
         "T12: what is objected to is committed nowhere",
         "bot/workspace/workspaces.py",
-        "if objections := guard.within(look.quarantine.path).objections(look.tree, known, allowed):",
+        "if objections := guard.objections(look.tree, known, allowed):",
         "if objections := ():",
         (f"{_GUARD}_what_is_objected_to_is_committed_nowhere_and_stays_where_it_is",),
     ),

@@ -124,7 +124,7 @@ READ = (
     Guard(
         "T14: a file without an end is left out unread",
         "bot/workspace/capture.py",
-        "if status.st_size > min(LARGEST_FILE, LARGEST_CHANGE - self.new_bytes):",
+        "if status.st_size > min(self.reach.file, self.reach.everything - self.new_bytes):",
         "if False:",
         (f"{_CAPTURE}_a_file_of_a_terabyte_is_left_out_unread",),
     ),

@@ -1,0 +1,120 @@
+"""What the page of one run may look at: its conversation, its changes, its money, and what is said about it."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from bot import glance
+from bot.app import desk_of, store_of, transcripts_of
+from bot.domain.run import Phase, Run
+from bot.domain.sight import SeenFile, Sight, Version
+from bot.domain.spend import Spend
+from bot.domain.transcript import Stretch
+from bot.domain.turn import EventKind
+from bot.embedded.desk import Desk
+from bot.embedded.talk import Said as SaidThere
+from bot.engine.names import branch_for
+from bot.errors import NeedsHuman
+from bot.settings import ProjectSettings, Settings
+from bot.state import Glimpse
+from bot.store.stretches import stretch_after, stretch_before, stretch_of
+from bot.web.closeup import Evidence, Said
+from bot.workspace.looks import Looks
+from bot.workspace.workspaces import IGNORED
+
+_NOWHERE = ("", "")
+
+
+@dataclass(slots=True)
+class CloseUp:
+    """The `Closeup` of whoever uses the dashboard."""
+
+    settings: Settings
+    _looks: dict[str, Looks] = field(default_factory=dict)
+    """By project."""
+    _ended: dict[str, tuple[str, str]] = field(default_factory=dict)
+    """What runs that are over have changed, by their ids: that stays as it is."""
+
+    async def see(self, run: Run) -> Sight:
+        ended = await asyncio.to_thread(self._ends, run) if run.phase is Phase.DONE else _NOWHERE
+        return await self._looks_of(run).see(branch_for(run), ended=ended)
+
+    async def patch(self, run: Run, file: SeenFile) -> bytes:
+        return await self._looks_of(run).patch(branch_for(run), file)
+
+    async def content(self, run: Run, version: Version | None) -> bytes:
+        return await self._looks_of(run).content(branch_for(run), version)
+
+    def glimpse(self, run: Run) -> Glimpse:
+        return glance.glimpse(self.settings, run)
+
+    def talk_before(self, run: Run, place: int | None) -> Stretch:
+        return stretch_before(transcripts_of(self.settings).path(run.id), place)
+
+    def talk_after(self, run: Run, place: int) -> Stretch:
+        return stretch_after(transcripts_of(self.settings).path(run.id), place)
+
+    def given(self, run: Run) -> Stretch:
+        return stretch_of(transcripts_of(self.settings).path(run.id), EventKind.GIVEN)
+
+    def spending(self, run: Run) -> Sequence[Spend]:
+        store = store_of(self.settings)
+        try:
+            return store.spending(run)
+        finally:
+            store.close()
+
+    def said(self, run: Run) -> Sequence[Said]:
+        project = self._project(run)
+        if project is None or project.tracker != "local":
+            return ()
+        desk = desk_of(self.settings)
+        try:
+            return _said(desk, project, desk.parse_key(run.key)[1])
+        except NeedsHuman:  # the issue is not here any more
+            return ()
+        finally:
+            desk.close()
+
+    def evidence(self, run: Run) -> Sequence[Evidence]:  # noqa: ARG002
+        return ()
+
+    def find_evidence(self, run: Run, name: str) -> bytes | None:  # noqa: ARG002
+        return None
+
+    def _project(self, run: Run) -> ProjectSettings | None:
+        return next((one for one in self.settings.projects if one.name == run.project), None)
+
+    def _looks_of(self, run: Run) -> Looks:
+        if run.project not in self._looks:
+            bare = self.settings.state_dir / "forge" / f"{run.project}.git"
+            self._looks[run.project] = Looks(self.settings.state_dir, run.project, ignored=IGNORED, borrowed=[bare])
+        return self._looks[run.project]
+
+    def _ends(self, run: Run) -> tuple[str, str]:
+        project = self._project(run)
+        if project is None or project.tracker != "local" or project.forge != "local":
+            return _NOWHERE
+        if run.id not in self._ended:
+            desk = desk_of(self.settings)
+            try:
+                self._ended[run.id] = desk.pulls(project.name).ends(desk.parse_key(run.key)[1])
+            except NeedsHuman:  # it never came to a pull request
+                self._ended[run.id] = _NOWHERE
+            finally:
+                desk.close()
+        return self._ended[run.id]
+
+
+def _said(desk: Desk, project: ProjectSettings, number: int) -> Sequence[Said]:
+    found = [_one("issue", said) for said in desk.issues(project.name).show(number).said]
+    if project.forge == "local":
+        try:
+            found += [_one("pull request", said) for said in desk.pulls(project.name).said(number)]
+        except NeedsHuman:
+            return found
+    return sorted(found, key=lambda one: one.at)
+
+
+def _one(where: str, said: SaidThere) -> Said:
+    return Said(where, said.author, said.ours, said.at, said.text, said.verdict, said.remarks)

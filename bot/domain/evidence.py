@@ -1,0 +1,60 @@
+"""What an agent leaves for people to see: pictures and logs, in no commit. Pure.
+
+Rule: what a file is shows in its content; its name is the agent's word, and decides nothing.
+"""
+
+import re
+from dataclasses import dataclass
+
+FOLDER = ".treehand/evidence"
+"""In the worktree."""
+MOST_FILES = 20
+MOST_BYTES = 5_000_000
+"""Of one file."""
+MOST_BYTES_OF_RUN = 100_000_000
+
+TEXT = "text/plain; charset=utf-8"
+_PICTURES = {
+    "image/png": (b"\x89PNG\r\n\x1a\n",),
+    "image/jpeg": (b"\xff\xd8\xff",),
+    "image/gif": (b"GIF87a", b"GIF89a"),
+}
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9 ._()@+,=-]*(?:/[A-Za-z0-9_][A-Za-z0-9 ._()@+,=-]*)*")
+_LONGEST_NAME = 120
+_ODD = re.compile(r"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]")
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    name: str
+    """Seen from the folder; the agent's."""
+    size: int
+    media_type: str
+    turn: str
+    """Of which it is: `turn-2`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What one turn left."""
+
+    pieces: tuple[Piece, ...] = ()
+    left_out: tuple[str, ...] = ()
+    """Each with the reason."""
+
+
+def media_type_of(content: bytes) -> str:
+    """One that a browser shows and never runs; empty: it is none of what we take."""
+    for kind, beginnings in _PICTURES.items():
+        if content.startswith(beginnings):
+            return kind
+    if content[:4] == b"RIFF" and content[8:12] == b"WEBP":
+        return "image/webp"
+    try:
+        return "" if _ODD.search(content.decode()) else TEXT
+    except UnicodeDecodeError:
+        return ""
+
+
+def is_plain_name(name: str) -> bool:
+    return len(name) <= _LONGEST_NAME and _NAME.fullmatch(name) is not None

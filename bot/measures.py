@@ -1,0 +1,181 @@
+"""Every figure of a running daemon, for `/metrics`. What the ledgers know is read from them: a restart resets nothing.
+
+Rule: a label is a project, or one of a few words of ours; never what an issue or a comment says.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from bot import __version__, clock
+from bot.disk import Disk
+from bot.domain.run import Phase, Run
+from bot.domain.turn import Failure
+from bot.web.metrics import Figure, counter, gauge
+
+if TYPE_CHECKING:
+    from bot.app import App
+
+_GB = 1e9
+
+
+def measures_of(app: "App") -> Iterator[Figure]:
+    yield gauge("build_info", "Which version this is.", ({"version": __version__}, 1))
+    yield from _of_runs(app)
+    yield from _of_turns(app)
+    yield from _of_money(app)
+    yield from _of_the_loop(app)
+    yield from _of_services(app)
+    yield from _of_the_house(app)
+    yield from _of_channels(app)
+
+
+def _of_runs(app: "App") -> Iterator[Figure]:
+    found, names, now = app.store.sums().runs(), _projects(app), clock.now()
+    active = app.store.active()
+    yield gauge(
+        "runs", "Runs by phase; `done` are all there ever were.",
+        *(({"project": name, "phase": phase}, found.get((name, phase), 0)) for name in names for phase in Phase),
+    )  # fmt: skip
+    waits = {name: [now - run.changed_at for run in active if _waits(run, name)] for name in names}
+    yield gauge(
+        "queue_oldest_seconds", "How long the run at the head of the queue has waited; 0: none waits.",
+        *(({"project": name}, max([0.0, *waiting])) for name, waiting in waits.items()),
+    )  # fmt: skip
+    results = Counter((run.project, _result_of(run)) for run in active if run.verification)
+    yield gauge(
+        "runs_verified", "Runs under way by what their last verification found.",
+        *(({"project": name, "result": one}, results[name, one]) for name in names for one in _RESULTS),
+    )  # fmt: skip
+    working = sum(run.phase is Phase.WORKING for run in active)
+    yield gauge("slots", "Agents that may work at once.", ({}, app.settings.limits.working))
+    yield gauge("slots_taken", "Agents that do.", ({}, working))
+
+
+def _waits(run: Run, project: str) -> bool:
+    return run.project == project and run.phase is Phase.QUEUED
+
+
+_RESULTS = ("good", "broken", "unknown")
+
+
+def _result_of(run: Run) -> str:
+    """Red that was red before is no fault of the change."""
+    found = run.verification
+    if found is None or found.trouble:
+        return "unknown"
+    return "broken" if found.broken else "good"
+
+
+def _of_turns(app: "App") -> Iterator[Figure]:
+    sums, names = app.store.sums(), _projects(app)
+    started, ended = sums.turns_started(), sums.turns_ended()
+    yield counter(
+        "turns_started", "Turns that were begun.", *(({"project": one}, started.get(one, 0)) for one in names)
+    )
+    yield counter(
+        "turns_ended", "Turns that an agent brought to an end, by outcome: `succeeded`, or why it failed.",
+        *(
+            ({"project": name, "outcome": failure or "succeeded"}, ended.get((name, failure), 0))
+            for name in names for failure in Failure
+        ),
+    )  # fmt: skip
+
+
+def _of_money(app: "App") -> Iterator[Figure]:
+    sums, names = app.store.sums(), _projects(app)
+    spent, today = sums.spent(), sums.spent_since(clock.day_of(clock.now()))
+    known = {name: spent[name] for name in names if name in spent}
+    yield counter("spent_usd", "Dollars spent, ever.", *(({"project": name}, one.usd) for name, one in known.items()))
+    yield counter("tokens", "Tokens used, ever.", *(({"project": name}, one.tokens) for name, one in known.items()))
+    yield counter(
+        "agent_seconds",
+        "Seconds agents have worked, ever.",
+        *(({"project": name}, one.seconds) for name, one in known.items()),
+    )
+    yield gauge(
+        "spent_today_usd", "Dollars spent since 00:00 UTC.", *(({"project": one}, today.get(one, 0.0)) for one in names)
+    )
+    yield gauge(
+        "budget_day_usd", "Dollars that may be spent in a day; 0: no limit.", ({}, app.settings.budget.per_day_usd)
+    )
+
+
+def _of_the_loop(app: "App") -> Iterator[Figure]:
+    ticks, away = app.vitals.ticks, app.engine.away
+    yield counter("ticks", "Looks at the whole world since the start.", ({}, ticks.count))
+    yield counter("ticks_postponed", "Those of them that came to nothing.", ({}, ticks.postponed))
+    yield counter("tick_seconds", "Seconds they took.", ({}, ticks.seconds))
+    yield gauge("ready", "Whether `/readyz` says so.", ({}, app.vitals.is_ready()))
+    names = [project.name for project in app.settings.projects]
+    yield gauge(
+        "project_looked_at", "Whether the last look at a project came to something.",
+        *(({"project": name}, name not in away) for name in names),
+    )  # fmt: skip
+
+
+def _of_services(app: "App") -> Iterator[Figure]:
+    tallies = app.vitals.tallies
+    yield counter(
+        "requests", "Requests to services since the start, by HTTP status; `none`: there was no answer.",
+        *(
+            ({"service": name, "status": _status(status)}, times)
+            for name, one in tallies.items() for status, times in sorted(one.answers.items())
+        ),
+    )  # fmt: skip
+    yield gauge(
+        "rate_limit_left", "What is left of a service's limits, as it said last.",
+        *(
+            ({"service": name, "limit": limit}, left)
+            for name, one in tallies.items() for limit, left in one.left.items()
+        ),
+    )  # fmt: skip
+    yield counter(
+        "model_answers", "What the model's service answered agents since the start, by HTTP status.",
+        *(({"status": _status(status)}, times) for status, times in sorted(app.sandbox.answers.items())),
+    )  # fmt: skip
+
+
+def _status(status: int) -> str:
+    """A server may say anything: of what HTTP does not know there is one."""
+    return (str(status) if 100 <= status < 600 else "other") if status else "none"  # noqa: PLR2004 - as HTTP has it
+
+
+def _of_the_house(app: "App") -> Iterator[Figure]:
+    level = Disk(app.settings.state_dir, app.settings.limits.free_disk_gb).level()
+    yield gauge("disk_free_bytes", "Free on the disk of `state_dir`.", ({}, level.free_gb * _GB))
+    yield gauge("disk_least_bytes", "Below this nothing new starts.", ({}, level.least_gb * _GB))
+    yield gauge(
+        "worktrees", "Worktrees on the disk.",
+        *(({"project": name}, count) for name, count in _worktrees(app).items()),
+    )  # fmt: skip
+    ailments = app.store.tidings.ailments().values()
+    yield gauge(
+        "healthy", "Whether what runs depend on is well, as in `treehand status --json`.",
+        *(({"name": one.health.name}, one.health.ok) for one in ailments),
+    )  # fmt: skip
+
+
+def _worktrees(app: "App") -> Mapping[str, int]:
+    from bot.workspace.places import Places
+
+    folders = {one.name: Places(app.settings.state_dir, one.name).worktrees for one in app.settings.projects}
+    return {
+        name: sum(path.is_dir() and not path.is_symlink() for path in folder.iterdir()) if folder.is_dir() else 0
+        for name, folder in folders.items()
+    }
+
+
+def _of_channels(app: "App") -> Iterator[Figure]:
+    known = app.vitals.crier.channels()
+    yield counter(
+        "notifications_sent", "Messages that arrived.", *(({"channel": name}, one.sent) for name, one in known)
+    )
+    yield counter(
+        "notifications_failed", "Tries that failed.", *(({"channel": name}, one.failed) for name, one in known)
+    )
+
+
+def _projects(app: "App") -> list[str]:
+    """Those of the settings, and those the ledgers know from before."""
+    return sorted({one.name for one in app.settings.projects} | set(app.store.sums().turns_started()))

@@ -1,0 +1,90 @@
+"""One server of a run's, started by a person who wants to look at the work, in the run's own worktree.
+
+Rule: what it runs is an agent's work, so it is confined like an agent's own commands, without a way to a model.
+"""
+
+import asyncio
+import contextlib
+import shutil
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from bot.cells import Bench, Sandbox
+from bot.domain.recipe import Step
+from bot.domain.turn import Ground
+from bot.errors import NeedsHuman
+from bot.readiness.running import Command, Outcome, run
+from bot.readiness.surroundings import names_for, places_in
+
+_LOOK_SECONDS = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """Where it is shown."""
+
+    branch: str
+    ground: Ground
+    home: Path
+    """For its own use, while it lasts."""
+    cache: Path | None
+    ports: Sequence[int]
+    marker: str
+
+    @property
+    def address(self) -> str:
+        """By a name of its own: what a browser keeps for our pages is not sent there."""
+        return f"http://localhost:{self.ports[0]}/"
+
+
+def marker_for(house: str, branch: str) -> str:
+    """Of every process that it starts. No daemon that begins takes it for an orphan of its own."""
+    return f"show-{house}:{branch}"
+
+
+async def show(
+    stage: Stage, step: Step, sandbox: Sandbox, *, heard: Callable[[bytes], None], is_over: Callable[[], bool]
+) -> Outcome | None:
+    """Until it ends; None: it was ended, since what it shows is over. Cancelled, it ends it first."""
+    async with _bench(stage, sandbox) as bench:
+        told = {**names_for(stage.branch, stage.ports), **(places_in(stage.cache) if stage.cache else {})}
+        environment = {**told, "BROWSER": "none"}
+        folder = stage.ground.folder / step.folder
+        command = Command(step.command, folder, environment, stage.marker, heard=heard)
+        async with asyncio.TaskGroup() as group:
+            running = group.create_task(_run(command, bench))
+            watching = group.create_task(_until(is_over))
+            await asyncio.wait([running, watching], return_when=asyncio.FIRST_COMPLETED)
+            ended = running.done()
+            for task in (running, watching):
+                task.cancel()
+        outcome = running.result() if ended else None
+    if isinstance(outcome, NeedsHuman):
+        raise outcome
+    return outcome
+
+
+async def _run(command: Command, bench: Bench) -> Outcome | NeedsHuman:
+    """Its trouble is a value, so that it comes out of a group as itself."""
+    try:
+        return await run(command, bench, seconds=None)
+    except NeedsHuman as problem:
+        return problem
+
+
+@asynccontextmanager
+async def _bench(stage: Stage, sandbox: Sandbox) -> AsyncIterator[Bench]:
+    stage.home.mkdir(parents=True, exist_ok=True)
+    try:
+        async with sandbox.open_trial(stage.ground, stage.home, stage.cache, stage.marker, ports=stage.ports) as bench:
+            yield bench
+    finally:
+        with contextlib.suppress(OSError):
+            shutil.rmtree(stage.home)
+
+
+async def _until(is_over: Callable[[], bool]) -> None:
+    while not is_over():  # noqa: ASYNC110 - what it waits for is done by other processes
+        await asyncio.sleep(_LOOK_SECONDS)

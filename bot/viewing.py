@@ -1,0 +1,132 @@
+"""What a person can start in a run's worktree to look at the work, by which settings; beside a daemon or without one.
+
+Rule: the worktree is another's. What is noted of it here is that whatever changes is nobody's work, and only where no
+agent's work lies in it uncommitted.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bot.domain.recipe import Step
+from bot.domain.run import Phase, Run
+from bot.engine.names import branch_for
+from bot.errors import NeedsHuman
+from bot.preparing import wishes_of
+from bot.settings import ProjectSettings, Settings
+from bot.workspace.places import BASES, Place, Places
+
+if TYPE_CHECKING:
+    from bot.readiness.showing import Stage
+
+FindRun = Callable[[str], Run | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Viewing:
+    """One run, for somebody to look at."""
+
+    settings: Settings
+    project: ProjectSettings
+    run: Run
+
+    @property
+    def servers(self) -> Mapping[str, Step]:
+        """By name, as the commit has them that the run started from."""
+        from bot.readiness.files import Files
+        from bot.readiness.told import recipe_for
+        from bot.workspace.committed import committed, find_commit
+
+        mirror = self._places.mirror
+        base = find_commit(mirror, f"{BASES}{self._place.branch}") if mirror.exists() else ""
+        if not base:
+            return {}
+        found = committed(mirror, base)
+        return recipe_for(Files(found.names, found.read), wishes_of(self.project)).servers
+
+    async def show(
+        self,
+        name: str,
+        *,
+        begun: Callable[[str, Step], None],
+        heard: Callable[[bytes], None],
+        find_run: FindRun,
+    ) -> str:
+        """Why it ended, in words. `begun` is told the address and the command, `heard` gets what it prints."""
+        from bot.confining import sandbox_of
+        from bot.readiness.showing import show
+
+        step = self._step(name)
+        stage, identity = self._stage(), _identity_of(self._place.folder)
+        if self.run.phase is Phase.REVIEW:
+            self._note()
+        begun(stage.address, step)
+        sandbox = sandbox_of(self.settings, {})
+        ended = await show(stage, step, sandbox, heard=heard, is_over=lambda: self._is_over(find_run, identity))
+        if ended is None:
+            return f"{self.run.key} is over, or its worktree has gone"
+        return "ended by the host" if ended.code is None else f"ended with exit code {ended.code}"
+
+    @property
+    def _places(self) -> Places:
+        return Places(self.settings.state_dir, self.project.name)
+
+    @property
+    def _place(self) -> Place:
+        return self._places.of(branch_for(self.run))
+
+    def _step(self, name: str) -> Step:
+        if self.run.phase is Phase.DONE or not self._place.folder.is_dir():
+            raise NeedsHuman(f"{self.run.key} has no worktree now, so there is nothing to look at.")
+        servers = self.servers
+        if step := servers.get(name):
+            return step
+        known = "; ".join(f"{one}: {step}" for one, step in servers.items())
+        raise NeedsHuman(
+            f"{self.run.key} has nothing called {name} to run. There is: {known}."
+            if known
+            else f'{self.run.key} has nothing to run. Name a command: `run = {{{name} = "..."}}` in its project.'
+        )
+
+    def _stage(self) -> "Stage":
+        from bot.processes import house_of
+        from bot.readiness.blocks import Blocks
+        from bot.readiness.showing import Stage, marker_for
+
+        place, caches = self._place, self.settings.state_dir / "caches" / self.project.name
+        own, shared = caches / "runs" / place.folder.name, caches / "shared"
+        cache = next((one for one in (own, shared) if one.is_dir()), None)
+        house = house_of(self.settings.state_dir / "agent")
+        return Stage(
+            place.branch,
+            place.ground(self._places.mirror),
+            caches / "shows" / place.folder.name,
+            cache,
+            Blocks(self.settings.state_dir / "ports").block_for(place.folder),
+            marker_for(house, place.branch),
+        )
+
+    def _note(self) -> None:
+        """All of an agent's work is committed, so what comes now is none of it; the next turn takes note of it."""
+        from bot.workspace.committed import find_commit
+        from bot.workspace.provision import read_provision, write_provision
+
+        tip = find_commit(self._places.mirror, f"refs/heads/{self._place.branch}")
+        provision = read_provision(self._place.admin)
+        if tip and not provision.is_half:
+            write_provision(self._place.admin, replace(provision, tried=tip))
+
+    def _is_over(self, find_run: FindRun, identity: tuple[int, int]) -> bool:
+        now = find_run(self.run.key)
+        is_ours = now is not None and now.id == self.run.id and now.phase is not Phase.DONE
+        return not is_ours or _identity_of(self._place.folder) != identity
+
+
+def _identity_of(folder: Path) -> tuple[int, int]:
+    """None of ours, if it is not there."""
+    try:
+        status = folder.lstat()
+    except OSError:
+        return 0, 0
+    return status.st_dev, status.st_ino

@@ -1,0 +1,87 @@
+"""What agents and people write, as a page shows it: paragraphs, headings, lists, code, what is stressed. Pure.
+
+Rule: everything is escaped, and no tag we write has an attribute. Links and pictures stay the text they are.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+
+from markupsafe import Markup, escape
+
+from bot.domain.letters import visible
+
+LONGEST = 60_000
+"""More is counted, not shown."""
+
+_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})[A-Za-z0-9+#._-]{0,20}\s*$")
+_HEADING = re.compile(r"#{1,6} +(.*)")
+_ITEM = re.compile(r"\s*(?:[-*+]|(\d{1,6})[.)])\s+(.*)")
+_INLINE = re.compile(r"`([^`\n]+)`|\*\*([^*\n]+)\*\*|(?<!\w)_([^_\n]+)_(?!\w)")
+_FORMS = {1: Markup("<code>{}</code>"), 2: Markup("<strong>{}</strong>"), 3: Markup("<em>{}</em>")}
+
+
+def to_html(text: str) -> Markup:
+    seen = visible(text[:LONGEST])
+    more = Markup("<p>… {} more characters</p>").format(f"{len(text) - LONGEST:,}") if len(text) > LONGEST else Markup()
+    return Markup().join((*_blocks(seen.split("\n")), more))
+
+
+def _blocks(lines: Sequence[str]) -> Iterator[Markup]:
+    at = 0
+    while at < len(lines):
+        end = _end_of(lines, at)
+        if lines[at].strip():
+            yield _block(lines[at:end])
+        at = end
+
+
+def _end_of(lines: Sequence[str], at: int) -> int:
+    """Where the block that begins here ends."""
+    if fence := _FENCE.match(lines[at]):
+        inside = range(at + 1, len(lines))
+        return next((each + 1 for each in inside if _closes(lines[each], fence[1])), len(lines))
+    if not lines[at].strip() or _HEADING.match(lines[at]):
+        return at + 1
+    in_list = bool(_ITEM.match(lines[at]))
+    for each in range(at + 1, len(lines)):
+        line = lines[each]
+        if not line.strip() or _FENCE.match(line) or _HEADING.match(line) or bool(_ITEM.match(line)) > in_list:
+            return each
+    return len(lines)
+
+
+def _closes(line: str, fence: str) -> bool:
+    stripped = line.strip()
+    return len(stripped) >= len(fence) and set(stripped) == {fence[0]}
+
+
+def _block(lines: Sequence[str]) -> Markup:
+    if fence := _FENCE.match(lines[0]):
+        inner = lines[1:-1] if _closes(lines[-1], fence[1]) and len(lines) > 1 else lines[1:]
+        return Markup("<pre><code>{}</code></pre>").format("\n".join(inner))
+    if heading := _HEADING.match(lines[0]):
+        return Markup("<p><strong>{}</strong></p>").format(heading[1].strip())
+    if item := _ITEM.match(lines[0]):
+        items = Markup().join(Markup("<li>{}</li>").format(_inline(one)) for one in _items(lines))
+        return (Markup("<ol>{}</ol>") if item[1] else Markup("<ul>{}</ul>")).format(items)
+    return Markup("<p>{}</p>").format(_inline("\n".join(lines)))
+
+
+def _items(lines: Sequence[str]) -> list[str]:
+    found: list[str] = []
+    for line in lines:
+        if item := _ITEM.match(line):
+            found.append(item[2])
+        else:
+            found[-1] += f"\n{line.strip()}"
+    return found
+
+
+def _inline(text: str) -> Markup:
+    parts: list[Markup] = []
+    at = 0
+    for found in _INLINE.finditer(text):
+        parts.append(escape(text[at : found.start()]))
+        parts.append(_FORMS[found.lastindex or 0].format(found[found.lastindex or 0]))
+        at = found.end()
+    return Markup().join((*parts, escape(text[at:])))

@@ -1,0 +1,101 @@
+"""A run that changed 100,000 lines, and somebody looks: how much the page weighs, how long the daemon stands still."""
+
+import asyncio
+import re
+import time
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import httpx
+from figures import Figure
+from grounds import PROJECT, make_repository, settings_for
+
+from bot.app import desk_of, store_of
+from bot.clock import now
+from bot.closeup import CloseUp
+from bot.domain.run import Phase, Run
+from bot.engine.names import branch_for
+from bot.ports import Remote
+from bot.settings import Settings
+from bot.showing import Showing
+from bot.speaking import Speaking
+from bot.web import Access, Dashboard, Door, pages_of, serving
+from bot.workspace.workspaces import GitWorkspaces
+
+LINES, FILES = 100_000, 1000
+_LINE = "def function_{0}(argument): return argument + {0}  # one of many\n"
+
+
+async def measure(folder: Path) -> list[Figure]:
+    found = []
+    for name, files in (("in one file", 1), (f"in {FILES:,} files", FILES)):
+        found += await _looked_at(folder / f"{files}", name, files)
+    return found
+
+
+async def _looked_at(folder: Path, name: str, files: int) -> list[Figure]:
+    make_repository(folder / "repository", 100)
+    settings = settings_for(folder)
+    await _changed(settings, folder, files)
+    async with _served(settings) as client, _watched() as stood_still:
+        began = time.perf_counter()
+        page = await client.get("/runs/shop%231")
+        taken = time.perf_counter() - began
+        page.raise_for_status()
+        path = re.search(r'data-load="([^"]+)"', page.text)
+        assert path
+        part = await client.get(f"{path[1]}?part=1")
+        part.raise_for_status()
+        await client.get(f"{path[1]}?part=1&view=split")
+    return [
+        Figure(f"{LINES:,} changed lines {name}: first page", len(page.content) / 1e3, "kB", 300),
+        Figure(f"{LINES:,} changed lines {name}: first page after", taken, "s"),
+        Figure(f"{LINES:,} changed lines {name}: a file, opened", len(part.content) / 1e3, "kB", 300),
+        Figure(f"{LINES:,} changed lines {name}: longest standstill", max(stood_still) * 1e3, "ms", 100),
+    ]
+
+
+async def _changed(settings: Settings, folder: Path, files: int) -> None:
+    """As an agent leaves it: not committed."""
+    desk = desk_of(settings)
+    key = desk.issues(PROJECT).open("Many lines", by="ada", labels=["ai"]).key
+    desk.close()
+    run = Run(key, PROJECT, phase=Phase.WORKING, turn=1, begun_at=now(), changed_at=now())
+    store = store_of(settings)
+    store.save(run, at=now())
+    store.close()
+    workspaces = GitWorkspaces(settings.state_dir, PROJECT)
+    made = await workspaces.ensure(branch_for(run), base="main", remote=Remote(str(folder / "repository")))
+    for number in range(files):
+        text = "".join(_LINE.format(line) for line in range(LINES // files))
+        (made.path / f"made{number:04}.py").write_text(text)
+
+
+@asynccontextmanager
+async def _served(settings: Settings):
+    dashboard = Dashboard(Showing(settings, dict), Speaking(settings, lambda _: None), CloseUp(settings))
+    pages = pages_of(Door(wake=lambda _: None, ready=lambda: True, access=Access(operator="ada")), dashboard)
+    async with (
+        serving(pages, "127.0.0.1:0") as port,
+        dashboard.open(),
+        httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", timeout=120) as client,
+    ):
+        await client.get("/static/none")  # what is imported at the first request is not the page's
+        yield client
+
+
+@asynccontextmanager
+async def _watched():
+    """For how long the loop did nothing else, each time."""
+    gaps = [0.0]
+
+    async def watch() -> None:
+        while True:
+            began = time.perf_counter()
+            await asyncio.sleep(0.001)
+            gaps.append(time.perf_counter() - began - 0.001)
+
+    async with asyncio.TaskGroup() as group:
+        watching = group.create_task(watch())
+        yield gaps
+        watching.cancel()

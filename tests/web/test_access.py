@@ -1,0 +1,176 @@
+"""Who may come in, and what they are called."""
+
+import re
+
+import pytest
+
+from bot.web import Access
+from bot.web.access import place_in_here
+from tests.web.house import PAGE, open_house
+
+TOKEN = "a token that nobody guesses"
+
+
+@pytest.fixture
+async def locked(tmp_path):
+    async with open_house(tmp_path, access=Access(TOKEN, operator="ana")) as house:
+        yield house
+
+
+@pytest.fixture
+async def vouched(tmp_path):
+    async with open_house(tmp_path, access=Access("", "X-Forwarded-User", ("127.0.0.1",), "ana")) as house:
+        yield house
+
+
+PLACES = (
+    "/",
+    "/new",
+    "/health",
+    "/events",
+    "/api/v1/state",
+    "/api/v1/events",
+    "/api/v1/openapi.json",
+    "/runs/shop%231",
+)
+
+
+async def test_on_this_machine_alone_nobody_is_asked_and_speaks_as_the_operator(house):
+    run = house.run("Add a cart")
+    answer = await house.client.post(f"/api/v1/runs/{run.key.replace('#', '%23')}/say", json={"text": "Please hurry."})
+    assert (answer.status_code, house.said(run.key)) == (202, [("ana", "Please hurry.")])
+
+
+@pytest.mark.parametrize("path", PLACES)
+async def test_where_there_is_a_token_nothing_is_shown_without_it(locked, path):
+    locked.run("A secret plan")
+    page = await locked.page(path)
+    assert (page.status_code, page.headers["location"]) == (
+        303,
+        f"/login?next={path.replace('/', '%2F').replace('%23', '%2523')}",
+    )
+    assert (await locked.client.get(path)).status_code == 401
+    assert (await locked.client.post("/new", data={"work": "x"})).status_code == 401
+    assert "secret" not in page.text
+
+
+@pytest.mark.parametrize("path", ["/healthz#/../runs/x", "/login?/../", "/static/../", "//login", "/login/../"])
+async def test_no_way_of_writing_an_address_leads_past_the_door(locked, path):
+    raw = path.replace("#", "%23").replace("?", "%3F")
+    answer = await locked.client.get(raw, headers={"Accept": "application/json"})
+    assert answer.status_code in {401, 404}
+
+
+async def test_who_shows_the_token_is_let_in_by_the_name_they_give(locked):
+    run = locked.run("Add a cart")
+    entered = await locked.post("/login", token=TOKEN, name="Bo", next="/?q=cart")
+    assert (entered.status_code, entered.headers["location"]) == (303, "/?q=cart")
+    cookie = entered.headers["set-cookie"].lower()
+    assert all(word in cookie for word in ("httponly", "samesite=strict", "max-age="))
+    assert "Bo</span>" in (await locked.page("/")).text
+    await locked.client.post(f"/api/v1/runs/{run.key.replace('#', '%23')}/say", json={"text": "Hello."})
+    assert locked.said(run.key) == [("Bo", "Hello.")]
+
+
+async def test_who_leaves_has_to_show_it_again(locked):
+    await locked.post("/login", token=TOKEN)
+    assert (await locked.page("/")).status_code == 200
+    assert (await locked.post("/logout")).status_code == 303
+    assert (await locked.page("/")).status_code == 303
+
+
+@pytest.mark.parametrize("token", ["", "a token", TOKEN.upper(), f"{TOKEN}x", "é"])
+async def test_another_token_is_none(locked, token):
+    answer = await locked.post("/login", token=token)
+    assert answer.status_code == 401
+    assert "set-cookie" not in answer.headers
+
+
+async def test_a_program_shows_it_with_every_request(locked):
+    assert (await locked.client.get("/api/v1/state", headers={"Authorization": f"Bearer {TOKEN}"})).status_code == 200
+    assert (await locked.client.get("/api/v1/state", headers={"Authorization": "Bearer no"})).status_code == 401
+
+
+async def test_a_cookie_that_somebody_changed_is_none(locked):
+    cookie = Access(TOKEN).cookie_for("Bo")
+    words, _, seal = cookie.partition(".")
+    for forged in (f"{words}.", f"{words}.{seal[:-1]}0x", f"{words[:-4]}AAAA.{seal}", ".", "x", "%00.%00", f"é.{seal}"):
+        assert await _status_with(locked, forged) == 401, forged
+    assert await _status_with(locked, cookie) == 200
+
+
+async def _status_with(house, cookie: str) -> int:
+    answer = await house.client.get("/api/v1/state", headers=[(b"Cookie", f"treehand={cookie}".encode())])
+    return answer.status_code
+
+
+async def test_a_cookie_ends_and_does_not_outlive_its_token(tmp_path):
+    time = [1000.0]
+    access = Access(TOKEN, clock=lambda: time[0])
+    cookie = {"treehand": access.cookie_for("Bo")}
+    async with open_house(tmp_path, access=access) as house:
+        assert access.find_person(house.client.headers, "127.0.0.1", cookie) == "Bo"
+        assert Access("another", clock=lambda: time[0]).find_person(house.client.headers, "", cookie) == ""
+        time[0] += 15 * 86400
+        assert access.find_person(house.client.headers, "127.0.0.1", cookie) == ""
+
+
+async def test_a_link_from_elsewhere_goes_on_by_itself_so_that_the_cookie_comes(locked):
+    answer = await locked.page("/runs/shop%231", Sec_Fetch_Site="cross-site")
+    assert (answer.status_code, answer.headers.get("location")) == (200, None)
+    assert 'content="0;url=/runs/shop%231"' in answer.text
+
+
+@pytest.mark.parametrize(
+    "there",
+    [
+        "https://evil.example", "//evil.example", "/\\evil.example", "\\\\evil.example", "javascript:alert(1)", "evil",
+        "/\t/evil.example", "http:evil", "///evil.example", "/\n/evil.example", "http://[", "",
+    ],
+)  # fmt: skip
+async def test_a_login_leads_nowhere_but_here(locked, there):
+    assert place_in_here(there) == "/"
+    answer = await locked.post("/login", token=TOKEN, next=there)
+    assert answer.headers["location"] == "/"
+
+
+async def test_a_page_of_another_site_can_neither_log_in_nor_out_nor_say_anything(locked):
+    await locked.post("/login", token=TOKEN)
+    for path in ("/login", "/logout", "/new", "/api/v1/runs/shop%231/stop", "/api/v1/issues"):
+        headers = {**PAGE, "Origin": "https://evil.example", "Sec-Fetch-Site": "cross-site"}
+        assert (await locked.client.post(path, headers=headers)).status_code == 403
+    assert (await locked.page("/")).status_code == 200
+
+
+async def test_behind_a_proxy_people_go_by_the_name_it_gives(vouched):
+    run = vouched.run("Add a cart")
+    path = f"/api/v1/runs/{run.key.replace('#', '%23')}/say"
+    await vouched.client.post(path, json={"text": "Hi."}, headers={"X-Forwarded-User": "eve@example.com"})
+    await vouched.client.post(path, json={"text": "Ho."}, headers=[(b"X-Forwarded-User", "Zoë".encode())])
+    assert vouched.said(run.key) == [("eve@example.com", "Hi."), ("Zoë", "Ho.")]
+
+
+@pytest.mark.parametrize(
+    "headers", [[], [("X-Forwarded-User", "")], [("X-Forwarded-User", "eve"), ("X-Forwarded-User", "ana")]]
+)
+async def test_behind_a_proxy_whoever_it_does_not_name_is_nobody(vouched, headers):
+    assert (await vouched.client.get("/api/v1/state", headers=headers)).status_code == 401
+
+
+async def test_only_the_proxy_may_say_who_it_is(tmp_path):
+    async with open_house(tmp_path, access=Access("", "X-Forwarded-User", ("10.0.0.2",), "ana")) as house:
+        told = {"X-Forwarded-User": "eve", "X-Forwarded-For": "10.0.0.2", "Forwarded": "for=10.0.0.2"}
+        assert (await house.client.get("/api/v1/state", headers=told)).status_code == 401
+
+
+async def test_without_a_header_of_its_own_a_name_in_the_request_is_nobodys(house):
+    page = await house.page("/", X_Forwarded_User="eve")
+    assert re.findall(r'class="person">(.*?)<', page.text) == ["ana"]
+
+
+async def test_looking_changes_nothing(house):
+    run = house.run("Add a cart")
+    key = run.key.replace("#", "%23")
+    for path in ("/logout", f"/api/v1/runs/{key}/stop", "/api/v1/wake", "/api/v1/issues"):
+        assert (await house.client.get(path)).status_code in {404, 405}
+    assert (house.said(run.key), house.woken, house.told) == ([], [], [])

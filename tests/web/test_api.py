@@ -1,0 +1,171 @@
+"""The API: as it is described, and nothing more can be done with it than by a comment."""
+
+import asyncio
+import contextlib
+import json
+
+import hypothesis
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, given
+from schemathesis.checks import not_a_server_error
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    negative_data_rejection,
+    response_headers_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+    unsupported_method,
+)
+
+from bot.domain.command import CommandName
+from bot.domain.run import Phase
+from bot.web.api import DEEDS
+
+CHECKS = [
+    not_a_server_error,
+    content_type_conformance,
+    negative_data_rejection,
+    response_headers_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+    unsupported_method,
+]
+
+
+def at(run, deed: str = "") -> str:
+    return f"/api/v1/runs/{run.key.replace('#', '%23')}" + (f"/{deed}" if deed else "")
+
+
+async def test_the_state_is_what_status_prints(house):
+    house.run("Add a cart")
+    told = (await house.client.get("/api/v1/state")).json()
+    assert [run["title"] for run in told["runs"]] == ["Add a cart"]
+    assert {"generated_at", "counts", "runs", "spend", "health"} <= told.keys()
+
+
+async def test_one_run_comes_with_its_journal(house):
+    run = house.run("Add a cart")
+    told = (await house.client.get(at(run))).json()
+    assert (told["key"], told["title"], [entry["text"] for entry in told["journal"]]) == (
+        run.key, "Add a cart", ["something happened"]
+    )  # fmt: skip
+
+
+async def test_every_command_is_a_comment_of_whoever_asks(house):
+    run = house.run("Add a cart")
+    orders = [name.value for name in CommandName if name is not CommandName.HELP]
+    for order in orders:
+        assert (await house.client.post(at(run, order), json={"words": " 10\n "})).status_code == 202
+    assert house.said(run.key) == [("ana", f"/ai {order} 10") for order in orders]
+
+
+async def test_a_command_cannot_smuggle_in_another_line(house):
+    run = house.run("Add a cart")
+    await house.client.post(at(run, "status"), json={"words": "\n/ai stop"})
+    assert house.said(run.key) == [("ana", "/ai status /ai stop")]
+
+
+async def test_an_issue_is_filed_with_the_label_that_asks_for_work(house):
+    answer = await house.client.post("/api/v1/issues", json={"title": "Add a cart", "body": "Please."})
+    assert (answer.status_code, answer.json()) == (201, {"key": "shop#1"})
+    assert house.thread("shop#1").issue.labels == {"ai"}
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "status", "said"),
+    [
+        ("say", {}, 400, "text is missing."),
+        ("say", {"text": 7}, 400, "text must be a text."),
+        ("say", {"text": ""}, 400, "text must not be empty."),
+        ("say", {"text": " "}, 422, "A comment needs some text."),
+        ("say", {"words": "x", "text": "y"}, 400, "words is not known here. Known: text."),
+        ("review", {"remarks": [{"path": "a", "line": 0, "text": "x"}]}, 400, "remarks[0].line must be a whole number"),
+        ("review", {"verdict": "maybe"}, 400, "verdict must be one of: comment, approve, request changes."),
+        ("fly", {}, 404, "That cannot be done with a run."),
+        ("budget", {}, 400, "words is missing."),
+        ("merge", {}, 422, "There is no pull request shop#1."),
+    ],
+)  # fmt: skip
+async def test_a_mistake_is_named(house, path, body, status, said):
+    run = house.run("Add a cart")
+    answer = await house.client.post(at(run, path), json=body)
+    assert (answer.status_code, answer.json()["error"][: len(said)]) == (status, said)
+
+
+@pytest.mark.parametrize("body", [b"{", b"[1]", b"\xff", b"[" * 100_000, b'{"text": NaN}', b"7"])
+async def test_what_is_no_object_is_refused(house, body):
+    run = house.run("Add a cart")
+    assert (await house.client.post(at(run, "say"), content=body)).status_code == 400
+
+
+async def test_what_is_too_long_is_not_read(house):
+    run = house.run("Add a cart")
+    assert (await house.client.post(at(run, "say"), content=b" " * 3_000_000)).status_code == 413
+
+
+@pytest.mark.parametrize("key", ["shop%2399", "..%2f..%2fetc", "%00", "shop", "a" * 5000, "%F0%9F%A6%86"])
+async def test_a_run_that_is_not_there_is_not_found(house, key):
+    for answer in (await house.client.get(f"/api/v1/runs/{key}"), await house.client.post(f"/api/v1/runs/{key}/stop")):
+        assert answer.status_code == 404
+        assert answer.json()["error"]
+
+
+async def test_a_key_with_a_slash_is_found(house):
+    run = house.save(house.run("Add a cart"), key="acme/shop#12")
+    told = (await house.client.get("/api/v1/runs/acme%2Fshop%2312")).json()
+    assert told["key"] == run.key
+
+
+async def test_events_tell_of_runs_as_the_state_does(house):
+    run = house.run("Add a cart", Phase.QUEUED)
+    await house.client.get("/api/v1/state")
+    async with house.client.stream("GET", "/api/v1/events") as answer, asyncio.timeout(30):
+        house.save(run, phase=Phase.WORKING)
+        told = [json.loads(line[6:]) async for line in _until_data(answer)]
+    assert (told[0]["key"], told[0]["phase"]) == (run.key, "working")
+
+
+async def _until_data(answer):
+    async for line in answer.aiter_lines():
+        if line.startswith("data: "):
+            yield line
+            return
+
+
+async def test_the_description_names_every_deed(house):
+    told = (await house.client.get("/api/v1/openapi.json")).json()
+    assert {f"/api/v1/runs/{{key}}/{deed}" for deed in DEEDS} <= told["paths"].keys()
+
+
+@pytest.mark.parametrize("is_known", [True, False], ids=["a run that is there", "any key"])
+async def test_it_keeps_to_its_description_whatever_is_sent(house, is_known):
+    """Every operation, with what fits its description and with what does not."""
+    run = house.run("Add a cart")
+    told = (await house.client.get("/api/v1/openapi.json")).json()
+    del told["paths"]["/api/v1/events"]  # it has no end
+    if is_known:
+        for path in told["paths"].values():
+            for operation in path.values():
+                operation["parameters"] = [
+                    {**one, "schema": {"const": run.key}} for one in operation.get("parameters", [])
+                ]
+    await asyncio.to_thread(fuzz, told, str(house.client.base_url).rstrip("/"))
+
+
+def fuzz(told, base: str) -> None:
+    for result in schemathesis.openapi.from_dict(told).get_all_operations():
+        for mode in schemathesis.GenerationMode:
+            fuzz_one(result.ok(), mode, base)
+
+
+def fuzz_one(operation, mode, base: str) -> None:
+    @given(case=operation.as_strategy(generation_mode=mode))
+    @hypothesis.settings(
+        max_examples=6, deadline=None, database=None, derandomize=True, suppress_health_check=list(HealthCheck)
+    )
+    def ask(case) -> None:
+        case.call_and_validate(base_url=base, checks=CHECKS)
+
+    with contextlib.suppress(hypothesis.errors.Unsatisfiable):  # some have nothing that could be wrong
+        ask()

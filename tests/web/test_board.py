@@ -1,0 +1,195 @@
+"""The board: every run in its lane, live, and nothing in it but text."""
+
+import asyncio
+import json
+import re
+
+from bot.clock import now
+from bot.domain.run import Phase
+from bot.domain.turn import Progress, Todo
+from bot.web.hub import BOARD
+from tests.web.house import PAGE, open_house
+
+
+def lanes_in(page: str) -> dict[str, list[str]]:
+    """Titles by lane."""
+    parts = re.split(r'data-lane="(\w+)"', page)[1:]
+    return {
+        lane: re.findall(r"<h3><a[^>]*>(.*?)</a>", text) for lane, text in zip(parts[::2], parts[1::2], strict=True)
+    }
+
+
+class Listener:
+    """Somebody who has a page open."""
+
+    def __init__(self, lines):
+        self._lines = lines
+
+    async def next(self, kind: str = "") -> dict:
+        """The next news, or the next of a kind, with its id."""
+        news: dict = {}
+        async with asyncio.timeout(30):
+            async for line in self._lines:
+                name, _, value = line.partition(": ")
+                if line:
+                    news[name] = value
+                elif "data" in news and (not kind or news["event"] == kind):
+                    return {**json.loads(news["data"]), "event": news["event"], "number": news["id"]}
+                else:
+                    news = {}
+        raise AssertionError("the stream has ended")
+
+
+async def test_every_run_is_in_the_lane_of_its_phase(house):
+    for phase in Phase:
+        house.run(f"in {phase}", phase)
+    page = (await house.page("/")).text
+    assert lanes_in(page) == {phase.value: [f"in {phase}"] for phase in Phase}
+    assert list(lanes_in(page)) == ["asking", "working", "review", "queued", "done"]
+
+
+async def test_what_waits_longest_for_people_comes_first_and_what_ended_last(house):
+    for phase in (Phase.ASKING, Phase.DONE):
+        for age in (30, 90, 60):
+            house.save(house.run(f"{age}", phase), changed_at=now() - age)
+    lanes = lanes_in((await house.page("/")).text)
+    assert (lanes["asking"], lanes["done"]) == (["90", "60", "30"], ["30", "60", "90"])
+
+
+async def test_a_card_shows_what_its_agent_does_and_how_far_it_is(house):
+    run = house.run("Add a cart", turn=1, spent_usd=1.25)
+    house.live[f"{run.id}/turn-1"] = Progress("Edit cart.py", todos=(Todo("a", done=True), Todo("b", done=False)))
+    page = (await house.page("/")).text
+    assert all(text in page for text in ("Edit cart.py", "1 of 2", "$1.25"))
+
+
+async def test_why_a_run_waits_is_on_its_card(house):
+    house.run("Add a cart", Phase.QUEUED, reason="blocked by shop#7")
+    page = (await house.page("/")).text
+    assert "blocked by shop#7" in page
+    assert "1 in line" in page
+
+
+async def test_a_hostile_title_is_text(house):
+    house.run('<script>alert(1)</script><img src=x onerror=alert(2)> \u202eevil\x00 "quoted"')
+    page = (await house.page("/")).text
+    assert "<script>alert" not in page
+    assert "<img src=x" not in page
+    assert "\u202e" not in page
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
+
+
+async def test_it_can_be_filtered_by_words_and_by_project(tmp_path):
+    async with open_house(tmp_path, "shop", "tea") as house:
+        house.run("Add a cart")
+        house.run("Green tea", project="tea")
+        assert lanes_in((await house.page("/?q=CART")).text)["working"] == ["Add a cart"]
+        assert lanes_in((await house.page("/?project=tea")).text)["working"] == ["Green tea"]
+        assert lanes_in((await house.page("/?project=tea&q=cart")).text)["working"] == []
+
+
+async def test_what_changes_reaches_an_open_page_as_the_page_would_show_it(house):
+    run = house.run("Add a cart", Phase.QUEUED)
+    page = (await house.page("/")).text
+    since = re.search(r'data-since="([^"]+)"', page)[1]
+    async with house.client.stream("GET", "/events", params={"since": since}, headers=PAGE) as answer:
+        listener = Listener(answer.aiter_lines())
+        house.save(run, phase=Phase.WORKING)
+        news = await listener.next("card")
+    assert (news["id"], news["lane"]) == (run.id, "working")
+    assert news["html"] in (await house.page("/")).text
+
+
+async def test_a_card_is_put_where_the_page_would_have_it(house):
+    first, second = (house.save(house.run(name, Phase.ASKING), changed_at=at) for name, at in (("a", 10), ("b", 20)))
+    await house.page("/")
+    async with house.client.stream("GET", "/events") as answer:
+        listener = Listener(answer.aiter_lines())
+        between = house.save(house.run("between", Phase.ASKING), changed_at=15)
+        news = await listener.next("card")
+    assert (news["id"], news["before"]) == (between.id, second.id)
+    assert first.id != second.id
+
+
+async def test_a_run_that_leaves_the_board_is_told_of(house):
+    run = house.run("Add a cart", Phase.DONE)
+    await house.page("/")
+    async with house.client.stream("GET", "/events") as answer:
+        listener = Listener(answer.aiter_lines())
+        house.save(run, changed_at=1.0)
+        assert (await listener.next("gone"))["id"] == run.id
+
+
+async def test_who_comes_back_gets_what_was_missed_and_nothing_twice(house):
+    run = house.run("Add a cart", Phase.QUEUED)
+    await house.page("/")
+    async with house.client.stream("GET", "/events") as answer:
+        house.save(run, phase=Phase.WORKING)
+        seen = await Listener(answer.aiter_lines()).next("card")
+    house.save(run, phase=Phase.REVIEW)
+    async with house.client.stream("GET", "/events", headers={"Last-Event-ID": seen["number"]}) as answer:
+        listener = Listener(answer.aiter_lines())
+        news = await listener.next("card")
+    assert (news["id"], news["lane"]) == (run.id, "review")
+
+
+async def test_who_comes_back_after_a_restart_is_told_to_look_anew(house):
+    async with house.client.stream("GET", "/events", headers={"Last-Event-ID": "anotherlife-7"}) as answer:
+        assert (await Listener(answer.aiter_lines()).next())["event"] == "resync"
+
+
+async def test_who_cannot_follow_is_told_to_look_anew_and_nobody_waits_for_them(house):
+    hub = house.dashboard.hub
+    with hub.watching(BOARD) as slow:
+        for number in range(10_000):
+            hub.tell(BOARD, "card", json.dumps(number))
+        assert len(slow.waiting) < 1000
+        assert slow.waiting[0].kind == "resync"
+        assert slow.waiting[-1].data == "9999"
+
+
+async def test_who_can_follow_misses_nothing_because_another_cannot(house):
+    hub = house.dashboard.hub
+    with hub.watching(BOARD), hub.watching(BOARD) as quick:
+        seen = []
+        for number in range(1000):
+            hub.tell(BOARD, "card", json.dumps(number))
+            seen += [news.data for news in await hub.news_for(quick, within=1)]
+    assert seen == [str(number) for number in range(1000)]
+
+
+async def test_fifty_viewers_share_the_pictures(house):
+    house.run("Add a cart")
+    before = house.window.pictures
+    pages = await asyncio.gather(*(house.page("/") for _ in range(50)))
+    assert {page.status_code for page in pages} == {200}
+    assert house.window.pictures - before < 10
+
+
+async def test_the_stream_ends_when_the_daemon_goes_and_holds_nothing_up(tmp_path):
+    async with open_house(tmp_path) as house, house.client.stream("GET", "/events") as answer:
+        house.dashboard.hub.close()
+        async with asyncio.timeout(30):
+            assert [line async for line in answer.aiter_lines() if line.startswith("data")] == []
+
+
+async def test_what_pages_load_may_be_kept_for_ever_and_changes_its_name_with_its_content(house):
+    page = (await house.page("/")).text
+    loaded = re.findall(r'(?:src|href)="(/static/[^"]+)"', page)
+    assert {path.rpartition("/")[2] for path in loaded} == {"icon.svg", "style.css", "live.js", "board.js"}
+    for path in loaded:
+        answer = await house.client.get(path)
+        assert answer.status_code == 200
+        assert "immutable" in answer.headers["cache-control"]
+    assert (await house.client.get("/static/0000000000000000/style.css")).status_code == 404
+
+
+async def test_no_page_holds_a_script_or_a_style_and_every_answer_forbids_them(house):
+    house.run("Add a cart")
+    for path in ("/", "/new", "/health", "/login", "/nowhere"):
+        answer = await house.page(path)
+        assert not re.search(r"<script(?![^>]*\bsrc=)|<style|\sstyle=|\son\w+=|javascript:", answer.text), path
+        policy = answer.headers["content-security-policy"]
+        assert "default-src 'none'; script-src 'self'; style-src 'self'" in policy
+        assert "unsafe" not in policy
+        assert answer.headers["cache-control"] == "no-store"

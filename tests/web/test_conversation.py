@@ -1,0 +1,135 @@
+"""What agents say on a page: folded, ordered, and never more than text."""
+
+import re
+from html.parser import HTMLParser
+
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from bot.domain.letters import visible
+from bot.domain.transcript import Spoken, Stretch
+from bot.domain.turn import Event, EventKind, Todo
+from bot.web.conversation import blocks_of, number_of
+from bot.web.markdown import LONGEST, to_html
+
+HARMLESS = {"p", "ul", "ol", "li", "pre", "code", "strong", "em"}
+
+
+class Reading(HTMLParser):
+    def __init__(self, html: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.open: list[str] = []
+        self.words = ""
+        self.feed(html)
+        self.close()
+        assert not self.open
+
+    def handle_starttag(self, tag, attrs):
+        assert tag in HARMLESS
+        assert not attrs
+        self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.words += data
+
+    def handle_comment(self, data):
+        raise AssertionError(data)
+
+    handle_decl = handle_pi = unknown_decl = handle_comment
+
+
+WORDS = ["<script>alert(1)</script>", "<img src=x onerror=alert(1)>", "</code></pre>", "[a](javascript:alert(1))"]
+SIGNS = ["![](http://x)", "&lt;", "<!--", "]]>", "{{ 7*7 }}", "```", "~~~~", "`", "**", "- ", "1. ", "# ", "\n", "\n\n"]
+HOSTILE = st.lists(st.one_of(st.sampled_from(WORDS + SIGNS), st.text(max_size=6)), max_size=30).map("".join)
+
+
+def letters(text: str) -> str:
+    return re.sub(r"[\s#*`~+.)0-9_-]", "", text)
+
+
+@settings(max_examples=300, deadline=None)
+@given(HOSTILE)
+@example("```\n</code></pre><script>alert(1)</script>\n```")
+@example("`<b>` **<i>**")
+def test_whatever_is_said_is_text_in_harmless_elements(text):
+    read = Reading(str(to_html(text))).words
+    for word in WORDS:
+        assert letters(read).count(letters(word)) == letters(visible(text)).count(letters(word))
+    rest = iter(letters(visible(text)))
+    assert all(letter in rest for letter in letters(read))  # in this order, and nothing but
+
+
+def test_light_markdown_is_shown():
+    html = to_html(
+        "# Plan\n_First_ **bold** and `a < b`.\n\n- one\n- two\n  more\n\n1. x\n\n```py\nif a < b:\n```\nend"
+    )
+    assert str(html) == (
+        "<p><strong>Plan</strong></p><p><em>First</em> <strong>bold</strong> and <code>a &lt; b</code>.</p>"
+        "<ul><li>one</li><li>two\nmore</li></ul><ol><li>x</li></ol>"
+        "<pre><code>if a &lt; b:</code></pre><p>end</p>"
+    )
+
+
+def test_what_is_very_long_is_cut():
+    html = str(to_html("x" * (LONGEST + 7)))
+    assert html.endswith("<p>… 7 more characters</p>")
+
+
+def told(*events: Event, turn: str = "shop#1/1/turn-1", before: str = "") -> Stretch:
+    return Stretch(lines=tuple(Spoken(turn, event, place) for place, event in enumerate(events, 1)), before=before)
+
+
+def kinds(stretch: Stretch) -> list[str]:
+    return [block.kind for block in blocks_of(stretch)]
+
+
+def test_a_result_is_put_to_its_tool():
+    tool, other = Event(EventKind.TOOL, 1, "reads", "Read", "a"), Event(EventKind.TOOL, 2, "runs", "Bash", "b")
+    blocks = blocks_of(told(tool, other, Event(EventKind.TOOL_RESULT, 3, "one", id="a")))
+    assert [(block.kind, block.text, block.result) for block in blocks[1:]] == [
+        ("tool", "reads", "one"), ("tool", "runs", "")
+    ]  # fmt: skip
+
+
+def test_a_result_without_its_tool_stands_alone():
+    assert kinds(told(Event(EventKind.TOOL_RESULT, 3, "one", id="a"), before="shop#1/1/turn-1")) == ["result"]
+    assert kinds(told(Event(EventKind.TOOL, 1, "x"), Event(EventKind.TOOL_RESULT, 3, "one"))) == [
+        "turn", "tool", "result"
+    ]  # fmt: skip
+
+
+def test_a_turn_begins_with_what_the_agent_was_given_and_later_words_are_told():
+    prompt, more = Event(EventKind.GIVEN, 1, "the issue"), Event(EventKind.GIVEN, 2, "use a **set**")
+    blocks = blocks_of(told(prompt, Event(EventKind.TEXT, 1, "ok"), more))
+    assert [block.kind for block in blocks] == ["turn", "given", "said", "told"]
+    assert "<strong>set</strong>" in blocks[-1].html
+    assert kinds(told(more, before="shop#1/1/turn-1")) == ["told"]
+
+
+def test_each_turn_has_a_heading_and_an_end():
+    one = told(Event(EventKind.TEXT, 1, "a"), Event(EventKind.RESULT, 2, "success", session_cost_usd=0.5))
+    two = told(Event(EventKind.TEXT, 3, "b"), turn="shop#1/1/turn-2")
+    blocks = blocks_of(Stretch(lines=one.lines + two.lines))
+    assert [(block.kind, block.turn) for block in blocks] == [
+        ("turn", 1), ("said", 1), ("end", 1), ("turn", 2), ("said", 2)
+    ]  # fmt: skip
+    assert (blocks[2].text, blocks[2].cost_usd) == ("ended", 0.5)
+
+
+def test_every_kind_of_event_is_shown_or_silent_on_purpose():
+    todos = (Todo("x", done=False),)
+    for kind in EventKind:
+        silent = kind is EventKind.SESSION
+        assert len(kinds(told(Event(kind, 1, "x", todos=todos), before="shop#1/1/turn-1"))) == (not silent)
+
+
+def test_what_a_tool_printed_is_cut():
+    blocks = blocks_of(told(Event(EventKind.TOOL_RESULT, 1, "x" * 3000, id="a")))
+    assert blocks[-1].text.endswith("… 1,000 more characters")
+
+
+def test_a_turns_number_is_the_end_of_its_id():
+    assert [number_of(turn) for turn in ("shop#1/1/turn-12", "ENG-7/1/turn-3", "strange")] == [12, 3, 0]

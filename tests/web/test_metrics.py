@@ -1,0 +1,189 @@
+"""What `/metrics` says, read by Prometheus's own parser; and whether a daemon is ready."""
+
+import re
+import sqlite3
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import httpx
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from bot.app import App, wired
+from bot.domain.ending import Ending
+from bot.domain.run import Phase, Run
+from bot.domain.spend import Spend
+from bot.domain.turn import Failure
+from bot.measures import measures_of
+from bot.settings import load
+from bot.vitals import Vitals
+from bot.web import Door, pages_of, serving
+from bot.web.metrics import Figure, counter, exposition, gauge
+
+PAGE = Path(__file__).parents[2] / "docs" / "monitoring.md"
+RUN = Run("shop#1", "shop", phase=Phase.WORKING, turn=3)
+
+
+def read(text: bytes) -> dict[str, dict[tuple[str, ...], float]]:
+    """By the name of the sample and the values of its labels, in the order of their names."""
+    found: dict[str, dict[tuple[str, ...], float]] = {}
+    for family in text_string_to_metric_families(text.decode()):
+        for sample in family.samples:
+            found.setdefault(sample.name, {})[tuple(sample.labels.values())] = sample.value
+    return found
+
+
+@pytest.fixture
+def settings(tmp_path):
+    (tmp_path / "shop").mkdir()
+    file = tmp_path / "treehand.toml"
+    file.write_text('state_dir = "state"\nlimits.working = 3\n[[projects]]\nname = "shop"\nrepository = "shop"\n')
+    return load(file)
+
+
+@asynccontextmanager
+async def life(settings) -> AsyncIterator[App]:
+    async with wired(settings, {}) as app:
+        yield app
+
+
+async def test_what_the_ledgers_know_is_the_same_after_a_restart(settings):
+    async with life(settings) as app:
+        good = Ending("shop", "shop#1", 1, 2, 1.0, 2.0)
+        app.store.save(RUN, at=1.0, spend=Spend(2, 2.0, 0.5, 700, 90.0), ending=good)
+        bad = replace(good, turn=3, failure=Failure.MODEL)
+        app.store.save(RUN, at=2.0, spend=Spend(3, 3.0, 0.25, 300, 10.0), ending=bad)
+        app.store.save(Run("shop#2", "shop", phase=Phase.QUEUED, changed_at=5.0), at=5.0)
+        first = read(exposition(measures_of(app)))
+    async with life(settings) as app:
+        again = read(exposition(measures_of(app)))
+    for found in (first, again):
+        assert found["treehand_turns_started_total"] == {("shop",): 3}
+        assert found["treehand_turns_ended_total"]["succeeded", "shop"] == 1
+        assert found["treehand_turns_ended_total"]["model", "shop"] == 1
+        assert found["treehand_spent_usd_total"] == {("shop",): 0.75}
+        assert found["treehand_tokens_total"] == {("shop",): 1000}
+        assert found["treehand_agent_seconds_total"] == {("shop",): 100}
+        assert found["treehand_runs"]["queued", "shop"] == 1
+        assert found["treehand_queue_oldest_seconds"]["shop",] > 1000
+        assert (found["treehand_slots"][()], found["treehand_slots_taken"][()]) == (3, 1)
+        assert found["treehand_disk_free_bytes"][()] > 0
+
+
+async def test_no_label_takes_what_others_choose(settings):
+    async with life(settings) as app:
+        before = len(exposition(measures_of(app)).splitlines())
+        for number in range(50):
+            app.store.save(replace(RUN, key=f'shop#{number}"}} evil 1', reason="evil"), at=1.0)
+        app.vitals.tallies["github"] = tally()  # type: ignore[index]
+        text = exposition(measures_of(app))
+    assert b"evil" not in text
+    assert len(text.splitlines()) < before + 25
+    assert read(text)["treehand_requests_total"] == {
+        ("github", "none"): 1, ("github", "200"): 2, ("github", "other"): 1
+    }  # fmt: skip
+
+
+def tally():
+    from bot.manners.tally import NO_ANSWER, Tally
+
+    found = Tally()
+    for status in (200, 200, NO_ANSWER, 99999):
+        found.heard(status, {"core": 4000.0})
+    return found
+
+
+async def test_every_figure_is_on_the_page_about_monitoring_and_every_one_there_exists(settings):
+    async with life(settings) as app:
+        figures = list(measures_of(app))
+    names = {f"treehand_{one.name}{'_total' if one.kind == 'counter' else ''}" for one in figures}
+    table = set(re.findall(r"^\| `(treehand_\w+)` \|", PAGE.read_text(), re.MULTILINE))
+    assert table == names
+    assert set(re.findall(r"treehand_\w+", PAGE.read_text())) <= names
+    assert all(one.about.endswith(".") for one in figures)
+
+
+def test_hostile_values_stay_values():
+    figure = gauge("x", "About.\nInjected 1", ({"project": 'a"} 1\ntreehand_forged 7'}, 1))
+    assert list(read(exposition([figure]))) == ["treehand_x"]
+    assert read(exposition([counter("y", "About.", ({}, 2))])) == {"treehand_y_total": {(): 2}}
+
+
+@asynccontextmanager
+async def served(figures: Iterable[Figure], *, token: str = "", ready: bool = True) -> AsyncIterator[httpx.AsyncClient]:
+    door = Door(wake=lambda _: None, ready=lambda: ready, token=token, figures=lambda: figures)
+    async with (
+        serving(pages_of(door), "127.0.0.1:0") as port,
+        httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}") as client,
+    ):
+        yield client
+
+
+async def test_figures_are_for_whoever_shows_the_token():
+    async with served([gauge("x", "About.", ({}, 1))], token="sesame") as client:
+        assert (await client.get("/metrics")).status_code == 401
+        assert (await client.get("/metrics", headers={"Authorization": "Bearer wrong"})).status_code == 401
+        answer = await client.get("/metrics", headers={"Authorization": "Bearer sesame"})
+        assert (answer.status_code, read(answer.content)) == (200, {"treehand_x": {(): 1}})
+        assert answer.headers["content-type"].startswith("text/plain; version=")
+    async with served([]) as client:
+        assert (await client.get("/metrics")).status_code == 200
+
+
+# Ready
+
+
+async def test_a_daemon_is_ready_once_it_has_looked_and_as_long_as_it_looks(settings):
+    async with life(settings) as app:
+        assert not app.vitals.is_ready(), "it has not looked yet"
+        app.vitals.ticks.ended(0.1, postponed=False)
+        assert app.vitals.is_ready()
+        app.vitals.ticks.ended(0.1, postponed=True)
+        assert app.vitals.is_ready(), "that a service is away makes nobody unready"
+        app.vitals.ticks.ended_at -= 601
+        assert not app.vitals.is_ready(), "the last look never ended"
+
+
+async def test_a_daemon_whose_database_cannot_be_written_is_not_ready(settings):
+    async with life(settings) as app:
+        app.vitals.ticks.ended(0.1, postponed=False)
+        app.store._db.execute("PRAGMA busy_timeout = 0")
+        other = sqlite3.connect(settings.state_dir / "treehand.db")
+        other.execute("BEGIN IMMEDIATE")
+        assert not app.vitals.is_ready()
+        other.rollback()
+        other.close()
+        assert app.vitals.is_ready()
+
+
+# What a daemon leaves word of
+
+
+async def test_how_everything_is_can_be_read_and_says_what_still_works(settings):
+    async with life(settings) as app:
+        app.vitals.next_look = 30.0
+        app.vitals.take({"shop": "the disk is away"})
+        look = app.store.tidings.ailments()["look shop"].health
+        assert (look.ok, look.detail) == (False, "the disk is away")
+        assert look.still
+        app.vitals.take({})
+        assert app.store.tidings.ailments()["look shop"].health.detail.startswith("the next look is at")
+        assert read(exposition(measures_of(app)))["treehand_healthy"]["look shop",] == 1
+
+
+async def test_a_days_budget_that_is_used_up_is_told_of_once(settings):
+    settings = settings.model_copy(update={"budget": settings.budget.model_copy(update={"per_day_usd": 1.0})})
+    async with life(settings) as app:
+        from bot import clock
+
+        app.store.save(RUN, at=clock.now(), spend=Spend(3, clock.now(), 1.5, 10))
+        for _ in range(3):
+            app.vitals.take({})
+        assert not app.store.tidings.ailments()["budget"].health.ok
+        assert [one.subject for one in app.store.tidings.after(0)] == ["today"]
+    async with life(settings) as app:
+        again: Vitals = app.vitals
+        again.take({})
+        assert [one.subject for one in app.store.tidings.after(0)] == ["today"]
