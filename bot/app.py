@@ -34,13 +34,14 @@ if TYPE_CHECKING:
     from bot.agents.claude import ClaudeAgent
     from bot.cells import Sandbox
     from bot.domain.leaks import Secrets
+    from bot.domain.remote import Remote
     from bot.engine.loop import Engine
     from bot.engine.turn import TurnTaker
     from bot.executors.local import LocalExecutor
     from bot.exhibits import Exhibits
     from bot.housekeeping import House
     from bot.manners.tally import Tally
-    from bot.ports import Outside, Project, Remote
+    from bot.ports import Outside, Project
     from bot.store.evidence import Evidence
     from bot.trackers.github import GitHubTracker
     from bot.trackers.linear import LinearTracker

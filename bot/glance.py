@@ -111,7 +111,7 @@ class House:
 
 def is_live(name: str) -> bool:
     """Only a daemon knows of it, and leaves word."""
-    return name.partition(" ")[0] in {"look", "notify", "gate", "left"}
+    return name.partition(" ")[0] in {"look", "notify", "quota"}
 
 
 def _budget(spent: float, limit: float) -> Mapping[str, tuple[bool, str]]:

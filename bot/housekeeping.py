@@ -12,11 +12,12 @@ from pathlib import Path
 
 from bot import clock
 from bot.disk import Disk
+from bot.domain.remote import Remote
 from bot.domain.run import Cause, Phase, Run
 from bot.domain.salvage import KEPT_DAYS, KEPT_SECONDS, Salvaged
 from bot.engine.names import PREFIX, branch_for, home_for
 from bot.errors import NeedsHuman, Retryable
-from bot.ports import Project, Remote
+from bot.ports import Project
 from bot.settings import Settings
 from bot.store.evidence import Evidence
 from bot.store.runs import RunStore

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
+from bot.domain.change import Change, HandWork
 from bot.domain.claim import Tenure
 from bot.domain.comment import Comment, Reaction
 from bot.domain.ending import Ending
@@ -17,11 +18,12 @@ from bot.domain.issue import Issue, Stage
 from bot.domain.policy import Policy
 from bot.domain.pull_request import PullRequest
 from bot.domain.recipe import Ready
+from bot.domain.remote import Remote
 from bot.domain.run import Run
 from bot.domain.salvage import Kept
 from bot.domain.spend import Spend, Spent
 from bot.domain.tiding import Tiding
-from bot.domain.turn import Change, Event, HandWork, Message, TurnReport, TurnRequest, Work, Workspace
+from bot.domain.turn import Event, Message, TurnReport, TurnRequest, Work, Workspace
 from bot.domain.verification import Verification
 
 
@@ -88,15 +90,6 @@ class ForgeView:
     """What people said on those, by branch, oldest first."""
     branches: frozenset[str] = frozenset()
     """Our branches that exist there now, pull request or not."""
-
-
-@dataclass(frozen=True, slots=True)
-class Remote:
-    """Where git fetches from and pushes to, with credentials that are good right now."""
-
-    url: str
-    env: Mapping[str, str] = field(default_factory=dict)
-    here: bool = False  # on this machine: nothing is safer there
 
 
 class Forge(Protocol):
@@ -268,10 +261,7 @@ class Store(Protocol):
 
     def active(self) -> Sequence[Run]: ...
     def last_ordinal(self, key: str) -> int: ...
-    def find_run(self, key: str) -> Run | None:
-        """The newest run of an issue."""
-        ...
-
+    def find_run(self, key: str) -> Run | None: ...  # the newest of an issue
     def take_over(self, run: Run, *, at: float) -> None:
         """A run as others left it, in place of what is remembered of it. What they spent is spent."""
         ...

@@ -4,6 +4,7 @@ import logging
 from collections.abc import AsyncIterator, Iterator
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from bot.domain.policy import Policy
 from bot.engine.loop import Engine
@@ -12,6 +13,9 @@ from bot.ports import Outside, Project
 from bot.store.runs import RunStore
 from tests.fakes.ports import FakeBoard, FakeExecutor, FakeForge, FakeTracker, FakeWorkspaces
 from tests.fakes.world import World
+
+settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("unhurried")  # how fast a machine is says nothing about what is right
 
 
 @pytest.fixture

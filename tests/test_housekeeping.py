@@ -9,6 +9,7 @@ import pytest
 
 from bot import clock
 from bot.disk import LEAST_FILES, Disk, Level, shown_sizes
+from bot.domain.remote import Remote
 from bot.domain.run import Cause, Phase, Run
 from bot.domain.salvage import KEPT_SECONDS
 from bot.domain.turn import Event, EventKind
@@ -16,7 +17,7 @@ from bot.engine.names import branch_for
 from bot.errors import Elsewhere, Retryable
 from bot.housekeeping import Cupboard, House, over
 from bot.limits import policy_for
-from bot.ports import Project, Remote
+from bot.ports import Project
 from bot.settings import ProjectSettings, Settings
 from bot.store.evidence import Evidence
 from bot.store.runs import RunStore

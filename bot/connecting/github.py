@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from bot.clients.github.auth import Credential
     from bot.clients.github.looking import Repository
     from bot.domain.leaks import Secrets
+    from bot.domain.remote import Remote
     from bot.manners.tally import Tally
-    from bot.ports import Remote
     from bot.workspace.claim import GitClaim
     from bot.workspace.claim_ref import Entry
     from bot.workspace.mirror import Mirror

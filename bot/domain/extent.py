@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bot.domain.turn import FileChange
+from bot.domain.change import FileChange
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,6 @@ _STILL: Mapping[str, str] = {
     "claim": "The other one does the work; this one takes over when it is gone",
     "project": "Other projects go on; people are heard, and pull requests stay open",
     "model": "People are heard, and pull requests stay open; turns go on when the model answers",
-    "gate": "Other agents may reach the model; turns that fail are tried again",
     "look": "Agents at work go on; what people say is heard, and work published, at the next look",
     "budget": "Agents at work go on to the end of their turn; people are heard",
     "notify": "Everything else; labels and comments on the issues, and the dashboard, say the same",

@@ -6,9 +6,9 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Self
 
+from bot.domain.change import Objection
 from bot.domain.comment import Heard
 from bot.domain.extent import Extent
-from bot.domain.turn import Objection
 from bot.domain.verification import Verification
 from bot.errors import IllegalTransition
 

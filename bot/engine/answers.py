@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
+from bot.domain.change import Objection
 from bot.domain.policy import Policy
 from bot.domain.recipe import Obstacle
 from bot.domain.run import Run
 from bot.domain.salvage import KEPT_DAYS, Kept
-from bot.domain.turn import Objection
 from bot.engine.messages import objection
 from bot.engine.quoting import code, fence, inline, line, quote, short
 

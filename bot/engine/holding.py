@@ -5,10 +5,10 @@ Rule: what is allowed is the very content that people were asked about; anything
 
 from dataclasses import replace
 
+from bot.domain.change import Objection
 from bot.domain.issue import Person
 from bot.domain.policy import Policy
 from bot.domain.run import Cause, Errand, Overruled, Run
-from bot.domain.turn import Objection
 from bot.engine import answers, ledger, receipts
 from bot.engine.actions import Action
 from bot.engine.asking import ask_after, go_again

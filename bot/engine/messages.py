@@ -5,13 +5,14 @@ Facts and claims are kept apart: what the host measured stands as such, what the
 
 from collections.abc import Sequence
 
+from bot.domain.change import Change, Objection
 from bot.domain.command import MEANINGS, CommandName
 from bot.domain.comment import Comment, Heard, Outcome
 from bot.domain.issue import Edit, Issue, Person
 from bot.domain.policy import Policy
 from bot.domain.run import Phase, Run
 from bot.domain.spend import Spent
-from bot.domain.turn import Change, Objection, Todo, TurnReport, TurnState
+from bot.domain.turn import Todo, TurnReport, TurnState
 from bot.engine import facts
 from bot.engine.observation import Observation
 from bot.engine.quoting import code, inline, line, plain, quote, short

@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
+from bot.domain.change import Objection
 from bot.domain.comment import Comment, Remark
 from bot.domain.issue import Issue
 from bot.domain.pull_request import FailedCheck
-from bot.domain.turn import Objection
 from bot.domain.verification import Trial
 from bot.engine.quoting import code, fence
 

@@ -6,8 +6,9 @@ Rule: nobody who talks to people, writes anything down or shows it sees what an 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
+from bot.domain.change import Change
 from bot.domain.recipe import Obstacle
-from bot.domain.turn import Answer, Change, Event, EventKind, Progress, Todo, TurnReport
+from bot.domain.turn import Answer, Event, EventKind, Progress, Todo, TurnReport
 from bot.domain.verification import Trial, Verification
 from bot.errors import NeedsHuman
 from bot.ports import Notice

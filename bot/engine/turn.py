@@ -7,9 +7,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from bot.domain.change import Change, HandWork
 from bot.domain.evidence import FOLDER, Shown
 from bot.domain.recipe import Obstacle, Ready
-from bot.domain.turn import Change, Failure, HandWork, TurnReport, TurnRequest, TurnState, Work, Workspace
+from bot.domain.turn import Failure, TurnReport, TurnRequest, TurnState, Work, Workspace
 from bot.domain.verification import Verification
 from bot.engine import prompts
 from bot.engine.names import home_for

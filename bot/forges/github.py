@@ -6,8 +6,9 @@ from urllib.parse import urlsplit
 
 from bot.clients.github.looking import Repository
 from bot.domain.comment import Reaction
+from bot.domain.remote import Remote
 from bot.errors import NeedsHuman
-from bot.ports import ForgeView, Remote
+from bot.ports import ForgeView
 
 _LOOPBACK = {"127.0.0.1", "localhost", "::1"}
 

@@ -6,10 +6,11 @@ from dataclasses import replace
 
 from bot.domain.comment import Reaction
 from bot.domain.pull_request import PullRequest, PullRequestState
+from bot.domain.remote import Remote
 from bot.embedded.desk import Desk
 from bot.embedded.repository import OURS
 from bot.errors import NeedsHuman
-from bot.ports import ForgeView, Remote
+from bot.ports import ForgeView
 
 
 class LocalForge:

@@ -15,9 +15,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bot.cells import Bench
+from bot.domain.change import Change
 from bot.domain.recipe import Obstacle, Ready, Recipe, Step
 from bot.domain.records import as_record
-from bot.domain.turn import Change, Event, EventKind, Ground, Workspace
+from bot.domain.turn import Event, EventKind, Ground, Workspace
 from bot.domain.verification import Standing, Trial, Verification
 from bot.errors import BotError
 from bot.ports import Notice

@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
+from bot.domain.remote import Remote
 from bot.errors import NeedsHuman
-from bot.ports import Remote
 from bot.workspace.git import git
 from bot.workspace.mirror import Mirror, shown_url
 from bot.workspace.objects import write_commit

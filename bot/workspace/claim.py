@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from bot.domain.claim import Tenure
+from bot.domain.remote import Remote
 from bot.errors import BotError, Elsewhere, NeedsHuman, Retryable
-from bot.ports import Remote
 from bot.workspace.claim_ref import Entry, Record, Unwelcome
 from bot.workspace.threads import in_thread
 

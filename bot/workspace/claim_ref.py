@@ -10,8 +10,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from bot.domain.remote import Remote
 from bot.errors import NeedsHuman, Retryable
-from bot.ports import Remote
 from bot.workspace.git import GitFailed, git
 from bot.workspace.mirror import Mirror, cannot_reach
 from bot.workspace.objects import write_commit

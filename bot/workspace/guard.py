@@ -10,9 +10,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Self
 
+from bot.domain.change import Objection
 from bot.domain.leaks import Secrets, suspicious
 from bot.domain.protection import Rules, why_protected
-from bot.domain.turn import Objection
 from bot.workspace.capture import shown
 from bot.workspace.differences import Difference, Item, batches, contents, differences, sizes
 from bot.workspace.index import LINK, SUBMODULE, Entry

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from bot.domain.turn import Objection
+from bot.domain.change import Objection
 from bot.errors import NeedsHuman
 from bot.workspace.branch import base_with, date_of, kept, tree_of
 from bot.workspace.capture import shown

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
-from bot.domain.turn import FileChange
+from bot.domain.change import FileChange
+from bot.domain.remote import Remote
 from bot.errors import NeedsHuman, Retryable
-from bot.ports import Remote
 from bot.workspace.capture import shown
 from bot.workspace.git import GitFailed, RepositoryDamaged, git, git_bytes
 from bot.workspace.mending import bring_over, is_damaged, set_aside, waiting

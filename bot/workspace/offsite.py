@@ -3,9 +3,9 @@
 Rule: callers have it judged first; what somebody else put there under the same name stays.
 """
 
+from bot.domain.remote import Remote
 from bot.domain.salvage import Salvaged
 from bot.errors import NeedsHuman, Retryable
-from bot.ports import Remote
 from bot.workspace.git import GitFailed, git
 from bot.workspace.mirror import Mirror, cannot_reach
 from bot.workspace.places import SALVAGE, SALVAGED_AT, SHARED

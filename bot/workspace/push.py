@@ -2,8 +2,8 @@
 
 import re
 
+from bot.domain.remote import Remote
 from bot.errors import NeedsHuman, NeedsTurn, Retryable
-from bot.ports import Remote
 from bot.workspace.git import GitFailed, RepositoryDamaged, git
 from bot.workspace.merging import take_in
 from bot.workspace.mirror import Mirror, cannot_reach

@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Sequence
 
+from bot.domain.change import Objection
+from bot.domain.remote import Remote
 from bot.domain.salvage import Kept, Salvaged
-from bot.domain.turn import Objection
-from bot.ports import Remote
 from bot.workspace.mirror import Mirror
 from bot.workspace.offsite import fetch_shared, forget, share, withdraw
 from bot.workspace.places import SALVAGED_AT

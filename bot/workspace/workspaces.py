@@ -7,12 +7,13 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iter
 from functools import partial
 from pathlib import Path
 
+from bot.domain.change import Change, HandWork, Objection
 from bot.domain.leaks import Secrets
 from bot.domain.protection import Rules
+from bot.domain.remote import Remote
 from bot.domain.salvage import Kept
-from bot.domain.turn import Change, HandWork, Objection, Workspace
+from bot.domain.turn import Workspace
 from bot.errors import BotError, NeedsHuman
-from bot.ports import Remote
 from bot.workspace.branch import adopt, begin_branch, commit, find_base
 from bot.workspace.by_hand import find_commit, put_back
 from bot.workspace.git import RepositoryDamaged, git

@@ -13,9 +13,9 @@ from grounds import PROJECT, make_repository, settings_for
 from bot.app import desk_of, store_of
 from bot.clock import now
 from bot.closeup import CloseUp
+from bot.domain.remote import Remote
 from bot.domain.run import Phase, Run
 from bot.engine.names import branch_for
-from bot.ports import Remote
 from bot.settings import Settings
 from bot.showing import Showing
 from bot.speaking import Speaking

@@ -25,6 +25,7 @@ from bot.clients.github.memory import own_memory
 from bot.clients.github.session import GitHub
 from bot.credentials import daemon_id, host_name
 from bot.domain.policy import Policy
+from bot.domain.remote import Remote
 from bot.domain.turn import Event, EventKind, TurnReport, TurnState, Work
 from bot.engine.loop import Engine
 from bot.engine.names import branch_for
@@ -34,7 +35,7 @@ from bot.errors import Retryable
 from bot.executors.local import LocalExecutor
 from bot.forges.github import GitHubForge
 from bot.locks import sole_owner
-from bot.ports import Inbox, Notice, Outside, Project, Remote
+from bot.ports import Inbox, Notice, Outside, Project
 from bot.store.runs import RunStore
 from bot.trackers.github import GitHubTracker
 from bot.workspace.claim import GitClaim, Who

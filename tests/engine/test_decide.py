@@ -6,13 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bot.domain.change import Change
 from bot.domain.comment import Comment, Heard, Outcome, Place, Reaction, Remark
 from bot.domain.issue import Edit, Issue, Person
 from bot.domain.policy import Policy
 from bot.domain.pull_request import PullRequest, PullRequestState
 from bot.domain.run import TRANSITIONS, Cause, Errand, Phase, Run
 from bot.domain.spend import Spend, Spent
-from bot.domain.turn import Change, Failure, Progress, TurnReport, TurnState
+from bot.domain.turn import Failure, Progress, TurnReport, TurnState
 from bot.engine.actions import (
     CancelTurn,
     OfferPullRequest,

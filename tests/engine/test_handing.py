@@ -2,11 +2,12 @@
 
 import pytest
 
+from bot.domain.change import Change
 from bot.domain.comment import Comment, Heard, Outcome, Place
 from bot.domain.issue import Issue, Person
 from bot.domain.policy import Policy
 from bot.domain.run import Cause, Phase, Run
-from bot.domain.turn import Change, Failure, Progress, TurnReport, TurnState
+from bot.domain.turn import Failure, Progress, TurnReport, TurnState
 from bot.engine.actions import CancelTurn, HandOver, PushBranch, StartTurn
 from bot.engine.decide import ask_for_help, decide
 from bot.engine.observation import Observation, Slot

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from bot.domain.change import Change
 from bot.domain.comment import Comment, Heard, Outcome, Place
 from bot.domain.issue import Issue, Person
 from bot.domain.policy import Policy
@@ -11,7 +12,7 @@ from bot.domain.pull_request import PullRequest, PullRequestState
 from bot.domain.records import as_record, from_record
 from bot.domain.run import Errand, Phase, Run
 from bot.domain.spend import Spent
-from bot.domain.turn import Answer, Change, Event, EventKind, Progress, TurnReport, TurnState
+from bot.domain.turn import Answer, Event, EventKind, Progress, TurnReport, TurnState
 from bot.domain.verification import Counts, Trial, Verification
 from bot.engine import facts
 from bot.engine.actions import CancelTurn, OfferPullRequest, PushBranch, Say, SendMessage, StartTurn

@@ -5,13 +5,15 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from bot.domain.body import body_with
+from bot.domain.change import Change, HandWork
 from bot.domain.comment import Reaction
 from bot.domain.issue import Stage
 from bot.domain.pull_request import Checks, PullRequest, PullRequestState
+from bot.domain.remote import Remote
 from bot.domain.salvage import Kept
-from bot.domain.turn import Change, Ground, HandWork, Message, TurnReport, TurnRequest, TurnState, Workspace
+from bot.domain.turn import Ground, Message, TurnReport, TurnRequest, TurnState, Workspace
 from bot.errors import NeedsHuman, NeedsTurn, Retryable
-from bot.ports import ForgeView, Remote, TrackerView
+from bot.ports import ForgeView, TrackerView
 from tests.fakes.world import Tree, World
 
 

@@ -9,19 +9,16 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field, replace
 
 from bot.domain.body import closed_by
+from bot.domain.change import Change, FileChange, HandWork, Objection
 from bot.domain.comment import Comment, Place, Reaction, Remark
 from bot.domain.issue import Edit, Issue, Person, Stage, Standing
 from bot.domain.pull_request import Checks, CheckState, FailedCheck, PullRequest, PullRequestState
 from bot.domain.turn import (
     Answer,
-    Change,
     Event,
     EventKind,
     Failure,
-    FileChange,
-    HandWork,
     Message,
-    Objection,
     Progress,
     Todo,
     TurnReport,

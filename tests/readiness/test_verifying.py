@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import pytest
 
+from bot.domain.change import Change
 from bot.domain.recipe import Ready
-from bot.domain.turn import Change, EventKind
+from bot.domain.turn import EventKind
 from bot.domain.verification import Counts, Standing, Trial, Verification
 from bot.readiness.remembered import Remembered
 from bot.sandbox.bubblewrap import Bubblewrap, Rules

@@ -7,12 +7,13 @@ from pathlib import Path
 import pytest
 
 from bot.database import open_database
+from bot.domain.change import Objection
 from bot.domain.comment import Heard, Outcome, Place
 from bot.domain.ending import Ending
 from bot.domain.extent import Extent
 from bot.domain.run import Cause, Overruled, Phase, Run
 from bot.domain.spend import Spend, Spent
-from bot.domain.turn import Failure, Objection
+from bot.domain.turn import Failure
 from bot.errors import Retryable
 from bot.store.runs import MIGRATIONS, RunStore
 

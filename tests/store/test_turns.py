@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bot.domain.change import Change, FileChange, Objection
 from bot.domain.records import as_record
-from bot.domain.turn import Answer, Change, FileChange, Objection, Progress, Todo, TurnReport, TurnState
+from bot.domain.turn import Answer, Progress, Todo, TurnReport, TurnState
 from bot.store.runs import RunStore
 
 REPORT = TurnReport(TurnState.SUCCEEDED, words="Done.", session_cost_usd=0.5)

@@ -16,10 +16,12 @@ from bot.domain.ending import Ending
 from bot.domain.run import Phase, Run
 from bot.domain.spend import Spend
 from bot.domain.turn import Failure
+from bot.glance import picture
+from bot.locks import sole_owner
 from bot.measures import measures_of
 from bot.settings import load
 from bot.vitals import Vitals
-from bot.web import Door, pages_of, serving
+from bot.web import Access, Door, pages_of, serving
 from bot.web.metrics import Figure, counter, exposition, gauge
 
 PAGE = Path(__file__).parents[2] / "docs" / "monitoring.md"
@@ -113,7 +115,7 @@ def test_hostile_values_stay_values():
 
 @asynccontextmanager
 async def served(figures: Iterable[Figure], *, token: str = "", ready: bool = True) -> AsyncIterator[httpx.AsyncClient]:
-    door = Door(wake=lambda _: None, ready=lambda: ready, token=token, figures=lambda: figures)
+    door = Door(wake=lambda _: None, ready=lambda: ready, access=Access(token), figures=lambda: figures)
     async with (
         serving(pages_of(door), "127.0.0.1:0") as port,
         httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}") as client,
@@ -168,8 +170,14 @@ async def test_how_everything_is_can_be_read_and_says_what_still_works(settings)
         look = app.store.tidings.ailments()["look shop"].health
         assert (look.ok, look.detail) == (False, "the disk is away")
         assert look.still
+        app.vitals.tallies["github"] = tally()  # type: ignore[index]
         app.vitals.take({})
         assert app.store.tidings.ailments()["look shop"].health.detail.startswith("the next look is at")
+        assert picture(settings).health.keys() & {"look shop", "quota github"} == set(), "no daemon runs"
+        with sole_owner(settings.state_dir):
+            seen = picture(settings).health
+        assert seen["quota github"].detail == "left for now: 4000 core"
+        assert seen["look shop"].ok
         assert read(exposition(measures_of(app)))["treehand_healthy"]["look shop",] == 1
 
 

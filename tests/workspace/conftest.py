@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from bot.domain.turn import Change
-from bot.ports import Remote
+from bot.domain.change import Change
+from bot.domain.remote import Remote
 from bot.workspace.workspaces import GitWorkspaces
 
 PERSON = {

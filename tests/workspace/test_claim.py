@@ -10,8 +10,8 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from bot.domain.claim import Tenure
+from bot.domain.remote import Remote
 from bot.errors import Elsewhere, Retryable
-from bot.ports import Remote
 from bot.workspace.claim import GitClaim, Who
 from bot.workspace.claim_ref import CLAIM, LONGEST, ClaimRef, Entry, Record, parse_record
 from bot.workspace.mirror import Mirror

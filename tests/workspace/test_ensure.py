@@ -6,8 +6,8 @@ import threading
 
 import pytest
 
+from bot.domain.remote import Remote
 from bot.errors import NeedsHuman, Retryable
-from bot.ports import Remote
 from bot.workspace.mirror import Mirror
 from bot.workspace.places import Places, slug_for
 from bot.workspace.workspaces import GitWorkspaces

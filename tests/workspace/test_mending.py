@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from bot.domain.remote import Remote
 from bot.errors import NeedsHuman, NeedsTurn, Retryable
-from bot.ports import Remote
 from bot.workspace.workspaces import GitWorkspaces
 from tests.workspace.conftest import run_git
 

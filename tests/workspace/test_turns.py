@@ -4,18 +4,20 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
+from bot.domain.change import Change
 from bot.domain.evidence import FOLDER
 from bot.domain.given import Given
 from bot.domain.issue import Issue
 from bot.domain.leaks import Secrets
 from bot.domain.policy import Policy
+from bot.domain.remote import Remote
 from bot.domain.run import Run
-from bot.domain.turn import Change, Failure, TurnReport, TurnRequest, TurnState, Work
+from bot.domain.turn import Failure, TurnReport, TurnRequest, TurnState, Work
 from bot.engine import facts, prompts
 from bot.engine.turn import TurnTaker
 from bot.errors import Retryable
 from bot.exhibits import Exhibits
-from bot.ports import Project, Remote
+from bot.ports import Project
 from bot.store.evidence import Evidence
 from bot.workspace.workspaces import GitWorkspaces
 from tests.workspace.conftest import Origin, run_git
