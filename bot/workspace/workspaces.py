@@ -85,9 +85,7 @@ class GitWorkspaces:
         self, branch: str, *, message: str, at: float, allowed: Collection[str] = (), forbids: Collection[str] = ()
     ) -> Change:
         async with self._touching(branch):
-            return await in_thread(
-                self._capture, branch, message, at, frozenset(allowed), self._guard.forbidding(forbids)
-            )
+            return await in_thread(self._capture, branch, message, at, allowed, self._guard.forbidding(forbids))
 
     async def ensure_pushed(self, branch: str, *, remote: Remote) -> None:
         async with self._touching(branch):
@@ -225,9 +223,8 @@ class GitWorkspaces:
         ground, told = place.ground(self._mirror.path), instructions_at(self._mirror.path, base)
         return Workspace(ground, branch, base, refs[worktree.ref], conflicts, told)
 
-    def _capture(self, branch: str, message: str, at: float, allowed: frozenset[str], guard: Guard) -> Change:
-        worktree = self._worktree(branch)
-        refs = self._refs(worktree)
+    def _capture(self, branch: str, message: str, at: float, allowed: Collection[str], guard: Guard) -> Change:
+        refs = self._refs(worktree := self._worktree(branch))
         if worktree.ref not in refs:
             raise NeedsHuman(f"There is no worktree of `{branch}` to take changes from. `retry` makes a new one.")
         pending = worktree.find_pending(tip := refs[worktree.ref])

@@ -211,8 +211,8 @@ GUARDS = (
     Guard(
         "T12: what an issue asks to leave alone is asked about",
         "bot/workspace/workspaces.py",
-        "guard = self._guard.forbidding(tuple(forbids))",
-        "guard = self._guard",
+        "allowed, self._guard.forbidding(forbids))",
+        "allowed, self._guard)",
         (f"{_GUARD}_what_the_issue_asks_to_leave_alone_is_held_until_somebody_allows_it",),
     ),
     Guard(
