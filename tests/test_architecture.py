@@ -14,6 +14,7 @@ MAY_IMPORT = {
     "clock": set(),
     "logs": set(),
     "database": {"errors", "locks"},
+    "backup": {"errors", "database"},
     "locks": {"errors"},
     "disk": set(),
     "launch": set(),
