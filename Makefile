@@ -16,7 +16,7 @@ endif
 # half as many again as there are cores: tests wait for daemons as much as they compute
 WORKERS := $(shell expr `getconf _NPROCESSORS_ONLN` \* 3 / 2)
 
-.PHONY: install demo test check fix mutants bench chaos live lock needs needs-sandbox
+.PHONY: install demo test check fix mutants bench chaos container live lock needs needs-sandbox
 
 install: $(VENV)/.installed
 
@@ -25,14 +25,14 @@ demo: install needs-sandbox
 
 test: SANDBOX_MUST := yes
 test: needs-sandbox $(VENV)/.installed-dev
-	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --ignore tests/live
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --ignore tests/live --ignore tests/container
 
 check: SANDBOX_MUST := yes
 check: needs-sandbox $(VENV)/.installed-dev
 	@$(BIN)/ruff format --check --quiet
 	@$(BIN)/ruff check --quiet
 	@$(BIN)/mypy
-	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --ignore tests/live
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --ignore tests/live --ignore tests/container
 
 fix: $(VENV)/.installed-dev
 	@$(BIN)/ruff check --fix --quiet || true
@@ -48,6 +48,11 @@ bench: $(VENV)/.installed-dev
 # killed again and again: figures, verdicts and a seed; `make chaos SEED=... SECONDS=... ONLY="random compressed"`
 chaos: $(VENV)/.installed-dev
 	@SEED=$(SEED) SECONDS=$(or $(SECONDS),240) $(BIN)/python tests/chaos $(ONLY)
+
+# the image, built without a registry and tried with Podman; installs Podman and debootstrap where it may, else says so.
+# MAY_LACK=yes: where that cannot be done it is no error
+container: $(VENV)/.installed-dev
+	@$(BIN)/python tests/container $(if $(MAY_LACK),--may-lack)
 
 # the whole story on a real repository: TREEHAND_LIVE_GITHUB=owner/name GITHUB_TOKEN=... make live
 live: $(VENV)/.installed-dev
