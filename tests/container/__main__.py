@@ -3,6 +3,7 @@
 Where that cannot be done it says why, and that nothing was tried: an error, unless `--may-lack` says that it may be so.
 """
 
+import os
 import re
 import shutil
 import subprocess
@@ -57,12 +58,12 @@ def _ground() -> Podman:
 
 def _ensure_programs() -> None:
     missing = [package for program, package in _PROGRAMS.items() if not _found(program)]
-    if missing and shutil.which("apt-get") and not _is_refused("true"):
+    if missing and shutil.which("apt-get") and os.geteuid() == 0:
         print(f"Installing {', '.join(missing)}")
         words = ["apt-get", "install", "--yes", "-qq", "--no-install-recommends", *missing]
-        if _is_refused(*words):
-            _is_refused("apt-get", "update", "-qq")
-            _is_refused(*words)
+        if not _works(*words):
+            _works("apt-get", "update", "-qq")
+            _works(*words)
     missing = [package for program, package in _PROGRAMS.items() if not _found(program)]
     if missing:
         raise NotTried(f"Missing, and not to be installed from here (that takes root, on Debian): {' '.join(missing)}.")
@@ -72,9 +73,8 @@ def _found(program: str) -> bool:
     return bool(shutil.which(program, path="/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"))
 
 
-def _is_refused(*words: str) -> bool:
-    done = subprocess.run(words, capture_output=True, check=False, timeout=900)
-    return bool(done.returncode)
+def _works(*words: str) -> bool:
+    return not subprocess.run(words, capture_output=True, check=False, timeout=900).returncode
 
 
 def _make_base(podman: Podman) -> None:

@@ -10,6 +10,7 @@ import pytest
 from tests.container.podman import BASE, IMAGE, LIMITS, ROOT, Podman
 
 UNIT = ROOT / "deploy" / "treehand.service"
+COMMAND = ROOT / "deploy" / "treehand.sh"
 MACHINE = "localhost/treehand-machine:tried"
 MOST = 3.0
 SECONDS = 90
@@ -57,6 +58,7 @@ def machine(tmp_path_factory) -> Iterator[Machine]:
     (folder / "treehand.toml").write_text(_SETTINGS)
     podman("build", "--isolation", "chroot", "--pull=never", "--tag", MACHINE, str(folder))
     given = ("--volume", f"{UNIT}:/etc/systemd/system/treehand.service:ro")
+    given += ("--volume", f"{COMMAND}:/usr/local/bin/treehand:ro")
     settings = ("--volume", f"{folder}/treehand.toml:/etc/treehand/treehand.toml:ro")
     words = ("--detach", "--systemd=always", "--privileged", "--network", "none", *LIMITS, *given, *settings)
     name = podman("run", *words, MACHINE, "/sbin/init").stdout.strip()
@@ -94,6 +96,27 @@ def test_a_new_token_is_read_when_it_starts_again(machine):
         "install -m 0600 /dev/stdin /etc/treehand/model-key <<< sk-ant-another-one && systemctl restart treehand"
     )
     assert machine.does("cat /run/credentials/treehand.service/model-key") == "sk-ant-another-one"
+    machine.does("systemctl stop treehand")
+
+
+def test_what_a_person_types_has_the_services_user_settings_and_secrets(machine):
+    checked = json.loads(machine.does("treehand check --json"))
+    assert {name: one["detail"] for name, one in checked.items() if not one["ok"]} == {}
+    assert machine.does("treehand issue new 'Keep me'").startswith("shop#1")
+    assert machine.does("find /var/lib/treehand ! -user treehand") == ""
+
+
+def test_a_backup_is_restored_as_told(machine):
+    """With the words of deploy/README.md, while the daemon runs."""
+    machine.does("treehand issue new 'Keep me, too'; systemctl start treehand; sleep 2")
+    machine.does("umask 077; treehand backup --to - > /var/backups/treehand.tar.gz")
+    machine.does("systemctl stop treehand; mv /var/lib/treehand /var/lib/gone")
+    page = (ROOT / "deploy" / "README.md").read_text().partition("## Restore")[2].partition("## Upgrade")[0]
+    told = [line.removeprefix("    ") for line in page.splitlines() if line.startswith("    ")]
+    assert len(told) == 5
+    machine.does("cd /var/backups; " + "\n".join(told))
+    assert _until(lambda: machine.tries("curl --fail --silent http://127.0.0.1:8700/readyz")), logs(machine)
+    assert "Keep me, too" in machine.does("treehand issue list")
     machine.does("systemctl stop treehand")
 
 
