@@ -160,12 +160,13 @@ class Daemon:
             (_PULSE_SECONDS, self._pulse),
             (_FLUSH_SECONDS, self._flush),
             (_DISK_SECONDS, self._make_room),
-            (_POOL_SECONDS, self._fill_pools),
             (3600.0, self._sweep),
             (86400.0, self._upkeep),
         ]
         for seconds, job in every:
             scheduler.add_job(self._on_time, "interval", (job,), seconds=seconds)
+        pools = (self._fill_pools,)  # the second of two at once has nothing to do, and to be late is no news
+        scheduler.add_job(self._on_time, "interval", pools, seconds=_POOL_SECONDS, max_instances=2)
         scheduler.start()
         try:
             yield
