@@ -211,7 +211,7 @@ def test_a_daemon_is_the_same_after_every_start_and_a_copy_of_it_is_another(tmp_
 
 async def test_the_poll_interval_is_a_clock_of_the_daemon(write, monkeypatch):
     seconds = []
-    monkeypatch.setattr(AsyncIOScheduler, "add_job", lambda self, job, kind, args, seconds: found.append(seconds))
+    monkeypatch.setattr(AsyncIOScheduler, "add_job", lambda self, job, kind, args, seconds, **_: found.append(seconds))
     found = seconds
     app = type("App", (), {"settings": write("poll.interval = 77")})
     with Daemon(app)._clocks():
