@@ -17,7 +17,6 @@ _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})[A-Za-z0-9+#._-]{0,20}\s*$")
 _HEADING = re.compile(r"#{1,6} +(.*)")
 _ITEM = re.compile(r"\s*(?:[-*+]|(\d{1,6})[.)])\s+(.*)")
 _INLINE = re.compile(r"`([^`\n]+)`|\*\*([^*\n]+)\*\*|(?<!\w)_([^_\n]+)_(?!\w)")
-_FORMS = {1: Markup("<code>{}</code>"), 2: Markup("<strong>{}</strong>"), 3: Markup("<em>{}</em>")}
 
 
 def to_html(text: str) -> Markup:
@@ -82,6 +81,16 @@ def _inline(text: str) -> Markup:
     at = 0
     for found in _INLINE.finditer(text):
         parts.append(escape(text[at : found.start()]))
-        parts.append(_FORMS[found.lastindex or 0].format(found[found.lastindex or 0]))
+        parts.append(_formed(found))
         at = found.end()
     return Markup().join((*parts, escape(text[at:])))
+
+
+def _formed(found: re.Match[str]) -> Markup:
+    """What is stressed may hold code; code holds nothing but itself."""
+    code, bold, italic = found.groups()
+    if code:
+        return Markup("<code>{}</code>").format(code)
+    return (
+        Markup("<strong>{}</strong>").format(_inline(bold)) if bold else Markup("<em>{}</em>").format(_inline(italic))
+    )
