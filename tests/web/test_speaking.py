@@ -29,10 +29,10 @@ def speaking(github, tmp_path, told) -> Speaking:
 
 
 async def test_work_is_filed_and_an_order_is_a_comment_that_we_know_again(speaking, github, told):
-    key = await speaking.ask(Wish("shop", "Add a cart", "Please.", ("ai",)), by="Mira")
+    key = await speaking.ask(Wish("shop", "Add a cart", "Please.", ("ai",)), by="@acme/team")
     await speaking.order(key, "budget 10", by="Mira")
     (issue,) = [one for one in github.world.repository(REPO).issues.values() if one.title == "Add a cart"]
-    assert issue.body == "Please.\n\nAsked for by Mira."
+    assert issue.body == "Please.\n\nAsked for by `@acme/team`."
     assert told == ["shop", "shop"]
     (said,) = github.world.repository(REPO).comments.values()
     assert said.body.startswith("/ai budget 10")
