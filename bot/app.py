@@ -21,7 +21,7 @@ from bot.domain.run import Run
 from bot.embedded.desk import Desk, Site
 from bot.engine.names import branch_for, home_for, phase_labels
 from bot.errors import BadSettings
-from bot.preparing import readiness_of
+from bot.preparing import pools_of, readiness_of
 from bot.settings import ProjectSettings, Settings
 from bot.store.runs import RunStore
 from bot.store.transcripts import Transcripts
@@ -70,6 +70,7 @@ class App:
         ended = await self.agent.sweep()
         log.info("starting projects=%s orphans_ended=%d", ",".join(self.outside.projects), ended)
         await ensure_confined(self.settings)
+        await self.house.pools.clear()
         await self.house.sweep()
 
     async def release_claims(self) -> None:
@@ -155,7 +156,8 @@ async def wired(settings: Settings, model: Mapping[str, str], secrets: "Secrets 
             outside, clock=clock.now, capacity=Gauge(settings, store, disk), on_change=woken.set
         ) as engine:
             house = House(
-                settings, store, Cupboard(settings, transcripts), projects, workspaces, disk,
+                settings, store, Cupboard(settings, transcripts), projects, workspaces,
+                pools_of(settings, projects, workspaces, disk), disk,
                 lambda: engine.out_of_sight, engine.may_tend, agent.forget,
             )  # fmt: skip
             vitals = stack.enter_context(watching(settings, store, secrets.redact, services.tallies))

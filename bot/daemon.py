@@ -28,6 +28,7 @@ _WATCH_SECONDS = 1.0
 _PULSE_SECONDS = 5.0
 _FLUSH_SECONDS = 0.5
 _DISK_SECONDS = 60.0
+_POOL_SECONDS = 5.0
 _HUSH_SECONDS = 3.0
 _TELL_SECONDS = 1.0
 _LOOK_AFTER_SECONDS = 15.0
@@ -38,6 +39,7 @@ class Daemon:
     def __init__(self, app: "App") -> None:
         self._app = app
         self._stopping = False
+        self._stays = False
         self._broken: MustRestart | None = None
         self._ticking: asyncio.Timeout | None = None
         self._waking: asyncio.TimerHandle | None = None
@@ -54,6 +56,7 @@ class Daemon:
     async def _live(self) -> None:
         with self._signals(), self._clocks():
             await self._app.recover()
+            self._stays = True
             while not self._stopping:
                 await self._tick()
                 await self._app.woken.wait()
@@ -194,6 +197,7 @@ class Daemon:
             (_DISK_SECONDS, self._make_room),
             (_TELL_SECONDS, self._tell),
             (_LOOK_AFTER_SECONDS, self._look_after),
+            (_POOL_SECONDS, self._fill_pools),
             (3600.0, self._sweep),
             (86400.0, self._upkeep),
         ]
@@ -250,6 +254,11 @@ class Daemon:
                 self._app.woken.set()
         except (Retryable, OSError) as problem:
             log.warning("made no room reason=%s", problem)
+
+    async def _fill_pools(self) -> None:
+        """Not where it is over as soon as nothing is left to do."""
+        if self._stays and not self._stopping:
+            await self._app.house.pools.fill()
 
     async def _upkeep(self) -> None:
         await self._app.house.maintain()

@@ -11,6 +11,8 @@ LEAST_FILES = 50_000
 """So many more files must fit, where a file system counts them: one worktree with its dependencies has as many."""
 _SLACK = 1.1
 """Once there was too little, there must be a tenth more than is wanted, or all would stop and start again."""
+_SPARE_GB = 2.0
+"""More than is wanted has to be free for what nobody waits for."""
 _BLOCK = 512
 
 
@@ -54,6 +56,11 @@ class Disk:
         level = self._measured(_SLACK if self._was_short else 1.0)
         self._was_short = bool(level.lack)
         return level
+
+    def has_spare(self) -> bool:
+        """There is room for what nobody waits for."""
+        level = self._measured(1.0)
+        return not self._least_gb or not (level.lack or level.free_gb < self._least_gb + _SPARE_GB)
 
     def _measured(self, slack: float) -> Level:
         found = os.statvfs(self._folder)

@@ -21,7 +21,7 @@ from bot.locks import owner_of
 from bot.settings import ProjectSettings, Settings
 from bot.state import Glimpse, Picture
 from bot.store.runs import RunStore
-from bot.workspace.places import Places, slug_for
+from bot.workspace.places import Places, slug_for, trouble_of
 
 if TYPE_CHECKING:
     from bot.clients.github.memory import Memory
@@ -104,6 +104,7 @@ class House:
                 **_held("GitHub", self.memory, now),
                 **_held("Linear", self.of_linear, now),
                 **_claims(self.settings),
+                **_pools(self.settings),
                 **{name: (False, why) for name, why in paused.items()},
             }
         )
@@ -215,6 +216,13 @@ def _claims(settings: Settings) -> Mapping[str, tuple[bool, str]]:
         for name, held in words.items()
         if held not in {"", OURS}
     }
+
+
+def _pools(settings: Settings) -> Mapping[str, tuple[bool, str]]:
+    """Projects for which no worktree can be made ahead."""
+    wished = [one.name for one in settings.projects if one.pool]
+    found = {name: trouble_of(Places(settings.state_dir, name)) for name in wished}
+    return {f"pool {name}": (False, f"nothing is made ahead: {why}") for name, why in found.items() if why}
 
 
 def _glimpses(

@@ -4,6 +4,7 @@ Rule: runs are what everything is held against. What no run is known of is left 
 a memory that was lost comes back from there. And what links lead to is nobody's.
 """
 
+import asyncio
 import logging
 import os
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
@@ -17,6 +18,7 @@ from bot.domain.run import Cause, Phase, Run
 from bot.domain.salvage import KEPT_DAYS, KEPT_SECONDS, Salvaged
 from bot.engine.names import PREFIX, branch_for, home_for
 from bot.errors import NeedsHuman, Retryable
+from bot.pools import Pools
 from bot.ports import Project
 from bot.settings import Settings
 from bot.store.evidence import Evidence
@@ -103,6 +105,7 @@ class House:
     cupboard: Cupboard
     projects: Mapping[str, Project]
     workspaces: Mapping[str, GitWorkspaces]
+    pools: Pools
     disk: Disk
     away: Callable[[], Collection[str]]
     """The projects of which runs may live that nobody here knows of."""
@@ -143,11 +146,16 @@ class House:
         return done
 
     async def make_room(self) -> Sequence[str]:
-        """While the disk is short: what is over, then what can be made again, then worktrees nobody works in."""
+        """While the disk is short: what nobody waits for, what is over, what can be made again, and worktrees nobody
+        works in; in this order.
+        """
         if not self.disk.level().lack:
             return ()
         log.info("making room reason=%s", self.disk.level().lack)
-        done = [*await self.sweep()]
+        done = [*await self.pools.make_room(), *await self.sweep()]
+        if self.disk.level().lack and not self.pools.is_filling:
+            busy = {run.project for run in self.store.active()} & self.projects.keys()
+            done += await asyncio.to_thread(_prune_caches, self.settings.state_dir, busy)
         for run, workspaces in self._idle():
             if self.disk.level().lack and await self._tried(workspaces.shed, run, "build output"):
                 done.append(f"{branch_for(run)}: build output removed")
@@ -233,6 +241,24 @@ async def over(
         found += await one.over(register.active(name), only=register.over(name))
     cupboard = Cupboard(settings, transcripts)
     return [*found, *map(str, cupboard.over(register, list(workspaces), everything=False))]
+
+
+def _prune_caches(state_dir: Path, busy: Collection[str]) -> Sequence[str]:
+    """Downloads that no run may come back to: the tools of some find there what they have installed."""
+    trash, done = Trash(state_dir / "trash" / "~caches"), list[str]()
+    for folder in _folders_in(state_dir / "caches"):
+        for inner in _folders_in(folder) if folder.name not in busy else ():
+            trash.throw(inner)
+            done.append(f"{inner}: downloads removed")
+    return [*done, *trash.empty()]
+
+
+def _folders_in(folder: Path) -> Sequence[Path]:
+    """Links are nobody's."""
+    if folder.is_symlink() or not folder.is_dir():
+        return ()
+    with os.scandir(folder) as listing:
+        return sorted(Path(item.path) for item in listing if item.is_dir(follow_symlinks=False))
 
 
 async def _reached(project: Project) -> Remote | None:

@@ -1,12 +1,13 @@
 """How worktrees are made ready, by which settings; and what that would be, before any run."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from bot import clock
+from bot.disk import Disk
 from bot.settings import ProjectSettings, Settings
 from bot.workspace.places import ORIGIN, Places
 
@@ -14,7 +15,8 @@ if TYPE_CHECKING:
     from bot.cells import Sandbox
     from bot.domain.leaks import Secrets
     from bot.domain.recipe import Recipe, Step
-    from bot.readiness.files import Files
+    from bot.pools import Pools
+    from bot.ports import Project
     from bot.readiness.ready import WorktreeReadiness
     from bot.readiness.told import Wishes
     from bot.workspace.workspaces import GitWorkspaces
@@ -58,10 +60,23 @@ def readiness_of(
         settings.limits.setup_minutes * 60,
         settings.limits.verify_minutes * 60,
         settings.sandbox.setup_hosts,
+        _asked,
     )
     readiness = WorktreeReadiness(workspaces.provisioning, wishes_of(project), means)
     readiness.learn()
     return readiness
+
+
+def pools_of(
+    settings: Settings, projects: Mapping[str, "Project"], workspaces: Mapping[str, "GitWorkspaces"], disk: Disk
+) -> "Pools":
+    from bot.pools import Pooled, Pools
+
+    pooled = {}
+    for one in settings.projects:
+        readiness = cast("WorktreeReadiness", projects[one.name].readiness)
+        pooled[one.name] = Pooled(projects[one.name], one.pool, one.base, workspaces[one.name], readiness)
+    return Pools(settings.state_dir, pooled, disk)
 
 
 def wishes_of(project: ProjectSettings) -> "Wishes":
@@ -85,18 +100,18 @@ def prospect_of(settings: Settings, project: ProjectSettings) -> Prospect | None
             found = committed(repository, commit)
             files = Files(found.names, found.read)
             recipe = recipe_for(files, wishes_of(project))
-            hosts = _not_reached(files, recipe, settings)
+            hosts = _not_reached(recipe, settings)
             setting = as_setting((*settings.sandbox.setup_hosts, *hosts)) if hosts else ""
             return Prospect(recipe, lambda tool: _is_seen(tool, settings), hosts, setting)
     return None
 
 
-def _not_reached(files: "Files", recipe: "Recipe", settings: Settings) -> tuple[str, ...]:
+def _not_reached(recipe: "Recipe", settings: Settings) -> tuple[str, ...]:
     if settings.sandbox.kind == "none":
         return ()
-    from bot.readiness.hosts import hosts_asked, missing
+    from bot.readiness.hosts import hosts_of, missing
 
-    return missing(hosts_asked(files, recipe.steps, _asked), settings.sandbox.setup_hosts)
+    return missing((*recipe.hosts, *hosts_of(recipe.silent, _asked)), settings.sandbox.setup_hosts)
 
 
 def _asked(words: Sequence[str]) -> str:

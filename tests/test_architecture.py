@@ -67,6 +67,7 @@ ON_TOP = {
     "notifying",
     "vitals",
     "measures",
+    "pools",
     "terminal",
     "demo",
 }

@@ -17,6 +17,7 @@ from bot.engine.names import branch_for
 from bot.errors import Elsewhere, Retryable
 from bot.housekeeping import Cupboard, House, over
 from bot.limits import policy_for
+from bot.pools import Pools
 from bot.ports import Project
 from bot.settings import ProjectSettings, Settings
 from bot.store.evidence import Evidence
@@ -110,8 +111,9 @@ def a_house(state: Path, origin: Origin, *, least_gb: float = 0.0) -> Home:
         "shop": Project("shop", None, forge, workspaces, policy_for(project, settings), None)  # type: ignore[arg-type]
     }
     store, transcripts = RunStore.open(state / "treehand.db"), Transcripts(state / "transcripts")
+    disk = Disk(state, least_gb)
     house = House(
-        settings, store, Cupboard(settings, transcripts), projects, {"shop": workspaces}, Disk(state, least_gb),
+        settings, store, Cupboard(settings, transcripts), projects, {"shop": workspaces}, Pools(state, {}, disk), disk,
         dict, ours, forgotten.append,
     )  # fmt: skip
     return Home(house, origin, forge, state, forgotten)
@@ -317,6 +319,19 @@ async def test_room_is_made_where_nobody_works_and_nothing_waits_for_a_person(sh
     assert (short.folder(taken) / "build").exists()
     assert (short.folder(working) / "build").exists()
     assert await short.house.make_room() == []
+
+
+async def test_downloads_go_of_projects_that_no_run_may_come_back_to(short):
+    for name in ("shop", "gone"):
+        (short.state / "caches" / name / "shared").mkdir(parents=True)
+        (short.state / "caches" / name / "verified.json").write_text("{}")
+    run = await idle(short, 1)
+    await short.house.make_room()
+    assert (short.state / "caches" / "shop" / "shared").exists(), "its tools look there for what they installed"
+    assert not (short.state / "caches" / "gone" / "shared").exists()
+    short.house.store.save(run.to(Phase.DONE, now=2.0), at=2.0)
+    await short.house.make_room()
+    assert [path.name for path in (short.state / "caches" / "shop").iterdir()] == ["verified.json"]
 
 
 async def test_where_there_is_room_nothing_is_touched(home):

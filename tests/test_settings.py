@@ -129,6 +129,12 @@ async def test_making_a_worktree_ready_and_trying_it_have_as_long_as_the_setting
         assert (means.seconds, means.verify_seconds) == (30, 120)
 
 
+async def test_so_many_worktrees_are_made_ahead_as_the_settings_say(write, tmp_path):
+    """That they are is tried in `tests/readiness/test_pool.py`."""
+    async with wired(write(f'state_dir = "{tmp_path}/state"\n{PROJECT}pool = 3\n'), {}) as app:
+        assert app.house.pools.projects["shop"].size == 3
+
+
 async def test_what_must_never_leave_a_copied_file_is_known_from_the_start(write, tmp_path):
     (tmp_path / "code").mkdir()
     (tmp_path / "code" / ".env").write_text("API_TOKEN=s3cret-of-ana\n")

@@ -21,12 +21,16 @@ class Blocks:
         """`folder` is for its own use, and for all projects."""
         self._folder = folder
 
-    def block_for(self, worktree: Path) -> tuple[int, ...]:
+    def block_for(self, worktree: Path, *, anew: bool = False) -> tuple[int, ...]:
+        """`anew`: nothing of it runs yet, so it gets another where somebody else has taken one of its ports."""
         self._folder.mkdir(parents=True, exist_ok=True)
         with self._alone():
             for file, owner in self._taken():
                 if owner == str(worktree):
-                    return _ports(int(file.name))
+                    ports = _ports(int(file.name))
+                    if not anew or all(map(_is_free, ports)):
+                        return ports
+                    file.unlink()
             return _ports(next(first for first in _candidates(worktree) if self._take(first, worktree)))
 
     def release(self, worktree: Path) -> None:

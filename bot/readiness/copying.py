@@ -132,15 +132,15 @@ def _plain(path: str) -> str:
     return "/".join(parts)
 
 
-def put(found: Mapping[str, bytes], folder: Path, before: Mapping[str, str]) -> dict[str, str]:
+def put(found: Mapping[str, bytes], folder: Path, before: Mapping[str, str], *, over: bool = False) -> dict[str, str]:
     """Into a worktree, for its owner alone; by path, the object ids of what lies there as a copy now.
 
-    What somebody has changed or made there stays as it is.
+    What somebody has changed or made there stays as it is. `over`: it goes before what is there.
     """
     copied = dict(before)
     for path, content in found.items():
         there, sha = _sha_of(folder, path), hash_content(content).hex()
-        if there not in {"", sha, before.get(path)}:
+        if there not in {"", sha, before.get(path)} and not over:
             continue
         if there != sha:
             _write(folder, path, content)

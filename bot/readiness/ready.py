@@ -11,7 +11,7 @@ import json
 import logging
 import shutil
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -27,8 +27,10 @@ from bot.ports import Notice
 from bot.processes import end_family
 from bot.readiness.copying import INCLUDES, Source, put
 from bot.readiness.files import Files
+from bot.readiness.hosts import hosts_of
 from bot.readiness.means import Means
 from bot.readiness.obstacles import Attempt, failed, without_tools
+from bot.readiness.precedence import Precedence
 from bot.readiness.running import Command, Outcome, run
 from bot.readiness.showing import marker_for
 from bot.readiness.surroundings import names_for, places_in, while_setting_up
@@ -45,6 +47,11 @@ log = logging.getLogger(__name__)
 
 TEARDOWN_SECONDS = 60.0
 
+_ANSWERS = 4
+"""So many are remembered: in a large repository each takes a while."""
+_Answer = tuple[Recipe, frozenset[str], str]
+"""What is to be done, the names of what is tracked, and `.worktreeinclude`."""
+
 
 @dataclass(frozen=True, slots=True)
 class _Job:
@@ -56,6 +63,8 @@ class _Job:
     """Its variables."""
     marker: str
     notice: Notice
+    is_ahead: bool = False
+    """No run waits for it."""
 
     @property
     def branch(self) -> str:
@@ -71,23 +80,49 @@ class WorktreeReadiness:
         self._provisioning = provisioning
         self._wishes = wishes
         self._means = means
-        self._sharing = asyncio.Lock()
-        """One at a time writes to the downloads that all runs share."""
+        self._precedence = Precedence()
+        self._answers: dict[str, _Answer] = {}
 
     async def ensure(self, workspace: Workspace, turn_id: str, notice: Notice) -> Ready:
         try:
             await self._provisioning.settle(workspace.branch)
-            recipe, tracked, included = await self._provisioning.read(workspace.base, self._asked)
+            recipe, tracked, included = await self._asked(workspace.base)
+            provision = await self._provisioning.get(workspace.branch)
+            job = await self._job(workspace, recipe, turn_id, notice, anew=provision.is_ahead)
             await self._copy(workspace, recipe, tracked, included)
-            ports = await in_thread(self._means.blocks.block_for, workspace.path)
-            names, marker = names_for(workspace.branch, ports), f"{self._means.house}:{turn_id}/setup"
-            return await self._ensure(_Job(workspace, recipe, names, marker, notice))
+            return await self._ensure(job)
         except NeedsHuman as problem:
             return Ready(obstacle=Obstacle(str(problem)))
 
+    async def prepare(self, workspace: Workspace) -> Ready | None:
+        """Ahead of any run, without what will be the taker's own. None: it gave way to one."""
+        try:
+            recipe = (await self._asked(workspace.base))[0]
+            job = await self._job(workspace, recipe, workspace.branch, lambda _: None)
+            async with self._precedence.behind():
+                return await self._ensure(replace(job, is_ahead=True))
+        except NeedsHuman as problem:
+            return Ready(obstacle=Obstacle(str(problem)))
+        except TimeoutError:
+            return None
+
+    async def holds(self, branch: str, commit: str) -> bool:
+        """What was made ready for another commit, and holds the files of this one now, needs nothing more."""
+        recipe = (await self._asked(commit))[0]
+        provision, folder = await self._provisioning.get(branch), self._provisioning.folder(branch)
+        wanted = await in_thread(_stamp, recipe.steps, folder) if recipe.steps else ""
+        return provision.stamp == wanted and not provision.made and all(step.locks for step in recipe.steps)
+
+    async def _job(
+        self, workspace: Workspace, recipe: Recipe, turn_id: str, notice: Notice, *, anew: bool = False
+    ) -> _Job:
+        ports = await in_thread(self._means.blocks.block_for, workspace.path, anew=anew)
+        names, marker = names_for(workspace.path.name, ports), f"{self._means.house}:{turn_id}/setup"
+        return _Job(workspace, recipe, names, marker, notice)
+
     async def verify(self, workspace: Workspace, change: Change, turn_id: str, notice: Notice) -> Verification | None:
-        recipe = (await self._provisioning.read(change.base, self._asked))[0]
-        verifier = Verifier(self._provisioning, self._means, recipe, self.ensure, self._let_go)
+        recipe = (await self._asked(change.base))[0]
+        verifier = Verifier(self._provisioning, self._means, recipe, self.ensure, self.let_go)
         return await verifier.verify(workspace, change, turn_id, notice) if recipe.checks else None
 
     async def tear_down(self, branch: str) -> None:
@@ -97,7 +132,7 @@ class WorktreeReadiness:
             await self._tear_down(branch)
         except (BotError, OSError) as problem:
             log.warning("teardown failed branch=%s: %s", branch, problem)
-        await asyncio.to_thread(self._let_go, folder)
+        await asyncio.to_thread(self.let_go, folder)
 
     def learn(self) -> None:
         """What must never leave: of every file that was copied in an earlier life of ours, or is to be."""
@@ -106,20 +141,27 @@ class WorktreeReadiness:
             with contextlib.suppress(OSError):
                 self._learn({name: read_within(source, name)} if source else {})
 
-    def _asked(self, committed: Committed) -> tuple[Recipe, frozenset[str], str]:
+    async def _asked(self, commit: str) -> _Answer:
+        """What a commit asks for never changes."""
+        if commit not in self._answers:
+            newest = list(self._answers.items())[1 - _ANSWERS :]
+            self._answers = {**dict(newest), commit: await self._provisioning.read(commit, self._answer)}
+        return self._answers[commit]
+
+    def _answer(self, committed: Committed) -> _Answer:
         files = Files(committed.names, committed.read)
         return recipe_for(files, self._wishes), files.names, files.text(INCLUDES)
 
     async def _copy(self, workspace: Workspace, recipe: Recipe, tracked: frozenset[str], included: str) -> None:
-        if self._wishes.source is None:
-            return
-        source = Source(self._wishes.source, tracked)
-        found = await in_thread(source.find, recipe.copy, included if self._wishes.is_own else "")
+        found: Mapping[str, bytes] = {}
+        if self._wishes.source is not None:
+            source = Source(self._wishes.source, tracked)
+            found = await in_thread(source.find, recipe.copy, included if self._wishes.is_own else "")
         self._learn(found)
         provision = await self._provisioning.get(workspace.branch)
-        copied = await in_thread(put, found, workspace.path, provision.copied)
-        if copied != provision.copied:
-            await self._provisioning.note(workspace.branch, replace(provision, copied=copied))
+        copied = await in_thread(put, found, workspace.path, provision.copied, over=provision.is_ahead)
+        if copied != provision.copied or provision.is_ahead:
+            await self._provisioning.note(workspace.branch, replace(provision, copied=copied, is_ahead=False))
 
     def _learn(self, found: Mapping[str, bytes]) -> None:
         for name, content in found.items():
@@ -167,18 +209,19 @@ class WorktreeReadiness:
         await self._provisioning.note(job.branch, replace(made, stamp=stamp))
 
     async def _run(self, job: _Job, *, is_base: bool) -> Obstacle | None:
-        async with self._bench(job.ground, job.marker, is_base=is_base) as (bench, cache):
-            environment = {**job.names, **while_setting_up(cache, bench.environment)}
+        async with self._bench(job.ground, job.marker, is_base=is_base, is_ahead=job.is_ahead) as (bench, cache):
             clock = asyncio.get_running_loop().time
             end = clock() + self._means.seconds
             for number, step in enumerate(job.recipe.steps):
+                environment = {**job.names, **while_setting_up(cache, bench.environment, step.tools)}
                 if missing := [tool for tool in step.tools if not bench.finds(tool)]:
                     return without_tools(step, missing)
-                command = Command(step.command, job.ground.folder / step.folder, environment, job.marker)
+                folder = job.ground.folder / step.folder
+                command = Command(step.command, folder, environment, job.marker, is_urgent=not job.is_ahead)
                 with self._told(job, f"setup-{number}", f"Making ready: {step}"):
                     outcome = await run(command, bench, seconds=max(end - clock(), 0.0))
                 if outcome.code != 0 or bench.trouble:
-                    attempt = self._attempt(job.recipe, step, outcome, bench)
+                    attempt = await self._attempt(job.recipe, step, outcome, bench)
                     output = self._means.secrets.redact(outcome.output)
                     return failed(replace(attempt, is_base=is_base), output, seconds=self._means.seconds)
         return None
@@ -194,24 +237,27 @@ class WorktreeReadiness:
             job.notice(Event(EventKind.TOOL_RESULT, clock(), id=name))
 
     @asynccontextmanager
-    async def _bench(self, ground: Ground, marker: str, *, is_base: bool) -> AsyncIterator[tuple[Bench, Path]]:
+    async def _bench(
+        self, ground: Ground, marker: str, *, is_base: bool, is_ahead: bool = False
+    ) -> AsyncIterator[tuple[Bench, Path]]:
         cache = self._means.shared if is_base else self._means.own(ground.folder)
-        alone: AbstractAsyncContextManager[object] = self._sharing if is_base else contextlib.nullcontext()
-        async with alone:
+        async with self._precedence.alone(is_ahead=is_ahead) if is_base else contextlib.nullcontext():
             cache.mkdir(parents=True, exist_ok=True)
             async with self._means.sandbox.open_bench(ground, cache, marker) as bench:
                 yield bench, cache
 
-    def _attempt(self, recipe: Recipe, step: Step, outcome: Outcome, bench: Bench) -> Attempt:
-        return Attempt(step, outcome, bench.trouble, bench.refused, recipe.hosts, self._means.hosts)
+    async def _attempt(self, recipe: Recipe, step: Step, outcome: Outcome, bench: Bench) -> Attempt:
+        asked = await in_thread(hosts_of, recipe.silent, self._means.ask) if bench.refused else ()
+        named = (*recipe.hosts, *asked)
+        return Attempt(step, outcome, bench.trouble, bench.refused, named, self._means.hosts)
 
     async def _tear_down(self, branch: str) -> None:
         base = await self._provisioning.base_of(branch)
-        recipe = (await self._provisioning.read(base, self._asked))[0] if base else Recipe()
+        recipe = (await self._asked(base))[0] if base else Recipe()
         if not recipe.teardown:
             return
         ground = self._provisioning.ground(branch)
-        names = names_for(branch, await in_thread(self._means.blocks.block_for, ground.folder))
+        names = names_for(ground.folder.name, await in_thread(self._means.blocks.block_for, ground.folder))
         marker = f"{self._means.house}:{branch}/teardown"
         async with self._bench(ground, marker, is_base=False) as (bench, cache):
             environment = {**names, **while_setting_up(cache, bench.environment)}
@@ -224,7 +270,8 @@ class WorktreeReadiness:
                     said = self._means.secrets.redact(outcome.output)
                     log.warning("teardown failed branch=%s code=%s: %s", branch, outcome.code, said)
 
-    def _let_go(self, folder: Path) -> None:
+    def let_go(self, folder: Path) -> None:
+        """What a worktree had besides its files, which is gone."""
         with contextlib.suppress(OSError):
             self._means.blocks.release(folder)
         for gone in (self._means.own(folder), self._means.home(folder)):

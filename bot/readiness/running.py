@@ -21,6 +21,7 @@ KEPT_BYTES = 4096
 
 _CHUNK = 1 << 16
 _LAST_SECONDS = 5.0
+_NICE = ("nice", "-n", "19")
 _SCRIPT = """\
 cd -- "$1" 2>&1 || { echo 1 >&2; exit; }
 exec 3>&2 2>&1
@@ -52,6 +53,8 @@ class Command:
     """So many bytes of what it prints."""
     heard: Callable[[bytes], None] = lambda _: None
     """Gets all of it, as it comes."""
+    is_urgent: bool = True
+    """Somebody waits for it; else it runs when nobody else needs the machine, and goes at once when told to."""
 
 
 async def run(command: Command, bench: Bench, *, seconds: float | None) -> Outcome:
@@ -70,7 +73,8 @@ async def run(command: Command, bench: Bench, *, seconds: float | None) -> Outco
             is_late = True
             tail.end()  # what is said of its being ended is none of its words
         finally:
-            await end_family(command.marker.__eq__, grace=0.0 if code is not None else 2.0)
+            grace = 0.0 if code is not None or not command.is_urgent else 2.0
+            await end_family(command.marker.__eq__, grace=grace)
             process.stdin.close()
             await process.wait()
             await asyncio.wait([listening], timeout=_LAST_SECONDS)
@@ -83,10 +87,11 @@ async def _started(command: Command, bench: Bench) -> asyncio.subprocess.Process
     told = {**command.environment, **bench.environment, MARKER: command.marker}
     keep = ",".join((*told, *bench.handed_on))
     inherited = {name: os.environ[name] for name in bench.handed_on if name in os.environ}  # noqa: TID251 - handed on
+    nice = () if command.is_urgent else _NICE
     words = ("-c", _SCRIPT, "setup", str(command.folder), command.text)
     try:
         return await asyncio.create_subprocess_exec(
-            str(bench.launcher(Path(shell))), *words,
+            *nice, str(bench.launcher(Path(shell))), *words,
             env={**inherited, **told, launch.KEEP: keep, launch.PARENT: str(os.getpid())},
             stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
         )  # fmt: skip

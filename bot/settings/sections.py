@@ -293,6 +293,9 @@ class ProjectSettings(Section):
     copy_from: Path | None = None
     """Where from, when the repository is on GitHub; none: nothing is copied."""
 
+    pool: int = Field(0, ge=0, le=50)
+    """Worktrees made ready ahead of runs, so that the next ones begin at once."""
+
     @property
     def forge(self) -> Literal["local", "github"]:
         return "github" if _OWNER_AND_NAME.fullmatch(self.repository) else "local"

@@ -21,7 +21,7 @@ from bot.preparing import Prospect, prospect_of
 from bot.settings import ProjectSettings, Settings, load, settings_file
 from bot.terminal.saying import say
 from bot.workspace.git import MINIMUM, NO_GIT
-from bot.workspace.places import Places
+from bot.workspace.places import Places, ready_in, trouble_of
 
 _COUNTING_SECONDS = 3.0
 """Spent at most on counting what some folders take."""
@@ -194,11 +194,19 @@ def _readiness_of(settings: Settings, project: ProjectSettings) -> list[Finding]
         return [Finding(name, ok=False, detail=str(problem))]
     if prospect is None:
         return [Finding(name, ok=True, detail="what it needs is found out when the repository is first fetched")]
-    return [
+    found = [
         _setup_in(prospect, name),
         _verify_in(prospect, f"{project.name}/verify"),
         _servers_in(prospect, f"{project.name}/run"),
     ]
+    return [*found, _pool_of(settings, project)] if project.pool else found
+
+
+def _pool_of(settings: Settings, project: ProjectSettings) -> Finding:
+    places = Places(settings.state_dir, project.name)
+    trouble, ready = trouble_of(places), len(ready_in(places))
+    why = f". Nothing is made ahead: {trouble}" if trouble else ""
+    return Finding(f"{project.name}/pool", not trouble, f"{ready} of {project.pool} worktrees wait for runs{why}")
 
 
 def _verify_in(prospect: Prospect, name: str) -> Finding:

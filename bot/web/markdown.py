@@ -1,4 +1,4 @@
-"""What agents and people write, as a page shows it: paragraphs, headings, lists, code, what is stressed. Pure.
+"""What agents and people write, as a page shows it: paragraphs, headings, lists, quotes, code, what is stressed. Pure.
 
 Rule: everything is escaped, and no tag we write has an attribute. Links and pictures stay the text they are.
 """
@@ -16,22 +16,26 @@ LONGEST = 60_000
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})[A-Za-z0-9+#._-]{0,20}\s*$")
 _HEADING = re.compile(r"#{1,6} +(.*)")
 _ITEM = re.compile(r"\s*(?:[-*+]|(\d{1,6})[.)])\s+(.*)")
+_QUOTED = re.compile(r" {0,3}> ?(.*)")
+_DEEPEST = 3
+"""Quotes within quotes."""
 _INLINE = re.compile(r"`([^`\n]+)`|\*\*([^*\n]+)\*\*|(?<!\w)_([^_\n]+)_(?!\w)")
-_FORMS = {1: Markup("<code>{}</code>"), 2: Markup("<strong>{}</strong>"), 3: Markup("<em>{}</em>")}
+_CODE = 1
+_FORMS = {_CODE: Markup("<code>{}</code>"), 2: Markup("<strong>{}</strong>"), 3: Markup("<em>{}</em>")}
 
 
 def to_html(text: str) -> Markup:
     seen = visible(text[:LONGEST])
     more = Markup("<p>… {} more characters</p>").format(f"{len(text) - LONGEST:,}") if len(text) > LONGEST else Markup()
-    return Markup().join((*_blocks(seen.split("\n")), more))
+    return Markup().join((*_blocks(seen.split("\n"), _DEEPEST), more))
 
 
-def _blocks(lines: Sequence[str]) -> Iterator[Markup]:
+def _blocks(lines: Sequence[str], depth: int) -> Iterator[Markup]:
     at = 0
     while at < len(lines):
         end = _end_of(lines, at)
         if lines[at].strip():
-            yield _block(lines[at:end])
+            yield _block(lines[at:end], depth)
         at = end
 
 
@@ -42,10 +46,12 @@ def _end_of(lines: Sequence[str], at: int) -> int:
         return next((each + 1 for each in inside if _closes(lines[each], fence[1])), len(lines))
     if not lines[at].strip() or _HEADING.match(lines[at]):
         return at + 1
-    in_list = bool(_ITEM.match(lines[at]))
+    in_list, is_quoted = bool(_ITEM.match(lines[at])), bool(_QUOTED.match(lines[at]))
     for each in range(at + 1, len(lines)):
         line = lines[each]
-        if not line.strip() or _FENCE.match(line) or _HEADING.match(line) or bool(_ITEM.match(line)) > in_list:
+        if not line.strip() or bool(_QUOTED.match(line)) is not is_quoted:
+            return each
+        if not is_quoted and (_FENCE.match(line) or _HEADING.match(line) or bool(_ITEM.match(line)) > in_list):
             return each
     return len(lines)
 
@@ -55,7 +61,10 @@ def _closes(line: str, fence: str) -> bool:
     return len(stripped) >= len(fence) and set(stripped) == {fence[0]}
 
 
-def _block(lines: Sequence[str]) -> Markup:
+def _block(lines: Sequence[str], depth: int) -> Markup:
+    if depth and _QUOTED.match(lines[0]):
+        quoted = [found[1] for line in lines if (found := _QUOTED.match(line))]
+        return Markup("<blockquote>{}</blockquote>").format(Markup().join(_blocks(quoted, depth - 1)))
     if fence := _FENCE.match(lines[0]):
         inner = lines[1:-1] if _closes(lines[-1], fence[1]) and len(lines) > 1 else lines[1:]
         return Markup("<pre><code>{}</code></pre>").format("\n".join(inner))
@@ -82,6 +91,7 @@ def _inline(text: str) -> Markup:
     at = 0
     for found in _INLINE.finditer(text):
         parts.append(escape(text[at : found.start()]))
-        parts.append(_FORMS[found.lastindex or 0].format(found[found.lastindex or 0]))
+        form = found.lastindex or 0
+        parts.append(_FORMS[form].format(found[form] if form == _CODE else _inline(found[form])))
         at = found.end()
     return Markup().join((*parts, escape(text[at:])))

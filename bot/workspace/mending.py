@@ -91,9 +91,16 @@ def _settle(mirror: Path, old: Path, branch: str, here: Mapping[str, str]) -> No
     if f"{BASES}{branch}" not in here:
         git(mirror, "update-ref", _free(f"{SALVAGE}{slug}/", here), tip)
         git(mirror, "update-ref", "-d", f"refs/heads/{branch}", tip)
-    elif (old / "worktrees" / slug).is_dir() and not find_pending(old / "worktrees" / slug, tip):
+    elif (admin := _admin_of(old, branch)).is_dir() and not find_pending(admin, tip):
         (mirror / "worktrees").mkdir(exist_ok=True)
-        (old / "worktrees" / slug).rename(mirror / "worktrees" / slug)
+        admin.rename(mirror / "worktrees" / admin.name)
+
+
+def _admin_of(old: Path, branch: str) -> Path:
+    """It bears another name where the worktree was made ahead of the branch."""
+    says = f"ref: refs/heads/{branch}\n"
+    heads = (head for head in (old / "worktrees").glob("*/HEAD") if head.read_text(errors="replace") == says)
+    return next((head.parent for head in heads), old / "worktrees" / slug_for(branch))
 
 
 def _free(prefix: str, taken: Collection[str]) -> str:

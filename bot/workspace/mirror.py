@@ -18,8 +18,8 @@ from bot.workspace.places import ORIGIN
 _FETCH_SECONDS = 1800
 _UPKEEP_SECONDS = 3600
 _TRIES = 5
-_BEING_MADE = "bad object worktrees/"
-"""What git says when another worktree is in the middle of being made: for an instant it has no commit yet."""
+_BEING_MADE = ("bad object worktrees/", "/commondir: Success")
+"""What git says while another worktree is being made: for an instant it has no commit, or a file without content."""
 _LOOSE_OBJECTS = 2000
 _PACKS = 20
 
@@ -110,7 +110,7 @@ class Mirror:
             try:
                 self._fetch_once(remote, *what)
             except GitFailed as exc:
-                if _BEING_MADE not in exc.stderr:
+                if not any(sign in exc.stderr for sign in _BEING_MADE):
                     raise cannot_reach(remote, exc) from exc
                 problem = exc
             else:

@@ -29,6 +29,8 @@ class Provision:
     """By path: the object id of the operator's file."""
     is_half: bool = False
     """Setup began where nobody had changed anything, and has not ended: the worktree is as good as gone."""
+    is_ahead: bool = False
+    """It was made ready before anybody wanted it, without what is the taker's own."""
     folders: tuple[str, ...] = ()
     """Of dependencies, as patterns of .gitignore."""
     tried: str = ""
@@ -53,7 +55,7 @@ class Provision:
 
     def having_made(self, before: Mapping[bytes, str], after: Mapping[bytes, str], committed: Index) -> Self:
         """The difference is setup's, but for files that held somebody's work before."""
-        changed = (path for path in before.keys() | after.keys() if before.get(path) != after.get(path))
+        changed = sorted(path for path in before.keys() | after.keys() if before.get(path) != after.get(path))
         made = {
             path.decode(errors="surrogateescape"): after.get(path, GONE)
             for path in changed

@@ -14,6 +14,7 @@ from bot.workspace.worktree import Worktree
 def remove(worktree: Worktree) -> None:
     """The refs go last: they are what says that there is something to remove."""
     worktree.discard()
+    worktree.place.taken.unlink(missing_ok=True)
     branch = worktree.place.branch
     ours = (f"refs/heads/{branch}", f"{BASES}{branch}", f"{PUSHED}{branch}", f"{PARKED}{branch}")
     known = worktree.mirror.refs(*ours)
@@ -28,20 +29,22 @@ def branches_known(mirror: Mirror) -> frozenset[str]:
 
 
 def leftovers(places: Places, wanted: Callable[[], Collection[str]]) -> tuple[Path, ...]:
-    """Shadows, and the mirror's notes of worktrees, that no branch has any more.
+    """Shadows, and notes of worktrees, that no branch has any more.
 
     `wanted` is asked last: whatever is begun meanwhile has its branch before it has anything else.
     """
-    found = [*_inside(places.shadows), *_inside(places.mirror / "worktrees")]
-    slugs = {slug_for(branch) for branch in wanted()}
-    return tuple(path for path in found if path.name.partition("~")[0] not in slugs)
+    found, taken = [*_inside(places.shadows), *_inside(places.mirror / "worktrees")], _inside(places.taken)
+    branches = wanted()
+    slugs, live = {slug_for(branch) for branch in branches}, {places.of(branch).folder.name for branch in branches}
+    over = [path for path in found if path.name.partition("~")[0] not in live]
+    return (*over, *(note for note in taken if note.name not in slugs))
 
 
 def clear_leftovers(places: Places, trash: Trash, found: Collection[Path]) -> None:
     """A worktree whose branch is gone cannot be salvaged: it is set aside, for people."""
     for path in found:
         folder = places.worktrees / path.name
-        if path.parent != places.shadows and os.path.lexists(folder):
+        if path.parent == places.mirror / "worktrees" and os.path.lexists(folder):
             places.aside.mkdir(parents=True, exist_ok=True)
             folder.rename(places.aside / f"{path.name}-{uuid.uuid4().hex[:8]}")
         trash.throw(path)

@@ -36,7 +36,7 @@ def build_shadow(place: Place, trash: Trash, *, mirror: Path, refs: Mapping[str,
     trash.throw(new)
     for folder in ("objects/info", "refs", "hooks", "info"):
         (new / folder).mkdir(parents=True)
-    (new / "HEAD").write_text(f"ref: refs/heads/{place.branch}\n")
+    (new / "HEAD").write_text(_head(place.branch))
     (new / "config").write_text(_CONFIG)
     (new / "packed-refs").write_text(_packed(refs))
     (new / "objects" / "info" / "alternates").write_text(f"{mirror / 'objects'}\n")
@@ -55,6 +55,21 @@ def disarm(place: Place, trash: Trash) -> None:
     fresh = place.shadow.with_name(f"{place.shadow.name}~config")
     fresh.write_text(_CONFIG)
     fresh.replace(place.shadow / "config")
+
+
+def rename_branch(place: Place, refs: Mapping[str, str]) -> None:
+    """What else was done in it stays: only the name of the branch, and what it knows of others, is new."""
+    for name, text in (("HEAD", _head(place.branch)), ("packed-refs", _packed(refs))):
+        fresh = place.shadow.with_name(f"{place.shadow.name}~{name}")
+        fresh.write_text(text)
+        fresh.replace(place.shadow / name)
+
+
+def is_as_built(place: Place, refs: Mapping[str, str]) -> bool:
+    """Nobody has committed in it, or has gone to another branch."""
+    names = [place.shadow / folder / "refs" / "heads" for folder in (".", "logs")]
+    texts = (("HEAD", _head(place.branch)), ("packed-refs", _packed(refs)))
+    return all(_reads(place.shadow / name, text) for name, text in texts) and not any(map(os.path.lexists, names))
 
 
 def refs_for(branch: str, onto: str, refs: Mapping[str, str]) -> dict[str, str]:
@@ -82,6 +97,10 @@ def _reads(path: Path, text: str) -> bool:
         return read_file(path, limit=len(text))[0] == text.encode()
     except OSError:
         return False
+
+
+def _head(branch: str) -> str:
+    return f"ref: refs/heads/{branch}\n"
 
 
 def _packed(refs: Mapping[str, str]) -> str:

@@ -25,11 +25,11 @@ def status_within(folder: Path, path: str) -> os.stat_result:
         return os.stat(name, dir_fd=opened, follow_symlinks=False)
 
 
-def write_within(folder: Path, path: str, content: bytes) -> None:
+def write_within(folder: Path, path: str, content: bytes, *, mode: int = 0o600) -> None:
     """For its owner alone, in place of whatever was there. While nothing runs in the folder."""
     with _parent(folder, path, make=True) as (opened, name):
         fresh = f".{uuid.uuid4().hex}"
-        descriptor = os.open(fresh, _NEW, 0o600, dir_fd=opened)
+        descriptor = os.open(fresh, _NEW, mode, dir_fd=opened)
         try:
             with os.fdopen(descriptor, "wb") as stream:
                 stream.write(content)
@@ -38,6 +38,21 @@ def write_within(folder: Path, path: str, content: bytes) -> None:
             with contextlib.suppress(OSError):
                 os.unlink(fresh, dir_fd=opened)
             raise
+
+
+def remove_within(folder: Path, path: str) -> None:
+    """A file, and the folders that are empty without it."""
+    with _parent(folder, path) as (opened, name):
+        os.unlink(name, dir_fd=opened)
+    while "/" in path:
+        path = path.rpartition("/")[0]
+        with _parent(folder, path) as (opened, name):
+            try:
+                os.rmdir(name, dir_fd=opened)
+            except OSError as exc:
+                if exc.errno in {errno.ENOTEMPTY, errno.EEXIST}:
+                    return
+                raise
 
 
 @contextlib.contextmanager

@@ -16,13 +16,15 @@ from bot.domain.turn import Workspace
 from bot.errors import BotError, NeedsHuman
 from bot.workspace.branch import adopt, begin_branch, commit, find_base
 from bot.workspace.by_hand import find_commit, put_back
+from bot.workspace.fetching import Fetching
 from bot.workspace.git import RepositoryDamaged, git
 from bot.workspace.guard import Guard
 from bot.workspace.instructions import instructions_at
 from bot.workspace.merging import Taken, check_resolved, take_in
 from bot.workspace.mirror import Mirror
 from bot.workspace.parking import park, shed, unpark
-from bot.workspace.places import BASES, ORIGIN, PARKED, PUSHED, Places
+from bot.workspace.places import AHEAD, BASES, ORIGIN, PARKED, PUSHED, Places
+from bot.workspace.pool import Pool
 from bot.workspace.provisioning import Provisioning
 from bot.workspace.push import push
 from bot.workspace.removal import branches_known, clear_leftovers, leftovers, remove
@@ -60,9 +62,8 @@ class GitWorkspaces:
         self._turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._touched: dict[str, float] = {}
         self.provisioning = Provisioning(self._places, self._mirror, self._worktree, self._touching)
-        self._fetching = asyncio.Lock()
-        self._fetch_begun = 0
-        self._fetch_ended = 0
+        self.pool = Pool(self._places, self._mirror, self._worktree)
+        self.fetch = Fetching(self._mirror)
         # branches asked for since the last sweep began: it cannot have been told to keep those
         self._wanted: set[str] = set()
 
@@ -78,7 +79,7 @@ class GitWorkspaces:
     async def ensure(self, branch: str, *, base: str, remote: Remote, merge: str = "") -> Workspace:
         self._wanted.add(branch)
         async with self._touching(branch):
-            await self._fetch(remote)
+            await self.fetch(remote)
             return await in_thread(self._ensure, branch, base, remote, merge)
 
     async def capture(
@@ -144,10 +145,10 @@ class GitWorkspaces:
     async def ensure_whole(self, remote: Callable[[], Awaitable[Remote]]) -> None:
         """A damaged mirror is made anew, also where no turn begins that would fetch."""
         if not await in_thread(self._mirror.is_whole):
-            await self._fetch(await remote())
+            await self.fetch(await remote())
 
     async def maintain(self) -> None:
-        async with self._fetching:
+        async with self.fetch.alone:
             await in_thread(self._tidy)
 
     async def shed(self, branch: str) -> bool:
@@ -187,16 +188,6 @@ class GitWorkspaces:
             self._mirror.doubt(problem)
             raise
 
-    async def _fetch(self, remote: Remote) -> None:
-        """One fetch serves everybody who was waiting when it began."""
-        wanted = self._fetch_begun + 1
-        async with self._fetching:
-            if self._fetch_ended >= wanted:
-                return
-            self._fetch_begun += 1
-            await in_thread(self._mirror.fetch, remote)
-            self._fetch_ended = self._fetch_begun
-
     def _worktree(self, branch: str) -> Worktree:
         self._mirror.prepare()
         return Worktree(self._places.of(branch), self._mirror, self._trash, self._guard, self._ignored)
@@ -207,8 +198,11 @@ class GitWorkspaces:
         onto = worktree.onto or base
         if worktree.ref not in refs or not onto:
             onto = find_base(self._mirror, base, remote, refs)
+        is_taken = False
         if worktree.ref not in refs:
             refs |= begin_branch(worktree, onto, refs)
+            is_taken = self.pool.take(branch, onto, refs)
+            worktree = self._worktree(branch) if is_taken else worktree
         else:
             unpark(worktree, onto, refs, self._places)
             refs |= adopt(worktree, refs, onto)
@@ -216,7 +210,7 @@ class GitWorkspaces:
         refs, pending, _ = Taken(refs, standing) if standing else take_in(worktree, refs, onto=onto, wanted=merge)
         if pending != standing or not worktree.is_whole():
             worktree.make(onto, places=self._places, refs=refs, pending=pending)
-        else:
+        elif not is_taken:  # setup has been in its git, and nobody else
             worktree.renew_pointer(refs)
         conflicts = pending.conflicts if pending else ()
         place, base = worktree.place, refs[f"{BASES}{branch}"]
@@ -293,7 +287,7 @@ class GitWorkspaces:
 
     def _over(self, keep: Collection[str], only: Collection[str] | None) -> Sequence[str]:
         known = branches_known(self._mirror) if self._mirror.exists() else frozenset()
-        over = known - frozenset(keep) - self.provisioning.lent
+        over = {one for one in known if not one.startswith(AHEAD)} - frozenset(keep) - self.provisioning.lent
         return sorted(over if only is None else over & frozenset(only))
 
     def _still_wanted(self, keep: Collection[str]) -> Collection[str]:

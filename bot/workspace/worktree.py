@@ -5,7 +5,7 @@ import os
 import shutil
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bot.workspace.capture import Found, read_worktree
@@ -19,7 +19,7 @@ from bot.workspace.pending import Pending, find_pending, note
 from bot.workspace.places import Place, Places
 from bot.workspace.provision import Provision, read_provision, write_provision
 from bot.workspace.quarantine import Quarantine
-from bot.workspace.shadow import build_shadow, disarm, point_to_shadow, refs_for
+from bot.workspace.shadow import build_shadow, disarm, point_to_shadow, refs_for, rename_branch
 from bot.workspace.trash import Trash
 
 _LOCKED = "In use by Treehand."
@@ -89,6 +89,15 @@ class Worktree:
         except BaseException:
             self.discard()
             raise
+
+    def move_in(self, onto: str, refs: Mapping[str, str]) -> None:
+        """Where it was made ready for this branch before there was one. That it is whole is said last."""
+        fresh = self.place.admin / "HEAD.new"
+        fresh.write_text(f"ref: {self.ref}\n")
+        fresh.replace(self.place.admin / "HEAD")
+        rename_branch(self.place, refs_for(self.place.branch, onto, refs))
+        self._mark.write_text(onto)
+        self.provide(replace(self.provision, is_half=False, is_ahead=True))
 
     def _check_out(self, tree: str) -> None:
         """Git may still work here: no agent has been in this folder yet."""

@@ -12,7 +12,7 @@ from bot.domain.turn import Event, EventKind, Todo
 from bot.web.conversation import blocks_of, number_of
 from bot.web.markdown import LONGEST, to_html
 
-HARMLESS = {"p", "ul", "ol", "li", "pre", "code", "strong", "em"}
+HARMLESS = {"blockquote", "p", "ul", "ol", "li", "pre", "code", "strong", "em"}
 
 
 class Reading(HTMLParser):
@@ -42,7 +42,23 @@ class Reading(HTMLParser):
 
 
 WORDS = ["<script>alert(1)</script>", "<img src=x onerror=alert(1)>", "</code></pre>", "[a](javascript:alert(1))"]
-SIGNS = ["![](http://x)", "&lt;", "<!--", "]]>", "{{ 7*7 }}", "```", "~~~~", "`", "**", "- ", "1. ", "# ", "\n", "\n\n"]
+SIGNS = [
+    "> ",
+    "![](http://x)",
+    "&lt;",
+    "<!--",
+    "]]>",
+    "{{ 7*7 }}",
+    "```",
+    "~~~~",
+    "`",
+    "**",
+    "- ",
+    "1. ",
+    "# ",
+    "\n",
+    "\n\n",
+]
 HOSTILE = st.lists(st.one_of(st.sampled_from(WORDS + SIGNS), st.text(max_size=6)), max_size=30).map("".join)
 
 
@@ -71,6 +87,14 @@ def test_light_markdown_is_shown():
         "<ul><li>one</li><li>two\nmore</li></ul><ol><li>x</li></ol>"
         "<pre><code>if a &lt; b:</code></pre><p>end</p>"
     )
+
+
+def test_quotes_hold_what_is_quoted_down_to_a_depth():
+    assert to_html("> one\n> - two\n\nand `mine`") == (
+        "<blockquote><p>one</p><ul><li>two</li></ul></blockquote><p>and <code>mine</code></p>"
+    )
+    assert to_html("_see `that` and **this**_") == "<p><em>see <code>that</code> and <strong>this</strong></em></p>"
+    assert to_html(">" * 5000 + " deep").count("<blockquote>") == 3
 
 
 def test_what_is_very_long_is_cut():

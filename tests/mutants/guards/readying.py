@@ -3,6 +3,7 @@
 from tests.mutants.guards.guard import Guard
 
 _READY = "tests/readiness/test_ready.py::test"
+_POOL = "tests/readiness/test_pool.py::test"
 _COPYING = "tests/readiness/test_copying.py::test"
 _PROVISION = "bot/workspace/provision.py"
 
@@ -78,6 +79,83 @@ GUARDS = (
         ("tests/readiness/test_hosts.py::test_what_an_agent_made_setup_want_is_named_and_not_offered_to_be_allowed",),
     ),
     Guard(
+        "Pool: what was made ahead is not made again",
+        "bot/workspace/worktree.py",
+        "self.provide(replace(self.provision, is_half=False, is_ahead=True))",
+        "pass",
+        (f"{_POOL}_a_taken_one_is_byte_for_byte_like_a_fresh_one_in_its_place",),
+    ),
+    Guard(
+        "Pool: one at another commit is taken by nobody",
+        "bot/workspace/pool.py",
+        "if one.commit == commit and self._is_sound(one)",
+        "if self._is_sound(one)",
+        (f"{_POOL}_one_at_an_older_base_is_taken_by_nobody",),
+    ),
+    Guard(
+        "Pool: what it holds after the base has moved is the commit's tree",
+        "bot/workspace/refreshing.py",
+        "if look.tree != tree_of(worktree, commit):",
+        "if False:",
+        (f"{_POOL}_in_doubt_another_is_made",),
+    ),
+    Guard(
+        "Pool: where more than files moved another is made",
+        "bot/readiness/ready.py",
+        "return provision.stamp == wanted and",
+        "return True or",
+        (f"{_POOL}_where_more_than_files_moved_another_is_made[a lock]",),
+    ),
+    Guard(
+        "Pool: a setup that reads what is not known is not followed",
+        "bot/readiness/ready.py",
+        "all(step.locks for step in recipe.steps)",
+        "True",
+        (f"{_POOL}_where_setup_looks_at_nothing_that_is_known_another_is_made",),
+    ),
+    Guard(
+        "Pool: a setup of a run goes first",
+        "bot/readiness/precedence.py",
+        "if self._ahead and not is_ahead:",
+        "if False:",
+        (f"{_POOL}_it_gives_way_to_the_setup_of_a_run",),
+    ),
+    Guard(
+        "Pool: what is done in its git is lost on nobody",
+        "bot/workspace/pool.py",
+        "is_plain = is_as_built(self.places.of(branch), self._begun[branch])",
+        "is_plain = True",
+        (f"{_POOL}_what_commits_in_its_git_is_not_made_ahead",),
+    ),
+    Guard(
+        "Pool: the operator's file goes over what setup made",
+        "bot/readiness/ready.py",
+        "over=provision.is_ahead",
+        "over=False",
+        (f"{_POOL}_a_file_that_setup_made_gives_way_to_the_operators",),
+    ),
+    Guard(
+        "Pool: ports are free when they are the taker's",
+        "bot/readiness/ready.py",
+        "anew=provision.is_ahead",
+        "anew=False",
+        (f"{_POOL}_a_port_that_somebody_took_meanwhile_is_not_the_takers",),
+    ),
+    Guard(
+        "Pool: a run's worktree is not swept with the pool's",
+        "bot/workspace/pool.py",
+        "is_ours = name not in self._taken()",
+        "is_ours = True",
+        (f"{_POOL}_one_that_was_taken_stays_its_takers_though_the_pool_still_knew_its_name",),
+    ),
+    Guard(
+        "Pool: none without room to spare",
+        "bot/pools.py",
+        "and self.disk.has_spare()",
+        "",
+        (f"{_POOL}_without_room_to_spare_none_is_made_and_for_room_they_go",),
+    ),
+    Guard(
         "T8: setup reaches the hosts of setup, and those alone",
         "bot/sandbox/bubblewrap.py",
         'Passport("", self._rules.setup_hosts)',
@@ -101,7 +179,7 @@ GUARDS = (
     Guard(
         "T16: what setup left running is ended",
         "bot/readiness/running.py",
-        "await end_family(command.marker.__eq__, grace=0.0 if code is not None else 2.0)",
+        "await end_family(command.marker.__eq__, grace=grace)",
         "pass",
         (f"{_READY}_what_it_left_running_is_ended_however_it_detached[none]",),
     ),
