@@ -112,7 +112,7 @@ needs-browser:
 	[ -x /usr/bin/chromium ] || { echo "There is no /usr/bin/chromium, in which the tests open the dashboard. Install it: apt-get install chromium (Debian, Ubuntu), dnf install chromium (Fedora); or say where it is: make test CHROMIUM=/path."; exit 1; }
 
 $(VENV)/.installed: pyproject.toml requirements.lock | needs
-	@echo "Building $(VENV) (the agent's own program comes with it: about 400 MB, once)"
+	@echo "Building $(VENV) (the agent's own program comes with it: about 500 MB, once)"
 	@$(MAKE_VENV)
 	@$(INSTALL) --editable .
 	@touch $@
