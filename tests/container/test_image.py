@@ -135,6 +135,8 @@ def test_the_daemon_is_healthy_until_it_is_told_to_go_and_finds_its_state_again(
         assert podman("exec", name, "cat", "/proc/1/comm").stdout.strip() == "tini"
         key = podman("exec", name, "treehand", "issue", "new", "Keep me").stdout
         assert "shop#1" in key
+        kept = podman("exec", name, "sh", "-c", "treehand backup --to - | tar -tz").stdout
+        assert {"treehand.db", "forge/desk.sqlite"} <= set(kept.split())
         podman("stop", "--time", "60", name)
         assert podman("inspect", "--format", "{{.State.ExitCode}}", name).stdout.strip() == "0"
     assert "Keep me" in podman.run("issue", "list", given=given, check=True).stdout
