@@ -14,5 +14,5 @@ async def test_what_is_not_well_comes_first_and_says_what_still_works(tmp_path):
     async with open_house(tmp_path, limits=Limits(free_disk_gb=1e9)) as house:
         page = (await house.page("/health")).text
         assert page.index("not well") < page.index("sandbox")
-        assert "Nothing new starts" in page
+        assert "nothing new starts before there is room" in page
         assert "disk: only" in (await house.page("/")).text
