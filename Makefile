@@ -18,7 +18,7 @@ WORKERS := $(shell expr `getconf _NPROCESSORS_ONLN` \* 3 / 2)
 
 export CHROMIUM
 
-.PHONY: install demo test check fix mutants bench chaos live lock wheel sbom man needs needs-sandbox needs-tests needs-browser
+.PHONY: install demo test check fix mutants bench chaos container live lock wheel sbom man needs needs-sandbox needs-tests needs-browser
 
 install: $(VENV)/.installed
 
@@ -27,7 +27,7 @@ demo: install needs-sandbox
 
 test: SANDBOX_MUST := yes
 test: needs-sandbox needs-tests needs-browser $(VENV)/.installed-dev
-	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --ignore tests/live
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --ignore tests/live --ignore tests/container
 
 # what is judged within a minute or two: without an agent, a sandbox, a browser, a daemon or a service. `make test` is all
 FAST := $(wildcard tests/test_*.py) $(addprefix tests/,contracts demo domain embedded engine mutants store stories web)
@@ -69,6 +69,11 @@ man: install
 	@$(BIN)/treehand man > treehand.1
 	@echo treehand.1
 
+# the image, built without a registry and tried with Podman; installs Podman and debootstrap where it may, else says so.
+# MAY_LACK=yes: where that cannot be done it is no error
+container: $(VENV)/.installed-dev
+	@$(BIN)/python tests/container $(if $(MAY_LACK),--may-lack)
+
 # the whole story on a real repository: TREEHAND_LIVE_GITHUB=owner/name GITHUB_TOKEN=... make live
 live: $(VENV)/.installed-dev
 	@$(BIN)/python -m pytest tests/live -rs
@@ -107,7 +112,7 @@ needs-browser:
 	[ -x /usr/bin/chromium ] || { echo "There is no /usr/bin/chromium, in which the tests open the dashboard. Install it: apt-get install chromium (Debian, Ubuntu), dnf install chromium (Fedora); or say where it is: make test CHROMIUM=/path."; exit 1; }
 
 $(VENV)/.installed: pyproject.toml requirements.lock | needs
-	@echo "Building $(VENV) (the agent's own program comes with it: about 400 MB, once)"
+	@echo "Building $(VENV) (the agent's own program comes with it: about 500 MB, once)"
 	@$(MAKE_VENV)
 	@$(INSTALL) --editable .
 	@touch $@

@@ -170,6 +170,13 @@ def _add_steering(add: Add) -> None:
 def _add_keeping(add: Add) -> None:
     clean = add("clean", "keeping:clean", "remove what is over, and list what was salvaged")
     clean.add_argument("--dry-run", action="store_true", help="only say what would be removed")
+    backup = add("backup", "keeping:backup", "an archive of the state directory, also while the daemon works")
+    backup.add_argument(
+        "--to",
+        required=True,
+        metavar="PATH",
+        help="the file to write, or the folder to put it in; '-' writes it to standard output",
+    )
     restore = add("restore", "keeping:restore", "bring salvaged work back, as a branch of your repository")
     restore.add_argument("key", metavar="KEY")
     restore.add_argument("--as-it-is", action="store_true", help="push also what is held back for a person to look at")

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from bot import glance
 from bot.app import desk_of, store_of, transcripts_of
+from bot.domain.evidence import Piece
 from bot.domain.run import Phase, Run
 from bot.domain.sight import SeenFile, Sight, Version
 from bot.domain.spend import Spend
@@ -17,8 +18,9 @@ from bot.engine.names import branch_for
 from bot.errors import NeedsHuman
 from bot.settings import ProjectSettings, Settings
 from bot.state import Glimpse
+from bot.store.evidence import Evidence
 from bot.store.stretches import stretch_after, stretch_before, stretch_of
-from bot.web.closeup import Evidence, Said
+from bot.web.closeup import Said
 from bot.workspace.looks import Looks
 from bot.workspace.workspaces import IGNORED
 
@@ -76,11 +78,15 @@ class CloseUp:
         finally:
             desk.close()
 
-    def evidence(self, run: Run) -> Sequence[Evidence]:  # noqa: ARG002
-        return ()
+    def evidence(self, run: Run) -> Sequence[Piece]:
+        return self._evidence.of(run.id)
 
-    def find_evidence(self, run: Run, name: str) -> bytes | None:  # noqa: ARG002
-        return None
+    def find_evidence(self, run: Run, name: str) -> tuple[bytes, str] | None:
+        return self._evidence.open(run.id, name)
+
+    @property
+    def _evidence(self) -> Evidence:
+        return Evidence(self.settings.state_dir / "evidence")
 
     def _project(self, run: Run) -> ProjectSettings | None:
         return next((one for one in self.settings.projects if one.name == run.project), None)

@@ -40,13 +40,30 @@ _SECRETS_KEPT = 20
 KEY_VARIABLES = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN")
 
 
-def model_environment() -> dict[str, str]:
-    return {name: os.environ[name] for name in MODEL_VARIABLES if os.environ.get(name)}
+_SUBSCRIPTION = "sk-ant-oat"
+"""How a token of `claude setup-token` begins; anything else is a key of the API."""
 
 
-def has_key() -> bool:
+def model_environment(settings: Settings) -> dict[str, str]:
+    """A key in the environment goes before one in a file."""
+    given = {name: os.environ[name] for name in MODEL_VARIABLES if os.environ.get(name)}
+    if settings.agent.key_file is None or given.keys() & set(KEY_VARIABLES):
+        return given
+    key = _content_of("agent.key_file", settings.agent.key_file)
+    return {**given, "CLAUDE_CODE_OAUTH_TOKEN" if key.startswith(_SUBSCRIPTION) else "ANTHROPIC_API_KEY": key}
+
+
+def has_key(settings: Settings) -> bool:
     """Is there any credential for the model?"""
-    return any(os.environ.get(name) for name in KEY_VARIABLES)
+    return bool(model_environment(settings).keys() & set(KEY_VARIABLES))
+
+
+def ensure_key(settings: Settings) -> None:
+    """Raises what to do where there is none."""
+    if not has_key(settings):
+        raise BadSettings(
+            "The agent has no key for its model: set ANTHROPIC_API_KEY, CLAUDE_CODE_OAUTH_TOKEN or agent.key_file."
+        )
 
 
 def github_token(settings: Settings) -> str:
@@ -210,6 +227,7 @@ def known_secrets(settings: Settings) -> dict[str, str]:
         "the secret of Linear's webhooks": linear_webhook_secret(settings),
         "the web token": _secret("web.token", web.token_file),
         "the marker secret": _secret("github.marker_secret", github.marker_secret_file),
+        "the model's key": _content_of("agent.key_file", settings.agent.key_file) if settings.agent.key_file else "",
     }
     if signing:
         known |= {f"marker secret {at}": one.hex() for at, one in enumerate(marker_secrets(settings), start=1)}

@@ -197,11 +197,12 @@ class Daemon:
             (_DISK_SECONDS, self._make_room),
             (_TELL_SECONDS, self._tell),
             (_LOOK_AFTER_SECONDS, self._look_after),
-            (_POOL_SECONDS, self._fill_pools),
             (3600.0, self._sweep),
             (86400.0, self._upkeep),
         ]
         jobs = [scheduler.add_job(self._on_time, "interval", (job,), seconds=seconds) for seconds, job in every]
+        pools = (self._fill_pools,)  # the second of two at once has nothing to do, and to be late is no news
+        scheduler.add_job(self._on_time, "interval", pools, seconds=_POOL_SECONDS, max_instances=2)
         scheduler.start()
         self._next_poll = lambda: cast("datetime | None", jobs[0].next_run_time)
         try:

@@ -6,7 +6,7 @@ Rule: nothing is done with a file that is not whole. Only who owns it alone sets
 import logging
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
@@ -39,6 +39,16 @@ def open_or_renew(opening: Callable[[], T], *, at: float) -> T:
         log.warning("%s", found)
         log.warning("set aside as %s", _set_aside(found.path, at))
         return opening()
+
+
+def copy_database(path: Path, to: Path) -> None:
+    """As it is between two writes, also while others write."""
+    try:
+        source = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=10)
+        with closing(source), closing(sqlite3.connect(to)) as copy:
+            source.backup(copy)
+    except sqlite3.DatabaseError as exc:
+        raise CannotStart(f"The database {path} cannot be copied: {exc}.") from exc
 
 
 def damaged_copies(path: Path) -> Sequence[Path]:

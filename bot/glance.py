@@ -21,7 +21,7 @@ from bot.locks import owner_of
 from bot.settings import ProjectSettings, Settings
 from bot.state import Glimpse, Picture
 from bot.store.runs import RunStore
-from bot.workspace.places import Places, slug_for, trouble_of
+from bot.workspace.places import Places, trouble_of
 
 if TYPE_CHECKING:
     from bot.clients.github.memory import Memory
@@ -245,10 +245,11 @@ def _glimpses(
 
 def _worktrees(settings: Settings, runs: Sequence[Run]) -> Mapping[str, str]:
     """By run id; those of one project. Hundreds of files are not asked for one by one."""
-    root = Places(settings.state_dir, runs[0].project).worktrees if runs else settings.state_dir
-    there = {folder.name for folder in root.iterdir()} if runs and root.is_dir() else set()
-    slugs = {run.id: slug_for(branch_for(run)) for run in runs}
-    return {run_id: str(root / slug) for run_id, slug in slugs.items() if slug in there}
+    if not runs or not (places := Places(settings.state_dir, runs[0].project)).worktrees.is_dir():
+        return {}
+    there = {folder.name for folder in places.worktrees.iterdir()}
+    folders = {run.id: places.of(branch_for(run)).folder for run in runs}
+    return {run_id: str(folder) for run_id, folder in folders.items() if folder.name in there}
 
 
 def _etas(settings: Settings, store: RunStore, runs: Sequence[Run], now: float) -> Mapping[str, float]:

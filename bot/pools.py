@@ -68,6 +68,8 @@ class Pools:
         await asyncio.to_thread(self._clear_strangers)
 
     async def fill(self) -> None:
+        if self.is_filling:
+            return
         async with self._filling:
             for one in self.projects.values():
                 try:

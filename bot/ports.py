@@ -142,7 +142,9 @@ class Workspaces(Protocol):
         """
         ...
 
-    async def capture(self, branch: str, *, message: str, at: float, allowed: Collection[str] = ()) -> Change:
+    async def capture(
+        self, branch: str, *, message: str, at: float, allowed: Collection[str] = (), forbids: Collection[str] = ()
+    ) -> Change:
         """Commit what the worktree holds, on top of the branch. The same content at the same `at`: the same id.
 
         What it objects to, unless its id is in `allowed`, is committed nowhere: the change then carries objections.

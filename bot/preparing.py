@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from bot.domain.recipe import Recipe, Step
     from bot.pools import Pools
     from bot.ports import Project
-    from bot.readiness.files import Files
     from bot.readiness.ready import WorktreeReadiness
     from bot.readiness.told import Wishes
     from bot.workspace.workspaces import GitWorkspaces
@@ -61,6 +60,7 @@ def readiness_of(
         settings.limits.setup_minutes * 60,
         settings.limits.verify_minutes * 60,
         settings.sandbox.setup_hosts,
+        _asked,
     )
     readiness = WorktreeReadiness(workspaces.provisioning, wishes_of(project), means)
     readiness.learn()
@@ -100,18 +100,18 @@ def prospect_of(settings: Settings, project: ProjectSettings) -> Prospect | None
             found = committed(repository, commit)
             files = Files(found.names, found.read)
             recipe = recipe_for(files, wishes_of(project))
-            hosts = _not_reached(files, recipe, settings)
+            hosts = _not_reached(recipe, settings)
             setting = as_setting((*settings.sandbox.setup_hosts, *hosts)) if hosts else ""
             return Prospect(recipe, lambda tool: _is_seen(tool, settings), hosts, setting)
     return None
 
 
-def _not_reached(files: "Files", recipe: "Recipe", settings: Settings) -> tuple[str, ...]:
+def _not_reached(recipe: "Recipe", settings: Settings) -> tuple[str, ...]:
     if settings.sandbox.kind == "none":
         return ()
-    from bot.readiness.hosts import hosts_asked, missing
+    from bot.readiness.hosts import hosts_of, missing
 
-    return missing(hosts_asked(files, recipe.steps, _asked), settings.sandbox.setup_hosts)
+    return missing((*recipe.hosts, *hosts_of(recipe.silent, _asked)), settings.sandbox.setup_hosts)
 
 
 def _asked(words: Sequence[str]) -> str:

@@ -15,6 +15,7 @@ from bot.embedded.desk import Desk
 from bot.embedded.landing import Style
 from bot.embedded.pulls import Verdict
 from bot.embedded.wording import checked_comment, checked_label, checked_text, checked_title
+from bot.engine.quoting import code
 from bot.errors import NeedsHuman
 from bot.keys import parse_key, project_of
 from bot.settings import Settings
@@ -65,7 +66,7 @@ class Speaking:
         title, body, labels = checked_title(wish.title), checked_text(wish.body), [*map(checked_label, wish.labels)]
         if project.tracker != "local":
             async with tracker_on_service(self.settings, project) as tracker:
-                key = await tracker.file(title, f"{body}\n\nAsked for by {by}.".strip(), labels)
+                key = await tracker.file(title, f"{body}\n\nAsked for by {code(by)}.".strip(), labels)
             self.heard([project.name])
             return key
         issue = await _at_desk(

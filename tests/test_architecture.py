@@ -19,6 +19,7 @@ MAY_IMPORT = {
     "about": {"domain"},
     "logs": {"about"},
     "database": {"errors", "locks"},
+    "backup": {"errors", "database"},
     "locks": {"errors"},
     "disk": set(),
     "launch": set(),

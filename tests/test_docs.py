@@ -16,7 +16,7 @@ from bot.domain.run import TRANSITIONS, Phase
 from bot.settings import Settings, known_keys, load
 
 ROOT = Path(__file__).parent.parent
-PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md")), ROOT / "deploy" / "README.md"]
 EXAMPLE = ROOT / "config" / "treehand.example.toml"
 
 

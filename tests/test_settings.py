@@ -10,9 +10,12 @@ from apscheduler.schedulers.asyncio import AsyncIOScheduler
 from bot.app import desk_of, wired, workspaces_of
 from bot.confining import rules_of
 from bot.credentials import (
+    KEY_VARIABLES,
     daemon_id,
+    ensure_key,
     github_app_key,
     github_token,
+    known_secrets,
     marker_secrets,
     model_environment,
     web_token,
@@ -208,7 +211,7 @@ def test_a_daemon_is_the_same_after_every_start_and_a_copy_of_it_is_another(tmp_
 
 async def test_the_poll_interval_is_a_clock_of_the_daemon(write, monkeypatch):
     seconds = []
-    monkeypatch.setattr(AsyncIOScheduler, "add_job", lambda self, job, kind, args, seconds: found.append(seconds))
+    monkeypatch.setattr(AsyncIOScheduler, "add_job", lambda self, job, kind, args, seconds, **_: found.append(seconds))
     found = seconds
     app = type("App", (), {"settings": write("poll.interval = 77")})
     with Daemon(app)._clocks():
@@ -306,11 +309,31 @@ def test_a_secret_that_is_missing_is_named_when_it_is_needed(write, tmp_path, mo
         ask(write(toml))
 
 
-def test_the_models_address_and_key_are_the_only_variables_handed_on(monkeypatch):
+def test_the_models_address_and_key_are_the_only_variables_handed_on(write, monkeypatch):
     monkeypatch.setenv("ANTHROPIC_API_KEY", "k")
     monkeypatch.setenv("GITHUB_TOKEN", "t")
-    assert model_environment().get("ANTHROPIC_API_KEY") == "k"
-    assert "GITHUB_TOKEN" not in model_environment()
+    assert model_environment(write(PROJECT)).get("ANTHROPIC_API_KEY") == "k"
+    assert "GITHUB_TOKEN" not in model_environment(write(PROJECT))
+
+
+@pytest.mark.parametrize(
+    ("content", "variable"),
+    [("sk-ant-api-0123456789", "ANTHROPIC_API_KEY"), ("sk-ant-oat-0123456789", "CLAUDE_CODE_OAUTH_TOKEN")],
+)
+def test_the_models_key_may_come_from_a_file_and_never_gets_out(write, tmp_path, monkeypatch, content, variable):
+    for name in KEY_VARIABLES:
+        monkeypatch.delenv(name, raising=False)
+    (tmp_path / "key").write_text(f"{content}\n")
+    settings = write(f'agent.key_file = "key"\n{PROJECT}')
+    assert {variable: content}.items() <= model_environment(settings).items()
+    assert known_secrets(settings)["the model's key"] == content
+    ensure_key(settings)
+
+    monkeypatch.setenv("ANTHROPIC_AUTH_TOKEN", "of the environment")
+    assert content not in model_environment(settings).values()
+    monkeypatch.delenv("ANTHROPIC_AUTH_TOKEN")
+    with pytest.raises(BadSettings, match="no key for its model"):
+        ensure_key(write(PROJECT))
 
 
 @pytest.mark.parametrize(

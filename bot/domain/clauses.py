@@ -1,4 +1,4 @@
-"""Lines of an issue's text that say what has to come first, and which files are its own.
+"""Lines of an issue's text that say what has to come first, where it begins, and which files are whose.
 
 Rule: a line of its own, and nothing else in it; whatever reads like a sentence is one. Code is code.
 """
@@ -9,9 +9,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-_LINE = re.compile(r"\s*(?:[-*+]\s+)?\**(?P<word>blocked by|depends on|owns)\**:?\**\s*(?P<rest>\S.*)", re.IGNORECASE)
+_LINE = re.compile(
+    r"\s*(?:[-*+]\s+)?\**(?P<word>blocked by|depends on|owns|forbids|base)\**:?\**\s*(?P<rest>\S.*)", re.IGNORECASE
+)
 _KEY = re.compile(r"(?:[\w.-]+(?:/[\w.-]+)?)?#[0-9]{1,9}|[A-Za-z][A-Za-z0-9]*-[0-9]{1,9}", re.ASCII)
 _BETWEEN = re.compile(r"\s*(?:,|;|\band\b|\s)\s*", re.IGNORECASE)
+_BRANCH = re.compile(r"(?!.*(?:\.\.|//|@\{|\.lock(?:/|$)|/\.|/$))[\w][\w./+-]*", re.ASCII)
+_MOST = 100
 _FENCE = re.compile(r"\s*(?:```|~~~)")
 _WILD = re.compile(r"[*?\[]")
 
@@ -22,19 +26,38 @@ class Clauses:
     """Keys of the issues that have to be closed first, as the tracker says them aloud."""
     owns: tuple[str, ...] = ()
     """Paths, and patterns of them, that nobody else should change at the same time."""
+    forbids: tuple[str, ...] = ()
+    """Paths, and patterns of them, that are not to be changed without a person's word."""
+    base: str = ""
+    """The branch to start from, and to be merged into; empty: the project's."""
 
 
 @lru_cache(maxsize=4000)  # the same words are looked at in every tick
 def clauses_of(key: str, body: str) -> Clauses:
     """`key`: whose text it is; `#12` means one of the same place."""
     keys: dict[str, None] = {}
-    paths: dict[str, None] = {}
+    paths: dict[str, dict[str, None]] = {"owns": {}, "forbids": {}}
+    base = ""
     for word, rest in _lines(body):
-        if word == "owns":
-            paths |= dict.fromkeys(filter(None, (part.strip().strip("`") for part in rest.split(","))))
+        if word in paths:
+            paths[word] |= dict.fromkeys(_paths(rest))
+        elif word == "base":
+            base = base or _branch(rest)
         else:
             keys |= dict.fromkeys(_keys(key, rest))
-    return Clauses(tuple(one for one in keys if one != key), tuple(paths))
+    owns, forbids = (tuple(paths[word])[:_MOST] for word in ("owns", "forbids"))
+    return Clauses(tuple(one for one in keys if one != key), owns, forbids, base)
+
+
+def _paths(rest: str) -> Iterator[str]:
+    named = (part.strip().strip("`") for part in rest.split(","))
+    return (one for one in named if one.strip("/ ") and not one.startswith("!"))
+
+
+def _branch(rest: str) -> str:
+    """The first one that is said counts, if it can be a branch at all."""
+    name = rest.strip().strip("`")
+    return name if _BRANCH.fullmatch(name) else ""
 
 
 def _lines(body: str) -> Iterator[tuple[str, str]]:

@@ -63,17 +63,25 @@ class Rules:
     changed_mb: float = 20.0
     told: tuple[str, ...] = ()
     """More, that the repository itself names."""
+    forbidden: tuple[str, ...] = ()
+    """And what the issue itself asks to leave alone."""
+
+
+_FORBIDDEN = "forbidden by the issue"
 
 
 def why_protected(path: str, rules: Rules) -> str:
     """What it is that a person is to look at; empty: nothing."""
-    return _judged(canonical(path), rules.protected, rules.told)
+    path = canonical(path)
+    found = _judged(path, rules.protected, rules.told)
+    return found or (_FORBIDDEN if _judged(path, rules.forbidden, ()) else "")
 
 
 def holds_protected(path: str, rules: Rules) -> bool:
     """Whatever takes the place of this folder takes the place of what is protected in it."""
     parts = canonical(path).split("/")
-    wanted = (*rules.protected, *rules.told, *(pattern for _, patterns in _CLASSES for pattern in patterns))
+    named = (*rules.protected, *rules.told, *rules.forbidden)
+    wanted = (*named, *(pattern for _, patterns in _CLASSES for pattern in patterns))
     return any(_leads_to(parts, pattern) for pattern in wanted)
 
 

@@ -38,6 +38,8 @@ class Recipe:
     """What is run to see whether a change breaks anything."""
     hosts: tuple[str, ...] = ()
     """Where it downloads from, as far as its own files say so."""
+    silent: tuple[str, ...] = ()
+    """Tools that download something from where no file says."""
     servers: Mapping[str, Step] = field(default_factory=dict)
     """What a person can start to look at the work, by name."""
 

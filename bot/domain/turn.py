@@ -83,6 +83,8 @@ class TurnRequest:
     """A person worked in the worktree since: the agent is shown what they changed."""
     allowed: tuple[str, ...] = ()
     """Ids of the objections that a person has overruled."""
+    forbids: tuple[str, ...] = ()
+    """Paths that the issue asks to leave alone: a change there is objected to."""
     offer: bool = False
     """No agent: what an earlier turn left in the worktree is committed, now that a person has allowed it."""
     most_tokens: int = 0

@@ -44,9 +44,9 @@ async def perform(  # noqa: C901, PLR0912, PLR0915 - one case per action
             await executor.cancel(turn_id_for(run, turn))
         case PushBranch():
             await project.workspaces.ensure_pushed(branch, remote=await project.forge.remote())
-        case OfferPullRequest(title, body):
+        case OfferPullRequest(title, body, base):
             refuse_leaks(f"{title}\n{body}", project.leaks_in)
-            await project.forge.ensure_draft(branch, base=project.policy.base, title=title, body=body)
+            await project.forge.ensure_draft(branch, base=base or project.policy.base, title=title, body=body)
         case Say():
             await _say(project, run, action)
         case HandOver():
@@ -82,7 +82,7 @@ def _request(start: StartTurn, run: Run, project: Project) -> TurnRequest:
         run_id=run.id,
         project=run.project,
         branch=branch_for(run),
-        base=project.policy.base,
+        base=start.base or project.policy.base,
         prompt=start.prompt,
         briefing=start.briefing,
         commit_message=start.commit_message,
@@ -95,6 +95,7 @@ def _request(start: StartTurn, run: Run, project: Project) -> TurnRequest:
         merge=start.merge,
         given=start.given,
         allowed=start.allowed,
+        forbids=start.forbids,
         offer=start.offer,
         most_tokens=start.most_tokens,
         verified=start.verified,

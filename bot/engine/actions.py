@@ -19,6 +19,9 @@ class StartTurn:
     budget_usd: float
     model: str = ""
     """What was chosen for this run; empty: what the settings say."""
+    base: str = ""
+    """The same for the branch to start from."""
+    forbids: tuple[str, ...] = ()
     plan: bool = False
     merge: str = ""
     given: Given | None = None
@@ -50,6 +53,8 @@ class PushBranch:
 class OfferPullRequest:
     title: str
     body: str
+    base: str = ""
+    """Empty: what the settings say."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+from bot.domain.clauses import clauses_of
 from bot.domain.command import CommandName, parse_command
 from bot.domain.comment import Comment
 from bot.domain.policy import Policy
@@ -45,7 +46,7 @@ def begin_turn(run: Run, seen: Observation, policy: Policy, *, after: str = "") 
     if consent.has_new_words(run, seen.issue):
         prompt = prompts.accepted(issue, prompt)
     briefing = _with_errand(run, seen, prompts.briefing(issue, ledger.thread(run, seen)))
-    left = budget.left_for(run, seen, policy)
+    left, clauses = budget.left_for(run, seen, policy), clauses_of(issue.key, issue.body)
     start = StartTurn(
         number=number,
         prompt=prompts.planning(prompt) if plan else prompt,
@@ -56,6 +57,8 @@ def begin_turn(run: Run, seen: Observation, policy: Policy, *, after: str = "") 
         budget_usd=left.usd,
         most_tokens=left.tokens,
         allowed=holding.ids_allowed(run),
+        base=clauses.base,
+        forbids=clauses.forbids,
         offer=run.errand is Errand.OFFER,
         verified=run.verification.commit if run.verification and run.verification.is_done else "",
         model=choosing.model_for(run, seen, policy),

@@ -13,6 +13,7 @@ from bot.domain.reading import read, read_comment, read_issue, read_pull_request
 from bot.domain.run import Phase, Run
 from bot.domain.spend import Spent
 from bot.domain.turn import TurnReport, TurnState
+from bot.engine.consent import words_of
 from bot.engine.names import branch_for, turn_id_for
 from bot.engine.observation import Observation
 from bot.errors import BotError, NeedsHuman, Retryable
@@ -61,13 +62,14 @@ def _named_in(tracker: TrackerView, runs: Sequence[Run]) -> Collection[str]:
     """What must come before those that have not begun, as far as it was not seen yet."""
     begun = {run.key for run in runs if run.phase is not Phase.QUEUED}
     waiting = (issue for key, issue in tracker.issues.items() if issue.open and key not in begun)
-    named = {key for issue in waiting for key in clauses_of(issue.key, read(issue.body).text).blocked_by}
+    texts = ((one.key, text) for one in waiting for text in (one.body, one.edit.body if one.edit else ""))
+    named = {name for key, text in texts for name in clauses_of(key, read(text).text).blocked_by}
     return sorted(named - tracker.issues.keys())
 
 
-def _with_blockers(issue: Issue, tracker: TrackerView) -> Issue:
+def _with_blockers(run: Run, issue: Issue, tracker: TrackerView) -> Issue:
     """Relations of the tracker's own, and those that its text names. What is not there keeps nobody waiting."""
-    named = clauses_of(issue.key, issue.body).blocked_by
+    named = clauses_of(issue.key, words_of(run, issue).body).blocked_by
     still = (key for key in named if (found := tracker.issues.get(key)) and found.open)
     return replace(issue, blocked_by=tuple(dict.fromkeys((*issue.blocked_by, *still))))
 
@@ -80,7 +82,7 @@ def observe(run: Run, view: View, reports: Mapping[str, TurnReport], *, now: flo
     read = [read_comment(comment) for comment in sorted(said, key=lambda comment: comment.at)]
     return Observation(
         now=now,
-        issue=_with_blockers(request, view.tracker) if request else None,
+        issue=_with_blockers(run, request, view.tracker) if request else None,
         comments=tuple(comment for comment, _ in read),
         pull_request=read_pull_request(pull) if pull else None,
         turn=reports.get(turn_id_for(run, run.turn), _UNKNOWN_TURN),

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from bot.domain.clauses import clauses_of
 from bot.domain.comment import Place
 from bot.domain.ending import Ending
 from bot.domain.extent import extent_of
@@ -137,9 +138,14 @@ def _offer(decision: Decision, seen: Observation, *replies: Action, only_merged:
         # only the base was taken in: what the agent said of its own work still stands
         told = verifying.retold(run, seen.pull_request)
         return decision.then(run.to(Phase.REVIEW, now=seen.now), PushBranch(), *told, *replies)
-    title, body = messages.pull_request_title(consent.words_of(run, seen.issue)), messages.pull_request_body(run, turn)
+    issue = consent.words_of(run, seen.issue)
+    title, body, base = (
+        messages.pull_request_title(issue),
+        messages.pull_request_body(run, turn),
+        clauses_of(issue.key, issue.body).base,
+    )
     offered = replace(run, facts="").to(Phase.REVIEW, now=seen.now)
-    return decision.then(offered, PushBranch(), OfferPullRequest(title, body), *replies)
+    return decision.then(offered, PushBranch(), OfferPullRequest(title, body, base), *replies)
 
 
 def _well_ended(run: Run) -> Run:

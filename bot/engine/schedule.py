@@ -11,7 +11,7 @@ from bot.domain.turn import Failure, TurnState
 from bot.engine.asking import DEAF
 from bot.engine.brakes import Looked, Trip, brake_for_all, brake_of_project, find_trips, in_outage
 from bot.engine.choosing import unusable
-from bot.engine.consent import find_objection
+from bot.engine.consent import find_objection, words_of
 from bot.engine.ledger import due
 from bot.engine.mending import errand_for
 from bot.engine.observation import Observation, Slot
@@ -44,7 +44,7 @@ def schedule(
     spokesman = _spokesman(looked, everyone)
     working = [*(run for run in everyone if run.phase is Phase.WORKING), *(run for run, seen in looked if seen.begun)]
     slots: dict[str, Slot] = {}
-    owned = {run.id: _owned(seen) for run, seen in looked}
+    owned = {run.id: _owned(run, seen) for run, seen in looked}
     ahead = 0
     looked = sorted(looked, key=lambda pair: _order(pair[0], pair[1], policies[pair[0].project]))
     trips = find_trips(endings)
@@ -130,8 +130,8 @@ def _blocked(run: Run, seen: Observation) -> str:
     return f"blocked by {', '.join(keys)}" if keys else ""
 
 
-def _owned(seen: Observation) -> tuple[str, ...]:
-    return clauses_of(seen.issue.key, seen.issue.body).owns if seen.issue else ()
+def _owned(run: Run, seen: Observation) -> tuple[str, ...]:
+    return clauses_of(run.key, words_of(run, seen.issue).body).owns if seen.issue else ()
 
 
 def _overlapping(

@@ -90,7 +90,11 @@ class TurnTaker:
                 salvaged = await project.workspaces.put_back(request.branch)
                 return replace(report, planned=True, salvaged=salvaged, heard=heard)
             change = await project.workspaces.capture(
-                request.branch, message=request.commit_message, at=request.at, allowed=request.allowed
+                request.branch,
+                message=request.commit_message,
+                at=request.at,
+                allowed=request.allowed,
+                forbids=request.forbids,
             )
         except (Retryable, NeedsHuman) as problem:
             if report.question:

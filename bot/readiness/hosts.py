@@ -12,6 +12,9 @@ from typing import Any
 from bot.domain.recipe import Step
 from bot.readiness.files import Files, table
 
+Ask = Callable[[Sequence[str]], str]
+"""Runs a program, out of all files, and gives what it prints."""
+
 _MOST = 20
 _HOST = r"([A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?(?::[0-9]{1,5})?)"
 _ADDRESS = re.compile(r"https\\?://(?:[^@/\s\"']*@)?" + _HOST)
@@ -53,12 +56,15 @@ def hosts_in(files: Files, steps: Sequence[Step]) -> tuple[str, ...]:
     return _listed(found)
 
 
-def hosts_asked(files: Files, steps: Sequence[Step], ask: Callable[[Sequence[str]], str]) -> tuple[str, ...]:
-    """The same, and where a lock file names none, as the tool itself is set. `ask` runs a program, out of all files."""
-    silent = [step for step in steps if not hosts_in(files, [step]) and _downloads(files, step)]
-    programs = {tool: _ASKED[tool] for step in silent for tool in step.tools if tool in _ASKED}
-    told = (word for words in programs.values() for word in _words(ask(words)))
-    return _listed((*hosts_in(files, steps), *told))
+def silent_tools(files: Files, steps: Sequence[Step]) -> tuple[str, ...]:
+    """Of what downloads something, where no file says from where."""
+    silent = [step for step in steps if _downloads(files, step) and not hosts_in(files, [step])]
+    return tuple(dict.fromkeys(tool for step in silent for tool in step.tools if tool in _ASKED))
+
+
+def hosts_of(tools: Iterable[str], ask: Ask) -> tuple[str, ...]:
+    """As these are set."""
+    return _listed(word for tool in tools for word in _words(ask(_ASKED[tool])))
 
 
 def hosts_refused(refused: Iterable[str]) -> tuple[str, ...]:

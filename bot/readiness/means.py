@@ -7,6 +7,7 @@ from pathlib import Path
 from bot.cells import Sandbox
 from bot.domain.leaks import Secrets
 from bot.readiness.blocks import Blocks
+from bot.readiness.hosts import Ask
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +26,7 @@ class Means:
     """All commands of one verification may take, on one commit."""
     hosts: tuple[str, ...] = ()
     """What setup may reach."""
+    ask: Ask = lambda _: ""
 
     @property
     def shared(self) -> Path:

@@ -9,8 +9,8 @@ from bot.readiness.running import Outcome
 
 _NOT_FOUND = 127
 _INSTEAD = (
-    "Others can be run: commands in the project's `setup`. Or nothing: with `setup = false` there, agents begin "
-    "in a bare checkout."
+    "To have something else run, name commands in the project's `setup`. To go on with nothing, in a bare checkout: "
+    "`setup = false`."
 )
 
 

@@ -40,7 +40,7 @@ def find_maven(folder: Folder) -> Step | None:
     if not folder.has("pom.xml"):
         return None
     program, tools = ("sh ./mvnw", ["java"]) if folder.has("mvnw") else ("mvn", ["mvn", "java"])
-    command = f"{program} --batch-mode --no-transfer-progress dependency:go-offline"
+    command = f"{program} --batch-mode --no-transfer-progress -U dependency:go-offline"
     return _step(folder, command, "pom.xml", tools)
 
 

@@ -27,6 +27,7 @@ from bot.ports import Notice
 from bot.processes import end_family
 from bot.readiness.copying import INCLUDES, Source, put
 from bot.readiness.files import Files
+from bot.readiness.hosts import hosts_of
 from bot.readiness.means import Means
 from bot.readiness.obstacles import Attempt, failed, without_tools
 from bot.readiness.precedence import Precedence
@@ -209,10 +210,10 @@ class WorktreeReadiness:
 
     async def _run(self, job: _Job, *, is_base: bool) -> Obstacle | None:
         async with self._bench(job.ground, job.marker, is_base=is_base, is_ahead=job.is_ahead) as (bench, cache):
-            environment = {**job.names, **while_setting_up(cache, bench.environment)}
             clock = asyncio.get_running_loop().time
             end = clock() + self._means.seconds
             for number, step in enumerate(job.recipe.steps):
+                environment = {**job.names, **while_setting_up(cache, bench.environment, step.tools)}
                 if missing := [tool for tool in step.tools if not bench.finds(tool)]:
                     return without_tools(step, missing)
                 folder = job.ground.folder / step.folder
@@ -220,7 +221,7 @@ class WorktreeReadiness:
                 with self._told(job, f"setup-{number}", f"Making ready: {step}"):
                     outcome = await run(command, bench, seconds=max(end - clock(), 0.0))
                 if outcome.code != 0 or bench.trouble:
-                    attempt = self._attempt(job.recipe, step, outcome, bench)
+                    attempt = await self._attempt(job.recipe, step, outcome, bench)
                     output = self._means.secrets.redact(outcome.output)
                     return failed(replace(attempt, is_base=is_base), output, seconds=self._means.seconds)
         return None
@@ -245,8 +246,10 @@ class WorktreeReadiness:
             async with self._means.sandbox.open_bench(ground, cache, marker) as bench:
                 yield bench, cache
 
-    def _attempt(self, recipe: Recipe, step: Step, outcome: Outcome, bench: Bench) -> Attempt:
-        return Attempt(step, outcome, bench.trouble, bench.refused, recipe.hosts, self._means.hosts)
+    async def _attempt(self, recipe: Recipe, step: Step, outcome: Outcome, bench: Bench) -> Attempt:
+        asked = await in_thread(hosts_of, recipe.silent, self._means.ask) if bench.refused else ()
+        named = (*recipe.hosts, *asked)
+        return Attempt(step, outcome, bench.trouble, bench.refused, named, self._means.hosts)
 
     async def _tear_down(self, branch: str) -> None:
         base = await self._provisioning.base_of(branch)

@@ -1,7 +1,7 @@
 """The variables that setup, agents and teardown find: ports, names, and where tools keep what they download. Pure."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 _PROXY = "-Dhttp.proxyHost=127.0.0.1 -Dhttp.proxyPort={port} -Dhttps.proxyHost=127.0.0.1 -Dhttps.proxyPort={port}"
@@ -27,8 +27,9 @@ def places_in(cache: Path) -> dict[str, str]:
     }
 
 
-def while_setting_up(cache: Path, reaching: Mapping[str, str]) -> dict[str, str]:
+def while_setting_up(cache: Path, reaching: Mapping[str, str], tools: Collection[str] = ()) -> dict[str, str]:
     """Nobody is asked anything, downloads are kept, and nothing in the worktree is one with what lies in the cache."""
+    of_pnpm = {"npm_config_store_dir": str(cache / "pnpm"), "npm_config_package_import_method": "copy"}
     port = reaching.get("HTTPS_PROXY", "").rpartition(":")[2]
     return {
         **places_in(cache),
@@ -47,8 +48,7 @@ def while_setting_up(cache: Path, reaching: Mapping[str, str]) -> dict[str, str]
         "npm_config_audit": "false",
         "npm_config_fund": "false",
         "npm_config_update_notifier": "false",
-        "npm_config_store_dir": str(cache / "pnpm"),
-        "npm_config_package_import_method": "copy",
+        **(of_pnpm if "npm" not in tools else {}),  # which would complain about them
         "YARN_CACHE_FOLDER": str(cache / "yarn"),
         "BUN_INSTALL_CACHE_DIR": str(cache / "bun"),
         "COMPOSER_CACHE_DIR": str(cache / "composer"),

@@ -10,7 +10,7 @@ from bot.domain.recipe import Recipe, Step
 from bot.domain.repository import FILE, parse_told
 from bot.readiness.detecting import detect
 from bot.readiness.files import Files
-from bot.readiness.hosts import hosts_in
+from bot.readiness.hosts import hosts_in, silent_tools
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +42,7 @@ def recipe_for(files: Files, wishes: Wishes) -> Recipe:
         found,
         steps=steps,
         hosts=hosts_in(files, steps),
+        silent=silent_tools(files, steps),
         checks=found.checks if verify is None else tuple(Step(command, why=by) for command, by in verify),
         teardown=wishes.teardown or told.teardown,
         copy=tuple(dict.fromkeys((*wishes.copy, *told.copy))),

@@ -21,10 +21,12 @@ _APPARMOR = (
     " them, as docs/troubleshooting.md shows, or `sysctl -w kernel.apparmor_restrict_unprivileged_userns=0`."
 )
 _CONTAINER = (
-    "A container that allows no namespaces? Start it with `--security-opt seccomp=unconfined --security-opt"
-    " apparmor=unconfined --security-opt systempaths=unconfined`, as root also with `--cap-add SYS_ADMIN`; or run"
-    " Treehand outside of it."
+    "Start it with `--security-opt seccomp=deploy/seccomp.json --security-opt systempaths=unconfined`, where there is"
+    " AppArmor also `--security-opt apparmor=unconfined`, as root also `--cap-add SYS_ADMIN`; deploy/README.md has"
+    " these words for Podman, Compose and Kubernetes."
 )
+_FORBIDDEN = f"A container that allows no namespaces? Its seccomp profile forbids them. {_CONTAINER}"
+_MASKED = f"A container that hides a part of /proc? Then nothing in it can have one of its own. {_CONTAINER}"
 _NO_MOUNTS = "Root may not mount here: run Treehand as an ordinary user, or give it CAP_SYS_ADMIN."
 _NO_USERS = (
     "Root here has no other users to let agents work as: give this container a range of 65536 user ids, or run"
@@ -64,7 +66,7 @@ def mend_for(trouble: str) -> str:
 def _found(trouble: str) -> str:
     if os.geteuid() == 0 and not _has_users():
         return _NO_USERS
-    if not re.search(r"namespace|uid map|mount|not permitted|RTM_NEWADDR", trouble):
+    if not re.search(r"namespace|uid map|mount|hostname|not permitted|RTM_NEWADDR", trouble):
         return ""
     if os.geteuid() == 0 and not _effective() & _CAP_SYS_ADMIN:
         return _NO_MOUNTS
@@ -72,7 +74,11 @@ def _found(trouble: str) -> str:
         return _NO_NAMESPACES
     if _number("kernel/apparmor_restrict_unprivileged_userns") == 1:
         return _APPARMOR
-    return _CONTAINER
+    return container_mend_for(trouble)
+
+
+def container_mend_for(trouble: str) -> str:
+    return _MASKED if "mount proc" in trouble else _FORBIDDEN
 
 
 def _number(name: str) -> int | None:

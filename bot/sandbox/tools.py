@@ -20,9 +20,9 @@ NO_LINUX = (
 )
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib64", "/lib32", "/libx32")
 _ETC = (
-    "alternatives", "ca-certificates", "ca-certificates.conf", "debian_version", "fonts", "java-*", "ld.so.cache",
-    "ld.so.conf", "ld.so.conf.d", "localtime", "magic", "mime.types", "os-release", "php", "pki", "protocols",
-    "services", "ssl/certs", "ssl/openssl.cnf", "timezone",
+    "alternatives", "ca-certificates", "ca-certificates.conf", "chromium.d", "debian_version", "dotnet", "fonts",
+    "java-*", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "localtime", "magic", "maven/logging", "maven/m2.conf",
+    "mime.types", "os-release", "php", "pki", "protocols", "services", "ssl/certs", "ssl/openssl.cnf", "timezone",
 )  # fmt: skip
 """What builds look up there; nothing that names people, machines or keys."""
 

@@ -219,6 +219,7 @@ def _absolute(settings: Settings, path: Path) -> Settings:
             "sandbox": settings.sandbox.model_copy(
                 update={"tools": tuple(folder / tool.expanduser() for tool in settings.sandbox.tools)}
             ),
+            "agent": _with_absolute_files(settings.agent, folder),
             "github": _with_absolute_files(settings.github, folder),
             "linear": _with_absolute_files(settings.linear, folder),
             "web": _with_absolute_files(settings.web, folder),

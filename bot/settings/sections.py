@@ -70,6 +70,8 @@ class AgentSettings(Section):
     """Which agent does the work."""
     model: str = ""
     """Which model it uses; empty: the agent's default."""
+    key_file: Path | None = None
+    """A file with the key for the model in it, instead of `ANTHROPIC_API_KEY` or `CLAUDE_CODE_OAUTH_TOKEN`."""
 
 
 def _reachable(value: str) -> str:

@@ -32,7 +32,7 @@ def advice(draft: Draft, settings: Settings) -> Iterator[str]:
         yield "A key for Linear: https://linear.app/settings/account/security (Personal API keys: read and write)"
         yield "    export LINEAR_API_KEY=..."
     yield from _about_setup(settings)
-    if not has_key():
+    if not has_key(settings):
         yield "A key for the agent's model:"
         yield "    export ANTHROPIC_API_KEY=...        (or CLAUDE_CODE_OAUTH_TOKEN, from `claude setup-token`)"
 

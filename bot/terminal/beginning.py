@@ -6,6 +6,7 @@ from argparse import Namespace
 from dataclasses import replace
 from pathlib import Path
 
+from bot.cli import parser
 from bot.connecting import team_findings
 from bot.credentials import github_token, has_linear_key
 from bot.errors import BadSettings, BotError
@@ -153,7 +154,7 @@ def _say_what_is_next(file: Path, draft: Draft, settings: Settings, *, checked: 
     wrong = 0
     if checked:
         say("\nIs everything ready? (`treehand check` says it again)", flush=True)
-        wrong = check(Namespace(config=str(file), fix=True, json=False))
+        wrong = check(parser().parse_args(["--config", str(file), "check", "--fix"]))
     if told := list(advice(draft, settings)):
         say("\nStill wanted:")
         say("\n".join(f"  {line}" for line in told))

@@ -1,11 +1,15 @@
-"""`treehand clean` and `restore`: remove what is over, and bring back what was salvaged."""
+"""`treehand clean`, `restore` and `backup`: remove what is over, bring back what was salvaged, keep a copy of all."""
 
 import asyncio
 import re
+import sys
 from argparse import Namespace
 from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
 
 from bot import app, clock, housekeeping
+from bot.backup import back_up, write_backup
 from bot.domain.run import Run
 from bot.domain.salvage import KEPT_DAYS, Salvaged
 from bot.embedded.landing import receive
@@ -78,6 +82,21 @@ def _salvaged(settings: Settings, project: ProjectSettings) -> Sequence[Salvaged
 
 def _workspaces(settings: Settings, project: ProjectSettings) -> GitWorkspaces:
     return app.workspaces_of(settings, project, app.secrets_of(settings))
+
+
+def backup(options: Namespace) -> None:
+    settings = load(settings_file(options.config))
+    if options.to == "-":
+        write_backup(settings.state_dir, sys.stdout.buffer)
+        return
+    to = Path(options.to).absolute()
+    if to.is_dir():
+        to /= f"treehand-{datetime.fromtimestamp(clock.now(), UTC):%Y%m%dT%H%M%SZ}.tar.gz"
+    made = back_up(settings.state_dir, to)
+    say(f"{to}: {made.files:,} files, {to.stat().st_size / 1e6:.1f} MB")
+    if made.left_out:
+        say(f"{made.left_out:,} files were removed meanwhile, or may not be read from here")
+    say(f"To restore it, unpack it into an empty {settings.state_dir}, as deploy/README.md shows. It holds your code.")
 
 
 def restore(options: Namespace) -> None:

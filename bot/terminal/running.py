@@ -8,8 +8,7 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 from bot import logs
-from bot.credentials import has_key, model_environment
-from bot.errors import BadSettings
+from bot.credentials import ensure_key, model_environment
 from bot.settings import Settings, load, settings_file
 from bot.terminal.setup import git_version
 
@@ -32,13 +31,11 @@ def _live(settings: Settings, life: "Callable[[Daemon], Awaitable[None]]") -> No
 
     signal.signal(signal.SIGTERM, lambda *_: sys.exit())  # while nothing is begun there is nothing to drain
     git_version()
-    if not has_key():
-        raise BadSettings("The agent has no key for its model: set ANTHROPIC_API_KEY or CLAUDE_CODE_OAUTH_TOKEN.")
-
+    ensure_key(settings)
     secrets = secrets_of(settings)
 
     async def live() -> None:
-        async with wired(settings, model_environment(), secrets) as app:
+        async with wired(settings, model_environment(settings), secrets) as app:
             await life(Daemon(app))
 
     with sole_owner(settings.state_dir):

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from bot.app import agent_version, desk_of, inspect_github, store_of
 from bot.confining import folders_not_shown, try_sandbox
 from bot.connecting import team_findings
-from bot.credentials import has_key
+from bot.credentials import ensure_key
 from bot.disk import Disk, shown_sizes
 from bot.embedded.desk import Desk
 from bot.errors import BotError, CannotStart
@@ -153,9 +153,8 @@ def _agent(settings: Settings) -> str:
     return f"{settings.agent.kind} {asyncio.run(agent_version(settings))}"
 
 
-def _model(_settings: Settings) -> str:
-    if not has_key():
-        raise CannotStart("The agent has no key for its model: set ANTHROPIC_API_KEY or CLAUDE_CODE_OAUTH_TOKEN.")
+def _model(settings: Settings) -> str:
+    ensure_key(settings)
     return "a key is set"
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from bot.domain.comment import Remark
+from bot.domain.evidence import Piece
 from bot.domain.run import Run
 from bot.domain.sight import SeenFile, Sight, Version
 from bot.domain.spend import Spend
@@ -23,16 +24,6 @@ class Said:
     text: str
     verdict: str = ""
     remarks: tuple[Remark, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Evidence:
-    """A file that was left to show what was done. Untrusted."""
-
-    name: str
-    size: int
-    kind: str
-    """Its media type, by its name."""
 
 
 class Closeup(Protocol):
@@ -65,5 +56,10 @@ class Closeup(Protocol):
         """Oldest first; nothing where that is on a site of its own."""
         ...
 
-    def evidence(self, run: Run) -> Sequence[Evidence]: ...
-    def find_evidence(self, run: Run, name: str) -> bytes | None: ...
+    def evidence(self, run: Run) -> Sequence[Piece]:
+        """What its agent left for people to see. Untrusted."""
+        ...
+
+    def find_evidence(self, run: Run, name: str) -> tuple[bytes, str] | None:
+        """The content, and its media type."""
+        ...

@@ -17,7 +17,8 @@ STATE = "state"
 BOARD = "board"
 """The same as pieces of the page."""
 _QUEUED = 256
-_REMEMBERED = 512
+_REMEMBERED, _LETTERS, _TOPICS = 512, 500_000, 100
+"""So much is kept of each topic, and of so many besides those that somebody watches."""
 
 
 class News(NamedTuple):
@@ -40,10 +41,18 @@ class Viewer:
 
 @dataclass(slots=True)
 class _Past:
-    """What was told of a topic lately."""
+    """What was told of a topic lately: all that came after `floor`."""
 
-    number: int = 0
-    news: deque[News] = field(default_factory=lambda: deque(maxlen=_REMEMBERED))
+    floor: int
+    news: deque[tuple[int, News]] = field(default_factory=deque)
+    letters: int = 0
+
+    def add(self, number: int, news: News) -> None:
+        self.news.append((number, news))
+        self.letters += len(news.data)
+        while len(self.news) > _REMEMBERED or self.letters > _LETTERS:
+            self.floor, gone = self.news.popleft()
+            self.letters -= len(gone.data)
 
 
 class Hub:
@@ -51,6 +60,8 @@ class Hub:
         self._life = secrets.token_hex(4)
         self._viewers: dict[str, set[Viewer]] = {}
         self._pasts: dict[str, _Past] = {}
+        self._number = 0
+        """Of the latest news, whatever its topic."""
         self.moved = asyncio.Event()
         """Something is not as it was when the last picture was made."""
         self.wanted = asyncio.Event()
@@ -66,10 +77,10 @@ class Hub:
 
     def tell(self, topic: str, kind: str, data: str) -> None:
         """Nobody who watches is waited for."""
-        past = self._pasts.setdefault(topic, _Past())
-        past.number += 1
-        news = News(f"{self._life}-{past.number}", kind, data)
-        past.news.append(news)
+        past = self._past_of(topic)
+        self._number += 1
+        news = News(f"{self._life}-{self._number}", kind, data)
+        past.add(self._number, news)
         for viewer in self._viewers.get(topic, ()):
             is_behind = len(viewer.waiting) >= _QUEUED
             if is_behind:
@@ -79,8 +90,8 @@ class Hub:
 
     def place(self, topic: str) -> str:
         """Where a page that is made now stands: what comes after it is news to that page."""
-        past = self._pasts.get(topic)
-        return f"{self._life}-{past.number if past else 0}"
+        self._past_of(topic)
+        return f"{self._life}-{self._number}"
 
     @contextmanager
     def watching(self, topic: str, since: str = "") -> Iterator[Viewer]:
@@ -116,14 +127,22 @@ class Hub:
             viewer.stirred.set()
 
     def _missed(self, topic: str, since: str) -> list[News]:
-        if since in {"", self.place(topic)}:
+        if not since:
             return []
-        past = self._pasts.get(topic, _Past())
+        past = self._past_of(topic)
         life, _, number = since.partition("-")
-        first = past.number - len(past.news)
-        if life != self._life or not number.isdecimal() or not first <= int(number) <= past.number:
+        if life != self._life or not number.isdecimal() or not past.floor <= int(number) <= self._number:
             return [self._resync(topic)]
-        return [news for news in past.news if int(news.id.partition("-")[2]) > int(number)]
+        return [news for at, news in past.news if at > int(number)]
+
+    def _past_of(self, topic: str) -> _Past:
+        """Kept from now on. What nobody has told of or asked about for longest is forgotten."""
+        past = self._pasts.pop(topic, None) or _Past(self._number)
+        self._pasts[topic] = past
+        idle = [name for name in self._pasts if name not in self._viewers]
+        for name in idle[: max(len(idle) - _TOPICS, 0)]:
+            del self._pasts[name]
+        return past
 
     def _resync(self, topic: str) -> News:
         return News(self.place(topic), "resync", "{}")

@@ -20,8 +20,6 @@ _QUOTED = re.compile(r" {0,3}> ?(.*)")
 _DEEPEST = 3
 """Quotes within quotes."""
 _INLINE = re.compile(r"`([^`\n]+)`|\*\*([^*\n]+)\*\*|(?<!\w)_([^_\n]+)_(?!\w)")
-_CODE = 1
-_FORMS = {_CODE: Markup("<code>{}</code>"), 2: Markup("<strong>{}</strong>"), 3: Markup("<em>{}</em>")}
 
 
 def to_html(text: str) -> Markup:
@@ -91,7 +89,16 @@ def _inline(text: str) -> Markup:
     at = 0
     for found in _INLINE.finditer(text):
         parts.append(escape(text[at : found.start()]))
-        form = found.lastindex or 0
-        parts.append(_FORMS[form].format(found[form] if form == _CODE else _inline(found[form])))
+        parts.append(_formed(found))
         at = found.end()
     return Markup().join((*parts, escape(text[at:])))
+
+
+def _formed(found: re.Match[str]) -> Markup:
+    """What is stressed may hold code; code holds nothing but itself."""
+    code, bold, italic = found.groups()
+    if code:
+        return Markup("<code>{}</code>").format(code)
+    return (
+        Markup("<strong>{}</strong>").format(_inline(bold)) if bold else Markup("<em>{}</em>").format(_inline(italic))
+    )

@@ -25,7 +25,8 @@ Painted = Sequence[Runs]
 class Painting:
     """Owns one process, which ends with its input."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, seconds: float = _SECONDS) -> None:
+        self._seconds = seconds
         self._process: Process | None = None
         self._alone = asyncio.Lock()
         self._known: OrderedDict[tuple[str, str], Painted] = OrderedDict()
@@ -52,7 +53,7 @@ class Painting:
         question = json.dumps({"name": name, "text": content}).encode() + b"\n"
         process = self._process = self._process or await self._begun()
         try:
-            async with asyncio.timeout(_SECONDS):
+            async with asyncio.timeout(self._seconds):
                 answer = await _told(process, question)
         except (TimeoutError, OSError, ValueError):
             answer = b""

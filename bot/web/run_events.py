@@ -25,6 +25,8 @@ from bot.web.runs_asked import number_in, run_of
 
 _POLL_SECONDS = 0.25
 _LOOK_SECONDS = 3.0
+_IDLE_LOOK_SECONDS = 15.0
+"""While no agent is at work, people may be."""
 _QUIET_SECONDS = 15.0
 _AGAIN = "retry: 1000\n\n"
 
@@ -84,7 +86,8 @@ class _Following:
 
     async def _changes(self) -> list[str]:
         now = asyncio.get_running_loop().time()
-        if now - self.looked_at < _LOOK_SECONDS or self.run.phase is Phase.DONE:
+        pause = _LOOK_SECONDS if self.run.phase is Phase.WORKING else _IDLE_LOOK_SECONDS
+        if now - self.looked_at < pause or self.run.phase is Phase.DONE:
             return []
         self.looked_at = now
         try:

@@ -126,6 +126,7 @@ def routes_of(dashboard: Dashboard) -> list[Route]:
             done = await _DEEDS[name](deed)
         except (NeedsHuman, Retryable) as problem:
             return await shown(dashboard, request, run, trouble=Trouble(str(problem), {"deed": name, **form}))
+        dashboard.hub.stir()
         return RedirectResponse(f"/runs/{key_in_url(run.key)}?done={done}", status_code=303)
 
     return [Route("/runs/{key:path}/do/{deed:str}", act, methods=["POST"])]

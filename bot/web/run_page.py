@@ -37,18 +37,17 @@ def routes_of(dashboard: Dashboard) -> list[Route]:
         return page(request, "given.html", run=run, lines=stretch.lines, number_of=number_of)
 
     async def evidence(request: Request) -> Response:
-        run, name = await run_of(dashboard, request), request.path_params["name"]
-        known = {one.name: one for one in await asyncio.to_thread(dashboard.closeup.evidence, run)}
-        content = await asyncio.to_thread(dashboard.closeup.find_evidence, run, name) if name in known else None
-        if content is None:
+        run = await run_of(dashboard, request)
+        found = await asyncio.to_thread(dashboard.closeup.find_evidence, run, request.path_params["name"])
+        if found is None:
             raise HTTPException(_NOT_FOUND, "There is no such file.")
-        return _caged(content, known[name].kind)
+        return _caged(*found)
 
     return [
         Route("/runs/{key:path}/conversation", conversation),
         Route("/runs/{key:path}/fresh", fresh),
         Route("/runs/{key:path}/given", given),
-        Route("/runs/{key:path}/evidence/{name:str}", evidence),
+        Route("/runs/{key:path}/evidence/{name:path}", evidence),
         Route("/runs/{key:path}", run_page),
     ]
 

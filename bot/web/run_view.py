@@ -48,8 +48,10 @@ async def shown(
     """`lean`: without what an open page brings up to date by other ways."""
     closeup = dashboard.closeup
     before, begin = number_in(request, "before") or None, number_in(request, "files")
+    look = await dashboard.lookout.look()  # one for all: what the page says of its own state must be what it shows
+    run = next((one for one in look.picture.runs if one.key == run.key), run)
     glimpse, journal, spending, said, evidence = await asyncio.gather(
-        glimpse_of(dashboard, run),
+        glimpse_of(dashboard, run, look),
         asyncio.to_thread(dashboard.window.journal, run),
         asyncio.to_thread(closeup.spending, run),
         asyncio.to_thread(closeup.said, run),
@@ -63,7 +65,7 @@ async def shown(
     put_together = partial(
         page, request, "run.html", status_code=422 if trouble else 200,
         run=run, glimpse=glimpse, lane=LANES[run.phase], label=dashboard.window.label,
-        state=state_of(await dashboard.lookout.look(), run.key),
+        state=state_of(look, run.key),
         stretch=stretch, blocks=blocks_of(stretch), changes=changes, said=said, evidence=evidence,
         journal=journal[-_ENTRIES:], chart=chart_of(spending), spending=spending,
         orders=orders_for(run), site=site, reviews=_reviews(site, glimpse), is_over=run.phase is Phase.DONE,
@@ -91,9 +93,8 @@ def _reviews(site: Site | None, glimpse: Glimpse) -> bool:
     return site is not None and site.has_own_forge and site.tracker == "local" and may_review(glimpse.pull_request)
 
 
-async def glimpse_of(dashboard: Dashboard, run: Run) -> Glimpse:
+async def glimpse_of(dashboard: Dashboard, run: Run, look: Look) -> Glimpse:
     """What everybody sees of it now; of what is over for long, as it is looked up."""
-    look = await dashboard.lookout.look()
     if found := look.picture.glimpses.get(run.id):
         return found
     return await asyncio.to_thread(dashboard.closeup.glimpse, run)

@@ -40,6 +40,10 @@ class Guard:
         """The same, where what is judged can be seen."""
         return replace(self, mirror=repository)
 
+    def forbidding(self, paths: Collection[str]) -> Self:
+        """The same, with more that is not to be changed unasked."""
+        return replace(self, rules=replace(self.rules, forbidden=tuple(paths)))
+
     def minding(self, commit: str) -> Self:
         """And what the repository itself protects, as that commit has it."""
         return replace(self, rules=replace(self.rules, told=told_at(self.mirror, commit).protected))

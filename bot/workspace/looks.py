@@ -61,10 +61,19 @@ class _Look:
 class Looks:
     """Of one project. `borrowed` are more repositories that may have what the mirror has no more."""
 
-    def __init__(self, root: Path, project: str, *, ignored: Sequence[str], borrowed: Sequence[Path] = ()) -> None:
+    def __init__(
+        self,
+        root: Path,
+        project: str,
+        *,
+        ignored: Sequence[str],
+        borrowed: Sequence[Path] = (),
+        seconds: float = _SECONDS,
+    ) -> None:
         self._places = Places(root, project)
         self._ignored = tuple(ignored)
         self._borrowed = tuple(borrowed)
+        self._seconds = seconds
         self._looks: OrderedDict[str, _Look] = OrderedDict()
         self._patches: OrderedDict[tuple[str, str], bytes] = OrderedDict()
         self._few = asyncio.Semaphore(_AT_ONCE)
@@ -131,7 +140,7 @@ class Looks:
     def _read(self, place: Place, look: _Look, tip: str) -> tuple[str, Found]:
         index, provision = self._index(place, tip), read_provision(place.admin)
         rules = parse_rules("\n".join((*self._ignored, *provision.folders)).encode())
-        reach = Reach(LARGEST_SEEN, MOST_SEEN, _Patience(time.monotonic() + _SECONDS))
+        reach = Reach(LARGEST_SEEN, MOST_SEEN, _Patience(time.monotonic() + self._seconds))
         found = read_worktree(place.folder, index, _keeping(look, index), rules, reach)
         found = provision.without(found, index, place.folder)
         return write_tree(look.path, found.entries, look.path / "index"), found

@@ -72,10 +72,14 @@ class Pool:
         branch = f"{AHEAD}{uuid.uuid4().hex[:12]}"
         worktree = self.worktree(branch)
         self._begun[branch] = {}
-        self.mirror.update({worktree.ref: (commit, ""), f"{BASES}{branch}": (commit, "")})
-        refs = self.mirror.refs(ORIGIN, worktree.ref)
-        worktree.make(onto, places=self.places, refs=refs)
-        worktree.provide(Provision(is_half=True))
+        try:
+            self.mirror.update({worktree.ref: (commit, ""), f"{BASES}{branch}": (commit, "")})
+            refs = self.mirror.refs(ORIGIN, worktree.ref)
+            worktree.make(onto, places=self.places, refs=refs)
+            worktree.provide(Provision(is_half=True))
+        except BaseException:
+            self.discard(branch)
+            raise
         self._begun[branch] = refs_for(branch, onto, refs)
         return Workspace(worktree.place.ground(self.mirror.path), branch, commit, commit)
 

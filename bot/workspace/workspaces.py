@@ -82,9 +82,11 @@ class GitWorkspaces:
             await self.fetch(remote)
             return await in_thread(self._ensure, branch, base, remote, merge)
 
-    async def capture(self, branch: str, *, message: str, at: float, allowed: Collection[str] = ()) -> Change:
+    async def capture(
+        self, branch: str, *, message: str, at: float, allowed: Collection[str] = (), forbids: Collection[str] = ()
+    ) -> Change:
         async with self._touching(branch):
-            return await in_thread(self._capture, branch, message, at, frozenset(allowed))
+            return await in_thread(self._capture, branch, message, at, allowed, self._guard.forbidding(forbids))
 
     async def ensure_pushed(self, branch: str, *, remote: Remote) -> None:
         async with self._touching(branch):
@@ -215,9 +217,8 @@ class GitWorkspaces:
         ground, told = place.ground(self._mirror.path), instructions_at(self._mirror.path, base)
         return Workspace(ground, branch, base, refs[worktree.ref], conflicts, told)
 
-    def _capture(self, branch: str, message: str, at: float, allowed: frozenset[str] = frozenset()) -> Change:
-        worktree = self._worktree(branch)
-        refs = self._refs(worktree)
+    def _capture(self, branch: str, message: str, at: float, allowed: Collection[str], guard: Guard) -> Change:
+        refs = self._refs(worktree := self._worktree(branch))
         if worktree.ref not in refs:
             raise NeedsHuman(f"There is no worktree of `{branch}` to take changes from. `retry` makes a new one.")
         pending = worktree.find_pending(tip := refs[worktree.ref])
@@ -226,16 +227,14 @@ class GitWorkspaces:
         with worktree.look(tip) as look:
             if pending:
                 check_resolved(look.quarantine.path, pending, look.tree)
-            guard = self._guard.within(look.quarantine.path).minding(base)
+            guard = guard.within(look.quarantine.path).minding(base)
             if objections := guard.objections(look.tree, known, allowed):
-                files = self._mirror.changed_files(base, tip)
-                return Change(base, tip, tip, files, look.found.left_out, objections)
+                return Change(base, tip, tip, self._mirror.changed_files(base, tip), look.found.left_out, objections)
             before, head = commit(worktree, look, refs, message=message, at=at, pending=pending)
             worktree.remember(look)
         if head != refs[worktree.ref]:
             worktree.renew_shadow(worktree.onto, {**refs, worktree.ref: head})
-        files = self._mirror.changed_files(base, head)
-        return Change(base, head, before, files, look.found.left_out)
+        return Change(base, head, before, self._mirror.changed_files(base, head), look.found.left_out)
 
     def _objections_to(self, ref: str) -> Sequence[Objection]:
         parents = git(self._mirror.path, "rev-parse", f"{ref}^@").split()
@@ -268,7 +267,7 @@ class GitWorkspaces:
         is_there = worktree.ref in refs  # else the mirror went while somebody worked
         made = find_commit(self._mirror, refs[base], refs[worktree.ref], message=message, at=at) if is_there else ""
         if not made:
-            change = self._capture(branch, message, at, allowed)
+            change = self._capture(branch, message, at, allowed, self._guard)
             if change.objections:
                 return HandWork(held=change)
             made = change.head if change.head != change.before else ""

@@ -77,6 +77,7 @@ async def test_a_message_is_heard_inside_the_running_turn(bench):
     assert report.words == "I heard: Use tabs."
     assert report.heard == {"c2"}
     assert bench.texts(EventKind.HEARD) == ["c2"]
+    assert bench.texts(EventKind.GIVEN) == [model.requests[0].last_said, "Use tabs."]
     assert len(model.requests) == 2
 
 

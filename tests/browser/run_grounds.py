@@ -1,4 +1,4 @@
-"""A daemon at work, the scripted model that its agents ask, and browsers that people look at it with."""
+"""A daemon at work, the scripted model that its agents ask, and people who look at a run of it in a browser."""
 
 import asyncio
 import contextlib
@@ -7,51 +7,22 @@ from dataclasses import dataclass, field
 from urllib.parse import quote
 
 import pytest
-from playwright.async_api import Browser, Page, async_playwright, expect
+from playwright.async_api import Page, expect
 
 from bot.demo.model import Play, ScriptedModel
+from tests.browser.conftest import Viewer, free_port
 from tests.program.conftest import Person, model_env
-from tests.program.test_webhooks import free_port
 
-CHROMIUM = "/usr/bin/chromium"
-QUIETLY = (
-    "--no-sandbox", "--disable-background-networking", "--disable-component-update", "--disable-default-apps",
-    "--disable-dev-shm-usage", "--disable-gpu", "--disable-sync", "--no-first-run",
-)  # fmt: skip
 SECONDS = 100
-PATIENCE = SECONDS * 1000.0
-TELL = "document.addEventListener('securitypolicyviolation', (e) => console.error(`CSP ${e.violatedDirective}`))"
 NO_FAULT = ("net::ERR_", "422 (")
 """What Chromium says of a daemon that is not there, or that refuses what somebody typed."""
 
 
 @dataclass
-class Eyes:
-    """One browser, and whatever it had to complain about."""
-
-    browser: Browser
-    origin: str
-    complaints: list[str] = field(default_factory=list)
-
-    async def look(self, key: str = "shop#1", more: str = "", **how) -> Page:
-        """A person of their own opens the page of a run."""
-        context = await self.browser.new_context(**{"viewport": {"width": 1280, "height": 900}, **how})
-        context.set_default_timeout(PATIENCE)
-        page = await context.new_page()
-        if how.get("java_script_enabled", True):
-            await page.add_init_script(TELL)
-        page.on("dialog", lambda dialog: self.complaints.append(f"dialog: {dialog.message}"))
-        page.on("pageerror", lambda error: self.complaints.append(f"error: {error}"))
-        page.on("console", lambda told: self.complaints.append(told.text) if told.type == "error" else None)
-        await page.goto(f"{self.origin}/runs/{quote(key, safe='')}{more}")
-        return page
-
-
-@dataclass
 class House:
     person: Person
-    eyes: Eyes
-    port: int
+    viewer: Viewer
+    port: int = field(default_factory=free_port)
     model: ScriptedModel | None = None
     daemon: asyncio.subprocess.Process | None = None
     open: contextlib.AsyncExitStack = field(default_factory=contextlib.AsyncExitStack)
@@ -73,6 +44,12 @@ class House:
             while not await _answers(self.port):
                 await asyncio.sleep(0.1)
 
+    async def look(self, more: str = "", **how) -> Page:
+        """A person of their own opens the page of the run."""
+        key = quote("shop#1", safe="")
+        size = {"viewport": {"width": 1280, "height": 900}}
+        return await self.viewer.open(f"http://127.0.0.1:{self.port}/runs/{key}{more}", **{**size, **how})
+
     async def kill(self) -> None:
         self.daemon.kill()
         await self.daemon.wait()
@@ -90,17 +67,12 @@ async def _answers(port: int) -> bool:
 
 
 @pytest.fixture
-async def house(ready: Person) -> AsyncIterator[House]:
-    expect.set_options(timeout=PATIENCE)
-    port = free_port()
-    async with async_playwright() as playwright:
-        browser = await playwright.chromium.launch(executable_path=CHROMIUM, args=list(QUIETLY))
-        house = House(ready, Eyes(browser, f"http://127.0.0.1:{port}"), port)
-        async with house.open:
-            yield house
-            if house.daemon and house.daemon.returncode is None:
-                house.daemon.terminate()
-                await asyncio.wait_for(house.daemon.wait(), SECONDS)
-        await browser.close()
-    unexpected = [one for one in house.eyes.complaints if not any(sign in one for sign in NO_FAULT)]
-    assert not unexpected, unexpected
+async def house(ready: Person, viewer: Viewer) -> AsyncIterator[House]:
+    expect.set_options(timeout=SECONDS * 1000)
+    viewer.expected = NO_FAULT
+    house = House(ready, viewer)
+    async with house.open:
+        yield house
+        if house.daemon and house.daemon.returncode is None:
+            house.daemon.terminate()
+            await asyncio.wait_for(house.daemon.wait(), SECONDS)

@@ -8,7 +8,7 @@ from playwright.async_api import Page, expect
 
 from bot.demo.model import Say, Use, Wait
 from tests.browser.run_grounds import House, house  # noqa: F401 - a fixture
-from tests.program.conftest import DONE, acts, person, program_seen, ready, write  # noqa: F401 - fixtures
+from tests.program.conftest import DONE, acts, write
 
 OFFERED = acts((Say("I look."), write("answer = 42")), DONE)
 HACK = "<script>window.hacked=1</script><img src=x onerror=window.hacked=1>"
@@ -37,7 +37,7 @@ async def test_words_and_changes_come_as_they_happen(house: House):  # noqa: F81
             (Wait(until=done), Say("All is done.")),
         )
     )
-    page = await house.eyes.look()
+    page = await house.look()
     talk, files = page.locator("#talk"), page.locator("#files")
     await expect(talk.locator("strong")).to_have_text("look")
     await expect(files.locator(".code.add")).to_have_text(re.compile("answer = 42"))
@@ -70,7 +70,7 @@ async def test_what_one_says_the_other_sees_and_the_agent_hears(house: House):  
         return OFFERED(request)
 
     await house.begin(play)
-    one, other = await house.eyes.look(), await house.eyes.look()
+    one, other = await house.look(), await house.look()
     await expect(phase(one)).to_have_text("In review")
     await one.get_by_label("Say something to the agent").fill("use a set, <b>please</b>")
     await press(one, "Say it")
@@ -86,7 +86,7 @@ async def test_what_one_says_the_other_sees_and_the_agent_hears(house: House):  
 async def test_pause_resume_budget_and_stop(house: House):  # noqa: F811
     go = asyncio.Event()
     await house.begin(acts((write("answer = 42"),), (Wait(until=go), Say("Done."))))
-    page = await house.eyes.look()
+    page = await house.look()
     await expect(phase(page)).to_have_text("Working")
     await press(page, "Pause")
     await expect(phase(page)).to_have_text("Needs you")
@@ -119,7 +119,7 @@ async def test_a_review_with_remarks_on_lines_then_ready_and_merged(house: House
         return steps[min(request.answers_since_said, 1)]
 
     await house.begin(play)
-    page = await house.eyes.look()
+    page = await house.look()
     await expect(phase(page)).to_have_text("In review")
     await page.locator("#files td[data-line='1']").first.click()
     row = page.locator(".remark-row").first
@@ -159,7 +159,7 @@ async def test_a_review_with_remarks_on_lines_then_ready_and_merged(house: House
 
 async def test_a_pull_request_is_closed(house: House):  # noqa: F811
     await house.begin(OFFERED)
-    page = await house.eyes.look()
+    page = await house.look()
     await expect(phase(page)).to_have_text("In review")
     await confirm(page, "Close")
     await expect(phase(page)).to_have_text("Done today")
@@ -173,7 +173,7 @@ async def test_a_plan_is_approved_and_done(house: House):  # noqa: F811
         return (Say("1. Change app.py"),)
 
     await house.begin(play, labels=("ai", "ai:plan"))
-    page = await house.eyes.look()
+    page = await house.look()
     await expect(page.get_by_role("button", name="Approve the plan")).to_be_visible()
     await press(page, "Approve the plan")
     await expect(phase(page)).to_have_text("In review")
@@ -183,7 +183,7 @@ async def test_a_plan_is_approved_and_done(house: House):  # noqa: F811
 async def test_a_page_that_was_open_goes_on_after_a_restart(house: House):  # noqa: F811
     go = asyncio.Event()
     await house.begin(acts((Say("Before the restart."), write("answer = 42")), (Wait(until=go), Say("After it."))))
-    page = await house.eyes.look()
+    page = await house.look()
     await expect(page.locator("#talk")).to_contain_text("Before the restart.")
     await page.get_by_label("Say something to the agent").fill("not sent yet")
     await house.kill()
@@ -194,7 +194,7 @@ async def test_a_page_that_was_open_goes_on_after_a_restart(house: House):  # no
     await expect(page.locator("#talk")).to_contain_text("After it.")
     await expect(phase(page)).to_have_text("In review")
     await expect(page.get_by_label("Say something to the agent")).to_have_value("not sent yet")
-    fresh = await house.eyes.look()
+    fresh = await house.look()
     told = [await one.locator("#talk > *:not(.earlier)").all_inner_texts() for one in (page, fresh)]
     assert [line.split("\n")[0] for line in told[0]] == [line.split("\n")[0] for line in told[1]], "nothing twice"
 
@@ -211,7 +211,7 @@ async def test_hostile_words_names_and_files_are_only_shown(house: House):  # no
         ),
         title=f"{HACK} & more",
     )
-    page = await house.eyes.look()
+    page = await house.look()
     await expect(page.locator("h1")).to_have_text(f"{HACK} & more")
     await expect(page.locator("#talk")).to_contain_text("[click](javascript:window.hacked=1)")
     files = page.locator("#files")
@@ -230,18 +230,18 @@ async def test_hostile_words_names_and_files_are_only_shown(house: House):  # no
 async def test_anybody_can_use_it(house: House):  # noqa: F811
     await house.begin(OFFERED)
     for scheme in ("light", "dark"):
-        page = await house.eyes.look(color_scheme=scheme)
+        page = await house.look(color_scheme=scheme)
         await expect(phase(page)).to_have_text("In review")
         await expect(page.locator("#offer")).to_be_visible()
         await page.evaluate(OPEN_ALL)
         found = await Axe().run(page)
         assert found.violations_count == 0, found.generate_report()
 
-    small = await house.eyes.look(viewport={"width": 360, "height": 740})
+    small = await house.look(viewport={"width": 360, "height": 740})
     await expect(small.locator("#files")).to_contain_text("answer = 42")
     assert await small.evaluate("document.documentElement.scrollWidth") <= 360
 
-    page = await house.eyes.look()
+    page = await house.look()
     await page.get_by_label("Say something to the agent").focus()
     await page.keyboard.type("typed without a mouse")
     await page.keyboard.press("Tab")
@@ -263,8 +263,8 @@ async def test_without_scripts_everything_is_read_and_done(house: House):  # noq
             (Wait(until=go), Say("Done.")),
         )
     )
-    await expect((await house.eyes.look()).locator("#files")).to_contain_text("numbers.txt")
-    page = await house.eyes.look(java_script_enabled=False)
+    await expect((await house.look()).locator("#files")).to_contain_text("numbers.txt")
+    page = await house.look(java_script_enabled=False)
     await expect(page.locator("#talk")).to_contain_text("I look.")
     await expect(page.locator("#files .code.add").first).to_contain_text("answer = 42")
     await page.locator("#files summary", has_text="numbers.txt").click()
@@ -285,7 +285,7 @@ async def test_without_scripts_everything_is_read_and_done(house: House):  # noq
 
 async def test_a_hundred_thousand_lines_open_a_few_at_a_time(house: House):  # noqa: F811
     await house.begin(acts((Use("Bash", {"command": "seq 1 100000 > big.py", "description": "Count"}),), DONE))
-    page = await house.eyes.look()
+    page = await house.look()
     await expect(page.locator("#changes-sum")).to_contain_text("+100,000")
     await expect(phase(page)).to_have_text("In review")
     html = await (await page.request.get(page.url)).body()
@@ -303,7 +303,7 @@ async def test_what_changed_since_a_person_looked_is_said(house: House):  # noqa
         return steps[min(request.answers_since_said, 1)]
 
     await house.begin(play)
-    page = await house.eyes.look()
+    page = await house.look()
     await expect(phase(page)).to_have_text("In review")
     await page.get_by_role("checkbox", name="viewed: app.py").check()
     await page.reload()

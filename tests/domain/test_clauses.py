@@ -66,3 +66,22 @@ def test_paths_beside_each_other_do_not(ours: str, theirs: str):
 
 def test_who_owns_nothing_overlaps_nobody():
     assert not overlap((), ("src",))
+
+
+def test_the_base_is_a_branch_and_the_first_that_is_said_counts():
+    assert clauses_of("shop#1", "Base: `release/2.x`\nBase: main").base == "release/2.x"
+    assert clauses_of("shop#1", "**Base**: main").base == "main"
+
+
+@pytest.mark.parametrize("name", ["-d", "a..b", "two words", "/x", "x/", "x.lock", "a//b", "@{u}", ".hidden", "x/.y"])
+def test_what_cannot_be_a_branch_is_none(name: str):
+    assert clauses_of("shop#1", f"Base: {name}").base == ""
+
+
+def test_what_is_to_be_left_alone_is_named_as_paths_and_some_are_none():
+    assert clauses_of("shop#1", "Forbids: migrations/**, `db/schema.sql`, /, !x").forbids == (
+        "migrations/**",
+        "db/schema.sql",
+    )
+    many = clauses_of("shop#1", "Forbids: " + ", ".join(f"p{n}" for n in range(1000)))
+    assert len(many.forbids) == 100

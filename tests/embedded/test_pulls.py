@@ -94,3 +94,13 @@ def test_a_draft_is_made_ready(shop):
     number = shop.offer()
     shop.pulls.ready(number, by="ana")
     assert not shop.pulls.show(number).pull.draft
+
+
+def test_what_was_offered_can_be_compared_also_when_it_is_over(shop):
+    number = shop.offer({"app.py": "one\n2\nthree\n"}, body="Closes #1")
+    base, head = shop.pulls.ends(1)
+    assert shop.pulls.repository.diff(base, head).count("+2\n") == 1
+    shop.pulls.comment(number, "Why?", by="ana")
+    assert [said.text for said in shop.pulls.said(1)] == ["Why?"]
+    shop.merge(number)
+    assert shop.pulls.ends(1) == (base, head)

@@ -2,6 +2,7 @@
 
 import os
 import time
+from pathlib import Path
 
 import pytest
 
@@ -135,3 +136,11 @@ def test_t17_a_state_dir_that_every_agent_could_read_is_refused(place, tmp_path)
     with pytest.raises(BadSettings, match="every agent can read"):
         find_tools([], Path(place))
     assert os.fspath(find_tools([], tmp_path).bwrap)
+
+
+def test_t20_of_etc_only_what_programs_do_not_start_without_is_shown(tmp_path):
+    shown = find_tools([], tmp_path).folders
+    hidden = ("passwd", "shadow", "gitconfig", "npmrc", "pip.conf", "maven/settings.xml", "ssh", "ssl/private")
+    assert [name for name in hidden if any(Path(f"/etc/{name}").is_relative_to(one) for one in shown)] == []
+    started = Path("/etc/maven/m2.conf")
+    assert (started in shown) is started.exists()

@@ -183,7 +183,9 @@ class FakeWorkspaces:
         ground = Ground(here, here / "shadow", here / "objects")
         return Workspace(ground, branch, tree.commits[0], tree.head, conflicts)
 
-    async def capture(self, branch: str, *, message: str, at: float, allowed: Collection[str] = ()) -> Change:
+    async def capture(
+        self, branch: str, *, message: str, at: float, allowed: Collection[str] = (), forbids: Collection[str] = ()
+    ) -> Change:
         self.world.reach("capture", network=False)
         return self.world.commit(branch, allowed)
 

@@ -1,8 +1,14 @@
 """`treehand demo`: the whole story, and the same after a kill -9 in its middle."""
 
 import asyncio
+import contextlib
 import os
+import pty
+import re
 import signal
+import sys
+
+import httpx
 
 
 def check(outcome: dict) -> None:
@@ -51,3 +57,35 @@ async def test_two_demos_at_once_are_refused(person):
     await first.stdout.readline()
     second = await person.treehand("demo")
     assert (second.code, f"(pid {first.pid})" in second.err) == (1, True)
+
+
+async def test_on_a_terminal_its_dashboard_stays_until_ctrl_c(person):
+    ours, theirs = pty.openpty()
+    command = (sys.executable, "-m", "bot", "demo")
+    demo = await asyncio.create_subprocess_exec(
+        *command, cwd=person.repository, env={**person.env, "TERM": "xterm"}, start_new_session=True,
+        stdin=theirs, stdout=theirs, stderr=theirs,
+    )  # fmt: skip
+    person.started.append(demo)
+    os.close(theirs)
+    shown = bytearray()
+
+    def read() -> None:
+        with contextlib.suppress(OSError):  # it is gone
+            shown.extend(os.read(ours, 65536))
+
+    asyncio.get_running_loop().add_reader(ours, read)
+    try:
+        async with asyncio.timeout(200):
+            while b"The story is told." not in shown:
+                await asyncio.sleep(0.1)
+        address = re.search(rb"Dashboard: (http://127[.0-9]+:[0-9]+)", shown)[1].decode()
+        async with httpx.AsyncClient(timeout=60) as client:
+            page = (await client.get(address)).text
+        assert all(title in page for title in ("The total forgets the quantity", "Print the receipt in German"))
+        assert demo.returncode is None
+        demo.send_signal(signal.SIGINT)
+        assert await asyncio.wait_for(demo.wait(), 60) == 0
+    finally:
+        asyncio.get_running_loop().remove_reader(ours)
+        os.close(ours)

@@ -59,13 +59,13 @@ def commands(files: dict[str, str]) -> list[str]:
         ({"Gemfile": "", "Gemfile.lock": ""}, "bundle install", "Gemfile.lock", ("bundle",)),
         (
             {"pom.xml": ""},
-            "mvn --batch-mode --no-transfer-progress dependency:go-offline",
+            "mvn --batch-mode --no-transfer-progress -U dependency:go-offline",
             "pom.xml",
             ("mvn", "java"),
         ),
         (
             {"pom.xml": "", "mvnw": ""},
-            "sh ./mvnw --batch-mode --no-transfer-progress dependency:go-offline",
+            "sh ./mvnw --batch-mode --no-transfer-progress -U dependency:go-offline",
             "pom.xml",
             ("java",),
         ),

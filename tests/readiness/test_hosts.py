@@ -4,7 +4,7 @@ import pytest
 
 from bot.domain.recipe import Step
 from bot.readiness.files import Files
-from bot.readiness.hosts import as_setting, hosts_asked, hosts_refused, missing
+from bot.readiness.hosts import as_setting, hosts_of, hosts_refused, missing
 from bot.readiness.obstacles import Attempt, failed
 from bot.readiness.running import Outcome
 from bot.readiness.told import Wishes, recipe_for
@@ -51,24 +51,32 @@ def test_lock_files_and_what_lies_beside_them_name_hosts(files, hosts):
     assert list(recipe_for(Files.of(files), Wishes()).hosts) == hosts
 
 
-def test_a_tool_is_asked_where_its_lock_file_names_nothing_and_something_is_to_be_downloaded():
-    step = Step("npm ci", tools=("npm",), locks=("package-lock.json",))
-    needs, needs_not = '{"packages": {"node_modules/a": {}}}', '{"packages": {"": {}}}'
+@pytest.mark.parametrize(
+    ("files", "tools"),
+    [
+        ({**MANIFEST, "package-lock.json": '{"packages": {"node_modules/a": {}}}'}, ("npm",)),
+        ({**MANIFEST, "package-lock.json": '{"packages": {"": {}}}'}, ()),
+        ({**MANIFEST, "package-lock.json": '"node_modules/a": {"resolved": "https://npm.example.com/a"}'}, ()),
+        ({"requirements.txt": "six"}, ("python3",)),
+        ({"requirements.txt": "--no-index\nsix"}, ()),
+        ({"go.mod": "", "go.sum": "x"}, ("go",)),
+        ({"Cargo.toml": ""}, ()),
+    ],
+)
+def test_tools_are_asked_where_no_file_says_anything_and_something_is_to_be_downloaded(files, tools):
+    assert recipe_for(Files.of(files), Wishes()).silent == tools
+
+
+def test_what_a_tool_answers_is_read_for_hosts():
     asked = []
 
     def ask(words):
         asked.append(words)
         return "https://default.example.com/\nnot a host,direct|sum.example.com\n"
 
-    assert hosts_asked(Files.of({"package-lock.json": needs}), [step], ask) == (
-        "default.example.com",
-        "sum.example.com",
-    )
+    assert hosts_of(["npm"], ask) == ("default.example.com", "sum.example.com")
     assert asked == [("npm", "config", "get", "registry")]
-    assert hosts_asked(Files.of({"package-lock.json": needs_not}), [step], ask) == ()
-    assert hosts_asked(Files.of({"package-lock.json": needs}), [step], lambda _: "") == ()
-    offline = Step("pip", tools=("python3",), locks=("requirements.txt",))
-    assert hosts_asked(Files.of({"requirements.txt": "--no-index\nx\n"}), [offline], ask) == ()
+    assert hosts_of(["npm"], lambda _: "") == ()
 
 
 def test_what_the_gate_refused_is_read_out_of_its_words():

@@ -165,3 +165,18 @@ def test_what_is_said_when_namespaces_are_refused_leads_to_a_mend():
 
     assert "container" in said or "sysctl" in said or "CAP_SYS_ADMIN" in said
     assert mending.mend_for("") == mending.NO_MEND
+
+
+@pytest.mark.parametrize(
+    ("trouble", "why"),
+    [
+        ("bwrap: Creating new namespace failed: Operation not permitted", "seccomp profile forbids"),
+        ("bwrap: Can't set hostname to treehand: Operation not permitted", "seccomp profile forbids"),
+        ("bwrap: Can't mount proc on /newroot/proc: Operation not permitted", "hides a part of /proc"),
+    ],
+)
+def test_what_a_container_lacks_is_named_with_the_flags_that_give_it(trouble, why):
+    said = mending.container_mend_for(trouble)
+
+    assert why in said
+    assert "--security-opt seccomp=deploy/seccomp.json --security-opt systempaths=unconfined" in said

@@ -551,3 +551,14 @@ async def test_two_that_own_the_same_files_work_one_after_the_other(bot, world):
     world.label("shop#2", "ai:anyway")
     await bot.tick(2)
     assert bot.run("shop#2").phase is Phase.WORKING
+
+
+async def test_an_issue_may_name_its_base_and_what_is_to_be_left_alone(bot, world):
+    world.open_issue("shop#1", "ai", body="Back-port it.\n\nBase: release/2.x\nForbids: migrations/**")
+    await bot.tick()
+    (request,) = world.requests.values()
+    assert (request.base, request.forbids) == ("release/2.x", ("migrations/**",))
+    world.finish_turn("shop#1")
+    await bot.tick(2)
+    (pull,) = world.pulls.values()
+    assert pull.base == "release/2.x"

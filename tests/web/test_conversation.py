@@ -70,6 +70,7 @@ def letters(text: str) -> str:
 @given(HOSTILE)
 @example("```\n</code></pre><script>alert(1)</script>\n```")
 @example("`<b>` **<i>**")
+@example("<b> `x`")
 def test_whatever_is_said_is_text_in_harmless_elements(text):
     read = Reading(str(to_html(text))).words
     for word in WORDS:
@@ -79,11 +80,11 @@ def test_whatever_is_said_is_text_in_harmless_elements(text):
 
 
 def test_light_markdown_is_shown():
-    html = to_html(
-        "# Plan\n_First_ **bold** and `a < b`.\n\n- one\n- two\n  more\n\n1. x\n\n```py\nif a < b:\n```\nend"
-    )
+    text = "# Plan\n_First `xy`_ **bold** and `a < b`.\n\n- one\n- two\n  more\n\n1. x\n\n```py\nif a < b:\n```\nend"
+    html = to_html(text)
     assert str(html) == (
-        "<p><strong>Plan</strong></p><p><em>First</em> <strong>bold</strong> and <code>a &lt; b</code>.</p>"
+        "<p><strong>Plan</strong></p><p><em>First <code>xy</code></em> <strong>bold</strong>"
+        " and <code>a &lt; b</code>.</p>"
         "<ul><li>one</li><li>two\nmore</li></ul><ol><li>x</li></ol>"
         "<pre><code>if a &lt; b:</code></pre><p>end</p>"
     )

@@ -1,5 +1,6 @@
 """A file's difference on a page: exactly what git says, line by line, letter by letter."""
 
+import signal
 import subprocess
 
 import pytest
@@ -133,3 +134,14 @@ async def test_a_painter_that_has_gone_is_replaced(painting):
     await painting._process.wait()
     assert await painting.paint("a.py", "x = 2\n", sha="2") == ()
     assert await painting.paint("a.py", "x = 3\n", sha="3") != ()
+
+
+async def test_a_painter_that_does_not_answer_is_not_waited_for():
+    painting = Painting(seconds=0.5)
+    await painting._asked("a.py", "x = 1\n")
+    painting._process = painting._process or await painting._begun()
+    stuck = painting._process
+    stuck.send_signal(signal.SIGSTOP)
+    assert await painting.paint("a.py", "x = 2\n", sha="2") == ()
+    assert stuck.returncode is not None
+    await painting.close()

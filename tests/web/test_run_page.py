@@ -10,11 +10,12 @@ from bot.domain.run import Cause, Phase, Run
 from bot.domain.spend import Spend
 from bot.domain.turn import Event, EventKind, TurnRequest
 from bot.domain.verification import Counts, Trial, Verification
+from bot.store.evidence import Evidence
 from bot.store.transcripts import Transcripts
-from bot.web.closeup import Evidence
 from bot.web.money import chart_of
 from bot.web.rows import is_dull
 from bot.web.run_orders import remarks_in
+from bot.web.run_page import _caged
 from bot.web.steering import may_review, orders_for
 from tests.web.house import House, open_house
 
@@ -165,42 +166,32 @@ async def test_the_view_is_remembered(house):
     assert "set-cookie" not in (await house.page("/runs/shop%231?view=evil")).headers
 
 
-class Left:
-    """A closeup whose run has left evidence."""
-
-    def __init__(self, real, files):
-        self._real, self._files = real, files
-
-    def __getattr__(self, name):
-        return getattr(self._real, name)
-
-    def evidence(self, run):
-        return [Evidence(name, len(content), kind) for name, (kind, content) in self._files.items()]
-
-    def find_evidence(self, run, name):
-        return self._files[name][1]
+PNG = b"\x89PNG\r\n\x1a\n" + bytes(20)
 
 
-async def test_evidence_is_shown_where_that_is_harmless_and_never_acts(house):
-    house.run("One")
-    files = {
-        "page.png": ("image/png", b"png"),
-        "page.html": ("text/html", b"<script>"),
-        "drawing.svg": ("image/svg+xml", b"<svg onload=x>"),
-        "log.txt": ("text/plain; charset=utf-8", b"<b>"),
-    }
-    house.dashboard.closeup = Left(house.dashboard.closeup, files)
+async def test_evidence_is_shown_where_that_is_harmless(house):
+    run = house.run("One")
+    kept = Evidence(house.settings.state_dir / "evidence")
+    for name, content in {"shots/page.png": PNG, "page.html": b"<script>x</script>", "log.txt": b"<b>"}.items():
+        kept.keep(run.id, "turn-1", name, content)
     text = (await house.page("/runs/shop%231")).text
-    assert '<img src="/runs/shop%231/evidence/page.png"' in text
-    assert '<img src="/runs/shop%231/evidence/drawing.svg"' not in text
-    for name in files:
-        answer = await house.page(f"/runs/shop%231/evidence/{name}")
+    assert '<img src="/runs/shop%231/evidence/shots%2Fpage.png"' in text
+    assert '<img src="/runs/shop%231/evidence/page.html"' not in text
+    answers = {name: await house.page(f"/runs/shop%231/evidence/{name}") for name in ("shots%2Fpage.png", "page.html")}
+    assert answers["shots%2Fpage.png"].content == PNG
+    assert [one.headers["content-type"] for one in answers.values()] == ["image/png", "text/plain; charset=utf-8"]
+    for answer in answers.values():
         assert answer.headers["content-security-policy"] == "sandbox; default-src 'none'"
         assert answer.headers["x-content-type-options"] == "nosniff"
-        saved = answer.headers.get("content-disposition") == "attachment"
-        assert saved == (name in {"page.html", "drawing.svg"})
-        assert answer.headers["content-type"] in {"image/png", "text/plain; charset=utf-8", "application/octet-stream"}
-    assert (await house.page("/runs/shop%231/evidence/none")).status_code == 404
+    for name in ("none", "..%2F..%2Ftreehand.db", "%2Fetc%2Fpasswd"):
+        assert (await house.page(f"/runs/shop%231/evidence/{name}")).status_code == 404
+
+
+@pytest.mark.parametrize("kind", ["text/html", "image/svg+xml", "application/pdf", "text/plain; charset=utf-7", ""])
+async def test_what_a_browser_might_run_is_only_saved(kind):
+    answer = _caged(b"<script>", kind)
+    assert answer.headers["content-type"] == "application/octet-stream"
+    assert answer.headers["content-disposition"] == "attachment"
 
 
 async def test_an_open_page_is_told_what_happens_from_its_place_on(house):

@@ -397,6 +397,19 @@ async def test_what_is_held_does_not_lie_where_other_agents_of_the_repository_re
     assert run_git(mirror, "fsck", "--strict") == ""
 
 
+async def test_what_the_issue_asks_to_leave_alone_is_held_until_somebody_allows_it(space, workspaces):
+    write(space, "db/migrations/0002.sql", "drop table orders;\n")
+    write(space, "src/app.py", "print(2)\n")
+    change = await workspaces.capture(BRANCH, **TURN, forbids=("db/migrations/**",))
+    (objection,) = change.objections
+    assert (objection.rule, objection.path) == ("protected path", "db/migrations/0002.sql")
+    assert "forbidden by the issue" in objection.detail
+
+    allowed = await workspaces.capture(BRANCH, **TURN, forbids=("db/migrations/**",), allowed=(objection.id,))
+    assert not allowed.objections
+    assert allowed.head != allowed.before
+
+
 async def test_the_repository_protects_more_of_itself_as_its_base_has_it(workspaces, origin):
     origin.commit({".github/treehand.toml": "protected = ['deploy/**', '*.key']\n", "deploy/run.sh": "echo 1\n"})
     space = await workspaces.ensure(BRANCH, base="", remote=origin.remote)

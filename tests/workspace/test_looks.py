@@ -1,5 +1,6 @@
 """Looking at a worktree: exact, also while an agent writes there, and never led astray."""
 
+import asyncio
 import os
 import shutil
 from pathlib import Path
@@ -154,3 +155,30 @@ async def test_prints_change_with_the_content_and_only_then(looks, worktree):
     assert second.print != first.print
     assert [a.print == b.print for a, b in zip(first.files, second.files, strict=True)] == [True, False]
     assert [a.id for a in first.files] == [b.id for b in second.files]
+
+
+async def test_what_takes_too_long_is_given_up_and_the_last_commit_shown(root, workspaces, worktree):
+    (worktree / "one.txt").write_text("1\n")
+    await workspaces.capture(BRANCH, message="m", at=1.0)
+    (worktree / "many").mkdir()
+    for number in range(300):
+        (worktree / "many" / f"{number}.txt").write_text(f"{number}\n")
+    sight = await Looks(root, "shop", ignored=IGNORED, seconds=-1.0).see(BRANCH)
+    assert not sight.live
+    assert "too much to be looked at" in sight.trouble
+    assert told(sight) == [("one.txt", "added", 1, 0)]
+
+
+async def test_a_look_counts_for_a_moment_for_everybody(root, worktree):
+    looks = Looks(root, "shop", ignored=IGNORED)
+    (worktree / "a.txt").write_text("1\n")
+    first, again = await asyncio.gather(looks.see(BRANCH), looks.see(BRANCH))
+    assert first is again
+
+
+async def test_what_an_earlier_life_saw_is_forgotten(root, looks, worktree):
+    (worktree / "a.txt").write_text("1\n")
+    await looks.see(BRANCH)
+    assert list((root / "looks" / "shop").iterdir())
+    Looks(root, "shop", ignored=IGNORED)
+    assert not (root / "looks" / "shop").exists()

@@ -11,12 +11,13 @@ function made(html) {
   return template.content.firstElementChild;
 }
 
+// As the server chose what this page shows.
 function isMeant(one) {
-  const form = document.querySelector(".filter");
-  const words = form.q.value.toLowerCase().split(/\s+/).filter(Boolean);
-  const project = form.project?.value ?? "";
-  const text = one.textContent.toLowerCase();
-  return (!project || project === one.dataset.project) && words.every((word) => text.includes(word));
+  const asked = new URLSearchParams(location.search);
+  const project = asked.get("project") ?? "";
+  const words = (asked.get("q") ?? "").toLowerCase().split(/\s+/).filter(Boolean);
+  const told = [...one.querySelectorAll(".card-key span, h3, .now")].map((part) => part.textContent.toLowerCase());
+  return (!project || project === one.dataset.project) && words.every((word) => told.join(" ").includes(word));
 }
 
 function put({ id, lane: name, before, html }) {

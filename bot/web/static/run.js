@@ -4,6 +4,7 @@
 import { tellAges } from "./ages.js";
 
 const run = document.getElementById("run");
+const here = `/runs/${encodeURIComponent(run.dataset.key)}`; // also where something was refused
 const talk = document.getElementById("talk");
 const files = document.getElementById("files");
 const toEnd = document.getElementById("to-end");
@@ -100,7 +101,7 @@ files.addEventListener("click", async (event) => {
 });
 
 async function renewFiles(print) {
-  const fresh = made(await fetched(`/runs/${encodeURIComponent(run.dataset.key)}/files?view=${run.dataset.view}`));
+  const fresh = made(await fetched(`${here}/files?view=${run.dataset.view}`));
   for (const now of fresh.querySelectorAll(".files > li")) {
     const old = document.getElementById(now.id);
     if (!old) continue;
@@ -218,7 +219,7 @@ async function renew() {
   try {
     while (isStale) {
       isStale = false;
-      renewFrom(new DOMParser().parseFromString(await fetched(`${location.pathname}/fresh`), "text/html"));
+      renewFrom(new DOMParser().parseFromString(await fetched(`${here}/fresh`), "text/html"));
       await new Promise((resolve) => { setTimeout(resolve, 1000); });
     }
   } catch (problem) {
@@ -241,7 +242,7 @@ function renewFrom(fresh) {
     }
     const [before, after] = [old, now].map((one) => [...one.querySelectorAll("details")]);
     before.forEach((one, at) => { if (after[at]) after[at].open = one.open; });
-    old.replaceWith(document.adoptNode(now));
+    if (!old.isEqualNode(now)) old.replaceWith(document.adoptNode(now)); // nobody's click goes to what is gone
   }
   mindRemarks();
   tellAges();

@@ -110,7 +110,7 @@ GUARDS = (
         "bot/web/run_page.py",
         "    if kind in _IN_PLACE:",
         "    if True:",
-        ("tests/web/test_run_page.py::test_evidence_is_shown_where_that_is_harmless_and_never_acts",),
+        ("tests/web/test_run_page.py::test_what_a_browser_might_run_is_only_saved",),
     ),
     Guard(
         "Doors: an order is one of the words there are buttons for",

@@ -36,8 +36,8 @@ GUARDS = (
     Guard(
         "T12: a path counts as any file system may spell it",
         "bot/domain/protection.py",
-        "return _judged(canonical(path), rules.protected, rules.told)",
-        "return _judged(path, rules.protected, rules.told)",
+        "    path = canonical(path)\n    found = _judged(",
+        "    found = _judged(",
         _SPELLED,
     ),
     Guard(
@@ -207,5 +207,33 @@ GUARDS = (
         "if holding.is_held(seen):",
         "if False:",
         ("tests/stories/test_holding.py::test_nothing_is_published_and_the_question_names_file_rule_and_place",),
+    ),
+    Guard(
+        "T12: what an issue asks to leave alone is asked about",
+        "bot/workspace/workspaces.py",
+        "allowed, self._guard.forbidding(forbids))",
+        "allowed, self._guard)",
+        (f"{_GUARD}_what_the_issue_asks_to_leave_alone_is_held_until_somebody_allows_it",),
+    ),
+    Guard(
+        "An issue waits for what its text names, also where that has no label",
+        "bot/engine/observe.py",
+        "if named := _named_in(tracker, ours):",
+        "if named := []:",
+        ("tests/stories/test_stories.py::test_what_its_text_says_must_come_first_comes_first_label_or_not",),
+    ),
+    Guard(
+        "Two issues that own the same files do not work at the same time",
+        "bot/engine/schedule.py",
+        "or _overlapping(run, seen, working, owned, policies[run.project])",
+        'or ""',
+        ("tests/engine/test_schedule.py::test_two_that_own_the_same_files_do_not_work_at_the_same_time",),
+    ),
+    Guard(
+        "What a busy run owns counts as everything",
+        "bot/engine/schedule.py",
+        'owned.get(other.id, ("",))',
+        "owned.get(other.id, ())",
+        ("tests/engine/test_schedule.py::test_what_a_busy_run_owns_is_not_known_and_taken_for_everything",),
     ),
 )

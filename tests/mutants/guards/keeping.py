@@ -12,7 +12,37 @@ _CLAIM_LOST = (f"{_HOUSE}_who_loses_the_repository_in_that_moment_writes_nothing
 _MONTH = (f"{_HOUSE}_salvaged_work_goes_after_a_month_there_and_here",)
 _LOST = (f"{_HOUSE}_what_nobody_remembers_waits_until_the_trackers_were_looked_at",)
 
+_BACKUP = "tests/deploy/test_backup.py::test"
+
 GUARDS = (
+    Guard(
+        "T8: a backup enters no folder but the one that was listed",
+        "bot/backup.py",
+        "if (status.st_dev, status.st_ino) != place.identity:",
+        "if place is None:",
+        (f"{_BACKUP}_a_folder_that_is_another_one_meanwhile_is_not_entered",),
+    ),
+    Guard(
+        "T8: a backup follows no link",
+        "bot/backup.py",
+        "status = os.stat(name, dir_fd=folder, follow_symlinks=False)",
+        "status = os.stat(name, dir_fd=folder)",
+        (f"{_BACKUP}_no_link_in_a_worktree_is_followed",),
+    ),
+    Guard(
+        "Keeping: a backup is another daemon's, not ours twice",
+        "bot/backup.py",
+        '"cells", "daemon.id", "demo"',
+        '"cells", "demo"',
+        (f"{_BACKUP}_what_can_be_made_again_or_is_of_this_place_alone_is_left_out",),
+    ),
+    Guard(
+        "Keeping: a backup has what points before what is pointed to",
+        "bot/backup.py",
+        "key=_OBJECTS.__ne__",
+        "key=_OBJECTS.__eq__",
+        (f"{_BACKUP}_what_git_points_to_is_read_after_what_points_there",),
+    ),
     Guard(
         "Keeping: salvaged work is judged before it is shared",
         "bot/workspace/shelf.py",

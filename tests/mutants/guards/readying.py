@@ -11,8 +11,8 @@ GUARDS = (
     Guard(
         "T12: what the repository protects is held back",
         "bot/workspace/workspaces.py",
-        "self._guard.within(look.quarantine.path).minding(base)",
-        "self._guard.within(look.quarantine.path)",
+        "guard = guard.within(look.quarantine.path).minding(base)",
+        "guard = guard.within(look.quarantine.path)",
         ("tests/workspace/test_guard.py::test_the_repository_protects_more_of_itself_as_its_base_has_it",),
     ),
     Guard(

@@ -1,0 +1,13 @@
+#!/bin/sh
+# What a person types on a machine where Treehand is a service: `treehand status`, `treehand check`, as root. With the
+# service's own user, settings and secrets; what `systemctl edit treehand` adds to these belongs here as well.
+exec systemd-run --quiet --pipe --wait --collect --service-type=exec \
+  --property=User=treehand --property=StateDirectory=treehand --property=UMask=0077 --working-directory=/var/lib/treehand \
+  --property=LoadCredential=github-token:/etc/treehand/github-token \
+  --property=LoadCredential=model-key:/etc/treehand/model-key \
+  --setenv=TREEHAND_CONFIG=/etc/treehand/treehand.toml --setenv=TREEHAND_STATE_DIR=/var/lib/treehand \
+  --setenv=HOME=/var/lib/treehand --setenv=LANG=C.UTF-8 --setenv=USER="${SUDO_USER:-operator}" \
+  -- /bin/sh -c '
+    export TREEHAND_GITHUB__TOKEN_FILE="$CREDENTIALS_DIRECTORY/github-token"
+    export TREEHAND_AGENT__KEY_FILE="$CREDENTIALS_DIRECTORY/model-key"
+    exec /opt/treehand/bin/treehand "$@"' treehand "$@"

@@ -1,0 +1,193 @@
+"""What runs Treehand elsewhere, held against the schemas of those who read it, and against rules of ours."""
+
+import configparser
+import json
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+
+from bot import __version__
+from bot.settings import SECRETS, Settings, known_keys
+
+ROOT = Path(__file__).resolve().parents[2]
+DEPLOY = ROOT / "deploy"
+COMPOSE, WORKFLOW = DEPLOY / "compose.yaml", DEPLOY / "github-actions" / "treehand.yml"
+KUBERNETES, UNIT = DEPLOY / "kubernetes" / "treehand.yaml", DEPLOY / "treehand.service"
+PROGRAMS = Path(sys.executable).parent
+
+
+def says(*words: str | Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(words, capture_output=True, text=True, check=False, timeout=120)
+
+
+def ensure_settings(names: set[str]) -> None:
+    """Of variables: each is a setting, or names a secret's place."""
+    known = {f"TREEHAND_{key.upper().replace('.', '__')}" for key in known_keys()} | set(SECRETS.values())
+    assert {name for name in names if name.startswith("TREEHAND_")} <= known | {"TREEHAND_CONFIG"}
+
+
+# Compose
+
+
+def test_compose_says_what_compose_understands():
+    done = says(PROGRAMS / "check-jsonschema", "--builtin-schema", "vendor.compose-spec", COMPOSE)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_composes_container_may_do_what_the_sandbox_needs_and_nothing_else():
+    service = yaml.safe_load(COMPOSE.read_text())["services"]["treehand"]
+    assert (service["read_only"], service["user"], service["cap_drop"]) == (True, "10001:10001", ["ALL"])
+    assert service["hostname"] == "treehand"
+    assert set(service["security_opt"]) == {
+        "no-new-privileges:true", "seccomp:./seccomp.json", "systempaths=unconfined", "apparmor=unconfined",
+    }  # fmt: skip
+    assert not {"ports", "privileged", "cap_add", "network_mode", "pid"} & set(service)
+    assert {volume.split(":")[1] for volume in service["volumes"]} == {
+        "/var/lib/treehand",
+        "/etc/treehand/treehand.toml",
+    }
+    ensure_settings(set(service["environment"]))
+
+
+# Kubernetes
+
+
+@pytest.fixture(scope="module")
+def resources() -> dict[str, dict]:
+    return {one["kind"]: one for one in yaml.safe_load_all(KUBERNETES.read_text())}
+
+
+@pytest.mark.parametrize("version", ["1.33", "1.37"])
+def test_kubernetes_knows_every_word_of_its_manifests(version: str):
+    done = says(PROGRAMS / "kubernetes-validate", "--strict", "--kubernetes-version", version, KUBERNETES)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert (done.stdout + done.stderr).count(" passed for resource ") == len(
+        list(yaml.safe_load_all(KUBERNETES.read_text()))
+    )
+
+
+def test_there_is_one_controller_whose_state_outlives_it(resources):
+    spec = resources["StatefulSet"]["spec"]
+    assert spec["replicas"] == 1
+    (claim,) = spec["volumeClaimTemplates"]
+    (container,) = spec["template"]["spec"]["containers"]
+    mounts = {one["name"]: one["mountPath"] for one in container["volumeMounts"]}
+    assert mounts[claim["metadata"]["name"]] == "/var/lib/treehand"
+    assert claim["spec"]["accessModes"] == ["ReadWriteOncePod"]
+    assert container["image"] == f"treehand:{__version__}"
+    assert spec["template"]["spec"]["terminationGracePeriodSeconds"] >= 60
+
+
+def test_its_pod_may_do_what_the_sandbox_needs_and_nothing_else(resources):
+    pod = resources["StatefulSet"]["spec"]["template"]["spec"]
+    (container,) = pod["containers"]
+    assert pod["securityContext"]["runAsNonRoot"]
+    assert pod["securityContext"]["seccompProfile"] == {
+        "type": "Localhost", "localhostProfile": "treehand/seccomp.json",
+    }  # fmt: skip
+    assert container["securityContext"] == {
+        "allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True, "procMount": "Unmasked",
+        "capabilities": {"drop": ["ALL"]},
+    }  # fmt: skip
+    assert pod["hostUsers"] is False  # no pod may have the whole of /proc otherwise
+    assert not pod["automountServiceAccountToken"]
+    assert {"startupProbe", "livenessProbe"} <= set(container)
+
+
+def test_its_settings_load_and_its_secrets_are_only_named(resources, tmp_path):
+    settings = Settings(**tomllib.loads(resources["ConfigMap"]["data"]["treehand.toml"]))
+    assert settings.projects[0].forge == "github"
+    assert "Secret" not in resources
+    (container,) = resources["StatefulSet"]["spec"]["template"]["spec"]["containers"]
+    ensure_settings({one["name"] for one in container["env"]})
+
+
+# The workflow
+
+
+@pytest.fixture(scope="module")
+def workflow() -> dict:
+    return yaml.safe_load(WORKFLOW.read_text())
+
+
+def test_the_workflow_says_what_github_understands():
+    done = says(PROGRAMS / "check-jsonschema", "--builtin-schema", "vendor.github-workflows", WORKFLOW)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_workflow_gives_nobody_a_way_in():
+    """By zizmor's rules: script injection, too many permissions, dangerous triggers and a few dozen more."""
+    done = says(PROGRAMS / "zizmor", "--offline", "--quiet", "--format", "json-v1", WORKFLOW)
+    assert [one["ident"] for one in json.loads(done.stdout)] == [], done.stderr
+
+
+def test_nothing_that_somebody_wrote_gets_into_a_command(workflow):
+    (job,) = workflow["jobs"].values()
+    assert [step["run"] for step in job["steps"]] == ["treehand once"]
+    used = re.findall(r"\$\{\{\s*([\w.]+)", WORKFLOW.read_text())
+    assert all(name.startswith("secrets.") for name in used)
+
+
+def test_one_runs_at_a_time_to_its_end_and_may_do_nothing_by_itself(workflow):
+    (job,) = workflow["jobs"].values()
+    assert workflow["concurrency"] == {"group": "treehand", "cancel-in-progress": False}
+    assert workflow["permissions"] == {}
+    assert job["environment"] == "treehand"
+    assert job["runs-on"] == ["self-hosted", "treehand"]
+    assert job["timeout-minutes"] <= 120
+    assert "!github.event.repository.fork" in job["if"]
+
+
+def test_only_events_whose_workflow_is_read_from_the_default_branch_start_it(workflow):
+    assert set(workflow[True]) == {"schedule", "workflow_dispatch", "issues", "issue_comment"}  # YAML's `on` is true
+
+
+# The unit
+
+
+@pytest.fixture(scope="module")
+def unit() -> dict[str, list[str]]:
+    """Of its service section: every value of each key."""
+    section = UNIT.read_text().partition("[Service]")[2].partition("[Install]")[0]
+    found: dict[str, list[str]] = {}
+    for line in section.splitlines():
+        if line and not line.startswith("#"):
+            key, _, value = line.partition("=")
+            found.setdefault(key, []).append(value)
+    return found
+
+
+def test_the_unit_is_a_unit():
+    parser = configparser.ConfigParser(strict=False, interpolation=None)
+    parser.optionxform = str  # type: ignore[assignment,method-assign]
+    parser.read_string(UNIT.read_text())
+    assert parser.sections() == ["Unit", "Service", "Install"]
+
+
+def test_each_credential_that_systemd_reads_is_what_a_setting_names(unit):
+    loaded = {one.partition(":")[0] for one in unit["LoadCredential"]}
+    told = dict(one.partition("=")[::2] for one in unit["Environment"])
+    assert {value.removeprefix("%d/") for value in told.values() if value.startswith("%d/")} == loaded
+    ensure_settings(set(told))
+
+
+def test_the_unit_has_no_rights_and_a_place_for_its_state(unit):
+    single = {key: values[0] for key, values in unit.items() if len(values) == 1}
+    assert single["User"] == "treehand"
+    assert single["StateDirectory"] == "treehand"
+    assert single["CapabilityBoundingSet"] == ""
+    assert single["NoNewPrivileges"] == single["PrivateUsers"] == "yes"
+    assert single["ProtectSystem"] == "strict"
+    assert int(single["TimeoutStopSec"]) >= 30  # draining takes up to twenty-five
+
+
+def test_the_unit_forbids_nothing_that_the_sandbox_is_made_of(unit):
+    """Each of these ends in a sandbox that does not hold, or an agent that does not run: tried under systemd itself."""
+    assert not {"RestrictNamespaces", "ProtectHostname", "ProcSubset", "MemoryDenyWriteExecute"} & set(unit)
+    assert {"@mount", "sethostname"} <= set(unit["SystemCallFilter"][0].split())
+    assert "AF_NETLINK" in unit["RestrictAddressFamilies"][0]
