@@ -17,6 +17,7 @@ _STILL: Mapping[str, str] = {
     "project": "Other projects go on; people are heard, and pull requests stay open",
     "model": "People are heard, and pull requests stay open; turns go on when the model answers",
     "gate": "People are heard, and pull requests stay open; turns go on when the model answers",
+    "pool": "Everything; runs begin as they would without it",
     "look": "Agents at work go on; what people say is heard, and work published, at the next look",
     "budget": "Agents at work go on to the end of their turn; people are heard",
     "notify": "Everything else; labels and comments on the issues, and the dashboard, say the same",

@@ -10,20 +10,10 @@ import pytest
 from bot import logs
 from bot.app import secrets_of, wired
 from bot.credentials import known_secrets, marker_secrets
+from bot.domain.change import Change, FileChange
 from bot.domain.leaks import Secrets
 from bot.domain.run import Cause, Phase, Run
-from bot.domain.turn import (
-    Answer,
-    Change,
-    Event,
-    EventKind,
-    FileChange,
-    Progress,
-    Todo,
-    TurnReport,
-    TurnRequest,
-    TurnState,
-)  # fmt: skip
+from bot.domain.turn import Answer, Event, EventKind, Progress, Todo, TurnReport, TurnRequest, TurnState
 from bot.engine.loop import Engine
 from bot.engine.schedule import Capacity
 from bot.engine.screening import Screening

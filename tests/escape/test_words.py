@@ -173,7 +173,7 @@ def test_t18_what_is_logged_is_one_line_for_each_thing_that_happened():
     stream = io.StringIO()
     log = logging.Logger("words")  # noqa: LOG001 - nobody else's
     handler = logging.StreamHandler(stream)
-    handler.setFormatter(logs._OneLine(str))
+    handler.setFormatter(logs._AsText(str))
     log.addHandler(handler)
     for words in CORPUS:
         log.warning("asks issue=%s reason=%s", "shop#1", words)

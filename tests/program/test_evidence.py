@@ -40,7 +40,7 @@ async def test_it_is_kept_and_named_and_in_no_commit(labelled):
         ("run/app.log", "text/plain; charset=utf-8", "turn-1"),
     ]
     shown = await labelled.does("show", "1")
-    assert f"run/app.log  (text/plain, 5 bytes)  {found[1]['path']}" in shown
+    assert f"run/app.log (text/plain, 5 bytes) {found[1]['path']}" in shown
 
 
 async def test_it_outlives_the_worktree_and_the_next_turn_adds_to_it(labelled):

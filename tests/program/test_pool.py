@@ -66,4 +66,6 @@ async def test_what_it_fails_with_is_shown_by_check_and_status(ready):
     (line,) = [line for line in lines if "shop/pool" in line]
     assert line.startswith("WRONG")
     assert f"0 of 2 worktrees wait for runs. Nothing is made ahead: {why}" in line
-    assert (await ready.state())["health"]["pool shop"] == {"ok": False, "detail": f"nothing is made ahead: {why}"}
+    found = (await ready.state())["health"]["pool shop"]
+    assert (found["ok"], found["detail"]) == (False, f"nothing is made ahead: {why}")
+    assert "runs begin" in found["still"]

@@ -173,7 +173,7 @@ async def test_of_a_run_that_is_over_nothing_is_left_and_what_waits_stays(shop):
 
 async def test_files_that_moved_with_the_base_are_brought_up_and_nothing_is_set_up_again(shop):
     shop.told("mkdir -p build; date +%N > build/once")
-    shop.wishes = type(shop.wishes)(unasked=True)
+    shop.wishes = type(shop.wishes)()
     shop.origin.commit(
         {
             "package.json": '{"scripts": {}}',
