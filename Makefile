@@ -18,7 +18,7 @@ WORKERS := $(shell expr `getconf _NPROCESSORS_ONLN` \* 3 / 2)
 
 export CHROMIUM
 
-.PHONY: install demo test check fix mutants bench chaos container live lock wheel sbom man needs needs-sandbox needs-tests needs-browser
+.PHONY: install demo test check fix mutants bench chaos container live lock wheel sbom man screenshots needs needs-sandbox needs-tests needs-browser needs-pictures
 
 install: $(VENV)/.installed
 
@@ -48,6 +48,11 @@ mutants: needs-sandbox $(VENV)/.installed-dev
 
 bench: $(VENV)/.installed-dev
 	@$(BIN)/python tests/benchmarks
+
+# the pictures in docs/pictures, of a real daemon; only the model is scripted
+screenshots: SANDBOX_MUST := yes
+screenshots: needs-sandbox needs-browser needs-pictures $(VENV)/.installed-dev
+	@$(BIN)/python tests/screenshots
 
 # killed again and again: figures, verdicts and a seed; `make chaos SEED=... SECONDS=... ONLY="random compressed"`
 chaos: $(VENV)/.installed-dev
@@ -110,6 +115,16 @@ needs-browser:
 		apt-get install -y -qq chromium >/dev/null 2>&1 || { apt-get update -qq && apt-get install -y -qq chromium; } >/dev/null 2>&1; \
 	fi; \
 	[ -x /usr/bin/chromium ] || { echo "There is no /usr/bin/chromium, in which the tests open the dashboard. Install it: apt-get install chromium (Debian, Ubuntu), dnf install chromium (Fedora); or say where it is: make test CHROMIUM=/path."; exit 1; }
+
+# without them signs such as a green tick are empty boxes, and pictures four times as large
+needs-pictures:
+	@has() { command -v pngquant >/dev/null 2>&1 && fc-list 2>/dev/null | grep -q 'Noto Color Emoji'; }; \
+	has && exit 0; \
+	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then \
+		echo "Installing fonts-noto-color-emoji and pngquant (the pictures need them)"; \
+		{ apt-get install -y -qq fontconfig fonts-noto-color-emoji pngquant || { apt-get update -qq && apt-get install -y -qq fontconfig fonts-noto-color-emoji pngquant; }; } >/dev/null 2>&1; \
+	fi; \
+	has || { echo "There is no pngquant, or no font with colour signs. Install them: apt-get install fonts-noto-color-emoji pngquant (Debian, Ubuntu), dnf install google-noto-color-emoji-fonts pngquant (Fedora)."; exit 1; }
 
 $(VENV)/.installed: pyproject.toml requirements.lock | needs
 	@echo "Building $(VENV) (the agent's own program comes with it: about 500 MB, once)"

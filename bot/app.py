@@ -160,7 +160,7 @@ async def wired(settings: Settings, model: Mapping[str, str], secrets: "Secrets 
                 pools_of(settings, projects, workspaces, disk), disk,
                 lambda: engine.out_of_sight, engine.may_tend, agent.forget,
             )  # fmt: skip
-            vitals = stack.enter_context(watching(settings, store, secrets.redact, services.tallies))
+            vitals = stack.enter_context(watching(settings, store, secrets.redact, services.tallies, sandbox.answers))
             yield App(settings, store, transcripts, outside, agent, executor, engine, woken, house, vitals, sandbox)
     for end in (transcripts.flush, store.close, desk.close):
         end()

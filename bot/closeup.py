@@ -2,10 +2,12 @@
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from bot import glance
 from bot.app import desk_of, store_of, transcripts_of
+from bot.domain import body
 from bot.domain.evidence import Piece
 from bot.domain.recipe import Step
 from bot.domain.run import Phase, Run
@@ -15,6 +17,7 @@ from bot.domain.transcript import Stretch
 from bot.domain.turn import EventKind
 from bot.embedded.desk import Desk
 from bot.embedded.talk import Said as SaidThere
+from bot.embedded.wording import BOT
 from bot.engine.names import branch_for
 from bot.errors import NeedsHuman
 from bot.settings import ProjectSettings, Settings
@@ -140,13 +143,16 @@ class CloseUp:
 
 
 def _said(desk: Desk, project: ProjectSettings, number: int) -> Sequence[Said]:
-    found = [_one("issue", said) for said in desk.issues(project.name).show(number).said]
+    """With what the issue and the pull request say of themselves."""
+    thread = desk.issues(project.name).show(number)
+    asked = Said("issue", thread.author, ours=False, at=thread.issue.created_at, text=thread.issue.body)
+    found = [asked, *(_one("issue", said) for said in thread.said)]
     if project.forge == "local":
-        try:
-            found += [_one("pull request", said) for said in desk.pulls(project.name).said(number)]
-        except NeedsHuman:
-            return found
-    return sorted(found, key=lambda one: one.at)
+        with suppress(NeedsHuman):  # there is none yet
+            offered = desk.pulls(project.name).thread(number)
+            found.append(Said("pull request", BOT, ours=True, at=offered.opened_at, text=body.shown(offered.pull.body)))
+            found += [_one("pull request", said) for said in offered.said]
+    return sorted((one for one in found if one.text or one.verdict or one.remarks), key=lambda one: one.at)
 
 
 def _one(where: str, said: SaidThere) -> Said:

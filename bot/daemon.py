@@ -269,7 +269,7 @@ class Daemon:
         self._app.vitals.tell()
 
     async def _look_after(self) -> None:
-        self._app.vitals.take({name: str(problem) for name, problem in self._app.engine.away.items()})
+        await self._app.vitals.take({name: str(problem) for name, problem in self._app.engine.away.items()})
 
     # Signals
 

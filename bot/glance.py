@@ -28,7 +28,9 @@ if TYPE_CHECKING:
     from bot.clients.github.recollection import Recollection
 
 
-def picture(settings: Settings, live: Mapping[str, Progress] = MappingProxyType({})) -> Picture:
+def picture(
+    settings: Settings, live: Mapping[str, Progress] = MappingProxyType({}), *, by_daemon: bool = False
+) -> Picture:
     """Opens what it needs, so any thread may ask. `live`, by turn id: what only the daemon itself knows by now."""
     desk, store, now = desk_of(settings), store_of(settings), clock.now()
     memory, of_linear = _memory(settings), _memory_of_linear(settings)
@@ -47,7 +49,7 @@ def picture(settings: Settings, live: Mapping[str, Progress] = MappingProxyType(
             glimpses[run_id] = replace(glimpses.get(run_id, Glimpse()), eta_seconds=seconds)
         spent = store.spent(since=clock.day_of(now))
         house = House(settings, store, memory, of_linear).health(runs, spent, now)
-        told = store.tidings.ailments().items() if owner_of(settings.state_dir) else ()
+        told = store.tidings.ailments().items() if by_daemon or owner_of(settings.state_dir) else ()
         heard = {name: one.health for name, one in told if is_live(name)}
         return Picture(now, runs, glimpses, spent, settings.budget.per_day_usd, {**house, **heard})
     finally:
@@ -112,7 +114,7 @@ class House:
 
 def is_live(name: str) -> bool:
     """Only a daemon knows of it, and leaves word."""
-    return name.partition(" ")[0] in {"look", "notify", "quota"}
+    return name.partition(" ")[0] in {"look", "notify", "quota", "gate"}
 
 
 def _budget(spent: float, limit: float) -> Mapping[str, tuple[bool, str]]:

@@ -1,10 +1,11 @@
 """Every figure of a running daemon, for `/metrics`. What the ledgers know is read from them: a restart resets nothing.
 
-Rule: a label is a project, or one of a few words of ours; never what an issue or a comment says.
+Rule: what is written is read beside the loop. A label is a project, or one of a few words of ours; never what an issue
+or a comment says.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from bot import __version__, clock
@@ -15,24 +16,34 @@ from bot.web.metrics import Figure, counter, gauge
 
 if TYPE_CHECKING:
     from bot.app import App
+    from bot.glance import House
+    from bot.settings import Settings
 
 _GB = 1e9
 
 
-def measures_of(app: "App") -> Iterator[Figure]:
+async def measures_of(app: "App") -> Sequence[Figure]:
+    read = await app.vitals.reader.read(lambda house: list(_of_what_is_written(house)))
+    return [*_of_what_the_daemon_knows(app), *read]
+
+
+def _of_what_the_daemon_knows(app: "App") -> Iterator[Figure]:
     yield gauge("build_info", "Which version this is.", ({"version": __version__}, 1))
-    yield from _of_runs(app)
-    yield from _of_turns(app)
-    yield from _of_money(app)
     yield from _of_the_loop(app)
     yield from _of_services(app)
-    yield from _of_the_house(app)
     yield from _of_channels(app)
 
 
-def _of_runs(app: "App") -> Iterator[Figure]:
-    found, names, now = app.store.sums().runs(), _projects(app), clock.now()
-    active = app.store.active()
+def _of_what_is_written(house: "House") -> Iterator[Figure]:
+    names = _projects(house)
+    yield from _of_runs(house, names)
+    yield from _of_turns(house, names)
+    yield from _of_money(house, names)
+    yield from _of_the_house(house)
+
+
+def _of_runs(house: "House", names: Sequence[str]) -> Iterator[Figure]:
+    found, active, now = house.store.sums().runs(), house.store.active(), clock.now()
     yield gauge(
         "runs", "Runs by phase; `done` are all there ever were.",
         *(({"project": name, "phase": phase}, found.get((name, phase), 0)) for name in names for phase in Phase),
@@ -48,7 +59,7 @@ def _of_runs(app: "App") -> Iterator[Figure]:
         *(({"project": name, "result": one}, results[name, one]) for name in names for one in _RESULTS),
     )  # fmt: skip
     working = sum(run.phase is Phase.WORKING for run in active)
-    yield gauge("slots", "Agents that may work at once.", ({}, app.settings.limits.working))
+    yield gauge("slots", "Agents that may work at once.", ({}, house.settings.limits.working))
     yield gauge("slots_taken", "Agents that do.", ({}, working))
 
 
@@ -67,8 +78,8 @@ def _result_of(run: Run) -> str:
     return "broken" if found.broken else "good"
 
 
-def _of_turns(app: "App") -> Iterator[Figure]:
-    sums, names = app.store.sums(), _projects(app)
+def _of_turns(house: "House", names: Sequence[str]) -> Iterator[Figure]:
+    sums = house.store.sums()
     started, ended = sums.turns_started(), sums.turns_ended()
     yield counter(
         "turns_started", "Turns that were begun.", *(({"project": one}, started.get(one, 0)) for one in names)
@@ -82,8 +93,8 @@ def _of_turns(app: "App") -> Iterator[Figure]:
     )  # fmt: skip
 
 
-def _of_money(app: "App") -> Iterator[Figure]:
-    sums, names = app.store.sums(), _projects(app)
+def _of_money(house: "House", names: Sequence[str]) -> Iterator[Figure]:
+    sums = house.store.sums()
     spent, today = sums.spent(), sums.spent_since(clock.day_of(clock.now()))
     known = {name: spent[name] for name in names if name in spent}
     yield counter("spent_usd", "Dollars spent, ever.", *(({"project": name}, one.usd) for name, one in known.items()))
@@ -97,7 +108,7 @@ def _of_money(app: "App") -> Iterator[Figure]:
         "spent_today_usd", "Dollars spent since 00:00 UTC.", *(({"project": one}, today.get(one, 0.0)) for one in names)
     )
     yield gauge(
-        "budget_day_usd", "Dollars that may be spent in a day; 0: no limit.", ({}, app.settings.budget.per_day_usd)
+        "budget_day_usd", "Dollars that may be spent in a day; 0: no limit.", ({}, house.settings.budget.per_day_usd)
     )
 
 
@@ -141,25 +152,25 @@ def _status(status: int) -> str:
     return (str(status) if 100 <= status < 600 else "other") if status else "none"  # noqa: PLR2004 - as HTTP has it
 
 
-def _of_the_house(app: "App") -> Iterator[Figure]:
-    level = Disk(app.settings.state_dir, app.settings.limits.free_disk_gb).level()
+def _of_the_house(house: "House") -> Iterator[Figure]:
+    level = Disk(house.settings.state_dir, house.settings.limits.free_disk_gb).level()
     yield gauge("disk_free_bytes", "Free on the disk of `state_dir`.", ({}, level.free_gb * _GB))
     yield gauge("disk_least_bytes", "Below this nothing new starts.", ({}, level.least_gb * _GB))
     yield gauge(
         "worktrees", "Worktrees on the disk.",
-        *(({"project": name}, count) for name, count in _worktrees(app).items()),
+        *(({"project": name}, count) for name, count in _worktrees(house.settings).items()),
     )  # fmt: skip
-    ailments = app.store.tidings.ailments().values()
+    ailments = house.store.tidings.ailments().values()
     yield gauge(
         "healthy", "Whether what runs depend on is well, as in `treehand status --json`.",
         *(({"name": one.health.name}, one.health.ok) for one in ailments),
     )  # fmt: skip
 
 
-def _worktrees(app: "App") -> Mapping[str, int]:
+def _worktrees(settings: "Settings") -> Mapping[str, int]:
     from bot.workspace.places import Places
 
-    folders = {one.name: Places(app.settings.state_dir, one.name).worktrees for one in app.settings.projects}
+    folders = {one.name: Places(settings.state_dir, one.name).worktrees for one in settings.projects}
     return {
         name: sum(path.is_dir() and not path.is_symlink() for path in folder.iterdir()) if folder.is_dir() else 0
         for name, folder in folders.items()
@@ -176,6 +187,6 @@ def _of_channels(app: "App") -> Iterator[Figure]:
     )
 
 
-def _projects(app: "App") -> list[str]:
+def _projects(house: "House") -> list[str]:
     """Those of the settings, and those the ledgers know from before."""
-    return sorted({one.name for one in app.settings.projects} | set(app.store.sums().turns_started()))
+    return sorted({one.name for one in house.settings.projects} | set(house.store.sums().turns_started()))

@@ -49,7 +49,7 @@ class Showing:
 
     def picture(self) -> Picture:
         """Whoever looks through this window looks at a daemon that runs."""
-        seen = picture(self.settings, self.live())
+        seen = picture(self.settings, self.live(), by_daemon=True)
         return replace(
             seen, health={**seen.health, "daemon": Health("daemon", ok=True, detail=f"running as pid {os.getpid()}")}
         )

@@ -15,9 +15,11 @@ from bot.domain.health import Health, healths, is_silent
 from bot.domain.tiding import Tiding
 from bot.engine.ailing import looked_after
 from bot.engine.brakes import clock_time
+from bot.engine.model_answers import Answers, health_of, heard
 from bot.engine.telling import day_is_spent
-from bot.errors import Retryable
+from bot.errors import CannotStart, Retryable
 from bot.glance import House
+from bot.reading import Reader
 from bot.settings import Settings
 from bot.store.runs import RunStore
 
@@ -38,17 +40,22 @@ Found = Mapping[str, tuple[bool, str]]
 
 @contextmanager
 def watching(
-    settings: Settings, store: RunStore, redact: Callable[[str], str], tallies: Mapping[str, "Tally"]
+    settings: Settings,
+    store: RunStore,
+    redact: Callable[[str], str],
+    tallies: Mapping[str, "Tally"],
+    counted: Mapping[int, int],
 ) -> Iterator["Vitals"]:
+    """`counted` are the answers of the model's service, by status."""
     from bot.notifying import crier_of
 
     crier = crier_of(settings, store, redact)
-    house = House.open(settings, store)
+    reader = Reader(settings)
     try:
         crier.open()
-        yield Vitals(settings, store, house, crier, tallies)
+        yield Vitals(settings, store, reader, crier, tallies, counted)
     finally:
-        house.close()
+        reader.close()
 
 
 @dataclass(slots=True)
@@ -73,13 +80,16 @@ class Ticks:
 class Vitals:
     settings: Settings
     store: RunStore
-    house: House
+    reader: Reader
     crier: "Crier"
     tallies: Mapping[str, "Tally"]
     """By service."""
+    counted: Mapping[int, int]
+    """Answers of the model's service, by status."""
     next_look: float = 0.0
     """When projects are looked at next, if nobody wakes us before."""
     ticks: Ticks = field(default_factory=Ticks)
+    _answers: Answers = field(default_factory=Answers)
     _day_told: float = field(default=-1.0)
 
     def is_ready(self) -> bool:
@@ -114,29 +124,25 @@ class Vitals:
         except Retryable as problem:
             log.warning("forgot nothing reason=%s", problem)
 
-    def take(self, away: Mapping[str, str]) -> None:
+    async def take(self, away: Mapping[str, str]) -> None:
         """`away`: why projects could not be looked at the last time."""
         try:
-            self._take(away)
-        except (Retryable, OSError) as problem:
+            await self._take(away)
+        except (Retryable, CannotStart, OSError) as problem:
             log.warning("nobody knows how everything is reason=%s", problem)
 
-    def _take(self, away: Mapping[str, str]) -> None:
+    async def _take(self, away: Mapping[str, str]) -> None:
         now = clock.now()
-        found = [
-            *self._of_the_house(now),
-            *healths({**self._looks(away, now), **self._channels(), **self._quotas()}).values(),
-        ]
+        self._answers = heard(self._answers, self.counted, now)
+        spent, of_the_house = await self.reader.read(lambda house: _of_the_house(house, now))
+        live = {**self._looks(away, now), **self._channels(), **self._quotas(), **health_of(self._answers)}
+        found = [*of_the_house, *healths(live).values()]
         before = self.store.tidings.ailments()
         silent = {name for name in (*before, *(one.name for one in found)) if is_silent(name)}
         after, tidings = looked_after(before, found, now, silent=silent)
-        tidings = [*tidings, *self._spent_day(now)]
+        tidings = [*tidings, *self._spent_day(spent, now)]
         if tidings or {one.health.name: one for one in after} != before:
             self.store.tidings.note(after, tidings)
-
-    def _of_the_house(self, now: float) -> Sequence[Health]:
-        spent = self.store.spent(since=clock.day_of(now))
-        return tuple(self.house.health(self.store.active(), spent, now).values())
 
     def _looks(self, away: Mapping[str, str], now: float) -> Found:
         soon = f"the next look is at {clock_time(self.next_look, now)}" if self.next_look else "looked"
@@ -157,10 +163,16 @@ class Vitals:
         }
         return {f"quota {name}": (True, f"left for now: {line}") for name, line in lines.items() if line}
 
-    def _spent_day(self, now: float) -> Sequence[Tiding]:
+    def _spent_day(self, spent: float, now: float) -> Sequence[Tiding]:
         day = clock.day_of(now)
         if day == self._day_told:
             return ()
-        found = day_is_spent(self.store.spent(since=day), self.settings.budget.per_day_usd, day, now)
+        found = day_is_spent(spent, self.settings.budget.per_day_usd, day, now)
         self._day_told = day if found else self._day_told
         return found
+
+
+def _of_the_house(house: House, now: float) -> tuple[float, Sequence[Health]]:
+    """What was spent today, and how everything is."""
+    spent = house.store.spent(since=clock.day_of(now))
+    return spent, tuple(house.health(house.store.active(), spent, now).values())

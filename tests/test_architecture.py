@@ -67,6 +67,7 @@ ON_TOP = {
     "cli",
     "housekeeping",
     "notifying",
+    "reading",
     "vitals",
     "measures",
     "pools",

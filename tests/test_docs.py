@@ -255,12 +255,21 @@ def anchors(path: Path) -> set[str]:
 
 @pytest.mark.parametrize("path", PAGES, ids=named)
 def test_every_link_between_pages_leads_somewhere(path: Path):
-    for target in re.findall(r"\]\(([^)\s]+)\)", path.read_text()):
+    for target in re.findall(r"(?:\]\(|\bsrc(?:set)?=\")([^)\s\"]+)", path.read_text()):
         if "://" not in target:
             place, _, anchor = target.partition("#")
             there = path.parent / place if place else path
             assert there.exists(), target
             assert not anchor or anchor in anchors(there), target
+
+
+def test_every_picture_is_on_a_page_told_in_words_and_small():
+    shown = [(path, tag) for path in PAGES for tag in re.findall(r"<(?:img|source)\b[^>]*>", path.read_text())]
+    assert [tag for _, tag in shown if tag.startswith("<img") and not re.search(r'alt="[^"]{20,}"', tag)] == []
+    used = {(path.parent / re.search(r'src(?:set)?="([^"]+)"', tag)[1]).resolve() for path, tag in shown}
+    pictures = set((ROOT / "docs" / "pictures").iterdir())
+    assert pictures == used
+    assert [path.name for path in pictures if path.stat().st_size > 150_000] == []
 
 
 @pytest.mark.parametrize("path", [*PAGES, EXAMPLE, ROOT / "LICENSE"], ids=named)

@@ -22,6 +22,11 @@ def body_with(ours: str, *, around: str = "") -> str:
     return f"{block}\n\n{theirs}" if theirs else block
 
 
+def shown(body: str) -> str:
+    """The whole body as it is read, without the markers."""
+    return body.replace(BEGIN, "").replace(END, "").strip()
+
+
 def ours_in(body: str) -> str:
     """Our part of a whole body; empty: there is none, or people took a marker away."""
     found = _OURS.search(body)

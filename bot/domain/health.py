@@ -16,6 +16,7 @@ _STILL: Mapping[str, str] = {
     "claim": "The other one does the work; this one takes over when it is gone",
     "project": "Other projects go on; people are heard, and pull requests stay open",
     "model": "People are heard, and pull requests stay open; turns go on when the model answers",
+    "gate": "People are heard, and pull requests stay open; turns go on when the model answers",
     "look": "Agents at work go on; what people say is heard, and work published, at the next look",
     "budget": "Agents at work go on to the end of their turn; people are heard",
     "notify": "Everything else; labels and comments on the issues, and the dashboard, say the same",
@@ -23,7 +24,7 @@ _STILL: Mapping[str, str] = {
 }
 """By the first word of a name."""
 
-SILENT = frozenset({"daemon", "sandbox", "budget", "claim", "notify"})
+SILENT = frozenset({"daemon", "sandbox", "budget", "claim", "notify", "gate"})
 """What nobody is told of as trouble, by the first word: chosen, normal, told otherwise, or not to be told that way."""
 
 

@@ -3,7 +3,7 @@
 import json
 import sqlite3
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from bot.domain.body import body_with, closed_by
@@ -34,6 +34,7 @@ class Proposal:
     diff: str = ""
     ended_by: str = ""
     merged_as: str = ""
+    opened_at: float = 0.0
 
 
 class Pulls:
@@ -61,18 +62,16 @@ class Pulls:
         row = self.found(number)
         shown = self._proposal(row, self.repository.tips())
         onto = row["merged_on"] or self.repository.tip(row["base"])
-        return Proposal(
-            key=shown.key,
-            pull=shown.pull,
-            base=shown.base,
+        return replace(
+            shown,
             said=self._talk.everything(self._project, row["number"]),
             diff=self.repository.diff(onto, shown.pull.head),
-            ended_by=row["ended_by"],
-            merged_as=row["merged_as"],
         )
 
-    def said(self, number: int) -> tuple[Said, ...]:
-        return self._talk.everything(self._project, self.found(number)["number"])
+    def thread(self, number: int) -> Proposal:
+        """Without its diff."""
+        row = self.found(number)
+        return replace(self._proposal(row, {}), said=self._talk.everything(self._project, row["number"]))
 
     def ends(self, number: int) -> tuple[str, str]:
         """What it is, or was, to be merged into, and what it offers."""
@@ -258,5 +257,6 @@ class Pulls:
             base=row["base"],
         )
         return Proposal(
-            self.key(row["number"]), pull, row["base"], ended_by=row["ended_by"], merged_as=row["merged_as"]
-        )
+            self.key(row["number"]), pull, row["base"], ended_by=row["ended_by"], merged_as=row["merged_as"],
+            opened_at=row["created_at"],
+        )  # fmt: skip

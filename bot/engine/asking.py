@@ -28,9 +28,16 @@ def ask_after(
     decision: Decision, seen: Observation, policy: Policy, cause: Cause, text: str, *, about: str = ""
 ) -> Decision:
     """Ask once, in a comment of its own: an edited one would notify nobody. `about` tells apart what else is alike."""
-    asking = decision.run.to(Phase.ASKING, reason=messages.first_line(text), cause=cause, now=seen.now)
+    asking = decision.run.to(Phase.ASKING, reason=_gist(text), cause=cause, now=seen.now)
     exactly = f"-{hashlib.sha256(about.encode()).hexdigest()[:10]}" if about else ""
     slug = f"ask-{asking.turn}-{cause}{exactly}".replace(" ", "-")
     asked = messages.asks(text, policy, a_reply_does=cause not in DEAF)
     say = Say(Place.ISSUE, slug, asked, folder=cause is Cause.HELD)
     return decision.then(replace(asking, ended=asking.turn), say)
+
+
+def _gist(text: str) -> str:
+    """In one line: the first, and the beginning of what it leads to."""
+    begun = messages.first_line(text)
+    quoted = next((said.removeprefix("> ") for said in text.splitlines() if said.startswith("> ")), "")
+    return messages.first_line(f"{begun} {quoted}") if begun.endswith(":") else begun

@@ -42,6 +42,18 @@ _LISTS: Mapping[str, Any] = {
     "extent": Extent,
 }
 _ENDINGS_SECONDS = 3600.0
+_LAST_ENDINGS = """
+WITH RECURSIVE projects (project) AS (
+    SELECT min(project) FROM endings
+    UNION ALL
+    SELECT (SELECT min(project) FROM endings WHERE endings.project > projects.project) FROM projects
+    WHERE project IS NOT NULL
+)
+SELECT endings.* FROM projects CROSS JOIN endings USING (project) WHERE at >= coalesce((
+    SELECT at FROM endings AS good WHERE good.project = projects.project AND failure = '' ORDER BY at DESC LIMIT 1
+), 0.0) - ? ORDER BY id
+"""
+"""From one project to the next by the index, and back in time from its end: it takes no longer the more there are."""
 _TYPICAL = 50
 _PERSON = (
     "coalesce((SELECT nullif(person, '') FROM runs WHERE runs.key = money.key AND runs.ordinal = money.ordinal),"
@@ -163,11 +175,7 @@ class RunStore:
 
     def endings(self) -> Sequence[Ending]:
         """Of every project, oldest first: those since its last good one, and within the time before that counts."""
-        rows = self._execute(
-            "SELECT endings.* FROM (SELECT project, max(CASE failure WHEN '' THEN at ELSE 0.0 END) AS good FROM endings"
-            " GROUP BY project) JOIN endings USING (project) WHERE at >= good - ? ORDER BY id",
-            (_ENDINGS_SECONDS,),
-        )
+        rows = self._execute(_LAST_ENDINGS, (_ENDINGS_SECONDS,))
         columns = [field.name for field in fields(Ending)]
         return [Ending(**{**{name: row[name] for name in columns}, "failure": Failure(row["failure"])}) for row in rows]
 

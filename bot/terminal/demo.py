@@ -162,10 +162,15 @@ def _nothing() -> AbstractContextManager[None]:
 async def _play(show: _Show, people: story.People, daemon: Daemon) -> None:
     await people.live()
     (people.app.settings.state_dir / "told").touch()
-    here = f" Go on yourself at http://{people.app.settings.web.bind}: Ctrl-C ends the demo."
-    show.stage.tell("The story is told." + (here if show.stays else ""))
-    if not show.stays:
+    show.stage.tell("The story is told.")
+    if show.stays:
+        show.stage.tell(invitation(people.app.settings.web.bind))
+    else:
         daemon.stop()
+
+
+def invitation(address: str) -> str:
+    return f"Go on yourself at http://{address} (Ctrl-C ends the demo)."
 
 
 async def _watch(show: _Show, people: story.People) -> None:

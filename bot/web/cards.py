@@ -87,7 +87,7 @@ def _card(run: Run, glimpse: Glimpse, queue: Sequence[str]) -> Card:
         phase=run.phase,
         title=glimpse.title or run.key,
         agent=glimpse.agent,
-        now=glimpse.doing or run.reason,
+        now=glimpse.doing or run.reason.replace("`", ""),
         todos_done=sum(todo.done for todo in glimpse.todos),
         todos=len(glimpse.todos),
         added=run.extent.added,

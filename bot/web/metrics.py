@@ -1,6 +1,6 @@
 """`/metrics`: figures in the text form of Prometheus, by its own library. Nothing is kept between two visits."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -29,6 +29,13 @@ class Figure:
     samples: Sequence[tuple[Labels, float]]
 
 
+Figures = Callable[[], Awaitable[Iterable[Figure]]]
+
+
+async def no_figures() -> Iterable[Figure]:
+    return ()
+
+
 def gauge(name: str, about: str, *samples: tuple[Labels, float]) -> Figure:
     return Figure(Kind.GAUGE, name, about, samples)
 
@@ -37,8 +44,8 @@ def counter(name: str, about: str, *samples: tuple[Labels, float]) -> Figure:
     return Figure(Kind.COUNTER, name, about, samples)
 
 
-def page(figures: Callable[[], Iterable[Figure]]) -> Response:
-    return Response(exposition(figures()), media_type=CONTENT_TYPE_LATEST)
+async def page(figures: Figures) -> Response:
+    return Response(exposition(await figures()), media_type=CONTENT_TYPE_LATEST)
 
 
 def exposition(figures: Iterable[Figure]) -> bytes:

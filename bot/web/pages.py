@@ -1,6 +1,6 @@
 """Every address the daemon answers at. Those for machines reveal nothing: they wake, or say that it lives."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from starlette.applications import Starlette
@@ -16,7 +16,7 @@ from bot.web import api, board, events, figures, health, login, metrics, new_wor
 from bot.web.access import Access, Asked
 from bot.web.dashboard import Dashboard
 from bot.web.doors import SIGNED, Guarded
-from bot.web.metrics import Figure
+from bot.web.metrics import Figures, no_figures
 from bot.web.refusing import failed, refused
 from bot.web.rendering import STATIC
 from bot.web.webhooks import MOST_BYTES, is_of_now, is_signed_by_github, is_signed_by_linear, parse_repository
@@ -40,7 +40,7 @@ class Door:
     """The host it listens on."""
     hosts: tuple[str, ...] = ()
     """More names it is reached by."""
-    figures: Callable[[], Iterable[Figure]] = tuple
+    figures: Figures = no_figures
     """For `/metrics`."""
 
 
@@ -54,7 +54,7 @@ def pages_of(door: Door, dashboard: Dashboard | None = None) -> Starlette:
         return PlainTextResponse("ok\n") if door.ready() else PlainTextResponse("starting\n", status_code=503)
 
     async def measures(_request: Request) -> Response:
-        return metrics.page(door.figures)
+        return await metrics.page(door.figures)
 
     async def wake(_request: Request) -> Response:
         door.wake("")

@@ -226,6 +226,6 @@ def test_some_things_are_never_told_as_trouble():
 
 def test_what_is_not_well_says_what_works_all_the_same():
     names = ("daemon", "disk", "database", "github acme/shop", "linear", "limits GitHub", "claim shop", "project shop",
-             "model", "look shop", "budget", "notify slack", "sandbox")  # fmt: skip
+             "model", "look shop", "budget", "notify slack", "sandbox", "gate")  # fmt: skip
     assert all(one.still for one in healths(dict.fromkeys(names, (False, "x"))).values())
     assert not any(one.still for one in healths(dict.fromkeys(names, (True, "x"))).values())

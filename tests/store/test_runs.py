@@ -167,6 +167,16 @@ def test_how_turns_ended_is_known_from_a_while_before_each_projects_last_good_on
     assert store.endings() == [*lately, *others]
 
 
+def test_however_many_turns_ended_only_the_last_are_read(store):
+    said: list[str] = []
+    store._db.set_trace_callback(said.append)
+    store.endings()
+    store._db.set_trace_callback(None)
+    plan = [row["detail"] for row in store._db.execute(f"EXPLAIN QUERY PLAN {said[-1]}")]
+    assert [step for step in plan if "endings" in step or "good" in step], "there is a plan"
+    assert [step for step in plan if step.startswith("SCAN") and step != "SCAN projects"] == []
+
+
 def test_what_goes_on_is_known_at_once_whoever_wrote_it(store):
     """Nothing is read anew while nothing was written."""
     path = Path(store._db.execute("PRAGMA database_list").fetchone()["file"])

@@ -169,7 +169,7 @@ async def test_a_question_of_the_agent_is_asked_and_its_answer_goes_on_in_the_sa
     await bot.tick()
     world.finish_turn(KEY, question="Which provider?")
     await bot.tick()
-    assert bot.run(KEY).cause is Cause.QUESTION
+    assert (bot.run(KEY).cause, bot.run(KEY).reason) == (Cause.QUESTION, "The agent asks: Which provider?")
     assert any("> Which provider?" in text for text in world.comments_of(KEY))
 
     world.comment(KEY, "the second one")

@@ -15,7 +15,7 @@ import pytest
 from bot.domain.tiding import Happening, Tiding
 from bot.engine.announcing import Announcement, Surroundings, announcement_of
 from bot.store.runs import RunStore
-from bot.telling.channels import id_of, send, shown
+from bot.telling.channels import id_of, send, shown, start
 from bot.telling.crier import PATIENCE_SECONDS, Crier, Manner
 from bot.telling.quiet import parse_quiet
 from tests.telling.stand_ins import Hook, hook, mailbox
@@ -60,12 +60,13 @@ def test_a_channel_that_answers_with_an_error_says_which_and_nothing_of_its_addr
     assert "a1b2c3" not in problem
 
 
-def test_a_channel_that_refuses_or_is_none_is_a_problem_in_words(caplog):
+def test_a_channel_that_refuses_or_is_none_is_a_problem_in_words(caplog, capfd):
+    caplog.set_level("DEBUG")
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         problem = send(f"json://127.0.0.1:{taken.getsockname()[1]}/secrettoken99", lambda: SAID)
     assert problem
-    assert "secrettoken99" not in problem + caplog.text
+    assert "secrettoken99" not in problem + caplog.text + "".join(capfd.readouterr())
     assert send("nonsense", lambda: SAID) == send("nosuch://x", lambda: SAID) == "this is no address that Apprise knows"
 
 
@@ -89,6 +90,20 @@ def test_whatever_goes_wrong_while_composing_is_a_problem_too(web):
 )
 def test_of_an_address_only_its_kind_and_its_host_are_shown(url, name):
     assert shown(url) == name
+
+
+def test_nobody_waits_for_a_message_that_is_set_on_its_way(web):
+    ours, may_go_on = threading.get_ident(), threading.Event()
+
+    def compose() -> Announcement:
+        assert threading.get_ident() == ours or may_go_on.wait(60)
+        return SAID
+
+    sending = start(web.url, compose, now=1.0)
+    assert not sending.ended.is_set()
+    may_go_on.set()
+    assert sending.ended.wait(60)
+    assert sending.problem == ""
 
 
 # Several, over time
@@ -221,6 +236,22 @@ def test_a_channel_that_fails_is_tried_again_more_and_more_rarely_and_told_every
     said = [record.getMessage() for record in caplog.records]
     assert [line for line in said if "not told" in line] == [line for line in said if "reason=" in line]
     assert len(said) == 2
+
+
+def test_what_a_service_says_of_an_address_is_redacted_before_anybody_reads_it(store, web, caplog, tmp_path):
+    life = Life(store, [web.url])
+
+    def compose(_batch) -> Announcement:
+        raise KeyError("/hook/a1b2c3d4e5f6")
+
+    life.crier.compose, life.crier.redact = compose, lambda text: text.replace("a1b2c3d4e5f6", "[redacted]")
+    life.happens("shop#1")
+    life.goes_round()
+    assert life.problems == ["KeyError: '/hook/[redacted]'"]
+    assert "[redacted]" in caplog.text
+    store.close()
+    kept = b"".join(one.read_bytes() for one in tmp_path.iterdir() if one.is_file())
+    assert b"a1b2c3d4e5f6" not in kept + caplog.text.encode()
 
 
 def test_a_channel_that_hangs_holds_up_nobody_and_is_said_to(store, web):

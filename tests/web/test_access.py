@@ -157,6 +157,14 @@ async def test_behind_a_proxy_whoever_it_does_not_name_is_nobody(vouched, header
     assert (await vouched.client.get("/api/v1/state", headers=headers)).status_code == 401
 
 
+async def test_a_program_that_shows_the_token_need_not_go_through_the_proxy(tmp_path):
+    access = Access("sesame", "X-Forwarded-User", ("127.0.0.2",), "operator")
+    async with open_house(tmp_path, access=access) as house:
+        for given, status in ((None, 401), ("Bearer wrong", 401), ("Bearer sesame", 200)):
+            answer = await house.client.get("/metrics", headers={"Authorization": given} if given else {})
+            assert answer.status_code == status
+
+
 async def test_only_the_proxy_may_say_who_it_is(tmp_path):
     async with open_house(tmp_path, access=Access("", "X-Forwarded-User", ("10.0.0.2",), "ana")) as house:
         told = {"X-Forwarded-User": "eve", "X-Forwarded-For": "10.0.0.2", "Forwarded": "for=10.0.0.2"}

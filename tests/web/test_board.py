@@ -67,7 +67,7 @@ async def test_why_a_run_waits_is_on_its_card(house):
     house.run("Add a cart", Phase.QUEUED, reason="blocked by shop#7")
     page = (await house.page("/")).text
     assert "blocked by shop#7" in page
-    assert "1 in line" in page
+    assert "place 1" in page
 
 
 async def test_a_hostile_title_is_text(house):

@@ -12,7 +12,23 @@ from bot.domain.turn import Event, EventKind, Todo
 from bot.web.conversation import blocks_of, number_of
 from bot.web.markdown import LONGEST, to_html
 
-HARMLESS = {"blockquote", "p", "ul", "ol", "li", "pre", "code", "strong", "em"}
+HARMLESS = {
+    "blockquote",
+    "p",
+    "ul",
+    "ol",
+    "li",
+    "pre",
+    "code",
+    "strong",
+    "em",
+    "table",
+    "thead",
+    "tbody",
+    "tr",
+    "th",
+    "td",
+}
 
 
 class Reading(HTMLParser):
@@ -53,6 +69,8 @@ SIGNS = [
     "~~~~",
     "`",
     "**",
+    "|",
+    "| a | b |\n|---|---|\n",
     "- ",
     "1. ",
     "# ",
@@ -88,6 +106,17 @@ def test_light_markdown_is_shown():
         "<ul><li>one</li><li>two\nmore</li></ul><ol><li>x</li></ol>"
         "<pre><code>if a &lt; b:</code></pre><p>end</p>"
     )
+
+
+def test_a_table_is_a_table_and_no_cell_is_lost():
+    html = to_html("Files:\n\n| File | + |\n|---|:-:|\n| `a<b` | 1 |\n| c\\|d |\n| e | 2 | <i> |\nend")
+    assert str(html) == (
+        "<p>Files:</p><table><thead><tr><th>File</th><th>+</th></tr></thead><tbody>"
+        "<tr><td><code>a&lt;b</code></td><td>1</td></tr><tr><td>c|d</td><td></td></tr>"
+        "<tr><td>e</td><td>2</td><td>&lt;i&gt;</td></tr></tbody></table><p>end</p>"
+    )
+    for text in ("| a | b |", "| a |\n| b |", "| a | b |\n|---|"):
+        assert "<table>" not in to_html(text)
 
 
 def test_quotes_hold_what_is_quoted_down_to_a_depth():

@@ -3,6 +3,8 @@
 from html import unescape
 from pathlib import Path
 
+from bot.app import store_of
+from bot.domain.health import Ailment, Health
 from bot.outlook import outlook_of
 from bot.settings import Limits
 from bot.settings.sections import Sandbox
@@ -49,3 +51,10 @@ async def test_projects_are_looked_at_once_a_minute_at_most(house):
     await house.page("/health")
     commit(Path(house.settings.projects[0].repository), "Procfile", "web: ./serve\n")
     assert "Procfile" not in (await house.page("/health")).text
+
+
+async def test_what_only_the_daemon_knows_is_shown_by_it(house):
+    store = store_of(house.settings)
+    store.tidings.note([Ailment(Health("gate", ok=True, detail="the model answers agents"), 1.0)], ())
+    store.close()
+    assert "the model answers agents" in (await house.page("/health")).text

@@ -58,9 +58,9 @@ async def test_what_the_ledgers_know_is_the_same_after_a_restart(settings):
         bad = replace(good, turn=3, failure=Failure.MODEL)
         app.store.save(RUN, at=2.0, spend=Spend(3, 3.0, 0.25, 300, 10.0), ending=bad)
         app.store.save(Run("shop#2", "shop", phase=Phase.QUEUED, changed_at=5.0), at=5.0)
-        first = read(exposition(measures_of(app)))
+        first = read(exposition(await measures_of(app)))
     async with life(settings) as app:
-        again = read(exposition(measures_of(app)))
+        again = read(exposition(await measures_of(app)))
     for found in (first, again):
         assert found["treehand_turns_started_total"] == {("shop",): 3}
         assert found["treehand_turns_ended_total"]["succeeded", "shop"] == 1
@@ -76,11 +76,11 @@ async def test_what_the_ledgers_know_is_the_same_after_a_restart(settings):
 
 async def test_no_label_takes_what_others_choose(settings):
     async with life(settings) as app:
-        before = len(exposition(measures_of(app)).splitlines())
+        before = len(exposition(await measures_of(app)).splitlines())
         for number in range(50):
             app.store.save(replace(RUN, key=f'shop#{number}"}} evil 1', reason="evil"), at=1.0)
         app.vitals.tallies["github"] = tally()  # type: ignore[index]
-        text = exposition(measures_of(app))
+        text = exposition(await measures_of(app))
     assert b"evil" not in text
     assert len(text.splitlines()) < before + 25
     assert read(text)["treehand_requests_total"] == {
@@ -99,7 +99,7 @@ def tally():
 
 async def test_every_figure_is_on_the_page_about_monitoring_and_every_one_there_exists(settings):
     async with life(settings) as app:
-        figures = list(measures_of(app))
+        figures = await measures_of(app)
     names = {f"treehand_{one.name}{'_total' if one.kind == 'counter' else ''}" for one in figures}
     table = set(re.findall(r"^\| `(treehand_\w+)` \|", PAGE.read_text(), re.MULTILINE))
     assert table == names
@@ -115,7 +115,10 @@ def test_hostile_values_stay_values():
 
 @asynccontextmanager
 async def served(figures: Iterable[Figure], *, token: str = "", ready: bool = True) -> AsyncIterator[httpx.AsyncClient]:
-    door = Door(wake=lambda _: None, ready=lambda: ready, access=Access(token), figures=lambda: figures)
+    async def measures() -> Iterable[Figure]:
+        return figures
+
+    door = Door(wake=lambda _: None, ready=lambda: ready, access=Access(token), figures=measures)
     async with (
         serving(pages_of(door), "127.0.0.1:0") as port,
         httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}") as client,
@@ -166,19 +169,33 @@ async def test_a_daemon_whose_database_cannot_be_written_is_not_ready(settings):
 async def test_how_everything_is_can_be_read_and_says_what_still_works(settings):
     async with life(settings) as app:
         app.vitals.next_look = 30.0
-        app.vitals.take({"shop": "the disk is away"})
+        await app.vitals.take({"shop": "the disk is away"})
         look = app.store.tidings.ailments()["look shop"].health
         assert (look.ok, look.detail) == (False, "the disk is away")
         assert look.still
         app.vitals.tallies["github"] = tally()  # type: ignore[index]
-        app.vitals.take({})
+        await app.vitals.take({})
         assert app.store.tidings.ailments()["look shop"].health.detail.startswith("the next look is at")
         assert picture(settings).health.keys() & {"look shop", "quota github"} == set(), "no daemon runs"
         with sole_owner(settings.state_dir):
             seen = picture(settings).health
         assert seen["quota github"].detail == "left for now: 4000 core"
         assert seen["look shop"].ok
-        assert read(exposition(measures_of(app)))["treehand_healthy"]["look shop",] == 1
+        assert read(exposition(await measures_of(app)))["treehand_healthy"]["look shop",] == 1
+
+
+async def test_how_the_model_answers_is_known_by_what_came_since_the_last_look(settings):
+    async with life(settings) as app:
+        counted: dict[int, int] = {}
+        app.vitals.counted = counted
+        await app.vitals.take({})
+        assert "gate" not in app.store.tidings.ailments()
+        for status, ok in ((200, True), (529, False), (200, True)):
+            counted[status] = counted.get(status, 0) + 1
+            await app.vitals.take({})
+            assert app.store.tidings.ailments()["gate"].health.ok is ok
+        with sole_owner(settings.state_dir):
+            assert "HTTP 529" in picture(settings).health["gate"].detail
 
 
 async def test_a_days_budget_that_is_used_up_is_told_of_once(settings):
@@ -188,10 +205,10 @@ async def test_a_days_budget_that_is_used_up_is_told_of_once(settings):
 
         app.store.save(RUN, at=clock.now(), spend=Spend(3, clock.now(), 1.5, 10))
         for _ in range(3):
-            app.vitals.take({})
+            await app.vitals.take({})
         assert not app.store.tidings.ailments()["budget"].health.ok
         assert [one.subject for one in app.store.tidings.after(0)] == ["today"]
     async with life(settings) as app:
         again: Vitals = app.vitals
-        again.take({})
+        await again.take({})
         assert [one.subject for one in app.store.tidings.after(0)] == ["today"]

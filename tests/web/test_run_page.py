@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from bot.app import desk_of
 from bot.domain.pull_request import PullRequest, PullRequestState
 from bot.domain.run import Cause, Phase, Run
 from bot.domain.spend import Spend
@@ -91,6 +92,23 @@ async def test_checks_are_told_before_and_after(house):
     text = (await house.page("/runs/shop%231")).text
     for words in ("make test", "broken", "5 passed, 1 failed", "green", "&lt;boom&gt;", "3.5", "c" * 10):
         assert words in text
+
+
+async def test_what_was_asked_for_and_what_is_offered_stand_before_what_was_said_of_them(house):
+    desk = desk_of(house.settings)
+    issue = desk.issues("shop").open("Sell seeds", by="Mira", body="By the gram, please.")
+    pulls = desk.pulls("shop")
+    body = f"Closes {issue.key}\n\n| File | Added |\n|---|---|\n| `seeds.py` | +4 |"
+    number = pulls.ensure_draft(
+        "treehand/shop-1", base="main", title="Seeds", body=body, head=pulls.repository.tip("main")
+    )
+    pulls.comment(number, "And by the pound?", by="Jonas")
+    desk.close()
+    house.save(Run(issue.key, "shop", phase=Phase.REVIEW))
+    text = (await house.page("/runs/shop%231")).text
+    places = [text.index(words) for words in ("By the gram", "<code>seeds.py</code></td>", "And by the pound?")]
+    assert places == sorted(places)
+    assert "treehand:begin" not in text
 
 
 async def test_words_become_a_comment_in_the_persons_name(house):

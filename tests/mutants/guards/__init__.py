@@ -16,6 +16,7 @@ from tests.mutants.guards import (
     remembering,
     repeating,
     secrets,
+    telling,
     trust,
     twice,
     verifying,
@@ -49,6 +50,7 @@ GUARDS: tuple[Guard, ...] = tuple(
         brakes,
         keeping,
         linear,
+        telling,
     )
     for guard in room.GUARDS
 )

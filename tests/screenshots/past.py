@@ -1,0 +1,66 @@
+"""A month of an invented past, for the figures: nobody waits a month for a picture."""
+
+import math
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from bot.clock import DAY, now
+from bot.closeup import CloseUp
+from bot.demo.story import make_repository
+from bot.domain.run import MERGED, Phase, Run
+from bot.domain.spend import Spend
+from bot.settings import ProjectSettings, Settings
+from bot.showing import Showing
+from bot.speaking import Speaking
+from bot.store.runs import RunStore
+from bot.web import Access, Dashboard, Door, pages_of, serving
+
+_DAYS = 30
+_PROJECTS = ("teashop", "warehouse")
+_CLOSED = "the pull request was closed"
+
+
+def live_through(path: Path) -> None:
+    store, number = RunStore.open(path), 0
+    for ago in range(_DAYS):
+        noon = now() // DAY * DAY - ago * DAY + DAY / 2
+        for nth in range(_busy(ago)):
+            number += 1
+            _live(store, number, min(noon + nth * 1500, now() - 60))
+    store.close()
+
+
+def _busy(ago: int) -> int:
+    """How much is asked for in a day: more in the middle of a week, little at its end."""
+    weekday = (ago + 2) % 7
+    return 1 if weekday >= 5 else 3 + round(2 * math.sin(ago) + (4 - weekday) / 2)
+
+
+def _live(store: RunStore, number: int, at: float) -> None:
+    project = _PROJECTS[number % 3 == 0]
+    begun, waited = at - 3600 - 40 * (number * 7 % 23), 30.0 * (number * 5 % 17)
+    run = Run(
+        f"{project}#{number}", project, phase=Phase.DONE, reason=_CLOSED if number % 8 == 0 else MERGED,
+        begun_at=begun, changed_at=at,
+    )  # fmt: skip
+    usd = 0.4 + (number * 37 % 100) / 45
+    store.save(run, at=begun, notes=["asked for", "queued"])
+    store.save(run, at=begun + waited, notes=["queued → working"])
+    spend = Spend(1, begun + waited + 900, usd, round(usd * 310_000))
+    store.save(run, at=begun + waited + 600 + 60 * (number % 19), notes=["working → review"], spend=spend)
+    store.save(run, at=at, notes=["review → done"])
+
+
+@asynccontextmanager
+async def shown(folder: Path) -> AsyncIterator[str]:
+    """Its address."""
+    make_repository(folder / "shop")
+    sites = tuple(ProjectSettings(name=name, repository=str(folder / "shop"), base="main") for name in _PROJECTS)
+    settings = Settings(state_dir=folder / "state", projects=sites)
+    live_through(settings.state_dir / "treehand.db")
+    window = Showing(settings, dict)
+    dashboard = Dashboard(window, Speaking(settings, lambda _: None), CloseUp(settings, window.find_run))
+    door = Door(wake=lambda _: None, ready=lambda: True, access=Access(operator="Mira"))
+    async with serving(pages_of(door, dashboard), "127.0.0.1:0") as port, dashboard.open():
+        yield f"http://127.0.0.1:{port}"

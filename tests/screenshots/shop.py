@@ -1,0 +1,113 @@
+"""A day at the demo's shop: a real daemon and real agents, stopped where all lanes have something in them."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import plot
+
+from bot.app import App, desk_of, wired
+from bot.daemon import Daemon
+from bot.demo.model import ScriptedModel
+from bot.demo.story import PROJECT, make_repository
+from bot.domain.run import Phase, Run
+from bot.embedded.desk import Desk
+from bot.settings import Limits, Notify, Poll, ProjectSettings, Settings, Web
+
+_PATIENCE = 600
+
+
+@dataclass
+class Shop:
+    app: App
+    desk: Desk
+    model: ScriptedModel
+
+    async def day(self) -> None:
+        """Mira and Jonas ask for things, and look at what they get."""
+        self.ask(plot.TOTAL, by="Mira")
+        await self.until(plot.TOTAL, Phase.REVIEW)
+        self.ask(plot.PRICES, by="Jonas")
+        await self.until(plot.PRICES, Phase.REVIEW)
+        self.desk.merging(PROJECT).merge(self.number(plot.TOTAL), by="Mira")
+        await self.until(plot.TOTAL, Phase.DONE)
+        self.ask(plot.DISCOUNT, by="Mira")
+        self.ask(plot.SUPPLIERS, by="Jonas")
+        await self.until(plot.SUPPLIERS, Phase.ASKING)
+        self.ask(plot.HISTORY, "ai:plan", by="Mira")
+        await self.until(plot.DISCOUNT, Phase.REVIEW)
+        self.desk.pulls(PROJECT).comment(self.number(plot.DISCOUNT), plot.REDIRECTION, by="Jonas")
+        await self.until(plot.HISTORY, Phase.ASKING)
+        await self.until(plot.DISCOUNT, Phase.REVIEW, turn=2)
+        for title in (plot.GERMAN, plot.TAX, plot.WRAPPING):
+            self.ask(title, by="Jonas")
+            await self.until(title, Phase.WORKING)
+        await self.until_written(plot.GERMAN, "teashop/words.py")
+        self.desk.issues(PROJECT).comment(self.number(plot.GERMAN), plot.WISH, by="Mira")
+        await self.until_heard(plot.GERMAN)
+        self.ask(plot.POSTAGE, by="Mira", after=plot.TAX)
+        self.ask(plot.VOUCHERS, by="Jonas")
+        await self.until(plot.VOUCHERS, Phase.QUEUED)
+        await self.until_written(plot.GERMAN, "test_languages.py")
+
+    def ask(self, title: str, *labels: str, by: str, after: str = "") -> None:
+        blocked = f"\n\nBlocked by: #{self.number(after)}" if after else ""
+        self.desk.issues(PROJECT).open(title, by=by, body=plot.BODIES[title] + blocked, labels=["ai", *labels])
+
+    def key(self, title: str) -> str:
+        return next(one.key for one in self.desk.issues(PROJECT).listed(closed=True) if one.title == title)
+
+    def number(self, title: str) -> int:
+        return self.desk.parse_key(self.key(title))[1]
+
+    def run(self, title: str) -> Run | None:
+        return self.app.store.find_run(self.key(title))
+
+    async def until(self, title: str, phase: Phase, *, turn: int = 0) -> None:
+        print(f"{title}: waiting until it is {phase}", flush=True)
+        async with asyncio.timeout(_PATIENCE):
+            while not ((run := self.run(title)) and run.phase is phase and run.turn >= turn):
+                await asyncio.sleep(0.1)
+
+    async def until_heard(self, title: str) -> None:
+        """Its agent hears what was said as soon as it has used its next tool."""
+        async with asyncio.timeout(_PATIENCE):
+            while not ((run := self.run(title)) and run.heard):
+                await asyncio.sleep(0.1)
+        await asyncio.sleep(1)
+        plot.HEARD.set()
+
+    async def until_written(self, title: str, words: str) -> None:
+        """In its agent's transcript."""
+        run = self.run(title)
+        assert run
+        async with asyncio.timeout(_PATIENCE):
+            while not any(words in str(line) for line in self.app.transcripts.read(run.id)):
+                await asyncio.sleep(0.1)
+
+
+@asynccontextmanager
+async def opened(folder: Path, port: int) -> AsyncIterator[Shop]:
+    repository = folder / PROJECT
+    make_repository(repository)
+    settings = Settings(
+        state_dir=folder / "state",
+        poll=Poll(interval=2),
+        limits=Limits(working=3, working_per_project=3, free_disk_gb=0, claim_seconds=0),
+        web=Web(bind=f"127.0.0.1:{port}"),
+        notify=Notify(on=()),
+        projects=(
+            ProjectSettings(name=PROJECT, repository=str(repository), base="main", verify=("python3 -m unittest",)),
+        ),
+    )
+    desk = desk_of(settings)
+    async with ScriptedModel(plot.play) as model:
+        environment = {"ANTHROPIC_BASE_URL": model.url, "ANTHROPIC_API_KEY": "stand-in"}
+        async with wired(settings, environment) as app, asyncio.TaskGroup() as group:
+            daemon = Daemon(app)
+            group.create_task(daemon.run())
+            yield Shop(app, desk, model)
+            daemon.stop()
+    desk.close()
