@@ -1,7 +1,7 @@
 """What the page of one run may look at: its conversation, its changes, its money, and what is said about it."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
@@ -9,6 +9,7 @@ from bot import glance
 from bot.app import desk_of, store_of, transcripts_of
 from bot.domain import body
 from bot.domain.evidence import Piece
+from bot.domain.recipe import Step
 from bot.domain.run import Phase, Run
 from bot.domain.sight import SeenFile, Sight, Version
 from bot.domain.spend import Spend
@@ -23,6 +24,7 @@ from bot.settings import ProjectSettings, Settings
 from bot.state import Glimpse
 from bot.store.evidence import Evidence
 from bot.store.stretches import stretch_after, stretch_before, stretch_of
+from bot.viewing import FindRun, Viewing
 from bot.web.closeup import Said
 from bot.workspace.looks import Looks
 from bot.workspace.workspaces import IGNORED
@@ -35,10 +37,14 @@ class CloseUp:
     """The `Closeup` of whoever uses the dashboard."""
 
     settings: Settings
+    find_run: FindRun
+    """Asked often, in the loop, for as long as somebody is shown something."""
     _looks: dict[str, Looks] = field(default_factory=dict)
     """By project."""
     _ended: dict[str, tuple[str, str]] = field(default_factory=dict)
     """What runs that are over have changed, by their ids: that stays as it is."""
+    _servers: dict[tuple[str, str], Mapping[str, Step]] = field(default_factory=dict)
+    """By run and the commit that says so."""
 
     async def see(self, run: Run) -> Sight:
         ended = await asyncio.to_thread(self._ends, run) if run.phase is Phase.DONE else _NOWHERE
@@ -86,6 +92,27 @@ class CloseUp:
 
     def find_evidence(self, run: Run, name: str) -> tuple[bytes, str] | None:
         return self._evidence.open(run.id, name)
+
+    def servers(self, run: Run) -> Mapping[str, Step] | None:
+        viewing = self._viewing(run)
+        if viewing is None or not viewing.has_worktree:
+            return None
+        known = run.id, viewing.base
+        if known not in self._servers:
+            self._servers[known] = viewing.servers_at(known[1])
+        return self._servers[known]
+
+    async def show(
+        self, run: Run, name: str, *, begun: Callable[[str, Step], None], heard: Callable[[Sequence[str]], None]
+    ) -> str:
+        viewing = self._viewing(run)
+        if viewing is None:
+            raise NeedsHuman(f"There is no project {run.project} now.")
+        return await viewing.show(name, begun=begun, heard=heard, find_run=self.find_run)
+
+    def _viewing(self, run: Run) -> Viewing | None:
+        project = self._project(run)
+        return Viewing(self.settings, project, run) if project else None
 
     @property
     def _evidence(self) -> Evidence:

@@ -144,7 +144,7 @@ class Daemon:
             figures=lambda: measures_of(self._app),
         )
         showing = Showing(settings, self._app.executor.progress, self._beats)
-        dashboard = Dashboard(showing, Speaking(settings, self._expect), CloseUp(settings))
+        dashboard = Dashboard(showing, Speaking(settings, self._expect), CloseUp(settings, self._app.store.find_run))
         self._app.transcripts.listen(dashboard.hear)
         self._watchers.append(dashboard.hub.stir)
         log.info("dashboard at http://%s", bind)

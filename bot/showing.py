@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import islice
 
 from bot.app import store_of, transcripts_of
@@ -13,6 +13,7 @@ from bot.domain.run import Run
 from bot.domain.turn import Progress
 from bot.engine.names import branch_for
 from bot.glance import picture
+from bot.outlook import Outlooks
 from bot.settings import ProjectSettings, Settings
 from bot.state import Picture
 from bot.stations import stations
@@ -22,7 +23,7 @@ from bot.workspace.mirror import Mirror
 from bot.workspace.places import BASES, Places
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Showing:
     """The `Window` of whoever uses the dashboard."""
 
@@ -31,6 +32,10 @@ class Showing:
     """What only the daemon knows by now, by turn id."""
     beats: Callable[[], Mapping[str, str]] = dict
     """What it is going to do when, and what services still allow, in words."""
+    _outlooks: Outlooks = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._outlooks = Outlooks(self.settings)
 
     @property
     def label(self) -> str:
@@ -51,6 +56,9 @@ class Showing:
 
     def stations(self) -> Sequence[Health]:
         return stations(self.settings, self.picture().health, self.beats())
+
+    def outlooks(self) -> Mapping[str, Sequence[Health]]:
+        return self._outlooks.look()
 
     def past(self, since: float) -> Past:
         return past_since(self.settings.state_dir / "treehand.db", since)

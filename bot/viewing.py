@@ -4,20 +4,23 @@ Rule: the worktree is another's. What is noted of it here is that whatever chang
 agent's work lies in it uncommitted.
 """
 
-from collections.abc import Callable, Mapping
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bot.domain.lines import Lines
 from bot.domain.recipe import Step
 from bot.domain.run import Phase, Run
 from bot.engine.names import branch_for
-from bot.errors import NeedsHuman
+from bot.errors import NeedsHuman, Retryable
 from bot.preparing import wishes_of
 from bot.settings import ProjectSettings, Settings
 from bot.workspace.places import BASES, Place, Places
 
 if TYPE_CHECKING:
+    from bot.cells import Sandbox
     from bot.readiness.showing import Stage
 
 FindRun = Callable[[str], Run | None]
@@ -32,17 +35,30 @@ class Viewing:
     run: Run
 
     @property
-    def servers(self) -> Mapping[str, Step]:
-        """By name, as the commit has them that the run started from."""
-        from bot.readiness.files import Files
-        from bot.readiness.told import recipe_for
-        from bot.workspace.committed import committed, find_commit
+    def has_worktree(self) -> bool:
+        return self.run.phase is not Phase.DONE and self._place.folder.is_dir()
+
+    @property
+    def base(self) -> str:
+        """The commit that the run started from; empty: none is known."""
+        from bot.workspace.committed import find_commit
 
         mirror = self._places.mirror
-        base = find_commit(mirror, f"{BASES}{self._place.branch}") if mirror.exists() else ""
+        return find_commit(mirror, f"{BASES}{self._place.branch}") if mirror.exists() else ""
+
+    @property
+    def servers(self) -> Mapping[str, Step]:
+        """By name, as that commit has them."""
+        return self.servers_at(self.base)
+
+    def servers_at(self, base: str) -> Mapping[str, Step]:
+        from bot.readiness.files import Files
+        from bot.readiness.told import recipe_for
+        from bot.workspace.committed import committed
+
         if not base:
             return {}
-        found = committed(mirror, base)
+        found = committed(self._places.mirror, base)
         return recipe_for(Files(found.names, found.read), wishes_of(self.project)).servers
 
     async def show(
@@ -50,23 +66,34 @@ class Viewing:
         name: str,
         *,
         begun: Callable[[str, Step], None],
-        heard: Callable[[bytes], None],
+        heard: Callable[[Sequence[str]], None],
         find_run: FindRun,
     ) -> str:
-        """Why it ended, in words. `begun` is told the address and the command, `heard` gets what it prints."""
-        from bot.confining import sandbox_of
+        """Why it ended, in words. `begun` is told the address and the command, `heard` the lines that it prints."""
         from bot.readiness.showing import show
 
-        step = self._step(name)
-        stage, identity = self._stage(), _identity_of(self._place.folder)
-        if self.run.phase is Phase.REVIEW:
-            self._note()
-        begun(stage.address, step)
-        sandbox = sandbox_of(self.settings, {})
-        ended = await show(stage, step, sandbox, heard=heard, is_over=lambda: self._is_over(find_run, identity))
+        step, stage, sandbox = await asyncio.to_thread(self._prepared, name)
+        lines, identity = Lines(), _identity_of(self._place.folder)
+        ended = await show(
+            stage,
+            step,
+            sandbox,
+            begun=lambda: begun(stage.address, step),
+            heard=lambda data: heard(lines.more(data)),
+            is_over=lambda: self._is_over(find_run, identity),
+        )
+        heard(lines.last())
         if ended is None:
             return f"{self.run.key} is over, or its worktree has gone"
         return "ended by the host" if ended.code is None else f"ended with exit code {ended.code}"
+
+    def _prepared(self, name: str) -> tuple[Step, "Stage", "Sandbox"]:
+        from bot.confining import sandbox_of
+
+        step, stage = self._step(name), self._stage()
+        if self.run.phase is Phase.REVIEW:
+            self._note()
+        return step, stage, sandbox_of(self.settings, {})
 
     @property
     def _places(self) -> Places:
@@ -77,7 +104,7 @@ class Viewing:
         return self._places.of(branch_for(self.run))
 
     def _step(self, name: str) -> Step:
-        if self.run.phase is Phase.DONE or not self._place.folder.is_dir():
+        if not self.has_worktree:
             raise NeedsHuman(f"{self.run.key} has no worktree now, so there is nothing to look at.")
         servers = self.servers
         if step := servers.get(name):
@@ -118,7 +145,10 @@ class Viewing:
             write_provision(self._place.admin, replace(provision, tried=tip))
 
     def _is_over(self, find_run: FindRun, identity: tuple[int, int]) -> bool:
-        now = find_run(self.run.key)
+        try:
+            now = find_run(self.run.key)
+        except Retryable:  # the next look tells
+            return False
         is_ours = now is not None and now.id == self.run.id and now.phase is not Phase.DONE
         return not is_ours or _identity_of(self._place.folder) != identity
 

@@ -54,6 +54,7 @@ ON_TOP = {
     "confining",
     "connecting",
     "preparing",
+    "outlook",
     "viewing",
     "exhibits",
     "glance",

@@ -1,13 +1,15 @@
 """One server of a run's, started by a person who wants to look at the work, in the run's own worktree.
 
-Rule: what it runs is an agent's work, so it is confined like an agent's own commands, without a way to a model.
+Rule: what it runs is an agent's work, so it is confined like an agent's own commands, without a way to a model. Of one
+worktree one is up at a time, whoever started it.
 """
 
 import asyncio
-import contextlib
+import fcntl
+import os
 import shutil
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -45,10 +47,20 @@ def marker_for(house: str, branch: str) -> str:
 
 
 async def show(
-    stage: Stage, step: Step, sandbox: Sandbox, *, heard: Callable[[bytes], None], is_over: Callable[[], bool]
+    stage: Stage,
+    step: Step,
+    sandbox: Sandbox,
+    *,
+    begun: Callable[[], None],
+    heard: Callable[[bytes], None],
+    is_over: Callable[[], bool],
 ) -> Outcome | None:
-    """Until it ends; None: it was ended, since what it shows is over. Cancelled, it ends it first."""
+    """Until it ends; None: it was ended, since what it shows is over. Cancelled, it ends it first.
+
+    `begun`: nothing is in its way.
+    """
     async with _bench(stage, sandbox) as bench:
+        begun()
         told = {**names_for(stage.branch, stage.ports), **(places_in(stage.cache) if stage.cache else {})}
         environment = {**told, "BROWSER": "none"}
         folder = stage.ground.folder / step.folder
@@ -77,12 +89,34 @@ async def _run(command: Command, bench: Bench) -> Outcome | NeedsHuman:
 @asynccontextmanager
 async def _bench(stage: Stage, sandbox: Sandbox) -> AsyncIterator[Bench]:
     stage.home.mkdir(parents=True, exist_ok=True)
+    with _alone(stage.home):
+        try:
+            async with sandbox.open_trial(
+                stage.ground, stage.home, stage.cache, stage.marker, ports=stage.ports
+            ) as bench:
+                yield bench
+        finally:
+            await asyncio.to_thread(shutil.rmtree, stage.home, ignore_errors=True)
+
+
+@contextmanager
+def _alone(home: Path) -> Iterator[None]:
+    """Who comes second would take the first one's ports, and its home when it goes."""
+    opened = os.open(home, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        async with sandbox.open_trial(stage.ground, stage.home, stage.cache, stage.marker, ports=stage.ports) as bench:
-            yield bench
+        _lock(opened)
+        yield
     finally:
-        with contextlib.suppress(OSError):
-            shutil.rmtree(stage.home)
+        os.close(opened)
+
+
+def _lock(opened: int) -> None:
+    try:
+        fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as exc:
+        raise NeedsHuman(
+            "One of this run's servers is up already, and of one worktree one is up at a time: stop it first."
+        ) from exc
 
 
 async def _until(is_over: Callable[[], bool]) -> None:

@@ -8,7 +8,7 @@ import asyncio
 import contextlib
 import errno
 import socket as sockets
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -28,7 +28,7 @@ async def porch(socket: Path, ports: Sequence[int]) -> AsyncIterator[None]:
     """Whoever connects to one of these, on this machine, is led to the same one in there. The first must be free."""
     waiting: asyncio.Queue[sockets.socket] = asyncio.Queue(_MOST_WAITING)
     problem: BotError | None = None
-    with listening(socket) as listener:
+    with listening(socket) as listener, _closing(waiting):
         async with contextlib.AsyncExitStack() as stack, asyncio.TaskGroup() as group:
             tasks = [group.create_task(_take_offers(listener, waiting))]
             leading = _Leading(waiting, group, tasks)
@@ -41,10 +41,18 @@ async def porch(socket: Path, ports: Sequence[int]) -> AsyncIterator[None]:
             finally:
                 for task in tasks:
                     task.cancel()
-    while not waiting.empty():
-        waiting.get_nowait().close()
     if problem:
         raise problem
+
+
+@contextlib.contextmanager
+def _closing(waiting: "asyncio.Queue[sockets.socket]") -> Iterator[None]:
+    """Those that nobody called; also where it is ended in the middle of something."""
+    try:
+        yield
+    finally:
+        while not waiting.empty():
+            waiting.get_nowait().close()
 
 
 class _Leading:

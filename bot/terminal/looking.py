@@ -1,9 +1,9 @@
 """`treehand show KEY --run NAME`: one of a run's own servers, until Ctrl-C, or until the run is over."""
 
 import asyncio
-import codecs
 import signal
 from argparse import Namespace
+from collections.abc import Sequence
 
 from bot.app import store_of
 from bot.domain.recipe import Step
@@ -28,25 +28,17 @@ async def _shown(viewing: Viewing, name: str) -> str:
     assert task
     for number in (signal.SIGTERM, signal.SIGHUP):
         loop.add_signal_handler(number, task.cancel)
-    store, heard = store_of(viewing.settings), _Heard()
+    store = store_of(viewing.settings)
     try:
-        return await viewing.show(name, begun=_said, heard=heard.more, find_run=store.find_run)
+        return await viewing.show(name, begun=_said, heard=_heard, find_run=store.find_run)
     finally:
         store.close()
 
 
+def _heard(lines: Sequence[str]) -> None:
+    for line in lines:
+        say(line, flush=True)
+
+
 def _said(address: str, step: Step) -> None:
     say(f"{step} ({step.why})\n{address}  as soon as it listens there; Ctrl-C ends it\n", flush=True)
-
-
-class _Heard:
-    """What comes in pieces, said line by line."""
-
-    def __init__(self) -> None:
-        self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
-        self._rest = ""
-
-    def more(self, data: bytes) -> None:
-        *lines, self._rest = (self._rest + self._decoder.decode(data)).split("\n")
-        for line in lines:
-            say(line.rstrip("\r"), flush=True)

@@ -17,11 +17,11 @@ from bot.disk import Disk, shown_sizes
 from bot.embedded.desk import Desk
 from bot.errors import BotError, CannotStart
 from bot.glance import what_was_damaged
-from bot.preparing import Prospect, prospect_of
+from bot.outlook import outlook_of
 from bot.settings import ProjectSettings, Settings, load, settings_file
 from bot.terminal.saying import say
 from bot.workspace.git import MINIMUM, NO_GIT
-from bot.workspace.places import Places, ready_in, trouble_of
+from bot.workspace.places import Places
 
 _COUNTING_SECONDS = 3.0
 """Spent at most on counting what some folders take."""
@@ -71,7 +71,7 @@ def _findings(options: Namespace) -> list[Finding]:
     found = [*(_find(name, look, settings) for name, look in checks), _sandbox(settings)]
     found += [_disk_of(settings, project) for project in settings.projects]
     for project in settings.projects:
-        found += _readiness_of(settings, project)
+        found += _outlook_of(settings, project)
     for project in settings.projects:
         if "github" in {project.tracker, project.forge}:
             found += _on_service("github", inspect_github, settings, project, fix=options.fix)
@@ -184,61 +184,8 @@ def _disk(settings: Settings) -> str:
     return f"{level}; {sizes}" if sizes else str(level)
 
 
-def _readiness_of(settings: Settings, project: ProjectSettings) -> list[Finding]:
-    """What is done in a worktree before an agent begins and when it is through, and why."""
-    name = f"{project.name}/setup"
-    try:
-        prospect = prospect_of(settings, project)
-    except BotError as problem:
-        return [Finding(name, ok=False, detail=str(problem))]
-    if prospect is None:
-        return [Finding(name, ok=True, detail="what it needs is found out when the repository is first fetched")]
-    found = [
-        _setup_in(prospect, name),
-        _verify_in(prospect, f"{project.name}/verify"),
-        _servers_in(prospect, f"{project.name}/run"),
-    ]
-    return [*found, _pool_of(settings, project)] if project.pool else found
-
-
-def _pool_of(settings: Settings, project: ProjectSettings) -> Finding:
-    places = Places(settings.state_dir, project.name)
-    trouble, ready = trouble_of(places), len(ready_in(places))
-    why = f". Nothing is made ahead: {trouble}" if trouble else ""
-    return Finding(f"{project.name}/pool", not trouble, f"{ready} of {project.pool} worktrees wait for runs{why}")
-
-
-def _verify_in(prospect: Prospect, name: str) -> Finding:
-    said = [f"{step} ({step.why})" for step in prospect.recipe.checks]
-    missing = prospect.missing(prospect.recipe.checks)
-    detail = f"{'; '.join(said) or 'nothing: no command is known or chosen'}{_without(missing)}"
-    return Finding(name, not missing, detail)
-
-
-def _setup_in(prospect: Prospect, name: str) -> Finding:
-    recipe = prospect.recipe
-    said = [f"{step} ({step.why})" for step in recipe.steps] or ["nothing to do"]
-    missing = prospect.missing(recipe.steps)
-    detail = f"{'; '.join([*said, *recipe.hints])}{_without(missing)}{_not_reached(prospect)}"
-    return Finding(name, not (missing or prospect.hosts), detail)
-
-
-def _servers_in(prospect: Prospect, name: str) -> Finding:
-    said = [f"{called}: {step} ({step.why})" for called, step in prospect.recipe.servers.items()]
-    return Finding(name, ok=True, detail="; ".join(said) or "nothing is known that you could start to look at the work")
-
-
-def _without(missing: Sequence[str]) -> str:
-    return f". Not in the sandbox: {', '.join(missing)}; see `sandbox.tools`" if missing else ""
-
-
-def _not_reached(prospect: Prospect) -> str:
-    if not prospect.hosts:
-        return ""
-    return (
-        f". It downloads from hosts that it may not reach: put `{prospect.setting}` under `[sandbox]`, or "
-        "`setup = false` into the project to go on without"
-    )
+def _outlook_of(settings: Settings, project: ProjectSettings) -> list[Finding]:
+    return [Finding(f"{project.name}/{one.name}", one.ok, one.detail) for one in outlook_of(settings, project)]
 
 
 def _disk_of(settings: Settings, project: ProjectSettings) -> Finding:

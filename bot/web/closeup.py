@@ -1,11 +1,12 @@
 """What the page of one run may look at besides the window. Filled in by `bot/closeup.py`."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from bot.domain.comment import Remark
 from bot.domain.evidence import Piece
+from bot.domain.recipe import Step
 from bot.domain.run import Run
 from bot.domain.sight import SeenFile, Sight, Version
 from bot.domain.spend import Spend
@@ -62,4 +63,14 @@ class Closeup(Protocol):
 
     def find_evidence(self, run: Run, name: str) -> tuple[bytes, str] | None:
         """The content, and its media type."""
+        ...
+
+    def servers(self, run: Run) -> Mapping[str, Step] | None:
+        """What a person can start in its worktree, by name. None: it has no worktree now."""
+        ...
+
+    async def show(
+        self, run: Run, name: str, *, begun: Callable[[str, Step], None], heard: Callable[[Sequence[str]], None]
+    ) -> str:
+        """One of those, until it ends: why, in words. `begun` is told the address, `heard` the lines it prints."""
         ...

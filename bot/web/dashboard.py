@@ -9,6 +9,7 @@ from bot.web.closeup import Closeup
 from bot.web.hub import Hub, topic_of
 from bot.web.lookout import Lookout
 from bot.web.painting import Painting
+from bot.web.shows import Shows
 from bot.web.window import Voice, Window
 
 
@@ -20,9 +21,11 @@ class Dashboard:
     hub: Hub = field(default_factory=Hub)
     lookout: Lookout = field(init=False)
     painting: Painting = field(default_factory=Painting)
+    shows: Shows = field(init=False)
 
     def __post_init__(self) -> None:
         self.lookout = Lookout(self.window, self.hub)
+        self.shows = Shows(self.closeup, self.hub)
 
     def hear(self, run_id: str, line: str) -> None:
         """An agent did something: a line of its transcript."""
@@ -31,12 +34,14 @@ class Dashboard:
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
-        """Until the block ends, whoever watches is told what changes."""
+        """Until the block ends, whoever watches is told what changes. What they have started then ends."""
         async with asyncio.TaskGroup() as group:
             watch = group.create_task(self.lookout.watch())
+            self.shows.open(group)
             try:
                 yield
             finally:
                 watch.cancel()
+                self.shows.close()
                 await self.painting.close()
                 self.hub.close()

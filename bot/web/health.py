@@ -1,4 +1,4 @@
-"""How everything is that we depend on, and what still works where something is not well."""
+"""How everything is that we depend on, what still works where something is not well, and what projects need."""
 
 import asyncio
 
@@ -12,7 +12,10 @@ from bot.web.rendering import page
 
 def routes_of(dashboard: Dashboard) -> list[Route]:
     async def health(request: Request) -> Response:
-        stations = await asyncio.to_thread(dashboard.window.stations)
-        return page(request, "health.html", stations=sorted(stations, key=lambda one: one.ok))
+        window = dashboard.window
+        stations, projects = await asyncio.gather(
+            asyncio.to_thread(window.stations), asyncio.to_thread(window.outlooks)
+        )
+        return page(request, "health.html", stations=sorted(stations, key=lambda one: one.ok), projects=projects)
 
     return [Route("/health", health)]

@@ -20,6 +20,7 @@ from bot.web.conversation import blocks_of
 from bot.web.dashboard import Dashboard
 from bot.web.hub import topic_of
 from bot.web.rendering import rendered
+from bot.web.run_servers import show_html
 from bot.web.run_view import state_of
 from bot.web.runs_asked import number_in, run_of
 
@@ -37,7 +38,9 @@ def routes_of(dashboard: Dashboard) -> list[Route]:
         last = request.headers.get("last-event-id", "")
         place = int(last) if last.isascii() and last.isdecimal() else number_in(request, "since")
         state, seen = request.query_params.get("state", ""), request.query_params.get("print", "")
-        lines = _Following(dashboard, run, place, state, seen).lines()
+        following = _Following(dashboard, run, place, state, seen)
+        following.shown, following.host = request.query_params.get("show", ""), request.url.hostname or ""
+        lines = following.lines()
         return StreamingResponse(lines, media_type="text/event-stream", headers={"X-Accel-Buffering": "no"})
 
     return [Route("/runs/{key:path}/events", events)]
@@ -55,6 +58,10 @@ class _Following:
     seen: str
     """The print of what was changed, as the page has it."""
     looked_at: float = 0.0
+    shown: str = ""
+    """The print of what is up, as the page has it."""
+    host: str = ""
+    """By which name the page was reached."""
 
     async def lines(self) -> AsyncIterator[str]:
         yield _AGAIN
@@ -62,7 +69,7 @@ class _Following:
         spoke_at = clock()
         with hub.watching(topic_of(self.run.id)) as viewer:
             while not hub.is_closed:
-                text = "".join([*await self._talk(), *await self._news(), *await self._changes()])
+                text = "".join([*await self._talk(), *await self._news(), *await self._changes(), *self._show()])
                 if text or clock() - spoke_at > _QUIET_SECONDS:
                     spoke_at = clock()
                     yield text or ": still here\n\n"
@@ -81,8 +88,16 @@ class _Following:
         except BotError:
             return []
         self.run = next((one for one in look.picture.runs if one.key == self.run.key), self.run)
-        before, self.state = self.state, state_of(look, self.run.key)
+        showing = self.dashboard.shows.standing_of(self.run)
+        before, self.state = self.state, state_of(look, self.run.key, showing)
         return [] if before == self.state else [_event("changed", {"state": self.state}, self.place)]
+
+    def _show(self) -> list[str]:
+        before, self.shown = self.shown, self.dashboard.shows.print_of(self.run)
+        if before == self.shown:
+            return []
+        html = show_html(self.dashboard, self.run, self.host)
+        return [_event("show", {"html": html}, self.place)]
 
     async def _changes(self) -> list[str]:
         now = asyncio.get_running_loop().time()

@@ -1,4 +1,5 @@
-"""What people do on a run's page: each form becomes a comment or an order, in their name, and the page comes back.
+"""What people do on a run's page: each form becomes a comment or an order, in their name, and the page comes back. To
+start one of its servers, and to stop it, is said to nobody: it changes nothing of the work.
 
 Rule: what was wrong is said above the form, and nothing that was typed is lost.
 """
@@ -129,4 +130,21 @@ def routes_of(dashboard: Dashboard) -> list[Route]:
         dashboard.hub.stir()
         return RedirectResponse(f"/runs/{key_in_url(run.key)}?done={done}", status_code=303)
 
-    return [Route("/runs/{key:path}/do/{deed:str}", act, methods=["POST"])]
+    async def start(request: Request) -> Response:
+        run, form = await run_of(dashboard, request), await lists_of(request)
+        try:
+            await dashboard.shows.start(run, form.get("name", [""])[-1], by=request.state.person)
+        except (NeedsHuman, Retryable) as problem:
+            return await shown(dashboard, request, run, trouble=Trouble(str(problem), {}))
+        return RedirectResponse(f"/runs/{key_in_url(run.key)}?done=started#servers", status_code=303)
+
+    async def stop(request: Request) -> Response:
+        run = await run_of(dashboard, request)
+        await dashboard.shows.stop(run)
+        return RedirectResponse(f"/runs/{key_in_url(run.key)}?done=stopped#servers", status_code=303)
+
+    return [
+        Route("/runs/{key:path}/do/{deed:str}", act, methods=["POST"]),
+        Route("/runs/{key:path}/show/start", start, methods=["POST"]),
+        Route("/runs/{key:path}/show/stop", stop, methods=["POST"]),
+    ]

@@ -18,6 +18,7 @@ from bot.web.lookout import Look
 from bot.web.money import chart_of
 from bot.web.rendering import page
 from bot.web.run_files import list_of, remember_view, view_of
+from bot.web.run_servers import servers_of
 from bot.web.runs_asked import number_in
 from bot.web.steering import may_review, orders_for
 from bot.web.window import Site
@@ -30,6 +31,8 @@ _DONE = {
     "merged": "Merged.",
     "closed": "Closed.",
     "reviewed": "Your review is in.",
+    "started": "Started. Its address is below, under “Look at it”.",
+    "stopped": "Stopped.",
 }
 """What is said after something was done, by its name in the address."""
 
@@ -57,15 +60,16 @@ async def shown(
         asyncio.to_thread(closeup.said, run),
         asyncio.to_thread(closeup.evidence, run),
     )
-    stretch, changes = await asyncio.gather(
+    stretch, changes, servers = await asyncio.gather(
         _nothing() if lean else asyncio.to_thread(closeup.talk_before, run, before),
         list_of(dashboard, run, view_of(request), begin=begin, lean=lean),
+        servers_of(dashboard, run, request.url.hostname or ""),
     )
     site = next((one for one in dashboard.window.sites() if one.name == run.project), None)
     put_together = partial(
         page, request, "run.html", status_code=422 if trouble else 200,
         run=run, glimpse=glimpse, lane=LANES[run.phase], label=dashboard.window.label,
-        state=state_of(look, run.key),
+        state=state_of(look, run.key, dashboard.shows.standing_of(run)), servers=servers,
         stretch=stretch, blocks=blocks_of(stretch), changes=changes, said=said, evidence=evidence,
         journal=journal[-_ENTRIES:], chart=chart_of(spending), spending=spending,
         orders=orders_for(run), site=site, reviews=_reviews(site, glimpse), is_over=run.phase is Phase.DONE,
@@ -81,10 +85,10 @@ async def _nothing() -> Stretch:
     return Stretch()
 
 
-def state_of(look: Look, key: str) -> str:
-    """Another one whenever something about the run is not as it was."""
+def state_of(look: Look, key: str, showing: str) -> str:
+    """Another one whenever something about the run is not as it was, or about what is shown of it."""
     run = next((one for one in look.picture.runs if one.key == key), None)
-    told = repr((run, look.picture.glimpses.get(run.id) if run else None))
+    told = repr((run, look.picture.glimpses.get(run.id) if run else None, showing))
     return hashlib.sha256(told.encode(errors="replace")).hexdigest()[:16]
 
 

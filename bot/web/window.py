@@ -43,6 +43,10 @@ class Window(Protocol):
         """All that we depend on, well or not."""
         ...
 
+    def outlooks(self) -> Mapping[str, Sequence[Health]]:
+        """What each project was found to need before any run, and what is in the way. By project."""
+        ...
+
     def past(self, since: float) -> Past:
         """What happened from then on."""
         ...

@@ -73,7 +73,8 @@ async def _changed(settings: Settings, folder: Path, files: int) -> None:
 
 @asynccontextmanager
 async def _served(settings: Settings):
-    dashboard = Dashboard(Showing(settings, dict), Speaking(settings, lambda _: None), CloseUp(settings))
+    window = Showing(settings, dict)
+    dashboard = Dashboard(window, Speaking(settings, lambda _: None), CloseUp(settings, window.find_run))
     pages = pages_of(Door(wake=lambda _: None, ready=lambda: True, access=Access(operator="ada")), dashboard)
     async with (
         serving(pages, "127.0.0.1:0") as port,

@@ -59,7 +59,8 @@ async def visit(tmp_path) -> AsyncIterator[Visit]:
     (tmp_path / "treehand.toml").write_text(f'state_dir = "state"\n{PROJECT}')
     settings = load(settings_file(str(tmp_path / "treehand.toml")))
     live_through(settings.state_dir / "treehand.db")
-    dashboard = Dashboard(Showing(settings, dict), Speaking(settings, lambda _: None), CloseUp(settings))
+    window = Showing(settings, dict)
+    dashboard = Dashboard(window, Speaking(settings, lambda _: None), CloseUp(settings, window.find_run))
     door = Door(wake=lambda _: None, ready=lambda: True)
     async with (
         serving(pages_of(door, dashboard), "127.0.0.1:0") as port,

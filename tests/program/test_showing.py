@@ -115,7 +115,7 @@ async def test_it_may_be_up_while_the_agent_works(offered):
     assert await one.get("app.py") == "answer = 44\n", "the agent's own sandbox does not see that server"
     second = await offered.treehand("show", "1", "--run", "web")
     assert second.code == 1
-    assert f"Port {one.port} is in use on this machine" in second.err
+    assert "One of this run's servers is up already" in second.err
     one.process.send_signal(signal.SIGINT)
     await one.end()
 

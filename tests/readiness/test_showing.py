@@ -32,7 +32,14 @@ def living() -> int:
 async def test_it_is_ended_when_what_it_shows_is_over(shop):
     heard: list[bytes] = []
     async with asyncio.timeout(60):
-        ended = await show(await stage_in(shop), SLEEPS, shop.sandbox, heard=heard.append, is_over=lambda: bool(heard))
+        ended = await show(
+            await stage_in(shop),
+            SLEEPS,
+            shop.sandbox,
+            begun=lambda: None,
+            heard=heard.append,
+            is_over=lambda: bool(heard),
+        )
     assert (ended, heard[0]) == (None, b"up\n")
     assert living() == 0
     assert not (shop.root / "show").exists()
@@ -42,7 +49,9 @@ async def test_teardown_ends_it_first(shop):
     up = asyncio.Event()
     async with asyncio.timeout(60), asyncio.TaskGroup() as group:
         stage = await stage_in(shop)
-        showing = group.create_task(show(stage, SLEEPS, shop.sandbox, heard=lambda _: up.set(), is_over=lambda: False))
+        showing = group.create_task(
+            show(stage, SLEEPS, shop.sandbox, begun=lambda: None, heard=lambda _: up.set(), is_over=lambda: False)
+        )
         await up.wait()
         await shop.readiness.tear_down(BRANCH)
         assert living() == 0
@@ -50,8 +59,22 @@ async def test_teardown_ends_it_first(shop):
 
 
 async def test_two_of_one_worktree_are_not_up_at_once(shop):
+    up = asyncio.Event()
+    stage = await stage_in(shop)
+    quiet = {"begun": lambda: None, "is_over": lambda: False}
+    async with asyncio.timeout(60), asyncio.TaskGroup() as group:
+        first = group.create_task(show(stage, SLEEPS, shop.sandbox, heard=lambda _: up.set(), **quiet))
+        await up.wait()
+        with pytest.raises(NeedsHuman, match="one is up at a time"):
+            await show(stage, SLEEPS, shop.sandbox, heard=lambda _: None, **quiet)
+        assert stage.home.is_dir(), "the first one's is left alone"
+        first.cancel()
+    assert not stage.home.exists()
+
+
+async def test_nor_is_one_where_somebody_else_has_its_port(shop):
     stage = await stage_in(shop)
     stage.home.mkdir()
     with pytest.raises(NeedsHuman, match="in use"):
         async with shop.sandbox.open_trial(stage.ground, stage.home, None, "other", ports=stage.ports):
-            await show(stage, SLEEPS, shop.sandbox, heard=lambda _: None, is_over=lambda: False)
+            await show(stage, SLEEPS, shop.sandbox, begun=lambda: None, heard=lambda _: None, is_over=lambda: False)

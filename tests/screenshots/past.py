@@ -59,7 +59,8 @@ async def shown(folder: Path) -> AsyncIterator[str]:
     sites = tuple(ProjectSettings(name=name, repository=str(folder / "shop"), base="main") for name in _PROJECTS)
     settings = Settings(state_dir=folder / "state", projects=sites)
     live_through(settings.state_dir / "treehand.db")
-    dashboard = Dashboard(Showing(settings, dict), Speaking(settings, lambda _: None), CloseUp(settings))
+    window = Showing(settings, dict)
+    dashboard = Dashboard(window, Speaking(settings, lambda _: None), CloseUp(settings, window.find_run))
     door = Door(wake=lambda _: None, ready=lambda: True, access=Access(operator="Mira"))
     async with serving(pages_of(door, dashboard), "127.0.0.1:0") as port, dashboard.open():
         yield f"http://127.0.0.1:{port}"

@@ -94,8 +94,18 @@ def made_repository(folder: Path) -> Path:
     return folder
 
 
+def commit(folder: Path, name: str, text: str) -> None:
+    (folder / name).parent.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_text(text)
+    author = ["-c", "user.name=A", "-c", "user.email=a@example.com"]
+    for words in (["add", "."], [*author, "commit", "-q", "-m", name]):
+        subprocess.run(["git", *words], cwd=folder, check=True)
+
+
 @asynccontextmanager
-async def open_house(folder: Path, *projects: str, access: Access | None = None, **more) -> AsyncIterator[House]:
+async def open_house(
+    folder: Path, *projects: str, access: Access | None = None, hosts: tuple[str, ...] = (), **more
+) -> AsyncIterator[House]:
     repository = made_repository(folder / "repository")
     settings = Settings(
         state_dir=folder / "state",
@@ -106,8 +116,10 @@ async def open_house(folder: Path, *projects: str, access: Access | None = None,
     woken: list[str] = []
     told: list[list[str]] = []
     window = Window(settings, lambda: dict(live))
-    dashboard = Dashboard(window, Speaking(settings, lambda names: told.append(list(names))), CloseUp(settings))
-    doors = Door(wake=woken.append, ready=lambda: True, access=access or Access(operator="ana"))
+    dashboard = Dashboard(
+        window, Speaking(settings, lambda names: told.append(list(names))), CloseUp(settings, window.find_run)
+    )
+    doors = Door(wake=woken.append, ready=lambda: True, access=access or Access(operator="ana"), hosts=hosts)
     async with (
         serving(pages_of(doors, dashboard), "127.0.0.1:0") as port,
         dashboard.open(),

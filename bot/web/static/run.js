@@ -251,12 +251,15 @@ function renewFrom(fresh) {
 // What is told while the page is open.
 
 function follow() {
-  const { events, place, state, print } = run.dataset;
-  const source = new EventSource(`${events}?since=${place}&state=${state}&print=${print}`);
+  const { events, place, state, print, show } = run.dataset;
+  const source = new EventSource(`${events}?since=${place}&state=${state}&print=${print}&show=${show}`);
   source.onopen = () => say("");
   source.onerror = () => say("The connection is lost. Trying again …");
   source.addEventListener("talk", (event) => { append(JSON.parse(event.data)); tellAges(); });
   source.addEventListener("changed", renew);
+  source.addEventListener("show", (event) => {
+    renewFrom(new DOMParser().parseFromString(JSON.parse(event.data).html, "text/html"));
+  });
   source.addEventListener("files", (event) => {
     renewFiles(JSON.parse(event.data).print).catch((problem) => say(`The changes could not be loaded: ${problem.message}`));
   });

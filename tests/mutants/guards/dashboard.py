@@ -5,6 +5,7 @@ from tests.mutants.guards.guard import Guard
 _ACCESS = "tests/web/test_access.py::test"
 _BOARD = "tests/web/test_board.py::test"
 _API = "tests/web/test_api.py::test"
+_SHOWS = "tests/web/test_shows.py::test"
 
 GUARDS = (
     Guard(
@@ -90,5 +91,33 @@ GUARDS = (
         "words = on_one_line(f\"{name} {body.get('words', '')}\")",
         "words = f\"{name} {body.get('words', '')}\"",
         (f"{_API}_a_command_cannot_smuggle_in_another_line",),
+    ),
+    Guard(
+        "Dashboard: no agent's server is given our cookie",
+        "bot/web/run_servers.py",
+        'if host == "localhost" else',
+        "if False else",
+        (f"{_SHOWS}_a_browser_is_never_led_there_by_the_name_that_our_cookie_is_for",),
+    ),
+    Guard(
+        "Dashboard: so many lines of what is shown are kept",
+        "bot/web/shows.py",
+        "maxlen=_LINES",
+        "maxlen=None",
+        (f"{_SHOWS}_what_it_prints_has_an_end",),
+    ),
+    Guard(
+        "Dashboard: so much of a line of what is shown is kept",
+        "bot/web/shows.py",
+        "line[:_LETTERS]",
+        "line",
+        (f"{_SHOWS}_what_it_prints_has_an_end",),
+    ),
+    Guard(
+        "Dashboard: of one worktree one server is up",
+        "bot/readiness/showing.py",
+        "fcntl.LOCK_EX | fcntl.LOCK_NB",
+        "fcntl.LOCK_SH | fcntl.LOCK_NB",
+        ("tests/readiness/test_showing.py::test_two_of_one_worktree_are_not_up_at_once",),
     ),
 )
