@@ -64,6 +64,11 @@ def write_backup(state_dir: Path, stream: IO[bytes]) -> Backup:
     """One after the other: nothing is asked of the stream but to take it."""
     if not state_dir.is_dir():
         raise CannotStart(f"There is nothing to back up: {state_dir} is not there.")
+    if not any(_databases_in(state_dir)):
+        raise CannotStart(
+            f"There is nothing to back up: {state_dir} holds no database that you may read. "
+            "Is it the right state_dir, and is it yours?"
+        )
     made = Backup()
     packed = gzip.GzipFile(filename="", mode="wb", fileobj=stream, compresslevel=3)
     with packed, tarfile.open(fileobj=packed, mode="w|") as archive:
@@ -76,16 +81,20 @@ def write_backup(state_dir: Path, stream: IO[bytes]) -> Backup:
 
 def _check(state_dir: Path, to: Path) -> None:
     if to.exists():
-        raise CannotStart(f"{to} is there already; no backup is written over another.")
+        raise CannotStart(f"{to} is there already; no backup is written over another. Name a new one.")
     if not to.parent.is_dir():
-        raise CannotStart(f"{to.parent} is not there.")
+        raise CannotStart(f"{to.parent} is not there: make that folder first, or name another.")
     if to.resolve().is_relative_to(state_dir.resolve()):
         raise CannotStart(f"{to} is in the state_dir itself: name a place outside of it.")
 
 
+def _databases_in(state_dir: Path) -> Iterator[Path]:
+    return (path for pattern in _DATABASES for path in sorted(state_dir.glob(pattern)))
+
+
 def _add_databases(archive: tarfile.TarFile, state_dir: Path, made: Backup) -> frozenset[str]:
     """Each as it is between two of its writes."""
-    found = [path for pattern in _DATABASES for path in sorted(state_dir.glob(pattern))]
+    found = list(_databases_in(state_dir))
     with TemporaryDirectory() as folder:
         for path in found:
             copy = Path(folder) / "copy"

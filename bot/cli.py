@@ -3,9 +3,10 @@
 import argparse
 import gc
 import importlib
+import re
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 from bot import __version__
 from bot.errors import BadSettings, BotError, Bug
@@ -56,8 +57,22 @@ def _break() -> int:
     return BROKEN
 
 
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        """Its own list of all the choices there are says less than the nearest one."""
+        if unknown := re.search(r"argument (?:COMMAND|ACTION): invalid choice: '(.*)' \(choose from (.*)\)", message):
+            import difflib
+
+            close = difflib.get_close_matches(unknown[1], re.findall(r"[\w-]+", unknown[2]), n=1)
+            meant = f" Did you mean `{close[0]}`?" if close else ""
+            message = f"there is no `{self.prog} {unknown[1]}`.{meant} `{self.prog} --help` lists what there is."
+        elif message.endswith(("required: COMMAND", "required: ACTION")):
+            message = f"say what to do: `{self.prog} --help` lists what there is."
+        super().error(message)
+
+
 def parser() -> argparse.ArgumentParser:
-    top = argparse.ArgumentParser(
+    top = _Parser(
         prog="treehand",
         description="Label an issue, get a draft pull request; comment to steer it; merge, and all is tidied away.",
     )
@@ -135,13 +150,19 @@ def _span(text: str) -> float:
     """In seconds."""
     units = {"s": 1, "m": 60, "h": 3600, "d": 86400}
     number, unit = (text[:-1], text[-1]) if text[-1:] in units else (text, "s")
-    return float(_count(number) * units[unit])
+    if not _is_count(number):
+        raise argparse.ArgumentTypeError(f"{text!r} is no span of time; use one like 90s, 10m, 2h or 3d")
+    return float(int(number) * units[unit])
 
 
 def _count(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and len(text) < 10):  # noqa: PLR2004 - nobody means more
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of that kind")
+    if not _is_count(text):
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of lines; use one like 20")
     return int(text)
+
+
+def _is_count(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) < 10  # noqa: PLR2004 - nobody means more
 
 
 def _add_steering(add: Add) -> None:

@@ -147,8 +147,8 @@ class Daemon:
         dashboard = Dashboard(showing, Speaking(settings, self._expect), CloseUp(settings, self._app.store.find_run))
         self._app.transcripts.listen(dashboard.hear)
         self._watchers.append(dashboard.hub.stir)
-        log.info("dashboard at http://%s", bind)
         async with serving(pages_of(door, dashboard), bind), dashboard.open():
+            log.info("dashboard at http://%s", bind)
             yield
 
     def _beats(self) -> Mapping[str, str]:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from bot.errors import CannotStart, Damaged, MustRestart, Retryable
-from bot.locks import alone
+from bot.locks import alone, unusable
 
 T = TypeVar("T")
 
@@ -27,8 +27,11 @@ _NAMED = 3
 
 def open_database(path: Path, scripts: Sequence[Path], *, lost: str = "") -> sqlite3.Connection:
     """Ready to use: checked, migrated, in WAL mode, durable at every commit. `lost`: what to do about a damaged one."""
-    with alone(path.with_suffix(".lock")):  # two processes may be the first ones ever, at the same moment
-        return _opened(path, scripts, lost)
+    try:
+        with alone(path.with_suffix(".lock")):  # two processes may be the first ones ever, at the same moment
+            return _opened(path, scripts, lost)
+    except OSError as problem:
+        raise unusable(path.parent, problem) from problem
 
 
 def open_or_renew(opening: Callable[[], T], *, at: float) -> T:

@@ -43,7 +43,9 @@ def project_of(settings: Settings, name: str) -> ProjectSettings:
     for project in settings.projects:
         if name and name.lower() in {project.name.lower(), project.repository.lower()}:
             return project
-    known = ", ".join(project.name for project in settings.projects) or "none"
+    if not settings.projects:
+        raise NeedsHuman("There is no project yet. `treehand init` in your repository writes a settings file with it.")
+    known = ", ".join(project.name for project in settings.projects)
     raise NeedsHuman(f"There is no project {name} here. There is: {known}." if name else f"Say which project: {known}.")
 
 

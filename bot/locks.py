@@ -23,8 +23,12 @@ def alone(path: Path) -> Iterator[None]:
 @contextmanager
 def sole_owner(state_dir: Path) -> Iterator[None]:
     """One daemon per state directory; a second one is refused, and told who is there."""
-    state_dir.mkdir(parents=True, exist_ok=True)
-    with (state_dir / _DAEMON).open("a+") as file:
+    try:
+        state_dir.mkdir(parents=True, exist_ok=True)
+        lock = (state_dir / _DAEMON).open("a+")
+    except OSError as problem:
+        raise unusable(state_dir, problem) from problem
+    with lock as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as exc:
@@ -37,6 +41,14 @@ def sole_owner(state_dir: Path) -> Iterator[None]:
         file.flush()
         yield
         file.truncate(0)
+
+
+def unusable(folder: Path, problem: OSError) -> CannotStart:
+    """What to do about a place of ours that we cannot have."""
+    return CannotStart(
+        f"{folder} cannot be used: {problem.strerror}. It must be a folder that you may write to, with room left: "
+        "make it one, or set another state_dir."
+    )
 
 
 def owner_of(state_dir: Path) -> str:

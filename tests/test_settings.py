@@ -346,17 +346,24 @@ def test_the_models_key_may_come_from_a_file_and_never_gets_out(write, tmp_path,
             '[[projects]]\nname = "a"\nrepositry = "."',
             "projects.0.repositry is not a setting. Did you mean `repository`?",
         ),
+        ('verify = ["make test"]', "verify is not a setting. It belongs under `[[projects]]`."),
+        ("[limits]\npool = 1", "limits.pool is not a setting. It belongs under `[[projects]]`."),
+        ('[budget]\nstate_dir = "/var"', "budget.state_dir is not a setting. It belongs at the top of the file."),
+        ("hosts = []\nworking = 3", "working is not a setting. It belongs under `[limits]`."),
         ('[[projects]]\nname = "a"', "projects.0.repository is missing."),
         ('[[projects]]\nname = "a/b"\nrepository = "."', "use letters, digits, '-', '_' and '.'"),
+        ('limits.working = "many"', "limits.working = 'many': use a whole number."),
+        (PROJECT + 'run = "npm start"', "run = 'npm start': use a table, such as {name ="),
+        ("poll = 3", "poll = 3: use a table of settings."),
         ("limits.working = 0", "limits.working = 0: Input should be greater than or equal to 1."),
         ('limits.working = "many"', "limits.working = 'many'"),
         ("label = ", "is not valid TOML"),
         (PROJECT + 'protected = ["!src"]', "use a path or a pattern"),
         (PROJECT + 'copy = ["!src"]', "use a path or a pattern"),
-        (PROJECT + 'setup = "make"', "projects.0.setup = 'make': Input should be a valid tuple"),
-        (PROJECT + "verify = true", "projects.0.verify = True: Input should be a valid tuple"),
+        (PROJECT + 'setup = "make"', "projects.0.setup = 'make': use a list, such as"),
+        (PROJECT + "verify = true", "projects.0.verify = True: use a list, such as"),
         ("limits.verify_rounds = -1", "limits.verify_rounds = -1: Input should be greater than or equal to 0."),
-        (PROJECT + "setup = true", "projects.0.setup = True: Input should be a valid tuple"),
+        (PROJECT + "setup = true", "projects.0.setup = True: use a list, such as"),
         (PROJECT + 'copied = ["a"]', "projects.0.copied is not a setting. Did you mean `copy`?"),
         ('[sandbox]\nsetup_hosts = ["https://packages.example.com/"]', "use NAME or NAME:PORT"),
         ("limits.setup_minutes = 0", "limits.setup_minutes = 0: Input should be greater than 0."),
@@ -390,6 +397,13 @@ def test_a_mistake_is_named_with_its_place_and_the_mend(write, toml, said):
         write(toml)
     assert said in str(caught.value)
     assert "treehand.toml: " in str(caught.value)
+
+
+def test_what_a_variable_says_wrongly_is_not_looked_for_in_the_file(write, monkeypatch):
+    monkeypatch.setenv("TREEHAND_LIMITS__WORKING", "many")
+    with pytest.raises(BadSettings) as caught:
+        write("")
+    assert str(caught.value) == "The variable TREEHAND_LIMITS__WORKING = 'many': use a whole number."
 
 
 def test_a_file_that_is_not_text_is_said_so(tmp_path):

@@ -58,6 +58,10 @@ class Desk:
         known = ", ".join(self._sites) or "none"
         if name:
             raise NeedsHuman(f"There is no project {name} here. There is: {known}.")
+        if not self._sites:
+            raise NeedsHuman(
+                "There is no project yet. `treehand init` in your repository writes a settings file with it."
+            )
         if len(self._sites) != 1:
             raise NeedsHuman(f"Say which project: {known}.")
         return next(iter(self._sites))

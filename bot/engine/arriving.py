@@ -54,7 +54,8 @@ class Arrivals:
             self._lent.discard(project.name)
         for key, labels in view.tracker.unplaced.items():
             await project.tracker.ensure_comment(key, slug="which", text=messages.which_repository(labels))
-        taken = {run.key for run in self._outside.store.active()}
+        # one that ended while we looked is counted too: its label was still to be seen then
+        taken = {run.key for run in (*active, *self._outside.store.active())}
         for issue in self._asking(project, view):
             if issue.key not in taken:
                 await self._welcome(project, issue, view)

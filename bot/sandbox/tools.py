@@ -52,8 +52,8 @@ def find_tools(more: Sequence[Path], state_dir: Path) -> Tools:
 
 
 def find_hidden(tools: Tools) -> Sequence[str]:
-    """What is on the PATH out here, and is not there in the sandbox."""
-    known = [*tools.folders, *(Path(place) for place, _ in tools.links)]
+    """What is on the PATH out here, and not there in the sandbox. What we live in ourselves is nothing to agents."""
+    known = [*tools.folders, *(Path(place) for place, _ in tools.links), Path(sys.prefix)]
     return tuple(
         str(folder)
         for folder in dict.fromkeys(map(Path, os.get_exec_path()))

@@ -34,6 +34,20 @@ _NOT_SETTINGS = {
     *SECRETS.values(),
 }
 """Variables of ours that are read elsewhere, or given to agents."""
+_WANTED = {
+    "tuple_type": 'use a list, such as ["one", "another"]',
+    "dict_type": 'use a table, such as {name = "value"}',
+    "model_type": "use a table of settings",
+    "string_type": "use a text in quotes",
+    "int_type": "use a whole number",
+    "int_parsing": "use a whole number",
+    "int_from_float": "use a whole number",
+    "float_type": "use a number",
+    "float_parsing": "use a number",
+    "bool_type": "use true or false",
+    "bool_parsing": "use true or false",
+}
+"""What to write instead, by what pydantic calls the mistake; else its own words will do."""
 _OF_WORKTREES = re.compile(r"TREEHAND_PORT_\d")
 _Section = TypeVar("_Section", bound=Section)
 
@@ -112,9 +126,11 @@ def _read(path: Path, *, required: bool) -> dict[str, Any]:
             ) from exc
         return {}
     except OSError as exc:
-        raise BadSettings(f"The settings file {path} cannot be read: {exc.strerror}.") from exc
+        raise BadSettings(
+            f"The settings file {path} cannot be read: {exc.strerror}. Name one that you may read."
+        ) from exc
     except UnicodeDecodeError as exc:
-        raise BadSettings(f"{path}: is not UTF-8 text.") from exc
+        raise BadSettings(f"{path}: is not UTF-8 text. Save it as that.") from exc
     except tomllib.TOMLDecodeError as exc:
         raise BadSettings(f"{path}: is not valid TOML: {exc}.") from exc
 
@@ -133,13 +149,21 @@ def _refuse_secrets(raw: Mapping[str, Any], path: Path) -> None:
 def _sentence(error: Mapping[str, Any], path: Path) -> str:
     """One validation error: where it is, what is wrong, and what to write instead."""
     place = [str(part) for part in error["loc"]]
-    where = f"{path}: {'.'.join(place)}"
+    variable = _variable_for(place)
+    where = f"The variable {variable}" if variable else f"{path}: {'.'.join(place)}"
     if error["type"] == "extra_forbidden":
-        return f"{where} is not a setting.{_nearest(place[-1], _siblings(place[:-1]))}"
+        return f"{where} is not a setting.{_elsewhere(place) or _nearest(place[-1], _siblings(place[:-1]))}"
     if error["type"] == "missing":
         return f"{where} is missing."
     given = "" if place[:2] == ["notify", "urls"] else f" = {error['input']!r}"
-    return f"{where}{given}: {error['msg'].removeprefix('Value error, ')}."
+    wanted = _WANTED.get(error["type"]) or error["msg"].removeprefix("Value error, ")
+    return f"{where}{given}: {wanted}."
+
+
+def _variable_for(place: list[str]) -> str:
+    """The one that a value came from; empty: it stands in the file."""
+    names = (PREFIX + "__".join(place[:end]).upper() for end in range(len(place), 0, -1))
+    return next((name for name in names if name in os.environ), "")
 
 
 def _siblings(place: list[str]) -> list[str]:
@@ -152,6 +176,15 @@ def _siblings(place: list[str]) -> list[str]:
         if get_origin(model) is tuple:
             model = get_args(model)[0]
     return [field.alias or name for name, field in model.model_fields.items()]
+
+
+def _elsewhere(place: list[str]) -> str:
+    """A key that is right, in the wrong table: what stands below a table's head belongs to that."""
+    homes = [key.rpartition(".")[0] for key in known_keys() if key.rpartition(".")[2] == place[-1]]
+    if len(homes) != 1:
+        return ""
+    tables = {"": "at the top of the file", "projects": "under `[[projects]]`"}
+    return f" It belongs {tables.get(homes[0], f'under `[{homes[0]}]`')}."
 
 
 def _nearest(word: str, known: list[str]) -> str:

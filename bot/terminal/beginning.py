@@ -2,6 +2,8 @@
 
 import asyncio
 import re
+import shlex
+import unicodedata
 from argparse import Namespace
 from dataclasses import replace
 from pathlib import Path
@@ -31,7 +33,7 @@ def init(options: Namespace) -> None:
         )
     if options.app and options.here:
         raise BadSettings("--app is for GitHub, and --here is not: leave one of them out.")
-    bearings, ask = bearings_of(file.resolve().parent, options), asking(silent=options.yes)
+    bearings, ask = bearings_of(Path.cwd(), options), asking(silent=options.yes)
     for note in bearings.notes:
         say(note)
     settings, draft = _settled(file, _drafted(options, bearings, ask), ask, by_app=options.app)
@@ -73,7 +75,9 @@ def _drafted(options: Namespace, bearings: Bearings, ask: Ask) -> Draft:
     if repository == _HERE:
         base = base or ask("Which branch do agents start from, and merge into?", bearings.branch, _said)
     api_url = options.api_url or _api_url_of(bearings, repository)
-    return Draft(name, tracker, repository, base, team.upper(), api_url if repository != _HERE else "")
+    folder = bearings.folder
+    place = _HERE if settings_file(options.config).resolve().parent == folder else str(folder)
+    return Draft(name, tracker, repository, base, team.upper(), api_url if repository != _HERE else "", folder=place)
 
 
 def _tracker(options: Namespace, bearings: Bearings, ask: Ask) -> str:
@@ -159,13 +163,16 @@ def _say_what_is_next(file: Path, draft: Draft, settings: Settings, *, checked: 
         say("\nStill wanted:")
         say("\n".join(f"  {line}" for line in told))
     say("\nNext:\n")
+    if draft.folder != _HERE:
+        say(f"  export TREEHAND_CONFIG={shlex.quote(str(file.resolve()))}   (or --config, before each command)")
     if wrong or not checked:
         say("  treehand check --fix   (until nothing is wrong any more; makes the labels)")
     say("  treehand run           (until Ctrl-C)")
     if draft.tracker == "local":
         say('  treehand issue new "Say hello" --body "What you want, in your words." --label ai')
+    if draft.tracker == "local" and draft.folder == _HERE:
         say(f"\nYour repository need not carry {file.name}: `echo {file.name} >> .git/info/exclude` keeps it out.")
-    else:
+    if draft.tracker != "local":
         say("  then put the label `ai` on an issue")
 
 
@@ -200,4 +207,5 @@ def _said(said: str) -> str:
 
 
 def _plain_name(text: str) -> str:
-    return re.sub(r"[^A-Za-z0-9._-]+", "-", text).strip("-.") or "project"
+    plain = "".join(letter for letter in unicodedata.normalize("NFKD", text) if not unicodedata.combining(letter))
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", plain).strip("-.") or "project"

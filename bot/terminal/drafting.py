@@ -42,6 +42,8 @@ class Draft:
     api_url: str = ""
     """Empty: GitHub itself."""
     app: App | None = None
+    folder: str = "."
+    """Where `repository` is this folder: that folder, from where the file is."""
 
     @property
     def on_github(self) -> bool:
@@ -68,12 +70,13 @@ class Draft:
             "linear": "docs/linear.md: LINEAR_API_KEY",
             "local": "the embedded one: `treehand issue new`",
         }
+        repository = self.repository if self.on_github else self.folder
         return [
             "[[projects]]",
             _line("name", self.name),
             f"{_line('tracker', self.tracker).ljust(_COLUMN)}  # {sign_in[self.tracker]}",
             *([_line("team", self.team)] if self.team else []),
-            f"{_line('repository', self.repository).ljust(_COLUMN)}  # {_where(self.repository)}",
+            f"{_line('repository', repository).ljust(_COLUMN)}  # {_where(self.repository)}",
             f"{_line('base', self.base).ljust(_COLUMN)}  # empty: the default branch",
         ]
 

@@ -7,6 +7,7 @@ import subprocess
 from argparse import Namespace
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from tempfile import TemporaryFile
 from typing import Any, Protocol
 
 from bot.app import agent_version, desk_of, inspect_github, store_of
@@ -17,6 +18,7 @@ from bot.disk import Disk, shown_sizes
 from bot.embedded.desk import Desk
 from bot.errors import BotError, CannotStart
 from bot.glance import what_was_damaged
+from bot.locks import unusable
 from bot.outlook import outlook_of
 from bot.settings import ProjectSettings, Settings, load, settings_file
 from bot.terminal.saying import say
@@ -68,6 +70,8 @@ def _findings(options: Namespace) -> list[Finding]:
         ("model", _model),
         ("disk", _disk),
     ]
+    if not (place := _find("state_dir", _state_dir, settings)).ok:  # hardly anything can be looked at without it
+        return [*(_find(name, look, settings) for name, look in checks[:2]), place]
     found = [*(_find(name, look, settings) for name, look in checks), _sandbox(settings)]
     found += [_disk_of(settings, project) for project in settings.projects]
     for project in settings.projects:
@@ -125,6 +129,15 @@ def git_version() -> tuple[int, ...]:
     return found
 
 
+def _state_dir(settings: Settings) -> str:
+    try:
+        settings.state_dir.mkdir(parents=True, exist_ok=True)
+        with TemporaryFile(dir=settings.state_dir):
+            return str(settings.state_dir)
+    except OSError as problem:
+        raise unusable(settings.state_dir, problem) from problem
+
+
 def places_of(settings: Settings) -> str:
     desk = desk_of(settings)
     try:
@@ -143,7 +156,6 @@ def _place(project: ProjectSettings, desk: Desk) -> str:
 
 
 def _database(settings: Settings) -> str:
-    settings.state_dir.mkdir(parents=True, exist_ok=True)
     store_of(settings).close()
     damaged = what_was_damaged(settings)
     return f"{settings.state_dir / 'treehand.db'}{f' {damaged}' if damaged else ''}"
@@ -176,7 +188,6 @@ def _not_shown(settings: Settings) -> str:
 
 
 def _disk(settings: Settings) -> str:
-    settings.state_dir.mkdir(parents=True, exist_ok=True)
     level = Disk(settings.state_dir, settings.limits.free_disk_gb).level()
     if level.lack:
         raise CannotStart(f"Nothing starts: {level.lack}. Make room, or lower `limits.free_disk_gb`.")

@@ -118,6 +118,14 @@ async def test_check_says_what_is_on_the_path_and_hidden_from_agents(ready, tmp_
     assert f"on your PATH, but not in there: {tmp_path}" in answer.out
 
 
+async def test_check_finds_nothing_missing_in_the_folder_that_it_lives_in_itself(ready):
+    ready.env["PATH"] = f"{Path(sys.executable).parent}:/usr/bin:/bin"
+    answer = await ready.treehand("check", ANTHROPIC_API_KEY="x")
+
+    assert answer.code == 0
+    assert "on your PATH, but not in there" not in answer.out
+
+
 async def test_doing_without_is_said_by_check_and_in_the_log(ready):
     chosen = {"TREEHAND_SANDBOX__KIND": "none", "ANTHROPIC_API_KEY": "x"}
 

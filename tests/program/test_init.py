@@ -94,9 +94,28 @@ async def test_here_means_here_whatever_the_remotes_say(person: Person):
 async def test_below_the_top_of_a_repository_it_says_where_to_go(person: Person):
     below = person.repository / "src"
     below.mkdir()
-    answer = await person.treehand("--config", "src/treehand.toml", "init", "--yes")
+    answer = await person.treehand("init", "--yes", within=("env", "--chdir=src"))
     assert (answer.code, f"Go there: cd {person.repository}" in answer.err) == (2, True)
     assert list(below.iterdir()) == []
+
+
+async def test_the_file_may_lie_elsewhere_and_the_repository_is_still_the_one_here(person: Person, tmp_path):
+    (elsewhere := tmp_path / "my settings").mkdir()
+    file = elsewhere / "ours.toml"
+    said = await person.does("--config", str(file), "init", "--here", "--yes", "--no-check")
+    (project,) = tomllib.loads(file.read_text())["projects"]
+    assert project["repository"] == str(person.repository)
+    assert f"export TREEHAND_CONFIG='{file}'" in said
+    assert not (person.repository / "treehand.toml").exists()
+    assert await person.does("issue", "new", "One", TREEHAND_CONFIG=str(file)) == "shop#1"
+
+
+async def test_a_folder_with_accents_gives_a_name_without(person: Person):
+    there = person.repository / "häuser und gärten"
+    person.git("clone", "--quiet", ".", there.name)
+    answer = await person.treehand("init", "--here", "--yes", "--no-check", within=("env", f"--chdir={there}"))
+    assert answer.code == 0, answer.err
+    assert tomllib.loads((there / "treehand.toml").read_text())["projects"][0]["name"] == "hauser-und-garten"
 
 
 # What it never does.

@@ -91,3 +91,43 @@ async def test_what_is_not_there_is_said_so(ready, words, expected):
 
 async def test_usage_errors_exit_with_two(ready):
     assert (await ready.treehand("explode")).code == 2
+
+
+@pytest.mark.parametrize("words", [("status",), ("issue", "new", "One"), ("run",), ("backup", "--to", "-"), ("clean",)])
+async def test_a_state_dir_that_cannot_be_one(ready, words):
+    inside = ready.repository / "app.py" / "state"
+    code, said = await mistake(ready, *words, TREEHAND_STATE_DIR=str(inside), ANTHROPIC_API_KEY="x")
+    assert code == 1
+    assert str(inside) in said
+    assert "state_dir" in said or "is not there" in said
+
+
+async def test_check_names_a_state_dir_that_cannot_be_one_and_goes_on(ready):
+    inside = ready.repository / "app.py" / "state"
+    answer = await ready.treehand("check", TREEHAND_STATE_DIR=str(inside), ANTHROPIC_API_KEY="x")
+    assert (answer.code, answer.err) == (1, "")
+    assert "cannot be used: Not a directory. It must be a folder that you may write to" in answer.out
+    assert "ok     git" in answer.out
+
+
+async def test_a_folder_without_a_database_is_not_backed_up(ready, tmp_path):
+    (tmp_path / "empty").mkdir()
+    code, said = await mistake(ready, "backup", "--to", "-", TREEHAND_STATE_DIR=str(tmp_path / "empty"))
+    assert (code, "holds no database that you may read" in said) == (1, True)
+
+
+async def test_a_command_that_does_not_exist(ready):
+    answer = await ready.treehand("statsu")
+    assert answer.code == 2
+    assert "there is no `treehand statsu`. Did you mean `status`? `treehand --help` lists what there is." in answer.err
+
+
+async def test_a_span_that_is_none(ready):
+    answer = await ready.treehand("logs", "1", "--since", "yesterday")
+    assert (answer.code, "use one like 90s, 10m, 2h or 3d" in answer.err) == (2, True)
+
+
+async def test_an_issue_where_there_is_no_project(ready):
+    (ready.repository / "treehand.toml").write_text("")
+    code, said = await mistake(ready, "issue", "new", "One")
+    assert (code, "There is no project yet. `treehand init`" in said) == (1, True)

@@ -185,3 +185,39 @@ async def test_a_merge_while_we_look_is_a_merge_and_not_a_closed_issue(reviewed,
     await reviewed.tick(2)
     assert reviewed.run(KEY).reason == "the pull request was merged"
     assert world.branches == {}
+
+
+class UnhurriedTracker(FakeTracker):
+    """Like the embedded one, nothing tells one request from another. The label goes while it is being looked at."""
+
+    def __init__(self, world, settled):
+        super().__init__(world)
+        self.settled = settled
+        self.is_going, self.is_seen = asyncio.Event(), asyncio.Event()
+
+    async def look(self, keys, *, fresh=True):
+        view = await super().look(keys, fresh=fresh)
+        if self.is_going.is_set() and not self.is_seen.is_set():
+            self.is_seen.set()
+            await self.settled()
+        return replace(view, issues={key: replace(issue, request="") for key, issue in view.issues.items()})
+
+    async def ensure_labels(self, key, *, add=(), remove=()):
+        if "ai" in remove:
+            self.is_going.set()
+            await self.is_seen.wait()
+        await super().ensure_labels(key, add=add, remove=remove)
+
+
+async def test_a_run_that_ends_while_we_look_is_not_followed_by_another_for_the_label_that_was_still_seen(bot, world):
+    tracker, projects = UnhurriedTracker(world, bot.engine.settled), bot.engine.outside.projects
+    projects["shop"] = replace(projects["shop"], tracker=tracker)
+    world.open_issue(KEY, "ai")
+    await bot.tick()
+    world.finish_turn(KEY)
+    await bot.tick()
+    world.comment(KEY, "/ai stop")
+    while not tracker.is_seen.is_set():
+        await bot.engine.tick()
+    await bot.tick(2)
+    assert (bot.run(KEY).ordinal, bot.run(KEY).reason) == (1, "stopped by command")
