@@ -80,7 +80,9 @@ def test_there_is_a_most_of_everything(left):
     assert left_out[-1] == f"and 12 more in {FOLDER}"
 
 
-@pytest.mark.parametrize("name", [".hidden", "a\nb.txt", "b\x1b[2J.txt", "x" * 121, "ü.png", "-rf", "a;b"])
+@pytest.mark.parametrize(
+    "name", [".hidden", "a\nb.txt", "b\x1b[2J.txt", "x" * 121, "x" + "(" * 90, "ü.png", "-rf", "a;b"]
+)
 def test_odd_names_are_left_out_and_shown_harmlessly(left, name):
     (left / name).write_text("x")
     found, (reason,) = read(left)
