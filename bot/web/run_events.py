@@ -21,7 +21,7 @@ from bot.web.dashboard import Dashboard
 from bot.web.hub import topic_of
 from bot.web.rendering import rendered
 from bot.web.run_view import state_of
-from bot.web.runs_asked import number_in, run_of
+from bot.web.runs_asked import is_number, number_in, run_of
 
 _POLL_SECONDS = 0.25
 _LOOK_SECONDS = 3.0
@@ -35,7 +35,7 @@ def routes_of(dashboard: Dashboard) -> list[Route]:
     async def events(request: Request) -> Response:
         run = await run_of(dashboard, request)
         last = request.headers.get("last-event-id", "")
-        place = int(last) if last.isascii() and last.isdecimal() else number_in(request, "since")
+        place = int(last) if is_number(last) else number_in(request, "since")
         state, seen = request.query_params.get("state", ""), request.query_params.get("print", "")
         lines = _Following(dashboard, run, place, state, seen).lines()
         return StreamingResponse(lines, media_type="text/event-stream", headers={"X-Accel-Buffering": "no"})
