@@ -33,6 +33,14 @@ def test_files_are_read_also_in_folders(left):
     assert read(left) == ({"login page.png": b"x", "run/1/app.log": b"y"}, ())
 
 
+def test_however_many_folders_there_are_so_much_is_looked_at_and_no_more(left):
+    for folder in range(11):
+        (left / str(folder)).mkdir()
+        for number in range(490):
+            (left / str(folder) / f".{number}").touch()
+    assert reasons(left).endswith(f"and {5000 - 10 - 20} more in {FOLDER}")
+
+
 def test_where_nothing_was_left_there_is_nothing(tmp_path):
     assert read_evidence(tmp_path) == ({}, ())
     (tmp_path / ".treehand").mkdir()

@@ -58,6 +58,13 @@ GUARDS = (
         ("tests/workspace/test_evidence.py::test_odd_names_are_left_out_and_shown_harmlessly",),
     ),
     Guard(
+        "T16: so much of what is to be seen is looked at and no more",
+        "bot/workspace/evidence.py",
+        "if self._looked_at > _MOST_IN_ALL:",
+        "if False:",
+        ("tests/workspace/test_evidence.py::test_however_many_folders_there_are_so_much_is_looked_at_and_no_more",),
+    ),
+    Guard(
         "T20: no work starts from what nobody has merged",
         "bot/workspace/branch.py",
         'if f"refs/heads/{found}".startswith(BRANCHES):',
