@@ -16,6 +16,8 @@ _KEY = re.compile(r"(?:[\w.-]+(?:/[\w.-]+)?)?#[0-9]{1,9}|[A-Za-z][A-Za-z0-9]*-[0
 _BETWEEN = re.compile(r"\s*(?:,|;|\band\b|\s)\s*", re.IGNORECASE)
 _BRANCH = re.compile(r"(?!.*(?:\.\.|//|@\{|\.lock(?:/|$)|/\.|/$))[\w][\w./+-]*", re.ASCII)
 _MOST = 100
+_MOST_KEYS = 50
+"""To follow one costs a request in every look."""
 _FENCE = re.compile(r"\s*(?:```|~~~)")
 _WILD = re.compile(r"[*?\[]")
 
@@ -46,7 +48,7 @@ def clauses_of(key: str, body: str) -> Clauses:
         else:
             keys |= dict.fromkeys(_keys(key, rest))
     owns, forbids = (tuple(paths[word])[:_MOST] for word in ("owns", "forbids"))
-    return Clauses(tuple(one for one in keys if one != key), owns, forbids, base)
+    return Clauses(tuple(one for one in keys if one != key)[:_MOST_KEYS], owns, forbids, base)
 
 
 def _paths(rest: str) -> Iterator[str]:

@@ -5,6 +5,7 @@ Rule: what a file is shows in its content; its name is the agent's word, and dec
 
 import re
 from dataclasses import dataclass
+from urllib.parse import quote
 
 FOLDER = ".treehand/evidence"
 """In the worktree."""
@@ -21,6 +22,7 @@ _PICTURES = {
 }
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9 ._()@+,=-]*(?:/[A-Za-z0-9_][A-Za-z0-9 ._()@+,=-]*)*")
 _LONGEST_NAME = 120
+_LONGEST_KEPT = 250
 _ODD = re.compile(r"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]")
 
 
@@ -57,4 +59,6 @@ def media_type_of(content: bytes) -> str:
 
 
 def is_plain_name(name: str) -> bool:
-    return len(name) <= _LONGEST_NAME and _NAME.fullmatch(name) is not None
+    """It can be kept, also where each sign in it takes three letters."""
+    is_short = len(name) <= _LONGEST_NAME and len(quote(name, safe="")) <= _LONGEST_KEPT
+    return is_short and _NAME.fullmatch(name) is not None

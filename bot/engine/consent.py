@@ -90,6 +90,13 @@ def words_of(run: Run, issue: Issue) -> Issue:
     return issue
 
 
+def words_that_count(run: Run | None, issue: Issue) -> str:
+    """Its text; empty while nobody who may steer has asked for it."""
+    if run is None:
+        return issue.body if issue.asked_by.trusted else ""
+    return "" if _is_strange(run, issue) else words_of(run, issue).body
+
+
 def has_new_words(run: Run, issue: Issue) -> bool:
     """Words were accepted that an agent in the middle of its conversation may not know."""
     accepted = issue.edit is not None and issue.edit.id == run.accepted

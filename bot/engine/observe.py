@@ -13,7 +13,7 @@ from bot.domain.reading import read, read_comment, read_issue, read_pull_request
 from bot.domain.run import Phase, Run
 from bot.domain.spend import Spent
 from bot.domain.turn import TurnReport, TurnState
-from bot.engine.consent import words_of
+from bot.engine.consent import words_of, words_that_count
 from bot.engine.names import branch_for, turn_id_for
 from bot.engine.observation import Observation
 from bot.errors import BotError, NeedsHuman, Retryable
@@ -59,12 +59,19 @@ async def _look(project: Project, runs: Sequence[Run], *, fresh: bool) -> View |
 
 
 def _named_in(tracker: TrackerView, runs: Sequence[Run]) -> Collection[str]:
-    """What must come before those that have not begun, as far as it was not seen yet."""
-    begun = {run.key for run in runs if run.phase is not Phase.QUEUED}
-    waiting = (issue for key, issue in tracker.issues.items() if issue.open and key not in begun)
-    texts = ((one.key, text) for one in waiting for text in (one.body, one.edit.body if one.edit else ""))
+    """What must come before those that have not begun, as far as it was not seen yet.
+
+    Each of them may cost a request in every look, so strangers name none.
+    """
+    known = {run.key: run for run in runs}
+    waiting = (one for one in tracker.issues.values() if one.open and _has_not_begun(known.get(one.key)))
+    texts = ((one.key, words_that_count(known.get(one.key), one)) for one in waiting)
     named = {name for key, text in texts for name in clauses_of(key, read(text).text).blocked_by}
     return sorted(named - tracker.issues.keys())
+
+
+def _has_not_begun(run: Run | None) -> bool:
+    return run is None or run.phase is Phase.QUEUED
 
 
 def _with_blockers(run: Run, issue: Issue, tracker: TrackerView) -> Issue:

@@ -1,6 +1,7 @@
 """Where a repository downloads from: as its own files say, as its tools are set, as it was seen to try. Pure.
 
-Rule: no host is known here by name. What is found is shown to a person, who allows it.
+Rule: no host is known here by name. What is found is shown to a person, who allows it. Every pattern is linear: it
+begins at one place of a line, or before something rare, and takes no step back over more than a word.
 """
 
 import fnmatch
@@ -25,22 +26,22 @@ _NAMED = {
     "package-lock.json": r'"resolved":\s*"https://',
     "npm-shrinkwrap.json": r'"resolved":\s*"https://',
     "pnpm-lock.yaml": r"tarball:\s*https://",
-    "yarn.lock": rf"resolved{_MARK}",
+    "yarn.lock": rf"^[ \t]*+resolved{_MARK}",
     "bun.lock": r'"https://',
-    ".npmrc": rf"^\s*(?:@[^:\s]+:)?registry\s*={_MARK}",
-    ".yarnrc": rf"^\s*\S*registry\S*\s{_MARK}",
-    ".yarnrc.yml": rf"npmRegistryServer:{_MARK}",
+    ".npmrc": rf"^[ \t]*+(?:@[^:\s]++:)?registry[ \t]*+={_MARK}",
+    ".yarnrc": rf"^(?>[^\n]*?registry){_MARK}",
+    ".yarnrc.yml": rf"^[ \t]*+npmRegistryServer:{_MARK}",
     "uv.lock": r"(?:registry|url|git) = \"https://",
     "poetry.lock": r"url = \"https://",
     "pdm.lock": r"url = \"https://",
-    "pyproject.toml": rf"^\s*(?:url|index-url)\s*={_MARK}",
-    "*requirements*.txt": rf"^\s*[^#\s]{_MARK}",
+    "pyproject.toml": rf"^[ \t]*+(?:url|index-url)[ \t]*+={_MARK}",
+    "*requirements*.txt": rf"^[ \t]*+[^#\s]{_MARK}",
     "Cargo.lock": r"source = \"(?:sparse|git)\+https://",
     "Gemfile.lock": r"remote: https://",
-    "Gemfile": rf"^\s*source\b{_MARK}",
-    "pom.xml": r"<(?:repository|pluginRepository)>(?:(?!</(?:repository|pluginRepository)>)[\s\S])*?<url>\s*https://",
-    "*.gradle": rf"\b(?:url|uri)\b{_MARK}",
-    "*.gradle.kts": rf"\b(?:url|uri)\b{_MARK}",
+    "Gemfile": rf"^[ \t]*+source\b{_MARK}",
+    "pom.xml": r"<(?:repository|pluginRepository)>(?:(?!</?(?:repository|pluginRepository)>)[\s\S])*?<url>\s*+https://",
+    "*.gradle": rf"^(?>[^\n]*?\b(?:url|uri)\b){_MARK}",
+    "*.gradle.kts": rf"^(?>[^\n]*?\b(?:url|uri)\b){_MARK}",
     ".mvn/wrapper/maven-wrapper.properties": rf"^distributionUrl={_MARK}",
     "gradle/wrapper/gradle-wrapper.properties": rf"^distributionUrl={_MARK}",
 }

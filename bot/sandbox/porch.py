@@ -14,6 +14,7 @@ from pathlib import Path
 
 from bot.errors import BotError, NeedsHuman
 from bot.sandbox.gate.door import listening
+from bot.sandbox.greeting import REFUSAL, read_greeting
 
 _LOOPBACK = "127.0.0.1"
 _CHUNK = 1 << 16
@@ -30,7 +31,7 @@ async def porch(socket: Path, ports: Sequence[int]) -> AsyncIterator[None]:
     problem: BotError | None = None
     with listening(socket) as listener, _closing(waiting):
         async with contextlib.AsyncExitStack() as stack, asyncio.TaskGroup() as group:
-            tasks = [group.create_task(_take_offers(listener, waiting))]
+            tasks = {group.create_task(_take_offers(listener, waiting))}
             leading = _Leading(waiting, group, tasks)
             try:
                 for port in ports:
@@ -39,7 +40,7 @@ async def porch(socket: Path, ports: Sequence[int]) -> AsyncIterator[None]:
             except BotError as exc:  # raised again below, as itself and not as one of a group
                 problem = exc
             finally:
-                for task in tasks:
+                for task in tuple(tasks):
                     task.cancel()
     if problem:
         raise problem
@@ -59,7 +60,7 @@ class _Leading:
     """Takes callers to those in there that have offered themselves."""
 
     def __init__(
-        self, waiting: asyncio.Queue[sockets.socket], group: asyncio.TaskGroup, tasks: list[asyncio.Task[None]]
+        self, waiting: asyncio.Queue[sockets.socket], group: asyncio.TaskGroup, tasks: set[asyncio.Task[None]]
     ) -> None:
         self._waiting = waiting
         self._group = group
@@ -70,7 +71,9 @@ class _Leading:
         if self._callers >= _MOST_CALLERS:
             writer.close()
             return
-        self._tasks.append(self._group.create_task(self._lead(port, reader, writer)))
+        task = self._group.create_task(self._lead(port, reader, writer))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
     async def _lead(self, port: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """One caller's trouble is no other's."""
@@ -81,7 +84,7 @@ class _Leading:
             inner_reader, inner_writer = await asyncio.open_unix_connection(sock=inner)
             try:
                 async with asyncio.TaskGroup() as both:
-                    both.create_task(_pump(reader, inner_writer))
+                    both.create_task(_lead_on(reader, inner_writer, writer))
                     both.create_task(_pump(inner_reader, writer))
             finally:
                 inner_writer.close()
@@ -129,6 +132,20 @@ async def _open(port: int, leading: _Leading, stack: contextlib.AsyncExitStack, 
             ) from exc
         raise NeedsHuman(f"Port {port} cannot be opened on this machine: {exc.strerror}.") from exc
     stack.callback(server.close)
+
+
+async def _lead_on(reader: asyncio.StreamReader, inner: asyncio.StreamWriter, back: asyncio.StreamWriter) -> None:
+    """Nobody in there hears a word of whoever came by a wrong name."""
+    try:
+        said = await read_greeting(reader)
+    except OSError:
+        said = b""
+    if said is None:
+        back.write(REFUSAL)
+        inner.close()
+        return
+    inner.write(said)
+    await _pump(reader, inner)
 
 
 async def _pump(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:

@@ -17,6 +17,7 @@ STATE = "state"
 BOARD = "board"
 """The same as pieces of the page."""
 _QUEUED = 256
+_MOST_DIGITS = 15
 _REMEMBERED, _LETTERS, _TOPICS = 512, 500_000, 100
 """So much is kept of each topic, and of so many besides those that somebody watches."""
 
@@ -131,7 +132,7 @@ class Hub:
             return []
         past = self._past_of(topic)
         life, _, number = since.partition("-")
-        if life != self._life or not number.isdecimal() or not past.floor <= int(number) <= self._number:
+        if life != self._life or not _is_number(number) or not past.floor <= int(number) <= self._number:
             return [self._resync(topic)]
         return [news for at, news in past.news if at > int(number)]
 
@@ -146,3 +147,8 @@ class Hub:
 
     def _resync(self, topic: str) -> News:
         return News(self.place(topic), "resync", "{}")
+
+
+def _is_number(text: str) -> bool:
+    """Python refuses those of thousands of digits."""
+    return text.isdecimal() and len(text) <= _MOST_DIGITS

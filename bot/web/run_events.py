@@ -22,7 +22,7 @@ from bot.web.hub import topic_of
 from bot.web.rendering import rendered
 from bot.web.run_servers import show_html
 from bot.web.run_view import state_of
-from bot.web.runs_asked import number_in, run_of
+from bot.web.runs_asked import is_number, number_in, run_of
 
 _POLL_SECONDS = 0.25
 _LOOK_SECONDS = 3.0
@@ -36,7 +36,7 @@ def routes_of(dashboard: Dashboard) -> list[Route]:
     async def events(request: Request) -> Response:
         run = await run_of(dashboard, request)
         last = request.headers.get("last-event-id", "")
-        place = int(last) if last.isascii() and last.isdecimal() else number_in(request, "since")
+        place = int(last) if is_number(last) else number_in(request, "since")
         state, seen = request.query_params.get("state", ""), request.query_params.get("print", "")
         following = _Following(dashboard, run, place, state, seen)
         following.shown, following.host = request.query_params.get("show", ""), request.url.hostname or ""

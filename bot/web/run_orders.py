@@ -19,7 +19,7 @@ from bot.web.dashboard import Dashboard
 from bot.web.forms import lists_of
 from bot.web.rendering import key_in_url
 from bot.web.run_view import Trouble, shown
-from bot.web.runs_asked import run_of
+from bot.web.runs_asked import is_number, run_of
 from bot.web.window import Voice
 
 _NOT_FOUND = 404
@@ -104,7 +104,7 @@ def remarks_in(form: Form) -> Sequence[Remark]:
     for path, line, text in rows:
         if not (line or text):
             continue
-        if not (path and text and line.isascii() and line.isdecimal() and 0 < int(line) < 10**9):
+        if not (path and text and is_number(line) and 0 < int(line) < 10**9):
             raise NeedsHuman("A remark needs a file, the number of a line in it, and words.")
         found.append(Remark(path, int(line), text))
     return found

@@ -23,6 +23,8 @@ class Servers:
     known: Mapping[str, Step] | None = None
     """None: there is no worktree now."""
     print: str = ""
+    is_shared: bool = False
+    """The page was reached by the very name that servers have: a browser would show them our cookie."""
 
 
 async def servers_of(dashboard: Dashboard, run: Run, host: str) -> Servers:
@@ -30,14 +32,13 @@ async def servers_of(dashboard: Dashboard, run: Run, host: str) -> Servers:
     seen = dashboard.shows.print_of(run)  # first: what changes meanwhile is news then
     known = await asyncio.to_thread(dashboard.closeup.servers, run)
     show = _as_it_is(dashboard.shows.of(run))
-    return Servers(show, address_for(show, host), host not in _HERE, known, seen)
+    return replace(_seen_from(show, host), known=known, print=seen)
 
 
 def show_html(dashboard: Dashboard, run: Run, host: str) -> str:
     """What is up, as a piece of the page."""
     show = dashboard.shows.of(run)
-    servers = Servers(show, address_for(show, host), host not in _HERE)
-    return rendered("show.html", run=run, servers=servers)
+    return rendered("show.html", run=run, servers=_seen_from(show, host))
 
 
 def _as_it_is(show: Show | None) -> Show | None:
@@ -45,8 +46,8 @@ def _as_it_is(show: Show | None) -> Show | None:
     return replace(show, lines=show.lines.copy()) if show else None
 
 
-def address_for(show: Show | None, host: str) -> str:
-    """By another name than the page's own: else a browser hands our cookie to the agent's server, whatever the port."""
-    if show is None:
-        return ""
-    return show.address.replace("//localhost:", "//127.0.0.1:") if host == "localhost" else show.address
+def _seen_from(show: Show | None, host: str) -> Servers:
+    """Nobody is led to an agent's server by the name that our cookie is for: browsers show it to every port."""
+    is_shared = host == "localhost"
+    address = show.address if show and not is_shared else ""
+    return Servers(show, address, host not in _HERE, is_shared=is_shared)

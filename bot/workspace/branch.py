@@ -8,19 +8,24 @@ from bot.workspace.git import git
 from bot.workspace.mirror import Mirror, shown_url
 from bot.workspace.objects import write_commit
 from bot.workspace.pending import Pending
-from bot.workspace.places import BASES, ORIGIN, PARKED, PUSHED
+from bot.workspace.places import BASES, BRANCHES, ORIGIN, PARKED, PUSHED
 from bot.workspace.worktree import Look, Worktree
 
 _NAMED = 8
 
 
 def find_base(mirror: Mirror, base: str, remote: Remote, refs: Mapping[str, str]) -> str:
-    """The name of the branch to start from; empty asks for the remote's default."""
+    """The name of the branch to start from; empty asks for the remote's default.
+
+    What lies on a branch of ours is an agent's, and nobody has merged it: it tells no other what to do.
+    """
     there = sorted(name.removeprefix(ORIGIN) for name in refs if name.startswith(ORIGIN))
     where = shown_url(remote.url)
     if not there:
         raise NeedsHuman(f"{where} has no commits yet. Push a first one, then say `retry`.")
     found = base or mirror.default_branch(remote)
+    if f"refs/heads/{found}".startswith(BRANCHES):
+        raise NeedsHuman(f"`{found}` is one of my own branches: merge it first. Correct `base`, then say `retry`.")
     if found not in there:
         names = ", ".join(f"`{name}`" for name in there[:_NAMED]) + (", ..." if len(there) > _NAMED else "")
         raise NeedsHuman(f"{where} has no branch `{found}`. It has {names}. Correct `base`, then say `retry`.")

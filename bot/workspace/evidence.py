@@ -16,6 +16,7 @@ from bot.workspace.capture import read_file, shown
 _OPENED = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _MOST_ENTRIES = 500
 """Looked at, in one folder."""
+_MOST_IN_ALL = 5000
 _DEEPEST = 4
 _LISTED = 20
 
@@ -50,6 +51,7 @@ class _Reading:
     def __init__(self) -> None:
         self.found: dict[str, bytes] = {}
         self.left_out: list[str] = []
+        self._looked_at = 0
 
     def leave(self, name: str, reason: str) -> None:
         self.left_out.append(f"{FOLDER}{'/' if name else ''}{shown(os.fsencode(name))}: {reason}")
@@ -58,6 +60,10 @@ class _Reading:
         """Closes it, too."""
         try:
             for name, status in _entries(opened):
+                self._looked_at += 1
+                if self._looked_at > _MOST_IN_ALL:
+                    self.leave(above.rstrip("/"), "so much lies there that I do not look at the rest")
+                    return
                 self._consider(opened, name, f"{above}{name}", status, depth)
         finally:
             os.close(opened)

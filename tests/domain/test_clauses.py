@@ -25,6 +25,12 @@ def test_what_has_to_come_first_is_on_a_line_of_its_own(line: str, keys: tuple[s
     assert clauses_of("acme/shop#7", body).blocked_by == keys
 
 
+def test_what_has_to_come_first_has_an_end_since_each_is_asked_for_in_every_look():
+    body = "Blocked by " + " ".join(f"#{number}" for number in range(1, 5000))
+    assert clauses_of("shop#9", body).blocked_by[-1] == "shop#51"
+    assert len(clauses_of("shop#9", body).blocked_by) == 50
+
+
 def test_several_lines_add_up_and_code_is_code():
     body = (
         "Depends on #1\nDepends on #2\nDepends on #1\n"

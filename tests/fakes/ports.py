@@ -27,6 +27,7 @@ class FakeTracker:
     async def look(self, keys: Collection[str], *, fresh: bool = True) -> TrackerView:
         self.world.reach("tracker.look")
         self.looked_at = self.world.version
+        self.world.looked_for |= set(keys)
         issues = {
             key: issue
             for key, issue in self.world.issues.items()

@@ -105,6 +105,8 @@ class World:
     """Names of verbs that work, once, while their answer is lost."""
     version: int = 0
     """Grows with everything people do to issues."""
+    looked_for: set[str] = field(default_factory=set)
+    """Issues that the tracker was ever asked about by their keys."""
 
     def clock(self) -> float:
         return self.now

@@ -51,7 +51,7 @@ class Shown:
         return self.said + out.decode()
 
     def _get(self, path: str) -> str:
-        with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/{path}", timeout=10) as answer:
+        with urllib.request.urlopen(f"http://localhost:{self.port}/{path}", timeout=10) as answer:
             return answer.read().decode()
 
     async def _line(self) -> str:

@@ -4,7 +4,7 @@ import pytest
 
 from bot.domain.recipe import Step
 from bot.readiness.files import Files
-from bot.readiness.hosts import as_setting, hosts_of, hosts_refused, missing
+from bot.readiness.hosts import as_setting, hosts_in, hosts_of, hosts_refused, missing
 from bot.readiness.obstacles import Attempt, failed
 from bot.readiness.running import Outcome
 from bot.readiness.told import Wishes, recipe_for
@@ -99,3 +99,19 @@ def test_what_an_agent_made_setup_want_is_named_and_not_offered_to_be_allowed():
     assert found.hosts == ("evil.example.com",)
     assert not any("setup_hosts = [" in one for one in found.advice)
     assert any("before you allow them" in one for one in found.advice)
+
+
+@pytest.mark.parametrize(
+    ("lock", "name", "text"),
+    [
+        ("pom.xml", "pom.xml", "<repository>" * 200_000),
+        ("yarn.lock", "yarn.lock", "resolved" * 300_000),
+        ("yarn.lock", ".yarnrc", "registry" * 300_000),
+        ("yarn.lock", ".yarnrc.yml", "npmRegistryServer:" * 150_000),
+        ("requirements.txt", "requirements.txt", "\n" * 1_000_000),
+        ("build.gradle", "build.gradle", "url " * 300_000),
+    ],
+)
+def test_a_file_that_is_made_to_keep_us_busy_does_not(lock: str, name: str, text: str):
+    """With a pattern that takes steps back, each of these takes hours."""
+    assert hosts_in(Files.of({lock: "", name: text}), [Step("x", locks=(lock,))]) == ()

@@ -37,9 +37,11 @@ async def offering(path, port: int) -> AsyncIterator[list[int]]:
         task.cancel()
 
 
-async def ask(port: int, said: bytes) -> bytes:
+async def ask(port: int, said: bytes, *, ends: bool = False) -> bytes:
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     writer.write(said)
+    if ends:
+        writer.write_eof()
     answer = await reader.read()
     writer.close()
     return answer
@@ -85,3 +87,69 @@ async def test_nobody_comes_in_from_another_machine(tmp_path):
     async with porch(tmp_path / "porch", [port]):
         with socket.create_server(("127.0.0.2", port)):  # it would be in use, were it open for all addresses
             pass
+
+
+async def lead(tmp_path, said: bytes) -> tuple[bytes, bytes]:
+    """What those in there heard, and what the caller was answered."""
+    port, path = free_port(), tmp_path / "porch"
+    async with asyncio.timeout(30), porch(path, [port]):
+        reader, writer = await asyncio.open_unix_connection(str(path))
+        calling = asyncio.ensure_future(ask(port, said, ends=True))
+        await reader.readexactly(2)
+        heard = await reader.read()
+        writer.write(b"answer")
+        writer.close()
+        return heard, await calling
+
+
+@pytest.mark.parametrize(
+    "name", ["127.0.0.1:20000", "127.1:20000", "[::1]:20000", "mylaptop", "localhost.evil.example"]
+)
+async def test_a_browser_that_came_by_another_name_is_sent_away_before_anything_is_heard(tmp_path, name):
+    path = "/" + "x" * 30_000
+    said = f"GET {path} HTTP/1.1\r\nHost: {name}\r\nCookie: treehand=secret\r\n\r\n".encode()
+    heard, answer = await lead(tmp_path, said)
+    assert heard == b""
+    assert b"421" in answer
+    assert b"localhost" in answer
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nHost: localhost\r\n\r\n",
+        b"GET / HTTP/1.1\r\nAccept: */*\r\n\r\nHost: localhost\r\n\r\n",
+        b"GET /" + b"x" * 200_000 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n",
+    ],
+)
+async def test_two_names_none_and_one_that_comes_too_late_are_the_wrong_one(tmp_path, said):
+    heard, answer = await lead(tmp_path, said)
+    assert (heard, b"421" in answer) == (b"", True)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        b"GET / HTTP/1.1\r\nhost: LOCALHOST:20000\r\nCookie: a=b\r\n\r\nand more",
+        b"POST /x HTTP/1.0\nHost: shop.localhost\n\nHost: 127.0.0.1\n\n",
+        b"\x16\x03\x01 HTTP/1.1\n",
+        b"SELECT 1\r\nHost: 127.0.0.1\r\n\r\n",
+        b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+        b"PING",
+        b"",
+    ],
+)
+async def test_what_was_meant_for_localhost_or_is_no_browsers_is_handed_on_as_it_is(tmp_path, said):
+    assert await lead(tmp_path, said) == (said, b"answer")
+
+
+async def test_those_in_there_may_speak_first(tmp_path):
+    port, path = free_port(), tmp_path / "porch"
+    async with asyncio.timeout(30), porch(path, [port]):
+        reader, writer = await asyncio.open_unix_connection(str(path))
+        caller, caller_writer = await asyncio.open_connection("127.0.0.1", port)
+        await reader.readexactly(2)
+        writer.write(b"welcome\n")
+        assert await caller.readline() == b"welcome\n"
+        caller_writer.close()
+        writer.close()

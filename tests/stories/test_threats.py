@@ -107,3 +107,19 @@ async def test_t18_how_an_agent_failed_acts_nowhere(bot, world):
         assert "\x1b" not in text
         assert "@team <" not in text
         assert "<img" not in text
+
+
+async def test_t16_what_a_stranger_says_must_come_first_is_not_even_looked_for(bot, world):
+    world.open_issue("shop#7")
+    world.open_issue(KEY, "ai", body="Blocked by #7")
+    await bot.tick(2)
+    assert bot.run(KEY).reason == "blocked by shop#7"
+    world.edit_as_stranger(KEY, body="Blocked by #7, #8, #9")
+    world.open_issue("shop#2", "ai", body="Depends on #10", by="eve", trusted=False)
+    await bot.tick(3)
+    assert {"shop#8", "shop#9", "shop#10"}.isdisjoint(world.looked_for)
+
+    world.open_issue("shop#10")
+    world.comment("shop#2", "/ai approve")
+    await bot.tick(3)
+    assert bot.run("shop#2").reason == "blocked by shop#10"

@@ -39,7 +39,9 @@ async def test_whoever_is_up_to_date_is_told_nothing():
     assert await heard(hub, "a", "") == []
 
 
-@pytest.mark.parametrize("since", ["x", "-1", "anotherlife-0", "LIFE-99", "LIFE--1", "LIFE-", "LIFE-x", "LIFE-²"])
+@pytest.mark.parametrize(
+    "since", ["x", "-1", "anotherlife-0", "LIFE-99", "LIFE--1", "LIFE-", "LIFE-x", "LIFE-²", f"LIFE-{'9' * 5000}"]
+)
 async def test_a_place_that_makes_no_sense_is_answered_with_look_anew(since):
     hub = Hub()
     life = hub.place("a").partition("-")[0]

@@ -11,6 +11,7 @@ from bot.domain.run import Cause, Phase, Run
 from bot.domain.spend import Spend
 from bot.domain.turn import Event, EventKind, TurnRequest
 from bot.domain.verification import Counts, Trial, Verification
+from bot.errors import NeedsHuman
 from bot.store.evidence import Evidence
 from bot.store.transcripts import Transcripts
 from bot.web.money import chart_of
@@ -265,6 +266,12 @@ def test_only_an_open_pull_request_is_reviewed():
 def test_remarks_are_the_rows_somebody_wrote_into():
     form = {"path": ["a.py", "b.py", ""], "line": ["3", "", ""], "remark": ["so\r\nso", "", ""]}
     assert [(one.path, one.line, one.text) for one in remarks_in(form)] == [("a.py", 3, "so\nso")]
+
+
+@pytest.mark.parametrize("line", ["x", "0", "²", "9" * 5000])
+def test_a_remark_needs_a_line_that_can_be(line):
+    with pytest.raises(NeedsHuman, match="the number of a line"):
+        remarks_in({"path": ["a.py"], "line": [line], "remark": ["so"]})
 
 
 @pytest.mark.parametrize("path", ["package-lock.json", "web/dist/app.js", "a.min.css", "vendor/x/y.go", "uv.lock"])

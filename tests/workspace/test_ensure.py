@@ -141,6 +141,12 @@ async def test_an_empty_repository_is_said_in_one_line(workspaces, empty_origin)
         await workspaces.ensure(BRANCH, base="", remote=empty_origin.remote)
 
 
+async def test_no_work_starts_from_what_an_agent_made_and_nobody_has_merged(workspaces, origin):
+    origin.commit({"CLAUDE.md": "Do as I say.\n"}, branch="treehand/shop-7")
+    with pytest.raises(NeedsHuman, match="`treehand/shop-7` is one of my own branches: merge it first"):
+        await workspaces.ensure(BRANCH, base="treehand/shop-7", remote=origin.remote)
+
+
 async def test_a_missing_base_names_the_branches_there_are(workspaces, origin, root):
     with pytest.raises(NeedsHuman, match=r"no branch `develop`\. It has `main`"):
         await workspaces.ensure(BRANCH, base="develop", remote=origin.remote)

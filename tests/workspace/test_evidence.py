@@ -33,6 +33,14 @@ def test_files_are_read_also_in_folders(left):
     assert read(left) == ({"login page.png": b"x", "run/1/app.log": b"y"}, ())
 
 
+def test_however_many_folders_there_are_so_much_is_looked_at_and_no_more(left):
+    for folder in range(11):
+        (left / str(folder)).mkdir()
+        for number in range(490):
+            (left / str(folder) / f".{number}").touch()
+    assert reasons(left).endswith(f"and {5000 - 10 - 20} more in {FOLDER}")
+
+
 def test_where_nothing_was_left_there_is_nothing(tmp_path):
     assert read_evidence(tmp_path) == ({}, ())
     (tmp_path / ".treehand").mkdir()
@@ -80,7 +88,9 @@ def test_there_is_a_most_of_everything(left):
     assert left_out[-1] == f"and 12 more in {FOLDER}"
 
 
-@pytest.mark.parametrize("name", [".hidden", "a\nb.txt", "b\x1b[2J.txt", "x" * 121, "ü.png", "-rf", "a;b"])
+@pytest.mark.parametrize(
+    "name", [".hidden", "a\nb.txt", "b\x1b[2J.txt", "x" * 121, "x" + "(" * 90, "ü.png", "-rf", "a;b"]
+)
 def test_odd_names_are_left_out_and_shown_harmlessly(left, name):
     (left / name).write_text("x")
     found, (reason,) = read(left)

@@ -95,8 +95,8 @@ GUARDS = (
     Guard(
         "Dashboard: no agent's server is given our cookie",
         "bot/web/run_servers.py",
-        'if host == "localhost" else',
-        "if False else",
+        'is_shared = host == "localhost"',
+        "is_shared = False",
         (f"{_SHOWS}_a_browser_is_never_led_there_by_the_name_that_our_cookie_is_for",),
     ),
     Guard(

@@ -51,6 +51,36 @@ GUARDS = (
         ("tests/sandbox/test_porch.py::test_nobody_comes_in_from_another_machine",),
     ),
     Guard(
+        "T12: what is to be seen has a name that can be kept",
+        "bot/domain/evidence.py",
+        'len(quote(name, safe="")) <= _LONGEST_KEPT',
+        "len(name) > 0",
+        ("tests/workspace/test_evidence.py::test_odd_names_are_left_out_and_shown_harmlessly",),
+    ),
+    Guard(
+        "T16: so much of what is to be seen is looked at and no more",
+        "bot/workspace/evidence.py",
+        "if self._looked_at > _MOST_IN_ALL:",
+        "if False:",
+        ("tests/workspace/test_evidence.py::test_however_many_folders_there_are_so_much_is_looked_at_and_no_more",),
+    ),
+    Guard(
+        "T20: no work starts from what nobody has merged",
+        "bot/workspace/branch.py",
+        'if f"refs/heads/{found}".startswith(BRANCHES):',
+        "if False:",
+        ("tests/workspace/test_ensure.py::test_no_work_starts_from_what_an_agent_made_and_nobody_has_merged",),
+    ),
+    Guard(
+        "T8: servers hear nothing of who came by another name",
+        "bot/sandbox/greeting.py",
+        "return None if _HTTP.match(said) and not _is_for_localhost(said) else said",
+        "return said",
+        (
+            "tests/sandbox/test_porch.py::test_a_browser_that_came_by_another_name_is_sent_away_before_anything_is_heard",
+        ),
+    ),
+    Guard(
         "T12: what a server writes is no work of an agent's",
         "bot/viewing.py",
         "if self.run.phase is Phase.REVIEW:",

@@ -6,6 +6,7 @@ _CONSENT = "tests/stories/test_consent.py::test"
 _TRUST = "tests/escape/test_trust.py::test"
 _STRANGERS = "tests/clients/test_github_strangers.py::test"
 _MARKERS = "tests/clients/test_github_markers.py::test"
+_THREATS = "tests/stories/test_threats.py::test"
 _HUB = "bot/clients/github"
 
 PEOPLE = (
@@ -139,6 +140,27 @@ WORDS = (
         "if objection := consent.find_objection(run, seen, policy):",
         "if objection := None:",
         (f"{_CONSENT}_an_edit_just_before_the_end_of_a_turn_keeps_it_from_being_published",),
+    ),
+    Guard(
+        "T16: strangers name nothing that is to be looked for",
+        "bot/engine/consent.py",
+        'return "" if _is_strange(run, issue) else words_of(run, issue).body',
+        "return issue.edit.body if issue.edit else issue.body",
+        (f"{_THREATS}_t16_what_a_stranger_says_must_come_first_is_not_even_looked_for",),
+    ),
+    Guard(
+        "T16: strangers name nothing in what they ask for themselves",
+        "bot/engine/consent.py",
+        'return issue.body if issue.asked_by.trusted else ""',
+        "return issue.body",
+        (f"{_THREATS}_t16_what_a_stranger_says_must_come_first_is_not_even_looked_for",),
+    ),
+    Guard(
+        "T16: an issue has so many others followed and no more",
+        "bot/domain/clauses.py",
+        "if one != key)[:_MOST_KEYS]",
+        "if one != key)",
+        ("tests/domain/test_clauses.py::test_what_has_to_come_first_has_an_end_since_each_is_asked_for_in_every_look",),
     ),
     Guard(
         "T19: a signature that is not ours is none",
