@@ -42,6 +42,19 @@ class _Place:
     identity: tuple[int, int]
 
 
+def ensure_worth_it(state_dir: Path) -> None:
+    """An archive of nothing would be taken for a backup."""
+    try:
+        is_ours = state_dir.is_dir() and any(_databases_in(state_dir))
+    except OSError:
+        is_ours = False
+    if not is_ours:
+        raise CannotStart(
+            f"There is nothing to back up: {state_dir} holds no database that you may read. "
+            "Is it the right state_dir, and is it yours?"
+        )
+
+
 def back_up(state_dir: Path, to: Path) -> Backup:
     """Whole or not there, and for its owner's eyes alone."""
     _check(state_dir, to)
@@ -64,11 +77,6 @@ def write_backup(state_dir: Path, stream: IO[bytes]) -> Backup:
     """One after the other: nothing is asked of the stream but to take it."""
     if not state_dir.is_dir():
         raise CannotStart(f"There is nothing to back up: {state_dir} is not there.")
-    if not any(_databases_in(state_dir)):
-        raise CannotStart(
-            f"There is nothing to back up: {state_dir} holds no database that you may read. "
-            "Is it the right state_dir, and is it yours?"
-        )
     made = Backup()
     packed = gzip.GzipFile(filename="", mode="wb", fileobj=stream, compresslevel=3)
     with packed, tarfile.open(fileobj=packed, mode="w|") as archive:

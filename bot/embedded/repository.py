@@ -58,6 +58,11 @@ class Repository:
         """The branch pull requests go to: the one in the settings, or the person's default one."""
         return self._base(self.theirs())
 
+    def ensure_readable(self) -> None:
+        """As a fetch would find it: whose it is counts there."""
+        theirs = self.theirs()
+        git(theirs, "ls-remote", "--quiet", str(theirs), "HEAD", timeout=_TIME_LIMIT)
+
     def tip(self, branch: str) -> str:
         """Empty: there is no such branch."""
         return tip_of(self.bare, branch)

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from bot import app, clock, housekeeping
-from bot.backup import back_up, write_backup
+from bot.backup import back_up, ensure_worth_it, write_backup
 from bot.domain.run import Run
 from bot.domain.salvage import KEPT_DAYS, Salvaged
 from bot.embedded.landing import receive
@@ -86,6 +86,7 @@ def _workspaces(settings: Settings, project: ProjectSettings) -> GitWorkspaces:
 
 def backup(options: Namespace) -> None:
     settings = load(settings_file(options.config))
+    ensure_worth_it(settings.state_dir)
     if options.to == "-":
         write_backup(settings.state_dir, sys.stdout.buffer)
         return

@@ -152,7 +152,10 @@ def places_of(settings: Settings) -> str:
 def _place(project: ProjectSettings, desk: Desk) -> str:
     if project.forge == "github":
         return f"{project.name}: {project.repository} on GitHub, base {project.base or 'its default branch'}"
-    return f"{project.name}: {project.repository}, base {desk.repository(project.name).base()}"
+    there = desk.repository(project.name)
+    base = there.base()
+    there.ensure_readable()
+    return f"{project.name}: {project.repository}, base {base}"
 
 
 def _database(settings: Settings) -> str:

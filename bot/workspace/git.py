@@ -48,11 +48,24 @@ _ENVIRONMENT = {
 _FULL = ("No space left on device", "Disk quota exceeded", "unable to write file")
 
 
+_FOREIGN = re.compile(r"detected dubious ownership in repository at '([^']+)'")
+
+
+def _not_yours(place: str) -> str:
+    """Git's own advice would not help: of the settings of people and machines we read none."""
+    return (
+        f"{place} belongs to another user, and git reads no repository of others. Let it belong to whoever runs me "
+        "(chown -R), or name a clone of your own as `repository`."
+    )
+
+
 class GitFailed(Retryable):
     """Git refused. Callers who know what a refusal means say so in better words."""
 
     def __init__(self, args: tuple[str, ...], code: int, stderr: str, stdout: bytes = b"") -> None:
-        super().__init__(f"git {args[0]} failed ({code}): {stderr.strip()[-2000:]}")
+        foreign = _FOREIGN.search(stderr)
+        said = _not_yours(foreign[1]) if foreign else f"git {args[0]} failed ({code}): {stderr.strip()[-2000:]}"
+        super().__init__(said)
         self.code = code
         self.stderr = stderr
         self.stdout = stdout

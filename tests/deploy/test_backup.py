@@ -272,6 +272,7 @@ def test_a_backup_goes_where_it_harms_nothing(state, tmp_path, to, said):
 
 def test_it_may_be_handed_on_instead_of_kept(state, tmp_path):
     (tmp_path / "treehand.toml").write_text(f'state_dir = "{state}"\n')
+    open_database(state / "treehand.db", SCRIPTS).close()
     words = [sys.executable, "-m", "bot", "--config", str(tmp_path / "treehand.toml"), "backup", "--to", "-"]
     env = {**os.environ, "PYTHONPATH": str(Path.cwd())}
     done = subprocess.run(words, env=env, capture_output=True, check=True, timeout=SECONDS)

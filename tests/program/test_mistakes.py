@@ -52,6 +52,17 @@ async def test_an_empty_repository(person):
     assert not (person.repository / "treehand.toml").exists()
 
 
+async def test_a_repository_of_somebody_else(ready, tmp_path):
+    """Git can be told to take every repository for a stranger's."""
+    (tools := tmp_path / "tools").mkdir()
+    (tools / "git").write_text(f'#!/bin/sh\nGIT_TEST_ASSUME_DIFFERENT_OWNER=1 exec {shutil.which("git")} "$@"\n')
+    (tools / "git").chmod(0o755)
+    answer = await ready.treehand("check", PATH=f"{tools}:{ready.env['PATH']}")
+    assert answer.code == 1
+    assert f"WRONG  repository   {ready.repository}/.git belongs to another user" in answer.out
+    assert "safe.directory" not in answer.out
+
+
 async def test_a_base_branch_that_is_not_there(ready):
     settings = ready.repository / "treehand.toml"
     settings.write_text(settings.read_text().replace('base = "main"', 'base = "mian"'))
@@ -99,7 +110,7 @@ async def test_a_state_dir_that_cannot_be_one(ready, words):
     code, said = await mistake(ready, *words, TREEHAND_STATE_DIR=str(inside), ANTHROPIC_API_KEY="x")
     assert code == 1
     assert str(inside) in said
-    assert "state_dir" in said or "is not there" in said
+    assert "state_dir" in said
 
 
 async def test_check_names_a_state_dir_that_cannot_be_one_and_goes_on(ready):
@@ -108,6 +119,12 @@ async def test_check_names_a_state_dir_that_cannot_be_one_and_goes_on(ready):
     assert (answer.code, answer.err) == (1, "")
     assert "cannot be used: Not a directory. It must be a folder that you may write to" in answer.out
     assert "ok     git" in answer.out
+
+
+async def test_a_state_dir_that_cannot_even_be_looked_for(ready):
+    code, said = await mistake(ready, "backup", "--to", "-", TREEHAND_STATE_DIR=str(ready.home / ("x" * 300)))
+    assert code == 1
+    assert "holds no database that you may read" in said
 
 
 async def test_a_folder_without_a_database_is_not_backed_up(ready, tmp_path):
