@@ -180,9 +180,8 @@ class Talk:
         self._counted.clear()
         if not self.over:
             self._question = ""  # what it reads next may be the answer
-        self._notice(
-            Event(EventKind.RESULT, self._clock(), result.subtype, tokens=uncounted, session_cost_usd=self._cost)
-        )
+        how = _BROKEN if result.is_error and result.subtype == "success" else result.subtype
+        self._notice(Event(EventKind.RESULT, self._clock(), how, tokens=uncounted, session_cost_usd=self._cost))
 
     def _newly_counted(self, message: AssistantMessage) -> int:
         """Tokens of this answer. It comes in pieces that all carry the same count."""
