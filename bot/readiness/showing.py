@@ -21,6 +21,9 @@ from bot.readiness.running import Command, Outcome, run
 from bot.readiness.surroundings import names_for, places_in
 
 _LOOK_SECONDS = 0.5
+_LOOKS = 10
+_KILLED = frozenset({-15, -9, 128 + 15, 128 + 9})
+"""Exit codes of what was ended by somebody else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +78,16 @@ async def show(
         outcome = running.result() if ended else None
     if isinstance(outcome, NeedsHuman):
         raise outcome
-    return outcome
+    return None if outcome and outcome.code in _KILLED and await _is_soon(is_over) else outcome
+
+
+async def _is_soon(is_over: Callable[[], bool]) -> bool:
+    """What clears a worktree away ends what runs there first, and says so afterwards."""
+    for _ in range(_LOOKS):
+        if is_over():
+            return True
+        await asyncio.sleep(_LOOK_SECONDS)
+    return False
 
 
 async def _run(command: Command, bench: Bench) -> Outcome | NeedsHuman:

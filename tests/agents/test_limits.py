@@ -6,7 +6,7 @@ import pytest
 
 from bot.agents.claude import ClaudeAgent
 from bot.demo.model import Reply, ScriptedModel, Status, Use
-from bot.domain.turn import Failure, TurnReport, TurnState
+from bot.domain.turn import EventKind, Failure, TurnReport, TurnState
 from bot.sandbox.bubblewrap import Bubblewrap, Rules
 from bot.sandbox.none import Unconfined
 
@@ -83,6 +83,8 @@ end(is_error=True, result="You have hit your limit", api_error_status=429)
 async def test_outside_a_sandbox_the_program_is_all_there_is_to_go_by(bench):
     report = await bench.take(None, cli=bench.fake(FORGED))
     assert (report.failure, report.retry_at) == (Failure.LIMIT, OVER)
+    (end,) = [event for event in bench.events if event.kind is EventKind.RESULT]
+    assert end.text == "error_during_execution", "whatever the program calls it"
 
 
 async def test_in_the_sandbox_no_agent_can_keep_everybody_waiting_by_saying_so(bench):

@@ -23,6 +23,8 @@ from bot.agents.claude.failing import failure_in, is_limit
 from bot.domain.turn import Answer, Event, EventKind, Failure, Message, TurnReport, TurnState, Work
 from bot.ports import Notice
 
+_BROKEN = "error_during_execution"
+"""What the program calls a turn that failed, unless it calls it a success."""
 _LONGEST_GIVEN = 200_000
 
 
