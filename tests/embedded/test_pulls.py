@@ -101,6 +101,6 @@ def test_what_was_offered_can_be_compared_also_when_it_is_over(shop):
     base, head = shop.pulls.ends(1)
     assert shop.pulls.repository.diff(base, head).count("+2\n") == 1
     shop.pulls.comment(number, "Why?", by="ana")
-    assert [said.text for said in shop.pulls.said(1)] == ["Why?"]
+    assert [said.text for said in shop.pulls.thread(1).said] == ["Why?"]
     shop.merge(number)
     assert shop.pulls.ends(1) == (base, head)
