@@ -12,40 +12,41 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from bot import clock
-from bot.confining import ensure_confined, give_to_us, sandbox_of
-from bot.connecting import Connections, claim_at, holder_in_words, on_github, on_linear
-from bot.credentials import known_secrets
-from bot.disk import Disk
+from bot.domain.names import branch_for, home_for, phase_labels
 from bot.domain.run import Run
-from bot.embedded.desk import Desk, Site
-from bot.engine.names import branch_for, home_for, phase_labels
 from bot.errors import BadSettings
-from bot.preparing import pools_of, readiness_of
+from bot.sandbox.build import ensure_confined, give_to_us, sandbox_of
+from bot.services.github.connect import Connections, claim_at, holder_in_words, on_github
+from bot.services.linear.connect import on_linear
+from bot.services.local.server import Desk, Site
 from bot.settings import ProjectSettings, Settings
+from bot.settings.credentials import known_secrets
+from bot.setup.build import pools_of, readiness_of
 from bot.store.runs import RunStore
 from bot.store.transcripts import Transcripts
-from bot.workspace.places import Places
+from bot.system import clock
+from bot.system.disk import Disk
+from bot.workspace.paths import Places
 
 if TYPE_CHECKING:
     import asyncio
 
-    from bot.adapters import Services
     from bot.agents.claude import ClaudeAgent
-    from bot.cells import Sandbox
-    from bot.domain.leaks import Secrets
     from bot.domain.remote import Remote
     from bot.engine.loop import Engine
-    from bot.engine.turn import TurnTaker
+    from bot.engine.run_turn import TurnTaker
+    from bot.evidence.collect import Exhibits
+    from bot.evidence.store import Evidence
     from bot.executors.local import LocalExecutor
-    from bot.exhibits import Exhibits
-    from bot.housekeeping import House
-    from bot.manners.tally import Tally
+    from bot.maintenance.sweep import House
     from bot.ports import Outside, Project
-    from bot.store.evidence import Evidence
-    from bot.trackers.github import GitHubTracker
-    from bot.trackers.linear import LinearTracker
-    from bot.vitals import Vitals
+    from bot.sandbox.interface import Sandbox
+    from bot.secret_scan.scanner import Secrets
+    from bot.services.github.tracker import GitHubTracker
+    from bot.services.http.request_counts import Tally
+    from bot.services.linear.tracker import LinearTracker
+    from bot.services.registry import Services
+    from bot.status.monitor import Vitals
     from bot.workspace.workspaces import GitWorkspaces
 
 log = logging.getLogger(__name__)
@@ -96,7 +97,7 @@ def store_of(settings: Settings) -> RunStore:
 
 
 def evidence_of(settings: Settings) -> "Evidence":
-    from bot.store.evidence import Evidence
+    from bot.evidence.store import Evidence
 
     return Evidence(settings.state_dir / "evidence")
 
@@ -111,7 +112,7 @@ def transcripts_of(settings: Settings, redact: Callable[[str], str] = str) -> Tr
 
 def secrets_of(settings: Settings) -> "Secrets":
     """What must never leave: all that is known now; more is learned as tokens are made."""
-    from bot.domain.leaks import Secrets
+    from bot.secret_scan.scanner import Secrets
 
     return Secrets(known_secrets(settings))
 
@@ -122,11 +123,11 @@ async def wired(settings: Settings, model: Mapping[str, str], secrets: "Secrets 
     import asyncio
 
     from bot.engine.loop import Engine
-    from bot.engine.turn import TurnTaker
-    from bot.housekeeping import Cupboard, House
+    from bot.engine.run_turn import TurnTaker
     from bot.limits import Gauge
+    from bot.maintenance.sweep import Cupboard, House
     from bot.ports import Outside
-    from bot.vitals import watching
+    from bot.status.monitor import watching
 
     if not settings.projects:
         raise BadSettings("No [[projects]] are set, so there is nothing to do. `treehand init` writes one.")
@@ -167,14 +168,14 @@ async def wired(settings: Settings, model: Mapping[str, str], secrets: "Secrets 
 
 
 def _exhibits(settings: Settings, secrets: "Secrets") -> "Exhibits":
-    from bot.exhibits import Exhibits
+    from bot.evidence.collect import Exhibits
 
     return Exhibits(evidence_of(settings), secrets)
 
 
 @asynccontextmanager
 async def _reached(settings: Settings, secrets: "Secrets") -> AsyncIterator["Services"]:
-    from bot.adapters import Services
+    from bot.services.registry import Services
 
     tallies: dict[str, Tally] = {}
     async with (
@@ -198,9 +199,9 @@ def _project(
     services: "Services",
     workspaces: "GitWorkspaces",
 ) -> "Project":
-    from bot.adapters import FORGES, TRACKERS, Parts, github_forge
     from bot.limits import policy_for
     from bot.ports import Board, Project
+    from bot.services.registry import FORGES, TRACKERS, Parts, github_forge
 
     parts, claim = Parts(project, settings, desk, services), None
     if project.forge == "github" and parts.repository:
@@ -220,7 +221,7 @@ def _project(
 
 
 def workspaces_of(settings: Settings, project: ProjectSettings, secrets: "Secrets") -> "GitWorkspaces":
-    from bot.domain.protection import Rules
+    from bot.publish_guard.protected_paths import Rules
     from bot.workspace.workspaces import GitWorkspaces
 
     rules = Rules(project.protected, settings.limits.changed_files, settings.limits.changed_mb)
@@ -232,13 +233,13 @@ async def tracker_on_service(
     settings: Settings, project: ProjectSettings
 ) -> AsyncIterator["GitHubTracker | LinearTracker"]:
     """For what somebody types here: it becomes a comment there, marked as theirs, or an issue."""
-    from bot.adapters import linear_tracker
+    from bot.services.registry import linear_tracker
 
     if project.tracker == "linear":
         async with on_linear(settings, Connections(), as_daemon=False) as scopes:
             yield linear_tracker(scopes[project.name])
         return
-    from bot.trackers.github import GitHubTracker
+    from bot.services.github.tracker import GitHubTracker
 
     async with on_github(settings) as there:
         yield GitHubTracker(there.repositories[project.name])
@@ -248,7 +249,7 @@ async def inspect_github(settings: Settings, project: ProjectSettings, *, fix: b
     """What `treehand check` says of a repository: name, whether it is well, and what is wrong with it."""
     import asyncio
 
-    from bot.adapters import github_forge
+    from bot.services.registry import github_forge
 
     labels = (settings.label, *sorted(phase_labels(settings.label)))
     async with on_github(settings) as there:
@@ -266,7 +267,7 @@ async def inspect_github(settings: Settings, project: ProjectSettings, *, fix: b
 
 async def remote_of(settings: Settings, project: ProjectSettings) -> "Remote":
     """Where a project's code is, with a credential that is good right now."""
-    from bot.adapters import FORGES, Parts, Services
+    from bot.services.registry import FORGES, Parts, Services
 
     desk = desk_of(settings)
     try:

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, cast
 
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
 
-from bot import clock
-from bot.credentials import linear_webhook_secret, web_token, webhook_secret
 from bot.domain.run import Phase
 from bot.errors import MustRestart, Retryable
 from bot.settings import operator
+from bot.settings.credentials import linear_webhook_secret, web_token, webhook_secret
+from bot.system import clock
 
 if TYPE_CHECKING:
     from bot.app import App
@@ -125,10 +125,10 @@ class Daemon:
         if not bind:
             yield
             return
-        from bot.closeup import CloseUp
-        from bot.measures import measures_of
-        from bot.showing import Showing
-        from bot.speaking import Speaking
+        from bot.control.user_actions import Speaking
+        from bot.status.dashboard_data import Showing
+        from bot.status.metrics import measures_of
+        from bot.status.run_details import CloseUp
         from bot.web import Access, Dashboard, Door, pages_of, serving
 
         settings = self._app.settings

@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass
 
-from bot import clock
-from bot.disk import Disk
 from bot.domain.policy import Policy
 from bot.engine.schedule import Capacity
 from bot.settings import ProjectSettings, Settings
 from bot.store.runs import RunStore
+from bot.system import clock
+from bot.system.disk import Disk
 
 
 def policy_for(project: ProjectSettings, settings: Settings) -> Policy:

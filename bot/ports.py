@@ -9,20 +9,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
+from bot.claim import Tenure
 from bot.domain.change import Change, HandWork
-from bot.domain.claim import Tenure
 from bot.domain.comment import Comment, Reaction
 from bot.domain.ending import Ending
 from bot.domain.evidence import Shown
 from bot.domain.issue import Issue, Stage
+from bot.domain.notification import Tiding
 from bot.domain.policy import Policy
 from bot.domain.pull_request import PullRequest
-from bot.domain.recipe import Ready
 from bot.domain.remote import Remote
 from bot.domain.run import Run
 from bot.domain.salvage import Kept
+from bot.domain.setup_plan import Ready
 from bot.domain.spend import Spend, Spent
-from bot.domain.tiding import Tiding
 from bot.domain.turn import Event, Message, TurnReport, TurnRequest, Work, Workspace
 from bot.domain.verification import Verification
 

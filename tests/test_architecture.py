@@ -6,7 +6,7 @@ from typing import get_args, get_type_hints
 
 import pytest
 
-from bot.adapters import FORGES, TRACKERS
+from bot.services.registry import FORGES, TRACKERS
 from bot.settings import ProjectSettings
 
 BOT = Path(__file__).parent.parent / "bot"

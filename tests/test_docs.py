@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.cli import parser
+from bot.cli.main import parser
 from bot.domain.command import CommandName
 from bot.domain.run import TRANSITIONS, Phase
 from bot.settings import Settings, known_keys, load

@@ -7,22 +7,22 @@ from pathlib import Path
 
 import pytest
 
-from bot import clock
-from bot.disk import LEAST_FILES, Disk, Level, shown_sizes
+from bot.domain.names import branch_for
 from bot.domain.remote import Remote
 from bot.domain.run import Cause, Phase, Run
 from bot.domain.salvage import KEPT_SECONDS
 from bot.domain.turn import Event, EventKind
-from bot.engine.names import branch_for
 from bot.errors import Elsewhere, Retryable
-from bot.housekeeping import Cupboard, House, over
+from bot.evidence.store import Evidence
 from bot.limits import policy_for
-from bot.pools import Pools
+from bot.maintenance.fill_pools import Pools
+from bot.maintenance.sweep import Cupboard, House, over
 from bot.ports import Project
 from bot.settings import ProjectSettings, Settings
-from bot.store.evidence import Evidence
 from bot.store.runs import RunStore
 from bot.store.transcripts import Transcripts
+from bot.system import clock
+from bot.system.disk import LEAST_FILES, Disk, Level, shown_sizes
 from bot.workspace.workspaces import GitWorkspaces
 from tests.workspace.conftest import Origin, run_git
 

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from bot import logs
-from bot.about import about, subject
 from bot.domain.run import Phase, Run
 from bot.domain.turn import TurnRequest
 from bot.errors import Retryable
+from bot.system import logs
+from bot.system.log_context import about, subject
 
 PROGRAM = """
 import logging, pathlib, sys

@@ -10,9 +10,9 @@ from bot.domain.ending import Ending
 from bot.domain.run import Phase, Run
 from bot.domain.spend import Spend
 from bot.errors import CannotStart
-from bot.measures import measures_of
-from bot.reading import Reader
 from bot.settings import load
+from bot.status.metrics import measures_of
+from bot.status.reading import Reader
 from bot.store.runs import RunStore
 
 

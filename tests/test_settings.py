@@ -8,8 +8,14 @@ import pytest
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
 
 from bot.app import desk_of, wired, workspaces_of
-from bot.confining import rules_of
-from bot.credentials import (
+from bot.daemon import Daemon
+from bot.errors import BadSettings
+from bot.limits import Gauge, policy_for
+from bot.publish_guard.protected_paths import Rules
+from bot.sandbox.build import rules_of
+from bot.secret_scan.scanner import Secrets
+from bot.settings import known_keys, load
+from bot.settings.credentials import (
     KEY_VARIABLES,
     daemon_id,
     ensure_key,
@@ -21,15 +27,9 @@ from bot.credentials import (
     web_token,
     webhook_secret,
 )
-from bot.daemon import Daemon
-from bot.disk import Disk
-from bot.domain.leaks import Secrets
-from bot.domain.protection import Rules
-from bot.errors import BadSettings
-from bot.limits import Gauge, policy_for
-from bot.preparing import wishes_of
-from bot.readiness.told import Wishes
-from bot.settings import known_keys, load
+from bot.setup.build import wishes_of
+from bot.setup.plan import Wishes
+from bot.system.disk import Disk
 
 
 @pytest.fixture

@@ -4,13 +4,13 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from bot.clients.linear.board import Moves
-from bot.clients.linear.routing import Route
-from bot.connecting import Connections, on_linear
-from bot.connecting.linear import _may_push, _moves, _routes
-from bot.credentials import known_secrets, linear_authorization, linear_webhook_secret, marker_secrets
 from bot.errors import BadSettings
+from bot.services.github.connect import Connections
+from bot.services.linear.connect import _may_push, _moves, _routes, on_linear
+from bot.services.linear.routing import Route
+from bot.services.linear.workflow_states import Moves
 from bot.settings import load
+from bot.settings.credentials import known_secrets, linear_authorization, linear_webhook_secret, marker_secrets
 
 VARIABLES = ("LINEAR_API_KEY", "TREEHAND_LINEAR__API_KEY", "TREEHAND_LINEAR__OAUTH_TOKEN", "GITHUB_TOKEN")
 SHOP = '[[projects]]\nname = "shop"\nrepository = "acme/shop"\ntracker = "linear"\nteam = "ENG"\n'

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from bot.app import secrets_of
-from bot.credentials import notify_urls
-from bot.domain.tiding import Happening
+from bot.domain.notification import Happening
 from bot.errors import BadSettings
-from bot.notifying import channel_findings, crier_of
 from bot.settings import load
+from bot.settings.credentials import notify_urls
+from bot.status.notify import channel_findings, crier_of
 from bot.store.runs import RunStore
 from tests.telling.stand_ins import Hook, hook
 
@@ -109,8 +109,8 @@ def test_messages_lead_to_the_page_that_link_names(write, tmp_path, web):
     )
     assert settings.notify.link == "https://bot.example.com"
     composed = crier_of(settings, RunStore.open(tmp_path / "treehand.db"), str).compose
-    from bot.domain.tiding import Tiding
-    from bot.engine.telling import Batch
+    from bot.domain.notification import Tiding
+    from bot.engine.notifications import Batch
 
     (tmp_path / "state").mkdir()
     said = composed(Batch(1, (Tiding(Happening.ASKING, "shop#7/2", "x", 1.0, "why"),)))
@@ -132,7 +132,7 @@ def test_check_names_each_channel_by_kind_and_host_and_sends_a_message_when_told
 
 
 def test_the_log_is_written_as_format_and_level_say(write, tmp_path):
-    from bot import logs
+    from bot.system import logs
 
     settings = write('log.format = "json"\nlog.level = "warning"')
     root = logging.getLogger()

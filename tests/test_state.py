@@ -6,7 +6,7 @@ from bot.domain.extent import Extent
 from bot.domain.pull_request import Checks, CheckState, FailedCheck, PullRequest, PullRequestState
 from bot.domain.run import Phase, Run
 from bot.domain.turn import Todo
-from bot.state import Glimpse, Picture
+from bot.status.as_json import Glimpse, Picture
 
 PULL = PullRequest(2, "b", "t", "", PullRequestState.OPEN, draft=True, head="abc")
 

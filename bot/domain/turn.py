@@ -8,7 +8,7 @@ from typing import Self
 from bot.domain.change import Change
 from bot.domain.evidence import Piece
 from bot.domain.given import Given
-from bot.domain.recipe import Obstacle, Ready
+from bot.domain.setup_plan import Obstacle, Ready
 from bot.domain.verification import Verification
 
 

@@ -3,10 +3,10 @@
 from typing import assert_never
 
 from bot.domain.comment import Place, Reaction
+from bot.domain.names import branch_for, turn_id_for
 from bot.domain.run import Run
 from bot.domain.salvage import Kept
 from bot.domain.turn import Message, TurnRequest
-from bot.engine import answers
 from bot.engine.actions import (
     Action,
     CancelTurn,
@@ -24,8 +24,8 @@ from bot.engine.actions import (
     ShowLabels,
     StartTurn,
 )
-from bot.engine.names import branch_for, turn_id_for
-from bot.engine.screening import refuse_leaks
+from bot.engine.messages import replies as answers
+from bot.engine.withhold_secrets import refuse_leaks
 from bot.errors import NeedsHuman, Retryable
 from bot.ports import Board, Executor, Project
 

@@ -9,8 +9,8 @@ from dataclasses import replace
 from bot.domain.policy import Policy
 from bot.domain.run import Cause, Phase, Run
 from bot.domain.spend import Spent
-from bot.engine import messages
 from bot.engine.decision import Decision
+from bot.engine.messages import issue as messages
 from bot.engine.observation import Observation
 
 _MONEY = re.compile(r"\$?(\d{1,9}(?:\.\d+)?)(?:\s*(?:\$|usd|dollars?))?", re.IGNORECASE)

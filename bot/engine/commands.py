@@ -6,11 +6,36 @@ from bot.domain.command import Command, CommandName, parse_command
 from bot.domain.comment import Comment, Outcome, Reaction
 from bot.domain.policy import Policy
 from bot.domain.run import Cause, Phase, Run
-from bot.engine import answers, budget, choosing, consent, handing, holding, ledger, mending, messages, planning
+from bot.engine import (
+    authorization as consent,
+)
+from bot.engine import (
+    budget,
+)
+from bot.engine import (
+    ci_and_conflicts as mending,
+)
+from bot.engine import (
+    comment_ledger as ledger,
+)
+from bot.engine import (
+    handover as handing,
+)
+from bot.engine import (
+    model_choice as choosing,
+)
+from bot.engine import (
+    plan_first as planning,
+)
+from bot.engine import (
+    publish_approval as holding,
+)
 from bot.engine.actions import CancelTurn, React, Say
-from bot.engine.asking import go_again
-from bot.engine.brakes import CANARIES
+from bot.engine.ask_human import go_again
+from bot.engine.circuit_breaker import CANARIES
 from bot.engine.decision import Decision
+from bot.engine.messages import issue as messages
+from bot.engine.messages import replies as answers
 from bot.engine.observation import Observation
 
 PAUSED = "paused by command"

@@ -11,19 +11,21 @@ from bot.domain.policy import Policy
 from bot.domain.pull_request import PullRequestState
 from bot.domain.run import MERGED, Cause, Phase, Run
 from bot.domain.turn import Failure, TurnReport, TurnState
-from bot.engine import consent, ledger, receipts
+from bot.engine import acknowledge as receipts
+from bot.engine import authorization as consent
+from bot.engine import comment_ledger as ledger
 from bot.engine.actions import Action, CancelTurn, RemoveBranch, RemoveWorkspace, SalvageWork, StartTurn
-from bot.engine.asking import ask_after
-from bot.engine.beginning import begin_turn
+from bot.engine.ask_human import ask_after
+from bot.engine.ci_and_conflicts import look_after
 from bot.engine.commands import obey
 from bot.engine.decision import Decision
-from bot.engine.following import follow
-from bot.engine.handing import still_taken
-from bot.engine.mending import look_after
+from bot.engine.finish_turn import BEING_ENDED, account, cancel, fail
+from bot.engine.handover import still_taken
+from bot.engine.issue_status import portray
 from bot.engine.observation import Observation
-from bot.engine.outcome import BEING_ENDED, account, cancel, fail
-from bot.engine.portrait import portray
-from bot.engine.quoting import harmless
+from bot.engine.start_turn import begin_turn
+from bot.engine.watch_turn import follow
+from bot.text.quote_untrusted import harmless
 
 
 def decide(run: Run, seen: Observation, policy: Policy) -> Decision:

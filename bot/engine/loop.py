@@ -9,28 +9,29 @@ from dataclasses import replace
 from types import TracebackType
 from typing import Self
 
-from bot.about import about
-from bot.domain.claim import Tenure
+from bot.claim import Tenure
+from bot.domain.names import turn_id_for
 from bot.domain.run import Phase, Run
 from bot.domain.spend import Spent
-from bot.engine import ledger, messages
+from bot.engine import comment_ledger as ledger
 from bot.engine.act import perform
-from bot.engine.arriving import Arrivals
-from bot.engine.brakes import notices
+from bot.engine.backoff import Patience
 from bot.engine.bulletin import Bulletin
+from bot.engine.circuit_breaker import notices
 from bot.engine.decide import ask_for_help, decide, let_the_agent_see, park
 from bot.engine.decision import Decision
-from bot.engine.history import history
-from bot.engine.names import turn_id_for
+from bot.engine.intake import Arrivals
+from bot.engine.leases import Sharing
+from bot.engine.messages import issue as messages
+from bot.engine.messages.journal import history
+from bot.engine.notifications import tidings_of
 from bot.engine.observation import Observation
 from bot.engine.observe import View, as_begun, has_ended, has_succeeded, look, observe
-from bot.engine.patience import Patience
 from bot.engine.schedule import Capacity, may_go_on, schedule
-from bot.engine.screening import without_leaks
-from bot.engine.sharing import Sharing
-from bot.engine.telling import tidings_of
+from bot.engine.withhold_secrets import without_leaks
 from bot.errors import BotError, Elsewhere, MustRestart, NeedsHuman, NeedsTurn, Retryable
 from bot.ports import Outside, Project
+from bot.system.log_context import about
 
 log = logging.getLogger(__name__)
 

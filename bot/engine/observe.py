@@ -7,14 +7,14 @@ import asyncio
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from bot.domain.clauses import clauses_of
 from bot.domain.issue import Issue
-from bot.domain.reading import read, read_comment, read_issue, read_pull_request
+from bot.domain.issue_directives import clauses_of
+from bot.domain.names import branch_for, turn_id_for
+from bot.domain.read_untrusted import read, read_comment, read_issue, read_pull_request
 from bot.domain.run import Phase, Run
 from bot.domain.spend import Spent
 from bot.domain.turn import TurnReport, TurnState
-from bot.engine.consent import words_of, words_that_count
-from bot.engine.names import branch_for, turn_id_for
+from bot.engine.authorization import words_of, words_that_count
 from bot.engine.observation import Observation
 from bot.errors import BotError, NeedsHuman, Retryable
 from bot.ports import ForgeView, Outside, Project, TrackerView

@@ -7,7 +7,7 @@ from bot.domain.comment import Comment, Remark
 from bot.domain.issue import Issue
 from bot.domain.pull_request import FailedCheck
 from bot.domain.verification import Trial
-from bot.engine.quoting import code, fence
+from bot.text.quote_untrusted import code, fence
 
 _RULES = """\
 You work alone in a git worktree made for this issue. Change the files here so that the issue is resolved, and run the

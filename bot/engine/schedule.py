@@ -3,19 +3,19 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from bot.domain.clauses import clauses_of, overlap
 from bot.domain.ending import Ending
+from bot.domain.issue_directives import clauses_of, overlap
 from bot.domain.policy import Policy
 from bot.domain.run import Cause, Errand, Phase, Run
 from bot.domain.turn import Failure, TurnState
-from bot.engine.asking import DEAF
-from bot.engine.brakes import Looked, Trip, brake_for_all, brake_of_project, find_trips, in_outage
-from bot.engine.choosing import unusable
-from bot.engine.consent import find_objection, words_of
-from bot.engine.ledger import due
-from bot.engine.mending import errand_for
+from bot.engine.ask_human import DEAF
+from bot.engine.authorization import find_objection, words_of
+from bot.engine.ci_and_conflicts import errand_for
+from bot.engine.circuit_breaker import Looked, Trip, brake_for_all, brake_of_project, find_trips, in_outage
+from bot.engine.comment_ledger import due
+from bot.engine.model_choice import unusable
 from bot.engine.observation import Observation, Slot
-from bot.engine.queue import IN_QUEUE
+from bot.engine.queue_estimate import IN_QUEUE
 
 
 @dataclass(frozen=True, slots=True)

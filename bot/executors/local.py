@@ -12,10 +12,10 @@ from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import Self
 
-from bot.about import about
 from bot.domain.turn import Event, Failure, Message, Progress, TurnReport, TurnRequest, TurnState
 from bot.errors import BotError, MustRestart, Retryable
 from bot.ports import Book, Inbox, Notice
+from bot.system.log_context import about
 
 log = logging.getLogger(__name__)
 

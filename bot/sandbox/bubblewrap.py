@@ -15,15 +15,15 @@ from pathlib import Path
 
 from bot.domain.turn import Failure, Ground, TurnReport, TurnState, Work
 from bot.sandbox import enter
-from bot.sandbox.gate import Gate, Passage, Passport
-from bot.sandbox.giving import give
+from bot.sandbox.host_tools import find_program, find_tools
+from bot.sandbox.mount_plan import HOME, PRIVATE, SHELL, Furniture, Limits, Tools, plan_for
 from bot.sandbox.none import write_launcher
-from bot.sandbox.plan import HOME, PRIVATE, SHELL, Furniture, Limits, Tools, plan_for
-from bot.sandbox.porch import porch
-from bot.sandbox.syscalls import filter_for
-from bot.sandbox.tools import find_program, find_tools
-from bot.sandbox.upstream import PROXIES, stand_in_for, upstream_for
-from bot.sandbox.watching import Allowance, watch
+from bot.sandbox.ownership import give
+from bot.sandbox.port_forward import porch
+from bot.sandbox.proxy import Gate, Passage, Passport
+from bot.sandbox.proxy.upstream import PROXIES, stand_in_for, upstream_for
+from bot.sandbox.resource_watch import Allowance, watch
+from bot.sandbox.seccomp import filter_for
 
 _UIDS = range(59_000, 59_900)
 """Whom agents work as where we are root: nobody that a system of ours would know."""

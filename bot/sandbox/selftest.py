@@ -21,13 +21,13 @@ from typing import Any
 
 from bot.domain.turn import Ground, Work
 from bot.errors import CannotStart
-from bot.launch import KEEP, PARENT
-from bot.processes import MARKER, end_family
-from bot.sandbox import probes
+from bot.sandbox import selftest_probes as probes
 from bot.sandbox.bubblewrap import Bubblewrap, Rules
-from bot.sandbox.mending import mend_for, version_of
-from bot.sandbox.plan import HOME, PORT, PRIVATE, SHELL
-from bot.sandbox.tools import find_tools
+from bot.sandbox.fix_hints import mend_for, version_of
+from bot.sandbox.host_tools import find_tools
+from bot.sandbox.mount_plan import HOME, PORT, PRIVATE, SHELL
+from bot.system.launch import KEEP, PARENT
+from bot.system.processes import MARKER, end_family
 
 _SECONDS = 30.0
 _CANARY = "TREEHAND_CANARY"

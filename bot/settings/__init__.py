@@ -1,7 +1,7 @@
-"""Everything an operator can set. Secrets are no settings: see `bot/credentials.py`."""
+"""Everything an operator can set. Secrets are no settings: see `bot/settings/credentials.py`."""
 
-from bot.settings.loading import PREFIX, SECRETS, known_keys, load, operator, settings_file
-from bot.settings.sections import (
+from bot.settings.load import PREFIX, SECRETS, known_keys, load, operator, settings_file
+from bot.settings.schema import (
     AgentSettings,
     Budget,
     GitHubSettings,

@@ -9,20 +9,20 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bot.database import open_database, open_or_renew, using, whole
 from bot.domain.change import Objection
 from bot.domain.comment import Heard, Outcome, Place
 from bot.domain.ending import Ending
 from bot.domain.extent import Extent
 from bot.domain.journal import Entry
-from bot.domain.records import as_record, from_record
+from bot.domain.notification import Tiding
 from bot.domain.run import Cause, Errand, Overruled, Phase, Run
+from bot.domain.serialize import as_record, from_record
 from bot.domain.spend import Spend, Spent
-from bot.domain.tiding import Tiding
 from bot.domain.turn import Failure, TurnReport
 from bot.domain.verification import Verification
 from bot.errors import Damaged, MustRestart, Retryable
-from bot.store.tidings import Tidings
+from bot.store.notifications import Tidings
+from bot.system.database import open_database, open_or_renew, using, whole
 
 if TYPE_CHECKING:
     from bot.store.sums import Sums

@@ -4,8 +4,8 @@ import sqlite3
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from bot.database import using
 from bot.domain.spend import Spent
+from bot.system.database import using
 
 
 @dataclass(frozen=True, slots=True)

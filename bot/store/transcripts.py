@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from bot.domain.records import from_record
+from bot.domain.serialize import from_record
 from bot.domain.turn import Event, EventKind, Todo, TurnRequest
 
 _TAIL_BYTES = 262144

@@ -16,10 +16,10 @@ from starlette.routing import Route
 
 from bot.domain.command import MEANINGS, CommandName
 from bot.domain.comment import Remark
-from bot.domain.letters import on_one_line
 from bot.domain.run import Run
 from bot.domain.wish import Wish
-from bot.state import Glimpse, run_as_json
+from bot.status.as_json import Glimpse, run_as_json
+from bot.text.visible import on_one_line
 from bot.web.dashboard import Dashboard
 from bot.web.fields import Field, checked, flag, listed, number, one_of, text, texts
 from bot.web.forms import json_of

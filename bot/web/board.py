@@ -4,9 +4,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from bot.web.cards import Card, lanes_of
+from bot.web.board_cards import Card, lanes_of
 from bot.web.dashboard import Dashboard
-from bot.web.rendering import page
+from bot.web.templating import page
 
 
 def routes_of(dashboard: Dashboard) -> list[Route]:

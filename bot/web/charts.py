@@ -11,8 +11,8 @@ from html import escape
 
 from markupsafe import Markup
 
-from bot.domain.figures import Figure, Unit, in_words
-from bot.domain.letters import on_one_line
+from bot.domain.statistics import Figure, Unit, in_words
+from bot.text.visible import on_one_line
 
 WIDTH, HEIGHT = 480, 190
 LEFT, RIGHT, TOP, BOTTOM = 58, 24, 12, 26

@@ -5,12 +5,12 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
-from bot.web.closeup import Closeup
-from bot.web.hub import Hub, topic_of
-from bot.web.lookout import Lookout
-from bot.web.painting import Painting
-from bot.web.shows import Shows
-from bot.web.window import Voice, Window
+from bot.status.closeup import Closeup
+from bot.status.interface import Voice, Window
+from bot.web.board_feed import Lookout
+from bot.web.event_hub import Hub, topic_of
+from bot.web.highlight import Painting
+from bot.web.run.server_processes import Shows
 
 
 @dataclass(slots=True)

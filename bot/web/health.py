@@ -7,7 +7,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from bot.web.dashboard import Dashboard
-from bot.web.rendering import page
+from bot.web.templating import page
 
 
 def routes_of(dashboard: Dashboard) -> list[Route]:

@@ -4,9 +4,9 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from bot.web.access import COOKIE, SECONDS, Access, clean_name, place_in_here
+from bot.web.auth import COOKIE, SECONDS, Access, clean_name, place_in_here
 from bot.web.forms import form_of
-from bot.web.rendering import page
+from bot.web.templating import page
 
 
 def routes_of(access: Access) -> list[Route]:

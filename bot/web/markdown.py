@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from markupsafe import Markup, escape
 
-from bot.domain.letters import visible
+from bot.text.visible import visible
 
 LONGEST = 60_000
 """More is counted, not shown."""

@@ -4,8 +4,8 @@ import csv
 import io
 import time
 
-from bot.domain.figures import Figure
-from bot.domain.letters import on_one_line
+from bot.domain.statistics import Figure
+from bot.text.visible import on_one_line
 
 _BEGIN_FORMULAS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 """https://owasp.org/www-community/attacks/CSV_Injection"""

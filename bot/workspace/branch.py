@@ -4,11 +4,11 @@ from collections.abc import Mapping
 
 from bot.domain.remote import Remote
 from bot.errors import NeedsHuman
-from bot.workspace.git import git
+from bot.git.command import git
+from bot.git.objects import write_commit
 from bot.workspace.mirror import Mirror, shown_url
-from bot.workspace.objects import write_commit
-from bot.workspace.pending import Pending
-from bot.workspace.places import BASES, BRANCHES, ORIGIN, PARKED, PUSHED
+from bot.workspace.paths import BASES, BRANCHES, ORIGIN, PARKED, PUSHED
+from bot.workspace.pending_merge import Pending
 from bot.workspace.worktree import Look, Worktree
 
 _NAMED = 8

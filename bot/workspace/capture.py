@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from bot.errors import NeedsHuman
-from bot.workspace.ignore import Layer, Parts, Rule, is_ignored, parse_rules
-from bot.workspace.index import LINK, SUBMODULE, Entry, Index, mode_of, stamp_of, unknown_stamp
+from bot.git.gitignore import Layer, Parts, Rule, is_ignored, parse_rules
+from bot.git.index import LINK, SUBMODULE, Entry, Index, mode_of, stamp_of, unknown_stamp
 
 LARGEST_FILE = 100_000_000
 """GitHub takes no larger one."""

@@ -4,8 +4,8 @@ import asyncio
 from dataclasses import dataclass, field
 
 from bot.domain.remote import Remote
+from bot.git.in_thread import in_thread
 from bot.workspace.mirror import Mirror
-from bot.workspace.threads import in_thread
 
 
 @dataclass(slots=True)

@@ -10,10 +10,10 @@ from urllib.parse import urlsplit, urlunsplit
 from bot.domain.change import FileChange
 from bot.domain.remote import Remote
 from bot.errors import NeedsHuman, Retryable
+from bot.git.command import GitFailed, RepositoryDamaged, git, git_bytes
 from bot.workspace.capture import shown
-from bot.workspace.git import GitFailed, RepositoryDamaged, git, git_bytes
-from bot.workspace.mending import bring_over, is_damaged, set_aside, waiting
-from bot.workspace.places import ORIGIN
+from bot.workspace.mirror_repair import bring_over, is_damaged, set_aside, waiting
+from bot.workspace.paths import ORIGIN
 
 _FETCH_SECONDS = 1800
 _UPKEEP_SECONDS = 3600

@@ -18,11 +18,11 @@ from bot.domain.turn import Workspace
 from bot.errors import NeedsHuman
 from bot.workspace.branch import find_base
 from bot.workspace.mirror import Mirror
-from bot.workspace.places import AHEAD, BASES, ORIGIN, Places, made_ahead, ready_in
-from bot.workspace.provision import Provision
-from bot.workspace.refreshing import bring_up
-from bot.workspace.removal import remove
-from bot.workspace.shadow import is_as_built, refs_for
+from bot.workspace.paths import AHEAD, BASES, ORIGIN, Places, made_ahead, ready_in
+from bot.workspace.pool_refresh import bring_up
+from bot.workspace.remove import remove
+from bot.workspace.setup_record import Provision
+from bot.workspace.shadow_git_dir import is_as_built, refs_for
 from bot.workspace.worktree import Worktree
 
 _PREFIX = AHEAD.removeprefix("treehand/")

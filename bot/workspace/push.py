@@ -4,10 +4,10 @@ import re
 
 from bot.domain.remote import Remote
 from bot.errors import NeedsHuman, NeedsTurn, Retryable
-from bot.workspace.git import GitFailed, RepositoryDamaged, git
-from bot.workspace.merging import take_in
+from bot.git.command import GitFailed, RepositoryDamaged, git
+from bot.workspace.merge import take_in
 from bot.workspace.mirror import Mirror, cannot_reach
-from bot.workspace.places import BASES, ORIGIN, PUSHED
+from bot.workspace.paths import BASES, ORIGIN, PUSHED
 from bot.workspace.worktree import Worktree
 
 _PUSH_SECONDS = 900

@@ -1,10 +1,10 @@
 """Puts work that is published nowhere on a ref that outlives its worktree. The same work is never kept twice."""
 
 from bot.domain.salvage import Salvaged
+from bot.git.command import git
 from bot.workspace.branch import uncommitted
-from bot.workspace.git import git
 from bot.workspace.mirror import Mirror
-from bot.workspace.places import ORIGIN, PUSHED, SALVAGE, SALVAGED_AT, SHARED
+from bot.workspace.paths import ORIGIN, PUSHED, SALVAGE, SALVAGED_AT, SHARED
 from bot.workspace.worktree import Worktree
 
 

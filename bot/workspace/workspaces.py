@@ -8,30 +8,30 @@ from functools import partial
 from pathlib import Path
 
 from bot.domain.change import Change, HandWork, Objection
-from bot.domain.leaks import Secrets
-from bot.domain.protection import Rules
 from bot.domain.remote import Remote
 from bot.domain.salvage import Kept
 from bot.domain.turn import Workspace
 from bot.errors import BotError, NeedsHuman
+from bot.git.command import RepositoryDamaged, git
+from bot.git.in_thread import in_thread
+from bot.publish_guard.guard import Guard
+from bot.publish_guard.protected_paths import Rules
+from bot.secret_scan.scanner import Secrets
+from bot.system.trash import Trash
+from bot.workspace.agent_instructions import instructions_at
 from bot.workspace.branch import adopt, begin_branch, commit, find_base
-from bot.workspace.by_hand import find_commit, put_back
 from bot.workspace.fetching import Fetching
-from bot.workspace.git import RepositoryDamaged, git
-from bot.workspace.guard import Guard
-from bot.workspace.instructions import instructions_at
-from bot.workspace.merging import Taken, check_resolved, take_in
+from bot.workspace.hand_work import find_commit, put_back
+from bot.workspace.merge import Taken, check_resolved, take_in
 from bot.workspace.mirror import Mirror
-from bot.workspace.parking import park, shed, unpark
-from bot.workspace.places import AHEAD, BASES, ORIGIN, PARKED, PUSHED, Places
+from bot.workspace.park import park, shed, unpark
+from bot.workspace.paths import AHEAD, BASES, ORIGIN, PARKED, PUSHED, Places
 from bot.workspace.pool import Pool
-from bot.workspace.provisioning import Provisioning
 from bot.workspace.push import push
-from bot.workspace.removal import branches_known, clear_leftovers, leftovers, remove
+from bot.workspace.remove import branches_known, clear_leftovers, leftovers, remove
 from bot.workspace.salvage import salvage
-from bot.workspace.shelf import GitShelf
-from bot.workspace.threads import in_thread
-from bot.workspace.trash import Trash
+from bot.workspace.salvage_store import GitShelf
+from bot.workspace.setup_access import Provisioning
 from bot.workspace.worktree import Worktree
 
 IGNORED = (".treehand/",)

@@ -8,19 +8,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from bot.git.command import git
+from bot.git.gitignore import Rule, parse_rules
+from bot.git.index import Index, NotAnIndex, read_index
+from bot.git.objects import Objects, index_of, write_tree
+from bot.publish_guard.guard import Guard
+from bot.system.trash import Trash
 from bot.workspace.capture import Found, read_worktree
-from bot.workspace.git import git
-from bot.workspace.guard import Guard
-from bot.workspace.ignore import Rule, parse_rules
-from bot.workspace.index import Index, NotAnIndex, read_index
 from bot.workspace.mirror import Mirror
-from bot.workspace.objects import Objects, index_of, write_tree
-from bot.workspace.pending import Pending, find_pending, note
-from bot.workspace.places import Place, Places
-from bot.workspace.provision import Provision, read_provision, write_provision
+from bot.workspace.paths import Place, Places
+from bot.workspace.pending_merge import Pending, find_pending, note
 from bot.workspace.quarantine import Quarantine
-from bot.workspace.shadow import build_shadow, disarm, point_to_shadow, refs_for, rename_branch
-from bot.workspace.trash import Trash
+from bot.workspace.setup_record import Provision, read_provision, write_provision
+from bot.workspace.shadow_git_dir import build_shadow, disarm, point_to_shadow, refs_for, rename_branch
 
 _LOCKED = "In use by Treehand."
 

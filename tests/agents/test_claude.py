@@ -11,7 +11,7 @@ import pytest
 
 from bot.demo.model import CutStream, Hang, Say, ScriptedModel, Status, Use, Wait
 from bot.domain.turn import Answer, EventKind, Failure, Message, Todo, TurnState
-from bot.processes import MARKER
+from bot.system.processes import MARKER
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.agents.claude.wording import cut, doing, todos
+from bot.agents.claude.tool_summary import cut, doing, todos
 from bot.domain.turn import Todo
 
 FOLDER = Path("/somewhere/worktree")

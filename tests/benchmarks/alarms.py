@@ -9,7 +9,7 @@ from pathlib import Path
 
 from figures import Figure, middle
 
-from bot.domain.leaks import Secrets, suspicious
+from bot.secret_scan.scanner import Secrets, suspicious
 from tests.domain.canaries import CANARIES, ENCODINGS
 from tests.domain.ordinary import ordinary_files, real_files, real_looking_secrets
 

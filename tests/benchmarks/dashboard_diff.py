@@ -11,14 +11,14 @@ from figures import Figure
 from grounds import PROJECT, make_repository, settings_for
 
 from bot.app import desk_of, store_of
-from bot.clock import now
-from bot.closeup import CloseUp
+from bot.control.user_actions import Speaking
+from bot.domain.names import branch_for
 from bot.domain.remote import Remote
 from bot.domain.run import Phase, Run
-from bot.engine.names import branch_for
 from bot.settings import Settings
-from bot.showing import Showing
-from bot.speaking import Speaking
+from bot.status.dashboard_data import Showing
+from bot.status.run_details import CloseUp
+from bot.system.clock import now
 from bot.web import Access, Dashboard, Door, pages_of, serving
 from bot.workspace.workspaces import GitWorkspaces
 

@@ -11,17 +11,17 @@ from pathlib import Path
 import psutil
 from figures import Figure, middle
 
-from bot.clients.github.auth import TokenCredential
-from bot.clients.github.looking import Repository, Rules
-from bot.clients.github.memory import open_memory
-from bot.clients.github.session import GitHub
 from bot.domain.policy import Policy
 from bot.engine.loop import Engine
 from bot.engine.schedule import Capacity
-from bot.forges.github import GitHubForge
 from bot.ports import Outside, Project
+from bot.services.github.auth import TokenCredential
+from bot.services.github.client import GitHub
+from bot.services.github.forge import GitHubForge
+from bot.services.github.http_cache import open_memory
+from bot.services.github.repository import Repository, Rules
+from bot.services.github.tracker import GitHubTracker
 from bot.store.runs import RunStore
-from bot.trackers.github import GitHubTracker
 from tests.clients.scripted import FakeClock
 from tests.fakes.github import GitHubWorld, served
 from tests.fakes.ports import FakeExecutor, FakeWorkspaces

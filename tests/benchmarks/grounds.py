@@ -6,14 +6,15 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from bot import app, clock
+from bot import app
 from bot.app import App
-from bot.embedded.desk import Desk
 from bot.engine.loop import Engine
-from bot.engine.turn import TurnTaker
+from bot.engine.run_turn import TurnTaker
 from bot.executors.local import LocalExecutor, TakeTurn
 from bot.ports import Agent, Outside
+from bot.services.local.server import Desk
 from bot.settings import Budget, Limits, ProjectSettings, Settings
+from bot.system import clock
 
 PROJECT = "shop"
 _QUIET = {"GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_NOSYSTEM": "1", "PATH": "/usr/local/bin:/usr/bin:/bin"}

@@ -12,9 +12,9 @@ import psutil
 from figures import Figure
 from grounds import PROJECT, bot, make_repository, plain_git, settings_for
 
+from bot.domain.names import branch_for
 from bot.domain.run import Phase, Run
 from bot.domain.spend import Spend
-from bot.engine.names import branch_for
 from bot.store.runs import RunStore
 
 FINISHED, OPEN = 1000, 100

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from email.utils import formatdate
 from pathlib import Path
 
-from bot.clients.github.auth import TokenCredential
-from bot.clients.github.memory import open_memory
-from bot.clients.github.session import GitHub
 from bot.errors import NeedsHuman, RateLimited, Retryable
+from bot.services.github.auth import TokenCredential
+from bot.services.github.client import GitHub
+from bot.services.github.http_cache import open_memory
 from tests.benchmarks.figures import Figure
 from tests.clients.scripted import Asked, FakeClock, Says, served
 

@@ -11,14 +11,14 @@ from pathlib import Path
 
 from figures import Figure
 
-from bot.clients.github.auth import TokenCredential
-from bot.clients.github.looking import Repository, Rules
-from bot.clients.github.memory import open_memory
-from bot.clients.github.session import GitHub
+from bot.domain.names import branch_for
 from bot.domain.run import Run
-from bot.engine.names import branch_for
-from bot.forges.github import GitHubForge
-from bot.trackers.github import GitHubTracker
+from bot.services.github.auth import TokenCredential
+from bot.services.github.client import GitHub
+from bot.services.github.forge import GitHubForge
+from bot.services.github.http_cache import open_memory
+from bot.services.github.repository import Repository, Rules
+from bot.services.github.tracker import GitHubTracker
 from tests.clients.scripted import FakeClock
 from tests.fakes.github import Call, GitHubWorld, ServedGitHub, served
 

@@ -32,8 +32,8 @@ from bot.demo.messages_api import Request
 from bot.demo.model import Reply, Say, ScriptedModel
 from bot.domain.run import Phase
 from bot.sandbox.bubblewrap import Bubblewrap
-from bot.sandbox.gate import Gate
-from bot.sandbox.gate.addresses import is_public
+from bot.sandbox.proxy import Gate
+from bot.sandbox.proxy.public_addresses import is_public
 from bot.settings import Budget, Limits, ProjectSettings, Sandbox, Settings
 
 FILES = 20_000

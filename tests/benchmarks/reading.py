@@ -6,8 +6,8 @@ from pathlib import Path
 
 from figures import Figure, middle
 
-from bot.domain.letters import is_unseen
-from bot.domain.reading import read
+from bot.domain.read_untrusted import read
+from bot.text.visible import is_unseen
 from tests.domain.hidden import BITS, LONG, USUAL
 
 TEXTS, PIECES, TIMES = 100_000, 20, 5

@@ -21,22 +21,22 @@ from figures import Figure
 from grounds import plain_git
 
 from bot import app
-from bot.clients.github.auth import TokenCredential
-from bot.clients.github.looking import Repository, Rules
-from bot.clients.github.memory import open_memory
-from bot.clients.github.session import GitHub
-from bot.credentials import marker_secrets
+from bot.domain.names import branch_for
 from bot.domain.run import Phase, Run
 from bot.domain.spend import Spend
 from bot.engine.loop import Engine
-from bot.engine.names import branch_for
 from bot.engine.schedule import Capacity
-from bot.forges.github import GitHubForge
 from bot.limits import policy_for
 from bot.ports import Outside, Project
+from bot.services.github.auth import TokenCredential
+from bot.services.github.client import GitHub
+from bot.services.github.forge import GitHubForge
+from bot.services.github.http_cache import open_memory
+from bot.services.github.repository import Repository, Rules
+from bot.services.github.tracker import GitHubTracker
 from bot.settings import Settings, load
-from bot.trackers.github import GitHubTracker
-from bot.workspace.places import BASES, PUSHED, Places
+from bot.settings.credentials import marker_secrets
+from bot.workspace.paths import BASES, PUSHED, Places
 from tests.fakes.github import GitHubWorld, ServedGitHub, served
 from tests.fakes.ports import FakeExecutor, FakeWorkspaces
 from tests.fakes.world import World

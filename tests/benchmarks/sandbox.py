@@ -9,11 +9,11 @@ from pathlib import Path
 from figures import Figure, middle
 
 from bot.agents.claude import ClaudeAgent
-from bot.cells import Sandbox
 from bot.demo.messages_api import Request
 from bot.demo.model import Reply, Say, ScriptedModel, Use
 from bot.domain.turn import Event, EventKind, Ground, TurnState, Work
 from bot.sandbox.bubblewrap import Bubblewrap, Rules
+from bot.sandbox.interface import Sandbox
 from bot.sandbox.none import Unconfined
 
 COMMANDS = 200

@@ -10,14 +10,14 @@ import pytest
 from axe_playwright_python.async_playwright import Axe
 from playwright.async_api import Browser, Page, async_playwright
 
-from bot.clock import DAY, now
-from bot.closeup import CloseUp
+from bot.control.user_actions import Speaking
 from bot.domain.run import MERGED, Phase, Run
 from bot.domain.spend import Spend
 from bot.settings import load, settings_file
-from bot.showing import Showing
-from bot.speaking import Speaking
+from bot.status.dashboard_data import Showing
+from bot.status.run_details import CloseUp
 from bot.store.runs import RunStore
+from bot.system.clock import DAY, now
 from bot.web import Dashboard, Door, pages_of, serving
 
 CHROMIUM = "/usr/bin/chromium"

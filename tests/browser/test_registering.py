@@ -6,8 +6,8 @@ import shutil
 import pytest
 from playwright.async_api import async_playwright
 
-from bot.clients.github.registering import manifest_for, take_over
-from bot.web.registering import Registration
+from bot.services.github.app_manifest import manifest_for, take_over
+from bot.web.github_app import Registration
 from bot.web.server import serving
 from tests.fakes.github import ServedGitHub
 from tests.fakes.github.fixtures import github

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, Self, TextIO
 
-from bot.processes import Process, _everyone, _read
+from bot.system.processes import Process, _everyone, _read
 from tests.chaos.history import History
 
 TREEHAND = Path(sys.executable).parent / "treehand"

@@ -7,11 +7,11 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from bot.domain.names import branch_for
 from bot.domain.policy import Policy
 from bot.domain.run import Phase
 from bot.domain.turn import TurnState
 from bot.engine.loop import Engine
-from bot.engine.names import branch_for
 from bot.engine.schedule import Capacity
 from bot.errors import Retryable
 from bot.ports import Outside, Project

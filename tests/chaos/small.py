@@ -19,27 +19,27 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from bot.clients.github.auth import TokenCredential
-from bot.clients.github.looking import Repository, Rules
-from bot.clients.github.memory import own_memory
-from bot.clients.github.session import GitHub
-from bot.credentials import daemon_id, host_name
+from bot.domain.names import branch_for
 from bot.domain.policy import Policy
 from bot.domain.remote import Remote
 from bot.domain.turn import Event, EventKind, TurnReport, TurnState, Work
 from bot.engine.loop import Engine
-from bot.engine.names import branch_for
+from bot.engine.run_turn import TurnTaker
 from bot.engine.schedule import Capacity
-from bot.engine.turn import TurnTaker
 from bot.errors import Retryable
 from bot.executors.local import LocalExecutor
-from bot.forges.github import GitHubForge
-from bot.locks import sole_owner
 from bot.ports import Inbox, Notice, Outside, Project
+from bot.services.github.auth import TokenCredential
+from bot.services.github.client import GitHub
+from bot.services.github.forge import GitHubForge
+from bot.services.github.http_cache import own_memory
+from bot.services.github.repository import Repository, Rules
+from bot.services.github.tracker import GitHubTracker
+from bot.settings.credentials import daemon_id, host_name
 from bot.store.runs import RunStore
-from bot.trackers.github import GitHubTracker
-from bot.workspace.claim import GitClaim, Who
-from bot.workspace.claim_ref import ClaimRef
+from bot.system.locks import sole_owner
+from bot.workspace.lease import GitClaim, Who
+from bot.workspace.lease_ref import ClaimRef
 from bot.workspace.workspaces import GitWorkspaces
 from tests.chaos.tempo import Tempo
 

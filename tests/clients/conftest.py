@@ -6,7 +6,7 @@ from contextlib import closing
 
 import pytest
 
-from bot.clients.github.memory import open_memory
+from bot.services.github.http_cache import open_memory
 from tests.clients.grounds import Bot
 from tests.clients.scripted import FakeClock
 from tests.fakes.github.fixtures import github

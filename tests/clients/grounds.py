@@ -1,11 +1,11 @@
 """A repository on the stand-in GitHub, and our way to it on a clock that tests move."""
 
-from bot.clients.github.auth import TokenCredential
-from bot.clients.github.looking import Repository, Rules
-from bot.clients.github.memory import open_memory
-from bot.clients.github.session import GitHub
-from bot.forges.github import GitHubForge
-from bot.trackers.github import GitHubTracker
+from bot.services.github.auth import TokenCredential
+from bot.services.github.client import GitHub
+from bot.services.github.forge import GitHubForge
+from bot.services.github.http_cache import open_memory
+from bot.services.github.repository import Repository, Rules
+from bot.services.github.tracker import GitHubTracker
 
 SECRET = b"not much of a secret"
 REPO = "acme/shop"

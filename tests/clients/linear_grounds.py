@@ -4,18 +4,18 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from bot.clients.linear.board import Moves
-from bot.clients.linear.facts import Facts
-from bot.clients.linear.looking import Rules, Scope
-from bot.clients.linear.markers import Markers
-from bot.clients.linear.memory import open_memory
-from bot.clients.linear.notebook import Notebook
-from bot.clients.linear.people import People
-from bot.clients.linear.routing import Route
-from bot.clients.linear.session import Linear
-from bot.clients.linear.team import Team
-from bot.manners.standings import Standings
-from bot.trackers.linear import LinearTracker
+from bot.services.http.availability import Standings
+from bot.services.linear.cache import Notebook
+from bot.services.linear.client import Linear
+from bot.services.linear.comment_markers import Markers
+from bot.services.linear.memory import open_memory
+from bot.services.linear.permissions import People
+from bot.services.linear.project_issues import Rules, Scope
+from bot.services.linear.routing import Route
+from bot.services.linear.team_info import Facts
+from bot.services.linear.team_sync import Team
+from bot.services.linear.tracker import LinearTracker
+from bot.services.linear.workflow_states import Moves
 
 SECRET = b"not much of a secret"
 HOME = "https://github.com/acme/shop"

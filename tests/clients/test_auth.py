@@ -9,10 +9,10 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-from bot.clients.github.auth import AppCredential, TokenCredential
-from bot.clients.github.session import GitHub
 from bot.errors import NeedsHuman, Retryable
-from bot.manners.standings import standings
+from bot.services.github.auth import AppCredential, TokenCredential
+from bot.services.github.client import GitHub
+from bot.services.http.availability import standings
 from tests.clients.scripted import Asked, FakeClock, Says, served
 
 HOUR = 3600

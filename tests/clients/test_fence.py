@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from bot.clients.github.auth import AppCredential, TokenCredential
-from bot.clients.github.looking import Repository, Rules
-from bot.clients.github.session import GitHub
 from bot.errors import Elsewhere
-from bot.trackers.github import GitHubTracker
+from bot.services.github.auth import AppCredential, TokenCredential
+from bot.services.github.client import GitHub
+from bot.services.github.repository import Repository, Rules
+from bot.services.github.tracker import GitHubTracker
 from tests.clients.grounds import REPO, SECRET
 from tests.clients.scripted import Says, served
 from tests.clients.test_auth import installation, key

@@ -1,6 +1,6 @@
 """What somebody typed into the dashboard becomes an issue where the project has its own, and work begins."""
 
-from bot.clients.linear.routing import Route
+from bot.services.linear.routing import Route
 from tests.clients.grounds import REPO
 from tests.clients.linear_grounds import SHOP, LinearBot
 from tests.fakes.linear.fixtures import linear

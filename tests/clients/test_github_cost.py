@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
-from bot.clients.github.auth import AppCredential
 from bot.domain.comment import Reaction
 from bot.errors import Retryable
+from bot.services.github.auth import AppCredential
 from tests.clients.grounds import REPO, Bot
 
 BUSY = b'{"data": null, "errors": [{"message": "Something went wrong while executing your query."}]}'

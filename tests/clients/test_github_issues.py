@@ -3,7 +3,7 @@
 import pytest
 
 from bot.errors import NeedsHuman, Retryable
-from bot.manners.standings import standings
+from bot.services.http.availability import standings
 from tests.clients.grounds import REPO, Bot
 
 

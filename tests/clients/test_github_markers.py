@@ -3,7 +3,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.clients.github.markers import Markers, looks_marked, without_marker
+from bot.services.github.comment_markers import Markers, looks_marked, without_marker
 
 OURS = Markers(b"ours", "acme/shop")
 

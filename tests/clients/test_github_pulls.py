@@ -4,7 +4,7 @@ import pytest
 
 from bot.domain.pull_request import CheckState, PullRequestState
 from bot.errors import NeedsHuman, Retryable
-from bot.forges.github import GitHubForge
+from bot.services.github.forge import GitHubForge
 from tests.clients.grounds import BRANCH, REPO, Bot
 from tests.fakes.github import gits
 

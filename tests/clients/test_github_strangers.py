@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 import pytest
 
-from bot.clients.github.markers import Markers
-from bot.clients.github.memory import MIGRATIONS, open_memory
-from bot.clients.github.notebook import Notebook, Verdict
-from bot.clients.github.people import People
-from bot.clients.github.queries import REQUESTS
-from bot.database import open_database
 from bot.domain.pull_request import PullRequestState
+from bot.services.github.cache import Notebook, Verdict
+from bot.services.github.comment_markers import Markers
+from bot.services.github.graphql_queries import REQUESTS
+from bot.services.github.http_cache import MIGRATIONS, open_memory
+from bot.services.github.permissions import People
+from bot.system.database import open_database
 from tests.clients.grounds import BRANCH, REPO, SECRET, Bot
 from tests.clients.test_github_issues import labelled
 

@@ -1,8 +1,8 @@
 """What is known of what is over goes; what is under way stays, and what begins anew is read anew."""
 
-from bot.clients.github.notebook import Notebook
-from bot.clients.github.recollection import Recollection
 from bot.domain.comment import Reaction
+from bot.services.github.cache import Notebook
+from bot.services.github.offline import Recollection
 from tests.clients.grounds import BRANCH, REPO
 from tests.clients.test_github_issues import labelled
 

@@ -7,7 +7,7 @@ from contextlib import suppress
 import pytest
 
 from bot.errors import NeedsHuman, Retryable
-from bot.manners.standings import standings
+from bot.services.http.availability import standings
 from tests.clients.grounds import BRANCH, REPO, Bot
 from tests.clients.test_github_issues import labelled
 

@@ -140,7 +140,7 @@ async def test_who_asked_is_found_behind_any_number_of_changes(bot):
 
 
 async def test_where_it_cannot_be_found_who_asked_it_was_nobody(bot, monkeypatch):
-    monkeypatch.setattr("bot.clients.linear.team._PAGES_OF_HISTORY", 2)
+    monkeypatch.setattr("bot.services.linear.team_sync._PAGES_OF_HISTORY", 2)
     key = opened(bot.world)
     bot.world.label(key, "ai", by="gus")
     for number in range(120):

@@ -3,8 +3,8 @@
 import pytest
 from graphql import parse, validate
 
-from bot.clients.linear import documents
-from bot.clients.linear.payloads import _id_of, parse_step
+from bot.services.linear import graphql_queries as documents
+from bot.services.linear.parse import _id_of, parse_step
 from tests.fakes.linear.schema import description, schema
 
 DOCUMENTS = {

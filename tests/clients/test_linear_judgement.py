@@ -5,12 +5,12 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.clients.linear import consent
-from bot.clients.linear.board import Board, Moves
-from bot.clients.linear.facts import Standing, State
-from bot.clients.linear.notebook import Move
-from bot.clients.linear.payloads import NOBODY
 from bot.domain.issue import Stage
+from bot.services.linear import issue_history as consent
+from bot.services.linear.cache import Move
+from bot.services.linear.parse import NOBODY
+from bot.services.linear.team_info import Standing, State
+from bot.services.linear.workflow_states import Board, Moves
 
 LABEL, US = "label", "us"
 STATES = tuple(

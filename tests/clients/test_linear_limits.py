@@ -11,7 +11,7 @@ import pytest
 from bot.domain.comment import Reaction
 from bot.domain.issue import Stage
 from bot.errors import NeedsHuman, RateLimited, Retryable
-from bot.manners.standings import standings
+from bot.services.http.availability import standings
 from tests.clients.linear_grounds import LinearBot, bot, labelled
 from tests.fakes.linear.faults import ALWAYS
 from tests.fakes.linear.fixtures import linear

@@ -6,8 +6,8 @@ from contextlib import closing
 
 import pytest
 
-from bot.clients.linear.routing import Route
 from bot.errors import Retryable
+from bot.services.linear.routing import Route
 from tests.clients.linear_grounds import SHOP, LinearBot, bot, labelled
 from tests.fakes.linear.faults import ALWAYS
 from tests.fakes.linear.fixtures import linear

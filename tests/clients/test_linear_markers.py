@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.clients.linear.markers import Markers, looks_marked, without_marker
+from bot.services.linear.comment_markers import Markers, looks_marked, without_marker
 
 MARKERS = Markers(b"secret", "https://github.com/acme/shop")
 TEXT, SLUG = "Working.", "1/progress"

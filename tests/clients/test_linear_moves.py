@@ -4,9 +4,9 @@ from contextlib import suppress
 
 import pytest
 
-from bot.clients.linear.board import Moves
 from bot.domain.issue import Stage
 from bot.errors import Retryable
+from bot.services.linear.workflow_states import Moves
 from tests.clients.linear_grounds import LinearBot, bot, labelled
 from tests.fakes.linear.fixtures import linear
 

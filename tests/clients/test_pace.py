@@ -5,10 +5,10 @@ from email.utils import formatdate
 
 import pytest
 
-from bot.clients.github.memory import Limits, open_memory
-from bot.clients.github.pace import Kind, Pace
-from bot.clients.github.refusals import Reply
 from bot.errors import RateLimited
+from bot.services.github.errors import Reply
+from bot.services.github.http_cache import Limits, open_memory
+from bot.services.github.rate_limits import Kind, Pace
 from tests.benchmarks.limits import simulate
 
 US = {"who": "us", "resource": "core"}

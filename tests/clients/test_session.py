@@ -11,13 +11,13 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from bot.clients.github import wire
-from bot.clients.github.auth import TokenCredential
-from bot.clients.github.memory import Page, Pages, open_memory
-from bot.clients.github.refusals import Archived, Forbidden, Locked, NoGraphQL, NotFound, Refused, Unknown
-from bot.clients.github.session import GitHub
 from bot.errors import NeedsHuman, RateLimited, Retryable
-from bot.manners.standings import standings
+from bot.services.github import transport as wire
+from bot.services.github.auth import TokenCredential
+from bot.services.github.client import GitHub
+from bot.services.github.errors import Archived, Forbidden, Locked, NoGraphQL, NotFound, Refused, Unknown
+from bot.services.github.http_cache import Page, Pages, open_memory
+from bot.services.http.availability import standings
 from tests.clients.scripted import Asked, Says, in_turn, served
 
 TOKEN = "ghp_" + "s3cretS3CRET" * 3

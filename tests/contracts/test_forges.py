@@ -4,9 +4,9 @@ import pytest
 
 from bot.domain.comment import Place, Reaction, Remark
 from bot.domain.pull_request import PullRequestState
-from bot.embedded.desk import Desk, Site
 from bot.errors import NeedsHuman, Retryable
-from bot.forges.local import LocalForge
+from bot.services.local.forge import LocalForge
+from bot.services.local.server import Desk, Site
 from tests.clients.grounds import REPO, Bot
 from tests.embedded.grounds import make_repository, offer
 from tests.fakes.github.fixtures import github

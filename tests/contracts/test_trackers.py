@@ -5,9 +5,9 @@ import inspect
 import pytest
 
 from bot.domain.comment import Place, Reaction
-from bot.embedded.desk import Desk, Site
 from bot.errors import NeedsHuman
-from bot.trackers.local import LocalTracker
+from bot.services.local.server import Desk, Site
+from bot.services.local.tracker import LocalTracker
 from tests.clients.grounds import REPO, Bot
 from tests.clients.linear_grounds import LinearBot
 from tests.fakes.github.fixtures import github

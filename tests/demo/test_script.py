@@ -2,9 +2,9 @@
 
 import pytest
 
+from bot.demo.agent_script import CONFLICT, DISCOUNT, REDIRECT_DISCOUNT, play
 from bot.demo.messages_api import parse_request
 from bot.demo.model import Use
-from bot.demo.script import CONFLICT, DISCOUNT, REDIRECT_DISCOUNT, play
 
 RESULT = {"type": "tool_result", "tool_use_id": "t1", "content": "as it is"}
 

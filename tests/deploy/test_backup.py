@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from bot.backup import _everything, back_up
-from bot.database import open_database
 from bot.demo.model import Say, ScriptedModel, Use
 from bot.errors import CannotStart
+from bot.maintenance.backup import _everything, back_up
+from bot.system.database import open_database
 from tests.fakes.github import ServedGitHub, gits
 from tests.program.conftest import (  # noqa: F401 - fixtures
     SECONDS,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bot.domain.address import parse_address
+from bot.git.remote_url import parse_address
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bot.domain.body import BEGIN, END, body_with, closed_by, ours_in, with_paragraph
+from bot.text.pull_request_body import BEGIN, END, body_with, closed_by, ours_in, with_paragraph
 
 
 def test_our_part_stands_between_markers():

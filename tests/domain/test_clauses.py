@@ -2,7 +2,7 @@
 
 import pytest
 
-from bot.domain.clauses import clauses_of, overlap
+from bot.domain.issue_directives import clauses_of, overlap
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ import time
 
 import pytest
 
-from bot.domain.env_files import secrets_in
-from bot.domain.leaks import Secrets
+from bot.secret_scan.env_files import secrets_in
+from bot.secret_scan.scanner import Secrets
 
 
 def values(text: str) -> list[str]:

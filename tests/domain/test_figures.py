@@ -5,8 +5,18 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.domain.figures import DAY, SPANS, Figure, Span, Unit, figures_of, in_words, most_at_once, nearest_rank
-from bot.domain.past import Bill, End, Offer, Past, Wait
+from bot.domain.history import Bill, End, Offer, Past, Wait
+from bot.domain.statistics import (
+    DAY,
+    SPANS,
+    Figure,
+    Span,
+    Unit,
+    figures_of,
+    in_words,
+    most_at_once,
+    nearest_rank,
+)
 
 NOW = 100 * DAY + 3600.0
 WEEK = Span.until(NOW, 7)

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.domain.leaks import Secrets, Suspicion, suspicious
-from bot.domain.unpacking import MOST_BYTES, layers_of
+from bot.secret_scan.scanner import Secrets, Suspicion, suspicious
+from bot.secret_scan.unpack import MOST_BYTES, layers_of
 from tests.domain.canaries import CANARIES, ENCODINGS, PACKINGS
 from tests.domain.ordinary import ORDINARY, ordinary_files, real_files, real_looking_secrets
 

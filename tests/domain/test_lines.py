@@ -1,6 +1,6 @@
 """What a program prints comes in pieces, and is read line by line."""
 
-from bot.domain.lines import Lines
+from bot.control.lines import Lines
 
 
 def test_a_line_is_whole_at_its_end_wherever_it_was_torn():

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.domain.links import follow
-from bot.domain.paths import canonical, find_fault
-from bot.domain.protection import Rules, holds_protected, why_protected
-from bot.domain.triggers import drivers, install_scripts
+from bot.publish_guard.auto_run_files import drivers, install_scripts
+from bot.publish_guard.path_rules import canonical, find_fault
+from bot.publish_guard.protected_paths import Rules, holds_protected, why_protected
+from bot.publish_guard.symlinks import follow
 
 NONE_OF_THEIR_OWN = Rules(protected=())
 

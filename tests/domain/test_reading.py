@@ -10,10 +10,10 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from bot.domain import letters
 from bot.domain.comment import Comment, Place, Remark
 from bot.domain.issue import Edit, Issue, Person
-from bot.domain.reading import read, read_comment, read_issue, read_plain
+from bot.domain.read_untrusted import read, read_comment, read_issue, read_plain
+from bot.text import visible as letters
 from tests.domain.hidden import ARTFUL, HIDDEN, LONG, PAGE_BITS, SEEN, pieces
 
 PAGES = MarkdownIt("commonmark", {"html": True})

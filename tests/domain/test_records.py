@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from bot.domain.change import Objection
 from bot.domain.comment import Heard, Outcome, Place
-from bot.domain.records import as_record, from_record
 from bot.domain.run import Cause, Errand, Overruled, Phase, Run
+from bot.domain.serialize import as_record, from_record
 from bot.domain.turn import TurnReport
 
 TEXT = st.text(max_size=20)

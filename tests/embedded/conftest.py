@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.embedded.desk import Desk, Site
+from bot.services.local.server import Desk, Site
 from tests.embedded.grounds import BRANCH, commit, make_repository, offer
 
 

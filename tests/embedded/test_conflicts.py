@@ -4,7 +4,7 @@ import pytest
 
 from bot.domain.pull_request import PullRequest
 from bot.errors import NeedsHuman
-from bot.forges.local import LocalForge
+from bot.services.local.forge import LocalForge
 from tests.embedded.grounds import BRANCH, commit
 
 

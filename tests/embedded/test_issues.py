@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from bot.embedded.desk import Desk, Site
 from bot.errors import NeedsHuman
+from bot.services.local.server import Desk, Site
 
 ROOT = Path(__file__).parents[2]
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from bot.domain.pull_request import PullRequestState
-from bot.embedded import landing
-from bot.embedded.landing import Style
 from bot.errors import NeedsHuman, Retryable
+from bot.services.local import merge_git as landing
+from bot.services.local.merge_git import Style
 from tests.embedded.conftest import Shop
 from tests.embedded.grounds import BRANCH, commit, make_repository, picture, run_git
 

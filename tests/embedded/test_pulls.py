@@ -4,8 +4,8 @@ import pytest
 
 from bot.domain.comment import Remark
 from bot.domain.pull_request import PullRequestState
-from bot.embedded.pulls import Verdict
 from bot.errors import NeedsHuman, Retryable
+from bot.services.local.pull_requests import Verdict
 from tests.embedded.grounds import BRANCH
 
 

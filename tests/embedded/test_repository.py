@@ -2,9 +2,9 @@
 
 import pytest
 
-from bot.embedded.desk import Desk, Site
-from bot.embedded.repository import Repository
 from bot.errors import NeedsHuman
+from bot.services.local.repository import Repository
+from bot.services.local.server import Desk, Site
 from tests.embedded.grounds import BRANCH, commit, make_repository, offer, run_git
 
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from bot.domain.tiding import Happening, Tiding
-from bot.engine.announcing import MOST_TIDINGS, Surroundings, announcement_of, harmless
+from bot.domain.notification import Happening, Tiding
+from bot.notifications.text import MOST_TIDINGS, Surroundings, announcement_of, harmless
 
 KNOWN = Surroundings(
     "shop#3", "Fix the basket", "https://git.example.com/acme/shop/pull/9", "https://git.example.com/i/3"

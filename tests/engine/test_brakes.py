@@ -11,7 +11,7 @@ from bot.domain.issue import Issue, Person
 from bot.domain.policy import Policy
 from bot.domain.run import Cause, Phase, Run
 from bot.domain.turn import Failure, Progress, TurnReport, TurnState
-from bot.engine import brakes
+from bot.engine import circuit_breaker as brakes
 from bot.engine.observation import Observation, Slot
 from bot.engine.schedule import Capacity, schedule
 

@@ -25,7 +25,7 @@ from bot.engine.actions import (
     ShowLabels,
     StartTurn,
 )
-from bot.engine.consent import find_objection
+from bot.engine.authorization import find_objection
 from bot.engine.decide import decide
 from bot.engine.decision import Decision
 from bot.engine.observation import Observation, Slot

@@ -10,7 +10,7 @@ from bot.domain.issue import Issue, Person
 from bot.domain.policy import Policy
 from bot.domain.run import Run
 from bot.domain.turn import Answer
-from bot.engine import ledger
+from bot.engine import comment_ledger as ledger
 from bot.engine.observation import Observation
 
 POLICY = Policy()

@@ -8,9 +8,10 @@ from bot.domain.issue import Issue, Person
 from bot.domain.policy import Policy
 from bot.domain.pull_request import Checks, CheckState, FailedCheck, PullRequest, PullRequestState
 from bot.domain.run import Cause, Errand, Phase, Run
-from bot.engine import facts, prompts
+from bot.engine import prompts
+from bot.engine.ci_and_conflicts import errand_for, look_after, sent_on
 from bot.engine.decision import Decision
-from bot.engine.mending import errand_for, look_after, sent_on
+from bot.engine.messages import checks as facts
 from bot.engine.observation import Observation
 from bot.engine.schedule import wants_turn
 

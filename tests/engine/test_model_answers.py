@@ -2,7 +2,7 @@
 
 import pytest
 
-from bot.engine.model_answers import SILENT_SECONDS, Answers, health_of, heard
+from bot.status.model_health import SILENT_SECONDS, Answers, health_of, heard
 
 NOW = 1_000_000.0
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from bot.domain.comment import Heard, Outcome, Place
 from bot.domain.run import Phase, Run
-from bot.engine.notes import note_for, parse_note
+from bot.engine.run_note import note_for, parse_note
 
 RUN = Run("shop#1", "shop", 2, Phase.REVIEW, turn=3, ended=3, session="s-1", spent_usd=1.5, words="long", shown="x")
 

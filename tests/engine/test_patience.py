@@ -1,6 +1,6 @@
 """What was put off is tried again at the right time. Plain values."""
 
-from bot.engine.patience import Patience
+from bot.engine.backoff import Patience
 from bot.errors import NeedsHuman, RateLimited, Retryable
 
 

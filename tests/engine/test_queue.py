@@ -1,7 +1,7 @@
 """How long the queue takes is a guess that says so: none where nothing is known."""
 
 from bot.domain.run import Phase, Run
-from bot.engine.queue import Pace, etas
+from bot.engine.queue_estimate import Pace, etas
 
 NOW = 1000.0
 

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from bot.domain.body import body_with, closed_by, ours_in
-from bot.engine.quoting import code, fence, harmless, inline, line, plain, quote, short
+from bot.text.pull_request_body import body_with, closed_by, ours_in
+from bot.text.quote_untrusted import code, fence, harmless, inline, line, plain, quote, short
 
 PIECES = st.sampled_from([
     "@team", "@org/team", "Fixes #1", "closes GH-2", "resolve ENG-3", "acme/shop#4", "https://github.com/o/r/issues/5",

@@ -1,7 +1,7 @@
 """What the agent was given is kept readable: what gives a secret away is withheld line by line, and not counted."""
 
 from bot.domain.turn import Event, EventKind, TurnReport, TurnState
-from bot.engine.screening import Screening
+from bot.engine.withhold_secrets import Screening
 
 
 def screened(text: str, gives_away) -> tuple[str, TurnReport]:

@@ -6,13 +6,13 @@ import pytest
 
 from bot.domain.comment import Place
 from bot.domain.health import Ailment, Health, healths, is_silent
+from bot.domain.notification import Channel, Happening, Tiding
 from bot.domain.run import Cause, Phase, Run
-from bot.domain.tiding import Channel, Happening, Tiding
-from bot.engine import telling
+from bot.engine import notifications as telling
 from bot.engine.actions import Say
-from bot.engine.ailing import LASTING_SECONDS, looked_after
 from bot.engine.decision import Decision
-from bot.engine.telling import MOST_LATE_SECONDS, Batch, day_is_spent, next_batch, still_so, tidings_of
+from bot.engine.notifications import MOST_LATE_SECONDS, Batch, day_is_spent, next_batch, still_so, tidings_of
+from bot.notifications.health_alerts import LASTING_SECONDS, looked_after
 
 NOW = 1_000_000.0
 WORKING = Run("shop#1", "shop", phase=Phase.WORKING, turn=2, changed_at=5.0)

@@ -2,13 +2,13 @@
 
 import json
 
-from bot.domain.recipe import Obstacle
-from bot.domain.records import as_record, from_record
 from bot.domain.run import Cause, Phase
+from bot.domain.serialize import as_record, from_record
+from bot.domain.setup_plan import Obstacle
 from bot.domain.turn import Failure, TurnReport, TurnState
 from bot.engine.actions import Say
-from bot.engine.brakes import find_trip
-from bot.engine.screening import Screening
+from bot.engine.circuit_breaker import find_trip
+from bot.engine.withhold_secrets import Screening
 from tests.engine.test_brakes import endings
 from tests.engine.test_decide import after, working
 

@@ -9,18 +9,18 @@ from bot.domain.comment import Comment, Heard, Outcome, Place
 from bot.domain.issue import Issue, Person
 from bot.domain.policy import Policy
 from bot.domain.pull_request import PullRequest, PullRequestState
-from bot.domain.records import as_record, from_record
 from bot.domain.run import Errand, Phase, Run
+from bot.domain.serialize import as_record, from_record
 from bot.domain.spend import Spent
 from bot.domain.turn import Answer, Event, EventKind, Progress, TurnReport, TurnState
 from bot.domain.verification import Counts, Trial, Verification
-from bot.engine import facts
 from bot.engine.actions import CancelTurn, OfferPullRequest, PushBranch, Say, SendMessage, StartTurn
 from bot.engine.decide import decide
 from bot.engine.decision import Decision
-from bot.engine.notes import note_for, parse_note
+from bot.engine.messages import checks as facts
 from bot.engine.observation import Observation, Slot
-from bot.engine.screening import Screening
+from bot.engine.run_note import note_for, parse_note
+from bot.engine.withhold_secrets import Screening
 
 ANA = Person("ana", trusted=True)
 ISSUE = Issue("shop#1", "Fix login", "It breaks.", frozenset({"ai"}), open=True, asked_by=ANA)

@@ -18,14 +18,14 @@ from pathlib import Path
 import pytest
 
 from bot.agents.claude import ClaudeAgent
-from bot.cells import Cell
 from bot.demo.messages_api import Request
 from bot.demo.model import Reply, Say, ScriptedModel, Use
 from bot.domain.turn import Event, TurnReport, Work, Workspace
-from bot.launch import KEEP, PARENT
-from bot.processes import MARKER
 from bot.sandbox.bubblewrap import Bubblewrap, Rules
-from bot.sandbox.plan import Limits
+from bot.sandbox.interface import Cell
+from bot.sandbox.mount_plan import Limits
+from bot.system.launch import KEEP, PARENT
+from bot.system.processes import MARKER
 from bot.workspace.workspaces import GitWorkspaces
 from tests.workspace.conftest import Origin, run_git
 

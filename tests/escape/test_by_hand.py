@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.agents.claude import by_hand
+from bot.agents.claude import session_export as by_hand
 from bot.agents.claude.program import find_installed
 from bot.demo.model import Say, ScriptedModel
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.sandbox.plan import PORT
+from bot.sandbox.mount_plan import PORT
 from tests.escape.attempts import refusals, succeeded
 from tests.workspace.conftest import run_git
 

@@ -8,8 +8,8 @@ import pytest
 
 from bot.errors import BadSettings, CannotStart
 from bot.sandbox.bubblewrap import Rules
-from bot.sandbox.plan import Limits
-from bot.sandbox.tools import find_tools
+from bot.sandbox.host_tools import find_tools
+from bot.sandbox.mount_plan import Limits
 from tests.escape.attempts import refusals, succeeded
 
 _TRAPS = """

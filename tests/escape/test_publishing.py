@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from bot.domain.protection import Rules
+from bot.publish_guard.protected_paths import Rules
 from bot.workspace.workspaces import GitWorkspaces
 from tests.workspace.conftest import capture_as_it_is, empty_origin, origin, root, run_git  # noqa: F401 - fixtures
 

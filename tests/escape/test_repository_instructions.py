@@ -13,14 +13,14 @@ from pathlib import Path
 
 import pytest
 
-from bot.agents.claude import rules
+from bot.agents.claude import tool_rules as rules
 from bot.app import App, desk_of, wired
 from bot.demo.messages_api import Request
 from bot.demo.model import Reply, Say, ScriptedModel, Use, Wait
 from bot.domain.run import Cause, Phase, Run
-from bot.embedded.desk import Desk
+from bot.services.local.server import Desk
 from bot.settings import Settings
-from bot.settings.sections import Limits, ProjectSettings, Web
+from bot.settings.schema import Limits, ProjectSettings, Web
 from tests.workspace.conftest import run_git
 
 KEY = "shop#1"

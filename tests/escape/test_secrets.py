@@ -7,23 +7,23 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from bot import logs
 from bot.app import secrets_of, wired
-from bot.credentials import known_secrets, marker_secrets
 from bot.domain.change import Change, FileChange
-from bot.domain.leaks import Secrets
 from bot.domain.run import Cause, Phase, Run
 from bot.domain.turn import Answer, Event, EventKind, Progress, Todo, TurnReport, TurnRequest, TurnState
 from bot.engine.loop import Engine
+from bot.engine.run_turn import TurnTaker
 from bot.engine.schedule import Capacity
-from bot.engine.screening import Screening
-from bot.engine.turn import TurnTaker
+from bot.engine.withhold_secrets import Screening
 from bot.errors import NeedsHuman
 from bot.executors.local import LocalExecutor
 from bot.ports import Outside, Project
+from bot.secret_scan.scanner import Secrets
 from bot.settings import GitHubSettings, ProjectSettings, Sandbox, Settings, Web
+from bot.settings.credentials import known_secrets, marker_secrets
 from bot.store.runs import RunStore
 from bot.store.transcripts import Transcripts
+from bot.system import logs
 from tests.domain.canaries import CANARIES, ENCODINGS
 from tests.fakes.ports import FakeForge, FakeTracker, FakeWorkspaces
 

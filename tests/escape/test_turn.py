@@ -10,8 +10,8 @@ import pytest
 
 from bot.domain.turn import EventKind, Failure, TurnState
 from bot.sandbox.bubblewrap import Rules
-from bot.sandbox.plan import Limits
-from bot.sandbox.watching import Allowance
+from bot.sandbox.mount_plan import Limits
+from bot.sandbox.resource_watch import Allowance
 from tests.escape.conftest import LIMITS
 
 _MULTIPLY = """

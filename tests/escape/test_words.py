@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot import logs
-from bot.domain.body import closed_by
-from bot.domain.reading import Reading, read, read_plain
+from bot.domain.names import branch_for, home_for, turn_id_for
+from bot.domain.read_untrusted import Reading, read, read_plain
 from bot.domain.run import Run
-from bot.engine.names import branch_for, home_for, turn_id_for
-from bot.engine.quoting import code, line, plain, quote
-from bot.workspace.places import Places
+from bot.system import logs
+from bot.text.pull_request_body import closed_by
+from bot.text.quote_untrusted import code, line, plain, quote
+from bot.workspace.paths import Places
 from tests.clients.grounds import REPO
 from tests.domain.hidden import ARTFUL, BITS, HIDDEN, SEEN
 from tests.engine.test_quoting import MENTION, NUMBER, rendered, words_in

@@ -4,7 +4,6 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from bot.domain.body import body_with
 from bot.domain.change import Change, HandWork
 from bot.domain.comment import Reaction
 from bot.domain.issue import Stage
@@ -14,6 +13,7 @@ from bot.domain.salvage import Kept
 from bot.domain.turn import Ground, Message, TurnReport, TurnRequest, TurnState, Workspace
 from bot.errors import NeedsHuman, NeedsTurn, Retryable
 from bot.ports import ForgeView, TrackerView
+from bot.text.pull_request_body import body_with
 from tests.fakes.world import Tree, World
 
 

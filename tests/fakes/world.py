@@ -8,7 +8,6 @@ import hashlib
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field, replace
 
-from bot.domain.body import closed_by
 from bot.domain.change import Change, FileChange, HandWork, Objection
 from bot.domain.comment import Comment, Place, Reaction, Remark
 from bot.domain.issue import Edit, Issue, Person, Stage, Standing
@@ -26,6 +25,7 @@ from bot.domain.turn import (
     TurnState,
 )
 from bot.errors import BotError, NeedsHuman, Retryable
+from bot.text.pull_request_body import closed_by
 
 BASE = hashlib.sha1(b"base").hexdigest()
 

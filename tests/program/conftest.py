@@ -17,7 +17,7 @@ import pytest
 
 from bot.agents.claude import program
 from bot.demo.model import Play, Reply, Say, ScriptedModel, Use
-from bot.processes import MARKER, family
+from bot.system.processes import MARKER, family
 from tests.fakes.github.fixtures import github  # noqa: F401 - for the tests here
 
 TREEHAND = (sys.executable, "-m", "bot")

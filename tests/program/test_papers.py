@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.cli import parser
+from bot.cli.main import parser
 from tests.program.conftest import TREEHAND
 from tests.test_docs import commands
 

@@ -1,11 +1,11 @@
 """T18: what others wrote is printed, and the terminal obeys none of it."""
 
-from bot.clock import now
+from bot.cli.output import say
 from bot.domain.run import Phase, Run
 from bot.domain.turn import Event, EventKind, TurnRequest
 from bot.store.runs import RunStore
 from bot.store.transcripts import Transcripts
-from bot.terminal.saying import say
+from bot.system.clock import now
 from tests.program.test_mistakes import mistake
 
 ESCAPES = "\x1b[2J\x1b]0;title\x07\x9b31m\u202e\u200b\r"

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from bot.cells import Sandbox
-from bot.domain.leaks import Secrets
-from bot.domain.recipe import Ready
+from bot.domain.setup_plan import Ready
 from bot.domain.turn import Event, Workspace
-from bot.readiness.blocks import Blocks
-from bot.readiness.means import Means
-from bot.readiness.ready import WorktreeReadiness
-from bot.readiness.told import Wishes
 from bot.sandbox.bubblewrap import Bubblewrap, Rules
+from bot.sandbox.interface import Sandbox
+from bot.secret_scan.scanner import Secrets
+from bot.setup.means import Means
+from bot.setup.plan import Wishes
+from bot.setup.port_blocks import Blocks
+from bot.setup.prepare import WorktreeReadiness
 from bot.workspace.workspaces import GitWorkspaces
 from tests.workspace.conftest import Origin, empty_origin, origin, root  # noqa: F401 - for the tests here
 

@@ -3,7 +3,7 @@
 import socket
 from concurrent.futures import ThreadPoolExecutor
 
-from bot.readiness.blocks import SIZE, Blocks
+from bot.setup.port_blocks import SIZE, Blocks
 
 
 def worktree(tmp_path, name: str):

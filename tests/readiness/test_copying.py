@@ -4,10 +4,10 @@ import os
 
 import pytest
 
-from bot.domain.leaks import Secrets
 from bot.errors import NeedsHuman
-from bot.readiness.copying import Source
-from bot.workspace.within import write_within
+from bot.secret_scan.scanner import Secrets
+from bot.setup.copy_files import Source
+from bot.workspace.safe_files import write_within
 from tests.readiness.conftest import BRANCH
 from tests.workspace.conftest import run_git
 

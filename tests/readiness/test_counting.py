@@ -3,7 +3,7 @@
 import pytest
 
 from bot.domain.verification import Counts
-from bot.readiness.counting import counts_in
+from bot.setup.test_counts import counts_in
 
 NODE = "# tests {}\n# suites 0\n# pass {}\n# fail {}\n# cancelled 0\n# skipped 0\n# todo 0\n# duration_ms 60.2\n"
 GO = "ok  \tshop/basket\t0.003s\n?   \tshop/cmd\t[no test files]\n"

@@ -7,9 +7,9 @@ import subprocess
 import pytest
 
 from bot.errors import NeedsHuman
-from bot.readiness.detecting import detect
-from bot.readiness.files import Files
-from bot.readiness.told import FILE, Wishes, recipe_for
+from bot.setup.detect import detect
+from bot.setup.plan import FILE, Wishes, recipe_for
+from bot.setup.repository_files import Files
 
 BERRY = "# generated\n\n__metadata:\n  version: 8\n"
 PIP = "python3 -m venv .venv && .venv/bin/python -m pip install"

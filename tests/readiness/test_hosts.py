@@ -2,12 +2,12 @@
 
 import pytest
 
-from bot.domain.recipe import Step
-from bot.readiness.files import Files
-from bot.readiness.hosts import as_setting, hosts_in, hosts_of, hosts_refused, missing
-from bot.readiness.obstacles import Attempt, failed
-from bot.readiness.running import Outcome
-from bot.readiness.told import Wishes, recipe_for
+from bot.domain.setup_plan import Step
+from bot.setup.download_hosts import as_setting, hosts_in, hosts_of, hosts_refused, missing
+from bot.setup.failure_advice import Attempt, failed
+from bot.setup.plan import Wishes, recipe_for
+from bot.setup.repository_files import Files
+from bot.setup.run_command import Outcome
 
 COMPOSER = """{"packages": [{"name": "a", "dist": {"url": "https://dist.example.com/a.zip"},
   "support": {"source": "https://source.example.com"}, "funding": [{"url": "https://money.example.com"}]}],

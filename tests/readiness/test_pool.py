@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from bot.disk import Disk
 from bot.domain.remote import Remote
-from bot.pools import Pooled, Pools
-from bot.workspace import git as room
-from bot.workspace.places import Places, trouble_of
+from bot.git import command as room
+from bot.maintenance.fill_pools import Pooled, Pools
+from bot.system.disk import Disk
+from bot.workspace.paths import Places, trouble_of
 from bot.workspace.workspaces import GitWorkspaces
 from tests.readiness.conftest import BRANCH, Shop
 from tests.workspace.conftest import run_git

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from bot.errors import Retryable
-from bot.processes import family
-from bot.sandbox import watching
+from bot.sandbox import resource_watch as watching
 from bot.sandbox.bubblewrap import Bubblewrap, Rules
+from bot.sandbox.mount_plan import Limits
 from bot.sandbox.none import Unconfined
-from bot.sandbox.plan import Limits
-from bot.sandbox.watching import Allowance
+from bot.sandbox.resource_watch import Allowance
+from bot.system.processes import family
 from tests.readiness.conftest import BRANCH, HOUSE
 
 OTHER = "treehand/shop-2"
@@ -243,7 +243,7 @@ async def test_a_worktree_that_was_taken_away_to_make_room_is_made_ready_again_w
 
 
 async def test_teardown_has_its_time_and_is_in_nobodys_way(shop, caplog, monkeypatch):
-    monkeypatch.setattr("bot.readiness.ready.TEARDOWN_SECONDS", 1.0)
+    monkeypatch.setattr("bot.setup.prepare.TEARDOWN_SECONDS", 1.0)
     shop.told("true", teardown=("echo bye; exit 3", "sleep 600", "sleep 600"))
     await shop.ready()
     started = time.monotonic()
@@ -267,7 +267,7 @@ async def test_a_disk_that_is_full_is_tried_again_and_asks_nobody(shop, monkeypa
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("bot.readiness.copying.write_within", full)
+    monkeypatch.setattr("bot.setup.copy_files.write_within", full)
     (shop.origin.clone / ".env").write_text("A=b\n")
     (shop.origin.clone / ".git" / "info" / "exclude").write_text(".env\n")
     with pytest.raises(Retryable, match="The disk is full"):

@@ -4,10 +4,10 @@ import asyncio
 
 import pytest
 
-from bot.domain.recipe import Step
+from bot.domain.setup_plan import Step
 from bot.errors import NeedsHuman
-from bot.processes import end_family, family
-from bot.readiness.showing import Stage, marker_for, show
+from bot.setup.run_server import Stage, marker_for, show
+from bot.system.processes import end_family, family
 from tests.readiness.conftest import BRANCH, HOUSE
 
 MARKER = marker_for(HOUSE, BRANCH)

@@ -7,12 +7,12 @@ from dataclasses import replace
 import pytest
 
 from bot.domain.change import Change
-from bot.domain.recipe import Ready
+from bot.domain.setup_plan import Ready
 from bot.domain.turn import EventKind
 from bot.domain.verification import Counts, Standing, Trial, Verification
-from bot.readiness.remembered import Remembered
 from bot.sandbox.bubblewrap import Bubblewrap, Rules
 from bot.sandbox.none import Unconfined
+from bot.setup.remembered import Remembered
 from tests.readiness.conftest import BRANCH, Shop
 from tests.readiness.test_ready import living
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import h11
 import httpx
 
-from bot.sandbox.gate import Gate, Passage, Passport, Upstream
+from bot.sandbox.proxy import Gate, Passage, Passport, Upstream
 
 TOKEN = "pass-1"
 KEY = "the-real-key"

@@ -8,18 +8,18 @@ from pathlib import Path
 
 import pytest
 
-from bot import launch
-from bot.confining import ensure_confined, sandbox_of
 from bot.domain.turn import Failure, Ground, TurnReport, TurnState, Work
 from bot.errors import CannotStart
-from bot.processes import MARKER
-from bot.sandbox import watching
+from bot.sandbox import resource_watch as watching
 from bot.sandbox.bubblewrap import Bubblewrap, Rules, _OpenCell, _uid_for
-from bot.sandbox.gate import Passage, Passport
+from bot.sandbox.build import ensure_confined, sandbox_of
+from bot.sandbox.mount_plan import Furniture, Limits, Tools, plan_for
 from bot.sandbox.none import Unconfined
-from bot.sandbox.plan import Furniture, Limits, Tools, plan_for
-from bot.sandbox.watching import Allowance, watch
+from bot.sandbox.proxy import Passage, Passport
+from bot.sandbox.resource_watch import Allowance, watch
 from bot.settings import Sandbox, Settings
+from bot.system import launch
+from bot.system.processes import MARKER
 
 
 @pytest.fixture
@@ -115,7 +115,7 @@ def test_t22_nothing_but_the_settings_does_without(tmp_path):
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give folders away")
 def test_t14_folders_are_given_away_and_nothing_behind_a_link(tmp_path):
-    from bot.sandbox.giving import give
+    from bot.sandbox.ownership import give
 
     mine, theirs = tmp_path / "mine", tmp_path / "theirs"
     for folder in (mine / "inner", theirs):

@@ -7,9 +7,9 @@ import random
 import httpx
 import pytest
 
-from bot.sandbox.gate import Gate, Passport
-from bot.sandbox.gate.addresses import is_public
-from bot.sandbox.gate.passport import Passage
+from bot.sandbox.proxy import Gate, Passport
+from bot.sandbox.proxy.grant import Passage
+from bot.sandbox.proxy.public_addresses import is_public
 from tests.sandbox.grounds import TOKEN, Sandbox, sandbox, serving
 
 

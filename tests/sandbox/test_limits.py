@@ -2,7 +2,7 @@
 
 import pytest
 
-from bot.sandbox.gate.limits import limit_in
+from bot.sandbox.proxy.usage_limit import limit_in
 from tests.sandbox.grounds import answer_of, sandbox, serving, whole
 
 DATE = {"date": "Tue, 18 Nov 2031 10:00:00 GMT"}

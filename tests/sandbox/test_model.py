@@ -48,7 +48,7 @@ async def test_a_message_reaches_the_model_with_the_real_key_and_without_anythin
 
 
 async def test_nobody_sees_keys_where_a_gates_papers_are_printed(tmp_path):
-    from bot.sandbox.gate import Passport, Upstream
+    from bot.sandbox.proxy import Passport, Upstream
 
     assert KEY not in repr(Upstream("https://model.test", {"x-api-key": KEY}))
     assert TOKEN not in repr(Passport(TOKEN))

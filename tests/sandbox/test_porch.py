@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from bot.errors import NeedsHuman
-from bot.sandbox.porch import porch
+from bot.sandbox.port_forward import porch
 
 
 def free_port() -> int:

@@ -11,7 +11,7 @@ import claude_agent_sdk
 import pytest
 
 from bot.demo.model import Say, ScriptedModel, Use
-from bot.sandbox.gate import Gate, Passport, Upstream
+from bot.sandbox.proxy import Gate, Passport, Upstream
 from tests.sandbox.grounds import KEY, TOKEN
 
 PROGRAM = Path(claude_agent_sdk.__file__).parent / "_bundled" / "claude"

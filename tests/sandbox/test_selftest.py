@@ -13,11 +13,12 @@ from pathlib import Path
 import pytest
 
 from bot.errors import BadSettings
-from bot.sandbox import mending, probes
+from bot.sandbox import fix_hints as mending
+from bot.sandbox import selftest_probes as probes
 from bot.sandbox.bubblewrap import Rules
-from bot.sandbox.plan import Limits
+from bot.sandbox.host_tools import NO_BWRAP
+from bot.sandbox.mount_plan import Limits
 from bot.sandbox.selftest import Trial, try_out
-from bot.sandbox.tools import NO_BWRAP
 
 REAL = shutil.which("bwrap") or ""
 REACHED = "nothing arrived on this machine"

@@ -5,7 +5,7 @@ import struct
 
 import pytest
 
-from bot.sandbox.syscalls import filter_for
+from bot.sandbox.seccomp import filter_for
 
 AUDIT = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 OPEN = {

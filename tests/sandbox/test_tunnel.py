@@ -9,7 +9,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from bot.sandbox.gate.hello import NotTls, name_in
+from bot.sandbox.proxy.tls_hello import NotTls, name_in
 from tests.sandbox.grounds import PUBLIC, client_hello, internet, sandbox
 
 HOST = "pypi.test"

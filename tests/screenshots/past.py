@@ -5,15 +5,15 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from bot.clock import DAY, now
-from bot.closeup import CloseUp
-from bot.demo.story import make_repository
+from bot.control.user_actions import Speaking
+from bot.demo.people import make_repository
 from bot.domain.run import MERGED, Phase, Run
 from bot.domain.spend import Spend
 from bot.settings import ProjectSettings, Settings
-from bot.showing import Showing
-from bot.speaking import Speaking
+from bot.status.dashboard_data import Showing
+from bot.status.run_details import CloseUp
 from bot.store.runs import RunStore
+from bot.system.clock import DAY, now
 from bot.web import Access, Dashboard, Door, pages_of, serving
 
 _DAYS = 30

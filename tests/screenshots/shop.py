@@ -11,9 +11,9 @@ import plot
 from bot.app import App, desk_of, wired
 from bot.daemon import Daemon
 from bot.demo.model import ScriptedModel
-from bot.demo.story import PROJECT, make_repository
+from bot.demo.people import PROJECT, make_repository
 from bot.domain.run import Phase, Run
-from bot.embedded.desk import Desk
+from bot.services.local.server import Desk
 from bot.settings import Limits, Notify, Poll, ProjectSettings, Settings, Web
 
 _PATIENCE = 600

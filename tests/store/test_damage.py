@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from bot.clients.github.memory import open_memory, own_memory
-from bot.database import damaged_copies
 from bot.domain.run import Run
-from bot.embedded.book import Book
 from bot.errors import CannotStart, Damaged, MustRestart
+from bot.services.github.http_cache import open_memory, own_memory
+from bot.services.local.database import Book
 from bot.store.runs import RunStore
+from bot.system.database import damaged_copies
 
 RUN = Run("shop#1", "shop", begun_at=5.0, changed_at=6.0)
 AT = 1_000_000_000.0

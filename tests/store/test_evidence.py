@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from bot.store.evidence import Evidence
+from bot.evidence.store import Evidence
 
 RUN = "acme/shop#1/1"
 PNG = b"\x89PNG\r\n\x1a\n0"

@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from bot.domain.past import Bill, End, Offer, Past, Wait
+from bot.domain.history import Bill, End, Offer, Past, Wait
 from bot.domain.run import MERGED, Phase, Run
 from bot.domain.spend import Spend
-from bot.store.figures import past_since
 from bot.store.runs import RunStore
+from bot.store.statistics import past_since
 
 RUN = Run("shop#1", "shop", begun_at=100.0, changed_at=100.0)
 

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from bot.database import open_database
 from bot.domain.change import Objection
 from bot.domain.comment import Heard, Outcome, Place
 from bot.domain.ending import Ending
@@ -16,6 +15,7 @@ from bot.domain.spend import Spend, Spent
 from bot.domain.turn import Failure
 from bot.errors import Retryable
 from bot.store.runs import MIGRATIONS, RunStore
+from bot.system.database import open_database
 
 RUN = Run("shop#1", "shop", begun_at=5.0, changed_at=6.0)
 

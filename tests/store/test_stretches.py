@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.domain.turn import Event, EventKind, Todo, TurnRequest
-from bot.store.stretches import stretch_after, stretch_before
+from bot.store.transcript_pages import stretch_after, stretch_before
 from bot.store.transcripts import Transcripts
 
 

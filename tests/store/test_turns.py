@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.domain.change import Change, FileChange, Objection
-from bot.domain.records import as_record
+from bot.domain.serialize import as_record
 from bot.domain.turn import Answer, Progress, Todo, TurnReport, TurnState
 from bot.store.runs import RunStore
 

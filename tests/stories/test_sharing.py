@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from bot.domain.claim import Tenure
+from bot.claim import Tenure
 from bot.domain.run import Phase
 from bot.domain.turn import TurnState
 from bot.engine.loop import Engine

@@ -6,12 +6,12 @@ import pytest
 
 from bot.domain.comment import Outcome, Reaction
 from bot.domain.extent import Extent
-from bot.domain.past import Offer, Wait
+from bot.domain.history import Offer, Wait
 from bot.domain.run import Cause, Phase
 from bot.domain.turn import Failure
 from bot.engine.loop import Engine
 from bot.errors import MustRestart, NeedsHuman, Retryable
-from bot.store.figures import past_since
+from bot.store.statistics import past_since
 
 KEY = "shop#1"
 

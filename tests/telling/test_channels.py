@@ -12,12 +12,12 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from bot.domain.tiding import Happening, Tiding
-from bot.engine.announcing import Announcement, Surroundings, announcement_of
+from bot.domain.notification import Happening, Tiding
+from bot.notifications.notifier import PATIENCE_SECONDS, Crier, Manner
+from bot.notifications.quiet_hours import parse_quiet
+from bot.notifications.send import id_of, send, shown, start
+from bot.notifications.text import Announcement, Surroundings, announcement_of
 from bot.store.runs import RunStore
-from bot.telling.channels import id_of, send, shown, start
-from bot.telling.crier import PATIENCE_SECONDS, Crier, Manner
-from bot.telling.quiet import parse_quiet
 from tests.telling.stand_ins import Hook, hook, mailbox
 
 SAID = Announcement("Treehand: shop#3 needs you", "shop#3 needs you: Fix ‹b›\nWhich currency?")
@@ -220,7 +220,7 @@ def test_killed_twice_between_sending_and_saving_it_is_given_up(store, web):
 
 
 def test_a_channel_that_fails_is_tried_again_more_and_more_rarely_and_told_everything_at_once(store, web, caplog):
-    caplog.set_level("INFO", "bot.telling")
+    caplog.set_level("INFO", "bot.notifications")
     life = Life(store, [web.url])
     web.status = 500
     life.happens("shop#1")

@@ -6,14 +6,14 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
+from bot.domain.notification import Happening, Tiding
 from bot.domain.run import Cause, Phase, Run
-from bot.domain.tiding import Happening, Tiding
-from bot.engine import telling
-from bot.engine.announcing import Announcement
+from bot.engine import notifications as telling
 from bot.engine.decision import Decision
+from bot.notifications.notifier import Crier, Manner
+from bot.notifications.send import Sending
+from bot.notifications.text import Announcement
 from bot.store.runs import RunStore
-from bot.telling.channels import Sending
-from bot.telling.crier import Crier, Manner
 
 URLS = ["json://one.example.com/a", "json://two.example.com/b"]
 

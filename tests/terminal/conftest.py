@@ -19,12 +19,12 @@ from pathlib import Path
 import pytest
 
 from bot.app import desk_of, store_of, transcripts_of
-from bot.clock import now
 from bot.domain.extent import Extent
 from bot.domain.run import Phase, Run
 from bot.domain.spend import Spend
 from bot.domain.turn import Event, EventKind, Todo, TurnRequest
 from bot.settings import Settings, load, settings_file
+from bot.system.clock import now
 
 TREEHAND = (sys.executable, "-m", "bot")
 ROOT = Path(__file__).parents[2]

@@ -2,14 +2,14 @@
 
 from dataclasses import replace
 
+from bot.cli.status_text import plain
 from bot.domain.extent import Extent
 from bot.domain.health import healths
 from bot.domain.pull_request import Checks, CheckState, FailedCheck, PullRequest, PullRequestState
 from bot.domain.run import Phase, Run
 from bot.domain.turn import Todo
 from bot.domain.verification import Trial, Verification
-from bot.state import Glimpse, Picture
-from bot.terminal.lanes import plain
+from bot.status.as_json import Glimpse, Picture
 
 NOW = 100_000.0
 PULL = PullRequest(

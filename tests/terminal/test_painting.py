@@ -6,10 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
+from bot.cli.tables import shares, within
 from bot.domain.health import healths
 from bot.domain.run import Phase, Run
-from bot.state import LANES, Glimpse, Picture
-from bot.terminal.painting import shares, within
+from bot.status.as_json import LANES, Glimpse, Picture
 
 SIZES = st.dictionaries(st.sampled_from(list(LANES)), st.integers(1, 40))
 

@@ -3,8 +3,8 @@
 from rich.console import Console
 from rich.text import Text
 
-from bot.terminal.demo import invitation
-from bot.terminal.stage import Stage
+from bot.cli.demo import invitation
+from bot.cli.demo_screen import Stage
 
 
 def test_where_to_go_on_is_told_whole_at_eighty_columns(capsys):

@@ -8,9 +8,9 @@ from itertools import pairwise
 
 import pytest
 
-from bot.clock import now
 from bot.domain.run import Phase
 from bot.domain.turn import Event, EventKind
+from bot.system.clock import now
 from tests.terminal.conftest import OBEYED, plain
 
 LOOKS = [("status",), ("show", "2"), ("logs", "2"), ("why", "2"), ("cost",), ("cost", "--by", "person")]

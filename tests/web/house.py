@@ -9,13 +9,13 @@ from pathlib import Path
 import httpx
 
 from bot.app import desk_of, store_of
-from bot.clock import now
-from bot.closeup import CloseUp
+from bot.control.user_actions import Speaking
 from bot.domain.run import Phase, Run
 from bot.domain.turn import Progress
 from bot.settings import Limits, ProjectSettings, Settings
-from bot.showing import Showing
-from bot.speaking import Speaking
+from bot.status.dashboard_data import Showing
+from bot.status.run_details import CloseUp
+from bot.system.clock import now
 from bot.web import Access, Dashboard, Door, pages_of, serving
 
 NOW = 1_750_000_000.0

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from bot.web import Access
-from bot.web.access import place_in_here
+from bot.web.auth import place_in_here
 from tests.web.house import PAGE, open_house
 
 TOKEN = "a token that nobody guesses"

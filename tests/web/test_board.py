@@ -4,10 +4,10 @@ import asyncio
 import json
 import re
 
-from bot.clock import now
 from bot.domain.run import Phase
 from bot.domain.turn import Progress, Todo
-from bot.web.hub import BOARD
+from bot.system.clock import now
+from bot.web.event_hub import BOARD
 from tests.web.house import PAGE, open_house
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.domain.figures import DAY, Figure, Series, Unit
+from bot.domain.statistics import DAY, Figure, Series, Unit
 from bot.web.charts import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, bars_of, chart, nice_top
 from bot.web.sheets import harmless, sheet
 

@@ -6,11 +6,11 @@ from html.parser import HTMLParser
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from bot.domain.letters import visible
 from bot.domain.transcript import Spoken, Stretch
 from bot.domain.turn import Event, EventKind, Todo
-from bot.web.conversation import blocks_of, number_of
+from bot.text.visible import visible
 from bot.web.markdown import LONGEST, to_html
+from bot.web.run.conversation import blocks_of, number_of
 
 HARMLESS = {
     "blockquote",

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.domain.letters import is_unseen
-from bot.web.diffs import LONGEST_LINE, Line, Row, pieces, side_by_side, unified
-from bot.web.painting import LARGEST, Painting
+from bot.text.visible import is_unseen
+from bot.web.highlight import LARGEST, Painting
+from bot.web.run.diff import LONGEST_LINE, Line, Row, pieces, side_by_side, unified
 
 LINES = st.lists(
     st.one_of(

@@ -4,11 +4,11 @@ from html import unescape
 from pathlib import Path
 
 from bot.app import store_of
+from bot.cli.check import _outlook_of
 from bot.domain.health import Ailment, Health
-from bot.outlook import outlook_of
 from bot.settings import Limits
-from bot.settings.sections import Sandbox
-from bot.terminal.setup import _outlook_of
+from bot.settings.schema import Sandbox
+from bot.status.setup_report import outlook_of
 from tests.web.house import commit, open_house
 
 

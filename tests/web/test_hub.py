@@ -2,7 +2,7 @@
 
 import pytest
 
-from bot.web.hub import Hub, News
+from bot.web.event_hub import Hub, News
 
 
 def told(hub: Hub, topic: str, *data: str) -> None:

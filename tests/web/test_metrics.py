@@ -16,13 +16,13 @@ from bot.domain.ending import Ending
 from bot.domain.run import Phase, Run
 from bot.domain.spend import Spend
 from bot.domain.turn import Failure
-from bot.glance import picture
-from bot.locks import sole_owner
-from bot.measures import measures_of
 from bot.settings import load
-from bot.vitals import Vitals
+from bot.status.metrics import measures_of
+from bot.status.monitor import Vitals
+from bot.status.prometheus import Figure, counter, exposition, gauge
+from bot.status.snapshot import picture
+from bot.system.locks import sole_owner
 from bot.web import Access, Door, pages_of, serving
-from bot.web.metrics import Figure, counter, exposition, gauge
 
 PAGE = Path(__file__).parents[2] / "docs" / "monitoring.md"
 RUN = Run("shop#1", "shop", phase=Phase.WORKING, turn=3)
@@ -89,7 +89,7 @@ async def test_no_label_takes_what_others_choose(settings):
 
 
 def tally():
-    from bot.manners.tally import NO_ANSWER, Tally
+    from bot.services.http.request_counts import NO_ANSWER, Tally
 
     found = Tally()
     for status in (200, 200, NO_ANSWER, 99999):
@@ -201,7 +201,7 @@ async def test_how_the_model_answers_is_known_by_what_came_since_the_last_look(s
 async def test_a_days_budget_that_is_used_up_is_told_of_once(settings):
     settings = settings.model_copy(update={"budget": settings.budget.model_copy(update={"per_day_usd": 1.0})})
     async with life(settings) as app:
-        from bot import clock
+        from bot.system import clock
 
         app.store.save(RUN, at=clock.now(), spend=Spend(3, clock.now(), 1.5, 10))
         for _ in range(3):

@@ -5,7 +5,7 @@ from urllib.parse import unquote
 
 import pytest
 
-from bot.web.wishes import text_of, typed_in, wishes_in
+from bot.web.new_issue_form import text_of, typed_in, wishes_in
 from tests.web.house import open_house
 
 

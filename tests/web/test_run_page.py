@@ -12,13 +12,13 @@ from bot.domain.spend import Spend
 from bot.domain.turn import Event, EventKind, TurnRequest
 from bot.domain.verification import Counts, Trial, Verification
 from bot.errors import NeedsHuman
-from bot.store.evidence import Evidence
+from bot.evidence.store import Evidence
 from bot.store.transcripts import Transcripts
-from bot.web.money import chart_of
-from bot.web.rows import is_dull
-from bot.web.run_orders import remarks_in
-from bot.web.run_page import _caged
-from bot.web.steering import may_review, orders_for
+from bot.web.run.action_forms import remarks_in
+from bot.web.run.buttons import may_review, orders_for
+from bot.web.run.cost_chart import chart_of
+from bot.web.run.diff_rows import is_dull
+from bot.web.run.routes import _caged
 from tests.web.house import House, open_house
 
 

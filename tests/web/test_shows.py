@@ -8,13 +8,13 @@ import httpx
 import pytest
 
 from bot.app import workspaces_of
-from bot.domain.leaks import Secrets
+from bot.domain.names import branch_for
 from bot.domain.remote import Remote
 from bot.domain.run import Phase
-from bot.engine.names import branch_for
-from bot.processes import family, house_of
-from bot.readiness.showing import marker_for
-from bot.settings.sections import Sandbox
+from bot.secret_scan.scanner import Secrets
+from bot.settings.schema import Sandbox
+from bot.setup.run_server import marker_for
+from bot.system.processes import family, house_of
 from tests.web.house import House, commit, open_house
 
 PAGE = "/runs/shop%231"

@@ -2,10 +2,10 @@
 
 import pytest
 
+from bot.control.user_actions import Speaking
 from bot.domain.wish import Wish
 from bot.errors import NeedsHuman
 from bot.settings import GitHubSettings, ProjectSettings, Settings
-from bot.speaking import Speaking
 from tests.clients.grounds import REPO
 from tests.fakes.github.fixtures import github
 

@@ -9,9 +9,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bot.errors import NeedsHuman
+from bot.git.index import Index, read_index, write_index
+from bot.git.objects import hash_content, write_tree
 from bot.workspace.capture import read_file, read_worktree
-from bot.workspace.index import Index, read_index, write_index
-from bot.workspace.objects import hash_content, write_tree
 from tests.workspace.conftest import capture_as_it_is, run_git
 
 BRANCH = "treehand/shop-1"

@@ -9,11 +9,11 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from bot.domain.claim import Tenure
+from bot.claim import Tenure
 from bot.domain.remote import Remote
 from bot.errors import Elsewhere, Retryable
-from bot.workspace.claim import GitClaim, Who
-from bot.workspace.claim_ref import CLAIM, LONGEST, ClaimRef, Entry, Record, parse_record
+from bot.workspace.lease import GitClaim, Who
+from bot.workspace.lease_ref import CLAIM, LONGEST, ClaimRef, Entry, Record, parse_record
 from bot.workspace.mirror import Mirror
 from tests.workspace.conftest import run_git
 

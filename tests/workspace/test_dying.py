@@ -4,7 +4,7 @@ import asyncio
 import os
 import subprocess
 
-from bot.workspace import git as room
+from bot.git import command as room
 from bot.workspace.workspaces import GitWorkspaces
 from tests.workspace.conftest import run_git
 

@@ -9,7 +9,7 @@ import pytest
 from bot.domain.remote import Remote
 from bot.errors import NeedsHuman, Retryable
 from bot.workspace.mirror import Mirror
-from bot.workspace.places import Places, slug_for
+from bot.workspace.paths import Places, slug_for
 from bot.workspace.workspaces import GitWorkspaces
 from tests.workspace.conftest import run_git
 

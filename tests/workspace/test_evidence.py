@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bot.domain.evidence import FOLDER, MOST_BYTES, MOST_FILES, media_type_of
-from bot.workspace.evidence import read_evidence
+from bot.evidence.read import read_evidence
 
 
 @pytest.fixture

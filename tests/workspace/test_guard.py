@@ -5,9 +5,9 @@ import time
 
 import pytest
 
-from bot.domain.leaks import Secrets
-from bot.domain.protection import Rules
 from bot.errors import NeedsHuman
+from bot.publish_guard.protected_paths import Rules
+from bot.secret_scan.scanner import Secrets
 from bot.workspace.workspaces import GitWorkspaces
 from tests.workspace.conftest import run_git
 

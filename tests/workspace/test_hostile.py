@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from bot.workspace.git import GitFailed, git
+from bot.git.command import GitFailed, git
 from tests.workspace.conftest import capture_as_it_is, run_git
 
 BRANCH = "treehand/shop-1"

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from bot.errors import CannotStart
-from bot.locks import sole_owner
+from bot.system.locks import sole_owner
 from bot.workspace.mirror import Mirror
 from bot.workspace.workspaces import GitWorkspaces
 from tests.workspace.conftest import run_git

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bot.errors import Retryable
-from bot.workspace.trash import Trash
+from bot.system.trash import Trash
 from bot.workspace.workspaces import GitWorkspaces
 from tests.workspace.conftest import run_git
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from bot.domain.sight import Fate
-from bot.workspace.looks import LARGEST_SEEN, Looks
+from bot.domain.diff_view import Fate
+from bot.workspace.live_diff import LARGEST_SEEN, Looks
 from bot.workspace.workspaces import IGNORED
 
 BRANCH = "treehand/shop-1"

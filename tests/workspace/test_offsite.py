@@ -7,7 +7,7 @@ import pytest
 from bot.domain.remote import Remote
 from bot.domain.salvage import KEPT_SECONDS, Kept
 from bot.errors import NeedsHuman, Retryable
-from bot.workspace.git import GitFailed
+from bot.git.command import GitFailed
 from bot.workspace.workspaces import GitWorkspaces
 from tests.workspace.conftest import run_git
 

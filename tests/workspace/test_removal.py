@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.workspace.trash import Trash
+from bot.system.trash import Trash
 from bot.workspace.workspaces import GitWorkspaces
 from tests.workspace.conftest import run_git
 

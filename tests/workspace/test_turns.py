@@ -8,17 +8,18 @@ from bot.domain.change import Change
 from bot.domain.evidence import FOLDER
 from bot.domain.given import Given
 from bot.domain.issue import Issue
-from bot.domain.leaks import Secrets
 from bot.domain.policy import Policy
 from bot.domain.remote import Remote
 from bot.domain.run import Run
 from bot.domain.turn import Failure, TurnReport, TurnRequest, TurnState, Work
-from bot.engine import facts, prompts
-from bot.engine.turn import TurnTaker
+from bot.engine import prompts
+from bot.engine.messages import checks as facts
+from bot.engine.run_turn import TurnTaker
 from bot.errors import Retryable
-from bot.exhibits import Exhibits
+from bot.evidence.collect import Exhibits
+from bot.evidence.store import Evidence
 from bot.ports import Project
-from bot.store.evidence import Evidence
+from bot.secret_scan.scanner import Secrets
 from bot.workspace.workspaces import GitWorkspaces
 from tests.workspace.conftest import Origin, run_git
 

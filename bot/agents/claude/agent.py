@@ -18,22 +18,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import NAMESPACE_URL, uuid5
 
-from bot import launch
-from bot.agents.claude import by_hand, program
-from bot.agents.claude.failing import session_is_gone
-from bot.agents.claude.told import Told
-from bot.cells import Cell, Sandbox
+from bot.agents.claude import program
+from bot.agents.claude import session_export as by_hand
+from bot.agents.claude.failures import session_is_gone
+from bot.agents.claude.instructions_seen import Told
 from bot.domain.choice import MODEL_NAME
 from bot.domain.turn import Failure, TurnReport, TurnState, Work
 from bot.errors import NeedsHuman, Retryable
 from bot.ports import Inbox, Notice
-from bot.processes import MARKER, end_family, family, house_of
+from bot.sandbox.interface import Cell, Sandbox
+from bot.system import launch
+from bot.system.processes import MARKER, end_family, family, house_of
 
 if TYPE_CHECKING:
     from claude_agent_sdk import ClaudeAgentOptions, ClaudeSDKClient
     from claude_agent_sdk import Message as SdkMessage
 
-    from bot.agents.claude.talk import Talk
+    from bot.agents.claude.stream import Talk
 
 _INTERRUPT_SECONDS = 3.0
 _LINE_BYTES = 64 * 1024 * 1024
@@ -149,7 +150,7 @@ class ClaudeAgent:
     ) -> TurnReport:
         from claude_agent_sdk import ClaudeSDKClient
 
-        from bot.agents.claude.talk import Talk
+        from bot.agents.claude.stream import Talk
 
         known = conversation.session if conversation.resume else ""
         talk = Talk(work, notice, self._clock, session=known, fresh=conversation.fresh)
@@ -178,7 +179,7 @@ class ClaudeAgent:
         """Nothing a stranger wrote goes in here: options travel in argv, words only through stdin."""
         from claude_agent_sdk import ClaudeAgentOptions
 
-        from bot.agents.claude import rules
+        from bot.agents.claude import tool_rules as rules
 
         assert self._cli
         return ClaudeAgentOptions(

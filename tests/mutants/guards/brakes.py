@@ -4,7 +4,7 @@ from tests.mutants.guards.guard import Guard
 
 _PURE = "tests/engine/test_brakes.py::test"
 _STORY = "tests/stories/test_brakes.py::test"
-_BRAKES = "bot/engine/brakes.py"
+_BRAKES = "bot/engine/circuit_breaker.py"
 _GATE = ("tests/agents/test_limits.py::test_in_the_sandbox_no_agent_can_keep_everybody_waiting_by_saying_so",)
 _OUTAGE = (f"{_STORY}_an_outage_of_the_model_pauses_the_project_asks_nobody_and_everything_goes_on_by_itself",)
 
@@ -46,7 +46,7 @@ GUARDS = (
     ),
     Guard(
         "F20: an outage counts against nobody",
-        "bot/engine/outcome.py",
+        "bot/engine/finish_turn.py",
         "case Failure.MODEL if seen.slot.outage:",
         "case Failure.MODEL if False:",
         (f"{_STORY}_a_few_at_a_time_an_outage_asks_nobody_either",),
@@ -74,7 +74,7 @@ GUARDS = (
     ),
     Guard(
         "F20: a limit is no failure",
-        "bot/engine/outcome.py",
+        "bot/engine/finish_turn.py",
         "return decision.then(brakes.parked(run, seen.turn.retry_at, seen.now))",
         "return _retry_orask(decision.then(run), seen, policy, detail)",
         (f"{_STORY}_a_limit_of_the_model_parks_all_runs_until_it_is_over",),
@@ -95,7 +95,7 @@ GUARDS = (
     ),
     Guard(
         "F20: the gate's word about a limit counts",
-        "bot/sandbox/gate/model.py",
+        "bot/sandbox/proxy/model.py",
         "self.passage.limit = limit_in(response.status_code, response.headers)",
         "pass",
         ("tests/sandbox/test_limits.py::test_the_gate_remembers_the_last_answer_only",),

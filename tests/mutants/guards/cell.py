@@ -12,7 +12,7 @@ _CLOSED = (f"{_SYSCALLS}_what_builds_need_is_let_through_and_the_kernel_s_own_do
 _FAMILIES = (f"{_SYSCALLS}_only_sockets_of_families_that_a_namespace_holds_can_be_made",)
 _FOREIGN = (f"{_SYSCALLS}_numbers_of_another_kind_of_machine_are_refused",)
 _MEMORY = (f"{_FILES}_t16_every_folder_that_lives_in_memory_has_an_end[a command]",)
-_PLAN, _ENTER, _INSIDE = "bot/sandbox/plan.py", "bot/sandbox/enter.py", "bot/sandbox/inside.py"
+_PLAN, _ENTER, _INSIDE = "bot/sandbox/mount_plan.py", "bot/sandbox/enter.py", "bot/sandbox/init_process.py"
 
 PLAN = (
     Guard("T15: memory is shared with nobody outside", _PLAN, '"--unshare-ipc", ', "", _HOLDS),
@@ -83,14 +83,14 @@ PLAN = (
     Guard("T6: commands do not hold the program's pass", _PLAN, '\\nunset {" ".join(_NOT_FOR_COMMANDS)}', "", _HOLDS),
     Guard(
         "T17: a folder that would show the secrets is no tool",
-        "bot/sandbox/tools.py",
+        "bot/sandbox/host_tools.py",
         "        _check(folder, state_dir)",
         "        pass",
         (f"{_SELFTEST}_a_folder_that_shows_too_much_is_a_mistake_in_the_settings",),
     ),
     Guard(
         "T17: secrets lie where no agent reads",
-        "bot/sandbox/tools.py",
+        "bot/sandbox/host_tools.py",
         "    _ensure_hidden(state_dir, (*shown, *own))\n",
         "",
         (f"{_FILES}_t17_a_state_dir_that_every_agent_could_read_is_refused",),
@@ -152,38 +152,38 @@ ENTER = (
     Guard("T8: system calls are filtered", _ENTER, 'if plan["filter"] else []', "if False else []", _HOLDS),
     Guard(
         "T8: no sockets past the namespaces",
-        "bot/sandbox/syscalls.py",
+        "bot/sandbox/seccomp.py",
         "_FAMILIES = (1, 2, 10, 16)",
         "_FAMILIES = (1, 2, 10, 16, 40)",
         _FAMILIES,
     ),
     Guard(
-        "T8: sockets are looked at", "bot/sandbox/syscalls.py", "        *_sockets(_SOCKET[machine]),\n", "", _FAMILIES
+        "T8: sockets are looked at", "bot/sandbox/seccomp.py", "        *_sockets(_SOCKET[machine]),\n", "", _FAMILIES
     ),
     Guard(
         "T15: the kernel's own doors are shut",
-        "bot/sandbox/syscalls.py",
+        "bot/sandbox/seccomp.py",
         "        *_each(_CLOSED[machine], errno.EPERM),\n",
         "",
         _CLOSED,
     ),
     Guard(
         "T15: nothing works behind the filter's back",
-        "bot/sandbox/syscalls.py",
+        "bot/sandbox/seccomp.py",
         "        *_each(_UNKNOWN, errno.ENOSYS),\n",
         "",
         _CLOSED,
     ),
     Guard(
         "T15: numbers of another kind of machine are refused",
-        "bot/sandbox/syscalls.py",
+        "bot/sandbox/seccomp.py",
         "        _jump_over(_load(_ARCHITECTURE), _EQUAL, _AUDIT[machine], 1),\n        _refuse(errno.EPERM),\n",
         "",
         _FOREIGN,
     ),
     Guard(
         "T15: numbers of another way to call are refused",
-        "bot/sandbox/syscalls.py",
+        "bot/sandbox/seccomp.py",
         "if machine == _X86 else []",
         "if False else []",
         _FOREIGN,

@@ -4,12 +4,12 @@ from tests.mutants.guards.guard import Guard
 
 _CLAIM = "tests/workspace/test_claim.py::test"
 _FENCE = "tests/clients/test_fence.py::test"
-_HERE = "bot/workspace/claim.py"
+_HERE = "bot/workspace/lease.py"
 
 GUARDS = (
     Guard(
         "F17: each write is checked at the last moment",
-        "bot/clients/github/exchange.py",
+        "bot/services/github/http.py",
         "self._fence(request.repository)",
         "pass",
         (f"{_FENCE}_no_write_reaches_the_server_once_the_right_has_ended[POST]",),
@@ -44,7 +44,7 @@ GUARDS = (
     ),
     Guard(
         "F17: the record is only replaced by who has seen it",
-        "bot/workspace/claim_ref.py",
+        "bot/workspace/lease_ref.py",
         'f"--force-with-lease={CLAIM}:{old}"',
         '"--force"',
         (f"{_CLAIM}_of_many_that_ask_in_the_same_moment_one_gets_it",),

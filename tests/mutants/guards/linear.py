@@ -55,7 +55,7 @@ GUARDS = (
     ),
     Guard(
         "T1: nobody is somebody else for being called alike",
-        "bot/connecting/linear.py",
+        "bot/services/linear/connect.py",
         "login = known.get(one.lower()) or known.get(email) or await repository.login_of(email)",
         'login = known.get(one.lower()) or known.get(email) or email.partition("@")[0]',
         (
@@ -120,7 +120,7 @@ GUARDS = (
     ),
     Guard(
         "Linear: decide asks for no move that may not be made",
-        "bot/engine/portrait.py",
+        "bot/engine/issue_status.py",
         " or wanted not in standing.movable:",
         ":",
         (f"{_BOARD}_an_issue_that_a_person_has_moved_is_not_moved_again",),
@@ -141,7 +141,7 @@ GUARDS = (
     ),
     Guard(
         "Doors: a webhook of Linear's is of now",
-        "bot/web/pages.py",
+        "bot/web/app.py",
         "if not is_of_now(body, door.clock()):",
         "if False:",
         (f"{_HOOKS}_one_that_somebody_has_kept_wakes_nobody",),

@@ -5,7 +5,7 @@ from tests.mutants.guards.guard import Guard
 _FORGETTING = "tests/stories/test_forgetting.py::test"
 _SHARING = "tests/stories/test_sharing.py::test"
 _MARKERS = "tests/clients/test_github_markers.py::test"
-_ARRIVING, _SHARE = "bot/engine/arriving.py", "bot/engine/sharing.py"
+_ARRIVING, _SHARE = "bot/engine/intake.py", "bot/engine/leases.py"
 
 GUARDS = (
     Guard(
@@ -17,7 +17,7 @@ GUARDS = (
     ),
     Guard(
         "F18: a note is about its own issue",
-        "bot/engine/notes.py",
+        "bot/engine/run_note.py",
         "if run.key == key else None",
         "",
         (f"{_FORGETTING}_a_note_of_another_issue_or_of_nonsense_is_no_memory",),
@@ -101,21 +101,21 @@ GUARDS = (
     ),
     Guard(
         "T19: a note is signed",
-        "bot/clients/github/markers.py",
+        "bot/services/github/comment_markers.py",
         "slug, *([kept] if kept else []))",
         "slug)",
         (f"{_MARKERS}_a_note_goes_unseen_and_only_we_can_have_written_it",),
     ),
     Guard(
         "T19: what we quote brings no note along",
-        "bot/clients/github/markers.py",
+        "bot/services/github/comment_markers.py",
         'text = text.replace(_ANY, "<!-- Treehand")',
         "text = str(text)",
         (f"{_MARKERS}_a_quoted_note_is_not_ours",),
     ),
     Guard(
         "T19: what a copy of our comment notes does not count",
-        "bot/clients/github/saying.py",
+        "bot/services/github/comment_writer.py",
         'ours.setdefault(self._markers.find_slug(row["body"], number), row)',
         'ours[row["id"]] = row',
         ("tests/clients/test_github_talk.py::test_what_is_noted_in_a_copy_of_our_comment_does_not_count",),

@@ -6,7 +6,7 @@ _EXECUTORS = "tests/contracts/test_executors.py::test"
 _DECIDE = "tests/engine/test_decide.py::test"
 _DAMAGE = "tests/store/test_damage.py::test"
 _BUDGET = ("tests/engine/test_budget.py::test_turns_and_time_run_out_too",)
-_LOCAL, _OUTCOME, _DATABASE = "bot/executors/local.py", "bot/engine/outcome.py", "bot/database.py"
+_LOCAL, _OUTCOME, _DATABASE = "bot/executors/local.py", "bot/engine/finish_turn.py", "bot/system/database.py"
 
 GUARDS = (
     Guard(

@@ -9,9 +9,9 @@ _METRICS = "tests/web/test_metrics.py::test"
 _READING = "tests/test_reading.py::test"
 _SETTINGS = "tests/test_settings_of_telling.py::test"
 
-_TELLING = "bot/engine/telling.py"
-_CRIER = "bot/telling/crier.py"
-_CHANNEL = "bot/telling/channels.py"
+_TELLING = "bot/engine/notifications.py"
+_CRIER = "bot/notifications/notifier.py"
+_CHANNEL = "bot/notifications/send.py"
 
 _ONCE = (
     Guard(
@@ -89,7 +89,7 @@ _LATE = (
     ),
     Guard(
         "Telling: a new channel is told what happens from then on",
-        "bot/store/tidings.py",
+        "bot/store/notifications.py",
         "Channel(channel_id, told=self.last())",
         "Channel(channel_id)",
         (f"{_CHANNELS}_a_channel_that_is_new_is_told_what_happens_from_now_on",),
@@ -151,7 +151,7 @@ _SECRETS = (
     ),
     Guard(
         "Telling: what an address holds is known as a secret",
-        "bot/credentials.py",
+        "bot/settings/credentials.py",
         "    known |= _in_urls(notify_urls(settings))\n",
         "",
         (f"{_SETTINGS}_what_an_address_holds_is_redacted_everywhere",),
@@ -172,7 +172,7 @@ _SECRETS = (
     ),
     Guard(
         "Telling: the outbox is redacted",
-        "bot/store/tidings.py",
+        "bot/store/notifications.py",
         "one.at, self._redact(one.words), one.over",
         "one.at, one.words, one.over",
         ("tests/telling/test_once.py::test_what_is_kept_is_redacted_and_forgotten_in_time",),
@@ -182,35 +182,35 @@ _SECRETS = (
 _HOSTILE = (
     Guard(
         "Telling: a title neither mentions nor marks up",
-        "bot/engine/announcing.py",
+        "bot/notifications/text.py",
         "{harmless(known.title, _TITLE)}",
         "{known.title}",
         (f"{_WORDS}_what_others_wrote_is_read_and_does_nothing",),
     ),
     Guard(
         "Telling: an agent's words neither mention nor mark up",
-        "bot/engine/announcing.py",
+        "bot/notifications/text.py",
         "*([harmless(tiding.words)] if",
         "*([tiding.words] if",
         (f"{_WORDS}_what_others_wrote_is_read_and_does_nothing",),
     ),
     Guard(
         "Telling: letters that a service obeys are replaced",
-        "bot/engine/announcing.py",
+        "bot/notifications/text.py",
         "flat.translate(_LOOKALIKES)",
         "flat",
         (f"{_WORDS}_what_others_wrote_is_read_and_does_nothing",),
     ),
     Guard(
         "Telling: what others wrote holds no address",
-        "bot/engine/announcing.py",
+        "bot/notifications/text.py",
         '_ADDRESS.sub(r"\\1: ", ',
         "str(",
         (f"{_WORDS}_what_others_wrote_is_read_and_does_nothing",),
     ),
     Guard(
         "Telling: a key is harmless as well",
-        "bot/engine/announcing.py",
+        "bot/notifications/text.py",
         'harmless(key, _TITLE).replace("＃", "#")',
         "key",
         (f"{_WORDS}_a_key_that_is_hostile_is_harmless_as_well",),
@@ -220,56 +220,56 @@ _HOSTILE = (
 _WATCHING = (
     Guard(
         "Log: a traceback forges no line",
-        "bot/logs.py",
+        "bot/system/logs.py",
         'return "\\n".join(f"{_TRACE}{_plain(line)}" for line in lines)',
         'return "\\n".join(lines)',
         ("tests/test_logs.py::test_nobody_can_forge_a_line[text]",),
     ),
     Guard(
         "Log: a line is one line",
-        "bot/logs.py",
+        "bot/system/logs.py",
         "said = _plain(super().formatMessage(record))",
         "said = super().formatMessage(record)",
         ("tests/test_logs.py::test_nobody_can_forge_a_line[text]",),
     ),
     Guard(
         "Log: what a line is about is no part of its words",
-        "bot/logs.py",
+        "bot/system/logs.py",
         "            **subject(),\n",
         "",
         ("tests/test_logs.py::test_nobody_can_forge_a_line[json]",),
     ),
     Guard(
         "Metrics: for whoever shows the token",
-        "bot/web/access.py",
+        "bot/web/auth.py",
         'frozenset({"/healthz", "/readyz", "/login"})',
         'frozenset({"/healthz", "/readyz", "/login", "/metrics"})',
         (f"{_METRICS}_figures_are_for_whoever_shows_the_token",),
     ),
     Guard(
         "Metrics: a server's status is one of a few labels",
-        "bot/measures.py",
+        "bot/status/metrics.py",
         'if 100 <= status < 600 else "other")',
         'if True else "other")',
         (f"{_METRICS}_no_label_takes_what_others_choose",),
     ),
     Guard(
         "Metrics: the loop goes on while ledgers are read",
-        "bot/reading.py",
+        "bot/status/reading.py",
         "return await asyncio.get_running_loop().run_in_executor(self._thread, self._read, look)",
         "return self._read(look)",
         (f"{_READING}_everything_is_opened_once_and_read_by_one_thread",),
     ),
     Guard(
         "Metrics: the loop's own connection leaves the ledgers alone",
-        "bot/measures.py",
+        "bot/status/metrics.py",
         "await app.vitals.reader.read(lambda house: list(_of_what_is_written(house)))",
         "list(_of_what_is_written(app))",
         (f"{_READING}_neither_a_look_nor_a_scrape_reads_the_ledgers_on_the_loop",),
     ),
     Guard(
         "Health: nonsense that an agent asks for is no failure of the model",
-        "bot/engine/model_answers.py",
+        "bot/status/model_health.py",
         "status >= _THEIR_FAULT or status in _REFUSED",
         "status >= _GOOD_BELOW",
         ("tests/engine/test_model_answers.py::test_nonsense_that_an_agent_asks_for_is_no_failure",),

@@ -12,7 +12,7 @@ _HUB = "bot/clients/github"
 PEOPLE = (
     Guard(
         "T1: a label by a stranger sets nothing to work",
-        "bot/engine/consent.py",
+        "bot/engine/authorization.py",
         "if issue.asked_by.trusted:",
         "if True:",
         (f"{_CONSENT}_a_label_by_somebody_who_may_not_steer_starts_nothing_and_is_asked_about_once",),
@@ -54,7 +54,7 @@ PEOPLE = (
     ),
     Guard(
         "T1, T12: who may only steer lets nothing out that is held",
-        "bot/engine/holding.py",
+        "bot/engine/publish_approval.py",
         "if not by.may_push:",
         "if False:",
         (
@@ -63,21 +63,21 @@ PEOPLE = (
     ),
     Guard(
         "T1, T24: what strangers say is no news to an agent",
-        "bot/engine/ledger.py",
+        "bot/engine/comment_ledger.py",
         "if comment.author.trusted and not _is_command",
         "if not _is_command",
         ("tests/engine/test_ledger.py::test_what_a_stranger_says_is_no_news_and_in_no_briefing",),
     ),
     Guard(
         "T1, T24: what strangers said is in no briefing",
-        "bot/engine/ledger.py",
+        "bot/engine/comment_ledger.py",
         "(comment for comment in seen.comments if comment.author.trusted)\n    return tuple(part for",
         "(comment for comment in seen.comments if comment)\n    return tuple(part for",
         ("tests/engine/test_ledger.py::test_what_a_stranger_says_is_no_news_and_in_no_briefing",),
     ),
     Guard(
         "T1: what was said by a stranger stays so",
-        "bot/engine/ledger.py",
+        "bot/engine/comment_ledger.py",
         "lambda name: name not in strange)",
         "lambda name: True)",
         ("tests/engine/test_ledger.py::test_what_was_turned_away_once_is_in_no_briefing_whoever_may_steer_by_now",),
@@ -94,7 +94,7 @@ PEOPLE = (
 WORDS = (
     Guard(
         "T2: an edit by a stranger is not used unasked",
-        "bot/engine/consent.py",
+        "bot/engine/authorization.py",
         "if (edit := issue.edit) and edit.id not in {run.accepted, run.ignored}:",
         "if False and (edit := issue.edit):",
         (f"{_CONSENT}_an_edit_while_the_agent_works_ends_the_turn_keeps_the_work_and_publishes_nothing",),
@@ -115,49 +115,49 @@ WORDS = (
     ),
     Guard(
         "T2: an approval counts for what was asked about",
-        "bot/engine/consent.py",
+        "bot/engine/authorization.py",
         "if objection and objection.about != run.asked_about:",
         "if False:",
         (f"{_CONSENT}_an_approval_counts_only_for_what_was_asked_about",),
     ),
     Guard(
         "T2: a stranger's request is approved in its words",
-        "bot/engine/consent.py",
+        "bot/engine/authorization.py",
         'f"{issue.title}\\0{issue.body}".encode(',
         '"".encode(',
         (f"{_CONSENT}_a_strangers_request_is_approved_as_it_read_and_not_as_it_reads_later",),
     ),
     Guard(
         "T2: a turn is ended when its words have changed",
-        "bot/engine/following.py",
+        "bot/engine/watch_turn.py",
         "if consent.find_objection(run, seen, policy):",
         "if False:",
         (f"{_CONSENT}_an_edit_while_the_agent_works_ends_the_turn_keeps_the_work_and_publishes_nothing",),
     ),
     Guard(
         "T2: nothing is offered when its words have changed",
-        "bot/engine/outcome.py",
+        "bot/engine/finish_turn.py",
         "if objection := consent.find_objection(run, seen, policy):",
         "if objection := None:",
         (f"{_CONSENT}_an_edit_just_before_the_end_of_a_turn_keeps_it_from_being_published",),
     ),
     Guard(
         "T16: strangers name nothing that is to be looked for",
-        "bot/engine/consent.py",
+        "bot/engine/authorization.py",
         'return "" if _is_strange(run, issue) else words_of(run, issue).body',
         "return issue.edit.body if issue.edit else issue.body",
         (f"{_THREATS}_t16_what_a_stranger_says_must_come_first_is_not_even_looked_for",),
     ),
     Guard(
         "T16: strangers name nothing in what they ask for themselves",
-        "bot/engine/consent.py",
+        "bot/engine/authorization.py",
         'return issue.body if issue.asked_by.trusted else ""',
         "return issue.body",
         (f"{_THREATS}_t16_what_a_stranger_says_must_come_first_is_not_even_looked_for",),
     ),
     Guard(
         "T16: an issue has so many others followed and no more",
-        "bot/domain/clauses.py",
+        "bot/domain/issue_directives.py",
         "if one != key)[:_MOST_KEYS]",
         "if one != key)",
         ("tests/domain/test_clauses.py::test_what_has_to_come_first_has_an_end_since_each_is_asked_for_in_every_look",),

@@ -4,7 +4,7 @@ from tests.mutants.guards.guard import Guard
 
 _TALK = "tests/clients/test_github_talk.py::test"
 _PULLS = "tests/clients/test_github_pulls.py::test"
-_SAYING = "bot/clients/github/saying.py"
+_SAYING = "bot/services/github/comment_writer.py"
 _PUSH = "bot/workspace/push.py"
 _MIRROR = "bot/workspace/mirror.py"
 _PEOPLE = (
@@ -62,14 +62,14 @@ GUARDS = (
     ),
     Guard(
         "F3: a pull request that is there is ours",
-        "bot/clients/github/offering.py",
+        "bot/services/github/pull_request_writer.py",
         'if "already exists" in said:',
         "if False:",
         (f"{_PULLS}_a_draft_whose_answer_was_lost_is_adopted",),
     ),
     Guard(
         "F1: a branch whose pull request is over gets no other",
-        "bot/clients/github/offering.py",
+        "bot/services/github/pull_request_writer.py",
         'is_ours(known) and not known["open"]:',
         "is_ours(known) and False:",
         (
@@ -106,14 +106,14 @@ GUARDS = (
     ),
     Guard(
         "F1: a commit has the time of its turn, and not of its making",
-        "bot/workspace/objects.py",
+        "bot/git/objects.py",
         'stamp = f"@{int(at)} +0000"',
         'stamp = "now"',
         _REPLAYED,
     ),
     Guard(
         "F1: a commit has one author, wherever it is made",
-        "bot/workspace/objects.py",
+        "bot/git/objects.py",
         '"GIT_AUTHOR_NAME": name, "GIT_AUTHOR_EMAIL": email,',
         '"GIT_AUTHOR_NAME": __import__("socket").gethostname(), "GIT_AUTHOR_EMAIL": email,',
         _REPLAYED,
@@ -155,14 +155,14 @@ GUARDS = (
     ),
     Guard(
         "F19: trouble of the remote's is not the mirror's",
-        "bot/workspace/mending.py",
+        "bot/workspace/mirror_repair.py",
         "    return False\n\n\ndef waiting",
         "    return thoroughly\n\n\ndef waiting",
         (f"{_MENDED}_trouble_of_the_remotes_sets_no_mirror_aside",),
     ),
     Guard(
         "F5: what an earlier life read counts against the points of this minute",
-        "bot/clients/github/pace.py",
+        "bot/services/github/rate_limits.py",
         "self._spent = deque(self._spent_before(clock()))",
         "self._spent = deque()",
         ("tests/clients/test_pace.py::test_no_more_than_900_points_a_minute_however_often_it_is_restarted",),

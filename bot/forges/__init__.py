@@ -1,1 +1,0 @@
-"""Where code is offered: one module per kind of forge."""

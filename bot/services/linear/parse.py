@@ -1,0 +1,120 @@
+"""What Linear sends, cut down to what we use. Pure: payloads in, rows out."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import Any, TypeAlias
+
+from bot.errors import Retryable
+from bot.services.linear.cache import Row
+
+Payload: TypeAlias = Mapping[str, Any]
+
+CLOSED = frozenset({"completed", "canceled", "duplicate"})
+"""Types of the states in which nobody wants anything any more."""
+NOBODY: Row = {"id": "", "name": "somebody", "email": "", "guest": True, "app": False, "active": False}
+"""An integration, an automation, or somebody outside of the workspace."""
+
+
+@contextmanager
+def expected_shapes() -> Iterator[None]:
+    try:
+        yield
+    except (KeyError, TypeError, AttributeError, IndexError, ValueError) as exc:
+        raise Retryable(f"Linear sent something unexpected ({type(exc).__name__}: {exc}).") from exc
+
+
+def text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"no text: {value!r:.50}")
+    return value
+
+
+def time(value: Any) -> str:
+    """Each in the same form, so that they compare as texts."""
+    at = datetime.fromisoformat(text(value)).astimezone(UTC)
+    return f"{at:%Y-%m-%dT%H:%M:%S}.{at.microsecond // 1000:03}Z"
+
+
+def parse_issue(node: Payload) -> Row:
+    state, blockers = node["state"], [one["issue"] for one in node["inverseRelations"]["nodes"] if _blocks(one)]
+    return {
+        "id": text(node["id"]),
+        "identifier": text(node["identifier"]),
+        "title": text(node["title"]),
+        "body": text(node["description"] or ""),
+        "priority": int(node["priority"] or 0),
+        "url": text(node["url"]),
+        "created": time(node["createdAt"]),
+        "updated": time(node["updatedAt"]),
+        "away": bool(node["archivedAt"] or node["trashed"]),
+        "open": state["type"] not in CLOSED and not (node["archivedAt"] or node["trashed"]),
+        "in_team": text(node["team"]["id"]),
+        "state": text(state["id"]),
+        "creator": parse_who(node["creator"]),
+        "linear_project": (node["project"] or {}).get("name", ""),
+        "parent": (node["parent"] or {}).get("identifier", ""),
+        "parts": [one["identifier"] for one in node["children"]["nodes"] if one["state"]["type"] not in CLOSED],
+        "blocked_by": [text(one["identifier"]) for one in blockers],
+        "blockers": [text(one["id"]) for one in blockers],
+        "labels": [{"id": text(one["id"]), "names": label_names(one)} for one in node["labels"]["nodes"]],
+        "links": [text(one["url"]) for one in node["attachments"]["nodes"]],
+    }
+
+
+def label_names(node: Payload) -> list[str]:
+    """One in a group goes by `group:name` as well."""
+    group = (node.get("parent") or {}).get("name")
+    name = text(node["name"])
+    return [name, *([f"{group}:{name}"] if group else [])]
+
+
+def _blocks(relation: Payload) -> bool:
+    other = relation["issue"]
+    return bool(relation["type"] == "blocks" and other["state"]["type"] not in CLOSED and not other["archivedAt"])
+
+
+def parse_who(node: Payload | None) -> Row:
+    if not node:
+        return NOBODY
+    return {
+        "id": text(node["id"]),
+        "name": text(node["displayName"] or node["name"] or "somebody"),
+        "email": text(node["email"] or "").lower(),
+        "guest": bool(node["guest"]),
+        "app": bool(node["app"]),
+        "active": bool(node["active"]),
+    }
+
+
+def parse_step(node: Payload) -> Row:
+    """One entry of an issue's history. Linear goes on writing into one for a while: its end counts."""
+    return {
+        "began": time(node["createdAt"]),
+        "at": max(time(node["createdAt"]), time(node["updatedAt"])),
+        "who": parse_who(node["actor"]),
+        "added": node["addedLabelIds"] or [one["id"] for one in node["addedLabels"] or ()],
+        "from_state": _id_of(node, "fromState"),
+        "to_state": _id_of(node, "toState"),
+        "from_title": node["fromTitle"],
+        "described": bool(node["updatedDescription"]),
+        "described_by": [parse_who(one) for one in node["descriptionUpdatedBy"] or () if one],
+    }
+
+
+def _id_of(node: Payload, name: str) -> str:
+    """Told by itself, or with the thing; a server may fill in only one of them."""
+    return str(node[f"{name}Id"] or (node[name] or {}).get("id") or "")
+
+
+def parse_comment(node: Payload) -> Row:
+    return {
+        "id": text(node["id"]),
+        "issue": text(_id_of(node, "issue")),
+        "body": text(node["body"] or ""),
+        "created": time(node["createdAt"]),
+        "updated": time(node["updatedAt"]),
+        "version": time(node["editedAt"] or node["createdAt"]),
+        "thread": _id_of(node, "parent"),
+        "author": parse_who(node["user"]),
+    }

@@ -1,0 +1,58 @@
+"""How the model's service answers agents, by what came from one look to the next. Pure.
+
+Rule: an agent that asks for nonsense is told so. That is no failure: nobody can make the model look unwell.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from bot.engine.circuit_breaker import clock_time
+
+SILENT_SECONDS = 900.0
+"""After so long without any answer nobody knows how it is, so nobody says that it is unwell."""
+
+_GOOD_BELOW, _THEIR_FAULT = 400, 500
+_REFUSED = frozenset({401, 402, 403, 429})
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    counted: Mapping[int, int] = field(default_factory=dict)
+    """By HTTP status; 0: there was none."""
+    fails: bool = False
+    failure: str = ""
+    """The last one, in words."""
+    at: float = 0.0
+    """When something came for the last time."""
+
+
+def heard(before: Answers, counted: Mapping[int, int], now: float) -> Answers:
+    new = {status for status, times in counted.items() if times > before.counted.get(status, 0)}
+    failures, is_good = sorted(filter(_is_failure, new)), any(_is_good(status) for status in new)
+    if not new:
+        return replace(before, fails=before.fails and 0 <= now - before.at < SILENT_SECONDS)
+    failure = f"{_words(failures[-1])} shortly before {clock_time(now, now)}" if failures else before.failure
+    fails = not is_good and (before.fails or bool(failures))
+    return Answers(dict(counted), fails, failure, now)
+
+
+def health_of(answers: Answers) -> Mapping[str, tuple[bool, str]]:
+    """Nothing as long as nobody was answered, or nobody counts."""
+    if not answers.counted:
+        return {}
+    last = f"the last failure: {answers.failure}" if answers.failure else ""
+    if answers.fails:
+        return {"gate": (False, f"the model does not answer agents; {last}")}
+    return {"gate": (True, "; ".join(part for part in ("the model answers agents", last) if part))}
+
+
+def _is_good(status: int) -> bool:
+    return 0 < status < _GOOD_BELOW
+
+
+def _is_failure(status: int) -> bool:
+    return not status or status >= _THEIR_FAULT or status in _REFUSED
+
+
+def _words(status: int) -> str:
+    return f"HTTP {status}" if status else "no answer"

@@ -1,1 +1,0 @@
-"""Where work is asked for: one module per kind of tracker."""
