@@ -1,9 +1,9 @@
-# Treehand in a container. deploy/README.md says how it is run, and what its sandbox needs.
+# Image of Treehand. deploy/README.md describes how to run it, and what its sandbox needs.
 #
 #   docker build -t treehand .
-#   docker build -t treehand --build-arg PACKAGES="nodejs npm" .     # what agents find in their sandbox, besides
+#   docker build -t treehand --build-arg PACKAGES="nodejs npm" .     # more programs for agents
 
-# The release, by date and by digest. Another one of Debian 12 will do: --build-arg BASE=...
+# Debian 12, pinned by date and digest. To use another one: --build-arg BASE=...
 ARG BASE=debian:bookworm-20261005-slim@sha256:7c7b2c966bc9ee8cedfeef67e0e279108992c77681fa595db4a9d65c06ccc587
 
 FROM ${BASE} AS built
@@ -13,10 +13,10 @@ RUN apt-get update \
 WORKDIR /src
 COPY requirements.lock pyproject.toml README.md LICENSE ./
 COPY bot bot
-# As large as it is because of the agent's own program. What is one of a hundred alike is compiled when it is needed.
+# Most of the size is the agent's own program. Large families of plugins are compiled when they are needed.
 RUN python3 -m venv /opt/treehand \
- && /opt/treehand/bin/pip install --quiet --no-compile setuptools==84.2.1 \
- && /opt/treehand/bin/pip install --quiet --no-compile --no-build-isolation --constraint requirements.lock . \
+ && /opt/treehand/bin/pip install --quiet --no-compile --require-hashes --requirement requirements.lock \
+ && /opt/treehand/bin/pip install --quiet --no-compile --no-deps --no-build-isolation . \
  && /opt/treehand/bin/pip uninstall --quiet --yes pip setuptools \
  && find /opt/treehand -type d \( -name tests -o -name __pycache__ \) -prune -exec rm -r {} + \
  && python3 -m compileall -q -x '/(pygments/(lexers|styles)|apprise/plugins)/' /opt/treehand/lib
@@ -25,8 +25,8 @@ COPY deploy/healthcheck.py /opt/treehand/
 FROM ${BASE} AS system
 ARG PACKAGES=""
 SHELL ["/bin/bash", "-euo", "pipefail", "-c"]
-# Nobody installs anything in the finished image, so what installs things goes, and with it what only that needs. Perl
-# stays where PACKAGES names it. What scanners read, /var/lib/dpkg/status, stays.
+# Nothing is installed in the finished image, so the package manager and its dependencies are removed. Perl is kept if
+# PACKAGES names it. /var/lib/dpkg/status is kept for vulnerability scanners.
 RUN apt-get update \
  && apt-get install --yes --no-install-recommends bubblewrap ca-certificates git python3 tini ${PACKAGES} \
  && groupadd --gid 10001 treehand \

@@ -1,4 +1,4 @@
-"""Process life: one daemon per state directory, its clocks, its wake-ups, its signals and how it goes down."""
+"""Daemon: the life of the process, with its clocks, wake-ups, signals and shutdown."""
 
 import asyncio
 import logging
@@ -7,32 +7,36 @@ import signal
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
 
 from bot.domain.run import Phase
 from bot.errors import MustRestart, Retryable
-from bot.settings import operator
-from bot.settings.credentials import linear_webhook_secret, web_token, webhook_secret
+from bot.services.interface import Service
+from bot.services.registry import SERVICES
+from bot.settings.dashboard_access import cookie_key, web_token
+from bot.settings.load import operator
+from bot.settings.schema import Settings
 from bot.system import clock
 
 if TYPE_CHECKING:
     from bot.app import App
+    from bot.web.auth import Authenticator
+    from bot.web.webhooks import Webhook
 
 log = logging.getLogger(__name__)
 
 DRAIN_SECONDS = 20.0
 _RELEASE_SECONDS = 5.0
 _WATCH_SECONDS = 1.0
-_PULSE_SECONDS = 5.0
+_TICK_WHILE_WORKING_SECONDS = 5.0
 _FLUSH_SECONDS = 0.5
 _DISK_SECONDS = 60.0
 _POOL_SECONDS = 5.0
-_HUSH_SECONDS = 3.0
-_TELL_SECONDS = 1.0
-_LOOK_AFTER_SECONDS = 15.0
-_LAST_WORDS_SECONDS = 3.0
+_NOTIFY_SECONDS = 1.0
+_HEALTH_SECONDS = 15.0
 
 
 class Daemon:
@@ -42,13 +46,13 @@ class Daemon:
         self._stays = False
         self._broken: MustRestart | None = None
         self._ticking: asyncio.Timeout | None = None
-        self._waking: asyncio.TimerHandle | None = None
+        self._waking: dict[str, asyncio.TimerHandle] = {}
         self._next_poll: Callable[[], datetime | None] | None = None
         self._watchers: list[Callable[[], None]] = []
-        """Told after each look at the world."""
+        """Called after each tick."""
 
     async def run(self) -> None:
-        """Until a signal; then drain."""
+        """Run until a signal, then drain."""
         async with self._web():
             await self._live()
         await self._drain()
@@ -62,23 +66,23 @@ class Daemon:
                 await self._app.woken.wait()
 
     async def once(self) -> None:
-        """Until nothing is left to do now. Raises what kept it from looking, if that lasted to the end."""
+        """Run until nothing is left to do now. Raises Retryable if a project could not be read to the end."""
         with self._signals(), self._clocks():
             await self._app.recover()
             while not self._stopping:
                 await self._tick()
-                await self._app.engine.settled()
+                await self._app.engine.wait_until_idle()
                 if not self._app.woken.is_set() and not self._app.engine.may_go_on():
                     break
                 await self._app.woken.wait()
         await self._drain()
-        if away := self._app.engine.away:
-            raise Retryable("; ".join(f"{name}: {problem}" for name, problem in away.items()))
+        if unreachable := self._app.engine.failed_projects:
+            raise Retryable("; ".join(f"{name}: {problem}" for name, problem in unreachable.items()))
 
     def stop(self) -> None:
         self._stopping = True
         self._app.woken.set()
-        if self._ticking:  # a service that keeps silent is not waited for
+        if self._ticking:  # it does not wait for a service that does not answer
             self._ticking.reschedule(asyncio.get_running_loop().time())
 
     async def _tick(self) -> None:
@@ -89,35 +93,39 @@ class Daemon:
         try:
             async with asyncio.timeout(None) as self._ticking:
                 await self._app.engine.tick()
-            self._app.house.looked, postponed = True, False
+            self._app.maintenance.trackers_read, postponed = True, False
         except (Retryable, TimeoutError) as problem:
-            log.warning("postponed tick reason=%s", str(problem) or "going down")
+            log.warning("tick postponed reason=%s", str(problem) or "shutdown")
         finally:
             self._ticking = None
-            for tell in self._watchers:
-                tell()
-            self._app.vitals.ticks.ended(clock.steady() - began, postponed=postponed)
+            for call in self._watchers:
+                call()
+            self._app.monitor.ticks.ended(clock.steady() - began, postponed=postponed)
 
     def wake(self, repository: str = "") -> None:
-        """Somebody says that there is news: of one repository, or anywhere."""
+        """Poll soon: the projects of one repository, or all."""
         projects = self._app.settings.projects
-        meant = [one.name for one in projects if repository.lower() in {"", one.repository.lower()}]
-        if meant:
-            self._expect(meant)
+        names = [one.name for one in projects if repository.lower() in {"", one.repository.lower()}]
+        if names:
+            self._expect(names)
 
     def _expect(self, projects: Sequence[str]) -> None:
         self._app.engine.expect_news(projects)
         self._app.woken.set()
 
-    def wake_linear(self) -> None:
-        """Linear tells of every edit, ours included: of many at once one is enough."""
-        if self._waking is None:
-            self._waking = asyncio.get_running_loop().call_later(_HUSH_SECONDS, self._wake_linear)
+    def _wake_for(self, service: Service, repository: str) -> None:
+        """Handles webhooks: several in a short time wake the daemon once if the service says so."""
+        if not service.webhook_pause_seconds:
+            self.wake(repository)
+        elif service.name not in self._waking:
+            self._waking[service.name] = asyncio.get_running_loop().call_later(
+                service.webhook_pause_seconds, self._wake_users_of, service
+            )
 
-    def _wake_linear(self) -> None:
-        self._waking = None
-        self._app.engine.expect_news([one.name for one in self._app.settings.projects if one.tracker == "linear"])
-        self._app.woken.set()
+    def _wake_users_of(self, service: Service) -> None:
+        self._waking.pop(service.name, None)
+        projects = self._app.settings.projects
+        self._expect([one.name for one in projects if service.name in {one.tracker, one.forge}])
 
     @asynccontextmanager
     async def _web(self) -> AsyncIterator[None]:
@@ -125,34 +133,50 @@ class Daemon:
         if not bind:
             yield
             return
-        from bot.control.user_actions import Speaking
-        from bot.status.dashboard_data import Showing
-        from bot.status.metrics import measures_of
-        from bot.status.run_details import CloseUp
-        from bot.web import Access, Dashboard, Door, pages_of, serving
+        from bot.control.user_actions import UserActionService
+        from bot.status.dashboard_data import DashboardData
+        from bot.status.metrics import collect_metrics
+        from bot.status.run_details import RunDetails
+        from bot.web.app import AppConfig, build_app
+        from bot.web.dashboard import Dashboard
+        from bot.web.server import serving
 
         settings = self._app.settings
-        door = Door(
+        config = AppConfig(
             self.wake,
-            self._app.vitals.is_ready,
-            wake_linear=self.wake_linear,
-            github_secret=webhook_secret(settings),
-            linear_secret=linear_webhook_secret(settings),
-            access=Access(web_token(settings), settings.web.user_header, settings.web.proxies, operator()),
-            bound=bind.rpartition(":")[0],
+            self._app.monitor.is_ready,
+            webhooks=self._webhooks(),
+            authenticator=_authenticator(settings),
+            bind_host=bind.rpartition(":")[0],
             hosts=settings.web.hosts,
-            figures=lambda: measures_of(self._app),
+            collect_metrics=lambda: collect_metrics(self._app.monitor, self._app.engine.failed_projects),
         )
-        showing = Showing(settings, self._app.executor.progress, self._beats)
-        dashboard = Dashboard(showing, Speaking(settings, self._expect), CloseUp(settings, self._app.store.find_run))
-        self._app.transcripts.listen(dashboard.hear)
-        self._watchers.append(dashboard.hub.stir)
-        async with serving(pages_of(door, dashboard), bind), dashboard.open():
+        showing = DashboardData(settings, self._app.executor.progress, self._schedule)
+        dashboard = Dashboard(
+            showing, UserActionService(settings, self._expect), RunDetails(settings, self._app.store.find_run)
+        )
+        self._app.transcripts.listen(dashboard.publish_transcript_line)
+        self._watchers.append(dashboard.hub.notify)
+        async with serving(build_app(config, dashboard), bind), dashboard.open():
             log.info("dashboard at http://%s", bind)
             yield
 
-    def _beats(self) -> Mapping[str, str]:
-        """What is due when, in words."""
+    def _webhooks(self) -> Mapping[str, "Webhook"]:
+        from bot.web.webhooks import Webhook
+
+        return {
+            service.name: Webhook(
+                service.webhook_secret(self._app.settings),
+                service.webhook_signature_header,
+                service.parse_webhook,
+                partial(self._wake_for, service),
+            )
+            for service in SERVICES.values()
+            if service.has_webhook
+        }
+
+    def _schedule(self) -> Mapping[str, str]:
+        """Keyed by name: when something is due, in words."""
         if self._next_poll is None or (due := self._next_poll()) is None:
             return {}
         return {"next look at the services": f"{due:%H:%M:%S} UTC, or when somebody says that there is news"}
@@ -161,47 +185,47 @@ class Daemon:
         return any(run.phase is Phase.WORKING for run in self._app.store.active())
 
     async def _drain(self) -> None:
-        """No new turns; running sessions are interrupted, their work and session ids kept."""
-        log.info("going down")
+        """Starts no new turns and interrupts running sessions; their work and session ids are kept."""
+        log.info("shutdown started")
         try:
             async with asyncio.timeout(DRAIN_SECONDS):
                 await self._app.executor.drain(DRAIN_SECONDS / 2)
                 await self._app.engine.park()
         except (TimeoutError, Retryable) as problem:
-            log.warning("went down without a word reason=%s", str(problem) or "no time left")
-        self._app.engine.let_go()
-        await self._release_claims()
-        await self._app.vitals.last_words()
+            log.warning("shutdown: state not saved reason=%s", str(problem) or "timed out")
+        self._app.engine.abandon()
+        await self._release_leases()
+        await self._app.monitor.send_last()
         await self._flush()
 
-    async def _release_claims(self) -> None:
+    async def _release_leases(self) -> None:
         try:
             async with asyncio.timeout(_RELEASE_SECONDS):
-                await self._app.release_claims()
+                await self._app.release_leases()
         except TimeoutError:
-            log.warning("others wait until the claim runs out reason=no time left")
+            log.warning("lease not released: timed out; expires by itself")
 
     # Clocks
 
     @contextmanager
     def _clocks(self) -> Iterator[None]:
-        """APScheduler owns every clock: a job that is late is run once, one that still runs is not run twice."""
+        """APScheduler owns every clock: a late job runs once, and a job that still runs is not started again."""
         scheduler = AsyncIOScheduler(
             timezone=UTC, job_defaults={"coalesce": True, "max_instances": 1, "misfire_grace_time": None}
         )
         every: list[tuple[float, Callable[[], Coroutine[Any, Any, None]]]] = [
             (self._app.settings.poll.interval, self._poll),
             (_WATCH_SECONDS, self._watch),
-            (_PULSE_SECONDS, self._pulse),
+            (_TICK_WHILE_WORKING_SECONDS, self._tick_while_working),
             (_FLUSH_SECONDS, self._flush),
             (_DISK_SECONDS, self._make_room),
-            (_TELL_SECONDS, self._tell),
-            (_LOOK_AFTER_SECONDS, self._look_after),
+            (_NOTIFY_SECONDS, self._notify),
+            (_HEALTH_SECONDS, self._check_health),
             (3600.0, self._sweep),
             (86400.0, self._upkeep),
         ]
         jobs = [scheduler.add_job(self._on_time, "interval", (job,), seconds=seconds) for seconds, job in every]
-        pools = (self._fill_pools,)  # the second of two at once has nothing to do, and to be late is no news
+        pools = (self._fill_pools,)  # a second call at once returns, and lateness is not logged
         scheduler.add_job(self._on_time, "interval", pools, seconds=_POOL_SECONDS, max_instances=2)
         scheduler.start()
         self._next_poll = lambda: cast("datetime | None", jobs[0].next_run_time)
@@ -211,7 +235,7 @@ class Daemon:
             scheduler.shutdown(wait=False)
 
     async def _on_time(self, job: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """What must end us ends the loop, not only a job of a clock."""
+        """MustRestart ends the daemon, not only this job."""
         try:
             await job()
         except MustRestart as problem:
@@ -219,21 +243,21 @@ class Daemon:
             self._app.woken.set()
 
     async def _poll(self) -> None:
-        self._app.vitals.next_look = clock.now() + self._app.settings.poll.interval
+        self._app.monitor.next_poll = clock.now() + self._app.settings.poll.interval
         self._app.engine.expect_news()
         self._app.woken.set()
 
     async def _watch(self) -> None:
-        """Trackers that can tell cheaply that something changed need not wait for the poll."""
-        for project in self._app.outside.projects.values():
+        """Ask trackers that notice changes cheaply; the others wait for the poll."""
+        for project in self._app.ports.projects.values():
             try:
                 if await project.tracker.changed():
                     self._app.woken.set()
             except Retryable as problem:
-                log.warning("looked away project=%s reason=%s", project.name, problem)
+                log.warning("poll failed project=%s reason=%s", project.name, problem)
 
-    async def _pulse(self) -> None:
-        """While agents work, time limits pass and progress is shown; and what was put off becomes due."""
+    async def _tick_while_working(self) -> None:
+        """Tick for time limits and progress while agents work, and when a retry is due."""
         if self._is_working() or self._app.engine.is_due():
             self._app.woken.set()
 
@@ -241,43 +265,47 @@ class Daemon:
         try:
             self._app.transcripts.flush()
         except OSError as problem:
-            log.warning("transcripts wait reason=%s", problem)
+            log.warning("transcripts not written reason=%s", problem)
 
     async def _sweep(self) -> None:
-        await self._app.house.sweep()
-        await self._app.house.tend()
+        await self._app.maintenance.sweep()
+        await self._app.maintenance.sync_salvage()
 
     async def _make_room(self) -> None:
-        """Before anything has to wait for it."""
+        """Free disk space before work has to wait for it."""
         try:
-            self._app.house.watch()
-            if await self._app.house.make_room():
+            self._app.maintenance.watch_disk()
+            if await self._app.maintenance.make_room():
                 self._app.woken.set()
         except (Retryable, OSError) as problem:
-            log.warning("made no room reason=%s", problem)
+            log.warning("disk space not freed reason=%s", problem)
 
     async def _fill_pools(self) -> None:
-        """Not where it is over as soon as nothing is left to do."""
+        """Only in a daemon that stays: `treehand run --once` ends when nothing is left to do."""
         if self._stays and not self._stopping:
-            await self._app.house.pools.fill()
+            await self._app.maintenance.pools.fill()
 
     async def _upkeep(self) -> None:
-        await self._app.house.maintain()
-        self._app.vitals.forget_old()
+        await self._app.maintenance.pack_mirrors()
+        self._app.monitor.forget_old()
 
-    async def _tell(self) -> None:
-        self._app.vitals.tell()
+    async def _notify(self) -> None:
+        self._app.monitor.send_notifications()
 
-    async def _look_after(self) -> None:
-        await self._app.vitals.take({name: str(problem) for name, problem in self._app.engine.away.items()})
+    async def _check_health(self) -> None:
+        await self._app.monitor.check(
+            {name: str(problem) for name, problem in self._app.engine.failed_projects.items()}
+        )
 
     # Signals
 
     @contextmanager
     def _signals(self) -> Iterator[None]:
         loop = asyncio.get_running_loop()
-        is_deaf = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN  # by `nohup`: it outlives its terminal
-        numbers = (signal.SIGTERM, signal.SIGINT, *(() if is_deaf else (signal.SIGHUP,)))
+        ignores_hangup = (
+            signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+        )  # set by `nohup`, so that it outlives its terminal
+        numbers = (signal.SIGTERM, signal.SIGINT, *(() if ignores_hangup else (signal.SIGHUP,)))
         for number in numbers:
             loop.add_signal_handler(number, self._signalled, number)
         try:
@@ -287,7 +315,14 @@ class Daemon:
                 loop.add_signal_handler(number, os._exit, 128 + number)
 
     def _signalled(self, number: int) -> None:
-        """The first one drains; the second ends at once."""
+        """The first signal drains, the second ends the process at once."""
         if self._stopping:
             os._exit(128 + number)
         self.stop()
+
+
+def _authenticator(settings: Settings) -> "Authenticator":
+    from bot.web.auth import Authenticator
+
+    web = settings.web
+    return Authenticator(web_token(settings), web.user_header, web.proxies, operator(), cookie_key=cookie_key(settings))

@@ -1,20 +1,21 @@
 """Every error the bot raises on purpose, named by what should happen next.
 
 BotError
-    Retryable           the next tick may simply succeed: log a warning
+    Retryable           the next tick may succeed: log a warning
         RateLimited         ... but not before `retry_after`
         Elsewhere           ... but another daemon has the repository now
-    NeedsHuman          trying again cannot help: say so on the issue
-        NeedsTurn           ... but the agent can: another turn begins
+    NeedsHuman          a retry cannot help: post it on the issue
+        NeedsTurn           ... but the agent can fix it: another turn starts
+        OverLimit           ... what an agent made is more than is read
     BadSettings         stop at the start: print the file, the key and the fix; exit 2
-    CannotStart         stop at the start: something outside the settings is in the way; exit 1
-        Damaged             ... a database of ours; whoever owns it alone may begin a new one
-    MustRestart         this process cannot go on, another one can: end everything; exit 1
-    Bug                 our own invariant broke: isolate the run, print a traceback
+    CannotStart         stop at the start: a problem outside the settings; exit 1
+        Damaged             ... a database cannot be read; the daemon may set it aside and create a new one
+    MustRestart         only a new process can continue: end everything; exit 1
+    Bug                 an invariant broke: isolate the run, print a traceback
         IllegalTransition
 
-A class earns its place by being caught differently. Vendor exceptions never get this far: the adapter that met
-them raises one of these `from` the original.
+Each class is caught differently somewhere. Exceptions of a library never leave its adapter, which raises one of these
+`from` the original.
 """
 
 from pathlib import Path
@@ -51,6 +52,10 @@ class NeedsTurn(NeedsHuman):
     """The agent has to look at this first."""
 
 
+class OverLimit(NeedsHuman):
+    """There is more in the worktree than I read."""
+
+
 class BadSettings(BotError):
     """The settings cannot be used as they are."""
 
@@ -60,7 +65,7 @@ class CannotStart(BotError):
 
 
 class Damaged(CannotStart):
-    """A database cannot be read as a whole any more."""
+    """A database is damaged."""
 
     def __init__(self, message: str, *, path: Path) -> None:
         super().__init__(message)

@@ -1,29 +1,29 @@
-"""Everything the engine needs from the outside world, on one page.
+"""Ports: everything the engine needs from the outside world, on one page.
 
-Every verb that changes something is idempotent (`ensure...`, `remove`): doing it twice is doing it once. That makes
-"act, then save" safe across a crash. Looking is done in bulk: one snapshot of each tracker and each forge per tick.
+Rule: every method that changes something is idempotent (`ensure...`, `remove`): calling it twice is calling it once.
+That makes "act, then save" safe across a crash. Reading is done in bulk: one snapshot of each tracker and each forge
+per tick.
 """
 
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import Enum, auto
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
-from bot.claim import Tenure
 from bot.domain.change import Change, HandWork
 from bot.domain.comment import Comment, Reaction
-from bot.domain.ending import Ending
-from bot.domain.evidence import Shown
-from bot.domain.issue import Issue, Stage
-from bot.domain.notification import Tiding
+from bot.domain.evidence import EvidenceResult
+from bot.domain.issue import Issue, IssueStage
+from bot.domain.notification import Notification
 from bot.domain.policy import Policy
 from bot.domain.pull_request import PullRequest
 from bot.domain.remote import Remote
 from bot.domain.run import Run
-from bot.domain.salvage import Kept
-from bot.domain.setup_plan import Ready
-from bot.domain.spend import Spend, Spent
-from bot.domain.turn import Event, Message, TurnReport, TurnRequest, Work, Workspace
+from bot.domain.salvage import SalvageLocation
+from bot.domain.setup_plan import SetupResult
+from bot.domain.spend import Spend, TotalSpend
+from bot.domain.turn import AgentTask, Event, Message, TurnOrder, TurnOutcome, TurnReport, Workspace
 from bot.domain.verification import Verification
 
 
@@ -32,37 +32,48 @@ class TrackerView:
     """A tracker at one moment."""
 
     issues: Mapping[str, Issue] = field(default_factory=dict)
-    """Every open issue with the label, and every issue asked about that still exists, by key."""
+    """Keyed by key: every open issue with the label, and every requested issue that still exists."""
     comments: Mapping[str, tuple[Comment, ...]] = field(default_factory=dict)
-    """What people (never the bot) said on those, oldest first."""
+    """Comments by people (never by the bot) on those issues, oldest first."""
     unplaced: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Issues with the label that belong to no project, by key, with the labels that would say to which."""
+    """Keyed by key: issues with the label that belong to no project, with the labels that would assign them to one."""
 
 
 class Tracker(Protocol):
-    """Where work is asked for. One per project."""
+    """The issues of one project."""
 
-    async def look(self, keys: Collection[str], *, fresh: bool = True) -> TrackerView:
-        """Not `fresh`: what it knows already may do, so that a tick between two polls costs no request."""
+    async def snapshot(self, keys: Collection[str], *, fresh: bool = True) -> TrackerView:
+        """`keys` are requested besides every open issue with the label. If not `fresh`, a cached answer will do."""
         ...
 
-    async def changed(self) -> bool:
-        """Cheaply: may a look find something new? Trackers that cannot tell say no, and are polled."""
-        ...
+    async def judge_again(self, key: str, comments: Collection[str], *, request: bool) -> TrackerView:
+        """These comments on an issue, and with `request` the issue, judged by what people may do at this moment.
 
-    async def ensure_comment(self, key: str, *, slug: str, text: str, note: str = "", thread: str = "") -> None:
-        """Write or rewrite the one comment of ours that goes by this slug. People do not see the note in it.
-
-        `thread`: the one it is a part of, where the tracker has threads.
+        Called right before something is done on the strength of it. Permissions read earlier must not be used. The
+        next snapshots agree. Raises Retryable if it cannot be told now; a definite no is no error.
         """
         ...
 
-    async def find_left(self, labels: Collection[str]) -> Collection[str]:
-        """Issues nobody has tidied up: closed lately with the label, or open with one of these and without it."""
+    async def changed(self) -> bool:
+        """Cheap check for changes since the last snapshot. Trackers that cannot tell return False and are polled."""
         ...
 
-    async def recall(self, key: str) -> Sequence[str]:
-        """The notes in our comments there, oldest first: what lives that we know nothing of wrote, too."""
+    async def ensure_comment(self, key: str, *, slug: str, text: str, note: str = "", thread: str = "") -> None:
+        """Write or rewrite the bot's comment with this slug. People do not see the note in it.
+
+        `thread` is the id of the thread it belongs to, where the tracker has threads.
+        """
+        ...
+
+    async def find_orphaned(self, labels: Collection[str]) -> Collection[str]:
+        """Keys of issues that still carry our labels and belong to no run.
+
+        Those are recently closed issues with the label, and open issues with one of `labels` but without the label.
+        """
+        ...
+
+    async def read_run_notes(self, key: str) -> Sequence[str]:
+        """Notes in the bot's comments, oldest first, including notes from a lost state directory."""
         ...
 
     async def ensure_labels(self, key: str, *, add: Collection[str] = (), remove: Collection[str] = ()) -> None: ...
@@ -70,11 +81,11 @@ class Tracker(Protocol):
 
 
 @runtime_checkable
-class Board(Protocol):
-    """What some trackers have besides. One per project whose issues have a standing, or links."""
+class IssueStates(Protocol):
+    """Workflow states and links of issues, for trackers that have them."""
 
-    async def ensure_stage(self, key: str, stage: Stage) -> None:
-        """Unless somebody has moved it in this moment."""
+    async def ensure_stage(self, key: str, stage: IssueStage) -> None:
+        """Does nothing if a person has just moved the issue."""
         ...
 
     async def ensure_link(self, key: str, *, url: str, title: str) -> None: ...
@@ -82,188 +93,216 @@ class Board(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ForgeView:
-    """A forge at one moment, as far as it is ours."""
+    """A forge at one moment: the bot's own pull requests and branches."""
 
     pulls: Mapping[str, PullRequest] = field(default_factory=dict)
-    """The newest pull request of each of our branches, whatever its state."""
+    """Keyed by branch: the newest pull request of each of our branches, in any state."""
     comments: Mapping[str, tuple[Comment, ...]] = field(default_factory=dict)
-    """What people said on those, by branch, oldest first."""
+    """Keyed by branch: comments by people on those pull requests, oldest first."""
     branches: frozenset[str] = frozenset()
-    """Our branches that exist there now, pull request or not."""
+    """Our branches that exist on the forge now, with or without a pull request."""
 
 
 class Forge(Protocol):
-    """Where code is offered for review. One per project."""
+    """The pull requests and branches of one project."""
 
-    async def look(self, branches: Collection[str], *, fresh: bool = True) -> ForgeView: ...
+    async def snapshot(self, branches: Collection[str], *, fresh: bool = True) -> ForgeView: ...
+    async def judge_again(self, branch: str, comments: Collection[str]) -> ForgeView:
+        """These comments on a pull request; as that of a tracker."""
+        ...
+
     async def remote(self) -> Remote:
-        """Ready to fetch from: whatever it takes has been done."""
+        """The repository's address and credential, ready to fetch from."""
         ...
 
     async def ensure_draft(self, branch: str, *, base: str, title: str, body: str) -> None:
-        """Open the one draft of a branch, or rewrite its body between its markers. Retryable when that is over."""
+        """Open the draft of a branch, or rewrite its body between the markers. Raises Retryable if it was closed."""
         ...
 
     async def ensure_comment(self, branch: str, *, slug: str, text: str, thread: str = "") -> None:
-        """`thread`: the id of the inline remark it answers; empty: it goes into the conversation."""
+        """`thread` is the id of the inline remark it answers; empty for a comment in the conversation."""
         ...
 
     async def ensure_reaction(self, branch: str, comment: str, reaction: Reaction) -> None: ...
     async def remove_branch(self, branch: str) -> None:
-        """Unless it holds what its pull request does not."""
+        """Keeps the branch if it has commits that its pull request lacks."""
         ...
 
 
-class Claim(Protocol):
-    """Which of the daemons that serve one repository may act on it. One per project."""
+class LeaseState(Enum):
+    HELD = auto()
+    REACQUIRED = auto()
+    """Ours again, after another daemon had it: what is remembered here may be old."""
+    HELD_ELSEWHERE = auto()
 
-    async def ensure(self) -> Tenure:
-        """Take it, or keep it, if that is due. Often asked, and cheap while it is held."""
+
+class Lease(Protocol):
+    """The right to act on one repository, which several daemons may serve."""
+
+    async def ensure(self) -> LeaseState:
+        """Acquire or renew it if due. Called often; cheap while it is held."""
         ...
 
     def check(self) -> None:
-        """Right before each write. Raises Elsewhere when another daemon might have it by now."""
+        """Call right before each write. Raises Elsewhere when another daemon might hold it by now."""
         ...
 
     async def release(self) -> None:
-        """We go, and whoever waits need not wait longer."""
+        """Let another daemon acquire it at once, instead of after it expires."""
         ...
 
 
 class Workspaces(Protocol):
-    """Where agents may write: one git worktree per run, all of one repository."""
+    """Git worktrees of one repository, one per run; the only place where agents may write."""
 
     async def ensure(self, branch: str, *, base: str, remote: Remote, merge: str = "") -> Workspace:
-        """Fetch, then make the worktree, or find it as it was left. Whole or not at all.
+        """Fetch, then create the worktree or find it as it was left. An interrupted call leaves no worktree.
 
-        What people made of the branch is taken over, or merged with what only we have.
-        `merge` names a branch to take in: what git can merge is merged, the rest is there with its conflict markers,
-        and the next `capture` makes the merge commit. A merge without conflicts is committed at once.
+        Commits that people pushed to the branch are taken over, or merged with those that only we have.
+        `merge` names a branch to merge in: files with conflicts keep their conflict markers, and the next `capture`
+        makes the merge commit. A merge without conflicts is committed at once.
         """
         ...
 
     async def capture(
         self, branch: str, *, message: str, at: float, allowed: Collection[str] = (), forbids: Collection[str] = ()
     ) -> Change:
-        """Commit what the worktree holds, on top of the branch. The same content at the same `at`: the same id.
+        """Commit the worktree's content on top of the branch. The same content and `at` give the same commit id.
 
-        What it objects to, unless its id is in `allowed`, is committed nowhere: the change then carries objections.
+        An objection whose id is not in `allowed` prevents the commit: the change then carries the objections.
         """
         ...
 
-    async def ensure_pushed(self, branch: str, *, remote: Remote) -> None:
-        """Never over other people's commits: they are merged with ours. NeedsTurn: they conflict, or ours are lost."""
+    async def ensure_pushed(self, branch: str, *, remote: Remote, holds_ci: bool = False) -> None:
+        """Merges other people's commits, never overwrites them. Raises NeedsTurn on conflicts, or if ours are lost.
+
+        With `holds_ci`, an empty commit on top keeps the forge's workflows from starting.
+        """
+        ...
+
+    async def ensure_ci_started(self, branch: str, *, remote: Remote) -> None:
+        """Start the workflows of what was pushed last, by another empty commit. Later commits are held again."""
         ...
 
     def folder(self, branch: str) -> Path:
-        """Where its worktree is, for people."""
+        """Path of its worktree."""
         ...
 
     async def disarm(self, branch: str) -> None:
-        """A person is about to use git in the worktree: what an agent left in its git directory is to do nothing."""
+        """Make the worktree's git directory safe for a person to use, whatever an agent left in it."""
         ...
 
     async def take_back(self, branch: str, *, message: str, at: float, allowed: Collection[str] = ()) -> HandWork:
-        """Commit what a person changed in the worktree by hand. A repeat says the same."""
+        """Commit a person's changes in the worktree. A repeated call returns the same."""
         ...
 
     async def put_back(self, branch: str) -> str:
-        """Undo what is not committed, salvaged first. Where it went; empty: there was nothing."""
+        """Salvage and undo uncommitted changes. Returns the salvage ref; empty if there were none."""
         ...
 
     async def salvage(self, branch: str) -> str:
-        """Put work that is published nowhere on a ref that outlives the worktree. Its name; empty: nothing to save."""
+        """Keep unpublished work on a ref that outlives the worktree, or in a folder, if it is too much for that.
+
+        Returns its name or path; empty if there is none.
+        """
         ...
 
     async def remove(self, branch: str) -> None: ...
 
-    async def share(self, ref: str, *, remote: Remote) -> Kept: ...
+    async def share(self, ref: str, *, remote: Remote) -> SalvageLocation: ...
 
 
-class Readiness(Protocol):
-    """What is done in a worktree before an agent begins, when it is through, and before it goes. One per project."""
+class WorktreeSetup(Protocol):
+    """Setup, verification and teardown of the worktrees of one project."""
 
-    async def ensure(self, workspace: Workspace, turn_id: str, notice: "Notice") -> Ready:
-        """Does it, unless it is done and nothing it depends on has changed. What is in the way is in the answer."""
+    async def ensure(
+        self, workspace: Workspace, turn_id: str, notice: "EventSink", allowed: Collection[str] = ()
+    ) -> SetupResult:
+        """Runs setup unless it is up to date. A failure is in the result, not raised.
+
+        `allowed`: ids of objections that a person has approved.
+        """
         ...
 
-    async def verify(self, workspace: Workspace, change: Change, turn_id: str, notice: "Notice") -> Verification | None:
-        """Of the change's head; what is red is held against its base. None: there is nothing to verify by."""
+    async def verify(
+        self, workspace: Workspace, change: Change, turn_id: str, notice: "EventSink", allowed: Collection[str] = ()
+    ) -> Verification | None:
+        """Runs the tests on the change's head, and those that fail on its base. None if no command is known."""
         ...
 
     async def tear_down(self, branch: str) -> None:
-        """In nobody's way: what fails is logged. Without a worktree there is nothing to do."""
+        """Failures are logged, not raised. Does nothing if there is no worktree."""
         ...
 
 
 class Inbox(Protocol):
-    """What the agent is told while it works."""
+    """Messages for an agent at work."""
 
     async def get(self) -> Message: ...
 
 
-Notice = Callable[[Event], None]
-TakeEvidence = Callable[[Path, str, str], Awaitable[Shown]]
-"""Keep what lies for people to see in a worktree, with a run's id and turn. Twice is once. While nothing runs there."""
+EventSink = Callable[[Event], None]
+CollectEvidence = Callable[[Path, str, str], Awaitable[EvidenceResult]]
+"""Keeps the evidence in a worktree, by run id and turn. Idempotent. Call it only while nothing runs in the worktree."""
 
 
 class Agent(Protocol):
-    """How a prompt becomes changes. Cancelled, it interrupts the agent, ends its processes and re-raises."""
+    """Turns a prompt into changes. When cancelled, it interrupts the agent, ends its processes and re-raises."""
 
-    async def run(self, work: Work, inbox: Inbox, notice: Notice) -> TurnReport: ...
+    async def run(self, work: AgentTask, inbox: Inbox, notice: EventSink) -> TurnReport: ...
     def by_hand(self, *, folder: Path, home: Path, session: str) -> str:
-        """What a person types to go on with the conversation; empty: there is none yet."""
+        """Command that continues the session; empty if there is no session yet."""
         ...
 
     async def hand_over(self, home: Path, session: str) -> None:
-        """Make the conversation ready for that. What a person did with an earlier copy is lost."""
+        """Export the session for that command. Overwrites an earlier export."""
         ...
 
     async def take_back(self, home: Path, session: str) -> None:
-        """The agent is to go on with the conversation as a person left it, if one did. Twice is once."""
+        """Import the session as a person left it, if there is one. Idempotent."""
         ...
 
 
 class Executor(Protocol):
-    """Where turns run. Executors know *where*, agents know *how*, the engine knows *why*."""
+    """Runs turns. Executors know *where*, agents know *how*, the engine knows *why*."""
 
-    async def ensure_started(self, request: TurnRequest) -> None: ...
+    async def ensure_started(self, request: TurnOrder) -> None: ...
     async def reports(self) -> Mapping[str, TurnReport]:
-        """Every turn it knows, running or ended, by turn id."""
+        """Keyed by turn id: every turn it knows, running or ended."""
         ...
 
     async def send(self, turn_id: str, message: Message) -> None:
-        """Hand a message to the running session, once per message id. Raises Retryable when the turn has ended."""
+        """Send a message to the running session, once per message id. Raises Retryable when the turn has ended."""
         ...
 
     async def cancel(self, turn_id: str) -> None:
-        """End it and wait until its processes are gone. Work and session are kept; the report says `stopped`."""
+        """End the turn and wait for its processes to end. Work and session are kept; the report says `stopped`."""
         ...
 
     async def release(self, turn_id: str) -> None:
-        """Its report has been taken in and may be forgotten."""
+        """Its report has been saved and may be forgotten."""
         ...
 
 
-class Book(Protocol):
-    """What an executor must still know of its turns after its process has died."""
+class TurnStore(Protocol):
+    """Reports that an executor must find again after its process has died."""
 
-    def keep(self, turn_id: str, report: TurnReport, *, at: float) -> None: ...
-    def kept(self) -> Mapping[str, TurnReport]:
-        """By turn id: how it ended, or how far it had come."""
+    def keep_report(self, turn_id: str, report: TurnReport, *, at: float) -> None: ...
+    def kept_reports(self) -> Mapping[str, TurnReport]:
+        """Keyed by turn id: the final report, or the latest progress."""
         ...
 
-    def forget(self, turn_id: str) -> None: ...
+    def forget_report(self, turn_id: str) -> None: ...
 
 
 class Store(Protocol):
-    """What we remember between ticks."""
+    """Runs, money and journal, remembered between ticks."""
 
     def active(self) -> Sequence[Run]: ...
     def last_ordinal(self, key: str) -> int: ...
     def find_run(self, key: str) -> Run | None: ...  # the newest of an issue
     def take_over(self, run: Run, *, at: float) -> None:
-        """A run as others left it, in place of what is remembered of it. What they spent is spent."""
+        """Replace the stored run by the state that another daemon noted. Money that it spent counts."""
         ...
 
     def save(
@@ -273,52 +312,52 @@ class Store(Protocol):
         at: float,
         notes: Sequence[str] = (),
         spend: Spend | None = None,
-        ending: Ending | None = None,
-        tidings: Sequence[Tiding] = (),
+        outcome: TurnOutcome | None = None,
+        notifications: Sequence[Notification] = (),
     ) -> None:
-        """The run, what it cost, how its turn ended, what the journal says and what people are told: all or nothing."""
+        """Save the run, its cost, turn outcome, journal entries and notifications in one transaction."""
         ...
 
-    def endings(self) -> Sequence[Ending]:
-        """Of every project, oldest first, from a while before its last good one on."""
+    def turn_outcomes(self) -> Sequence[TurnOutcome]:
+        """Turn outcomes of every project, oldest first, from shortly before its last success on."""
         ...
 
     def spent(self, *, since: float) -> float: ...
-    def spent_by_issue(self) -> Mapping[str, Spent]: ...
+    def spent_by_issue(self) -> Mapping[str, TotalSpend]: ...
 
 
-class ByHand(Protocol):
-    """Of one project's runs."""
+class HandoverCommand(Protocol):
+    """Hands the runs of one project over to people."""
 
     async def __call__(self, branch: str, session: str, *, again: bool) -> str:
-        """What a person types to go on with that conversation, made ready unless it was before; empty: none."""
+        """Command that continues the session, which is exported first unless `again`; empty if there is none."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """One tracker scope, one repository, and how they are to be treated."""
+    """The issues, the repository and the policy of one project."""
 
     name: str
     tracker: Tracker
     forge: Forge
     workspaces: Workspaces
     policy: Policy
-    by_hand: ByHand
-    board: Board | None = None
-    """None: the tracker has nothing of the kind."""
-    claim: Claim | None = None
-    """None: nobody else serves this repository."""
-    readiness: Readiness | None = None
-    """None: nothing is needed."""
-    take_evidence: TakeEvidence | None = None
-    leaks_in: Callable[[str], Sequence[str]] = lambda _: ()
-    """The names of the host's own secrets that are in a text."""
+    hand_over: HandoverCommand
+    issue_states: IssueStates | None = None
+    """Is None if the tracker has neither states nor links."""
+    lease: Lease | None = None
+    """Is None if no other daemon serves this repository."""
+    setup: WorktreeSetup | None = None
+    """Is None if worktrees need no setup."""
+    collect_evidence: CollectEvidence | None = None
+    find_secrets: Callable[[str], Sequence[str]] = lambda _: ()
+    """Names of the host's own secrets that a text contains."""
 
 
 @dataclass(frozen=True, slots=True)
-class Outside:
-    """Everything the engine can reach out to, in one hand."""
+class Ports:
+    """All ports of the engine."""
 
     projects: Mapping[str, Project]
     executor: Executor

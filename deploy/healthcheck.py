@@ -1,4 +1,4 @@
-"""Does the daemon in this container answer? For images without curl; needs nothing but Python's own library."""
+"""Health check of the container: asks the daemon for /healthz. Uses only Python's standard library."""
 
 import http.client
 import os
@@ -12,28 +12,28 @@ _SECONDS = 4.0
 
 
 def main() -> str:
-    """Empty: it is well; else why it is not."""
+    """Returns an empty string if the daemon is healthy, otherwise the reason."""
     bind = _bind()
     host, _, port = bind.rpartition(":")
     if not port:
-        return "web.bind is empty, so there is nothing to ask"
+        return "web.bind is empty, so there is no health check"
     connection = http.client.HTTPConnection(_EVERYWHERE.get(host, host).strip("[]"), int(port), timeout=_SECONDS)
     try:
         connection.request("GET", "/healthz")
         status = connection.getresponse().status
     except OSError as problem:
-        return f"nobody answers at {bind}: {problem}"
+        return f"no answer from {bind}: {problem}"
     finally:
         connection.close()
     return "" if status == http.HTTPStatus.OK else f"{bind} answers {status}"
 
 
 def _bind() -> str:
-    """As Treehand itself would find it: the environment goes before the file."""
-    said = os.environ.get("TREEHAND_WEB__BIND")
+    """Reads the environment first, then the settings file, like Treehand."""
+    variable = os.environ.get("TREEHAND_WEB__BIND")
     file = Path(os.environ.get("TREEHAND_CONFIG", "treehand.toml"))
-    if said is not None:
-        return said
+    if variable is not None:
+        return variable
     settings = tomllib.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
     return str(settings.get("web", {}).get("bind", _DEFAULT))
 

@@ -1,6 +1,6 @@
 #!/bin/sh
-# What a person types on a machine where Treehand is a service: `treehand status`, `treehand check`, as root. With the
-# service's own user, settings and secrets; what `systemctl edit treehand` adds to these belongs here as well.
+# Runs `treehand` for root on a machine where Treehand is a service, with the service's user, settings and secrets. Repeat
+# here what you add to these with `systemctl edit treehand`.
 exec systemd-run --quiet --pipe --wait --collect --service-type=exec \
   --property=User=treehand --property=StateDirectory=treehand --property=UMask=0077 --working-directory=/var/lib/treehand \
   --property=LoadCredential=github-token:/etc/treehand/github-token \

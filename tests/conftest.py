@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, settings
 from bot.domain.policy import Policy
 from bot.engine.loop import Engine
 from bot.engine.schedule import Capacity
-from bot.ports import Outside, Project
+from bot.ports import Ports, Project
 from bot.store.runs import RunStore
 from tests.fakes.ports import FakeBoard, FakeExecutor, FakeForge, FakeTracker, FakeWorkspaces
 from tests.fakes.world import World
@@ -25,7 +25,7 @@ def world() -> World:
 
 @pytest.fixture
 def policy() -> Policy:
-    return Policy(working=2, working_per_project=2, base="main")
+    return Policy(max_working=2, max_working_per_project=2, base="main")
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ class Bot:
             while self.moved:
                 self.moved.clear()
                 await self.engine.tick()
-                await self.engine.settled()
+                await self.engine.wait_until_idle()
 
     async def wait(self, seconds: float) -> None:
         self.world.wait(seconds)
@@ -63,12 +63,12 @@ class Bot:
 @pytest.fixture
 async def bot(world: World, policy: Policy, store: RunStore) -> AsyncIterator[Bot]:
     project = Project(
-        "shop", FakeTracker(world), FakeForge(world), FakeWorkspaces(world), policy, by_hand=world.by_hand,
-        board=FakeBoard(world),
+        "shop", FakeTracker(world), FakeForge(world), FakeWorkspaces(world), policy, hand_over=world.by_hand,
+        issue_states=FakeBoard(world),
     )  # fmt: skip
-    outside = Outside({"shop": project}, FakeExecutor(world), store)
+    outside = Ports({"shop": project}, FakeExecutor(world), store)
     capacity = lambda: Capacity(  # noqa: E731
-        policy.working, policy.per_day_usd, store.spent(since=world.now - world.now % 86400)
+        policy.max_working, policy.per_day_usd, store.spent(since=world.now - world.now % 86400)
     )
     moved: list[bool] = []
     async with Engine(outside, clock=world.clock, capacity=capacity, on_change=lambda: moved.append(True)) as engine:

@@ -13,7 +13,9 @@ import pytest
 from bot.cli.main import parser
 from bot.domain.command import CommandName
 from bot.domain.run import TRANSITIONS, Phase
-from bot.settings import Settings, known_keys, load
+from bot.settings.load import known_keys, load
+from bot.settings.schema import Settings
+from tests.attack.marks import attack_marks
 
 ROOT = Path(__file__).parent.parent
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md")), ROOT / "deploy" / "README.md"]
@@ -215,12 +217,13 @@ def test_what_make_is_told_on_any_page_the_makefile_knows():
 
 
 def test_every_folder_of_tests_is_in_the_quick_check_or_said_to_be_left_out():
-    (quick,) = re.findall(r"^FAST := .*\$\(addprefix tests/,([a-z ]+)\)$", page("Makefile"), re.MULTILINE)
-    (left_out,) = re.findall(r"`make check` leaves out.*?\(`tests/(.+?)\)", page("CONTRIBUTING.md"), re.DOTALL)
-    folders = {path.parent.name for path in (ROOT / "tests").glob("*/test_*.py")} - {"live"}
-    named, fast = set(re.findall(r"[a-z]+", left_out)), set(quick.split())
-    assert named | fast >= folders
-    assert not named & fast
+    tests = ROOT / "tests"
+    (quick,) = re.findall(r"^FAST := .*\$\(addprefix tests/,([a-z_/ ]+)\)$", page("Makefile"), re.MULTILINE)
+    (listed,) = re.findall(r"`make check` leaves out.*?\(`tests/(.+?)\)", page("CONTRIBUTING.md"), re.DOTALL)
+    left_out, fast = set(re.findall(r"[a-z_/]+", listed)), set(quick.split())
+    folders = {str(path.parent.relative_to(tests)) for path in tests.rglob("test_*.py")} - {".", "live", "services"}
+    assert {folder for folder in folders if not {folder, folder.partition("/")[0]} & (left_out | fast)} == set()
+    assert not left_out & fast
 
 
 # Troubleshooting
@@ -288,3 +291,20 @@ def test_every_page_can_be_reached_from_the_readme():
             links = [link.partition("#")[0] for link in re.findall(r"\]\(([^)\s]+)\)", path.read_text())]
             waiting += [(path.parent / link).resolve() for link in links if link and "://" not in link]
     assert {path.resolve() for path in PAGES} <= reached
+
+
+@pytest.mark.parametrize("path", PAGES, ids=named)
+def test_no_line_is_wider_than_120_columns(path: Path):
+    """Tables, pictures, headings and quoted output cannot be wrapped."""
+    lines = path.read_text().splitlines()
+    assert [line for line in lines if len(line) > 120 and not line.lstrip().startswith(("|", "<", "#", ">"))] == []
+
+
+# Attacks
+
+
+def test_the_page_of_attacks_lists_every_test_that_is_marked_as_one():
+    sections = re.findall(r"^## (T\d+): [^\n]+\n(.*?)^Left: ", page("docs/attacks.md"), re.MULTILINE | re.DOTALL)
+    bullets = re.compile(r"^- (.*?)\.$(?=\n(?:- |\n))", re.MULTILINE | re.DOTALL)
+    listed = [(threat, " ".join(attempt.split())) for threat, text in sections for attempt in bullets.findall(text)]
+    assert sorted(listed) == sorted(attack_marks())

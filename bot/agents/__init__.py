@@ -1,1 +1,1 @@
-"""How a prompt becomes changes: one module or package per kind of agent."""
+"""Agents, which turn a prompt into changes: one package for each kind."""

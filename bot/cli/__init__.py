@@ -1,1 +1,1 @@
-"""What people type and read in a terminal. No private levers: it labels and comments like anyone else."""
+"""The `treehand` command: one module per subcommand."""

@@ -1,209 +1,194 @@
-"""`treehand check`: is everything ready, and what is still in the way, each with its mend."""
+"""`treehand check`: tests settings, credentials, tools, sandbox and disk, and prints a fix for every problem."""
 
 import asyncio
 import json
 import re
 import subprocess
 from argparse import Namespace
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from tempfile import TemporaryFile
-from typing import Any, Protocol
 
-from bot.app import agent_version, desk_of, inspect_github, store_of
-from bot.cli.output import say
+from bot.app import build_offline_agent
+from bot.cli.output import print_text
 from bot.errors import BotError, CannotStart
-from bot.git.command import MINIMUM, NO_GIT
-from bot.sandbox.build import folders_not_shown, try_sandbox
-from bot.services.linear.connect import team_findings
-from bot.services.local.server import Desk
-from bot.settings import ProjectSettings, Settings, load, settings_file
+from bot.git.command import MIN_VERSION, NO_GIT
+from bot.sandbox.build import hidden_path_folders, run_selftest
+from bot.services.interface import Service
+from bot.services.registry import SERVICES, forge_of
 from bot.settings.credentials import ensure_key
-from bot.status.setup_report import outlook_of
-from bot.status.snapshot import what_was_damaged
-from bot.system.disk import Disk, shown_sizes
-from bot.system.locks import unusable
-from bot.workspace.paths import Places
+from bot.settings.dashboard_access import describe_access, list_other_people
+from bot.settings.load import load, settings_file
+from bot.settings.schema import ProjectSettings, Settings
+from bot.status.health import describe_damaged
+from bot.status.setup_report import report_setup
+from bot.store.build import open_store
+from bot.system.disk import Disk, describe_sizes
+from bot.system.locks import unusable_folder
+from bot.system.private_files import ensure_private_folder, is_open_to_others
+from bot.workspace.paths import ProjectPaths
 
-_COUNTING_SECONDS = 3.0
-"""Spent at most on counting what some folders take."""
-_FOLDERS = ("transcripts", "evidence", "forge", "caches", "trash", "aside")
-"""What no one project has for itself, or nobody looks into."""
-
-
-class Inspect(Protocol):
-    def __call__(
-        self, settings: Settings, project: ProjectSettings, *, fix: bool
-    ) -> Coroutine[Any, Any, Sequence[tuple[str, bool, str]]]: ...
+_MEASURE_SECONDS = 3.0
+"""Time limit for measuring the size of folders."""
+_SHARED_FOLDERS = ("transcripts", "evidence", "forge", "caches", "trash", "aside")
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class CheckLine:
     name: str
     ok: bool
     detail: str
     probes: tuple[Mapping[str, object], ...] = ()
-    """Of the sandbox: what tried to get out, each with whether it held."""
+    """Results of the sandbox self-test."""
 
     def as_dict(self) -> dict[str, object]:
         return {"ok": self.ok, "detail": self.detail, **({"probes": self.probes} if self.probes else {})}
 
 
 def check(options: Namespace) -> int:
-    findings = _findings(options)
+    lines = _check_all(options)
     if options.json:
-        print(json.dumps({one.name: one.as_dict() for one in findings}))
+        print(json.dumps({line.name: line.as_dict() for line in lines}))
     else:
-        for one in findings:
-            say(f"{'ok   ' if one.ok else 'WRONG'}  {one.name:<12} {one.detail}")
-    return 0 if all(one.ok for one in findings) else 1
+        for line in lines:
+            print_text(f"{'ok   ' if line.ok else 'WRONG'}  {line.name:<12} {line.detail}")
+    return 0 if all(line.ok for line in lines) else 1
 
 
-def _findings(options: Namespace) -> list[Finding]:
+def _check_all(options: Namespace) -> list[CheckLine]:
     settings = load(settings_file(options.config))
     checks: list[tuple[str, Callable[[Settings], str]]] = [
         ("settings", lambda _: str(settings_file(options.config).resolve())),
-        ("git", _git),
-        ("repository", places_of),
-        ("database", _database),
-        ("agent", _agent),
-        ("model", _model),
-        ("disk", _disk),
+        ("git", _check_git),
+        ("repository", check_repositories),
+        ("database", _check_database),
+        ("dashboard", describe_access),
+        ("agent", _check_agent),
+        ("model", _check_model_key),
+        ("disk", _check_disk),
     ]
-    if not (place := _find("state_dir", _state_dir, settings)).ok:  # hardly anything can be looked at without it
-        return [*(_find(name, look, settings) for name, look in checks[:2]), place]
-    found = [*(_find(name, look, settings) for name, look in checks), _sandbox(settings)]
-    found += [_disk_of(settings, project) for project in settings.projects]
+    if not (state_dir := _run_check("state_dir", _check_state_dir, settings)).ok:  # the other checks need it
+        return [*(_run_check(name, call, settings) for name, call in checks[:2]), state_dir]
+    lines = [*(_run_check(name, call, settings) for name, call in checks), state_dir, _check_sandbox(settings)]
+    lines += [_measure_project(settings, project) for project in settings.projects]
     for project in settings.projects:
-        found += _outlook_of(settings, project)
+        lines += check_setup(settings, project)
     for project in settings.projects:
-        if "github" in {project.tracker, project.forge}:
-            found += _on_service("github", inspect_github, settings, project, fix=options.fix)
-        if project.tracker == "linear":
-            found += _on_service("linear", team_findings, settings, project, fix=options.fix)
-    return [*found, *_channels(settings, trying=options.notify)]
+        for name in dict.fromkeys((project.forge, project.tracker)):
+            lines += _check_service(SERVICES[name], settings, project, fix=options.fix)
+    return [*lines, *_check_channels(settings, send_test=options.notify)]
 
 
-def _channels(settings: Settings, *, trying: bool) -> list[Finding]:
+def _check_channels(settings: Settings, *, send_test: bool) -> list[CheckLine]:
     from bot.status.notify import channel_findings
 
     try:
-        found = channel_findings(settings, trying=trying)
+        findings = channel_findings(settings, send_test=send_test)
     except BotError as problem:
-        found = [("notify", False, str(problem))]
-    return [Finding(name, ok, detail) for name, ok, detail in found]
+        findings = [("notify", False, str(problem))]
+    return [CheckLine(name, ok, detail) for name, ok, detail in findings]
 
 
-def _on_service(
-    service: str, inspect: Inspect, settings: Settings, project: ProjectSettings, *, fix: bool
-) -> list[Finding]:
+def _check_service(service: Service, settings: Settings, project: ProjectSettings, *, fix: bool) -> list[CheckLine]:
     try:
-        found = asyncio.run(inspect(settings, project, fix=fix))
+        findings = asyncio.run(service.check(settings, project, fix=fix))
     except BotError as problem:
-        found = [(service, False, str(problem))]
-    return [Finding(f"{project.name}/{name}", ok, detail) for name, ok, detail in found]
+        findings = [(service.name, False, str(problem))]
+    return [CheckLine(f"{project.name}/{name}", ok, detail) for name, ok, detail in findings]
 
 
-def _find(name: str, look: Callable[[Settings], str], settings: Settings) -> Finding:
+def _run_check(name: str, call: Callable[[Settings], str], settings: Settings) -> CheckLine:
     try:
-        return Finding(name, ok=True, detail=look(settings))
+        return CheckLine(name, ok=True, detail=call(settings))
     except BotError as problem:
-        return Finding(name, ok=False, detail=str(problem))
+        return CheckLine(name, ok=False, detail=str(problem))
 
 
-def _git(_settings: Settings) -> str:
+def _check_git(_settings: Settings) -> str:
     return f"version {'.'.join(map(str, git_version()))}"
 
 
 def git_version() -> tuple[int, ...]:
-    """Raises what to do when there is none, or it is too old."""
+    """Raises CannotStart when git is missing or too old."""
     try:
-        printed = subprocess.run(["git", "--version"], capture_output=True, text=True, timeout=30, check=True).stdout
+        output = subprocess.run(["git", "--version"], capture_output=True, text=True, timeout=30, check=True).stdout
     except (OSError, subprocess.SubprocessError) as exc:
         raise CannotStart(NO_GIT) from exc
-    found = tuple(int(part) for part in re.findall(r"\d+", printed)[:3])
-    if found < MINIMUM:
+    version = tuple(int(part) for part in re.findall(r"\d+", output)[:3])
+    if version < MIN_VERSION:
         raise CannotStart(
-            f"This is git {'.'.join(map(str, found))}; Treehand needs {'.'.join(map(str, MINIMUM))} or later."
+            f"This is git {'.'.join(map(str, version))}; Treehand needs {'.'.join(map(str, MIN_VERSION))} or later."
         )
-    return found
+    return version
 
 
-def _state_dir(settings: Settings) -> str:
+def _check_state_dir(settings: Settings) -> str:
     try:
-        settings.state_dir.mkdir(parents=True, exist_ok=True)
+        changed = ensure_private_folder(settings.state_dir)
         with TemporaryFile(dir=settings.state_dir):
-            return str(settings.state_dir)
+            pass
     except OSError as problem:
-        raise unusable(settings.state_dir, problem) from problem
+        raise unusable_folder(settings.state_dir, problem) from problem
+    if is_open_to_others(settings.state_dir) and (people := list_other_people()):
+        raise CannotStart(f"{settings.state_dir} is {changed}. It holds your code, and {people[0]} can read it.")
+    return f"{settings.state_dir} {changed}".rstrip()
 
 
-def places_of(settings: Settings) -> str:
-    desk = desk_of(settings)
-    try:
-        lines = [_place(one, desk) for one in settings.projects]
-    finally:
-        desk.close()
+def check_repositories(settings: Settings) -> str:
+    """Raises CannotStart or another error with the fix for the first repository that cannot be used."""
+    projects = settings.projects
+    lines = [f"{project.name}: {forge_of(project).describe_repository(settings, project)}" for project in projects]
     if not lines:
-        raise CannotStart("No [[projects]] are set, so there is nothing to do. `treehand init` writes one.")
+        raise CannotStart("The settings have no [[projects]]. `treehand init` writes one.")
     return "; ".join(lines)
 
 
-def _place(project: ProjectSettings, desk: Desk) -> str:
-    if project.forge == "github":
-        return f"{project.name}: {project.repository} on GitHub, base {project.base or 'its default branch'}"
-    there = desk.repository(project.name)
-    base = there.base()
-    there.ensure_readable()
-    return f"{project.name}: {project.repository}, base {base}"
-
-
-def _database(settings: Settings) -> str:
-    store_of(settings).close()
-    damaged = what_was_damaged(settings)
+def _check_database(settings: Settings) -> str:
+    open_store(settings).close()
+    damaged = describe_damaged(settings)
     return f"{settings.state_dir / 'treehand.db'}{f' {damaged}' if damaged else ''}"
 
 
-def _agent(settings: Settings) -> str:
-    return f"{settings.agent.kind} {asyncio.run(agent_version(settings))}"
+def _check_agent(settings: Settings) -> str:
+    return f"{settings.agent.kind} {asyncio.run(build_offline_agent(settings).version())}"
 
 
-def _model(settings: Settings) -> str:
+def _check_model_key(settings: Settings) -> str:
     ensure_key(settings)
     return "a key is set"
 
 
-def _sandbox(settings: Settings) -> Finding:
+def _check_sandbox(settings: Settings) -> CheckLine:
     try:
-        trial = asyncio.run(try_sandbox(settings))
+        result = asyncio.run(run_selftest(settings))
     except BotError as problem:
-        return Finding("sandbox", ok=False, detail=str(problem))
-    if trial is None:
-        why = "none: agents run with your own rights; give them only issues you trust"
-        return Finding("sandbox", ok=True, detail=why)
-    hint = _find("sandbox", _not_shown, settings).detail if trial.holds else ""
-    return Finding("sandbox", trial.holds, f"{trial}{hint}", tuple(map(asdict, trial.probes)))
+        return CheckLine("sandbox", ok=False, detail=str(problem))
+    if result is None:
+        detail = "none: agents run with your own permissions; give them only issues you trust"
+        return CheckLine("sandbox", ok=True, detail=detail)
+    hint = _run_check("sandbox", _hidden_folders_hint, settings).detail if result.holds else ""
+    return CheckLine("sandbox", result.holds, f"{result}{hint}", tuple(map(asdict, result.probes)))
 
 
-def _not_shown(settings: Settings) -> str:
-    hidden = folders_not_shown(settings)
-    return f" (on your PATH, but not in there: {', '.join(hidden)}; see `sandbox.tools`)" if hidden else ""
+def _hidden_folders_hint(settings: Settings) -> str:
+    hidden = hidden_path_folders(settings)
+    return f" (on your PATH, but not in the sandbox: {', '.join(hidden)}; see `sandbox.tools`)" if hidden else ""
 
 
-def _disk(settings: Settings) -> str:
+def _check_disk(settings: Settings) -> str:
     level = Disk(settings.state_dir, settings.limits.free_disk_gb).level()
-    if level.lack:
-        raise CannotStart(f"Nothing starts: {level.lack}. Make room, or lower `limits.free_disk_gb`.")
-    sizes = shown_sizes([(name, settings.state_dir / name) for name in _FOLDERS], seconds=_COUNTING_SECONDS)
+    if level.shortage:
+        raise CannotStart(f"No agent starts: {level.shortage}. Free some space, or lower `limits.free_disk_gb`.")
+    sizes = describe_sizes([(name, settings.state_dir / name) for name in _SHARED_FOLDERS], seconds=_MEASURE_SECONDS)
     return f"{level}; {sizes}" if sizes else str(level)
 
 
-def _outlook_of(settings: Settings, project: ProjectSettings) -> list[Finding]:
-    return [Finding(f"{project.name}/{one.name}", one.ok, one.detail) for one in outlook_of(settings, project)]
+def check_setup(settings: Settings, project: ProjectSettings) -> list[CheckLine]:
+    return [CheckLine(f"{project.name}/{line.name}", line.ok, line.detail) for line in report_setup(settings, project)]
 
 
-def _disk_of(settings: Settings, project: ProjectSettings) -> Finding:
-    places, homes = Places(settings.state_dir, project.name), settings.state_dir / "homes" / project.name
-    folders = [("mirror", places.mirror), ("worktrees", places.worktrees), ("homes", homes), ("trash", places.trash)]
-    sizes = shown_sizes(folders, seconds=_COUNTING_SECONDS)
-    return Finding(f"{project.name}/disk", ok=True, detail=sizes or "nothing yet")
+def _measure_project(settings: Settings, project: ProjectSettings) -> CheckLine:
+    paths, homes = ProjectPaths(settings.state_dir, project.name), settings.state_dir / "homes" / project.name
+    folders = [("mirror", paths.mirror), ("worktrees", paths.worktrees), ("homes", homes), ("trash", paths.trash)]
+    sizes = describe_sizes(folders, seconds=_MEASURE_SECONDS)
+    return CheckLine(f"{project.name}/disk", ok=True, detail=sizes or "nothing yet")

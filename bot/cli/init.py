@@ -1,4 +1,4 @@
-"""`treehand init`: from nothing to settings that can be used, in at most five questions."""
+"""`treehand init`: asks at most six questions and writes the settings file."""
 
 import asyncio
 import re
@@ -8,53 +8,59 @@ from argparse import Namespace
 from dataclasses import replace
 from pathlib import Path
 
-from bot.cli.check import check, places_of
+from bot.cli.check import check, check_repositories
 from bot.cli.init_advice import advice
-from bot.cli.init_detect import Bearings, bearings_of, parse_repository
-from bot.cli.init_settings import Draft
+from bot.cli.init_detect import DetectedSetup, detect_setup, parse_repository
+from bot.cli.init_settings import SettingsDraft
 from bot.cli.main import parser
-from bot.cli.output import say
-from bot.cli.questions import Ask, asking
+from bot.cli.output import print_text
+from bot.cli.questions import AskUser, choose_ask
 from bot.errors import BadSettings, BotError
-from bot.services.linear.connect import team_findings
-from bot.settings import GitHubSettings, Settings, load, settings_file
+from bot.services.linear.connect import LinearService
 from bot.settings.credentials import github_token, has_linear_key
+from bot.settings.load import load, settings_file
+from bot.settings.schema import GitHubSettings, Settings
+from bot.system.private_files import share_file
 
-_PLACES = {"github": "github", "linear": "linear", "here": "local"}
+_TRACKERS = {"github": "github", "linear": "linear", "here": "local"}
+"""Names of trackers in the settings, by the answer."""
 _HERE = "."
+_CI_CHOICES = ("at-once", "after-approval")
 
 
 def init(options: Namespace) -> None:
     file = settings_file(options.config)
     if file.exists():
         raise BadSettings(
-            f"{file} is there already, and is never written over. Edit it, or move it away first: "
+            f"{file} exists already, and `treehand init` never overwrites it. Edit it, or move it away: "
             f"mv {file} {file.name}.old"
         )
     if options.app and options.here:
-        raise BadSettings("--app is for GitHub, and --here is not: leave one of them out.")
-    bearings, ask = bearings_of(Path.cwd(), options), asking(silent=options.yes)
-    for note in bearings.notes:
-        say(note)
-    settings, draft = _settled(file, _drafted(options, bearings, ask), ask, by_app=options.app)
-    say(f"Wrote {file}.")
+        raise BadSettings("--app is for GitHub and --here is for this machine: use only one of them.")
+    detected, ask = detect_setup(Path.cwd(), options), choose_ask(use_defaults=options.yes)
+    for note in detected.notes:
+        print_text(note)
+    settings, draft = _write_valid(file, _ask_all(options, detected, ask), ask, by_app=options.app)
+    print_text(f"Wrote {file}.")
     if draft.app:
-        _introduce_app(settings)
-    _say_what_is_next(file, draft, settings, checked=not options.no_check)
+        from bot.cli.github_app import wait_until_installed
+
+        wait_until_installed(settings)
+    _print_next_steps(file, draft, settings, checked=not options.no_check)
 
 
-def _settled(file: Path, draft: Draft, ask: Ask, *, by_app: bool) -> tuple[Settings, Draft]:
-    """Nothing is left there unless it can be used."""
-    settings = _written(file, draft)
+def _write_valid(file: Path, draft: SettingsDraft, ask: AskUser, *, by_app: bool) -> tuple[Settings, SettingsDraft]:
+    """Removes the file again unless its settings can be used."""
+    settings = _write(file, draft)
     try:
         if draft.tracker == "local":
-            places_of(settings)
+            check_repositories(settings)
         if draft.tracker == "linear" and has_linear_key(settings):
-            _find_team(settings)
+            _ensure_team_exists(settings)
         if draft.on_github and (by_app or _wants_app(ask, settings)):
-            from bot.cli.github_app import register
+            from bot.cli.github_app import create_app
 
-            draft = replace(draft, app=register(draft, settings))
+            draft = replace(draft, app=create_app(draft, settings))
             file.write_text(str(draft), encoding="utf-8")
             settings = load(file)
     except BaseException:
@@ -63,75 +69,87 @@ def _settled(file: Path, draft: Draft, ask: Ask, *, by_app: bool) -> tuple[Setti
     return settings, draft
 
 
-def _drafted(options: Namespace, bearings: Bearings, ask: Ask) -> Draft:
-    tracker = _tracker(options, bearings, ask)
+def _ask_all(options: Namespace, detected: DetectedSetup, ask: AskUser) -> SettingsDraft:
+    tracker = _ask_tracker(options, detected, ask)
     team = ""
     if tracker == "linear":
-        team = options.team or ask("Which team in Linear? Its key, such as ENG:", "", _team)
-    repository = _HERE if options.here or tracker == "local" else _repository(options, bearings, ask, tracker)
-    called = bearings.folder.name if repository == _HERE else repository.partition("/")[2]
-    name = options.name or ask("What shall the project be called?", _plain_name(called), _known_name)
+        team = options.team or ask("Which team in Linear? Its key, such as ENG:", "", _parse_team)
+    local = options.here or tracker == "local"
+    repository = _HERE if local else _ask_repository(options, detected, ask, tracker)
+    folder_name = detected.folder.name if repository == _HERE else repository.partition("/")[2]
+    name = options.name or ask("Name of the project?", _plain_name(folder_name), _parse_name)
     base = options.base
     if repository == _HERE:
-        base = base or ask("Which branch do agents start from, and merge into?", bearings.branch, _said)
-    api_url = options.api_url or _api_url_of(bearings, repository)
-    folder = bearings.folder
+        base = base or ask("Which branch do agents start from, and merge into?", detected.branch, _parse_branch)
+    api_url = options.api_url or _detected_api_url(detected, repository)
+    folder = detected.folder
     place = _HERE if settings_file(options.config).resolve().parent == folder else str(folder)
-    return Draft(name, tracker, repository, base, team.upper(), api_url if repository != _HERE else "", folder=place)
+    if repository == _HERE:
+        return SettingsDraft(name, tracker, repository, base, team.upper(), folder=place)
+    ci = ask("May workflows run what an agent wrote at once, or only after-approval?", _CI_CHOICES[0], _parse_ci)
+    return SettingsDraft(name, tracker, repository, base, team.upper(), api_url, folder=place, ci=ci)
 
 
-def _tracker(options: Namespace, bearings: Bearings, ask: Ask) -> str:
+def _parse_ci(answer: str) -> str:
+    if answer not in _CI_CHOICES:
+        raise ValueError(f"Answer {' or '.join(_CI_CHOICES)}. At once means: with the secrets of those workflows.")
+    return answer
+
+
+def _ask_tracker(options: Namespace, detected: DetectedSetup, ask: AskUser) -> str:
     if options.team:
         return "linear"
     if options.here:
         return "local"
     if options.repository or options.app:
         return "github"
-    likely = "github" if bearings.repository else "here"
-    return _PLACES[ask(f"Where are the issues? {', '.join(_PLACES)}:", likely, _place)]
+    default = "github" if detected.repository else "here"
+    return _TRACKERS[ask(f"Where are the issues? {', '.join(_TRACKERS)}:", default, _parse_tracker)]
 
 
-def _repository(options: Namespace, bearings: Bearings, ask: Ask, tracker: str) -> str:
+def _ask_repository(options: Namespace, detected: DetectedSetup, ask: AskUser, tracker: str) -> str:
     if options.repository:
-        return _parsed(options.repository)
+        return _parse_repository_option(options.repository)
     if tracker == "linear":
-        question = f"Where are pull requests offered? OWNER/NAME on GitHub, or {_HERE} for this folder:"
         return ask(
-            question, bearings.repository or _HERE, lambda said: said if said == _HERE else parse_repository(said)
+            f"Where do pull requests go? OWNER/NAME on GitHub, or {_HERE} for this folder:",
+            detected.repository or _HERE,
+            lambda answer: answer if answer == _HERE else parse_repository(answer),
         )
-    return ask("Which repository on GitHub? OWNER/NAME:", bearings.repository, parse_repository)
+    return ask("Which repository on GitHub? OWNER/NAME:", detected.repository, parse_repository)
 
 
-def _parsed(repository: str) -> str:
+def _parse_repository_option(repository: str) -> str:
     try:
         return parse_repository(repository)
     except ValueError as problem:
         raise BadSettings(f"--repository: {problem}") from None
 
 
-def _api_url_of(bearings: Bearings, repository: str) -> str:
-    """Empty where it is GitHub's own, or the environment says another."""
-    found = bearings.github
-    usual = GitHubSettings().api_url
-    return found.api_url if found and found.repository == repository and found.api_url != usual else ""
+def _detected_api_url(detected: DetectedSetup, repository: str) -> str:
+    """Returns an empty string for GitHub's own API, and if the environment names another."""
+    remote = detected.github
+    default = GitHubSettings().api_url
+    return remote.api_url if remote and remote.repository == repository and remote.api_url != default else ""
 
 
-def _wants_app(ask: Ask, settings: Settings) -> bool:
-    """Whoever has a token has answered."""
+def _wants_app(ask: AskUser, settings: Settings) -> bool:
+    """Does not ask if there is a token."""
     if github_token(settings):
         return False
-    question = "Sign in to GitHub with a token, or as an App of your own (made in your browser)? token, app:"
-    return ask(question, "token", _way) == "app"
+    question = "Sign in to GitHub with a token, or with an App that you create in your browser? token, app:"
+    return ask(question, "token", _parse_sign_in) == "app"
 
 
-def _written(file: Path, draft: Draft) -> Settings:
-    """Not left there when it cannot be read back; and never over something else."""
+def _write(file: Path, draft: SettingsDraft) -> Settings:
+    """Never overwrites a file; removes the new one if it cannot be read back."""
     try:
         with file.open("x", encoding="utf-8") as opened:
             opened.write(str(draft))
+        share_file(file)  # it holds no secret, and people commit it
     except OSError as exc:
         raise BadSettings(
-            f"{file} cannot be written: {exc.strerror}. Go to a folder of yours, or name one with --config."
+            f"{file} cannot be written: {exc.strerror}. Change to a folder of yours, or name a file with --config."
         ) from exc
     try:
         return load(file)
@@ -140,70 +158,63 @@ def _written(file: Path, draft: Draft) -> Settings:
         raise
 
 
-def _find_team(settings: Settings) -> None:
-    """A team that is not there is no beginning."""
+def _ensure_team_exists(settings: Settings) -> None:
     (project,) = settings.projects
-    (_, known, said), *_ = asyncio.run(team_findings(settings, project, fix=False))
-    if not known:
-        raise BadSettings(said)
+    (_, exists, detail), *_ = asyncio.run(LinearService().check(settings, project, fix=False))
+    if not exists:
+        raise BadSettings(detail)
 
 
-def _introduce_app(settings: Settings) -> None:
-    from bot.cli.github_app import wait_until_installed
-
-    wait_until_installed(settings)
-
-
-def _say_what_is_next(file: Path, draft: Draft, settings: Settings, *, checked: bool) -> None:
-    wrong = 0
+def _print_next_steps(file: Path, draft: SettingsDraft, settings: Settings, *, checked: bool) -> None:
+    failed = 0
     if checked:
-        say("\nIs everything ready? (`treehand check` says it again)", flush=True)
-        wrong = check(parser().parse_args(["--config", str(file), "check", "--fix"]))
-    if told := list(advice(draft, settings)):
-        say("\nStill wanted:")
-        say("\n".join(f"  {line}" for line in told))
-    say("\nNext:\n")
+        print_text("\nIs everything ready? (`treehand check` prints this again)", flush=True)
+        failed = check(parser().parse_args(["--config", str(file), "check", "--fix"]))
+    if missing := list(advice(draft, settings)):
+        print_text("\nStill missing:")
+        print_text("\n".join(f"  {line}" for line in missing))
+    print_text("\nNext:\n")
     if draft.folder != _HERE:
-        say(f"  export TREEHAND_CONFIG={shlex.quote(str(file.resolve()))}   (or --config, before each command)")
-    if wrong or not checked:
-        say("  treehand check --fix   (until nothing is wrong any more; makes the labels)")
-    say("  treehand run           (until Ctrl-C)")
+        print_text(f"  export TREEHAND_CONFIG={shlex.quote(str(file.resolve()))}   (or --config, before each command)")
+    if failed or not checked:
+        print_text("  treehand check --fix   (until nothing is wrong; creates the labels)")
+    print_text("  treehand run           (until Ctrl-C)")
     if draft.tracker == "local":
-        say('  treehand issue new "Say hello" --body "What you want, in your words." --label ai')
+        print_text('  treehand issue new "Say hello" --body "Describe the work in your own words." --label ai')
     if draft.tracker == "local" and draft.folder == _HERE:
-        say(f"\nYour repository need not carry {file.name}: `echo {file.name} >> .git/info/exclude` keeps it out.")
+        print_text(f"\nTo keep {file.name} out of your commits: echo {file.name} >> .git/info/exclude")
     if draft.tracker != "local":
-        say("  then put the label `ai` on an issue")
+        print_text("  then put the label `ai` on an issue")
 
 
-def _place(said: str) -> str:
-    if said.lower() not in _PLACES:
-        raise ValueError(f"{said!r} is none of them.")
-    return said.lower()
+def _parse_tracker(answer: str) -> str:
+    if answer.lower() not in _TRACKERS:
+        raise ValueError(f"{answer!r} is not an option.")
+    return answer.lower()
 
 
-def _team(said: str) -> str:
-    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9]*", said):
-        raise ValueError("It is what stands before the number of each of its issues: ENG in ENG-7. Or give --team.")
-    return said
+def _parse_team(answer: str) -> str:
+    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9]*", answer):
+        raise ValueError("The key comes before the number of each issue: ENG in ENG-7. `--team` sets it, too.")
+    return answer
 
 
-def _way(said: str) -> str:
-    if said.lower() not in {"token", "app"}:
-        raise ValueError(f"{said!r} is neither.")
-    return said.lower()
+def _parse_sign_in(answer: str) -> str:
+    if answer.lower() not in {"token", "app"}:
+        raise ValueError(f"{answer!r} is not an option.")
+    return answer.lower()
 
 
-def _known_name(said: str) -> str:
-    if said != _plain_name(said):
+def _parse_name(answer: str) -> str:
+    if answer != _plain_name(answer):
         raise ValueError("Use letters, digits, '-', '_' and '.'.")
-    return said
+    return answer
 
 
-def _said(said: str) -> str:
-    if not said:
-        raise ValueError("It must be said.")
-    return said
+def _parse_branch(answer: str) -> str:
+    if not answer:
+        raise ValueError("Name a branch.")
+    return answer
 
 
 def _plain_name(text: str) -> str:

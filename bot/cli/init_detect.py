@@ -1,24 +1,24 @@
-"""Where `treehand init` was typed: which repository that is, and which server its remotes lead to."""
+"""Detects the repository in the current folder and the GitHub server its remotes point to, for `treehand init`."""
 
 from argparse import Namespace
 from dataclasses import dataclass
 from pathlib import Path
 
 from bot.errors import BadSettings
-from bot.git.remote_url import Address, parse_address
-from bot.git.user_repository import Found, find_repository
+from bot.git.remote_url import RemoteUrl, parse_remote_url
+from bot.git.user_repository import UserRepository, find_repository
 
-_LIKELY = ("origin", "upstream")
+_PREFERRED_REMOTES = ("origin", "upstream")
 
 
 @dataclass(frozen=True, slots=True)
-class Bearings:
+class DetectedSetup:
     folder: Path
-    found: Found | None
-    github: Address | None = None
-    """The remote that is on GitHub, or on an Enterprise server."""
+    local: UserRepository | None
+    github: RemoteUrl | None = None
+    """The remote on GitHub or on a GitHub Enterprise server."""
     notes: tuple[str, ...] = ()
-    """What people should know of what was found."""
+    """Sentences about the choice of the remote, to be printed."""
 
     @property
     def repository(self) -> str:
@@ -26,48 +26,48 @@ class Bearings:
 
     @property
     def branch(self) -> str:
-        """Raises where no repository is: an embedded forge needs one, and at its top."""
-        if self.found is None:
+        """Raises BadSettings unless the folder is the top of a repository: the local forge needs one."""
+        if self.local is None:
             raise BadSettings(
-                f"{self.folder} is not a git repository. Go to yours, or run `git init` and commit something first."
+                f"{self.folder} is not a git repository. Change to yours, or run `git init` and commit something."
             )
-        if self.found.top != self.folder:
+        if self.local.top != self.folder:
             raise BadSettings(
-                f"{self.folder} is not a git repository itself, only inside of one. Go there: cd {self.found.top}; "
-                "or run `git init` here and commit something first."
+                f"{self.folder} is only a subfolder of a git repository. Change to its top: cd {self.local.top}; "
+                "or run `git init` here and commit something."
             )
-        return self.found.branch
+        return self.local.branch
 
 
-def bearings_of(folder: Path, options: Namespace) -> Bearings:
-    """Only what was not said is looked for."""
-    found = find_repository(folder)
-    if options.here or not found:
-        return Bearings(folder, found)
-    named = {address.repository.lower(): address for address in found.remotes.values() if address.repository}
+def detect_setup(folder: Path, options: Namespace) -> DetectedSetup:
+    """Looks only for what the options leave open."""
+    local = find_repository(folder)
+    if options.here or not local:
+        return DetectedSetup(folder, local)
+    by_name = {address.repository.lower(): address for address in local.remotes.values() if address.repository}
     if options.repository:
-        return Bearings(folder, found, _if_github(named.get(options.repository.lower()), options.api_url))
-    likely = [found.remotes[name] for name in (*_LIKELY, *found.remotes) if name in found.remotes]
-    for address in dict.fromkeys(one for one in likely if one.repository):
-        if _if_github(address, options.api_url):
-            return Bearings(folder, found, address, _notes_of(address, found))
-    elsewhere = ", ".join(sorted({address.host for address in likely}))
-    note = f"This repository is on {elsewhere}, which is no GitHub: pull requests are kept on this machine."
-    return Bearings(folder, found, notes=(note,) if elsewhere else ())
+        return DetectedSetup(folder, local, _only_github(by_name.get(options.repository.lower()), options.api_url))
+    preferred = [local.remotes[name] for name in (*_PREFERRED_REMOTES, *local.remotes) if name in local.remotes]
+    for address in dict.fromkeys(one for one in preferred if one.repository):
+        if _only_github(address, options.api_url):
+            return DetectedSetup(folder, local, address, _note_others(address, local))
+    hosts = ", ".join(sorted({address.host for address in preferred}))
+    note = f"This repository is on {hosts}, which is not GitHub: pull requests stay on this machine."
+    return DetectedSetup(folder, local, notes=(note,) if hosts else ())
 
 
-def _notes_of(chosen: Address, found: Found) -> tuple[str, ...]:
+def _note_others(chosen: RemoteUrl, local: UserRepository) -> tuple[str, ...]:
     others = [
         f"{address.repository} ({name})"
-        for name, address in found.remotes.items()
+        for name, address in local.remotes.items()
         if address.repository and address.repository != chosen.repository
     ]
-    return (f"There is also {', '.join(others)}: `--repository` takes another one.",) if others else ()
+    return (f"There is also {', '.join(others)}: use `--repository` to choose it.",) if others else ()
 
 
-def _if_github(address: Address | None, api_url: str) -> Address | None:
-    """Asked only where its name does not say so."""
-    from bot.services.github.recognising import is_github
+def _only_github(address: RemoteUrl | None, api_url: str) -> RemoteUrl | None:
+    """Sends a request only if the host name does not tell."""
+    from bot.services.github.connect import is_github
 
     if address and (address.is_github or api_url or is_github(address.api_url)):
         return address
@@ -75,9 +75,9 @@ def _if_github(address: Address | None, api_url: str) -> Address | None:
 
 
 def parse_repository(text: str) -> str:
-    """`owner/name`, or the address of it."""
+    """Accepts `owner/name` and the address of a repository; raises ValueError for anything else."""
     text = text.strip()
-    address = parse_address(text) or parse_address(f"https://github.com/{text}")
+    address = parse_remote_url(text) or parse_remote_url(f"https://github.com/{text}")
     if address is None or not address.repository:
-        raise ValueError(f"{text!r} is no repository on GitHub: use OWNER/NAME, such as acme/shop.")
+        raise ValueError(f"{text!r} is not a repository on GitHub: write OWNER/NAME, such as acme/shop.")
     return address.repository

@@ -1,14 +1,14 @@
-"""The settings that `treehand init` writes: short, commented, and nothing in them that is secret."""
+"""The settings file that `treehand init` writes: short, commented and without secrets."""
 
 import json
 from dataclasses import dataclass
 from pathlib import Path
 
 _HEAD = """\
-# Treehand's settings. `treehand check` says whether all is well; docs/settings.md has every key.
+# Settings of Treehand. `treehand check` tests them; docs/settings.md describes every key.
 
 {state_dir}  # database, mirrors, worktrees, transcripts
-{label}  # asks for work
+{label}  # the label that asks for work
 
 [limits]
 {working}  # agents at once
@@ -17,12 +17,13 @@ _HEAD = """\
 per_issue_usd = 5
 per_day_usd = 50
 """
-_COLUMN = 46
+_COMMENT_COLUMN = 46
+_ABOUT_CI = 'when workflows run what agents wrote: or "after-approval"; docs/github.md'
 
 
 @dataclass(frozen=True, slots=True)
-class App:
-    """A GitHub App that signs in with a key of its own."""
+class AppCredentials:
+    """A GitHub App and the files with its key and its webhook secret."""
 
     id: int
     key_file: Path
@@ -30,20 +31,21 @@ class App:
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
-    """What was answered, or taken."""
+class SettingsDraft:
+    """The answers and defaults that the settings file is made from."""
 
     name: str
     tracker: str
     repository: str
-    """`.`: this folder, and the embedded forge."""
+    """`owner/name` on GitHub, or `.` for the local forge."""
     base: str = ""
     team: str = ""
     api_url: str = ""
-    """Empty: GitHub itself."""
-    app: App | None = None
+    """API of a GitHub Enterprise server; empty for github.com."""
+    app: AppCredentials | None = None
     folder: str = "."
-    """Where `repository` is this folder: that folder, from where the file is."""
+    """Path of the repository, relative to the settings file; used with the local forge."""
+    ci: str = "at-once"
 
     @property
     def on_github(self) -> bool:
@@ -51,9 +53,9 @@ class Draft:
 
     def __str__(self) -> str:
         head = _HEAD.format(
-            state_dir=_line("state_dir", f"~/.local/state/treehand/{self.name}").ljust(_COLUMN),
-            label=_line("label", "ai").ljust(_COLUMN),
-            working=_line("working", 4).ljust(_COLUMN),
+            state_dir=_line("state_dir", f"~/.local/state/treehand/{self.name}").ljust(_COMMENT_COLUMN),
+            label=_line("label", "ai").ljust(_COMMENT_COLUMN),
+            working=_line("working", 4).ljust(_COMMENT_COLUMN),
         )
         return "\n".join([head, *self._github(), *self._project()]) + "\n"
 
@@ -65,26 +67,29 @@ class Draft:
         return ["[github]", *lines, ""] if lines else []
 
     def _project(self) -> list[str]:
-        sign_in = {
+        credentials = {
             "github": "docs/github.md: GITHUB_TOKEN, or an App",
             "linear": "docs/linear.md: LINEAR_API_KEY",
-            "local": "the embedded one: `treehand issue new`",
+            "local": "issues on this machine: `treehand issue new`",
         }
         repository = self.repository if self.on_github else self.folder
         return [
             "[[projects]]",
             _line("name", self.name),
-            f"{_line('tracker', self.tracker).ljust(_COLUMN)}  # {sign_in[self.tracker]}",
+            f"{_line('tracker', self.tracker).ljust(_COMMENT_COLUMN)}  # {credentials[self.tracker]}",
             *([_line("team", self.team)] if self.team else []),
-            f"{_line('repository', repository).ljust(_COLUMN)}  # {_where(self.repository)}",
-            f"{_line('base', self.base).ljust(_COLUMN)}  # empty: the default branch",
+            f"{_line('repository', repository).ljust(_COMMENT_COLUMN)}  # {_about_repository(self.repository)}",
+            f"{_line('base', self.base).ljust(_COMMENT_COLUMN)}  # empty: the default branch",
+            *([f"{_line('ci', self.ci).ljust(_COMMENT_COLUMN)}  # {_ABOUT_CI}"] if self.on_github else []),
         ]
 
 
-def _where(repository: str) -> str:
-    return "this one; merges land on its branch" if repository == "." else "where pull requests are offered"
+def _about_repository(repository: str) -> str:
+    if repository == ".":
+        return "this repository; pull requests are merged into its branch"
+    return "the repository for pull requests"
 
 
 def _line(name: str, value: str | int) -> str:
-    """TOML writes texts and numbers as JSON does, as far as those here go."""
+    """TOML writes strings and numbers like JSON."""
     return f"{name} = {json.dumps(value, ensure_ascii=False)}"

@@ -1,28 +1,35 @@
-"""The manual page, out of the same parser that reads what people type. Rule: pure; roff in man(7)'s own macros."""
+"""`treehand man`: prints the manual page, made from the argument parser, in roff with the macros of man(7)."""
 
 import argparse
 from collections.abc import Iterator
 
-_EXITS = (
-    ("0", "fine"),
-    ("1", "it could not be done, and the reason is printed"),
-    ("2", "a mistake in the settings, or in what was typed"),
+from bot import __version__
+from bot.cli.main import parser
+
+_EXIT_CODES = (
+    ("0", "success"),
+    ("1", "failure; the reason is printed"),
+    ("2", "a mistake in the settings or in the arguments"),
     ("3", "a bug"),
     ("130", "interrupted by Ctrl-C"),
 )
 _VARIABLES = (
-    ("TREEHAND_CONFIG", "The settings file, when --config names none."),
-    ("TREEHAND_SECTION__KEY", "Any setting: it goes before the settings file."),
-    ("GITHUB_TOKEN, LINEAR_API_KEY", "How Treehand signs in. Secrets are never read from the settings file."),
-    ("ANTHROPIC_API_KEY, CLAUDE_CODE_OAUTH_TOKEN", "How the agent signs in to its model."),
+    ("TREEHAND_CONFIG", "The settings file, unless --config names one."),
+    ("TREEHAND_SECTION__KEY", "Any setting; a variable overrides the settings file."),
+    ("GITHUB_TOKEN, LINEAR_API_KEY", "Credentials of Treehand. Secrets are never read from the settings file."),
+    ("ANTHROPIC_API_KEY, CLAUDE_CODE_OAUTH_TOKEN", "Credentials of the agent for its model."),
 )
 _FILES = (
-    ("treehand.toml", "The settings, in the folder that commands are typed in. `treehand init` writes them."),
-    ("~/.local/state/treehand", "Database, mirrors, worktrees and transcripts, unless state_dir says otherwise."),
+    ("treehand.toml", "The settings, in the current folder. `treehand init` writes this file."),
+    ("~/.local/state/treehand", "Database, mirrors, worktrees and transcripts, unless state_dir names another folder."),
 )
 
 
-def manual(top: argparse.ArgumentParser, version: str) -> str:
+def man(_options: argparse.Namespace) -> None:
+    print(render_manual(parser(), __version__), end="")
+
+
+def render_manual(top: argparse.ArgumentParser, version: str) -> str:
     return "\n".join([*_head(top, version), *_commands(top, top.prog), *_tail(top)]) + "\n"
 
 
@@ -40,17 +47,17 @@ def _head(top: argparse.ArgumentParser, version: str) -> Iterator[str]:
     yield ".SH COMMANDS"
 
 
-def _commands(made: argparse.ArgumentParser, name: str) -> Iterator[str]:
-    """Those that do something, in the order in which they were added."""
-    groups = [action for action in made._actions if isinstance(action, argparse._SubParsersAction)]  # noqa: SLF001
+def _commands(command: argparse.ArgumentParser, name: str) -> Iterator[str]:
+    """Descends into groups such as `issue`; keeps the order of the parser."""
+    groups = [action for action in command._actions if isinstance(action, argparse._SubParsersAction)]  # noqa: SLF001
     for group in groups:
         for word, inner in group.choices.items():
             yield from _commands(inner, f"{name} {word}")
     if not groups:
-        operands = [_operand(action) for action in made._actions if not action.option_strings]  # noqa: SLF001
+        operands = [_operand(action) for action in command._actions if not action.option_strings]  # noqa: SLF001
         yield f".SS {' '.join([_plain(name), *operands])}"
-        yield f"{_plain(made.description or '')}."
-        yield from _arguments(made, helped=True)
+        yield f"{_plain(command.description or '')}."
+        yield from _arguments(command, skip_help=True)
 
 
 def _operand(action: argparse.Action) -> str:
@@ -58,10 +65,9 @@ def _operand(action: argparse.Action) -> str:
     return f"[{shown}]" if action.nargs == argparse.OPTIONAL else shown
 
 
-def _arguments(made: argparse.ArgumentParser, *, helped: bool = False) -> Iterator[str]:
-    """`helped`: that there is `--help` has been said."""
-    for action in made._actions:  # noqa: SLF001
-        if isinstance(action, argparse._SubParsersAction) or (helped and action.dest == "help"):  # noqa: SLF001
+def _arguments(command: argparse.ArgumentParser, *, skip_help: bool = False) -> Iterator[str]:
+    for action in command._actions:  # noqa: SLF001
+        if isinstance(action, argparse._SubParsersAction) or (skip_help and action.dest == "help"):  # noqa: SLF001
             continue
         if action.option_strings or action.help:
             yield ".TP"
@@ -79,7 +85,7 @@ def _names(action: argparse.Action) -> str:
 
 def _tail(top: argparse.ArgumentParser) -> Iterator[str]:
     yield ".SH EXIT STATUS"
-    yield from _list(_EXITS)
+    yield from _list(_EXIT_CODES)
     yield ".SH ENVIRONMENT"
     yield from _list(_VARIABLES)
     yield ".SH FILES"
@@ -89,7 +95,7 @@ def _tail(top: argparse.ArgumentParser) -> Iterator[str]:
     yield ".BR bwrap (1)"
     yield ".PP"
     yield f".B {_plain(f'{top.prog} COMMAND --help')}"
-    yield "tells the same about one command."
+    yield "prints the same for one command."
 
 
 def _list(rows: tuple[tuple[str, str], ...]) -> Iterator[str]:
@@ -100,6 +106,6 @@ def _list(rows: tuple[tuple[str, str], ...]) -> Iterator[str]:
 
 
 def _plain(text: str) -> str:
-    """Words that roff takes for words: no escapes, no macros; a hyphen that can be copied."""
-    shown = " ".join(text.split()).replace("\\", r"\e").replace("-", r"\-").replace("%%", "%")
-    return f"\\&{shown}" if shown.startswith((".", "'")) else shown
+    """Escapes roff: no macros, and hyphens that can be copied."""
+    escaped = " ".join(text.split()).replace("\\", r"\e").replace("-", r"\-").replace("%%", "%")
+    return f"\\&{escaped}" if escaped.startswith((".", "'")) else escaped

@@ -1,31 +1,31 @@
-"""Puts words on the terminal. Rule: whatever a terminal would obey, or nobody would see, stays out of it.
+"""Prints text on the terminal. Rule: control characters and invisible characters never reach it.
 
-Colours are for terminals alone: anywhere else lines are plain and always look the same.
+Colours are for terminals only: output to a file or a pipe is plain and never depends on the size of a window.
 """
 
 import sys
 from functools import cache
 from typing import TYPE_CHECKING
 
-from bot.text.visible import visible
+from bot.text.invisible_characters import strip_invisible
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 
-def say(text: str, *, flush: bool = False, style: str = "") -> None:
-    console = colours() if style else None
+def print_text(text: str, *, flush: bool = False, style: str = "") -> None:
+    console = colour_console() if style else None
     if console is None:
-        print(visible(text), flush=flush)
+        print(strip_invisible(text), flush=flush)
         return
     from rich.text import Text
 
-    console.print(Text(visible(text), style), soft_wrap=True)
+    console.print(Text(strip_invisible(text), style), soft_wrap=True)
 
 
 @cache
-def colours() -> "Console | None":
-    """None: there is no terminal, or it or its owner wants none (`TERM=dumb`, `NO_COLOR`)."""
+def colour_console() -> "Console | None":
+    """Returns None without a terminal, with `TERM=dumb` and with `NO_COLOR`."""
     if not sys.stdout.isatty():
         return None
     from rich.console import Console

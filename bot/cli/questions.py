@@ -1,32 +1,32 @@
-"""Questions on a terminal, each with a good answer to begin with; where nobody sits there, that is the answer."""
+"""Asks questions on the terminal, each with a default answer; without a terminal the default is taken."""
 
 import sys
 from collections.abc import Callable
 
 from bot.errors import BadSettings
 
-Ask = Callable[[str, str, Callable[[str], str]], str]
-"""The question, the answer to begin with, and what makes an answer usable: it raises ValueError with what is wrong."""
+AskUser = Callable[[str, str, Callable[[str], str]], str]
+"""Takes the question, the default answer and a parser that raises ValueError with the reason for a wrong answer."""
 
 
-def asking(*, silent: bool) -> Ask:
-    return _take if silent or not sys.stdin.isatty() else _ask
+def choose_ask(*, use_defaults: bool) -> AskUser:
+    return _use_default if use_defaults or not sys.stdin.isatty() else _ask
 
 
-def _ask(question: str, default: str, usable: Callable[[str], str]) -> str:
+def _ask(question: str, default: str, parse: Callable[[str], str]) -> str:
     while True:
         try:
-            said = input(f"{question} [{default}] " if default else f"{question} ").strip() or default
+            answer = input(f"{question} [{default}] " if default else f"{question} ").strip() or default
         except EOFError:
-            raise BadSettings("No answer, so nothing was written. `--yes` takes the answers in brackets.") from None
+            raise BadSettings("No answer was given, so nothing was written. `--yes` accepts the defaults.") from None
         try:
-            return usable(said)
+            return parse(answer)
         except ValueError as problem:
             print(f"  {problem}")
 
 
-def _take(question: str, default: str, usable: Callable[[str], str]) -> str:
+def _use_default(question: str, default: str, parse: Callable[[str], str]) -> str:
     try:
-        return usable(default)
+        return parse(default)
     except ValueError as problem:
         raise BadSettings(f"{question} {problem}") from None

@@ -1,6 +1,7 @@
-"""`treehand run` and `treehand once`."""
+"""`treehand run` and `treehand once`: start the daemon, until a signal or until no work is left."""
 
 import asyncio
+import logging
 import signal
 import sys
 from argparse import Namespace
@@ -8,46 +9,71 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 from bot.cli.check import git_version
-from bot.settings import Settings, load, settings_file
 from bot.settings.credentials import ensure_key, model_environment
+from bot.settings.dashboard_access import has_made_token
+from bot.settings.load import load, settings_file
+from bot.settings.schema import Settings
 from bot.system import logs
+from bot.system.descriptors import raise_limit
+from bot.system.private_files import ensure_private_folder
 
 if TYPE_CHECKING:
     from bot.daemon import Daemon
 
+log = logging.getLogger(__name__)
+
 
 def run(options: Namespace) -> None:
-    _live(load(settings_file(options.config)), lambda daemon: daemon.run())
+    _start(load(settings_file(options.config)), lambda daemon: daemon.run(), serves=True)
 
 
 def once(options: Namespace) -> None:
-    _live(load(settings_file(options.config)), lambda daemon: daemon.once())
+    _start(load(settings_file(options.config)), lambda daemon: daemon.once(), serves=False)
 
 
-def _live(settings: Settings, life: "Callable[[Daemon], Awaitable[None]]") -> None:
-    from bot.app import secrets_of, wired
+def _start(settings: Settings, call: "Callable[[Daemon], Awaitable[None]]", *, serves: bool) -> None:
+    from bot.app import open_app
     from bot.daemon import Daemon
-    from bot.system.locks import sole_owner
+    from bot.secret_scan.build import load_secrets
+    from bot.system.locks import daemon_lock
 
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit())  # while nothing is begun there is nothing to drain
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit())  # before the daemon has started there is nothing to drain
+    raise_limit()
     git_version()
     ensure_key(settings)
-    secrets = secrets_of(settings)
 
-    async def live() -> None:
-        async with wired(settings, model_environment(settings), secrets) as app:
-            await life(Daemon(app))
+    async def start() -> None:
+        async with open_app(settings, model_environment(settings), secrets) as app:
+            await call(Daemon(app))
 
-    with sole_owner(settings.state_dir):
-        log = settings.log
-        logs.set_up(file=settings.state_dir / "treehand.log", redact=secrets.redact, form=log.format, level=log.level)
+    with daemon_lock(settings.state_dir):
+        has_link = serves and has_made_token(settings)  # makes the token, which is a secret then
+        secrets = load_secrets(settings)
+        file, form, level = settings.state_dir / "treehand.log", settings.log.format, settings.log.level
+        logs.configure_logging(file=file, redact=secrets.redact, form=form, level=level)
+        if changed := ensure_private_folder(settings.state_dir):
+            log.warning("state directory not private path=%s detail=%s", settings.state_dir, changed)
+        if has_link:
+            _tell_how_to_log_in(settings)
         try:
-            asyncio.run(live())
+            asyncio.run(start())
         except BaseExceptionGroup as group:
             raise _first_cause(group) from group
 
 
+def _tell_how_to_log_in(settings: Settings) -> None:
+    """The link is for the person at the terminal alone: a log is read by others, and kept."""
+    if not sys.stdout.isatty():
+        log.info("dashboard needs a login, `treehand login` prints a link")
+        return
+    from bot.cli.login import login_link
+
+    print(
+        f"Open this link to log in to the dashboard, once and within ten minutes:\n{login_link(settings)}", flush=True
+    )
+
+
 def _first_cause(group: BaseExceptionGroup) -> BaseException:
-    """What was raised in there, without the task groups it came through."""
+    """Unwraps the groups of nested TaskGroups."""
     inner = group.exceptions[0]
     return _first_cause(inner) if isinstance(inner, BaseExceptionGroup) else inner

@@ -1,129 +1,134 @@
-"""`treehand show`, `why` and `cost`: tables in colour on a terminal, else plain lines that always look the same."""
+"""`treehand show`: prints one run with its journal and evidence, or starts one of its servers (`--run NAME`)."""
 
+import asyncio
 import json
+import signal
 import time
 from argparse import Namespace
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from bot.app import evidence_of, store_of, transcripts_of
-from bot.cli.output import colours, say
-from bot.cli.status_text import checks_in_words, progress_of
-from bot.control.issue_keys import run_of
-from bot.domain.evidence import Piece
-from bot.domain.journal import Entry
+from bot.cli.output import colour_console, print_text
+from bot.cli.status_text import format_checks, format_todo_count
+from bot.control.issue_keys import find_project, find_run
+from bot.domain.evidence import EvidenceFile
 from bot.domain.pull_request import PullRequest
-from bot.domain.run import Run
-from bot.domain.turn import Progress, TurnReport, TurnState
+from bot.domain.run import JournalEntry, Run
+from bot.domain.setup_plan import SetupStep
 from bot.domain.verification import Verification
-from bot.settings import load, settings_file
-from bot.status.as_json import Glimpse, run_as_json
-from bot.status.snapshot import picture
-from bot.system.clock import now
-from bot.text.visible import on_one_line
+from bot.evidence.build import open_evidence
+from bot.settings.load import load, settings_file
+from bot.settings.schema import Settings
+from bot.status.as_json import RunSummary, run_as_json
+from bot.status.snapshot import read_status
+from bot.store.build import open_store
+from bot.text.invisible_characters import on_one_line
+from bot.text.money import dollars
 
 
 def show(options: Namespace) -> None:
     settings = load(settings_file(options.config))
-    run = run_of(settings, options.key)
+    run = find_run(settings, options.key)
     if options.run:
-        from bot.cli.looking import look
-
-        look(settings, run, options)
+        _show_server(settings, run, options.run)
         return
-    glimpse = picture(settings).glimpses.get(run.id, Glimpse())
-    store = store_of(settings)
+    summary = read_status(settings).summaries.get(run.id, RunSummary())
+    store = open_store(settings)
     journal = store.journal(run)
     store.close()
-    evidence = evidence_of(settings)
-    left = evidence.of(run.id)
+    evidence = open_evidence(settings)
+    files = evidence.list_files(run.id)
     if options.json:
-        history = [{"at": entry.at, "text": entry.text} for entry in journal]
-        files = [{**asdict(one), "path": str(evidence.path(run.id, one))} for one in left]
-        print(json.dumps({**run_as_json(run, glimpse), "journal": history, "evidence": files}))
+        journal_json = [{"at": entry.at, "text": entry.text} for entry in journal]
+        evidence_json = [{**asdict(file), "path": str(evidence.path(run.id, file))} for file in files]
+        print(json.dumps({**run_as_json(run, summary), "journal": journal_json, "evidence": evidence_json}))
         return
-    title = f"{run.key}  {on_one_line(glimpse.title)}"
-    facts = [(name, on_one_line(value)) for name, value in _facts(run, glimpse) if value]
-    facts += [("evidence", _evidence(one, evidence.path(run.id, one))) for one in left]
-    told = [(_stamp(entry), on_one_line(entry.text)) for entry in journal]
-    if console := colours():
-        from bot.cli import tables as painting
+    title = f"{run.key}  {on_one_line(summary.title)}"
+    details = [(name, on_one_line(value)) for name, value in _details(run, summary) if value]
+    details += [("evidence", _format_evidence(file, evidence.path(run.id, file))) for file in files]
+    entries = [(_format_time(entry), on_one_line(entry.text)) for entry in journal]
+    _print_run(title, details, entries)
 
-        console.print(painting.facts(title, facts, told))
+
+def _print_run(title: str, details: Sequence[tuple[str, str]], journal: Sequence[tuple[str, str]]) -> None:
+    if console := colour_console():
+        from bot.cli import tables
+
+        console.print(tables.render_run(title, details, journal))
         return
-    say("\n".join([title, "", *(f"{name + ':':<14}{value}" for name, value in facts)]))
-    say("\n".join(["", "Journal", *(f"  {at}  {text}" for at, text in told)]))
+    print_text("\n".join([title, "", *(f"{name + ':':<14}{value}" for name, value in details)]))
+    print_text("\n".join(["", "Journal", *(f"  {at}  {text}" for at, text in journal)]))
 
 
-def _facts(run: Run, glimpse: Glimpse) -> Iterator[tuple[str, str]]:
-    pull = glimpse.pull_request
+def _details(run: Run, summary: RunSummary) -> Iterator[tuple[str, str]]:
+    pull = summary.pull_request
     yield "project", run.project
     yield "asked by", on_one_line(run.person)
     yield "phase", run.phase
     yield "reason", run.reason
-    yield "doing", glimpse.doing
-    yield "to do", progress_of(glimpse.todos)
-    yield "branch", str(run_as_json(run, glimpse)["branch"])
-    yield "changed", str(run.extent) if run.extent.files else ""
-    yield "pull request", _pull(pull)
-    yield "checks", checks_in_words(pull.checks).removeprefix("checks ") if pull else ""
-    yield "verification", _verification(run.verification)
-    yield "agent", glimpse.agent
-    yield "turns", str(run.turn)
-    yield "cost", f"${run.spent_usd:.2f}, {run.tokens:,} tokens"
-    yield "worktree", glimpse.worktree
+    yield "doing", summary.doing
+    yield "to do", format_todo_count(summary.todos)
+    yield "branch", str(run_as_json(run, summary)["branch"])
+    yield "changed", str(run.diff_stat) if run.diff_stat.files else ""
+    yield "pull request", _format_pull(pull)
+    yield "checks", format_checks(pull.checks).removeprefix("checks ") if pull else ""
+    yield "verification", _format_verification(run.checks.verification)
+    yield "agent", summary.agent
+    yield "turns", str(run.turns.number)
+    yield "cost", f"{dollars(run.spend.usd)}, {run.spend.tokens:,} tokens"
+    yield "worktree", summary.worktree
 
 
-def _evidence(one: Piece, path: Path) -> str:
-    """Left by the agent for people to see."""
-    return on_one_line(f"{one.name} ({one.media_type.partition(';')[0]}, {one.size:,} bytes) {path}")
+def _format_evidence(file: EvidenceFile, path: Path) -> str:
+    return on_one_line(f"{file.name} ({file.media_type.partition(';')[0]}, {file.size:,} bytes) {path}")
 
 
-def _stamp(entry: Entry) -> str:
+def _format_time(entry: JournalEntry) -> str:
     return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(entry.at))
 
 
-def _pull(pull: PullRequest | None) -> str:
+def _format_pull(pull: PullRequest | None) -> str:
     return f"#{pull.number} {pull.state}{', a draft' if pull.draft else ''} {pull.url}".rstrip() if pull else ""
 
 
-def _verification(found: Verification | None) -> str:
-    if found is None:
+def _format_verification(result: Verification | None) -> str:
+    if result is None:
         return ""
-    stands = [f"{one}: {'broken by the change' if one in found.broken else one.standing}" for one in found.trials]
-    return f"of {found.commit[:10]}: {'; '.join(stands) or found.trouble}"
+    trials = [
+        f"{run}: {'broken by the change' if run in result.regressions else run.result}" for run in result.commands
+    ]
+    return f"of {result.commit[:10]}: {'; '.join(trials) or result.problem}"
 
 
-def why(options: Namespace) -> None:
-    from bot.domain.issue import Issue
-    from bot.engine.messages import issue as messages
-    from bot.engine.observation import Observation
-
-    settings = load(settings_file(options.config))
-    run = run_of(settings, options.key)
-    turn = TurnReport(TurnState.RUNNING, Progress(doing=transcripts_of(settings).last_deed(run.id)))
-    text = messages.why(run, Observation(now(), Issue(run.key, "", "", frozenset(), open=True), turn=turn))
-    if options.json:
-        print(json.dumps({"key": run.key, "phase": run.phase.value, "why": text}))
-    else:
-        say(text)
+def _show_server(settings: Settings, run: Run, name: str) -> None:
+    try:
+        end = asyncio.run(_run_server(settings, run, name))
+    except (KeyboardInterrupt, asyncio.CancelledError):
+        end = "stopped"
+    print_text(f"\n{name}: {end}", flush=True)
 
 
-def cost(options: Namespace) -> None:
-    settings = load(settings_file(options.config))
-    store = store_of(settings)
-    rows = store.cost_by(options.by)
-    store.close()
-    if options.json:
-        print(json.dumps([{options.by: name, "usd": round(usd, 4), "tokens": tokens} for name, usd, tokens in rows]))
-        return
-    total = sum(usd for _, usd, _ in rows), sum(tokens for *_, tokens in rows)
-    rows = [(on_one_line(name), usd, tokens) for name, usd, tokens in rows]
-    if console := colours():
-        from bot.cli import tables as painting
+async def _run_server(settings: Settings, run: Run, name: str) -> str:
+    """Returns why the server ended."""
+    from bot.control.run_server import RunServer
 
-        console.print(painting.costs(options.by, rows, total))
-        return
-    for name, usd, tokens in (*rows, ("all", *total)):
-        say(f"{name:<20} ${usd:>9.2f} {tokens:>12,} tokens")
+    task, loop = asyncio.current_task(), asyncio.get_running_loop()
+    assert task
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        loop.add_signal_handler(number, task.cancel)
+    store = open_store(settings)
+    try:
+        server = RunServer(settings, find_project(settings, run.project), run)
+        return await server.run_to_end(name, on_start=_print_address, on_output=_print_output, find_run=store.find_run)
+    finally:
+        store.close()
+
+
+def _print_output(lines: Sequence[str]) -> None:
+    for line in lines:
+        print_text(line, flush=True)
+
+
+def _print_address(address: str, step: SetupStep) -> None:
+    print_text(f"{step} ({step.why})\n{address}  opens once the command listens there; Ctrl-C ends it\n", flush=True)

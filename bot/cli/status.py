@@ -1,12 +1,12 @@
-"""`treehand status`: the board, in colour on a terminal, else in plain lines that always look the same."""
+"""`treehand status`: prints all runs by phase, in colour on a terminal, otherwise as plain lines."""
 
 import json
 from argparse import Namespace
 
-from bot.cli.output import colours, say
-from bot.cli.status_text import plain
-from bot.settings import load, settings_file
-from bot.status.snapshot import picture
+from bot.cli.output import colour_console, print_text
+from bot.cli.status_text import format_status
+from bot.settings.load import load, settings_file
+from bot.status.snapshot import read_status
 
 
 def status(options: Namespace) -> None:
@@ -16,12 +16,12 @@ def status(options: Namespace) -> None:
 
         watch(settings, as_json=options.json)
         return
-    seen = picture(settings)
+    snapshot = read_status(settings)
     if options.json:
-        print(json.dumps(seen.as_json()))
-    elif console := colours():
-        from bot.cli.tables import painted
+        print(json.dumps(snapshot.as_json()))
+    elif console := colour_console():
+        from bot.cli.tables import render_status
 
-        console.print(painted(seen, console.width))
+        console.print(render_status(snapshot, console.width))
     else:
-        say("\n".join(plain(seen)))
+        print_text("\n".join(format_status(snapshot)))

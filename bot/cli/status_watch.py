@@ -1,4 +1,4 @@
-"""`treehand status --watch`: stays, and shows anew what has changed, or how it looks in another window."""
+"""`treehand status --watch`: redraws the status when a run, the time or the size of the window changes."""
 
 import json
 import os
@@ -10,84 +10,86 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bot.cli.output import colours, say
-from bot.cli.status_text import plain
+from bot.cli.output import colour_console, print_text
+from bot.cli.status_text import format_status
 from bot.errors import Retryable
-from bot.settings import Settings
-from bot.status.as_json import Picture
-from bot.status.snapshot import picture
+from bot.settings.schema import Settings
+from bot.status.as_json import StatusSnapshot
+from bot.status.snapshot import read_status
 from bot.system.clock import steady
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-_GLANCE_SECONDS = 0.5
-_LOOK_SECONDS = 3.0
-"""Ages grow, disks fill up, and daemons end without a word."""
-_IDLE = 4
-"""Looking at hundreds of runs takes a while: most of the time is to be left for those at work."""
+_POLL_SECONDS = 0.5
+_REFRESH_SECONDS = 3.0
+"""Ages, disk space and the daemon change without a write to the database."""
+_IDLE_RATIO = 4
+"""Reading hundreds of runs takes a while: at least this much of the time is left to the agents."""
 
 
 def watch(settings: Settings, *, as_json: bool) -> None:
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # the window is left as it was
-    console = None if as_json else colours()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # leaves the alternate screen
+    console = None if as_json else colour_console()
     if console is None:
-        _tell(settings, as_json=as_json)
+        _print_changes(settings, as_json=as_json)
     else:
-        _paint(settings, console)
+        _draw(settings, console)
 
 
-def _tell(settings: Settings, *, as_json: bool) -> None:
-    """Again whenever something else is going on; that a second has passed is no news."""
-    told: object = None
+def _print_changes(settings: Settings, *, as_json: bool) -> None:
+    """Prints a new block when anything but the time has changed."""
+    printed: object = None
     with _resizes() as wait:
-        for seen in _pictures(settings, wait):
-            state = {name: value for name, value in seen.as_json().items() if name != "generated_at"}
-            if state != told:
-                say(json.dumps(seen.as_json()) if as_json else "\n".join([*plain(seen), ""]), flush=True)
-                told = state
+        for snapshot in _snapshots(settings, wait):
+            state = {name: value for name, value in snapshot.as_json().items() if name != "generated_at"}
+            if state != printed:
+                print_text(
+                    json.dumps(snapshot.as_json()) if as_json else "\n".join([*format_status(snapshot), ""]), flush=True
+                )
+                printed = state
 
 
-def _paint(settings: Settings, console: "Console") -> None:
+def _draw(settings: Settings, console: "Console") -> None:
     from rich.live import Live
 
-    from bot.cli.tables import within
+    from bot.cli.tables import render_status_within
 
     with _resizes() as wait, Live(console=console, auto_refresh=False, screen=True) as live:
-        for seen in _pictures(settings, wait):
-            live.update(within(seen, console.width, console.height), refresh=True)
+        for snapshot in _snapshots(settings, wait):
+            live.update(render_status_within(snapshot, console.width, console.height), refresh=True)
 
 
-def _pictures(settings: Settings, wait: Callable[[float], bool]) -> Iterator[Picture]:
-    """One at once, and one whenever there may be something new to see."""
+def _snapshots(settings: Settings, wait: Callable[[float], bool]) -> Iterator[StatusSnapshot]:
+    """Yields one at once, and another when anything may have changed."""
     stamp, looked = object(), 0.0
-    moved, pause = True, _GLANCE_SECONDS
+    resized, pause = True, _POLL_SECONDS
     while True:
         new = _stamp(settings.state_dir)
-        if moved or new != stamp or steady() - looked >= _LOOK_SECONDS:
+        if resized or new != stamp or steady() - looked >= _REFRESH_SECONDS:
             stamp, looked = new, steady()
             try:
-                seen = picture(settings)
+                snapshot = read_status(settings)
             except Retryable:
-                pass  # a database is busy: what is shown stays a little longer
+                pass  # a database is busy: the last snapshot stays on the screen
             else:
-                pause = max(_GLANCE_SECONDS, (steady() - looked) * _IDLE)
-                yield seen
-        moved = wait(pause)
+                pause = max(_POLL_SECONDS, (steady() - looked) * _IDLE_RATIO)
+                yield snapshot
+        resized = wait(pause)
 
 
 def _stamp(state: Path) -> object:
-    """Something else once a database or a transcript was written."""
+    """Differs after every write to a database or a transcript."""
     files: list[os.DirEntry[str]] = []
     for folder, ends in ((state, (".db", ".db-wal")), (state / "transcripts", (".jsonl",))):
         if folder.is_dir():
             with os.scandir(folder) as listing:
                 files += [item for item in listing if item.name.endswith(ends)]
-    found = [(item.name, seen.st_size, seen.st_mtime_ns) for item in files if (seen := _seen(item))]
-    return sorted(one for one in found if one[1])
+    stamps = [(item.name, stat.st_size, stat.st_mtime_ns) for item in files if (stat := _stat(item))]
+    return sorted(stamp for stamp in stamps if stamp[1])
 
 
-def _seen(item: "os.DirEntry[str]") -> os.stat_result | None:
+def _stat(item: "os.DirEntry[str]") -> os.stat_result | None:
     try:
         return item.stat(follow_symlinks=False)
     except FileNotFoundError:
@@ -96,14 +98,14 @@ def _seen(item: "os.DirEntry[str]") -> os.stat_result | None:
 
 @contextmanager
 def _resizes() -> Iterator[Callable[[float], bool]]:
-    """A wait of so many seconds that ends early, with True, when the window changes its size."""
+    """Yields a wait that ends early, with True, when the size of the window changes."""
     reading, writing = os.pipe()
     os.set_blocking(writing, False)
-    before = signal.signal(signal.SIGWINCH, lambda *_: _poke(writing))
+    before = signal.signal(signal.SIGWINCH, lambda *_: _wake(writing))
 
     def wait(seconds: float) -> bool:
-        moved, _, _ = select.select([reading], [], [], seconds)
-        return bool(moved and os.read(reading, 4096))
+        resized, _, _ = select.select([reading], [], [], seconds)
+        return bool(resized and os.read(reading, 4096))
 
     try:
         yield wait
@@ -113,8 +115,8 @@ def _resizes() -> Iterator[Callable[[float], bool]]:
         os.close(writing)
 
 
-def _poke(writing: int) -> None:
-    """Where nobody has read the last one yet, that one will do."""
+def _wake(writing: int) -> None:
+    """Does nothing if an earlier byte is still unread."""
     try:
         os.write(writing, b".")
     except BlockingIOError:

@@ -1,4 +1,4 @@
-"""The same in colour, as wide as the window and, for those who watch, no higher. Imports rich: only for terminals."""
+"""Renders `status`, `show` and `cost` as coloured tables that fit the window. Imports rich: for terminals only."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
@@ -7,9 +7,9 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from bot.cli.status_text import NOTHING, Row, heading, rows_of, spent, troubles
+from bot.cli.status_text import NO_RUNS, StatusRow, format_heading, format_spent, list_problems, rows_by_phase
 from bot.domain.run import Phase
-from bot.status.as_json import Picture
+from bot.status.as_json import StatusSnapshot
 
 _STYLES: Mapping[Phase, str] = {
     Phase.ASKING: "bold yellow",
@@ -18,26 +18,26 @@ _STYLES: Mapping[Phase, str] = {
     Phase.QUEUED: "bold blue",
     Phase.DONE: "bold green",
 }
-_KEYS_AT_MOST = 20
-_BAR = 24
+_WIDEST_KEY = 20
+_BAR_WIDTH = 24
 _ROOMY, _TIGHT, _NARROW = 100, 76, 50
-"""Columns below which a row leaves something out."""
+"""Widths of the window below which a row leaves columns out."""
 
 
-def painted(seen: Picture, width: int) -> RenderableType:
-    lanes = rows_of(seen)
-    return Group(*_lanes(lanes, {phase: len(rows) for phase, rows in lanes.items()}, width), *_foot(seen))
+def render_status(snapshot: StatusSnapshot, width: int) -> RenderableType:
+    lanes = rows_by_phase(snapshot)
+    return Group(*_lanes(lanes, {phase: len(rows) for phase, rows in lanes.items()}, width), *_footer(snapshot))
 
 
-def within(seen: Picture, width: int, height: int) -> RenderableType:
-    """The same, but cut to a window: some of every lane, and how many more there are."""
-    lanes, foot = rows_of(seen), _cut(_foot(seen), max(height // 3, 1))
-    shown = shares({phase: len(rows) for phase, rows in lanes.items()}, height - len(foot))
-    return Group(*list(_lanes(lanes, shown, width))[: height - len(foot)], *foot)
+def render_status_within(snapshot: StatusSnapshot, width: int, height: int) -> RenderableType:
+    """Shows some rows of every lane and how many more there are, so that all lanes fit the height."""
+    lanes, footer = rows_by_phase(snapshot), _cut(_footer(snapshot), max(height // 3, 1))
+    shown = rows_that_fit({phase: len(rows) for phase, rows in lanes.items()}, height - len(footer))
+    return Group(*list(_lanes(lanes, shown, width))[: height - len(footer)], *footer)
 
 
-def shares(sizes: Mapping[Phase, int], room: int) -> Mapping[Phase, int]:
-    """How many rows of each lane fit, headings and `and n more` included: the lanes take turns, the first one first."""
+def rows_that_fit(sizes: Mapping[Phase, int], room: int) -> Mapping[Phase, int]:
+    """Distributes the lines evenly over the lanes; headings and `and n more` take lines, too."""
     shown = dict.fromkeys(sizes, 0)
     growing = list(sizes)
     while growing:
@@ -51,23 +51,25 @@ def shares(sizes: Mapping[Phase, int], room: int) -> Mapping[Phase, int]:
 
 
 def _lines(shown: int, size: int) -> int:
-    """A heading that stands alone says by its number how many there are."""
+    """A lane without rows needs no `and n more`: its heading has the count."""
     return 1 + shown + (0 < shown < size)
 
 
-def _lanes(lanes: Mapping[Phase, Sequence[Row]], shown: Mapping[Phase, int], width: int) -> Iterator[RenderableType]:
-    keys = min(max((len(row.key) for rows in lanes.values() for row in rows), default=0), _KEYS_AT_MOST)
+def _lanes(
+    lanes: Mapping[Phase, Sequence[StatusRow]], shown: Mapping[Phase, int], width: int
+) -> Iterator[RenderableType]:
+    keys = min(max((len(row.key) for rows in lanes.values() for row in rows), default=0), _WIDEST_KEY)
     for phase, rows in lanes.items():
-        yield _text(heading(phase, len(rows)), _STYLES[phase])
+        yield _text(format_heading(phase, len(rows)), _STYLES[phase])
         yield from (_row(row, keys, width) for row in rows[: shown[phase]])
         if 0 < shown[phase] < len(rows):
             yield _text(f"  and {len(rows) - shown[phase]} more", "dim")
     if not lanes:
-        yield _text(NOTHING, "dim")
+        yield _text(NO_RUNS, "dim")
 
 
-def _row(row: Row, keys: int, width: int) -> RenderableType:
-    """One line, whatever it holds."""
+def _row(row: StatusRow, keys: int, width: int) -> RenderableType:
+    """Always takes one line."""
     table = Table.grid(padding=(0, 1), expand=True)
     table.add_column(width=1)
     table.add_column(width=keys, no_wrap=True, overflow="ellipsis", style="bold")
@@ -82,14 +84,14 @@ def _row(row: Row, keys: int, width: int) -> RenderableType:
         cells.append(row.changed)
     if width >= _NARROW:
         table.add_column(ratio=4, no_wrap=True, overflow="ellipsis", style="cyan")
-        cells.append(row.what)
+        cells.append(row.activity)
     table.add_row(*map(Text, cells))
     return table
 
 
-def _foot(seen: Picture) -> Sequence[RenderableType]:
-    wrong = [_text(one, "red") for one in troubles(seen)]
-    return [_text(spent(seen), "bold"), *wrong]
+def _footer(snapshot: StatusSnapshot) -> Sequence[RenderableType]:
+    problems = [_text(one, "red") for one in list_problems(snapshot)]
+    return [_text(format_spent(snapshot), "bold"), *problems]
 
 
 def _cut(lines: Sequence[RenderableType], most: int) -> Sequence[RenderableType]:
@@ -102,21 +104,20 @@ def _text(text: str, style: str) -> Text:
     return Text(text, style, no_wrap=True, overflow="ellipsis")
 
 
-def facts(title: str, told: Iterable[tuple[str, str]], journal: Iterable[tuple[str, str]]) -> RenderableType:
-    """`treehand show`."""
-    return Group(Text(title, "bold"), "", _pairs(told, "cyan"), "", Text("Journal", "bold"), _pairs(journal, "dim"))
+def render_run(title: str, details: Iterable[tuple[str, str]], journal: Iterable[tuple[str, str]]) -> RenderableType:
+    return Group(Text(title, "bold"), "", _pairs(details, "cyan"), "", Text("Journal", "bold"), _pairs(journal, "dim"))
 
 
-def costs(by: str, rows: Sequence[tuple[str, float, int]], total: tuple[float, int]) -> RenderableType:
-    """`treehand cost`; the bar is the share of the dearest."""
+def render_costs(by: str, rows: Sequence[tuple[str, float, int]], total: tuple[float, int]) -> RenderableType:
+    """The length of each bar is the share of the highest cost."""
     table = Table(box=SIMPLE_HEAD, show_footer=True, pad_edge=False)
     table.add_column(by, "all", overflow="fold")
     table.add_column("dollars", f"{total[0]:,.2f}", justify="right", style="green")
     table.add_column("tokens", f"{total[1]:,}", justify="right")
-    table.add_column("", width=_BAR)
-    dearest = max((usd for _, usd, _ in rows), default=0.0)
+    table.add_column("", width=_BAR_WIDTH)
+    highest = max((usd for _, usd, _ in rows), default=0.0)
     for name, usd, tokens in rows:
-        filled = round(_BAR * usd / dearest) if dearest else 0
+        filled = round(_BAR_WIDTH * usd / highest) if highest else 0
         table.add_row(Text(name), f"{usd:,.2f}", f"{tokens:,}", Text("━" * filled, "green"))
     return table
 

@@ -1,43 +1,42 @@
-"""What people type to name an issue: `acme/shop#3`, `shop#3`, `ENG-3` in Linear, or in short `#3` and `3`."""
+"""Parses the keys that people type for issues: `acme/shop#3`, `shop#3`, `ENG-3` in Linear, or in short `#3` and `3`."""
 
 import re
+from contextlib import closing
 
-from bot.app import store_of
 from bot.domain.run import Run
 from bot.errors import NeedsHuman
-from bot.settings import ProjectSettings, Settings
+from bot.services.interface import FoundKey
+from bot.services.registry import SERVICES, tracker_of
+from bot.settings.schema import ProjectSettings, Settings
+from bot.store.build import open_store
 
 _KEY = re.compile(r"(?:(?P<scope>[^#\s]*)#)?(?P<number>[0-9]{1,9})", re.ASCII)
-_IN_LINEAR = re.compile(r"(?P<team>[A-Za-z][A-Za-z0-9]*)-[0-9]{1,9}", re.ASCII)
 
 
 def parse_key(settings: Settings, text: str) -> tuple[ProjectSettings, str]:
-    """Whose issue, and its key. A project goes by its name and by its repository, and in Linear by its team."""
-    if match := _IN_LINEAR.fullmatch(text.strip()):
-        return _in_linear(settings, match[0].upper(), match["team"])
-    match = _KEY.fullmatch(text.strip())
+    """The issue's project and full key. A project goes by its name or its repository, in Linear by its team."""
+    text = text.strip()
+    for service in SERVICES.values():
+        if found := service.find_key(settings, text):
+            return _project_of_key(settings, found), found.key
+    match = _KEY.fullmatch(text)
     if match is None:
         raise NeedsHuman(
             f"{text!r} does not name an issue. They look like this: shop#3, acme/shop#3 on GitHub, or ENG-3 in Linear."
         )
-    project = project_of(settings, match["scope"] or "")
-    return project, _full_key(project, int(match["number"]))
+    project = find_project(settings, match["scope"] or "")
+    return project, tracker_of(project).key_of(project, int(match["number"]))
 
 
-def _in_linear(settings: Settings, key: str, team: str) -> tuple[ProjectSettings, str]:
-    """Several projects may share a team; and an issue may have come from another."""
-    there = [project for project in settings.projects if project.tracker == "linear"]
-    ours = [project for project in there if project.team.lower() == team.lower()] or there
-    if not ours:
-        raise NeedsHuman(f"No project here has its issues in Linear, so there is no {key}.")
-    store = store_of(settings)
-    run = store.find_run(key)
-    store.close()
-    return next((project for project in there if run and project.name == run.project), ours[0]), key
+def _project_of_key(settings: Settings, found: FoundKey) -> ProjectSettings:
+    """The project of the issue's run, if it has one."""
+    with closing(open_store(settings)) as store:
+        run = store.find_run(found.key)
+    return next((one for one in found.projects if run and one.name == run.project), found.projects[0])
 
 
-def project_of(settings: Settings, name: str) -> ProjectSettings:
-    """The one of that name; unnamed: the only one there is."""
+def find_project(settings: Settings, name: str) -> ProjectSettings:
+    """Searches names and repositories; an empty name means the only project."""
     if not name and len(settings.projects) == 1:
         return settings.projects[0]
     for project in settings.projects:
@@ -49,18 +48,11 @@ def project_of(settings: Settings, name: str) -> ProjectSettings:
     raise NeedsHuman(f"There is no project {name} here. There is: {known}." if name else f"Say which project: {known}.")
 
 
-def _full_key(project: ProjectSettings, number: int) -> str:
-    """As the tracker says it aloud."""
-    if project.tracker == "linear":
-        return f"{project.team.upper()}-{number}"
-    return f"{project.repository if project.tracker == 'github' else project.name}#{number}"
-
-
-def run_of(settings: Settings, text: str) -> Run:
-    """The newest of the issue."""
-    store = store_of(settings)
-    run = store.find_run(parse_key(settings, text)[1])
-    store.close()
+def find_run(settings: Settings, text: str) -> Run:
+    """The newest run of the issue. Raises NeedsHuman if there is none."""
+    key = parse_key(settings, text)[1]
+    with closing(open_store(settings)) as store:
+        run = store.find_run(key)
     if run is None:
         raise NeedsHuman(f"There is no run for {text}. `treehand status` shows those there are.")
     return run

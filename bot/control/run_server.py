@@ -1,34 +1,36 @@
-"""What a person can start in a run's worktree to look at the work, by which settings; beside a daemon or without one.
+"""Runs a server in a run's worktree, for a person to look at the work; with or without a daemon.
 
-Rule: the worktree is another's. What is noted of it here is that whatever changes is nobody's work, and only where no
-agent's work lies in it uncommitted.
+Rule: files that a server changes belong to no commit. That is recorded only while the worktree has no uncommitted work
+of an agent.
 """
 
 import asyncio
+import codecs
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bot.control.lines import Lines
 from bot.domain.names import branch_for
-from bot.domain.run import Phase, Run
-from bot.domain.setup_plan import Step
+from bot.domain.run import Phase, Run, WaitReason
+from bot.domain.setup_plan import SetupStep
 from bot.errors import NeedsHuman, Retryable
-from bot.settings import ProjectSettings, Settings
-from bot.setup.build import wishes_of
-from bot.workspace.paths import BASES, Place, Places
+from bot.settings.schema import ProjectSettings, Settings
+from bot.setup.build import overrides_of
+from bot.workspace.paths import BASES, BranchPaths, ProjectPaths
 
 if TYPE_CHECKING:
     from bot.sandbox.interface import Sandbox
-    from bot.setup.run_server import Stage
+    from bot.setup.run_server import ServerJob
 
 FindRun = Callable[[str], Run | None]
 
+_LONGEST_LINE = 10_000
+
 
 @dataclass(frozen=True, slots=True)
-class Viewing:
-    """One run, for somebody to look at."""
+class RunServer:
+    """The servers of one run."""
 
     settings: Settings
     project: ProjectSettings
@@ -40,72 +42,74 @@ class Viewing:
 
     @property
     def base(self) -> str:
-        """The commit that the run started from; empty: none is known."""
-        from bot.git.commit_files import find_commit
+        """Commit that the run started from; empty if unknown."""
+        from bot.git.commit_files import resolve_commit
 
         mirror = self._places.mirror
-        return find_commit(mirror, f"{BASES}{self._place.branch}") if mirror.exists() else ""
+        return resolve_commit(mirror, f"{BASES}{self._place.branch}") if mirror.exists() else ""
 
     @property
-    def servers(self) -> Mapping[str, Step]:
-        """By name, as that commit has them."""
+    def servers(self) -> Mapping[str, SetupStep]:
+        """Keyed by name, as the base commit defines them."""
         return self.servers_at(self.base)
 
-    def servers_at(self, base: str) -> Mapping[str, Step]:
-        from bot.git.commit_files import committed
-        from bot.setup.plan import recipe_for
-        from bot.setup.repository_files import Files
+    def servers_at(self, base: str) -> Mapping[str, SetupStep]:
+        from bot.git.commit_files import read_commit_files
+        from bot.setup.plan import plan_setup
+        from bot.setup.repository_files import RepositoryFiles
 
         if not base:
             return {}
-        found = committed(self._places.mirror, base)
-        return recipe_for(Files(found.names, found.read), wishes_of(self.project)).servers
+        found = read_commit_files(self._places.mirror, base)
+        return plan_setup(RepositoryFiles(found.names, found.read), overrides_of(self.project)).servers
 
-    async def show(
+    async def run_to_end(
         self,
         name: str,
         *,
-        begun: Callable[[str, Step], None],
-        heard: Callable[[Sequence[str]], None],
+        on_start: Callable[[str, SetupStep], None],
+        on_output: Callable[[Sequence[str]], None],
         find_run: FindRun,
     ) -> str:
-        """Why it ended, in words. `begun` is told the address and the command, `heard` the lines that it prints."""
-        from bot.setup.run_server import show
+        """Returns the reason of its end, in words. `on_start` gets the address and the command."""
+        from bot.setup.run_server import run_server
 
-        step, stage, sandbox = await asyncio.to_thread(self._prepared, name)
-        lines, identity = Lines(), _identity_of(self._place.folder)
-        ended = await show(
-            stage,
+        step, job, sandbox = await asyncio.to_thread(self._prepare, name)
+        lines, identity = LineReader(), _identity_of(self._place.folder)
+        ended = await run_server(
+            job,
             step,
             sandbox,
-            begun=lambda: begun(stage.address, step),
-            heard=lambda data: heard(lines.more(data)),
+            on_ready=lambda: on_start(job.address, step),
+            on_output=lambda data: on_output(lines.feed(data)),
             is_over=lambda: self._is_over(find_run, identity),
         )
-        heard(lines.last())
+        on_output(lines.flush())
         if ended is None:
-            return f"{self.run.key} is over, or its worktree has gone"
+            return f"{self.run.key} is over, or its worktree is no longer free"
         return "ended by the host" if ended.code is None else f"ended with exit code {ended.code}"
 
-    def _prepared(self, name: str) -> tuple[Step, "Stage", "Sandbox"]:
-        from bot.sandbox.build import sandbox_of
+    def _prepare(self, name: str) -> tuple[SetupStep, "ServerJob", "Sandbox"]:
+        from bot.sandbox.build import build_sandbox
 
-        step, stage = self._step(name), self._stage()
+        step, job = self._step(name), self._job()
         if self.run.phase is Phase.REVIEW:
-            self._note()
-        return step, stage, sandbox_of(self.settings, {})
+            self._mark_as_tested()
+        return step, job, build_sandbox(self.settings, {})
 
     @property
-    def _places(self) -> Places:
-        return Places(self.settings.state_dir, self.project.name)
+    def _places(self) -> ProjectPaths:
+        return ProjectPaths(self.settings.state_dir, self.project.name)
 
     @property
-    def _place(self) -> Place:
-        return self._places.of(branch_for(self.run))
+    def _place(self) -> BranchPaths:
+        return self._places.for_branch(branch_for(self.run))
 
-    def _step(self, name: str) -> Step:
+    def _step(self, name: str) -> SetupStep:
         if not self.has_worktree:
-            raise NeedsHuman(f"{self.run.key} has no worktree now, so there is nothing to look at.")
+            raise NeedsHuman(f"{self.run.key} has no worktree now, so no server can run in it.")
+        if other := _who_works_in(self.run):
+            raise NeedsHuman(f"{other} works in the worktree of {self.run.key} now, so no server can run in it.")
         servers = self.servers
         if step := servers.get(name):
             return step
@@ -116,45 +120,74 @@ class Viewing:
             else f'{self.run.key} has nothing to run. Name a command: `run = {{{name} = "..."}}` in its project.'
         )
 
-    def _stage(self) -> "Stage":
-        from bot.setup.port_blocks import Blocks
-        from bot.setup.run_server import Stage, marker_for
-        from bot.system.processes import house_of
+    def _job(self) -> "ServerJob":
+        from bot.setup.port_blocks import PortBlocks
+        from bot.setup.run_server import ServerJob, server_marker
+        from bot.system.processes import state_dir_id
 
         place, caches = self._place, self.settings.state_dir / "caches" / self.project.name
         own, shared = caches / "runs" / place.folder.name, caches / "shared"
         cache = next((one for one in (own, shared) if one.is_dir()), None)
-        house = house_of(self.settings.state_dir / "agent")
-        return Stage(
+        owner = state_dir_id(self.settings.state_dir / "agent")
+        return ServerJob(
             place.branch,
-            place.ground(self._places.mirror),
+            place.mounts(self._places.mirror),
             caches / "shows" / place.folder.name,
             cache,
-            Blocks(self.settings.state_dir / "ports").block_for(place.folder),
-            marker_for(house, place.branch),
+            PortBlocks(self.settings.state_dir / "ports").allocate(place.folder),
+            server_marker(owner, place.branch),
         )
 
-    def _note(self) -> None:
-        """All of an agent's work is committed, so what comes now is none of it; the next turn takes note of it."""
-        from bot.git.commit_files import find_commit
-        from bot.workspace.setup_record import read_provision, write_provision
+    def _mark_as_tested(self) -> None:
+        """All of the agent's work is committed, so the next turn ignores what the server changes."""
+        from bot.git.commit_files import resolve_commit
+        from bot.workspace.setup_record import read_setup_record, write_setup_record
 
-        tip = find_commit(self._places.mirror, f"refs/heads/{self._place.branch}")
-        provision = read_provision(self._place.admin)
+        tip = resolve_commit(self._places.mirror, f"refs/heads/{self._place.branch}")
+        provision = read_setup_record(self._place.admin)
         if tip and not provision.is_half:
-            write_provision(self._place.admin, replace(provision, tried=tip))
+            write_setup_record(self._place.admin, replace(provision, tried=tip))
 
     def _is_over(self, find_run: FindRun, identity: tuple[int, int]) -> bool:
         try:
             now = find_run(self.run.key)
-        except Retryable:  # the next look tells
+        except Retryable:  # it is called again soon
             return False
-        is_ours = now is not None and now.id == self.run.id and now.phase is not Phase.DONE
-        return not is_ours or _identity_of(self._place.folder) != identity
+        if now is None or now.id != self.run.id or now.phase is Phase.DONE or _who_works_in(now):
+            return True
+        return _identity_of(self._place.folder) != identity
+
+
+def _who_works_in(run: Run) -> str:
+    """A server is an agent's code: it changes no files under the hands of others."""
+    if run.wait_reason is WaitReason.TAKEN_OVER:
+        return "A person"
+    return "The agent" if run.phase is Phase.WORKING else ""
+
+
+class LineReader:
+    """Splits a program's output into lines. A line that grows too long is split without waiting for its end."""
+
+    def __init__(self) -> None:
+        self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
+        self._rest = ""
+
+    def feed(self, data: bytes) -> Sequence[str]:
+        """Returns the lines that are complete now."""
+        *lines, self._rest = (self._rest + self._decoder.decode(data)).split("\n")
+        if len(self._rest) > _LONGEST_LINE:
+            lines.append(self._rest)
+            self._rest = ""
+        return [line.rstrip("\r") for line in lines]
+
+    def flush(self) -> Sequence[str]:
+        """Returns the last line, if nothing ended it."""
+        rest, self._rest = self._rest, ""
+        return [rest] if rest else []
 
 
 def _identity_of(folder: Path) -> tuple[int, int]:
-    """None of ours, if it is not there."""
+    """Device and inode; zeros if the folder does not exist."""
     try:
         status = folder.lstat()
     except OSError:

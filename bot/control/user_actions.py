@@ -1,6 +1,6 @@
-"""What people say and order, here or in a terminal: comments, labels and issues where the work is asked for.
+"""Actions of people on the dashboard and the command line: comment, label, open an issue, merge a pull request.
 
-Rule: there is no private lever. What is done here anybody could have done on the tracker, and it counts the same.
+Rule: there is no private lever. Each action is one that anybody could do on the tracker, and it counts the same.
 """
 
 import asyncio
@@ -8,106 +8,93 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from bot.app import desk_of, tracker_on_service
-from bot.control.issue_keys import parse_key, project_of
+from bot.control.issue_keys import find_project, parse_key
 from bot.domain.comment import Remark
-from bot.domain.wish import Wish
+from bot.domain.issue import NewIssue
 from bot.errors import NeedsHuman
-from bot.services.local.input_rules import checked_comment, checked_label, checked_text, checked_title
-from bot.services.local.merge_git import Style
-from bot.services.local.pull_requests import Verdict
-from bot.services.local.server import Desk
-from bot.settings import Settings
-from bot.text.quote_untrusted import code
+from bot.services.local.connect import open_local_server
+from bot.services.local.input_rules import check_comment, check_label, check_text, check_title
+from bot.services.local.merge_git import MergeStyle
+from bot.services.local.pull_requests import ReviewVerdict
+from bot.services.local.server import LocalServer
+from bot.services.registry import is_kept_here, tracker_of
+from bot.settings.schema import Settings
 
 _T = TypeVar("_T")
 
 
-async def speak(settings: Settings, key: str, text: str, *, by: str) -> None:
-    """As a comment, marked as this person's."""
+async def comment_as(settings: Settings, key: str, text: str, *, by: str) -> None:
+    """Post a comment marked as this person's."""
     project, key = parse_key(settings, key)
-    if project.tracker != "local":
-        async with tracker_on_service(settings, project) as tracker:
-            await tracker.speak_for(key, by, checked_comment(text))
-        return
-    await _at_desk(settings, lambda desk: desk.issues(project.name).comment(desk.parse_key(key)[1], text, by=by))
-
-
-async def _at_desk(settings: Settings, act: Callable[[Desk], _T]) -> _T:
-    """In a thread, which has to have a desk of its own."""
-
-    def there() -> _T:
-        desk = desk_of(settings)
-        try:
-            return act(desk)
-        finally:
-            desk.close()
-
-    return await asyncio.to_thread(there)
+    text = check_comment(text)
+    async with tracker_of(project).open_for_person(settings, project) as tracker:
+        await tracker.comment_as(key, by, text)
 
 
 @dataclass(frozen=True, slots=True)
-class Speaking:
-    """The `Voice` of whoever uses the dashboard."""
+class UserActionService:
+    """The port `UserActions` of the dashboard."""
 
     settings: Settings
-    heard: Callable[[Sequence[str]], None]
-    """Called with the projects where something was said: they are to be looked at."""
+    on_change: Callable[[Sequence[str]], None]
+    """Called with the names of the projects that an action has changed."""
 
-    async def say(self, key: str, text: str, *, by: str) -> None:
-        await speak(self.settings, key, text, by=by)
-        self._tell(key)
+    async def comment(self, key: str, text: str, *, by: str) -> None:
+        await comment_as(self.settings, key, text, by=by)
+        self.on_change([parse_key(self.settings, key)[0].name])
 
-    async def order(self, key: str, words: str, *, by: str) -> None:
-        await self.say(key, f"/{self.settings.label} {words}", by=by)
+    async def command(self, key: str, words: str, *, by: str) -> None:
+        await self.comment(key, f"/{self.settings.label} {words}", by=by)
 
-    async def ask(self, wish: Wish, *, by: str) -> str:
-        project = project_of(self.settings, wish.project)
-        title, body, labels = checked_title(wish.title), checked_text(wish.body), [*map(checked_label, wish.labels)]
-        if project.tracker != "local":
-            async with tracker_on_service(self.settings, project) as tracker:
-                key = await tracker.file(title, f"{body}\n\nAsked for by {code(by)}.".strip(), labels)
-            self.heard([project.name])
-            return key
-        issue = await _at_desk(
-            self.settings,
-            lambda desk: desk.issues(project.name).open(title, by=by, body=body, labels=labels),
-        )
-        self.heard([project.name])
-        return issue.key
+    async def file_issue(self, issue: NewIssue, *, by: str) -> str:
+        project = find_project(self.settings, issue.project)
+        title, body, labels = check_title(issue.title), check_text(issue.body), [*map(check_label, issue.labels)]
+        async with tracker_of(project).open_for_person(self.settings, project) as tracker:
+            key = await tracker.open_issue(title, body, labels, by=by)
+        self.on_change([project.name])
+        return key
 
-    def _tell(self, key: str) -> None:
-        self.heard([parse_key(self.settings, key)[0].name])
-
-    # For the embedded forge alone: others have pages of their own.
+    # Only for projects that are kept here: others have the pages of their service.
 
     async def merge(self, key: str, *, squash: bool = False, by: str) -> str:
-        style = Style.SQUASH if squash else Style.MERGE
-        merged = await self._on_pull(
-            key, lambda desk, project, number: desk.merging(project).merge(number, by=by, style=style)
+        style = MergeStyle.SQUASH if squash else MergeStyle.MERGE
+        merged = await self._on_pull_request(
+            key, lambda server, project, number: server.merger(project).merge(number, by=by, style=style)
         )
         return str(merged)
 
     async def ready(self, key: str, *, by: str) -> None:
-        await self._on_pull(key, lambda desk, project, number: desk.pulls(project).ready(number, by=by))
+        await self._on_pull_request(
+            key, lambda server, project, number: server.pull_requests(project).mark_ready(number, by=by)
+        )
 
     async def close(self, key: str, *, by: str) -> None:
-        await self._on_pull(key, lambda desk, project, number: desk.pulls(project).close(number, by=by))
+        await self._on_pull_request(
+            key, lambda server, project, number: server.pull_requests(project).close(number, by=by)
+        )
 
     async def review(self, key: str, text: str, *, verdict: str, remarks: Sequence[Remark], by: str) -> None:
-        meant = Verdict(verdict)
-        await self._on_pull(
+        parsed = ReviewVerdict(verdict)
+        await self._on_pull_request(
             key,
-            lambda desk, project, number: desk.pulls(project).review(
-                number, text, by=by, verdict=meant, remarks=remarks
+            lambda server, project, number: server.pull_requests(project).review(
+                number, text, by=by, verdict=parsed, remarks=remarks
             ),
         )
 
-    async def _on_pull(self, key: str, act: Callable[[Desk, str, int], _T]) -> _T:
-        """On the pull request of this issue."""
+    async def _on_pull_request(self, key: str, act: Callable[[LocalServer, str, int], _T]) -> _T:
+        """Call `act` with the number of the issue's pull request, in a thread that opens the database itself."""
         project, key = parse_key(self.settings, key)
-        if project.tracker != "local" or project.forge != "local":
+        if not is_kept_here(project):
             raise NeedsHuman(f"The pull requests of {project.name} are not kept here.")
-        done = await _at_desk(self.settings, lambda desk: act(desk, project.name, desk.parse_key(key)[1]))
-        self.heard([project.name])
+
+        def run() -> _T:
+            server = open_local_server(self.settings)
+            try:
+                return act(server, project.name, server.parse_key(key)[1])
+            finally:
+                server.close()
+
+        done = await asyncio.to_thread(run)
+        self.on_change([project.name])
         return done

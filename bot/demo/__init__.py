@@ -1,1 +1,1 @@
-"""The whole story on one machine: a sample repository, people who use it, and a scripted stand-in for the model."""
+"""The demo: a sample repository, scripted people and a scripted model."""

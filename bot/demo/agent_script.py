@@ -1,14 +1,14 @@
-"""What the stand-in for the model does with the demo's issues: real edits to a real project, from a script.
+"""The agent's script of the demo: the edits and answers of the model for each of the four issues.
 
-It keeps nothing: which act is played follows from what people have said in the conversation, which step from how
-often the model has answered since. So a demo that was killed goes on where it was.
+Rule: stateless. The comments in the conversation choose the act, the number of answers since then the step, so that a
+demo that was killed continues where it was.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from bot.demo.messages_api import Request
-from bot.demo.model import Play, Reply, Say, Step, Use, Wait
+from bot.demo.messages_api import MessagesRequest
+from bot.demo.model import Pause, SayText, Script, ScriptedReply, ScriptStep, UseTool
 
 TOTAL, PRICES, DISCOUNT, GERMAN = (
     "The total forgets the quantity",
@@ -27,59 +27,59 @@ BODIES: Mapping[str, str] = {
 REDIRECT_PRICES = "And please group the thousands: 1,234.50 EUR. We do sell gift boxes."
 REDIRECT_DISCOUNT = "Nobody may get money back: refuse discounts over 100 percent."
 CONFLICT = "conflict markers"
-"""Of what an agent is told when its branch conflicts with what was merged meanwhile."""
+"""Part of the prompt for an agent whose branch conflicts with the base."""
 
-_TESTS = Use("Bash", {"command": "python3 -m unittest -q 2>&1 | tail -3", "description": "Run the tests"})
+_TESTS = UseTool("Bash", {"command": "python3 -m unittest -q 2>&1 | tail -3", "description": "Run the tests"})
 
 
 @dataclass(frozen=True, slots=True)
 class _Act:
-    """From the moment all its cues were said; the last act of which that is so is played."""
+    """Applies once people have written all its cues; the last act that applies is played."""
 
     cues: Sequence[str]
-    steps: Sequence[Sequence[Step]]
+    steps: Sequence[Sequence[ScriptStep]]
 
 
-_AT_A_LOSS = Say("I am a scripted stand-in and know only the demo's own issues. A real model would begin now.")
+_UNKNOWN_ISSUE = SayText("This scripted model knows only the issues of the demo. A real model would start now.")
 
 
-def play(pace: float) -> Play:
-    """`pace`: seconds the model takes to think before each answer."""
+def agent_script(pace: float) -> Script:
+    """Waits `pace` seconds before each answer."""
 
-    def answer(request: Request) -> Reply:
-        said = "\n".join(request.said)
-        title = next((title for title in _ACTS if title in said), "")
-        acts = [act for act in _ACTS.get(title, ()) if all(cue in said for cue in act.cues)]
+    def answer(request: MessagesRequest) -> ScriptedReply:
+        written = "\n".join(request.user_texts)
+        title = next((title for title in _ACTS if title in written), "")
+        acts = [act for act in _ACTS.get(title, ()) if all(cue in written for cue in act.cues)]
         if not acts:
-            return (_AT_A_LOSS,)
+            return (_UNKNOWN_ISSUE,)
         steps = acts[-1].steps
-        return (Wait(pace), *_possible(steps[min(request.answers_since_said, len(steps) - 1)], request))
+        return (Pause(pace), *_with_known_tools(steps[min(request.answers_since_user_text, len(steps) - 1)], request))
 
     return answer
 
 
-def _possible(steps: Sequence[Step], request: Request) -> Reply:
-    """Only tools this agent has: their set differs from version to version."""
-    return tuple(step for step in steps if not isinstance(step, Use) or step.tool in request.tools)
+def _with_known_tools(steps: Sequence[ScriptStep], request: MessagesRequest) -> ScriptedReply:
+    """Leaves out tools that this version of the agent does not have."""
+    return tuple(step for step in steps if not isinstance(step, UseTool) or step.tool in request.tools)
 
 
-def _plan(done: int, *texts: str) -> Use:
+def _plan(done: int, *texts: str) -> UseTool:
     todos = [
         {"content": text, "activeForm": text, "status": _status(number, done)} for number, text in enumerate(texts)
     ]
-    return Use("TodoWrite", {"todos": todos})
+    return UseTool("TodoWrite", {"todos": todos})
 
 
 def _status(number: int, done: int) -> str:
     return "completed" if number < done else "in_progress" if number == done else "pending"
 
 
-def _read(path: str) -> Use:
-    return Use("Read", {"file_path": path})
+def _read(path: str) -> UseTool:
+    return UseTool("Read", {"file_path": path})
 
 
-def _write(path: str, content: str) -> Use:
-    return Use("Write", {"file_path": path, "content": content})
+def _write(path: str, content: str) -> UseTool:
+    return UseTool("Write", {"file_path": path, "content": content})
 
 
 _LINES = '''"""What a customer wants to buy."""
@@ -164,7 +164,7 @@ def receipt(basket: Basket, language: str = "en") -> str:
     return "\\n".join([*lines, f"{total}: {format_price(basket.total())}", thanks])
 '''
 
-_THINKING = (Say("Let me see whether anything else depends on this."), Use("Bash", {"command": "sleep 1"}))
+_BUSY = (SayText("Let me see whether anything else depends on this."), UseTool("Bash", {"command": "sleep 1"}))
 
 _ACTS: Mapping[str, Sequence[_Act]] = {
     TOTAL: (
@@ -172,14 +172,14 @@ _ACTS: Mapping[str, Sequence[_Act]] = {
             (TOTAL,),
             (
                 (
-                    Say("I will look at the basket first."),
-                    _plan(0, "Mend the total", "Test it"),
+                    SayText("I will look at the basket first."),
+                    _plan(0, "Fix the total", "Test it"),
                     _read("teashop/basket.py"),
                 ),
                 (_write("teashop/basket.py", _BASKET_WITH_QUANTITY),),
-                (_plan(1, "Mend the total", "Test it"), _write("tests/test_quantity.py", _QUANTITY_TEST)),
+                (_plan(1, "Fix the total", "Test it"), _write("tests/test_quantity.py", _QUANTITY_TEST)),
                 (_TESTS,),
-                (Say("`Basket.total()` now counts the quantity, and a new test says so. I ran all the tests."),),
+                (SayText("`Basket.total()` now counts the quantity, and a new test says so. I ran all the tests."),),
             ),
         ),
     ),
@@ -187,20 +187,23 @@ _ACTS: Mapping[str, Sequence[_Act]] = {
         _Act(
             (PRICES,),
             (
-                (Say("I will look at how prices are written."), _read("teashop/prices.py")),
+                (SayText("I will look at how prices are written."), _read("teashop/prices.py")),
                 (_write("teashop/prices.py", _PRICES % ".2f"),),
                 (_TESTS,),
-                *(_THINKING,) * 40,
-                (Say("Prices are shown with two decimals now."),),
+                *(_BUSY,) * 40,
+                (SayText("Prices are shown with two decimals now."),),
             ),
         ),
         _Act(
             (REDIRECT_PRICES,),
             (
-                (Say("Good point about the gift boxes. I will group the thousands, too."), _read("teashop/prices.py")),
+                (
+                    SayText("Good point about the gift boxes. I will group the thousands, too."),
+                    _read("teashop/prices.py"),
+                ),
                 (_write("teashop/prices.py", _PRICES % ",.2f"),),
                 (_TESTS,),
-                (Say("Prices have two decimals, and thousands are grouped, as Mira asked while I was at it."),),
+                (SayText("Prices have two decimals, and thousands are grouped, as Mira asked while I was at it."),),
             ),
         ),
     ),
@@ -208,40 +211,40 @@ _ACTS: Mapping[str, Sequence[_Act]] = {
         _Act(
             (DISCOUNT,),
             (
-                (Say("A discount belongs into the basket."), _read("teashop/basket.py")),
+                (SayText("A discount belongs into the basket."), _read("teashop/basket.py")),
                 (_write("teashop/basket.py", _BASKET_WITH_DISCOUNT),),
                 (_TESTS,),
-                (Say("`Basket.discount(percent)` sets a discount, and `total()` counts it in."),),
+                (SayText("`Basket.discount(percent)` sets a discount, and `total()` counts it in."),),
             ),
         ),
         _Act(
             (REDIRECT_DISCOUNT,),
             (
-                (Say("I will refuse discounts that make no sense."), _read("teashop/basket.py")),
+                (SayText("I will refuse discounts that make no sense."), _read("teashop/basket.py")),
                 (_write("teashop/basket.py", _BASKET_WITH_LIMITED_DISCOUNT),),
                 (_TESTS,),
-                (Say("Discounts under 0 or over 100 percent are refused with a `ValueError` now."),),
+                (SayText("Discounts under 0 or over 100 percent are refused with a `ValueError` now."),),
             ),
         ),
         _Act(
             (CONFLICT,),
             (
-                (Say("Both sides changed `total()`."), _read("teashop/basket.py")),
+                (SayText("Both sides changed `total()`."), _read("teashop/basket.py")),
                 (_write("teashop/basket.py", _BASKET_WITH_DISCOUNT_AND_QUANTITY),),
                 (_TESTS,),
-                (Say("`total()` counts the quantity, as on the main branch, and takes the discount off."),),
+                (SayText("`total()` counts the quantity, as on the main branch, and takes the discount off."),),
             ),
         ),
         _Act(
             (CONFLICT, REDIRECT_DISCOUNT),
             (
                 (
-                    Say("The total must count the quantity, and the discount has its limits."),
+                    SayText("The total must count the quantity, and the discount has its limits."),
                     _read("teashop/basket.py"),
                 ),
                 (_write("teashop/basket.py", _BASKET_WITH_BOTH),),
                 (_TESTS,),
-                (Say("`total()` counts the quantity, as on the main branch, and takes the limited discount off."),),
+                (SayText("`total()` counts the quantity, as on the main branch, and takes the limited discount off."),),
             ),
         ),
     ),
@@ -249,10 +252,10 @@ _ACTS: Mapping[str, Sequence[_Act]] = {
         _Act(
             (GERMAN,),
             (
-                (Say("The receipt needs a language."), _read("teashop/receipt.py")),
+                (SayText("The receipt needs a language."), _read("teashop/receipt.py")),
                 (_write("teashop/receipt.py", _GERMAN),),
-                *(_THINKING,) * 60,
-                (Say("`receipt(basket, 'de')` speaks German."),),
+                *(_BUSY,) * 60,
+                (SayText("`receipt(basket, 'de')` speaks German."),),
             ),
         ),
     ),

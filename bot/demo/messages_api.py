@@ -1,4 +1,4 @@
-"""The Messages API, as far as a scripted model needs it: reads a request, writes an answer. Pure; no network."""
+"""The Messages API as far as a scripted model needs it: parses requests and builds answers. Pure."""
 
 import json
 import re
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-Json = dict[str, Any]
+MessageJson = dict[str, Any]
 
 _REMINDER = re.compile(r"<system-reminder>.*?</system-reminder>", re.DOTALL)
 _INTERRUPTION = re.compile(
@@ -18,8 +18,8 @@ _INTERRUPTION = re.compile(
 
 
 @dataclass(frozen=True)
-class Request:
-    """What a model is asked: everything a script needs to decide how the story goes on, and nothing kept elsewhere."""
+class MessagesRequest:
+    """A request to the model, with everything that a script needs to choose its next step."""
 
     model: str
     system: str
@@ -29,17 +29,17 @@ class Request:
     max_tokens: int
 
     @cached_property
-    def said(self) -> tuple[str, ...]:
-        """What people said, oldest first: the prompt, later prompts, and messages that came while the agent worked."""
-        return tuple(text for _, text in self._said_at)
+    def user_texts(self) -> tuple[str, ...]:
+        """Prompts, and messages that arrived while the agent worked; oldest first."""
+        return tuple(text for _, text in self._indexed_user_texts)
 
     @property
-    def last_said(self) -> str:
-        return self.said[-1] if self.said else ""
+    def last_user_text(self) -> str:
+        return self.user_texts[-1] if self.user_texts else ""
 
     @cached_property
     def results(self) -> tuple[str, ...]:
-        """What the tools answered, oldest first."""
+        """Results of the tools, oldest first."""
         return tuple(
             _plain(block.get("content"))
             for message in self.messages
@@ -49,32 +49,32 @@ class Request:
 
     @property
     def answers(self) -> int:
-        """How often the model has answered in this conversation."""
+        """Number of answers of the model in this conversation."""
         return sum(message.get("role") == "assistant" for message in self.messages)
 
     @property
-    def answers_since_said(self) -> int:
-        """How often it has answered since a person last said something: the place in a stateless script."""
-        last = self._said_at[-1][0] if self._said_at else -1
+    def answers_since_user_text(self) -> int:
+        """Number of answers since the last user text: the position in a stateless script."""
+        last = self._indexed_user_texts[-1][0] if self._indexed_user_texts else -1
         return sum(message.get("role") == "assistant" for message in self.messages[last + 1 :])
 
     @property
-    def aside(self) -> bool:
-        """A question of the program's own (a title, a quota probe), not the agent's."""
+    def is_side_request(self) -> bool:
+        """Asked by the agent's program for itself: a title, a quota probe."""
         return not self.tools
 
     @cached_property
-    def _said_at(self) -> tuple[tuple[int, str], ...]:
+    def _indexed_user_texts(self) -> tuple[tuple[int, str], ...]:
         return tuple(
             (index, text)
             for index, message in enumerate(self.messages)
             if message.get("role") in {"user", "system"}
-            for text in _said_in(message)
+            for text in _user_texts_in(message)
         )
 
 
-def parse_request(body: Mapping[str, Any]) -> Request:
-    return Request(
+def parse_request(body: Mapping[str, Any]) -> MessagesRequest:
+    return MessagesRequest(
         model=str(body.get("model", "")),
         system=_plain(body.get("system")),
         messages=body.get("messages", ()),
@@ -84,7 +84,7 @@ def parse_request(body: Mapping[str, Any]) -> Request:
     )
 
 
-def _said_in(message: Mapping[str, Any]) -> Iterator[str]:
+def _user_texts_in(message: Mapping[str, Any]) -> Iterator[str]:
     for block in _blocks(message):
         if block.get("type") != "text":
             continue
@@ -108,16 +108,16 @@ def _plain(content: object) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
-    """One piece of an answer."""
+class ContentBlock:
+    """A part of an answer: a text or a tool call."""
 
     number: int
-    content: Json
+    content: MessageJson
 
-    def events(self) -> Iterator[Json]:
+    def events(self) -> Iterator[MessageJson]:
         if self.content["type"] == "text":
-            empty: Json = {"type": "text", "text": ""}
-            deltas: list[Json] = [{"type": "text_delta", "text": part} for part in _parts(self.content["text"])]
+            empty: MessageJson = {"type": "text", "text": ""}
+            deltas: list[MessageJson] = [{"type": "text_delta", "text": part} for part in _parts(self.content["text"])]
         else:
             empty = {**self.content, "input": {}}
             deltas = [{"type": "input_json_delta", "partial_json": json.dumps(self.content["input"])}]
@@ -127,36 +127,39 @@ class Block:
         yield {"type": "content_block_stop", "index": self.number}
 
 
-def text_block(number: int, text: str) -> Block:
-    return Block(number, {"type": "text", "text": text})
+def text_block(number: int, text: str) -> ContentBlock:
+    return ContentBlock(number, {"type": "text", "text": text})
 
 
-def tool_block(number: int, *, answer: str, tool: str, arguments: Json) -> Block:
-    """The id follows from its place, so that the same conversation always gets the same answer."""
-    return Block(number, {"type": "tool_use", "id": f"toolu_{answer}_{number}", "name": tool, "input": arguments})
+def tool_block(number: int, *, answer: str, tool: str, arguments: MessageJson) -> ContentBlock:
+    """Derives the id from the position, so that the same conversation always gets the same answer."""
+    return ContentBlock(
+        number, {"type": "tool_use", "id": f"toolu_{answer}_{number}", "name": tool, "input": arguments}
+    )
 
 
 def _parts(text: str, size: int = 200) -> list[str]:
     return [text[start : start + size] for start in range(0, len(text), size)] or [""]
 
 
-def opening(request: Request, answer: str) -> Json:
+def opening(request: MessagesRequest, answer: str) -> MessageJson:
     return {"type": "message_start", "message": _message(request, answer, [], None, {"output_tokens": 1})}
 
 
-def closing(blocks: Sequence[Block]) -> tuple[Json, Json]:
+def closing(blocks: Sequence[ContentBlock]) -> tuple[MessageJson, MessageJson]:
     delta = {"stop_reason": _stop_reason(blocks), "stop_sequence": None}
     usage = {"output_tokens": _output_tokens(blocks)}
     return {"type": "message_delta", "delta": delta, "usage": usage}, {"type": "message_stop"}
 
 
-def whole(request: Request, answer: str, blocks: Sequence[Block]) -> Json:
-    """The answer in one piece, for who did not ask for a stream."""
+def full_message(request: MessagesRequest, answer: str, blocks: Sequence[ContentBlock]) -> MessageJson:
     usage = {"output_tokens": _output_tokens(blocks)}
     return _message(request, answer, [block.content for block in blocks], _stop_reason(blocks), usage)
 
 
-def _message(request: Request, answer: str, content: list[Json], stop: str | None, usage: Json) -> Json:
+def _message(
+    request: MessagesRequest, answer: str, content: list[MessageJson], stop: str | None, usage: MessageJson
+) -> MessageJson:
     return {
         "id": f"msg_{answer}",
         "type": "message",
@@ -169,20 +172,20 @@ def _message(request: Request, answer: str, content: list[Json], stop: str | Non
     }
 
 
-def _stop_reason(blocks: Sequence[Block]) -> str:
+def _stop_reason(blocks: Sequence[ContentBlock]) -> str:
     return "tool_use" if any(block.content["type"] == "tool_use" for block in blocks) else "end_turn"
 
 
-def input_tokens(request: Request) -> int:
-    """About four letters each: enough for a believable bill."""
+def input_tokens(request: MessagesRequest) -> int:
+    """Estimates one token for four characters."""
     return (len(request.system) + len(json.dumps(list(request.messages)))) // 4
 
 
-def _output_tokens(blocks: Sequence[Block]) -> int:
+def _output_tokens(blocks: Sequence[ContentBlock]) -> int:
     return sum(len(json.dumps(block.content)) for block in blocks) // 4 + 1
 
 
-def sse(event: Json) -> bytes:
+def sse(event: MessageJson) -> bytes:
     return f"event: {event['type']}\ndata: {json.dumps(event)}\n\n".encode()
 
 
@@ -197,6 +200,6 @@ ERRORS: Mapping[int, str] = {
 }
 
 
-def error(status: int) -> Json:
+def error(status: int) -> MessageJson:
     kind = ERRORS.get(status, "api_error")
     return {"type": "error", "error": {"type": kind, "message": f"scripted {kind.replace('_', ' ')}"}}

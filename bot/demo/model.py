@@ -1,7 +1,6 @@
-"""A stand-in for the model: it answers the agent's real program over loopback, from a script instead of a mind.
+"""Scripted model: a server of the Messages API on loopback that answers the agent's real program from a script.
 
-It keeps nothing between requests: what it says follows from the conversation it is shown, so that a story that was
-killed half-way goes on where it was.
+Rule: stateless. Each answer follows from the conversation in the request, so that an interrupted demo can be resumed.
 """
 
 import asyncio
@@ -14,8 +13,8 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, assert_never
 
-from bot.demo import messages_api as api
-from bot.demo.messages_api import Json, Request
+from bot.demo import messages_api
+from bot.demo.messages_api import MessageJson, MessagesRequest
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -24,29 +23,27 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Say:
+class SayText:
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class Use:
-    """Use a tool."""
-
+class UseTool:
     tool: str
-    input: Json
+    input: MessageJson
 
 
 @dataclass(frozen=True, slots=True)
-class Wait:
-    """Think for so long, or until somebody sets the event."""
+class Pause:
+    """Waits for some seconds, or until the event is set."""
 
     seconds: float = 0.0
     until: asyncio.Event | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Status:
-    """Refuse with an HTTP status. Only as the first step."""
+class RefuseWith:
+    """Answers with an HTTP error. Only as the first step."""
 
     code: int
     headers: Mapping[str, str] = field(default_factory=dict)
@@ -54,30 +51,30 @@ class Status:
 
 @dataclass(frozen=True, slots=True)
 class CutStream:
-    """Close the connection after so many events of the stream."""
+    """Closes the connection after some events of the stream."""
 
     after: int = 1
 
 
 @dataclass(frozen=True, slots=True)
 class Hang:
-    """Never answer."""
+    """Never answers."""
 
 
-Step = Say | Use | Wait | Status | CutStream | Hang
-Reply = Sequence[Step]
-Play = Callable[[Request], Reply]
+ScriptStep = SayText | UseTool | Pause | RefuseWith | CutStream | Hang
+ScriptedReply = Sequence[ScriptStep]
+Script = Callable[[MessagesRequest], ScriptedReply]
 
-_ASIDE: Reply = (Say("A task"),)
+_SIDE_REPLY: ScriptedReply = (SayText("A task"),)
 _PING_SECONDS = 2.0
 
 
 class _Cut(Exception):
-    """End this connection here."""
+    """Ends the connection."""
 
 
-def _listening(port: int) -> socket.socket:
-    """Says that it is TCP, so that small answers are sent at once."""
+def _listen(port: int) -> socket.socket:
+    """Names TCP explicitly, so that uvicorn sends small answers at once."""
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     listener.bind(("127.0.0.1", port))
@@ -86,30 +83,30 @@ def _listening(port: int) -> socket.socket:
 
 
 class ScriptedModel:
-    """A server of the Messages API inside the caller's event loop, for as long as the `async with` block lasts."""
+    """A server of the Messages API in the caller's event loop. Use it with `async with`."""
 
-    def __init__(self, play: Play, *, port: int = 0) -> None:
-        self._play = play
-        self._socket = _listening(port)
+    def __init__(self, script: Script, *, port: int = 0) -> None:
+        self._script = script
+        self._socket = _listen(port)
         self._group = asyncio.TaskGroup()
         self._closing = asyncio.Event()
         self._broken: list[Exception] = []
-        self.requests: list[Request] = []
-        """The agents' requests, oldest first."""
-        self.asides: list[Request] = []
+        self.requests: list[MessagesRequest] = []
+        """Requests of agents, oldest first."""
+        self.side_requests: list[MessagesRequest] = []
         self.keys: list[str] = []
-        """The credential of each request."""
-        self.asked = asyncio.Condition()
+        """Credential of each request."""
+        self.request_arrived = asyncio.Condition()
         """Notified at every request of an agent."""
 
     @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self._socket.getsockname()[1]}"
 
-    async def until_asked(self, times: int = 1) -> None:
-        """Return when agents have made so many requests in all."""
-        async with self.asked:
-            await self.asked.wait_for(lambda: len(self.requests) >= times)
+    async def wait_for_requests(self, count: int = 1) -> None:
+        """Returns when agents have made this many requests in all."""
+        async with self.request_arrived:
+            await self.request_arrived.wait_for(lambda: len(self.requests) >= count)
 
     async def __aenter__(self) -> Self:
         import uvicorn
@@ -140,7 +137,9 @@ class ScriptedModel:
         from starlette.routing import Route
 
         async def count(http: "HttpRequest") -> Response:
-            return JSONResponse({"input_tokens": api.input_tokens(api.parse_request(await http.json()))})
+            return JSONResponse(
+                {"input_tokens": messages_api.input_tokens(messages_api.parse_request(await http.json()))}
+            )
 
         async def anything_else(_: "HttpRequest") -> Response:
             return JSONResponse({})
@@ -157,48 +156,48 @@ class ScriptedModel:
         from starlette.responses import JSONResponse, StreamingResponse
 
         body = await http.json()
-        request = api.parse_request(body)
+        request = messages_api.parse_request(body)
         reply = await self._reply_to(request, http.headers)
         match reply[0] if reply else None:
-            case Status(code, headers):
-                return JSONResponse(api.error(code), status_code=code, headers=dict(headers))
+            case RefuseWith(code, headers):
+                return JSONResponse(messages_api.error(code), status_code=code, headers=dict(headers))
             case Hang():
                 await self._closing.wait()
-                return JSONResponse(api.error(500), status_code=500)
+                return JSONResponse(messages_api.error(500), status_code=500)
         answer = hashlib.sha256(json.dumps(body.get("messages", [])).encode()).hexdigest()[:20]
         if request.stream:
             return StreamingResponse(self._stream(request, answer, reply), media_type="text/event-stream")
         if any(isinstance(step, CutStream) for step in reply):
             return StreamingResponse(_cut(), media_type="application/json")
-        blocks = [block async for block in self._blocks(answer, reply) if isinstance(block, api.Block)]
-        return JSONResponse(api.whole(request, answer, blocks))
+        blocks = [block async for block in self._blocks(answer, reply) if isinstance(block, messages_api.ContentBlock)]
+        return JSONResponse(messages_api.full_message(request, answer, blocks))
 
-    async def _reply_to(self, request: Request, headers: Mapping[str, str]) -> Reply:
-        if request.aside:
-            self.asides.append(request)
-            return _ASIDE
-        async with self.asked:
+    async def _reply_to(self, request: MessagesRequest, headers: Mapping[str, str]) -> ScriptedReply:
+        if request.is_side_request:
+            self.side_requests.append(request)
+            return _SIDE_REPLY
+        async with self.request_arrived:
             self.requests.append(request)
             self.keys.append(headers.get("x-api-key") or headers.get("authorization", ""))
-            self.asked.notify_all()
+            self.request_arrived.notify_all()
         try:
-            return self._play(request)
-        except Exception as broken:  # noqa: BLE001 - raised again where the block is left
+            return self._script(request)
+        except Exception as broken:  # noqa: BLE001 - raised again at the end of the `async with` block
             self._broken.append(broken)
-            return (Status(400),)
+            return (RefuseWith(400),)
 
-    async def _stream(self, request: Request, answer: str, reply: Reply) -> AsyncIterator[bytes]:
+    async def _stream(self, request: MessagesRequest, answer: str, reply: ScriptedReply) -> AsyncIterator[bytes]:
         left = next((step.after for step in reply if isinstance(step, CutStream)), None)
         async for event in self._events(request, answer, reply):
             if left == 0:
                 raise _Cut
-            yield api.sse(event)
+            yield messages_api.sse(event)
             if left is not None and event["type"] != "ping":
                 left -= 1
 
-    async def _events(self, request: Request, answer: str, reply: Reply) -> AsyncIterator[Json]:
-        blocks: list[api.Block] = []
-        yield api.opening(request, answer)
+    async def _events(self, request: MessagesRequest, answer: str, reply: ScriptedReply) -> AsyncIterator[MessageJson]:
+        blocks: list[messages_api.ContentBlock] = []
+        yield messages_api.opening(request, answer)
         async for block in self._blocks(answer, reply):
             if block is None:
                 yield {"type": "ping"}
@@ -206,38 +205,38 @@ class ScriptedModel:
             blocks.append(block)
             for event in block.events():
                 yield event
-        for event in api.closing(blocks):
+        for event in messages_api.closing(blocks):
             yield event
 
-    async def _blocks(self, answer: str, reply: Reply) -> AsyncIterator[api.Block | None]:
-        """The pieces of the answer as they come; None while it thinks."""
+    async def _blocks(self, answer: str, reply: ScriptedReply) -> AsyncIterator[messages_api.ContentBlock | None]:
+        """Yields the blocks of the answer, and None during a pause."""
         number = 0
         for step in reply:
             match step:
-                case Say(text):
-                    yield api.text_block(number, text)
-                case Use(tool, arguments):
-                    yield api.tool_block(number, answer=answer, tool=tool, arguments=arguments)
-                case Wait(seconds, until):
+                case SayText(text):
+                    yield messages_api.text_block(number, text)
+                case UseTool(tool, arguments):
+                    yield messages_api.tool_block(number, answer=answer, tool=tool, arguments=arguments)
+                case Pause(seconds, until):
                     async for _ in self._pauses(seconds, until):
                         yield None
                     continue
                 case Hang():
                     await self._closing.wait()
-                case Status() | CutStream():
+                case RefuseWith() | CutStream():
                     continue
                 case _:
                     assert_never(step)
             number += 1
 
     async def _pauses(self, seconds: float, until: asyncio.Event | None) -> AsyncIterator[None]:
-        """Now and then, until the time is up: a silent stream would be taken for a dead one."""
+        """Yields every few seconds until the pause ends: agents take a silent stream for a dead one."""
         loop = asyncio.get_running_loop()
         end = loop.time() + (seconds if until is None else float("inf"))
-        over = until or self._closing
-        while not over.is_set() and not self._closing.is_set() and (left := end - loop.time()) > 0:
+        end_event = until or self._closing
+        while not end_event.is_set() and not self._closing.is_set() and (left := end - loop.time()) > 0:
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(over.wait(), min(left, _PING_SECONDS))
+                await asyncio.wait_for(end_event.wait(), min(left, _PING_SECONDS))
             yield None
 
 

@@ -1,6 +1,7 @@
-"""What the host found in a worktree: what it committed of it, and why it did not commit the rest."""
+"""A turn's change: the commit that the host made, its files, and the objections of the publish guard."""
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 
@@ -11,18 +12,26 @@ class FileChange:
     removed: int
 
 
+LIMIT = "limit"
+"""Rule of an objection to work that is too much to be read."""
+
+
 @dataclass(frozen=True, slots=True)
 class Objection:
-    """Why the host does not publish what it found: a rule, and the content that it speaks of."""
+    """A rule of the publish guard that some content breaks."""
 
     rule: str
     """Its name, as people read it: `protected path`, `secret`, ..."""
     path: str
     """The file, shown on one line; empty: the change as a whole."""
     detail: str
-    """What exactly, in words; never the secret itself."""
+    """Explanation; never the secret itself."""
     content: str = ""
-    """What the file holds (object id and mode), so that overruling it allows just this and nothing later."""
+    """Object id and mode of the file, so that an approval allows exactly this content."""
+
+    @property
+    def may_be_approved(self) -> bool:
+        return self.rule != LIMIT
 
     @property
     def id(self) -> str:
@@ -32,25 +41,55 @@ class Objection:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What the host found in the worktree and committed. Facts, not claims."""
+    """The commit that the host made of a worktree. Facts, not claims."""
 
     base: str
     head: str
     """The tip after this turn; equal to `before` when the turn changed nothing."""
     before: str
     files: tuple[FileChange, ...] = ()
-    """Of the whole branch against its base."""
+    """Changes of the branch against its base."""
     left_out: tuple[str, ...] = ()
-    """What was found but not committed, each with the reason."""
+    """Files left out of the commit, each with the reason."""
     objections: tuple[Objection, ...] = ()
-    """Not overruled: nothing was committed (`head == before`), and all of it is still in the worktree."""
+    """Objections without approval: nothing was committed (`head == before`); the changes are still in the worktree."""
 
 
 @dataclass(frozen=True, slots=True)
 class HandWork:
-    """What a person did in the worktree by hand."""
+    """Work that a person did in the worktree by hand."""
 
     diff: str = ""
-    """Of the commit that was made of it; empty: nothing was changed, or it is held."""
-    held: Change | None = None
+    """Diff of the resulting commit; empty if nothing was changed or the change is held."""
+    blocked: Change | None = None
     """The host objects to it: nothing was committed."""
+
+
+@dataclass(frozen=True, slots=True)
+class DiffStat:
+    files: int = 0
+    added: int = 0
+    """Lines."""
+    removed: int = 0
+
+    def __bool__(self) -> bool:
+        return bool(self.files)
+
+    def __str__(self) -> str:
+        """`3 files +12 -4`."""
+        return f"{self.files} file{'s' if self.files != 1 else ''} +{self.added} -{self.removed}"
+
+
+def diff_stat_of(files: Sequence[FileChange]) -> DiffStat:
+    # of what is not text git counts no lines
+    return DiffStat(len(files), sum(max(one.added, 0) for one in files), sum(max(one.removed, 0) for one in files))
+
+
+@dataclass(frozen=True, slots=True)
+class Handover:
+    """A worktree that comes back from a person's hands: the work becomes a commit of its own."""
+
+    by: str
+    message: str
+    at: float
+    """Becomes the commit's date, so that a repeat finds the commit it made the first time."""

@@ -1,11 +1,11 @@
-"""What a person may order in the first line of a comment: `/ai stop`. Answered without a model."""
+"""Parses the command in the first line of a comment, such as `/ai stop`."""
 
 from dataclasses import dataclass
 from enum import StrEnum
 
 
 class CommandName(StrEnum):
-    """In the order `help` lists them."""
+    """Listed in this order by `help`."""
 
     STATUS = "status"
     WHY = "why"
@@ -42,21 +42,21 @@ MEANINGS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Command:
+class CommentCommand:
     name: CommandName | None
-    """None: somebody meant a command, but there is no such one."""
-    word: str
+    """Empty for an unknown command."""
+    typed: str
     argument: str = ""
-    below: str = ""
-    """What the comment says after its first line."""
+    rest: str = ""
+    """Text of the comment after its first line."""
 
     @property
-    def words(self) -> str:
+    def text(self) -> str:
         """All that was said with it."""
-        return f"{self.argument}\n{self.below}".strip()
+        return f"{self.argument}\n{self.rest}".strip()
 
 
-def parse_command(text: str, prefix: str) -> Command | None:
+def parse_command(text: str, prefix: str) -> CommentCommand | None:
     """The command in the first line, if it is one: `/ai`, then a word."""
     line, _, below = text.strip().partition("\n")
     first = line.split()
@@ -64,4 +64,4 @@ def parse_command(text: str, prefix: str) -> Command | None:
         return None
     word = first[1].lower() if len(first) > 1 else CommandName.HELP.value
     name = CommandName(word) if word in set(CommandName) else None
-    return Command(name, word, " ".join(first[2:]), below.strip())
+    return CommentCommand(name, word, " ".join(first[2:]), below.strip())

@@ -1,4 +1,4 @@
-"""What people say on an issue or its pull request, and what has become of it."""
+"""Comments on an issue or its pull request, and the record of how each was dealt with."""
 
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -6,14 +6,14 @@ from enum import StrEnum
 from bot.domain.issue import Person
 
 
-class Place(StrEnum):
+class CommentPlace(StrEnum):
     ISSUE = "issue"
     PULL_REQUEST = "pull_request"
 
 
 class Reaction(StrEnum):
     SEEN = "eyes"
-    ENDED = "rocket"
+    DONE = "rocket"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,29 +30,31 @@ class Remark:
 
 @dataclass(frozen=True, slots=True)
 class Comment:
-    """One thing said. A submitted review is one comment with all its remarks."""
+    """A comment. A submitted review is one comment with all its remarks."""
 
     id: str
     """Unique over both places of an issue."""
-    place: Place
+    place: CommentPlace
     author: Person
     text: str
     at: float
     remarks: tuple[Remark, ...] = ()
     reactions: frozenset[Reaction] = field(default=frozenset())
-    """Those that are ours."""
+    """Reactions of the bot."""
     review: bool = False
     """A submitted review: more of it may follow within a minute."""
     approves: bool = False
     """It approves the change; without a remark there is nothing to do about it."""
     thread: str = ""
     """The thread on the issue that it is a part of; empty: none."""
+    edited_by: Person | None = None
+    """The last editor, if they may not steer: then its author is not trusted with it either."""
 
 
-class Outcome(StrEnum):
-    """What has become of a comment. `HANDED` is the only one that is not an end."""
+class CommentOutcome(StrEnum):
+    """Outcome of a comment. Only `PENDING` is not final."""
 
-    HANDED = "handed"
+    PENDING = "handed"
     APPLIED = "applied"
     ANSWERED = "answered"
     DECLINED = "declined"
@@ -61,13 +63,13 @@ class Outcome(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
-    """A row of the feedback ledger: one per comment we took notice of, and one per inline remark in it."""
+class CommentRecord:
+    """A row of the comment ledger: one per comment that was noticed, and one per inline remark in it."""
 
     comment: str
-    place: Place
+    place: CommentPlace
     turn: int
-    outcome: Outcome
+    outcome: CommentOutcome
     commit: str = ""
     reason: str = ""
     """Why it was declined, or what was answered: the agent's words."""

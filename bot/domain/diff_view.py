@@ -1,22 +1,22 @@
-"""What people are shown of a run's changes: file by file, against the base, as of one moment."""
+"""Diff view: a run's changed files against the base, as people see them at one moment."""
 
 import hashlib
 from dataclasses import dataclass
 from enum import StrEnum
 
-from bot.text.visible import is_unseen
+from bot.text.invisible_characters import is_invisible
 
 _PROGRAM, _LINK, _SUBMODULE = 0o100755, 0o120000, 0o160000
 _KINDS = {_PROGRAM: "program", _LINK: "link", _SUBMODULE: "submodule"}
 
 
-def shown(path: str) -> str:
+def display_path(path: str) -> str:
     """On one line, for people."""
     text = path.encode(errors="surrogateescape").decode(errors="backslashreplace")
-    return "".join(ascii(letter)[1:-1] if is_unseen(letter) or letter in "\n\t" else letter for letter in text)
+    return "".join(ascii(letter)[1:-1] if is_invisible(letter) or letter in "\n\t" else letter for letter in text)
 
 
-class Fate(StrEnum):
+class ChangeKind(StrEnum):
     ADDED = "added"
     CHANGED = "changed"
     REMOVED = "removed"
@@ -24,8 +24,8 @@ class Fate(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Version:
-    """What lies at a path."""
+class FileVersion:
+    """The object at a path."""
 
     path: str
     """Any bytes survive, as surrogates."""
@@ -43,12 +43,12 @@ class Version:
 
 
 @dataclass(frozen=True, slots=True)
-class SeenFile:
-    """One that is not as it was."""
+class FileDiff:
+    """A changed file."""
 
-    fate: Fate
-    before: Version | None
-    now: Version | None
+    kind: ChangeKind
+    before: FileVersion | None
+    after: FileVersion | None
     added: int = 0
     removed: int = 0
     is_binary: bool = False
@@ -58,48 +58,48 @@ class SeenFile:
         return self._latest.path
 
     @property
-    def shown(self) -> str:
-        return shown(self.path)
+    def display_path(self) -> str:
+        return display_path(self.path)
 
     @property
-    def old_shown(self) -> str:
+    def old_display_path(self) -> str:
         """As it was called before."""
-        return shown(self.before.path) if self.before else ""
+        return display_path(self.before.path) if self.before else ""
 
     @property
     def id(self) -> str:
-        """Of the path, so that it stays the same while the content changes."""
+        """Hash of the path, so that it stays the same while the content changes."""
         return hashlib.sha256(self.path.encode(errors="surrogateescape")).hexdigest()[:16]
 
     @property
-    def print(self) -> str:
+    def fingerprint(self) -> str:
         """Another one whenever anything about it is different."""
-        words = f"{self.before} {self.now}"
+        words = f"{self.before} {self.after}"
         return hashlib.sha256(words.encode(errors="surrogateescape")).hexdigest()[:16]
 
     @property
     def new_mode(self) -> str:
         """In words, where it became another one."""
-        if not (self.before and self.now) or self.before.mode == self.now.mode:
+        if not (self.before and self.after) or self.before.mode == self.after.mode:
             return ""
-        return f"{self.before.kind or 'file'} → {self.now.kind or 'file'}"
+        return f"{self.before.kind or 'file'} → {self.after.kind or 'file'}"
 
     @property
-    def _latest(self) -> Version:
-        found = self.now or self.before
+    def _latest(self) -> FileVersion:
+        found = self.after or self.before
         assert found
         return found
 
 
 @dataclass(frozen=True, slots=True)
-class Sight:
-    """Everything that is not as it was."""
+class DiffView:
+    """All changed files of a run."""
 
-    files: tuple[SeenFile, ...] = ()
+    files: tuple[FileDiff, ...] = ()
     live: bool = False
     """As it lies in the worktree now; else as it was committed last."""
     left_out: tuple[str, ...] = ()
-    """What is not shown, each with the reason."""
+    """Files that are not shown, each with the reason."""
     trouble: str = ""
     """Why there is less to see than there might be."""
 
@@ -112,9 +112,9 @@ class Sight:
         return sum(file.removed for file in self.files)
 
     @property
-    def print(self) -> str:
-        words = " ".join((*(file.print for file in self.files), *self.left_out, self.trouble, str(self.live)))
+    def fingerprint(self) -> str:
+        words = " ".join((*(file.fingerprint for file in self.files), *self.left_out, self.trouble, str(self.live)))
         return hashlib.sha256(words.encode(errors="surrogateescape")).hexdigest()[:16]
 
-    def find(self, id_: str) -> SeenFile | None:
+    def find(self, id_: str) -> FileDiff | None:
         return next((file for file in self.files if file.id == id_), None)

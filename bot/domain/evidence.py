@@ -1,6 +1,6 @@
-"""What an agent leaves for people to see: pictures and logs, in no commit. Pure.
+"""Evidence: pictures and logs that an agent leaves for people, in no commit. Pure.
 
-Rule: what a file is shows in its content; its name is the agent's word, and decides nothing.
+Rule: the content decides a file's type, never the name that the agent gave it.
 """
 
 import re
@@ -11,7 +11,7 @@ FOLDER = ".treehand/evidence"
 """In the worktree."""
 MOST_FILES = 20
 MOST_BYTES = 5_000_000
-"""Of one file."""
+"""Bytes of one file."""
 MOST_BYTES_OF_RUN = 100_000_000
 
 TEXT = "text/plain; charset=utf-8"
@@ -27,20 +27,20 @@ _ODD = re.compile(r"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]")
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class EvidenceFile:
     name: str
     """Seen from the folder; the agent's."""
     size: int
     media_type: str
     turn: str
-    """Of which it is: `turn-2`."""
+    """Id of the turn within the run: `turn-2`."""
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
-    """What one turn left."""
+class EvidenceResult:
+    """Evidence of one turn."""
 
-    pieces: tuple[Piece, ...] = ()
+    files: tuple[EvidenceFile, ...] = ()
     left_out: tuple[str, ...] = ()
     """Each with the reason."""
 

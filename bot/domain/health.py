@@ -1,32 +1,28 @@
-"""How everything is that runs depend on, and what works all the same while something is not well.
-
-Rule: whatever is known, by whoever knows it, comes together here, and nowhere else is said what still works.
-"""
+"""Health of each dependency, and the sentence that says what still works without it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 _STILL: Mapping[str, str] = {
-    "daemon": "Nothing is lost: it finds everything again when it starts",
-    "disk": "Agents at work go on; nothing new starts before there is room",
-    "database": "Everything works; what was set aside is missing from the history",
-    "github": "Agents at work go on; what they do is published once GitHub lets us in",
-    "linear": "Agents at work go on; issues are read and written once Linear lets us in",
-    "limits": "Agents at work go on; what is to be read or written waits until then",
-    "claim": "The other one does the work; this one takes over when it is gone",
-    "project": "Other projects go on; people are heard, and pull requests stay open",
-    "model": "People are heard, and pull requests stay open; turns go on when the model answers",
-    "gate": "People are heard, and pull requests stay open; turns go on when the model answers",
-    "pool": "Everything; runs begin as they would without it",
-    "look": "Agents at work go on; what people say is heard, and work published, at the next look",
-    "budget": "Agents at work go on to the end of their turn; people are heard",
-    "notify": "Everything else; labels and comments on the issues, and the dashboard, say the same",
-    "sandbox": "Everything works, without protection from what an agent does",
+    "daemon": "Nothing is lost: it continues when it starts",
+    "disk": "Running agents continue; nothing new starts before there is free space",
+    "database": "Everything works; runs in the damaged file are missing from the history",
+    "limits": "Running agents continue; requests wait until then",
+    "claim": "The other daemon does the work; this one takes over when it ends",
+    "project": "Other projects continue; comments are read, and pull requests stay open",
+    "model": "Comments are read, and pull requests stay open; turns continue when the model answers",
+    "gate": "Comments are read, and pull requests stay open; turns continue when the model answers",
+    "pool": "Everything works; runs start as they would without a pool",
+    "look": "Running agents continue; comments are read and work is published at the next poll",
+    "budget": "Running agents finish their turn; comments are read",
+    "notify": "Everything else works; the issues and the dashboard show the same",
+    "sandbox": "Everything works, without protection from the agents",
 }
-"""By the first word of a name."""
+"""Features that still work, by the first word of a name."""
 
 SILENT = frozenset({"daemon", "sandbox", "budget", "claim", "notify", "gate"})
-"""What nobody is told of as trouble, by the first word: chosen, normal, told otherwise, or not to be told that way."""
+"""First words of names without notifications: chosen by the operator, normal, or announced in another way."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,25 +30,28 @@ class Health:
     name: str
     ok: bool
     detail: str
-    still: str = ""
-    """What works in spite of it; empty: it is well, or nothing does."""
+    still_works: str = ""
+    """Features that still work; empty if it is healthy or none does."""
 
 
 @dataclass(frozen=True, slots=True)
-class Ailment:
-    """How it was at the last look, and what people know of it."""
+class HealthRecord:
+    """Health at the last check, and whether people know of it."""
 
     health: Health
     since: float
-    """When it became as it is: well, or not."""
-    told: bool = False
+    """Time of the last change between healthy and failing."""
+    notified: bool = False
     """People were told that it is not well, and not yet that it is."""
 
 
-def healths(found: Mapping[str, tuple[bool, str]]) -> Mapping[str, Health]:
-    """By name: whether it is well, and in which words."""
+def health_by_name(
+    found: Mapping[str, tuple[bool, str]], still: Mapping[str, str] = MappingProxyType({})
+) -> Mapping[str, Health]:
+    """Returns the health by name. `still` adds the features that work without it, by first word."""
+    known = {**_STILL, **still}
     return {
-        name: Health(name, ok, detail, "" if ok else _STILL.get(name.partition(" ")[0], ""))
+        name: Health(name, ok, detail, "" if ok else known.get(name.partition(" ")[0], ""))
         for name, (ok, detail) in found.items()
     }
 

@@ -1,4 +1,4 @@
-"""What happened, as far as figures are made of it. Times are seconds since 1970."""
+"""Past events that statistics are computed from. Times are seconds since 1970."""
 
 import math
 from collections.abc import Sequence
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Bill:
+class TurnBill:
     at: float
     project: str
     usd: float
@@ -14,19 +14,19 @@ class Bill:
 
 
 @dataclass(frozen=True, slots=True)
-class End:
+class FinishedRun:
     """A run that is over."""
 
     at: float
     project: str
     merged: bool
-    offered: bool
+    had_pull_request: bool
     """It had a pull request."""
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
-    """A run's first pull request, so long after somebody asked."""
+class FirstPullRequest:
+    """A run's first pull request, and the seconds that passed since the request."""
 
     at: float
     project: str
@@ -34,29 +34,29 @@ class Offer:
 
 
 @dataclass(frozen=True, slots=True)
-class Wait:
+class QueueWait:
     """A run's time in the queue."""
 
     project: str
     begun_at: float
     ended_at: float = math.inf
-    """Of one that still waits: never."""
+    """Infinite while it still waits."""
 
 
 @dataclass(frozen=True, slots=True)
-class Past:
-    bills: Sequence[Bill] = ()
-    ends: Sequence[End] = ()
-    offers: Sequence[Offer] = ()
-    waits: Sequence[Wait] = ()
+class History:
+    bills: Sequence[TurnBill] = ()
+    finished_runs: Sequence[FinishedRun] = ()
+    pull_requests: Sequence[FirstPullRequest] = ()
+    waits: Sequence[QueueWait] = ()
 
-    def of(self, project: str) -> "Past":
-        """Of that one alone; unnamed: all of it."""
+    def of(self, project: str) -> "History":
+        """Limits the history to one project; empty: all projects."""
         if not project:
             return self
-        return Past(
+        return History(
             [one for one in self.bills if one.project == project],
-            [one for one in self.ends if one.project == project],
-            [one for one in self.offers if one.project == project],
+            [one for one in self.finished_runs if one.project == project],
+            [one for one in self.pull_requests if one.project == project],
             [one for one in self.waits if one.project == project],
         )

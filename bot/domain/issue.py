@@ -1,4 +1,4 @@
-"""What a tracker tells us, in our own words."""
+"""Issue, person and edit: a tracker's data in our own words."""
 
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -6,31 +6,31 @@ from enum import StrEnum
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """Somebody who says things; `trusted` when they may steer."""
+    """Author of a comment, request or edit; `trusted` if they may steer."""
 
     name: str
     email: str = ""
     trusted: bool = False
     may_push: bool = False
-    """To the repository itself: only these may let out what is held back."""
+    """May push to the repository: only these people may approve held changes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """Title or body, changed after the request by somebody who may not steer. Not used until a person accepts it."""
+    """Title or body as changed after the request by somebody who may not steer. Unused until a person accepts it."""
 
     id: str
     by: Person
     title: str
     body: str
     original_known: bool = True
-    """Whether `Issue.title` and `Issue.body` are as they were when work was asked for."""
+    """False if `Issue.title` or `Issue.body` changed after work was requested."""
 
 
-class Stage(StrEnum):
-    """How far an issue is, where its tracker has states for that."""
+class IssueStage(StrEnum):
+    """Progress of an issue in a tracker that has workflow states."""
 
-    BEFORE = "before"
+    ORIGINAL = "before"
     """As it was before we began."""
     STARTED = "started"
     REVIEW = "review"
@@ -38,11 +38,11 @@ class Stage(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
-    """Which stage an issue is at, and which ones it may be moved to by us: none once a person has moved it."""
+class IssueState:
+    """The stage of an issue, and the stages it may be moved to: none once a person has moved it."""
 
-    stage: Stage
-    movable: frozenset[Stage] = frozenset()
+    stage: IssueStage
+    movable: frozenset[IssueStage] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,22 +54,32 @@ class Issue:
     body: str
     labels: frozenset[str]
     open: bool
-    asked_by: Person = field(default=Person("somebody"))
-    """Who asked for the work: the one who applied the label, where the tracker tells."""
+    requester: Person = field(default=Person("somebody"))
+    """Person who applied the label, if the tracker reports it."""
     request: str = ""
-    """Which act of asking this is; a new one may start a new run. Empty: the tracker cannot tell, and never lags."""
+    """Id of the request; a new one may start a new run. Empty if the tracker has no such id and never lags."""
     edit: Edit | None = None
+    unvouched: str = ""
+    """Why the tracker cannot tell yet who asked for it and who wrote it; empty if it can. No run begins meanwhile."""
     created_at: float = 0.0
     priority: int = 0
     """1 is urgent, 4 is low, 0 was never set (and comes last)."""
     url: str = ""
-    standing: Standing | None = None
-    """None: the tracker has no states besides open and closed."""
+    state: IssueState | None = None
+    """Unset if the tracker has only open and closed."""
     links: frozenset[str] | None = None
-    """What is linked to it; None: the tracker has nothing of the kind."""
+    """Addresses linked to it; unset if the tracker has no links."""
     blocked_by: tuple[str, ...] = ()
     """Keys of the issues that have to be closed first, and are open."""
     parent: str = ""
     """The key of the issue it is a part of."""
-    parts: tuple[str, ...] = ()
+    sub_issues: tuple[str, ...] = ()
     """Keys of its sub-issues that are open."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewIssue:
+    project: str
+    title: str
+    body: str = ""
+    labels: tuple[str, ...] = ()

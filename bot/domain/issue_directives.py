@@ -1,11 +1,11 @@
-"""Lines of an issue's text that say what has to come first, where it begins, and which files are whose.
+"""Parses directives of an issue: lines `blocked by`, `owns`, `forbids`, `base`, and labels of plan, model and agent.
 
-Rule: a line of its own, and nothing else in it; whatever reads like a sentence is one. Code is code.
+Rule: a directive stands on a line of its own; a line that reads like a sentence is a sentence. Code is ignored.
 """
 
 import posixpath
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -17,13 +17,13 @@ _BETWEEN = re.compile(r"\s*(?:,|;|\band\b|\s)\s*", re.IGNORECASE)
 _BRANCH = re.compile(r"(?!.*(?:\.\.|//|@\{|\.lock(?:/|$)|/\.|/$))[\w][\w./+-]*", re.ASCII)
 _MOST = 100
 _MOST_KEYS = 50
-"""To follow one costs a request in every look."""
+"""Each one costs a request per tick."""
 _FENCE = re.compile(r"\s*(?:```|~~~)")
 _WILD = re.compile(r"[*?\[]")
 
 
 @dataclass(frozen=True, slots=True)
-class Clauses:
+class IssueDirectives:
     blocked_by: tuple[str, ...] = ()
     """Keys of the issues that have to be closed first, as the tracker says them aloud."""
     owns: tuple[str, ...] = ()
@@ -35,7 +35,7 @@ class Clauses:
 
 
 @lru_cache(maxsize=4000)  # the same words are looked at in every tick
-def clauses_of(key: str, body: str) -> Clauses:
+def parse_directives(key: str, body: str) -> IssueDirectives:
     """`key`: whose text it is; `#12` means one of the same place."""
     keys: dict[str, None] = {}
     paths: dict[str, dict[str, None]] = {"owns": {}, "forbids": {}}
@@ -48,7 +48,7 @@ def clauses_of(key: str, body: str) -> Clauses:
         else:
             keys |= dict.fromkeys(_keys(key, rest))
     owns, forbids = (tuple(paths[word])[:_MOST] for word in ("owns", "forbids"))
-    return Clauses(tuple(one for one in keys if one != key)[:_MOST_KEYS], owns, forbids, base)
+    return IssueDirectives(tuple(one for one in keys if one != key)[:_MOST_KEYS], owns, forbids, base)
 
 
 def _paths(rest: str) -> Iterator[str]:
@@ -72,7 +72,7 @@ def _lines(body: str) -> Iterator[tuple[str, str]]:
 
 
 def _keys(key: str, rest: str) -> Iterator[str]:
-    """None of them, unless all of it is keys."""
+    """Yields keys only if the whole text consists of keys."""
     named = [part for part in _BETWEEN.split(rest.strip().rstrip(".")) if part]
     if all(_KEY.fullmatch(one) for one in named):
         place = key.rpartition("#")[0]
@@ -96,3 +96,24 @@ def _holds(outer: tuple[str, bool], inner: tuple[str, bool]) -> bool:
     if not path or path == inner[0]:
         return True
     return inner[0].startswith(path if goes_on else f"{path}/")
+
+
+MODEL_NAME = re.compile(r"[A-Za-z0-9][\w.:@/\[\]-]{0,99}", re.ASCII)
+"""Format of a model name; only the service knows whether the model exists."""
+AGENTS = ("claude",)
+
+
+def wants_plan(labels: Collection[str], label: str) -> bool:
+    return f"{label}:plan" in labels
+
+
+def models_in(labels: Collection[str], label: str) -> tuple[str, ...]:
+    return _named(labels, f"{label}:model=")
+
+
+def agents_in(labels: Collection[str], label: str) -> tuple[str, ...]:
+    return _named(labels, f"{label}:agent=")
+
+
+def _named(labels: Collection[str], prefix: str) -> tuple[str, ...]:
+    return tuple(sorted(label.removeprefix(prefix).strip() for label in labels if label.startswith(prefix)))

@@ -1,49 +1,49 @@
-"""Something people are to be told of once, wherever they are; and how far one channel has been told."""
+"""Notification that people get once, and the delivery state of a channel."""
 
 from dataclasses import dataclass
 from enum import StrEnum
 
 
-class Happening(StrEnum):
+class NotificationKind(StrEnum):
     ASKING = "asking"
     REVIEW = "review"
     FAILED = "failed"
     BUDGET = "budget"
     TROUBLE = "trouble"
-    """With a part of the house, not with one run."""
+    """With a service, the machine or a project, not with one run."""
 
 
 @dataclass(frozen=True, slots=True)
-class Tiding:
-    happening: Happening
+class Notification:
+    kind: NotificationKind
     subject: str
-    """The run's id, or the name of what is in trouble."""
-    occasion: str
-    """What tells it from others of its kind: of one occasion people are told once."""
+    """Id of the run, or name of the health component in trouble."""
+    dedup_key: str
+    """Deduplication key: one notification is sent per key."""
     at: float
-    words: str = ""
-    """Why, for people; others' words may be among them."""
-    over: bool = False
-    """Of trouble: it is well again."""
+    text: str = ""
+    """Reason, for people; may quote the words of others."""
+    resolved: bool = False
+    """The problem is over."""
     id: int = 0
-    """Its place in the order of things; 0: it is not saved yet."""
+    """Number of its row; 0 until it is saved."""
 
 
 @dataclass(frozen=True, slots=True)
-class Channel:
-    """How far it has been told, by the ids of tidings. One message at a time is under way, of a range of them."""
+class ChannelState:
+    """Delivery state, by ids of notifications. One message at a time is on its way and covers a range of them."""
 
     id: str
-    told: int = 0
-    """Everything up to here is told, or was not to be."""
-    trying: int = 0
-    """A message that tells everything up to here is under way, or was when we died; 0: none."""
-    doubted: int = 0
-    """Of a message that told everything up to here nobody knows what became of it: it is repeated, and says so."""
+    delivered: int = 0
+    """Id of the last notification that was sent or skipped."""
+    sending: int = 0
+    """Id of the last notification of the message under way, or under way when the daemon died; 0: none."""
+    unconfirmed: int = 0
+    """Id of the last notification of a message with an unknown result; it is repeated and marked so."""
     attempts: int = 0
-    """That failed in a row."""
+    """Failed attempts in a row."""
     not_before: float = 0.0
     problem: str = ""
-    """Why the last one failed; empty: it did not."""
+    """Reason of the last failure; empty if the last message was delivered."""
     sent: int = 0
     failed: int = 0

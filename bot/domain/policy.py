@@ -1,27 +1,27 @@
-"""The knobs judgement may see. Settings are for wiring; policy is for judgement."""
+"""Policy: the settings of one project that decisions may read."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """How one project's runs are treated."""
+    """Settings of one project that decisions depend on."""
 
     label: str = "ai"
     base: str = ""
     model: str = ""
-    working: int = 4
-    working_per_project: int = 4
+    max_working: int = 4
+    max_working_per_project: int = 4
     turn_seconds: float = 3600.0
     stall_seconds: float = 600.0
-    failures: int = 3
+    max_failures: int = 3
     ci_fixes: int = 2
     """Turns spent on one pull request's red checks before asking."""
     verify_rounds: int = 2
     """Turns spent on what verification found broken, per run, before it is published all the same."""
-    quiet_seconds: float = 60.0
-    """How long a reviewer must have been quiet before a review is acted upon."""
-    losses: int = 10
+    review_quiet_seconds: float = 60.0
+    """Seconds a reviewer must have been quiet before a review starts a turn."""
+    max_losses: int = 10
     """Turns in a row that may vanish having done nothing before we ask: one that kills its process must not be tried
     for ever."""
     loss_seconds: float = 60.0
@@ -31,5 +31,7 @@ class Policy:
     per_issue_turns: int = 0
     per_issue_seconds: float = 0.0
     per_day_usd: float = 0.0
+    ci_after_approval: bool = False
+    """Workflows start only after a person has approved what was pushed."""
     sandboxed: bool = False
     """Said in every progress comment when it is not so."""

@@ -1,4 +1,4 @@
-"""The pull request a run offers for review."""
+"""Pull request of a run, and the checks of its newest commit."""
 
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -11,7 +11,7 @@ class PullRequestState(StrEnum):
 
 
 class CheckState(StrEnum):
-    """What the checks of a commit say, taken together."""
+    """Combined state of a commit's checks."""
 
     NONE = ""
     PENDING = "pending"
@@ -44,7 +44,7 @@ class Checks:
     failed: tuple[FailedCheck, ...] = ()
 
     @property
-    def broken(self) -> tuple[FailedCheck, ...]:
+    def regressions(self) -> tuple[FailedCheck, ...]:
         """Red here, and not on the base."""
         return tuple(check for check in self.failed if not check.on_base)
 

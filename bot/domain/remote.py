@@ -1,4 +1,4 @@
-"""Where a repository is reached."""
+"""Git remote: URL and credentials."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class Remote:
-    """Where git fetches from and pushes to, with credentials that are good right now."""
+    """A remote that git fetches from and pushes to, with credentials that are valid now."""
 
     url: str
     env: Mapping[str, str] = field(default_factory=dict)

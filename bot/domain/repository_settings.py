@@ -1,7 +1,7 @@
-"""What a repository tells us in a file of its own. Pure.
+"""Parses `.github/treehand.toml`, a repository's own settings. Pure.
 
-Rule: it is read from the base's commit, and says what to do in a worktree, what to be careful with, and how to work
-there: nothing about limits, hosts, money, trust or secrets.
+Rule: the file is read from the base's commit. It says how to prepare and verify a worktree, which paths to protect
+and how to work there; nothing about limits, hosts, money, trust or secrets.
 """
 
 import tomllib
@@ -18,9 +18,9 @@ _KEYS = (*_LISTS, "run", "instructions")
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class RepositorySettings:
     setup: tuple[str, ...] | None = None
-    """None: nothing was said."""
+    """Unset if the file has no such key."""
     verify: tuple[str, ...] | None = None
     teardown: tuple[str, ...] = ()
     copy: tuple[str, ...] = ()
@@ -29,16 +29,16 @@ class Told:
     run: Mapping[str, str] = field(default_factory=dict)
     """Commands by name, for people who want to look."""
     instructions: str = ""
-    """For agents."""
+    """Instructions for agents."""
 
 
-def parse_told(text: str) -> Told:
+def parse_repository_settings(text: str) -> RepositorySettings:
     """`text` of the file; empty: there is none."""
     try:
-        said = tomllib.loads(text)
+        table = tomllib.loads(text)
     except tomllib.TOMLDecodeError as exc:
         raise NeedsHuman(f"{FILE} on the base branch is not valid TOML: {exc}.") from exc
-    return Told(**{key: _value(key, value) for key, value in said.items()})
+    return RepositorySettings(**{key: _value(key, value) for key, value in table.items()})
 
 
 def _value(key: str, value: Any) -> Any:
@@ -74,5 +74,5 @@ def _text(key: str, value: Any) -> str:
 
 
 def is_pattern(text: str) -> bool:
-    """Of a path that is to be protected: it takes nothing back."""
+    """Returns False for a pattern that would take protection back."""
     return bool(text.strip("/ ")) and not text.startswith("!")

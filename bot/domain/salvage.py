@@ -1,4 +1,4 @@
-"""Work that was published nowhere, and is kept where it outlives its worktree."""
+"""Salvaged work: commits that were not published, kept after their worktree is gone."""
 
 from dataclasses import dataclass
 
@@ -7,8 +7,8 @@ KEPT_SECONDS = KEPT_DAYS * 86400.0
 
 
 @dataclass(frozen=True, slots=True)
-class Salvaged:
-    """Work that waits to be brought back."""
+class SalvagedWork:
+    """Work that can be restored."""
 
     ref: str
     commit: str
@@ -17,11 +17,11 @@ class Salvaged:
     shared: bool = False
     """The remote has it as well, under the same name."""
     files: int = 0
-    """How many it changes."""
+    """Number of changed files."""
 
     @property
     def order(self) -> tuple[str, int]:
-        """Whose it is, and the older first."""
+        """Sorts by branch, then by age."""
         whose, _, number = self.ref.rpartition("/")
         return whose, int(number)
 
@@ -30,10 +30,15 @@ class Salvaged:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
-    """Where salvaged work is, as people are told."""
+class SalvageLocation:
+    """Location of salvaged work, for people."""
 
     ref: str
     shared: bool = False
     why: str = ""
     """Why it is on this machine only, where that was not meant to be."""
+
+    @property
+    def is_folder(self) -> bool:
+        """There was too much for a commit: `ref` is the folder where the files are."""
+        return self.ref.startswith("/")

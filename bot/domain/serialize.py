@@ -1,7 +1,7 @@
-"""Values as plain records, and back: what is kept in a database, or written down for another life of ours.
+"""Converts values to plain JSON records and back, for the database and for notes on issues.
 
-Rule: a record may be older or newer than the code that reads it: fields it lacks keep their defaults, fields nobody
-knows any more are passed over. Whatever else does not fit raises ValueError.
+Rule: a record may be older or newer than the code that reads it: missing fields keep their defaults, renamed fields
+are read by their old names, unknown fields are ignored. Anything else that does not fit raises ValueError.
 """
 
 import types
@@ -11,20 +11,22 @@ from enum import Enum
 from functools import cache
 from typing import Any, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
+from bot.domain.stored_names import with_present_names
+
 T = TypeVar("T")
 
 _PLAIN = (str, int, float, bool, types.NoneType)
 
 
 def as_record(value: object) -> Any:
-    """For JSON. Fields that have their defaults are left out."""
+    """Returns a value for JSON. Fields with default values are left out."""
     if type(value) in _PLAIN:
         return value
     if isinstance(value, Enum):
         return value.value
     if is_dataclass(value) and not isinstance(value, type):
-        told = ((name, getattr(value, name), default) for name, default in _defaults(type(value)))
-        return {name: as_record(own) for name, own, default in told if own != default}
+        own = ((name, getattr(value, name), default) for name, default in _defaults(type(value)))
+        return {name: as_record(inner) for name, inner, default in own if inner != default}
     if isinstance(value, Mapping):
         return {str(name): as_record(inner) for name, inner in value.items()}
     if isinstance(value, set | frozenset):
@@ -40,7 +42,7 @@ def from_record(kind: type[T], record: object) -> T:
 
 @cache
 def _defaults(kind: type) -> Sequence[tuple[str, object]]:
-    """By field: MISSING, which nothing equals, where there is none."""
+    """Default of each field; MISSING, which equals nothing, if there is none."""
     return [(one.name, _default(one)) for one in fields(kind)]
 
 
@@ -70,7 +72,11 @@ def _dataclass(kind: type, record: object) -> object:
     if not isinstance(record, dict):
         raise ValueError(f"{record!r} is no record of a {kind.__name__}")  # noqa: TRY004 - a promise of this module
     hints = _hints(kind)
-    known = {name: _read(hints[name], inner) for name, inner in record.items() if name in hints}
+    known = {
+        name: _read(hints[name], inner)
+        for name, inner in with_present_names(kind.__name__, record).items()
+        if name in hints
+    }
     try:
         return kind(**known)
     except TypeError as exc:

@@ -1,20 +1,22 @@
-"""What a worktree needs, and is tried with; what came of making it ready, and what stood in the way."""
+"""Setup of a worktree: the plan, the result, and the obstacle that stopped it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from bot.domain.change import Objection
+
 
 @dataclass(frozen=True, slots=True)
-class Step:
-    """One command that makes a worktree ready, or tries what is in it."""
+class SetupStep:
+    """A command that sets a worktree up, or verifies it."""
 
     command: str
-    """For a shell."""
+    """Shell command."""
     folder: str = ""
     """In which it runs, seen from the worktree; empty: there."""
     why: str = ""
-    """What made us think of it: a file, or who said so."""
+    """Reason for the command: a file, or the settings that name it."""
     tools: tuple[str, ...] = ()
     """Programs it cannot do without."""
     locks: tuple[str, ...] = ()
@@ -27,26 +29,26 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Recipe:
-    steps: tuple[Step, ...] = ()
+class SetupPlan:
+    steps: tuple[SetupStep, ...] = ()
     teardown: tuple[str, ...] = ()
     copy: tuple[str, ...] = ()
     """Files of the operator's, or patterns, seen from the worktree."""
     hints: tuple[str, ...] = ()
-    """What was found and is not acted upon."""
-    checks: tuple[Step, ...] = ()
-    """What is run to see whether a change breaks anything."""
+    """Findings without a command."""
+    checks: tuple[SetupStep, ...] = ()
+    """Commands of verification."""
     hosts: tuple[str, ...] = ()
-    """Where it downloads from, as far as its own files say so."""
+    """Download hosts named in its own files."""
     silent: tuple[str, ...] = ()
     """Tools that download something from where no file says."""
-    servers: Mapping[str, Step] = field(default_factory=dict)
-    """What a person can start to look at the work, by name."""
+    servers: Mapping[str, SetupStep] = field(default_factory=dict)
+    """Commands of servers, by name."""
 
 
 @dataclass(frozen=True, slots=True)
-class Obstacle:
-    """Why a worktree is not ready. A program's output is in it, so it is as untrusted as the repository."""
+class SetupObstacle:
+    """Why setup failed. It quotes a program's output, so it is as untrusted as the repository."""
 
     problem: str
     """In words: `ended with exit code 1`; about the command, if there is one."""
@@ -56,7 +58,9 @@ class Obstacle:
     """The end of what the command printed."""
     advice: tuple[str, ...] = ()
     hosts: tuple[str, ...] = ()
-    """What it needed and may not reach."""
+    """Hosts it needed and may not reach."""
+    objection: Objection | None = None
+    """A person may approve it: then setup runs with network on exactly this content."""
 
     @property
     def sentence(self) -> str:
@@ -66,13 +70,15 @@ class Obstacle:
 
 
 @dataclass(frozen=True, slots=True)
-class Ready:
-    """What an agent finds, besides the files."""
+class SetupResult:
+    """Outcome of setup, for the agent."""
 
     environment: Mapping[str, str] = field(default_factory=dict)
     cache: Path | None = None
     """Downloaded dependencies, to be read."""
     done: tuple[str, ...] = ()
-    """What has run here, in words."""
-    obstacle: Obstacle | None = None
+    """Descriptions of the commands that have run."""
+    obstacle: SetupObstacle | None = None
     """It is not ready."""
+    repeated: str = ""
+    """Sentence about the repetition of setup for an agent's changes; empty if there was none."""

@@ -1,4 +1,4 @@
-"""What work cost. Rows of a ledger that nothing resets, and their sums."""
+"""Cost of work: rows of a ledger that nothing resets, and their totals."""
 
 from dataclasses import dataclass
 
@@ -10,15 +10,15 @@ class Spend:
     usd: float
     tokens: int
     seconds: float = 0.0
-    """How long an agent was at it."""
+    """Seconds an agent worked."""
 
 
 @dataclass(frozen=True, slots=True)
-class Spent:
-    """In all."""
+class TotalSpend:
+    """Sum over all turns."""
 
     usd: float = 0.0
     tokens: int = 0
     turns: int = 0
-    """Those in which an agent was asked for anything, lost ones included."""
+    """Turns with a request to an agent, lost ones included."""
     seconds: float = 0.0

@@ -1,4 +1,4 @@
-"""What was said and done in a run, as it is read back: stretches of a file that only grows."""
+"""Pages of a transcript, as it is read back."""
 
 from dataclasses import dataclass
 
@@ -6,18 +6,18 @@ from bot.domain.turn import Event
 
 
 @dataclass(frozen=True, slots=True)
-class Spoken:
+class TranscriptLine:
     turn: str
     """The turn's id."""
     event: Event
     end: int
-    """Where in the transcript it ends."""
+    """End of it in the transcript, in bytes."""
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class TranscriptPage:
     begin: int = 0
     end: int = 0
-    lines: tuple[Spoken, ...] = ()
+    lines: tuple[TranscriptLine, ...] = ()
     before: str = ""
     """The turn of the line before it."""

@@ -1,14 +1,13 @@
-"""One turn: a prompt goes to the agent, events and a report come back. Plain data, so that it can cross machines."""
+"""Turn: a prompt goes to the agent, events and a report come back. Plain data, so that it can cross machines."""
 
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Self
 
-from bot.domain.change import Change
-from bot.domain.evidence import Piece
-from bot.domain.given import Given
-from bot.domain.setup_plan import Obstacle, Ready
+from bot.domain.change import Change, Handover
+from bot.domain.evidence import EvidenceFile
+from bot.domain.setup_plan import SetupObstacle, SetupResult
 from bot.domain.verification import Verification
 
 
@@ -23,7 +22,7 @@ class TurnState(StrEnum):
 
 
 class Failure(StrEnum):
-    """Why a turn failed, as far as it matters for what happens next."""
+    """Why a turn failed, as far as the next step depends on it."""
 
     NONE = ""
     AGENT = "agent"
@@ -33,7 +32,7 @@ class Failure(StrEnum):
     MODEL = "model"
     """The model did not answer: overloaded, too busy, cut off. Trying again may help."""
     LIMIT = "limit"
-    """What we may use of the model is used up until a certain time, for all runs."""
+    """The usage limit of the model is reached until a certain time, for all runs."""
     KEY = "key"
     """The model refuses our key. Trying again will not help, for any run."""
     BUDGET = "budget"
@@ -44,7 +43,7 @@ class Failure(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """Something for the agent to hear while it works. The id makes delivery idempotent."""
+    """A message to a running agent. The id makes delivery idempotent."""
 
     id: str
     text: str
@@ -53,8 +52,8 @@ class Message:
 
 
 @dataclass(frozen=True, slots=True)
-class TurnRequest:
-    """What the engine orders. The executor runs a turn id once, however often it is asked."""
+class TurnOrder:
+    """Order for one turn. The executor runs a turn id once, however often it is asked."""
 
     turn_id: str
     run_id: str
@@ -63,9 +62,9 @@ class TurnRequest:
     base: str
     """The branch to start from; empty: the repository's default."""
     prompt: str
-    """For an agent that remembers the conversation."""
+    """Prompt for an agent that remembers the conversation."""
     briefing: str
-    """For an agent that knows nothing yet: also what a lost session is told."""
+    """Prompt for an agent without a session; also used after a session was lost."""
     commit_message: str
     at: float
     """Becomes the commit's date, so that a replay gives the same commit id."""
@@ -76,32 +75,32 @@ class TurnRequest:
     budget_usd: float = 0.0
     """0: no limit."""
     plan: bool = False
-    """Nothing it changes is kept: it is to propose."""
+    """The agent only proposes: its changes are not kept."""
     merge: str = ""
     """The branch to take in first; the worktree then shows the conflicts, and the commit has both parents."""
-    given: Given | None = None
+    handover: Handover | None = None
     """A person worked in the worktree since: the agent is shown what they changed."""
     allowed: tuple[str, ...] = ()
-    """Ids of the objections that a person has overruled."""
+    """Ids of the objections that a person has approved."""
     forbids: tuple[str, ...] = ()
     """Paths that the issue asks to leave alone: a change there is objected to."""
-    offer: bool = False
+    publish_only: bool = False
     """No agent: what an earlier turn left in the worktree is committed, now that a person has allowed it."""
     most_tokens: int = 0
     """A hard stop, kept by the host; 0: no limit."""
-    verified: str = ""
+    verified_commit: str = ""
     """The commit that verification has been run on already."""
 
 
 class EventKind(StrEnum):
     SESSION = "session"
-    GIVEN = "given"
-    """What we told the agent, word for word: a turn's first is its prompt."""
+    PROMPT = "given"
+    """Text sent to the agent; the first one of a turn is its prompt."""
     TEXT = "text"
     TOOL = "tool"
     TOOL_RESULT = "tool_result"
     TODOS = "todos"
-    HEARD = "heard"
+    DELIVERED = "heard"
     """Something people said reached the agent; `text` is the comment's or remark's id."""
     NOTICE = "notice"
     RESULT = "result"
@@ -118,12 +117,12 @@ class Todo:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One thing the agent did. Untrusted: it is shown and counted, never obeyed."""
+    """An event of the agent's conversation. Untrusted: it is shown and counted, never obeyed."""
 
     kind: EventKind
     at: float
     text: str = ""
-    """What was said; for a tool what it is about to do, in a few words; for a result what it printed (cut)."""
+    """Text of the agent; for a tool a summary of the call; for a result its output (cut)."""
     tool: str = ""
     id: str = ""
     """Pairs a tool with its result."""
@@ -135,39 +134,39 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Where a running turn stands: its events, folded."""
+    """Progress of a running turn: its events, folded."""
 
-    doing: str = ""
-    said: str = ""
+    action: str = ""
+    message: str = ""
     todos: tuple[Todo, ...] = ()
     session: str = ""
     events: int = 0
     tokens: int = 0
     session_cost_usd: float = 0.0
-    last_at: float = 0.0
+    last_event_at: float = 0.0
     tools_running: frozenset[str] = field(default=frozenset())
-    heard: frozenset[str] = field(default=frozenset())
+    delivered: frozenset[str] = field(default=frozenset())
     verifying_since: float = 0.0
     """0: the agent is not through."""
 
     def after(self, event: Event) -> Self:  # noqa: C901 - one case per kind of event
         # a rate limit's heartbeat is no progress: it must not keep a stalled turn alive
-        last_at = self.last_at if event.kind is EventKind.NOTICE else event.at
-        seen = replace(self, events=self.events + 1, tokens=self.tokens + event.tokens, last_at=last_at)
+        last_at = self.last_event_at if event.kind is EventKind.NOTICE else event.at
+        seen = replace(self, events=self.events + 1, tokens=self.tokens + event.tokens, last_event_at=last_at)
         match event.kind:
             case EventKind.SESSION:
                 return replace(seen, session=event.text)
             case EventKind.TEXT:
-                return replace(seen, said=event.text)
+                return replace(seen, message=event.text)
             case EventKind.TOOL:
-                return replace(seen, doing=event.text, tools_running=seen.tools_running | {event.id})
+                return replace(seen, action=event.text, tools_running=seen.tools_running | {event.id})
             case EventKind.TOOL_RESULT:
                 return replace(seen, tools_running=seen.tools_running - {event.id})
             case EventKind.TODOS:
                 return replace(seen, todos=event.todos)
-            case EventKind.HEARD:
-                return replace(seen, heard=seen.heard | {event.text})
-            case EventKind.NOTICE | EventKind.GIVEN:
+            case EventKind.DELIVERED:
+                return replace(seen, delivered=seen.delivered | {event.text})
+            case EventKind.NOTICE | EventKind.PROMPT:
                 return seen
             case EventKind.RESULT:
                 return replace(seen, session_cost_usd=max(event.session_cost_usd, seen.session_cost_usd))
@@ -176,43 +175,45 @@ class Progress:
 
 
 @dataclass(frozen=True, slots=True)
-class Ground:
-    """All of the host's folders that a run's programs get to see, tools aside."""
+class WorktreeMounts:
+    """Host folders mounted into the sandbox, besides tools."""
 
     folder: Path
     """The worktree: theirs to write, but for its `.git`."""
     shadow: Path
-    """The throw-away git directory that the worktree's `.git` points to: theirs to write."""
+    """The git directory that the worktree's `.git` points to. The host made it; they see a copy in its place."""
+    agent_git: Path
+    """The git directory of setup and of the agent's commands: theirs to write. No git of the host reads it."""
     objects: Path
     """The mirror's object store: theirs to read."""
 
 
 @dataclass(frozen=True, slots=True)
 class Workspace:
-    """Where the agent may write."""
+    """The folder that the agent may write to."""
 
-    ground: Ground
+    mounts: WorktreeMounts
     branch: str
     base: str
     """The commit id the branch started from."""
     head: str
     """The commit id at its tip: our last commit, or the base."""
     conflicts: tuple[str, ...] = ()
-    """Of the merge that its files show, in git's words; the next capture ends it."""
+    """Conflicts of the merge in progress, in git's words; the next capture completes it."""
     instructions: str = ""
-    """What the repository tells agents, as of the base: people have merged it."""
+    """The repository's instructions for agents, as of the base: people have merged them."""
 
     @property
     def path(self) -> Path:
-        return self.ground.folder
+        return self.mounts.folder
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
-    """What an agent gets: a folder, words, and a conversation to go on with."""
+class AgentTask:
+    """Input of an agent: folder, prompt, and the session to resume."""
 
     turn_id: str
-    ground: Ground
+    mounts: WorktreeMounts
     home: Path
     """Its own configuration and history: one per run, kept between turns."""
     prompt: str
@@ -225,17 +226,17 @@ class Work:
     plan: bool = False
     instructions: str = ""
     """Said ahead of the briefing; and of a prompt, where the conversation was told others."""
-    ready: Ready = field(default_factory=Ready)
-    """What it finds besides the files."""
+    setup: SetupResult = field(default_factory=SetupResult)
+    """Result of setup, such as variables and caches."""
 
     @property
     def folder(self) -> Path:
-        return self.ground.folder
+        return self.mounts.folder
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """What the agent says has become of one thing it was told. A claim, except for the commit."""
+class TurnAnswer:
+    """The agent's answer to one comment. A claim, except for the commit."""
 
     comment: str
     """The id of the comment or remark."""
@@ -245,38 +246,58 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class TurnReport:
-    """How a turn stands, or how it ended. Words, question and costs are the agent's claims; `change` is the host's."""
+    """State of a turn, or its end. Summary, question and costs are the agent's claims; `change` is the host's."""
 
     state: TurnState
     progress: Progress = field(default_factory=Progress)
     session: str = ""
-    fresh: bool = False
+    is_new_session: bool = False
     """The session to resume was gone, so a new one was briefed with the whole thread."""
     failure: Failure = Failure.NONE
     detail: str = ""
-    words: str = ""
+    summary: str = ""
     """The agent's closing words."""
     question: str = ""
     """The agent cannot go on without an answer to this."""
     retry_at: float = 0.0
-    """Of a limit: when it is over; 0: nobody said."""
+    """End of a usage limit; 0 if unknown."""
     session_cost_usd: float = 0.0
     tokens: int = 0
     agent_turns: int = 0
-    heard: frozenset[str] = field(default=frozenset())
+    delivered: frozenset[str] = field(default=frozenset())
     """Ids of the comments that really reached the agent."""
-    answers: tuple[Answer, ...] = ()
+    answers: tuple[TurnAnswer, ...] = ()
     change: Change | None = None
     planned: bool = False
     """It was a planning turn: its words are the plan."""
-    salvaged: str = ""
-    """Where the host put what a planning turn changed nevertheless."""
+    salvage_ref: str = ""
+    """Ref with the changes that a planning turn made nevertheless."""
     refusals: tuple[str, ...] = ()
-    """What the gate did not let through, in words; counted by the host."""
-    obstacle: Obstacle | None = None
+    """Connections the proxy refused, as text; counted by the host."""
+    obstacle: SetupObstacle | None = None
     """The worktree was not ready, so no agent has begun."""
     verification: Verification | None = None
-    """None: nothing was run."""
-    evidence: tuple[Piece, ...] = ()
+    """Unset if nothing was run."""
+    evidence: tuple[EvidenceFile, ...] = ()
     ended_at: float = 0.0
-    """By the host's clock; 0: it goes on, or nobody knows."""
+    """Time by the host's clock; 0 if it is running or unknown."""
+
+
+@dataclass(frozen=True, slots=True)
+class TurnOutcome:
+    """End of a turn that an agent took part in. The circuit breaker counts these."""
+
+    project: str
+    key: str
+    ordinal: int
+    turn: int
+    begun_at: float
+    at: float
+    failure: Failure = Failure.NONE
+    """Empty after success."""
+    detail: str = ""
+    """On one line, and short."""
+
+    @property
+    def run_id(self) -> str:
+        return f"{self.key}/{self.ordinal}"

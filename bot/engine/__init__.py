@@ -1,1 +1,1 @@
-"""Verbs. One tick is observe -> decide -> act -> save; only `decide` and `schedule` have opinions."""
+"""Verbs. One tick is observe -> decide -> act -> save; only `decide` and `schedule` judge."""

@@ -1,33 +1,34 @@
-"""The hands of the bot: carries out one action. Knows how, never whether."""
+"""Carries out one action on tracker, forge, executor or workspace. It never decides."""
 
 from typing import assert_never
 
-from bot.domain.comment import Place, Reaction
+from bot.domain.comment import CommentPlace, Reaction
 from bot.domain.names import branch_for, turn_id_for
 from bot.domain.run import Run
-from bot.domain.salvage import Kept
-from bot.domain.turn import Message, TurnRequest
+from bot.domain.salvage import SalvageLocation
+from bot.domain.turn import Message
 from bot.engine.actions import (
     Action,
     CancelTurn,
-    HandOver,
     LinkPullRequest,
     MoveIssue,
     OfferPullRequest,
+    PostComment,
+    PrintHandover,
     PushBranch,
     React,
     RemoveBranch,
     RemoveWorkspace,
     SalvageWork,
-    Say,
     SendMessage,
     ShowLabels,
+    StartCI,
     StartTurn,
 )
-from bot.engine.messages import replies as answers
-from bot.engine.withhold_secrets import refuse_leaks
+from bot.engine.messages import blocked_work, handover_comment, salvage_comment
+from bot.engine.withhold_secrets import refuse_secrets
 from bot.errors import NeedsHuman, Retryable
-from bot.ports import Board, Executor, Project
+from bot.ports import Executor, IssueStates, Project
 
 
 async def perform(  # noqa: C901, PLR0912, PLR0915 - one case per action
@@ -35,21 +36,24 @@ async def perform(  # noqa: C901, PLR0912, PLR0915 - one case per action
 ) -> None:
     branch = branch_for(run)
     match action:
-        case StartTurn():
-            refuse_leaks(action.commit_message, project.leaks_in)
-            await executor.ensure_started(_request(action, run, project))
+        case StartTurn(order):
+            refuse_secrets(order.commit_message, project.find_secrets)
+            await executor.ensure_started(order)
         case SendMessage(turn, comments, text):
             await executor.send(turn_id_for(run, turn), Message(" ".join(comments), text, comments))
         case CancelTurn(turn):
             await executor.cancel(turn_id_for(run, turn))
         case PushBranch():
-            await project.workspaces.ensure_pushed(branch, remote=await project.forge.remote())
+            holds_ci = project.policy.ci_after_approval
+            await project.workspaces.ensure_pushed(branch, remote=await project.forge.remote(), holds_ci=holds_ci)
+        case StartCI():
+            await project.workspaces.ensure_ci_started(branch, remote=await project.forge.remote())
         case OfferPullRequest(title, body, base):
-            refuse_leaks(f"{title}\n{body}", project.leaks_in)
+            refuse_secrets(f"{title}\n{body}", project.find_secrets)
             await project.forge.ensure_draft(branch, base=base or project.policy.base, title=title, body=body)
-        case Say():
+        case PostComment():
             await _say(project, run, action)
-        case HandOver():
+        case PrintHandover():
             await _hand_over(project, run, action)
         case React(place, comment, reaction):
             await _react(project, run, place, comment, reaction)
@@ -62,8 +66,8 @@ async def perform(  # noqa: C901, PLR0912, PLR0915 - one case per action
         case SalvageWork(tell):
             await _salvage(project, run, tell=tell)
         case RemoveWorkspace():
-            if project.readiness:
-                await project.readiness.tear_down(branch)
+            if project.setup:
+                await project.setup.tear_down(branch)
             await project.workspaces.remove(branch)
         case RemoveBranch():
             await project.forge.remove_branch(branch)
@@ -71,63 +75,37 @@ async def perform(  # noqa: C901, PLR0912, PLR0915 - one case per action
             assert_never(action)
 
 
-def _board(project: Project) -> Board:
-    assert project.board, "only what has a board shows a standing or links"
-    return project.board
+def _board(project: Project) -> IssueStates:
+    assert project.issue_states, "only what has a board shows a standing or links"
+    return project.issue_states
 
 
-def _request(start: StartTurn, run: Run, project: Project) -> TurnRequest:
-    return TurnRequest(
-        turn_id=turn_id_for(run, start.number),
-        run_id=run.id,
-        project=run.project,
-        branch=branch_for(run),
-        base=start.base or project.policy.base,
-        prompt=start.prompt,
-        briefing=start.briefing,
-        commit_message=start.commit_message,
-        at=run.turn_at,
-        session=start.session,
-        comments=start.comments,
-        model=start.model or project.policy.model,
-        budget_usd=start.budget_usd,
-        plan=start.plan,
-        merge=start.merge,
-        given=start.given,
-        allowed=start.allowed,
-        forbids=start.forbids,
-        offer=start.offer,
-        most_tokens=start.most_tokens,
-        verified=start.verified,
-    )
-
-
-async def _say(project: Project, run: Run, say: Say) -> None:
-    where = answers.kept_in(str(project.workspaces.folder(branch_for(run)))) if say.folder else ""
+async def _say(project: Project, run: Run, say: PostComment) -> None:
+    where = blocked_work.kept_in(str(project.workspaces.folder(branch_for(run)))) if say.folder else ""
     text = "\n\n".join(part for part in (say.text, where) if part)
-    refuse_leaks(f"{text}\n{say.note}", project.leaks_in)
+    refuse_secrets(f"{text}\n{say.note}", project.find_secrets)
     slug = f"{run.ordinal}/{say.slug}"
     match say.place:
-        case Place.ISSUE:
+        case CommentPlace.ISSUE:
             await project.tracker.ensure_comment(run.key, slug=slug, text=text, note=say.note, thread=say.thread)
-        case Place.PULL_REQUEST:
+        case CommentPlace.PULL_REQUEST:
             await project.forge.ensure_comment(branch_for(run), slug=slug, text=text, thread=say.thread)
 
 
-async def _hand_over(project: Project, run: Run, hand_over: HandOver) -> None:
+async def _hand_over(project: Project, run: Run, hand_over: PrintHandover) -> None:
     branch = branch_for(run)
+    command = await project.hand_over(branch, run.session, again=hand_over.again)
     if not hand_over.again:
         await project.workspaces.disarm(branch)
-    command = await project.by_hand(branch, run.session, again=hand_over.again)
-    text = answers.handed_over(str(project.workspaces.folder(branch)), command, project.policy)
-    await _say(project, run, Say(hand_over.place, hand_over.slug, text))
+    text = handover_comment.handed_over(str(project.workspaces.folder(branch)), command, project.policy)
+    await _say(project, run, PostComment(hand_over.place, hand_over.slug, text))
 
 
-async def _react(project: Project, run: Run, place: Place, comment: str, reaction: Reaction) -> None:
+async def _react(project: Project, run: Run, place: CommentPlace, comment: str, reaction: Reaction) -> None:
     match place:
-        case Place.ISSUE:
+        case CommentPlace.ISSUE:
             await project.tracker.ensure_reaction(run.key, comment, reaction)
-        case Place.PULL_REQUEST:
+        case CommentPlace.PULL_REQUEST:
             await project.forge.ensure_reaction(branch_for(run), comment, reaction)
 
 
@@ -136,17 +114,21 @@ async def _salvage(project: Project, run: Run, *, tell: bool) -> None:
     if ref:
         kept = await _shared(project, ref)
         if tell:
-            await _say(project, run, Say(Place.ISSUE, "salvage", answers.salvaged(run.key, kept)))
+            await _say(
+                project, run, PostComment(CommentPlace.ISSUE, "salvage", salvage_comment.salvaged(run.key, kept))
+            )
 
 
-async def _shared(project: Project, ref: str) -> Kept:
+async def _shared(project: Project, ref: str) -> SalvageLocation:
     """At the remote as well, if that can be had now; the end of a run does not wait for it."""
+    if (here := SalvageLocation(ref)).is_folder:
+        return here
     try:
         remote = await project.forge.remote()
-        if project.claim:
-            project.claim.check()
+        if project.lease:
+            project.lease.check()
         return await project.workspaces.share(ref, remote=remote)
     except Retryable:
-        return Kept(ref, why=answers.OUT_OF_REACH)
+        return SalvageLocation(ref, why=salvage_comment.OUT_OF_REACH)
     except NeedsHuman:
-        return Kept(ref, why=answers.NOT_TAKEN)
+        return SalvageLocation(ref, why=salvage_comment.NOT_TAKEN)

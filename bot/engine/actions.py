@@ -1,34 +1,16 @@
-"""What `decide` may ask for. Each one is a sentence in the imperative."""
+"""Actions that `decide` may order. Each name is a sentence in the imperative."""
 
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from bot.domain.comment import Place, Reaction
-from bot.domain.given import Given
-from bot.domain.issue import Stage
+from bot.domain.comment import CommentPlace, Reaction
+from bot.domain.issue import IssueStage
+from bot.domain.turn import TurnOrder
 
 
 @dataclass(frozen=True, slots=True)
 class StartTurn:
-    number: int
-    prompt: str
-    briefing: str
-    session: str
-    comments: tuple[str, ...]
-    commit_message: str
-    budget_usd: float
-    model: str = ""
-    """What was chosen for this run; empty: what the settings say."""
-    base: str = ""
-    """The same for the branch to start from."""
-    forbids: tuple[str, ...] = ()
-    plan: bool = False
-    merge: str = ""
-    given: Given | None = None
-    allowed: tuple[str, ...] = ()
-    offer: bool = False
-    most_tokens: int = 0
-    verified: str = ""
+    order: TurnOrder
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +32,11 @@ class PushBranch:
 
 
 @dataclass(frozen=True, slots=True)
+class StartCI:
+    """A person has approved what was pushed last."""
+
+
+@dataclass(frozen=True, slots=True)
 class OfferPullRequest:
     title: str
     body: str
@@ -58,25 +45,25 @@ class OfferPullRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class Say:
-    """Write or rewrite the one comment that goes by this slug."""
+class PostComment:
+    """Writes or rewrites the comment with this slug."""
 
-    place: Place
+    place: CommentPlace
     slug: str
     text: str
     thread: str = ""
     """The inline remark it answers, or the thread on the issue."""
     note: str = ""
-    """What goes with it unseen."""
+    """Hidden note in the comment."""
     folder: bool = False
     """It ends in where the worktree is, which only the hands know."""
 
 
 @dataclass(frozen=True, slots=True)
-class HandOver:
-    """Say where the worktree is, and how its agent's conversation is resumed by hand."""
+class PrintHandover:
+    """Posts the path of the worktree and the command that resumes the agent's session by hand."""
 
-    place: Place
+    place: CommentPlace
     slug: str
     again: bool = False
     """A person works there already: nothing of it is to be touched any more."""
@@ -84,7 +71,7 @@ class HandOver:
 
 @dataclass(frozen=True, slots=True)
 class React:
-    place: Place
+    place: CommentPlace
     comment: str
     reaction: Reaction
 
@@ -97,7 +84,7 @@ class ShowLabels:
 
 @dataclass(frozen=True, slots=True)
 class MoveIssue:
-    stage: Stage
+    stage: IssueStage
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +106,7 @@ class RemoveWorkspace:
 
 @dataclass(frozen=True, slots=True)
 class RemoveBranch:
-    """The one on the forge: what it held has been merged."""
+    """Removes the branch from the forge: its content has been merged."""
 
 
 Action: TypeAlias = (
@@ -127,9 +114,10 @@ Action: TypeAlias = (
     | SendMessage
     | CancelTurn
     | PushBranch
+    | StartCI
     | OfferPullRequest
-    | Say
-    | HandOver
+    | PostComment
+    | PrintHandover
     | React
     | ShowLabels
     | MoveIssue

@@ -1,43 +1,45 @@
-"""Hands the ball to a person: the run asks, once, and waits. Pure."""
+"""Asks a person: the run posts one question, and waits. Pure."""
 
 import hashlib
 from dataclasses import replace
 
-from bot.domain.comment import Place
+from bot.domain.comment import CommentPlace
 from bot.domain.policy import Policy
-from bot.domain.run import Cause, Phase, Run
-from bot.engine.actions import Say
+from bot.domain.run import Phase, Run, WaitReason
+from bot.engine.actions import PostComment
 from bot.engine.decision import Decision
-from bot.engine.messages import issue as messages
+from bot.engine.messages import commit_message, question_comment
 from bot.engine.observation import Observation
 
-DEAF = frozenset({Cause.PAUSED, Cause.BUDGET, Cause.TAKEN, Cause.CONSENT, Cause.CHOICE})
-"""Why it asks when a comment alone does not make it go on."""
+NOT_WOKEN_BY_COMMENTS = frozenset(
+    {WaitReason.PAUSED, WaitReason.BUDGET, WaitReason.TAKEN_OVER, WaitReason.CONSENT, WaitReason.MODEL_CHOICE}
+)
+"""Wait reasons that a comment alone does not end."""
 
 
-def go_again(run: Run, now: float) -> Run:
-    """A person said to go on: what counted against it is forgotten."""
-    return replace(run, failures=0, losses=0, not_before=0.0).to(Phase.QUEUED, now=now)
+def requeue(run: Run, now: float) -> Run:
+    """Clears the failure counts, because a person asked to continue."""
+    return replace(run, turns=replace(run.turns, failures=0, losses=0, not_before=0.0)).to(Phase.QUEUED, now=now)
 
 
-def ask(run: Run, seen: Observation, policy: Policy, cause: Cause, text: str) -> Decision:
+def ask(run: Run, seen: Observation, policy: Policy, cause: WaitReason, text: str) -> Decision:
     return ask_after(Decision(run), seen, policy, cause, text)
 
 
 def ask_after(
-    decision: Decision, seen: Observation, policy: Policy, cause: Cause, text: str, *, about: str = ""
+    decision: Decision, seen: Observation, policy: Policy, cause: WaitReason, text: str, *, about: str = ""
 ) -> Decision:
-    """Ask once, in a comment of its own: an edited one would notify nobody. `about` tells apart what else is alike."""
-    asking = decision.run.to(Phase.ASKING, reason=_gist(text), cause=cause, now=seen.now)
+    """Posts a new comment, because an edit notifies nobody. `about` distinguishes questions with the same cause."""
+    asking = decision.run.to(Phase.ASKING, reason=_gist(text), wait_reason=cause, now=seen.now)
     exactly = f"-{hashlib.sha256(about.encode()).hexdigest()[:10]}" if about else ""
-    slug = f"ask-{asking.turn}-{cause}{exactly}".replace(" ", "-")
-    asked = messages.asks(text, policy, a_reply_does=cause not in DEAF)
-    say = Say(Place.ISSUE, slug, asked, folder=cause is Cause.HELD)
-    return decision.then(replace(asking, ended=asking.turn), say)
+    slug = f"ask-{asking.turns.number}-{cause}{exactly}".replace(" ", "-")
+    question = question_comment.asks(text, policy, a_reply_does=cause not in NOT_WOKEN_BY_COMMENTS)
+    post = PostComment(CommentPlace.ISSUE, slug, question, folder=cause is WaitReason.BLOCKED)
+    return decision.then(replace(asking, turns=replace(asking.turns, ended=asking.turns.number)), post)
 
 
 def _gist(text: str) -> str:
-    """In one line: the first, and the beginning of what it leads to."""
-    begun = messages.first_line(text)
-    quoted = next((said.removeprefix("> ") for said in text.splitlines() if said.startswith("> ")), "")
-    return messages.first_line(f"{begun} {quoted}") if begun.endswith(":") else begun
+    """Returns the first line; if it ends with a colon, also the beginning of the quote after it."""
+    begun = commit_message.first_line(text)
+    quoted = next((line.removeprefix("> ") for line in text.splitlines() if line.startswith("> ")), "")
+    return commit_message.first_line(f"{begun} {quoted}") if begun.endswith(":") else begun

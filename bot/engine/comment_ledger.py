@@ -1,24 +1,24 @@
-"""The feedback ledger of a run: what it has heard, remark by remark, and what became of each. Pure.
+"""Comment ledger of a run: one record per comment and per inline remark, with its outcome. Pure.
 
-Every comment of a person and every inline remark gets one row, which ends once. A comment here may be a part of one: a
-review that has grown since is news again, with what is new in it.
+Rule: each record is closed once. A comment here may be a part of a comment: a review that has grown since is new again,
+with its new remarks.
 """
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 
 from bot.domain.command import parse_command
-from bot.domain.comment import Comment, Heard, Outcome, Place
+from bot.domain.comment import Comment, CommentOutcome, CommentPlace, CommentRecord
 from bot.domain.policy import Policy
 from bot.domain.run import Run
-from bot.domain.turn import Answer
+from bot.domain.turn import TurnAnswer
 from bot.engine.observation import Observation
 
-_STRANGERS_ANSWERED = 3
+_UNTRUSTED_ANSWERED = 3
 
 
 def ids_of(comment: Comment) -> tuple[str, ...]:
-    """The comment and each of its remarks."""
+    """Returns the ids of the comment and of its remarks."""
     return tuple(dict.fromkeys((comment.id, *(remark.id for remark in comment.remarks if remark.id))))
 
 
@@ -26,155 +26,184 @@ def has_threads(comment: Comment) -> bool:
     return any(remark.id for remark in comment.remarks)
 
 
-def unheard(run: Run, seen: Observation) -> tuple[Comment, ...]:
-    """Comments, or what has been added to them, without a row."""
-    known = {row.comment for row in run.heard}
+def unrecorded(run: Run, seen: Observation) -> tuple[Comment, ...]:
+    """Returns comments, or parts of them, without a record."""
+    known = {row.comment for row in run.comments}
     return _parts(seen.comments, lambda name: name not in known)
 
 
-def news(run: Run, seen: Observation, policy: Policy) -> tuple[Comment, ...]:
-    """What trusted people said to the agent and it has not been given yet."""
+def new_comments(run: Run, seen: Observation, policy: Policy) -> tuple[Comment, ...]:
+    """Returns trusted comments that no turn has received yet."""
     return tuple(
         comment
-        for comment in unheard(run, seen)
-        if comment.author.trusted and not _is_command(comment, policy) and not _is_silent(comment)
+        for comment in unrecorded(run, seen)
+        if comment.author.trusted and not _is_command(comment, policy) and not _is_wordless(comment)
     )
 
 
-def due(run: Run, seen: Observation, policy: Policy) -> tuple[Comment, ...]:
-    """The news that may be acted upon: a review only once its author has been quiet for a while."""
-    return tuple(comment for comment in news(run, seen, policy) if _quiet_at(comment, seen, policy) <= seen.now)
+def due_comments(run: Run, seen: Observation, policy: Policy) -> tuple[Comment, ...]:
+    """Returns new comments that may be delivered: a review only after its author has been quiet for a while."""
+    return tuple(comment for comment in new_comments(run, seen, policy) if _quiet_at(comment, seen, policy) <= seen.now)
 
 
 def next_due(run: Run, seen: Observation, policy: Policy) -> float | None:
-    """When more of the news may be acted upon, if it is not due yet."""
-    later = [_quiet_at(comment, seen, policy) for comment in news(run, seen, policy)]
+    """Returns the time when more new comments become due."""
+    later = [_quiet_at(comment, seen, policy) for comment in new_comments(run, seen, policy)]
     return min((at for at in later if at > seen.now), default=None)
 
 
-def orders(run: Run, seen: Observation, policy: Policy) -> tuple[Comment, ...]:
-    """Commands nobody has answered yet, trusted or not."""
-    return tuple(comment for comment in unheard(run, seen) if _is_command(comment, policy))
+def pending_commands(run: Run, seen: Observation, policy: Policy) -> tuple[Comment, ...]:
+    """Returns unanswered commands of all authors, trusted or not, as their authors wrote them."""
+    return tuple(comment for comment in unrecorded(run, seen) if _is_command(comment, policy) and not comment.edited_by)
 
 
-def answered(run: Run) -> tuple[Heard, ...]:
-    """What the next run of the same issue must not obey: commands that had their answer, and what strangers said."""
-    return tuple(row for row in run.heard if row.outcome in {Outcome.COMMAND, Outcome.NOT_TRUSTED})
+def answered(run: Run) -> tuple[CommentRecord, ...]:
+    """Returns records that the next run of the issue must not repeat: answered commands and untrusted comments."""
+    return tuple(row for row in run.comments if row.outcome in {CommentOutcome.COMMAND, CommentOutcome.NOT_TRUSTED})
 
 
-def without_strangers(run: Run) -> Run:
-    heard = tuple(row for row in run.heard if row.outcome is not Outcome.NOT_TRUSTED)
-    return replace(run, heard=heard) if heard != run.heard else run
+def without_untrusted(run: Run) -> Run:
+    heard = tuple(row for row in run.comments if row.outcome is not CommentOutcome.NOT_TRUSTED)
+    return replace(run, comments=heard) if heard != run.comments else run
 
 
-def unsettled(run: Run, seen: Observation) -> tuple[Comment, ...]:
-    """What was handed to a turn that did not come to a good end."""
-    pending = {row.comment for row in run.heard if row.outcome is Outcome.HANDED}
+def pending_comments(run: Run, seen: Observation) -> tuple[Comment, ...]:
+    """Returns comments delivered to a turn that has not succeeded."""
+    pending = {row.comment for row in run.comments if row.outcome is CommentOutcome.PENDING}
     return _parts(seen.comments, lambda name: name in pending)
 
 
-def reached(handed: Sequence[Comment], names: Collection[str]) -> tuple[Comment, ...]:
-    """What of it the agent really heard."""
+def held_comments(run: Run, seen: Observation) -> tuple[Comment, ...]:
+    """Returns comments that are asked about before anything is done with them, or with the work on them.
+
+    A stranger edited them, or their author may not steer any more and an agent has got them already.
+    """
+    known = {row.comment for row in run.comments}
+    pending = {row.comment for row in run.comments if row.outcome is CommentOutcome.PENDING}
+    return tuple(
+        comment
+        for comment in seen.comments
+        if not comment.author.trusted
+        and (pending & set(ids_of(comment)) or (comment.edited_by and not known.issuperset(ids_of(comment))))
+    )
+
+
+def set_aside(run: Run, seen: Observation) -> Run:
+    """Closes held comments: they are not used, by this turn or a later one."""
+    names = {name for comment in held_comments(run, seen) for name in ids_of(comment)}
+    kept = tuple(row for row in run.comments if row.comment not in names or row.outcome is not CommentOutcome.PENDING)
+    left = replace(run, comments=kept)
+    for comment in held_comments(run, seen):
+        left = _with(left, comment, CommentOutcome.NOT_TRUSTED)
+    return left
+
+
+def only(handed: Sequence[Comment], names: Collection[str]) -> tuple[Comment, ...]:
+    """Returns the comments, or parts of them, with these ids."""
     return _parts(handed, lambda name: name in names)
 
 
-def thread(run: Run, seen: Observation) -> tuple[Comment, ...]:
-    """All that trusted people said, for an agent that knows nothing yet; trust that came later changes nothing."""
-    strange = {row.comment for row in run.heard if row.outcome is Outcome.NOT_TRUSTED}
+def trusted_thread(run: Run, seen: Observation) -> tuple[Comment, ...]:
+    """Returns all trusted comments, for an agent without history; trust given later does not count."""
+    strange = {row.comment for row in run.comments if row.outcome is CommentOutcome.NOT_TRUSTED}
     trusted = (comment for comment in seen.comments if comment.author.trusted)
-    return tuple(part for part in _parts(trusted, lambda name: name not in strange) if not _is_silent(part))
+    return tuple(part for part in _parts(trusted, lambda name: name not in strange) if not _is_wordless(part))
 
 
-def silent(run: Run, seen: Observation) -> tuple[Comment, ...]:
-    """What trusted people left without a word, such as an approval: it is seen, and there is nothing to do about it."""
-    return tuple(comment for comment in unheard(run, seen) if comment.author.trusted and _is_silent(comment))
+def wordless(run: Run, seen: Observation) -> tuple[Comment, ...]:
+    """Returns trusted comments without text, such as an approval: they are seen, and need no action."""
+    return tuple(comment for comment in unrecorded(run, seen) if comment.author.trusted and _is_wordless(comment))
 
 
-def pass_over(run: Run, seen: Observation, policy: Policy) -> Run:
-    """Rows for what nobody will act upon: what strangers say, unless it gets an answer, and what has no words."""
-    for comment in unheard(run, seen):
-        if not comment.author.trusted and not _gets_an_answer(run, comment, policy):
-            run = _with(run, comment, Outcome.NOT_TRUSTED)
-    for comment in silent(run, seen):
-        run = _with(run, comment, Outcome.ANSWERED)
+def record_ignored(run: Run, seen: Observation, policy: Policy) -> Run:
+    """Records comments that need no action: untrusted ones without a reply, and those without text."""
+    for comment in unrecorded(run, seen):
+        if not comment.author.trusted and not comment.edited_by and not _gets_an_answer(run, comment, policy):
+            run = _with(run, comment, CommentOutcome.NOT_TRUSTED)
+    for comment in wordless(run, seen):
+        run = _with(run, comment, CommentOutcome.ANSWERED)
     return run
 
 
-def hand(run: Run, comments: Sequence[Comment], turn: int) -> Run:
-    """What has its end already keeps it: only what has been added to it is handed over."""
-    rows = {row.comment: row for row in run.heard}
+def assign(run: Run, comments: Sequence[Comment], turn: int) -> Run:
+    """Assigns comments to a turn; closed records stay closed."""
+    rows = {row.comment: row for row in run.comments}
     for name, place in ((name, comment.place) for comment in comments for name in ids_of(comment)):
-        if name not in rows or rows[name].outcome is Outcome.HANDED:
-            rows[name] = Heard(name, place, turn, Outcome.HANDED)
-    return replace(run, heard=tuple(rows.values()))
+        if name not in rows or rows[name].outcome is CommentOutcome.PENDING:
+            rows[name] = CommentRecord(name, place, turn, CommentOutcome.PENDING)
+    return replace(run, comments=tuple(rows.values()))
 
 
-def close(run: Run, comment: Comment, outcome: Outcome) -> Run:
-    """A command has its end; remarks made along with it are still to be heard."""
-    return replace(run, heard=(*run.heard, Heard(comment.id, comment.place, run.turn, outcome)))
+def close(run: Run, comment: Comment, outcome: CommentOutcome) -> Run:
+    """Closes a command; remarks of the same comment stay open."""
+    return replace(run, comments=(*run.comments, CommentRecord(comment.id, comment.place, run.turns.number, outcome)))
 
 
-def turn_away(run: Run, stranger: Comment) -> Run:
-    return replace(close(run, stranger, Outcome.NOT_TRUSTED), strangers=(*run.strangers, stranger.author.name))
+def refuse(run: Run, stranger: Comment) -> Run:
+    return replace(
+        close(run, stranger, CommentOutcome.NOT_TRUSTED), refused_users=(*run.refused_users, stranger.author.name)
+    )
 
 
-def settle(run: Run, reached: Collection[str], answers: Sequence[Answer], commit: str = "") -> Run:
-    """The turn ended well: what reached the agent has its end; what did not is unheard again."""
-    said = {answer.comment: answer for answer in answers}
+def close_comments(run: Run, reached: Collection[str], answers: Sequence[TurnAnswer], commit: str = "") -> Run:
+    """Closes the comments that reached the agent of a successful turn, and removes the records of the others."""
+    answer_to = {answer.comment: answer for answer in answers}
 
-    def settled(row: Heard) -> Heard | None:
-        if row.outcome is not Outcome.HANDED:
+    def settled(row: CommentRecord) -> CommentRecord | None:
+        if row.outcome is not CommentOutcome.PENDING:
             return row
-        return _ended(row, said.get(row.comment), commit) if row.comment in reached else None
+        return _ended(row, answer_to.get(row.comment), commit) if row.comment in reached else None
 
-    return replace(run, heard=tuple(row for row in map(settled, run.heard) if row))
+    return replace(run, comments=tuple(row for row in map(settled, run.comments) if row))
 
 
-def wait(run: Run, reached: Collection[str], answers: Sequence[Answer]) -> Run:
-    """The turn ended well, but what it made waits: of what reached the agent only what it answered has its end."""
-    said = {answer.comment: answer for answer in answers}
+def close_answered(run: Run, reached: Collection[str], answers: Sequence[TurnAnswer]) -> Run:
+    """Closes only the comments that the agent answered, because the turn's work waits for approval."""
+    answer_to = {answer.comment: answer for answer in answers}
 
-    def waiting(row: Heard) -> Heard | None:
-        if row.outcome is not Outcome.HANDED:
+    def waiting(row: CommentRecord) -> CommentRecord | None:
+        if row.outcome is not CommentOutcome.PENDING:
             return row
         if row.comment not in reached:
             return None
-        return _ended(row, said[row.comment], "") if row.comment in said else row
+        return _ended(row, answer_to[row.comment], "") if row.comment in answer_to else row
 
-    return replace(run, heard=tuple(row for row in map(waiting, run.heard) if row))
+    return replace(run, comments=tuple(row for row in map(waiting, run.comments) if row))
 
 
-def conclude(run: Run, seen: Observation, policy: Policy, reason: str) -> Run:
-    """The run is over, and with it everything that still waits for an end."""
-    for comment in orders(run, seen, policy):
-        run = close(run, comment, Outcome.COMMAND)
-    for comment in news(run, seen, policy):
-        run = _with(run, comment, Outcome.HANDED)
+def close_all(run: Run, seen: Observation, policy: Policy, reason: str) -> Run:
+    """Closes everything that is still open at the end of the run."""
+    for comment in pending_commands(run, seen, policy):
+        run = close(run, comment, CommentOutcome.COMMAND)
+    for comment in new_comments(run, seen, policy):
+        run = _with(run, comment, CommentOutcome.PENDING)
     heard = tuple(
-        replace(row, outcome=Outcome.DECLINED, reason=reason) if row.outcome is Outcome.HANDED else row
-        for row in run.heard
+        replace(row, outcome=CommentOutcome.DECLINED, reason=reason) if row.outcome is CommentOutcome.PENDING else row
+        for row in run.comments
     )
-    return replace(run, heard=heard)
+    return replace(run, comments=heard)
 
 
-def _ended(row: Heard, answer: Answer | None, commit: str) -> Heard:
+def _ended(row: CommentRecord, answer: TurnAnswer | None, commit: str) -> CommentRecord:
     match answer:
         case None:
-            return replace(row, outcome=Outcome.APPLIED if commit else Outcome.ANSWERED, commit=commit)
-        case Answer(declined=True, text=text):
-            return replace(row, outcome=Outcome.DECLINED, reason=text)
-        case Answer(text=text):
-            return replace(row, outcome=Outcome.ANSWERED, reason=text)
+            return replace(row, outcome=CommentOutcome.APPLIED if commit else CommentOutcome.ANSWERED, commit=commit)
+        case TurnAnswer(declined=True, text=text):
+            return replace(row, outcome=CommentOutcome.DECLINED, reason=text)
+        case TurnAnswer(text=text):
+            return replace(row, outcome=CommentOutcome.ANSWERED, reason=text)
 
 
-def _with(run: Run, comment: Comment, outcome: Outcome) -> Run:
-    known = {row.comment for row in run.heard}
-    rows = (Heard(name, comment.place, run.turn, outcome) for name in ids_of(comment) if name not in known)
-    return replace(run, heard=(*run.heard, *rows))
+def _with(run: Run, comment: Comment, outcome: CommentOutcome) -> Run:
+    known = {row.comment for row in run.comments}
+    rows = (
+        CommentRecord(name, comment.place, run.turns.number, outcome) for name in ids_of(comment) if name not in known
+    )
+    return replace(run, comments=(*run.comments, *rows))
 
 
 def _parts(comments: Iterable[Comment], wanted: Callable[[str], bool]) -> tuple[Comment, ...]:
-    """What of each comment is wanted; one of which nothing is, is left out."""
+    """Returns the wanted parts of each comment, and no empty comment."""
     return tuple(_part(comment, wanted) for comment in comments if any(map(wanted, ids_of(comment))))
 
 
@@ -189,24 +218,24 @@ def _is_command(comment: Comment, policy: Policy) -> bool:
 
 
 def _gets_an_answer(run: Run, stranger: Comment, policy: Policy) -> bool:
-    """The first command of each of a few: nobody makes us talk without end."""
-    told = stranger.author.name in run.strangers or len(run.strangers) >= _STRANGERS_ANSWERED
-    return _is_command(stranger, policy) and not told
+    """Returns True for the first command of each of the first few untrusted authors."""
+    has_answer = stranger.author.name in run.refused_users or len(run.refused_users) >= _UNTRUSTED_ANSWERED
+    return _is_command(stranger, policy) and not has_answer
 
 
-def _is_silent(comment: Comment) -> bool:
+def _is_wordless(comment: Comment) -> bool:
     return not comment.text.strip() and not comment.remarks
 
 
 def _quiet_at(comment: Comment, seen: Observation, policy: Policy) -> float:
-    """Its author may be writing more of it until then."""
+    """Returns the time until which the author may still be adding to the comment."""
     if not comment.review:
         return comment.at
     reviewing = (
         other.at
         for other in seen.comments
         if other.author.name == comment.author.name
-        and other.place is Place.PULL_REQUEST
+        and other.place is CommentPlace.PULL_REQUEST
         and (other.review or other.remarks)
     )
-    return max(reviewing, default=comment.at) + policy.quiet_seconds
+    return max(reviewing, default=comment.at) + policy.review_quiet_seconds

@@ -1,7 +1,7 @@
-"""The heart of the bot: given what we remember and what we see, what now?
+"""Decides a run's next step from its stored state and one observation.
 
-Pure. No awaits, no clock, no randomness, no logging. If a behaviour can be described in a sentence, it is a branch
-here, or in the module it is handed to, and a row in tests/engine/test_decide.py.
+Rule: pure. No awaits, no clock, no randomness, no logging. A behaviour that can be described in a sentence is a branch
+here, or in the module it is delegated to, and a row in tests/engine/test_decide.py.
 """
 
 from dataclasses import replace
@@ -9,59 +9,59 @@ from typing import assert_never
 
 from bot.domain.policy import Policy
 from bot.domain.pull_request import PullRequestState
-from bot.domain.run import MERGED, Cause, Phase, Run
+from bot.domain.run import MERGED, Phase, Run, WaitReason
 from bot.domain.turn import Failure, TurnReport, TurnState
-from bot.engine import acknowledge as receipts
-from bot.engine import authorization as consent
-from bot.engine import comment_ledger as ledger
+from bot.engine import acknowledge, authorization, comment_ledger
 from bot.engine.actions import Action, CancelTurn, RemoveBranch, RemoveWorkspace, SalvageWork, StartTurn
 from bot.engine.ask_human import ask_after
-from bot.engine.ci_and_conflicts import look_after
-from bot.engine.commands import obey
+from bot.engine.ci_and_conflicts import watch_pull_request
+from bot.engine.commands import run_command
 from bot.engine.decision import Decision
-from bot.engine.finish_turn import BEING_ENDED, account, cancel, fail
-from bot.engine.handover import still_taken
-from bot.engine.issue_status import portray
+from bot.engine.finish_turn import CANCEL_REASONS, cancel_turn, on_failure, record_spend
+from bot.engine.handover import keep_taken
+from bot.engine.issue_status import render_status
 from bot.engine.observation import Observation
 from bot.engine.start_turn import begin_turn
-from bot.engine.watch_turn import follow
-from bot.text.quote_untrusted import harmless
+from bot.engine.watch_turn import watch
+from bot.text.quote_untrusted import neutralize
 
 
 def decide(run: Run, seen: Observation, policy: Policy) -> Decision:
     if run.phase is Phase.DONE:
         return Decision(run)
-    decision = portray(_judge(run, seen, policy), seen, policy)
-    if seen.begun and not any(isinstance(action, StartTurn) for action in decision.actions):
-        return _give_up(run, seen, seen.begun)
+    decision = render_status(_judge(run, seen, policy), seen, policy)
+    if seen.next_turn and not any(isinstance(action, StartTurn) for action in decision.actions):
+        return _give_up(run, seen, seen.next_turn)
     return decision
 
 
 def _give_up(run: Run, seen: Observation, begun: TurnReport) -> Decision:
-    """A turn that was begun, and is not wanted any more before it was noted, is ended first, and paid for."""
-    taken = replace(run, turn=run.turn + 1, turn_at=begun.progress.last_at or seen.now)
+    """Ends a turn that was started but is no longer wanted, and records its cost."""
+    taken = replace(
+        run, turns=replace(run.turns, number=run.turns.number + 1, started_at=begun.progress.last_event_at or seen.now)
+    )
     if begun.state is TurnState.RUNNING:
-        return Decision(run, (CancelTurn(taken.turn),))
-    return account(taken, replace(seen, turn=begun))
+        return Decision(run, (CancelTurn(taken.turns.number),))
+    return record_spend(taken, replace(seen, turn=begun))
 
 
 def _judge(run: Run, seen: Observation, policy: Policy) -> Decision:
-    if ending := _ending(run, seen, policy):
+    if ending := _end_reason(run, seen, policy):
         return _finish(run, seen, policy, ending)
-    silent = receipts.eyes(ledger.silent(run, seen))
-    decision = _move(ledger.pass_over(consent.with_request(run, seen), seen, policy), seen, policy)
+    silent = acknowledge.ack_seen(comment_ledger.wordless(run, seen))
+    decision = _move(comment_ledger.record_ignored(authorization.with_request(run, seen), seen, policy), seen, policy)
     return replace(decision, actions=(*silent, *decision.actions))
 
 
 def _move(run: Run, seen: Observation, policy: Policy) -> Decision:
-    being_ended = run.phase is Phase.WORKING and run.cause in BEING_ENDED
-    if not being_ended and (orders := ledger.orders(run, seen, policy)):
-        return obey(run, seen, policy, orders[0])
+    being_ended = run.phase is Phase.WORKING and run.wait_reason in CANCEL_REASONS
+    if not being_ended and (orders := comment_ledger.pending_commands(run, seen, policy)):
+        return run_command(run, seen, policy, orders[0])
     match run.phase:
         case Phase.QUEUED:
             return _start(run, seen, policy)
         case Phase.WORKING:
-            return follow(run, seen, policy)
+            return watch(run, seen, policy)
         case Phase.REVIEW | Phase.ASKING:
             return _listen(run, seen, policy)
         case Phase.DONE:
@@ -73,13 +73,13 @@ def _move(run: Run, seen: Observation, policy: Policy) -> Decision:
 # The end
 
 
-def _ending(run: Run, seen: Observation, policy: Policy) -> str:
-    """Why it is over, if it is."""
+def _end_reason(run: Run, seen: Observation, policy: Policy) -> str:
+    """Returns the reason for the end of the run; empty if it continues."""
     if seen.pull_request and seen.pull_request.state is PullRequestState.MERGED:
         return MERGED
     if seen.pull_request and seen.pull_request.state is PullRequestState.CLOSED:
         return "the pull request was closed"
-    if run.cause is Cause.STOPPED:
+    if run.wait_reason is WaitReason.STOPPED:
         return "stopped by command"
     if seen.issue is None:
         return "the issue is gone"
@@ -91,21 +91,21 @@ def _ending(run: Run, seen: Observation, policy: Policy) -> str:
 
 
 def _finish(run: Run, seen: Observation, policy: Policy, reason: str) -> Decision:
-    """Nothing is destroyed before it is salvaged."""
-    if cancel(run) and seen.turn.state is TurnState.RUNNING:
-        return Decision(run, cancel(run))  # its last report brings the bill
-    ended = account(run, seen) if cancel(run) else Decision(run)
-    done = replace(ledger.conclude(ended.run, seen, policy, reason), request=_last_request(run, seen))
+    """Ends the run; work is salvaged before it is removed."""
+    if cancel_turn(run) and seen.turn.state is TurnState.RUNNING:
+        return Decision(run, cancel_turn(run))  # its last report brings the bill
+    ended = record_spend(run, seen) if cancel_turn(run) else Decision(run)
+    done = replace(comment_ledger.close_all(ended.run, seen, policy, reason), request=_last_request(run, seen))
     merged = seen.pull_request is not None and seen.pull_request.state is PullRequestState.MERGED
     actions: tuple[Action, ...] = (
-        *((SalvageWork(tell=seen.issue is not None), RemoveWorkspace()) if run.turn else ()),
+        *((SalvageWork(tell=seen.issue is not None), RemoveWorkspace()) if run.turns.number else ()),
         *((RemoveBranch(),) if merged else ()),
     )
     return ended.then(done.to(Phase.DONE, reason=reason, now=seen.now), *actions)
 
 
 def _last_request(run: Run, seen: Observation) -> str:
-    """Whatever was asked up to now has had its answer: a label that lags behind starts nothing."""
+    """Returns the newest request, so that a lagging label starts no second run."""
     return (seen.issue.request if seen.issue else "") or run.request
 
 
@@ -113,47 +113,59 @@ def _last_request(run: Run, seen: Observation) -> str:
 
 
 def _start(run: Run, seen: Observation, policy: Policy) -> Decision:
-    if objection := consent.find_objection(run, seen, policy):
-        return consent.object_to(Decision(run), seen, policy, objection)
+    if objection := authorization.find_objection(run, seen, policy):
+        return authorization.block_on(Decision(run), seen, policy, objection)
     if not seen.slot.granted:
-        return Decision(replace(run, reason=seen.slot.wait), receipts.eyes(ledger.news(run, seen, policy)))
+        return Decision(
+            replace(run, reason=seen.slot.reason), acknowledge.ack_seen(comment_ledger.new_comments(run, seen, policy))
+        )
     return begin_turn(run, seen, policy)
 
 
 def _listen(run: Run, seen: Observation, policy: Policy) -> Decision:
     if seen.slot.granted:
         return begin_turn(run, seen, policy)
-    if seen.slot.braked and run.phase is Phase.REVIEW:
-        run = replace(run, reason=seen.slot.wait)
-    if run.cause is Cause.CONSENT and (reconsidered := consent.reconsider(run, seen, policy)):
+    if seen.slot.paused and run.phase is Phase.REVIEW:
+        run = replace(run, reason=seen.slot.reason)
+    if run.phase is Phase.REVIEW and (objection := authorization.object_to_comments(run, seen, policy)):
+        return authorization.block_on(Decision(run), seen, policy, objection)
+    if run.wait_reason is WaitReason.CONSENT and (reconsidered := authorization.reconsider(run, seen, policy)):
         return reconsidered
-    return look_after(Decision(run, receipts.eyes(ledger.news(run, seen, policy))), seen, policy)
+    return watch_pull_request(
+        Decision(run, acknowledge.ack_seen(comment_ledger.new_comments(run, seen, policy))), seen, policy
+    )
 
 
 # Trouble, and the daemon going down
 
 
 def ask_for_help(run: Run, seen: Observation, policy: Policy, reason: str) -> Decision:
-    """Hand the ball to a person. Also where the loop turns when an action is refused."""
-    ending = cancel(run)
-    decision = account(run, seen) if ending else Decision(run)
-    asked = ask_after(decision.then(decision.run, *ending), seen, policy, Cause.FAILED, harmless(reason))
-    return portray(still_taken(run, asked, seen), seen, policy)
+    """Asks a person. The loop also calls this when an action is refused.
+
+    A turn that runs is ended first: only its last report says what it has cost.
+    """
+    if run.has_turn_in_flight and seen.turn.state is TurnState.RUNNING:
+        is_ending = run.wait_reason in CANCEL_REASONS
+        ending = run if is_ending else replace(run, wait_reason=WaitReason.FAILED, reason=neutralize(reason))
+        return Decision(ending, cancel_turn(run))
+    decision = record_spend(run, seen) if run.has_turn_in_flight else Decision(run)
+    asking = ask_after(decision, seen, policy, WaitReason.FAILED, neutralize(reason))
+    return render_status(keep_taken(run, asking, seen), seen, policy)
 
 
-def let_the_agent_see(run: Run, seen: Observation, policy: Policy, reason: str) -> Decision:
-    """Offering what a turn made showed something that another turn has to mend."""
-    if not cancel(run):
+def send_back_to_agent(run: Run, seen: Observation, policy: Policy, reason: str) -> Decision:
+    """Repeats the turn because publishing failed in a way that the agent has to fix."""
+    if not cancel_turn(run):
         return ask_for_help(run, seen, policy, reason)
-    again = fail(account(run, seen), seen, policy, Failure.AGENT, reason)
-    return portray(still_taken(run, again, seen), seen, policy)
+    again = on_failure(record_spend(run, seen), seen, policy, Failure.AGENT, reason)
+    return render_status(keep_taken(run, again, seen), seen, policy)
 
 
 def park(run: Run, seen: Observation, policy: Policy) -> Decision:
-    """Keep the place of a run whose turn is being interrupted by our own shutdown; it goes on after the restart."""
-    if seen.turn.state in {TurnState.SUCCEEDED, TurnState.FAILED} or run.cause in BEING_ENDED:
+    """Keeps the place of a run whose turn the shutdown interrupts; it continues after the restart."""
+    if seen.turn.state in {TurnState.SUCCEEDED, TurnState.FAILED} or run.wait_reason in CANCEL_REASONS:
         return decide(run, seen, policy)
-    decision = account(run, seen)
+    decision = record_spend(run, seen)
     session = seen.turn.session or seen.turn.progress.session or run.session
     reason = "treehand is restarting; this goes on afterwards"
-    return portray(decision.then(replace(decision.run, session=session, reason=reason)), seen, policy)
+    return render_status(decision.then(replace(decision.run, session=session, reason=reason)), seen, policy)

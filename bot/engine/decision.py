@@ -1,11 +1,11 @@
-"""What the run becomes once every action has succeeded."""
+"""Decision: the run after all its actions have succeeded, the actions, and the bill."""
 
 from dataclasses import dataclass, replace
 from typing import Self
 
-from bot.domain.ending import Ending
 from bot.domain.run import Run
 from bot.domain.spend import Spend
+from bot.domain.turn import TurnOutcome
 from bot.engine.actions import Action
 
 
@@ -14,9 +14,9 @@ class Decision:
     run: Run
     actions: tuple[Action, ...] = ()
     spend: Spend | None = None
-    ending: Ending | None = None
-    """Of a turn that an agent brought to an end, good or bad."""
+    outcome: TurnOutcome | None = None
+    """Outcome of a turn with an agent."""
 
     def then(self, run: Run, *actions: Action) -> Self:
-        """The same decision, taken further."""
+        """Returns the decision with another run and further actions."""
         return replace(self, run=run, actions=(*self.actions, *actions))

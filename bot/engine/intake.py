@@ -1,6 +1,6 @@
-"""How runs come to be: a label asks for one, or an issue tells of one that other lives of ours have left there.
+"""Intake: starts a run for each labelled issue, and restores runs from notes that earlier daemons left on issues.
 
-Rule: where an issue shows that we have been there before, and nothing tells how, we wait until it had time to appear.
+Rule: if an issue carries our traces and no note explains them, wait until the note had time to appear.
 """
 
 import logging
@@ -8,15 +8,15 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 
 from bot.domain.issue import Issue
-from bot.domain.names import branch_for, phase_labels
+from bot.domain.names import branch_for, log_fields, phase_labels
 from bot.domain.pull_request import PullRequest, PullRequestState
 from bot.domain.run import Phase, Run
-from bot.engine import comment_ledger as ledger
-from bot.engine.messages import issue as messages
-from bot.engine.observe import View
+from bot.engine import comment_ledger
+from bot.engine.messages import progress_comment, question_comment
+from bot.engine.observe import ProjectSnapshot
 from bot.engine.run_note import parse_note
-from bot.ports import Outside, Project
-from bot.system.log_context import about
+from bot.ports import Ports, Project
+from bot.system.log_context import logging_about
 
 log = logging.getLogger(__name__)
 
@@ -24,128 +24,134 @@ SECONDS_TO_APPEAR = 30.0
 _ORDINALS = 100
 
 
-class Arrivals:
-    def __init__(self, outside: Outside, clock: Callable[[], float]) -> None:
-        self._outside = outside
+class Intake:
+    def __init__(self, outside: Ports, clock: Callable[[], float]) -> None:
+        self._ports = outside
         self._clock = clock
-        self.doubted = set(outside.projects)
-        """Projects whose runs may have gone on without us: at first, all of them."""
-        self._lent: set[str] = set()
-        """Those that another daemon has had since."""
-        self.returned: set[str] = set()
-        """Runs of which nothing was known when the look began that is judged now: the next one shows them whole."""
-        self._puzzling: dict[str, float] = {}
-        """Issues that show traces of us which nothing explains, and since when."""
+        self.stale = set(outside.projects)
+        """Projects whose runs may have continued without us: all of them at first."""
+        self._held_elsewhere: set[str] = set()
+        """Projects that another daemon has held since."""
+        self.restored: set[str] = set()
+        """Runs that were restored in this tick: the next snapshot shows them completely."""
+        self._unexplained: dict[str, float] = {}
+        """Issues with unexplained traces, and the time when they count as new."""
 
-    def doubt(self, project: str) -> None:
-        """Another daemon had it: what is remembered of its runs is old."""
-        self.doubted.add(project)
-        self._lent.add(project)
+    def mark_stale(self, project: str) -> None:
+        """Marks the project's runs as outdated, because another daemon held its lease."""
+        self.stale.add(project)
+        self._held_elsewhere.add(project)
 
     def next_due(self) -> float | None:
-        """When something is clear that is not clear yet."""
-        return min(self._puzzling.values(), default=None)
+        """Returns the time when an unexplained issue becomes clear."""
+        return min(self._unexplained.values(), default=None)
 
-    async def welcome(self, project: Project, view: View, active: Collection[Run]) -> None:
-        """Every labelled issue has exactly one run at a time."""
-        if project.name in self.doubted:
+    async def start_runs(self, project: Project, view: ProjectSnapshot, active: Collection[Run]) -> None:
+        """Starts a run for each labelled issue without one."""
+        if project.name in self.stale:
             await self._catch_up(project, view, active)
             await self._find_abandoned(project)
-            self.doubted.discard(project.name)
-            self._lent.discard(project.name)
+            self.stale.discard(project.name)
+            self._held_elsewhere.discard(project.name)
         for key, labels in view.tracker.unplaced.items():
-            await project.tracker.ensure_comment(key, slug="which", text=messages.which_repository(labels))
+            await project.tracker.ensure_comment(key, slug="which", text=progress_comment.which_repository(labels))
         # one that ended while we looked is counted too: its label was still to be seen then
-        taken = {run.key for run in (*active, *self._outside.store.active())}
-        for issue in self._asking(project, view):
+        taken = {run.key for run in (*active, *self._ports.store.active())}
+        for issue in self._labelled_issues(project, view):
             if issue.key not in taken:
-                await self._welcome(project, issue, view)
+                await self._start_run(project, issue, view)
 
-    def is_needed(self, project: Project, view: View, active: Collection[Run]) -> bool:
-        """Is there anything to be done for it at all?"""
-        new = (self._is_new(issue) for issue in self._asking(project, view))
+    def is_needed(self, project: Project, view: ProjectSnapshot, active: Collection[Run]) -> bool:
+        """Returns True if the project has runs or new issues."""
+        new = (self._is_new(issue) for issue in self._labelled_issues(project, view))
         return any(run.project == project.name for run in active) or bool(view.tracker.unplaced) or any(new)
 
-    def _asking(self, project: Project, view: View) -> Sequence[Issue]:
+    def _labelled_issues(self, project: Project, view: ProjectSnapshot) -> Sequence[Issue]:
         label = project.policy.label
         return [issue for issue in view.tracker.issues.values() if issue.open and label in issue.labels]
 
-    async def _welcome(self, project: Project, issue: Issue, view: View) -> None:
-        store = self._outside.store
-        if store.find_run(issue.key) is None and (known := await self._recalled(project, issue.key)):
+    async def _start_run(self, project: Project, issue: Issue, view: ProjectSnapshot) -> None:
+        store = self._ports.store
+        if store.find_run(issue.key) is None and (known := await self._read_run_notes(project, issue.key)):
             self._take_over(known)
             if known[-1].phase is not Phase.DONE:
                 return
-        if not self._is_new(issue) or self._is_puzzled(project, issue, view):
+        if not self._is_new(issue) or self._is_unexplained(project, issue, view):
             return
-        run = self._adopted(project, issue, view)
+        run = self._adopt_pull_request(project, issue, view)
         if run:
             self._take_over([run])
             return
         run = self._next_run(project, issue, view)
-        asked = f"{issue.asked_by.name} asked for it: {issue.title}"
-        store.save(run, at=run.begun_at, notes=[asked])
+        note = f"{issue.requester.name} asked for it: {issue.title}"
+        store.save(run, at=run.begun_at, notes=[note])
 
-    async def _catch_up(self, project: Project, view: View, active: Collection[Run]) -> None:
-        """Another daemon was here, and its word counts; or our memory may be older than what we last wrote."""
-        store, lent = self._outside.store, project.name in self._lent
+    async def _catch_up(self, project: Project, view: ProjectSnapshot, active: Collection[Run]) -> None:
+        """Restores runs from notes that are newer than the database: another daemon's, or ours before a restore."""
+        store, elsewhere = self._ports.store, project.name in self._held_elsewhere
         ours = {run.key for run in active if run.project == project.name}
-        asking = {issue.key for issue in self._asking(project, view)}
+        asking = {issue.key for issue in self._labelled_issues(project, view)}
         newest = {run.key: run for run in store.active()}
         for key in sorted((ours | asking) & view.tracker.issues.keys()):
             mine = newest.get(key) or store.find_run(key)
-            for run in await self._recalled(project, key):
-                if mine and (run.ordinal, lent or _is_ahead(run, mine)) >= (mine.ordinal, True):
+            for run in await self._read_run_notes(project, key):
+                if mine and (run.ordinal, elsewhere or _is_ahead(run, mine)) >= (mine.ordinal, True):
                     self._take_over([run])
 
     async def _find_abandoned(self, project: Project) -> None:
-        """Issues that were over when the lives of ours that knew of them had no time left to tidy up."""
-        store = self._outside.store
-        for key in sorted(await project.tracker.find_left(phase_labels(project.policy.label))):
-            if store.find_run(key) is None and (known := await self._recalled(project, key)):
+        """Restores runs whose issues ended before an earlier daemon could clean up."""
+        store = self._ports.store
+        for key in sorted(await project.tracker.find_orphaned(phase_labels(project.policy.label))):
+            if store.find_run(key) is None and (known := await self._read_run_notes(project, key)):
                 self._take_over(known)
 
     def _take_over(self, known: Sequence[Run]) -> None:
         for run in known:
-            self._outside.store.take_over(run, at=self._clock())
-            self.returned.add(run.id)
-            with about(run):
-                log.info("going on with run=%s phase=%s", run.id, run.phase)
+            self._ports.store.take_over(run, at=self._clock())
+            self.restored.add(run.id)
+            with logging_about(**log_fields(run)):
+                log.info("run restored run=%s phase=%s", run.id, run.phase)
 
-    async def _recalled(self, project: Project, key: str) -> Sequence[Run]:
-        """Oldest first."""
-        notes = [parse_note(text, key=key, project=project.name) for text in await project.tracker.recall(key)]
+    async def _read_run_notes(self, project: Project, key: str) -> Sequence[Run]:
+        """Returns the runs on the issue's notes, oldest first."""
+        notes = [parse_note(text, key=key, project=project.name) for text in await project.tracker.read_run_notes(key)]
         return sorted({run.ordinal: run for run in notes if run}.values(), key=lambda run: run.ordinal)
 
     def _is_new(self, issue: Issue) -> bool:
-        """A label that we took off may be seen for a while longer: what had its run gets no other."""
-        last = self._outside.store.find_run(issue.key) if issue.request else None
+        """Returns False for a request that had its run: a removed label may be visible for a while longer."""
+        last = self._ports.store.find_run(issue.key) if issue.request else None
         return last is None or last.request != issue.request
 
-    def _is_puzzled(self, project: Project, issue: Issue, view: View) -> bool:
-        if self._outside.store.find_run(issue.key) or not _has_traces(project, issue, view):
-            self._puzzling.pop(issue.key, None)
+    def _is_unexplained(self, project: Project, issue: Issue, view: ProjectSnapshot) -> bool:
+        if self._ports.store.find_run(issue.key) or not _has_traces(project, issue, view):
+            self._unexplained.pop(issue.key, None)
             return False
         now = self._clock()
-        return now < self._puzzling.setdefault(issue.key, now + SECONDS_TO_APPEAR)
+        return now < self._unexplained.setdefault(issue.key, now + SECONDS_TO_APPEAR)
 
-    def _adopted(self, project: Project, issue: Issue, view: View) -> Run | None:
-        """An open pull request of ours that nothing tells of: better gone on with than followed by a second one."""
+    def _adopt_pull_request(self, project: Project, issue: Issue, view: ProjectSnapshot) -> Run | None:
+        """Returns a run for an open pull request of ours without a note, so that no second one is opened."""
         open_one = _run_of_open_pull(project.name, issue.key, view)
-        if open_one is None or self._outside.store.find_run(issue.key):
+        if open_one is None or self._ports.store.find_run(issue.key):
             return None
         now = self._clock()
-        found = replace(open_one, phase=Phase.REVIEW, reason=messages.found_again(), request=issue.request)
-        return replace(found, person=issue.asked_by.name, turn=1, ended=1, turn_at=now, begun_at=now, changed_at=now)
+        found = replace(open_one, phase=Phase.REVIEW, reason=question_comment.found_again(), request=issue.request)
+        return replace(
+            found,
+            person=issue.requester.name,
+            turns=replace(found.turns, number=1, ended=1, started_at=now),
+            begun_at=now,
+            changed_at=now,
+        )
 
-    def _next_run(self, project: Project, issue: Issue, view: View) -> Run:
-        """Numbered so that its branch is nobody else's: one left over from before is not touched."""
-        key, now, store = issue.key, self._clock(), self._outside.store
+    def _next_run(self, project: Project, issue: Issue, view: ProjectSnapshot) -> Run:
+        """Numbers the run so that its branch is new; an existing branch is not touched."""
+        key, now, store = issue.key, self._clock(), self._ports.store
         last = store.find_run(key)
-        heard = ledger.answered(last) if last else ()
+        heard = comment_ledger.answered(last) if last else ()
         ordinal = store.last_ordinal(key) + 1
         begun = Run(key, project.name, ordinal, begun_at=now, changed_at=now)
-        run = replace(begun, person=issue.asked_by.name, request=issue.request, heard=heard)
+        run = replace(begun, person=issue.requester.name, request=issue.request, comments=heard)
         in_flight = last is None and bool(phase_labels(project.policy.label) & issue.labels)
         while branch_for(run) in view.forge.pulls or (branch_for(run) in view.forge.branches and not in_flight):
             run = replace(run, ordinal=run.ordinal + 1)
@@ -153,21 +159,21 @@ class Arrivals:
 
 
 def _is_ahead(noted: Run, mine: Run) -> bool:
-    """A database that came from a copy, or lost its last pages, is behind what it led to."""
+    """Returns True if the note is newer than the database, which may be restored from a backup."""
     return _progress(noted) > _progress(mine)
 
 
 def _progress(run: Run) -> tuple[int, int, bool, int]:
-    return run.turn, run.ended, run.phase is Phase.DONE, len(run.heard)
+    return run.turns.number, run.turns.ended, run.phase is Phase.DONE, len(run.comments)
 
 
-def _has_traces(project: Project, issue: Issue, view: View) -> bool:
+def _has_traces(project: Project, issue: Issue, view: ProjectSnapshot) -> bool:
     shown = phase_labels(project.policy.label) & issue.labels
     return bool(shown) or _run_of_open_pull(project.name, issue.key, view) is not None
 
 
-def _run_of_open_pull(project: str, key: str, view: View) -> Run | None:
-    """The newest."""
+def _run_of_open_pull(project: str, key: str, view: ProjectSnapshot) -> Run | None:
+    """Returns the newest run of the issue with an open pull request."""
     runs = (Run(key, project, ordinal) for ordinal in range(_ORDINALS, 0, -1))
     return next((run for run in runs if _is_open(view.forge.pulls, branch_for(run))), None)
 

@@ -1,29 +1,28 @@
-"""How a run shows itself on its issue: a phase label, a progress comment, and where the tracker has them, a state and a
-link. Pure, and the same whatever led there."""
+"""Renders a run on its issue: label, progress comment, tracker state, link. Pure."""
 
 import hashlib
 from dataclasses import replace
 
-from bot.domain.comment import Place
-from bot.domain.issue import Stage
+from bot.domain.comment import CommentPlace
+from bot.domain.issue import IssueStage
 from bot.domain.names import phase_label, phase_labels
 from bot.domain.policy import Policy
 from bot.domain.pull_request import PullRequestState
 from bot.domain.run import Phase, Run
-from bot.engine import comment_ledger as ledger
-from bot.engine.actions import Action, LinkPullRequest, MoveIssue, Say, ShowLabels
+from bot.engine import comment_ledger
+from bot.engine.actions import Action, LinkPullRequest, MoveIssue, PostComment, ShowLabels
 from bot.engine.decision import Decision
-from bot.engine.messages import issue as messages
+from bot.engine.messages import progress_comment
 from bot.engine.observation import Observation
 from bot.engine.run_note import note_for
 
 SECONDS_BETWEEN_EDITS = {Phase.WORKING: 15.0, Phase.QUEUED: 300.0, "paused": 15.0}
-TOLD_IN_QUEUE = 25
-"""So many of those that wait get a comment that says so; all of them get the label."""
+SHOWN_IN_QUEUE = 25
+"""Queued runs with a progress comment; all of them get the label."""
 SLUG = "progress"
 
 
-def portray(decision: Decision, seen: Observation, policy: Policy) -> Decision:
+def render_status(decision: Decision, seen: Observation, policy: Policy) -> Decision:
     if seen.issue is None:
         return decision
     run = decision.run
@@ -41,22 +40,22 @@ def _labels(run: Run, seen: Observation, policy: Policy) -> tuple[Action, ...]:
 
 
 def _stage(run: Run, seen: Observation) -> tuple[Action, ...]:
-    """Where it waits for people in the middle of something, the issue stays where it is."""
-    standing, wanted = seen.issue.standing if seen.issue else None, _stage_for(run, seen)
+    """Returns no move while the run waits for people in the middle of its work."""
+    standing, wanted = seen.issue.state if seen.issue else None, _stage_for(run, seen)
     if standing is None or wanted is None or wanted is standing.stage or wanted not in standing.movable:
         return ()
     return (MoveIssue(wanted),)
 
 
-def _stage_for(run: Run, seen: Observation) -> Stage | None:
+def _stage_for(run: Run, seen: Observation) -> IssueStage | None:
     match run.phase:
         case Phase.WORKING if seen.pull_request is None:
-            return Stage.STARTED
+            return IssueStage.STARTED
         case Phase.REVIEW | Phase.WORKING:
-            return Stage.REVIEW
+            return IssueStage.REVIEW
         case Phase.DONE:
             merged = seen.pull_request is not None and seen.pull_request.state is PullRequestState.MERGED
-            return Stage.COMPLETED if merged else Stage.BEFORE
+            return IssueStage.COMPLETED if merged else IssueStage.ORIGINAL
         case _:
             return None
 
@@ -69,16 +68,22 @@ def _link(seen: Observation) -> tuple[Action, ...]:
 
 
 def _progress(decision: Decision, seen: Observation, policy: Policy) -> Decision:
-    """Edited when it says something new: at once, but not all the time while an agent works or a queue moves up."""
+    """Edits the comment when its content changes; less often while an agent works or the queue moves."""
     run = decision.run
-    if run.phase is Phase.QUEUED and seen.slot.ahead >= TOLD_IN_QUEUE:
+    if run.phase is Phase.QUEUED and seen.slot.ahead >= SHOWN_IN_QUEUE:
         return decision
-    text = messages.progress(run, seen, policy)
-    told = f"{text}\n{note_for(ledger.without_strangers(run))}"  # who only makes noise does not make us write
-    lane = "paused" if seen.slot.braked else run.phase  # which is news at once, in a queue as well
-    shown = f"{lane} {hashlib.sha256(told.encode(errors='surrogatepass')).hexdigest()}"
-    moved = not run.shown.startswith(f"{lane} ")
+    text = progress_comment.progress(run, seen, policy)
+    content = (
+        f"{text}\n{note_for(comment_ledger.without_untrusted(run))}"  # who only makes noise does not make us write
+    )
+    # news at once, in a queue as well; a run that is over is not shown again
+    lane = "paused" if seen.slot.paused and run.phase is not Phase.DONE else run.phase
+    shown = f"{lane} {hashlib.sha256(content.encode(errors='surrogatepass')).hexdigest()}"
+    moved = not run.status.digest.startswith(f"{lane} ")
     pause = 0.0 if moved else SECONDS_BETWEEN_EDITS.get(lane, 0.0)
-    if shown == run.shown or seen.now - run.shown_at < pause:
+    if shown == run.status.digest or seen.now - run.status.shown_at < pause:
         return decision
-    return decision.then(replace(run, shown=shown, shown_at=seen.now), Say(Place.ISSUE, SLUG, text, note=note_for(run)))
+    return decision.then(
+        replace(run, status=replace(run.status, digest=shown, shown_at=seen.now)),
+        PostComment(CommentPlace.ISSUE, SLUG, text, note=note_for(run)),
+    )

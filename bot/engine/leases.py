@@ -1,65 +1,64 @@
-"""Which projects are ours to act on, where several daemons serve one repository.
+"""Leases: decides which projects this daemon may act on, where several daemons serve one repository.
 
-Rule: what another one has is looked at and left alone; what comes back to us is doubted first.
+Rule: a project that another daemon holds is left alone; a project that comes back is read again first.
 """
 
 import logging
 from collections.abc import Callable, Sequence
 
-from bot.claim import Tenure
 from bot.domain.names import turn_id_for
 from bot.domain.run import Run
 from bot.domain.turn import TurnReport
-from bot.engine.finish_turn import account
+from bot.engine.finish_turn import record_spend
 from bot.engine.observation import Observation
-from bot.ports import Outside, Project
+from bot.ports import LeaseState, Ports, Project
 
 log = logging.getLogger(__name__)
 
 
-class Sharing:
-    def __init__(self, outside: Outside, clock: Callable[[], float]) -> None:
-        self._outside = outside
+class Leases:
+    def __init__(self, outside: Ports, clock: Callable[[], float]) -> None:
+        self._ports = outside
         self._clock = clock
-        self._lent: set[str] = set()
+        self._held_elsewhere: set[str] = set()
         self._paid: set[tuple[str, int]] = set()
-        """Turns that were ended for others, by run and number."""
+        """Turns that were ended because another daemon took the lease, by run and number."""
 
-    def is_lent(self, project: str) -> bool:
-        """Another daemon has it, as far as we know."""
-        return project in self._lent
+    def is_held_elsewhere(self, project: str) -> bool:
+        """Returns True if another daemon held the lease at the last check."""
+        return project in self._held_elsewhere
 
-    def lent(self) -> Sequence[Project]:
-        return [project for name, project in self._outside.projects.items() if name in self._lent]
+    def held_elsewhere(self) -> Sequence[Project]:
+        return [project for name, project in self._ports.projects.items() if name in self._held_elsewhere]
 
-    async def claim(self, project: Project) -> Tenure:
-        if project.claim is None:
-            return Tenure.OURS
-        tenure = await project.claim.ensure()
-        if tenure is Tenure.OTHERS and project.name not in self._lent:
-            log.warning("standing by project=%s: another treehand works on it", project.name)
-            self._lent.add(project.name)
-        elif tenure is not Tenure.OTHERS:
-            self._lent.discard(project.name)
-        return tenure
+    async def acquire(self, project: Project) -> LeaseState:
+        if project.lease is None:
+            return LeaseState.HELD
+        state = await project.lease.ensure()
+        if state is LeaseState.HELD_ELSEWHERE and project.name not in self._held_elsewhere:
+            log.warning("lease held elsewhere project=%s", project.name)
+            self._held_elsewhere.add(project.name)
+        elif state is not LeaseState.HELD_ELSEWHERE:
+            self._held_elsewhere.discard(project.name)
+        return state
 
     async def end_turns(self, project: Project, runs: Sequence[Run]) -> None:
-        """What is at work here for it is ended, and says nothing any more. Its bill is ours all the same.
+        """Ends the turns that run here for the project; they report nothing more. Their cost is still recorded.
 
-        The reports stay: whoever goes on from there, if it is us, takes them in, and pays for nothing twice.
+        The reports stay, so that this daemon can read them when it gets the lease back, and nothing is charged twice.
         """
-        executor = self._outside.executor
+        executor = self._ports.executor
         for run in runs:
             if run.project == project.name:
                 # the next one, too: what was started as the claim was lost is not noted yet
-                for number in (run.turn, run.turn + 1):
+                for number in (run.turns.number, run.turns.number + 1):
                     await executor.cancel(turn_id_for(run, number))
-                report = (await executor.reports()).get(turn_id_for(run, run.turn))
-                if report and (run.id, run.turn) not in self._paid:
+                report = (await executor.reports()).get(turn_id_for(run, run.turns.number))
+                if report and (run.id, run.turns.number) not in self._paid:
                     self._pay(run, report)
 
     def _pay(self, run: Run, report: TurnReport) -> None:
-        """In the ledger only: whoever goes on with the run does not know of it."""
+        """Records only the cost: the daemon that continues the run does not know of this turn."""
         seen = Observation(self._clock(), None, turn=report)
-        self._outside.store.save(run, at=seen.now, spend=account(run, seen).spend)
-        self._paid.add((run.id, run.turn))
+        self._ports.store.save(run, at=seen.now, spend=record_spend(run, seen).spend)
+        self._paid.add((run.id, run.turns.number))

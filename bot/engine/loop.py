@@ -1,4 +1,4 @@
-"""The heartbeat: one direction, four words. Observe, decide, act, save."""
+"""Engine loop: in each tick it observes every run, decides, acts and saves."""
 
 import asyncio
 import logging
@@ -6,68 +6,70 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, contextmanager
 from dataclasses import replace
+from functools import partial
 from types import TracebackType
 from typing import Self
 
-from bot.claim import Tenure
-from bot.domain.names import turn_id_for
+from bot.domain.names import log_fields, turn_id_for
 from bot.domain.run import Phase, Run
-from bot.domain.spend import Spent
-from bot.engine import comment_ledger as ledger
+from bot.domain.spend import TotalSpend
+from bot.engine import comment_ledger
 from bot.engine.act import perform
-from bot.engine.backoff import Patience
-from bot.engine.bulletin import Bulletin
-from bot.engine.circuit_breaker import notices
-from bot.engine.decide import ask_for_help, decide, let_the_agent_see, park
+from bot.engine.backoff import Backoff
+from bot.engine.circuit_breaker import pause_reasons
+from bot.engine.decide import ask_for_help, decide, park, send_back_to_agent
 from bot.engine.decision import Decision
-from bot.engine.intake import Arrivals
-from bot.engine.leases import Sharing
-from bot.engine.messages import issue as messages
+from bot.engine.intake import Intake
+from bot.engine.leases import Leases
+from bot.engine.messages import question_comment
 from bot.engine.messages.journal import history
-from bot.engine.notifications import tidings_of
+from bot.engine.notifications import notifications_of
 from bot.engine.observation import Observation
-from bot.engine.observe import View, as_begun, has_ended, has_succeeded, look, observe
+from bot.engine.observe import ProjectSnapshot, has_ended, has_succeeded, observe, take_snapshots, with_started_turn
+from bot.engine.rights import Judge, confirm
 from bot.engine.schedule import Capacity, may_go_on, schedule
-from bot.engine.withhold_secrets import without_leaks
+from bot.engine.withhold_secrets import without_secrets
 from bot.errors import BotError, Elsewhere, MustRestart, NeedsHuman, NeedsTurn, Retryable
-from bot.ports import Outside, Project
-from bot.system.log_context import about
+from bot.ports import LeaseState, Ports, Project
+from bot.system.log_context import logging_about
 
 log = logging.getLogger(__name__)
 
-TOLD_AT_ONCE = 5
+QUEUED_STEPS_AT_ONCE = 5
+_POLL_FAILED = "poll failed project=%s reason=%s"
+_RUN_DELAYED = "run delayed run=%s reason=%s"
 
 
 class Engine:
-    """A run's actions are serial, different runs act concurrently: a slow push holds up nobody else."""
+    """Actions of one run are serial, different runs act concurrently: a slow push delays no other run."""
 
     def __init__(
         self,
-        outside: Outside,
+        outside: Ports,
         *,
         clock: Callable[[], float],
         capacity: Callable[[], Capacity],
         on_change: Callable[[], None] = lambda: None,
     ) -> None:
-        self.outside = outside
+        self.ports = outside
         self._clock = clock
         self._capacity = capacity
         self._on_change = on_change
         self._busy: dict[str, Run] = {}
         self._moving: set[asyncio.Task[None]] = set()
         self._bugs: dict[str, str] = {}
-        self._bulletin = Bulletin()
-        self._braked: frozenset[str] = frozenset()
-        self._arrivals = Arrivals(outside, clock)
-        self._sharing = Sharing(outside, clock)
-        self._patience = Patience()
-        self._told: dict[str, str] = {}
-        """Why each run and project that was put off was, as it was told last."""
-        self._over: frozenset[str] = frozenset()
-        """Runs whose turn has ended and is to be taken in, at the last look."""
-        self.away: Mapping[str, BotError] = {}
-        """Projects that could not be looked at the last time, and why."""
-        self._news = set(outside.projects)
+        self._pause_log = PauseLog()
+        self._paused: frozenset[str] = frozenset()
+        self._intake = Intake(outside, clock)
+        self._leases = Leases(outside, clock)
+        self._backoff = Backoff()
+        self._logged: dict[str, str] = {}
+        """Last logged reason by delayed run or project."""
+        self._ended: frozenset[str] = frozenset()
+        """Runs whose turn has ended and is not recorded yet, as of the last tick."""
+        self.failed_projects: Mapping[str, BotError] = {}
+        """Projects whose last poll failed, and the error."""
+        self._fresh = set(outside.projects)
         self._idle = asyncio.Event()
         self._idle.set()
         self._steps: asyncio.TaskGroup
@@ -83,209 +85,217 @@ class Engine:
         await self._stack.__aexit__(kind, exc, trace)
 
     @property
-    def out_of_sight(self) -> Collection[str]:
-        """Projects that could not be looked at the last time, or never yet as ours: runs may live there unknown."""
-        return {*self.away, *self._arrivals.doubted}
+    def unseen_projects(self) -> Collection[str]:
+        """Projects whose last poll failed, or that are stale: they may have runs that are not known yet."""
+        return {*self.failed_projects, *self._intake.stale}
 
     def expect_news(self, projects: Collection[str] | None = None) -> None:
-        """The next look asks the services of these projects, or of all; else it may go by what is known already."""
-        self._news |= set(self.outside.projects if projects is None else projects)
+        """Makes the next tick poll these projects, or all; otherwise it may use the cache."""
+        self._fresh |= set(self.ports.projects if projects is None else projects)
 
     async def tick(self) -> None:
-        """Look at the whole world once and set every run moving. Safe at any time, any number of times."""
-        store = self.outside.store
-        reports = await self.outside.executor.reports()
+        """Observes all projects once and starts each run's step. Safe at any time, any number of times."""
+        store = self.ports.store
+        reports = await self.ports.executor.reports()
         before = store.active()
-        self._over = frozenset(run.id for run in before if has_ended(run, reports))
-        # A run whose last step ends while we look is older in our eyes than it is: it is judged at the next look.
-        left_alone, lent = self._left_alone(before), await self._still_lent()
+        self._ended = frozenset(run.id for run in before if has_ended(run, reports))
+        # A run whose step ends during the poll is newer than our view of it: the next tick decides about it.
+        left_alone, elsewhere = self._skipped(before), await self._held_elsewhere()
         # nothing is published on the strength of what was known when the turn began
-        fresh = self._news | {run.project for run in before if run.id in self._over - left_alone}
-        views = await self._welcomed(await self._look(before, fresh, lent), before)
+        fresh = self._fresh | {run.project for run in before if run.id in self._ended - left_alone}
+        views = await self._start_runs(await self._look(before, fresh, elsewhere), before)
         runs, spent, now = store.active(), store.spent_by_issue(), self._clock()
         looked = [
-            (run, observe(run, views[run.project], reports, now=now, spent=spent.get(run.key, Spent())))
+            (run, observe(run, views[run.project], reports, now=now, spent=spent.get(run.key, TotalSpend())))
             for run in runs
-            if run.project in views and run.id not in left_alone | self._arrivals.returned
+            if run.project in views and run.id not in left_alone | self._intake.restored
         ]
         judged = {run.id for run, _ in looked}
-        here = [run for run in runs if not self._sharing.is_lent(run.project)]
-        others = [self._busy.get(run.id) or as_begun(run, reports) for run in here if run.id not in judged]
-        policies = {name: project.policy for name, project in self.outside.projects.items()}
-        endings = store.endings()
+        here = [run for run in runs if not self._leases.is_held_elsewhere(run.project)]
+        others = [with_started_turn(self._busy.get(run.id, run), reports) for run in here if run.id not in judged]
+        policies = {name: project.policy for name, project in self.ports.projects.items()}
+        endings = store.turn_outcomes()
         slots = schedule(looked, others, policies, self._capacity(), endings)
-        self._braked = frozenset(name for name, slot in slots.items() if slot.braked)
-        self._bulletin.tell(notices(here, endings, now))
+        self._paused = frozenset(name for name, slot in slots.items() if slot.paused)
+        self._pause_log.log_changes(pause_reasons(here, endings, now))
         for run, seen in looked:
             self._set_moving(run, replace(seen, slot=slots[run.id]))
 
-    def _left_alone(self, runs: Sequence[Run]) -> frozenset[str]:
-        """Those that are moving, or must not be tried yet."""
+    def _skipped(self, runs: Sequence[Run]) -> frozenset[str]:
+        """Returns runs that are busy or must not be tried yet."""
         now = self._clock()
-        held = (run.id for run in runs if self._patience.holds(run.id, now))
+        held = (run.id for run in runs if self._backoff.is_delayed(run.id, now))
         return frozenset((*self._busy, *held))
 
-    async def _look(self, runs: Sequence[Run], fresh: Collection[str], lent: Collection[str]) -> Mapping[str, View]:
-        self._news -= set(fresh)  # what is told of while we look may have come too late for it
-        views, away = await look(self.outside, runs, fresh=fresh, but=lent)
-        self._news |= set(fresh) & set(away)
+    async def _look(
+        self, runs: Sequence[Run], fresh: Collection[str], elsewhere: Collection[str]
+    ) -> Mapping[str, ProjectSnapshot]:
+        self._fresh -= set(fresh)  # what is told of while we look may have come too late for it
+        views, away = await take_snapshots(self.ports, runs, fresh=fresh, but=elsewhere)
+        self._fresh |= set(fresh) & set(away)
         for name in views:
-            self._patience.succeeded(name)
-            if self._told.pop(name, ""):
-                log.info("looking again project=%s", name)
-        self.away = away
+            self._backoff.succeeded(name)
+            if self._logged.pop(name, ""):
+                log.info("poll recovered project=%s", name)
+        self.failed_projects = away
         for name, problem in away.items():
-            self._put_off(name, problem, "looked away project")
+            self._delay(name, problem, _POLL_FAILED)
         for run in runs:
             if run.project in away:
-                self._patience.expect(run.id, None)
+                self._backoff.expect_at(run.id, None)
         return views
 
-    async def _welcomed(self, views: Mapping[str, View], before: Sequence[Run]) -> Mapping[str, View]:
-        """Those projects that are ours to act on, with a run for everything that is asked for there."""
-        welcomed = {}
-        self._arrivals.returned.clear()
+    async def _start_runs(
+        self, views: Mapping[str, ProjectSnapshot], before: Sequence[Run]
+    ) -> Mapping[str, ProjectSnapshot]:
+        """Returns snapshots of the projects that we may act on, after starting their runs."""
+        ours = {}
+        self._intake.restored.clear()
         for name, view in views.items():
-            project = self.outside.projects[name]
+            project = self.ports.projects[name]
             try:
-                if await self._is_ours(project, view, before):
-                    await self._arrivals.welcome(project, view, before)
-                    welcomed[name] = view
+                if await self._holds_lease(project, view, before):
+                    await self._intake.start_runs(project, view, before)
+                    ours[name] = view
             except (Retryable, NeedsHuman) as problem:
-                self._put_off(name, problem, "looked away project")
-                self.away = {**self.away, name: problem}
-        self._patience.expect("arrivals", self._arrivals.next_due())
-        if self._arrivals.returned:
-            self.expect_news(welcomed)
+                self._delay(name, problem, _POLL_FAILED)
+                self.failed_projects = {**self.failed_projects, name: problem}
+        self._backoff.expect_at("arrivals", self._intake.next_due())
+        if self._intake.restored:
+            self.expect_news(ours)
             self._on_change()
-        return welcomed
+        return ours
 
-    async def _still_lent(self) -> Collection[str]:
-        """What another daemon has is not even looked at. What has come back is looked at anew, and doubted."""
-        lent = set()
-        for project in self._sharing.lent():
+    async def _held_elsewhere(self) -> Collection[str]:
+        """Returns projects that another daemon holds: no snapshot is taken. Returned projects are marked stale."""
+        elsewhere = set()
+        for project in self._leases.held_elsewhere():
             try:
-                tenure = await self._sharing.claim(project)
+                state = await self._leases.acquire(project)
             except (Retryable, NeedsHuman) as problem:
-                tenure = Tenure.OTHERS
-                self._put_off(project.name, problem, "looked away project")
-            if tenure is Tenure.OTHERS:
-                lent.add(project.name)
-            elif tenure is Tenure.REGAINED:
-                self._doubt(project.name)
-        return lent
+                state = LeaseState.HELD_ELSEWHERE
+                self._delay(project.name, problem, _POLL_FAILED)
+            if state is LeaseState.HELD_ELSEWHERE:
+                elsewhere.add(project.name)
+            elif state is LeaseState.REACQUIRED:
+                self._mark_stale(project.name)
+        return elsewhere
 
-    async def may_tend(self, project: Project) -> bool:
-        """May what is kept there be written to now? Where no run needs the claim, it is asked for here."""
-        if project.claim is None:
+    async def may_maintain(self, project: Project) -> bool:
+        """Returns True if we hold the project's lease; acquires it if no run needs it."""
+        if project.lease is None:
             return True
-        has_runs = any(run.project == project.name for run in self.outside.store.active())
-        if not has_runs and await self._sharing.claim(project) is Tenure.REGAINED:
-            self._doubt(project.name)
+        has_runs = any(run.project == project.name for run in self.ports.store.active())
+        if not has_runs and await self._leases.acquire(project) is LeaseState.REACQUIRED:
+            self._mark_stale(project.name)
         try:
-            project.claim.check()
+            project.lease.check()
         except Elsewhere:
             return False
         return True
 
-    async def _is_ours(self, project: Project, view: View, before: Sequence[Run]) -> bool:
-        """Asked for only where there is something to do."""
-        if not self._arrivals.is_needed(project, view, before):
+    async def _holds_lease(self, project: Project, view: ProjectSnapshot, before: Sequence[Run]) -> bool:
+        """Acquires the lease only if the project has work; returns False if another daemon holds it."""
+        if not self._intake.is_needed(project, view, before):
             return True
-        tenure = await self._sharing.claim(project)
-        if tenure is Tenure.OURS:
+        state = await self._leases.acquire(project)
+        if state is LeaseState.HELD:
             return True
-        await self._leave_off(project)
-        await self._sharing.end_turns(project, [run for run in before if run.id not in self._busy])
-        if tenure is Tenure.REGAINED:  # what was seen just now may be older than what was done there
-            self._doubt(project.name)
+        await self._cancel_steps(project)
+        await self._leases.end_turns(project, [run for run in before if run.id not in self._busy])
+        if state is LeaseState.REACQUIRED:  # what was seen just now may be older than what was done there
+            self._mark_stale(project.name)
             self._on_change()
         return False
 
-    def _doubt(self, project: str) -> None:
-        self._arrivals.doubt(project)
+    def _mark_stale(self, project: str) -> None:
+        self._intake.mark_stale(project)
         self.expect_news([project])
 
-    async def _leave_off(self, project: Project) -> None:
-        """Another daemon has it, or had: what was decided before that is not carried out any further."""
+    async def _cancel_steps(self, project: Project) -> None:
+        """Cancels the project's steps, which were decided before another daemon acted."""
         await asyncio.sleep(0)  # what has not begun cannot tidy up after itself
         stale = {run.id for run in self._busy.values() if run.project == project.name}
         for step in self._moving:
             if step.get_name() in stale:
                 step.cancel()
 
-    def _put_off(self, name: str, problem: BotError, deed: str) -> None:
-        """Told once, and not again because fewer seconds are left to wait."""
-        self._patience.put_off(name, problem, self._clock())
+    def _delay(self, name: str, problem: BotError, log_line: str) -> None:
+        """Logs each reason once, and not again because fewer seconds are left to wait."""
+        self._backoff.delay(name, problem, self._clock())
         why = re.sub(r"\d+", "", str(problem))
-        if self._told.get(name) != why:
-            log.warning("%s=%s reason=%s", deed, name, problem)
-        self._told[name] = why
+        if self._logged.get(name) != why:
+            log.warning(log_line, name, problem)
+        self._logged[name] = why
 
     def is_due(self) -> bool:
-        """Has the time come for something that nobody announces?"""
-        return self._patience.is_over(self._clock())
+        """Returns True if a delayed step is due."""
+        return self._backoff.has_due(self._clock())
 
     def may_go_on(self) -> bool:
-        """Will anything move soon without anybody's help?"""
-        now, everything = self._clock(), self.outside.store.active()
-        runs = [run for run in everything if not self._sharing.is_lent(run.project)]
-        moving = [run for run in runs if run.id not in self._braked]  # what trouble pauses, pauses for long
-        hopeful = [run for run in moving if not (run.id in self._over and self._patience.is_spent(run.id, now))]
-        return may_go_on(hopeful) or self._patience.is_worth_waiting(now)
+        """Returns True if any run will continue soon without a person's help."""
+        now, everything = self._clock(), self.ports.store.active()
+        runs = [run for run in everything if not self._leases.is_held_elsewhere(run.project)]
+        moving = [run for run in runs if run.id not in self._paused]  # what trouble pauses, pauses for long
+        hopeful = [run for run in moving if not (run.id in self._ended and self._backoff.is_exhausted(run.id, now))]
+        return may_go_on(hopeful) or self._backoff.is_worth_waiting(now)
 
-    async def settled(self) -> None:
-        """Until every action set moving so far has been carried out."""
+    async def wait_until_idle(self) -> None:
+        """Waits until all steps started so far have ended."""
         await self._idle.wait()
 
     async def park(self) -> None:
-        """The daemon goes down and the executor has drained: keep every interrupted run's place."""
-        await self.settled()
-        store = self.outside.store
-        reports = await self.outside.executor.reports()
-        ours = [run for run in store.active() if not self._sharing.is_lent(run.project)]
-        interrupted = [run for run in ours if run.phase is Phase.WORKING and run.ended < run.turn]
+        """Keeps the place of each interrupted run at shutdown, after the executor has drained."""
+        await self.wait_until_idle()
+        store = self.ports.store
+        reports = await self.ports.executor.reports()
+        ours = [run for run in store.active() if not self._leases.is_held_elsewhere(run.project)]
+        interrupted = [run for run in ours if run.has_turn_in_flight]
         if not interrupted:
             return
         fresh = {run.project for run in interrupted if has_succeeded(run, reports)}  # it may be published
-        views, _ = await look(self.outside, store.active(), fresh=fresh)
+        views, _ = await take_snapshots(self.ports, store.active(), fresh=fresh)
         now, spent = self._clock(), store.spent_by_issue()
         for run in interrupted:
             if run.project in views:
-                seen = observe(run, views[run.project], reports, now=now, spent=spent.get(run.key, Spent()))
-                await self._step(run, seen, park(run, seen, self.outside.projects[run.project].policy))
+                seen = observe(run, views[run.project], reports, now=now, spent=spent.get(run.key, TotalSpend()))
+                await self._step(run, seen, partial(park, run, policy=self.ports.projects[run.project].policy))
 
-    def let_go(self) -> None:
-        """What is still being carried out is left as it is: it is done again after the restart."""
+    def abandon(self) -> None:
+        """Cancels steps: they are repeated after the restart."""
         for step in self._moving:
             step.cancel()
 
     def _set_moving(self, run: Run, seen: Observation) -> None:
-        policy = self.outside.projects[run.project].policy
-        with about(run), self._isolated(run):
+        policy = self.ports.projects[run.project].policy
+        with logging_about(**log_fields(run)), self._isolated(run):
             bug = self._bugs.pop(run.id, "")
-            decision = ask_for_help(run, seen, policy, bug) if bug else decide(run, seen, policy)
-            self._patience.expect(run.id, ledger.next_due(decision.run, seen, policy))
-            if (decision.run != run or decision.actions) and not self._must_wait_to_tell(run, decision):
+            judge = (
+                partial(ask_for_help, run, policy=policy, reason=bug) if bug else partial(decide, run, policy=policy)
+            )
+            decision = judge(seen)
+            self._backoff.expect_at(run.id, comment_ledger.next_due(decision.run, seen, policy))
+            if (decision.run != run or decision.actions) and not self._must_wait_to_show(run, decision):
                 self._busy[run.id] = decision.run
                 self._idle.clear()
-                step = self._steps.create_task(self._step(run, seen, decision), name=run.id)
+                step = self._steps.create_task(self._step(run, seen, judge), name=run.id)
                 self._moving.add(step)
                 step.add_done_callback(self._moving.discard)
             else:
-                self._patience.succeeded(run.id)
+                self._backoff.succeeded(run.id)
 
-    def _must_wait_to_tell(self, run: Run, decision: Decision) -> bool:
-        """A long queue is told of a few at a time: services take one write after the other, and work comes first."""
+    def _must_wait_to_show(self, run: Run, decision: Decision) -> bool:
+        """Limits concurrent updates of queued issues: services take one write after the other, and work comes first."""
         still_queued = run.phase is Phase.QUEUED and decision.run.phase is Phase.QUEUED
-        return still_queued and sum(one.phase is Phase.QUEUED for one in self._busy.values()) >= TOLD_AT_ONCE
+        return still_queued and sum(one.phase is Phase.QUEUED for one in self._busy.values()) >= QUEUED_STEPS_AT_ONCE
 
-    async def _step(self, run: Run, seen: Observation, decision: Decision) -> None:
+    async def _step(self, run: Run, seen: Observation, judge: Judge) -> None:
         try:
-            with about(run), self._isolated(run):
+            with logging_about(**log_fields(run)), self._isolated(run):
+                seen, decision = await confirm(run, seen, self.ports.projects[run.project], judge)
                 await self._carry_out_or_ask(run, seen, decision)
-                self._patience.succeeded(run.id)
-                self._told.pop(run.id, None)
+                self._backoff.succeeded(run.id)
+                self._logged.pop(run.id, None)
         finally:
             self._busy.pop(run.id, None)
             if not self._busy:
@@ -293,36 +303,63 @@ class Engine:
 
     @contextmanager
     def _isolated(self, run: Run) -> Iterator[None]:
-        """One run's trouble never stops another. The only broad `except` in the engine; people are told next tick."""
+        """Isolates a run's failure. This is the only broad `except` in the engine; the next tick asks people."""
         try:
             yield
         except (Retryable, NeedsHuman) as problem:
-            self._put_off(run.id, problem, "postponed run")
+            self._delay(run.id, problem, _RUN_DELAYED)
         except MustRestart:
             raise
         except Exception as bug:
-            log.exception("crashed run=%s", run.id)
-            self._bugs[run.id] = messages.met_a_bug(type(bug).__name__)
+            log.exception("run crashed run=%s", run.id)
+            self._bugs[run.id] = question_comment.met_a_bug(type(bug).__name__)
 
     async def _carry_out_or_ask(self, run: Run, seen: Observation, decision: Decision) -> None:
         try:
             await self._carry_out(run, decision)
         except NeedsHuman as problem:
-            project = self.outside.projects[run.project]
-            turn_to = let_the_agent_see if isinstance(problem, NeedsTurn) else ask_for_help
-            trouble = without_leaks(str(problem), project.leaks_in)
+            project = self.ports.projects[run.project]
+            turn_to = send_back_to_agent if isinstance(problem, NeedsTurn) else ask_for_help
+            trouble = without_secrets(str(problem), project.find_secrets)
             await self._carry_out(run, turn_to(run, seen, project.policy, trouble))
 
     async def _carry_out(self, run: Run, decision: Decision) -> None:
-        project = self.outside.projects[run.project]
+        project = self.ports.projects[run.project]
         for action in decision.actions:
-            await perform(action, decision.run, project, self.outside.executor)
+            await perform(action, decision.run, project, self.ports.executor)
         notes, now = history(run, decision), self._clock()
-        spend, ending, tidings = decision.spend, decision.ending, tidings_of(run, decision, now)
-        self.outside.store.save(decision.run, at=now, notes=notes, tidings=tidings, spend=spend, ending=ending)
+        self.ports.store.save(
+            decision.run,
+            at=now,
+            notes=notes,
+            notifications=notifications_of(run, decision, now),
+            spend=decision.spend,
+            outcome=decision.outcome,
+        )
         for note in notes:
-            log.info("%s run=%s", note, run.id)
-        if decision.run.ended > run.ended:
-            await self.outside.executor.release(turn_id_for(run, decision.run.ended))
+            log.info("journal run=%s: %s", run.id, note)
+        if decision.run.turns.ended > run.turns.ended:
+            await self.ports.executor.release(turn_id_for(run, decision.run.turns.ended))
         if decision.run != run:
             self._on_change()
+
+
+class PauseLog:
+    """Logs each pause once when it begins and once when it is over."""
+
+    def __init__(self) -> None:
+        self._logged: frozenset[str] = frozenset()
+
+    def log_changes(self, paused: Mapping[str, str]) -> None:
+        """`paused`: reasons by `project NAME`, or `model` if all projects wait."""
+        for name in sorted(paused.keys() - self._logged):
+            if name == "model":
+                log.warning("all projects paused reason=%s", paused[name])
+            else:
+                log.warning("project paused project=%s reason=%s", name.removeprefix("project "), paused[name])
+        for name in sorted(self._logged - paused.keys()):
+            if name == "model":
+                log.info("all projects resumed")
+            else:
+                log.info("project resumed project=%s", name.removeprefix("project "))
+        self._logged = frozenset(paused)

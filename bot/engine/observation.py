@@ -1,45 +1,45 @@
-"""What one tick can see of one run's world."""
+"""Observation: the state of one run's issue, pull request and turn in one tick."""
 
 from dataclasses import dataclass, field
 
 from bot.domain.comment import Comment
 from bot.domain.issue import Issue
 from bot.domain.pull_request import PullRequest
-from bot.domain.spend import Spent
+from bot.domain.spend import TotalSpend
 from bot.domain.turn import TurnReport, TurnState
 
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """What the arbiter says about this run's next turn."""
+    """The scheduler's decision on this run's next turn."""
 
     granted: bool = False
-    wait: str = ""
-    """Why not yet, for people."""
+    reason: str = ""
+    """Reason of the wait, for people."""
     ahead: int = 0
-    """How many wait for a free slot before this one."""
-    silent: bool = False
-    """Another run already says what is wrong for all."""
-    braked: bool = False
-    """It waits for trouble to pass that is not its own."""
+    """Runs that wait for a free slot ahead of this run."""
+    reported_elsewhere: bool = False
+    """Another run already reports the problem of all."""
+    paused: bool = False
+    """The run waits because its project, or all projects, are paused."""
     outage: bool = False
-    """The model does not answer others either: that it fails is not this run's doing."""
+    """The model fails for other runs as well, so a failure does not count against this run."""
 
 
 @dataclass(frozen=True, slots=True)
 class Observation:
     now: float
     issue: Issue | None
-    """None: it is gone."""
+    """None if the issue is gone."""
     comments: tuple[Comment, ...] = ()
-    """From the issue and the pull request, in the order they were said."""
+    """Comments on issue and pull request, oldest first."""
     pull_request: PullRequest | None = None
     turn: TurnReport = field(default=TurnReport(TurnState.LOST))
-    """The current turn; lost when no executor knows it."""
-    begun: TurnReport | None = None
-    """The next turn, if it was started and that could not be noted yet."""
-    spent: Spent = field(default=Spent())
-    """On this issue, by all its runs, ever."""
+    """The current turn; lost if no executor knows it."""
+    next_turn: TurnReport | None = None
+    """The next turn, if it was started and not saved yet."""
+    spent: TotalSpend = field(default=TotalSpend())
+    """Cost of all runs of the issue."""
     slot: Slot = Slot()
-    hidden: int = 0
-    """Passages of the issue, and of what trusted people said, that nobody sees and that were left out."""
+    hidden_passages: int = 0
+    """Number of hidden passages removed from the issue and trusted comments."""

@@ -1,72 +1,97 @@
-"""The eyes of the bot: gathers one Observation per run from one snapshot per project. Looks, never judges.
+"""Builds one observation per run from one snapshot per project. It never judges.
 
-It sees what a person sees: whatever is hidden in what others wrote is left out here, and reaches no prompt.
+Rule: text that is hidden from people is removed here, and reaches no prompt.
 """
 
 import asyncio
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from bot.domain.comment import Comment, CommentOutcome
 from bot.domain.issue import Issue
-from bot.domain.issue_directives import clauses_of
+from bot.domain.issue_directives import parse_directives
 from bot.domain.names import branch_for, turn_id_for
-from bot.domain.read_untrusted import read, read_comment, read_issue, read_pull_request
+from bot.domain.pull_request import PullRequest
 from bot.domain.run import Phase, Run
-from bot.domain.spend import Spent
+from bot.domain.spend import TotalSpend
 from bot.domain.turn import TurnReport, TurnState
-from bot.engine.authorization import words_of, words_that_count
+from bot.domain.visible_content import read_comment, read_issue, read_pull_request, unread_comment
+from bot.engine.authorization import effective_issue, effective_text, with_accepted
 from bot.engine.observation import Observation
 from bot.errors import BotError, NeedsHuman, Retryable
-from bot.ports import ForgeView, Outside, Project, TrackerView
+from bot.ports import ForgeView, Ports, Project, TrackerView
+from bot.text.read_untrusted import read
 
 _UNKNOWN_TURN = TurnReport(TurnState.LOST)
 
 
 @dataclass(frozen=True, slots=True)
-class View:
-    """One project's tracker and forge at one moment."""
+class ProjectSnapshot:
+    """Tracker and forge of one project at one moment. The visible text of both is read, outside of the event loop."""
 
     tracker: TrackerView
     forge: ForgeView
+    issues: Mapping[str, tuple[Issue, int]]
+    """Keyed by key: the issue with its visible text, and the number of hidden passages."""
+    comments: Mapping[str, tuple[tuple[Comment, int], ...]]
+    """Keyed by key or branch: comments with their visible text; those by strangers are not read."""
+    pulls: Mapping[str, PullRequest]
+    """Keyed by branch."""
 
 
-async def look(
-    outside: Outside, runs: Sequence[Run], *, fresh: Collection[str], but: Collection[str] = ()
-) -> tuple[Mapping[str, View], Mapping[str, BotError]]:
-    """What every project shows now, `but` some; those in `fresh` are asked, the others may go by what they know.
+async def take_snapshots(
+    outside: Ports, runs: Sequence[Run], *, fresh: Collection[str], but: Collection[str] = ()
+) -> tuple[Mapping[str, ProjectSnapshot], Mapping[str, BotError]]:
+    """Returns the snapshots of all projects `but` some; those in `fresh` are read anew, the others may use the cache.
 
-    One that does not answer is left out, with the reason: an outage changes nothing.
+    A project that does not answer is left out, with the reason: an outage changes nothing.
     """
     projects = [project for name, project in outside.projects.items() if name not in but]
-    found = await asyncio.gather(*(_look(project, runs, fresh=project.name in fresh) for project in projects))
+    found = await asyncio.gather(*(_take_snapshot(project, runs, fresh=project.name in fresh) for project in projects))
     looks = {project.name: look for project, look in zip(projects, found, strict=True)}
-    views = {name: look for name, look in looks.items() if isinstance(look, View)}
-    return views, {name: look for name, look in looks.items() if not isinstance(look, View)}
+    views = {name: look for name, look in looks.items() if isinstance(look, ProjectSnapshot)}
+    return views, {name: look for name, look in looks.items() if not isinstance(look, ProjectSnapshot)}
 
 
-async def _look(project: Project, runs: Sequence[Run], *, fresh: bool) -> View | BotError:
+async def _take_snapshot(project: Project, runs: Sequence[Run], *, fresh: bool) -> ProjectSnapshot | BotError:
     ours = [run for run in runs if run.project == project.name]
     keys = [run.key for run in ours]
     try:
-        tracker = await project.tracker.look(keys, fresh=fresh)
-        if named := _named_in(tracker, ours):  # what has to come first may be no work of ours
-            tracker = await project.tracker.look([*keys, *named], fresh=fresh)
+        tracker = await project.tracker.snapshot(keys, fresh=fresh)
+        if named := await asyncio.to_thread(_named_in, tracker, ours):  # what has to come first may be no work of ours
+            tracker = await project.tracker.snapshot([*keys, *named], fresh=fresh)
         # afterwards: a merge closes its issue, which would look as if somebody had closed that instead
-        forge = await project.forge.look([branch_for(run) for run in ours], fresh=fresh)
+        forge = await project.forge.snapshot([branch_for(run) for run in ours], fresh=fresh)
     except (Retryable, NeedsHuman) as problem:
         return problem
-    return View(tracker, forge)
+    return await asyncio.to_thread(read_texts, tracker, forge)  # texts of strangers must not delay anybody
+
+
+def read_texts(tracker: TrackerView, forge: ForgeView) -> ProjectSnapshot:
+    return ProjectSnapshot(
+        tracker,
+        forge,
+        {key: read_issue(issue) for key, issue in tracker.issues.items()},
+        {place: _read_comments(found) for view in (tracker, forge) for place, found in view.comments.items()},
+        {branch: read_pull_request(pull) for branch, pull in forge.pulls.items()},
+    )
+
+
+def _read_comments(comments: Sequence[Comment]) -> tuple[tuple[Comment, int], ...]:
+    return tuple(
+        read_comment(one) if one.author.trusted or one.edited_by else (unread_comment(one), 0) for one in comments
+    )
 
 
 def _named_in(tracker: TrackerView, runs: Sequence[Run]) -> Collection[str]:
-    """What must come before those that have not begun, as far as it was not seen yet.
+    """Returns the blocking issues of queued runs that no snapshot contains.
 
     Each of them may cost a request in every look, so strangers name none.
     """
     known = {run.key: run for run in runs}
     waiting = (one for one in tracker.issues.values() if one.open and _has_not_begun(known.get(one.key)))
-    texts = ((one.key, words_that_count(known.get(one.key), one)) for one in waiting)
-    named = {name for key, text in texts for name in clauses_of(key, read(text).text).blocked_by}
+    texts = ((one.key, effective_text(known.get(one.key), one)) for one in waiting)
+    named = {name for key, text in texts for name in parse_directives(key, read(text).text).blocked_by}
     return sorted(named - tracker.issues.keys())
 
 
@@ -75,45 +100,55 @@ def _has_not_begun(run: Run | None) -> bool:
 
 
 def _with_blockers(run: Run, issue: Issue, tracker: TrackerView) -> Issue:
-    """Relations of the tracker's own, and those that its text names. What is not there keeps nobody waiting."""
-    named = clauses_of(issue.key, words_of(run, issue).body).blocked_by
+    """Adds open issues that the text names to the tracker's relations; issues that do not exist block nothing."""
+    named = parse_directives(issue.key, effective_issue(run, issue).body).blocked_by
     still = (key for key in named if (found := tracker.issues.get(key)) and found.open)
     return replace(issue, blocked_by=tuple(dict.fromkeys((*issue.blocked_by, *still))))
 
 
-def observe(run: Run, view: View, reports: Mapping[str, TurnReport], *, now: float, spent: Spent) -> Observation:
+def _with_full_texts(run: Run, view: ProjectSnapshot, comments: Sequence[Comment]) -> tuple[Comment, ...]:
+    """Reads in full what an agent has got, or a person accepted, though its author may not steer any more."""
+    raw = (*view.tracker.comments.get(run.key, ()), *view.forge.comments.get(branch_for(run), ()))
+    ours = {row.comment for row in run.comments if row.outcome is CommentOutcome.PENDING}
+    ours |= {accepted.partition(":")[0] for accepted in run.consent.accepted_comments}
+    full = {one.id: read_comment(one)[0] for one in raw if one.id in ours and not one.author.trusted}
+    read = sorted((full.get(comment.id, comment) for comment in comments), key=lambda comment: comment.at)
+    return with_accepted(run, read)
+
+
+def observe(
+    run: Run, view: ProjectSnapshot, reports: Mapping[str, TurnReport], *, now: float, spent: TotalSpend
+) -> Observation:
     branch = branch_for(run)
-    issue, pull = view.tracker.issues.get(run.key), view.forge.pulls.get(branch)
-    said = (*view.tracker.comments.get(run.key, ()), *view.forge.comments.get(branch, ()))
-    request, hidden = read_issue(issue) if issue else (None, 0)
-    read = [read_comment(comment) for comment in sorted(said, key=lambda comment: comment.at)]
+    request, hidden = view.issues.get(run.key, (None, 0))
+    comments = (*view.comments.get(run.key, ()), *view.comments.get(branch, ()))
     return Observation(
         now=now,
         issue=_with_blockers(run, request, view.tracker) if request else None,
-        comments=tuple(comment for comment, _ in read),
-        pull_request=read_pull_request(pull) if pull else None,
-        turn=reports.get(turn_id_for(run, run.turn), _UNKNOWN_TURN),
-        begun=reports.get(turn_id_for(run, run.turn + 1)) if run.ended == run.turn else None,
+        comments=_with_full_texts(run, view, [comment for comment, _ in comments]),
+        pull_request=view.pulls.get(branch),
+        turn=reports.get(turn_id_for(run, run.turns.number), _UNKNOWN_TURN),
+        next_turn=reports.get(turn_id_for(run, run.turns.number + 1)) if run.turns.ended == run.turns.number else None,
         spent=spent,
-        hidden=hidden + sum(unseen for comment, unseen in read if comment.author.trusted),
+        hidden_passages=hidden + sum(unseen for _, unseen in comments),
     )
 
 
-def as_begun(run: Run, reports: Mapping[str, TurnReport]) -> Run:
-    """Its agent is at work already, though that could not be noted yet."""
-    report = reports.get(turn_id_for(run, run.turn + 1))
-    is_begun = run.ended == run.turn and report is not None and report.state is TurnState.RUNNING
-    return replace(run, phase=Phase.WORKING, turn=run.turn + 1) if is_begun else run
+def with_started_turn(run: Run, reports: Mapping[str, TurnReport]) -> Run:
+    """Returns the run as working if its turn was started and not saved yet."""
+    report = reports.get(turn_id_for(run, run.turns.number + 1))
+    is_begun = run.turns.ended == run.turns.number and report is not None and report.state is TurnState.RUNNING
+    return replace(run, phase=Phase.WORKING, turns=replace(run.turns, number=run.turns.number + 1)) if is_begun else run
 
 
 def has_ended(run: Run, reports: Mapping[str, TurnReport]) -> bool:
-    """Is there a turn of it to be taken in?"""
-    if run.phase is not Phase.WORKING or run.ended == run.turn:
+    """Returns True if a turn has ended that the run has not recorded."""
+    if not run.has_turn_in_flight:
         return False
-    report = reports.get(turn_id_for(run, run.turn))
+    report = reports.get(turn_id_for(run, run.turns.number))
     return report is None or report.state is not TurnState.RUNNING
 
 
 def has_succeeded(run: Run, reports: Mapping[str, TurnReport]) -> bool:
-    report = reports.get(turn_id_for(run, run.turn))
+    report = reports.get(turn_id_for(run, run.turns.number))
     return report is not None and report.state is TurnState.SUCCEEDED

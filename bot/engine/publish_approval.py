@@ -1,71 +1,91 @@
-"""What the host objects to is held: nothing of the turn is published until a person allows it, or it is gone. Pure.
+"""Publish approval: work that the publish guard blocks waits until a person allows it or it is undone. Pure.
 
-Rule: what is allowed is the very content that people were asked about; anything else is asked about anew.
+Rule: an approval covers exactly the content that people were asked about; anything else is asked about anew.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from bot.domain.change import Objection
-from bot.domain.issue import Person
+from bot.domain.comment import Comment
 from bot.domain.policy import Policy
-from bot.domain.run import Cause, Errand, Overruled, Run
-from bot.engine import acknowledge as receipts
-from bot.engine import comment_ledger as ledger
+from bot.domain.run import ApprovedObjection, Run, TurnPurpose, WaitReason
+from bot.engine import acknowledge, comment_ledger
 from bot.engine.actions import Action
-from bot.engine.ask_human import ask_after, go_again
+from bot.engine.ask_human import ask_after, requeue
 from bot.engine.decision import Decision
-from bot.engine.messages import replies as answers
+from bot.engine.messages import blocked_work
 from bot.engine.observation import Observation
 
 
-def is_held(seen: Observation) -> bool:
-    """A question comes first: once it is answered, there is another turn, and its work is judged again."""
+def is_blocked(seen: Observation) -> bool:
+    """Returns False while the agent has a question: the next turn's work is checked again."""
     return bool(_objections(seen)) and not seen.turn.question
 
 
-def hold(decision: Decision, seen: Observation, policy: Policy) -> Decision:
-    """The turn came to a good end, but what it made stays where it is; what people said that led to it waits, too."""
-    turn, objections, by_hand = seen.turn, _objections(seen), bool(decision.run.given)
-    handed = ledger.unsettled(decision.run, seen)
-    run = ledger.wait(decision.run, turn.heard, turn.answers)
-    answered = ledger.reached(handed, {answer.comment for answer in turn.answers} & turn.heard)
-    held = replace(run, held=objections, words=turn.words or run.words)
-    replies: tuple[Action, ...] = (*receipts.rockets(answered), *receipts.replies(held, answered, turn))
-    text = answers.held(objections, policy, by_hand=by_hand)
+def block(decision: Decision, seen: Observation, policy: Policy) -> Decision:
+    """Keeps the work in the worktree and the comments open until a person approves."""
+    turn, objections, by_hand = seen.turn, _objections(seen), bool(decision.run.handback_comment)
+    handed = comment_ledger.pending_comments(decision.run, seen)
+    run = comment_ledger.close_answered(decision.run, turn.delivered, turn.answers)
+    answered = comment_ledger.only(handed, {answer.comment for answer in turn.answers} & turn.delivered)
+    held = replace(
+        run, hold=replace(run.hold, objections=objections, agent_summary=turn.summary or run.hold.agent_summary)
+    )
+    replies: tuple[Action, ...] = (*acknowledge.ack_done(answered), *acknowledge.replies(held, answered, turn))
+    text = blocked_work.held(objections, policy, by_hand=by_hand)
     about = " ".join(one.id for one in objections)
-    return ask_after(decision.then(held, *replies), seen, policy, Cause.HELD, text, about=about)
+    return ask_after(decision.then(held, *replies), seen, policy, WaitReason.BLOCKED, text, about=about)
 
 
-def given_still(run: Run, seen: Observation) -> str:
-    """No agent has been there since a person handed the worktree back: what is held is that person's work."""
-    return "" if seen.turn.agent_turns else run.given
+def remaining_handback(run: Run, seen: Observation) -> str:
+    """Returns the handback if no agent has worked since: the blocked work is that person's."""
+    return "" if seen.turn.agent_turns else run.handback_comment
 
 
-def approve(run: Run, seen: Observation, policy: Policy, *, by: Person) -> tuple[Decision, str]:
+def approve(run: Run, seen: Observation, policy: Policy, *, comment: Comment) -> tuple[Decision, str]:
+    by = comment.author
     if not by.may_push:
-        return Decision(run), answers.may_not_publish(by.name, policy)
-    allowed = (*run.allowed, *(Overruled(one, by.name) for one in run.held))
-    run = replace(run, held=(), allowed=allowed)
-    if run.given:
-        return Decision(go_again(run, seen.now)), answers.will_go_on(by.name)
-    return Decision(go_again(replace(run, errand=Errand.OFFER), seen.now)), answers.will_publish(by.name)
+        return Decision(run), blocked_work.may_not_publish(by.name, policy)
+    allowed = (*run.hold.allowed, *(ApprovedObjection(one, by.name, comment.id) for one in run.hold.objections))
+    run = replace(run, hold=replace(run.hold, objections=(), allowed=allowed))
+    if run.handback_comment:
+        return Decision(requeue(run, seen.now)), blocked_work.will_go_on(by.name)
+    return Decision(requeue(replace(run, purpose=TurnPurpose.PUBLISH), seen.now)), blocked_work.will_publish(by.name)
+
+
+def lost_approvals(run: Run, seen: Observation) -> Sequence[ApprovedObjection]:
+    """Returns those whose comment was deleted, or whose author may not push any more."""
+    counting = {comment.id for comment in seen.comments if comment.author.trusted and comment.author.may_push}
+    return [one for one in run.hold.allowed if one.comment and one.comment not in counting]
+
+
+def allow_again(run: Run, seen: Observation, comment: Comment) -> Run:
+    """Puts this comment in the place of approvals that do not count any more."""
+    lost = lost_approvals(run, seen)
+    allowed = tuple(
+        replace(one, by=comment.author.name, comment=comment.id) if one in lost else one for one in run.hold.allowed
+    )
+    return replace(run, hold=replace(run.hold, allowed=allowed))
 
 
 def ids_allowed(run: Run) -> tuple[str, ...]:
-    return tuple(one.objection.id for one in run.allowed)
+    return tuple(one.objection.id for one in run.hold.allowed)
 
 
-def with_words(run: Run, seen: Observation) -> Observation:
-    """Work that is offered by a person's leave was described by the agent when it was held."""
-    if run.errand is not Errand.OFFER:
+def with_agent_summary(run: Run, seen: Observation) -> Observation:
+    """Restores the agent's summary from the turn whose work was blocked."""
+    if run.purpose is not TurnPurpose.PUBLISH:
         return seen
-    return replace(seen, turn=replace(seen.turn, words=run.words))
+    return replace(seen, turn=replace(seen.turn, summary=run.hold.agent_summary))
 
 
-def released(run: Run, seen: Observation) -> Run:
-    """Nothing is held any more, unless it was in the way of a question."""
+def release(run: Run, seen: Observation) -> Run:
+    """Clears the hold; objections stay only while the agent has a question."""
     objections = _objections(seen)
-    return replace(run, held=objections, words=run.words if objections else "")
+    return replace(
+        run, hold=replace(run.hold, objections=objections, agent_summary=run.hold.agent_summary if objections else "")
+    )
 
 
 def _objections(seen: Observation) -> tuple[Objection, ...]:

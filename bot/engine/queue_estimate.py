@@ -1,4 +1,4 @@
-"""How long those that wait for a free slot will wait, as far as earlier turns tell. Pure; a guess, and never obeyed."""
+"""Estimates the waiting time of queued runs from the duration of earlier turns. Pure; never used for decisions."""
 
 from bisect import insort
 from collections import defaultdict
@@ -8,23 +8,23 @@ from dataclasses import dataclass
 from bot.domain.run import Phase, Run
 
 IN_QUEUE = "waiting for a free slot"
-"""How the reason of those begins that wait for nothing else."""
+"""Opening of the reason of runs that wait for a slot only."""
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
-    """How fast turns go here, and how many at once."""
+class TurnRate:
+    """Typical duration of a turn, and the number of turns at once."""
 
     typical_seconds: float = 0.0
-    """Of a turn; 0: none has come to a good end yet."""
+    """Typical seconds of a turn; 0 if no turn has succeeded yet."""
     working: int = 1
     working_per_project: int = 1
 
 
-def etas(runs: Sequence[Run], pace: Pace, now: float) -> Mapping[str, float]:
-    """Seconds by run id, for those in the queue; who waits for something else, or for nobody knows what, is not there.
+def etas(runs: Sequence[Run], pace: TurnRate, now: float) -> Mapping[str, float]:
+    """Returns the seconds until each queued run starts, by run id. Runs that wait for something else are left out.
 
-    Every turn takes as long as is typical, and whoever is first in the queue gets what becomes free first.
+    Assumes that every turn takes the typical time and that slots go to the queue in order.
     """
     if not pace.typical_seconds:
         return {}
@@ -33,7 +33,7 @@ def etas(runs: Sequence[Run], pace: Pace, now: float) -> Mapping[str, float]:
     found: dict[str, float] = {}
     for run in runs:
         if run.phase is Phase.WORKING:
-            end = max(pace.typical_seconds - (now - run.turn_at), 0.0)
+            end = max(pace.typical_seconds - (now - run.turns.started_at), 0.0)
             insort(ends, end)
             insort(ends_of[run.project], end)
     for run in runs:
@@ -46,10 +46,10 @@ def etas(runs: Sequence[Run], pace: Pace, now: float) -> Mapping[str, float]:
 
 
 def _waits_for_slot(run: Run) -> bool:
-    """What is new has not been told yet why it waits."""
+    """Returns True also for a new run, which has no reason yet."""
     return run.phase is Phase.QUEUED and (not run.reason or run.reason.startswith(IN_QUEUE))
 
 
 def _free(ends: Sequence[float], slots: int) -> float:
-    """When one of so many slots becomes free."""
+    """Returns the time when a slot becomes free."""
     return ends[-slots] if len(ends) >= slots else 0.0

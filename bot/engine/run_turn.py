@@ -1,6 +1,6 @@
-"""One turn, on whichever machine it runs: workspace, agent, capture, verification, report.
+"""Runs one turn: workspace, setup, agent, capture, verification, report.
 
-Never pushes and never talks to people.
+Rule: it never pushes and never posts comments.
 """
 
 from collections.abc import Callable
@@ -8,62 +8,62 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bot.domain.change import Change, HandWork
-from bot.domain.evidence import FOLDER, Shown
+from bot.domain.evidence import FOLDER, EvidenceResult
 from bot.domain.names import home_for
-from bot.domain.setup_plan import Obstacle, Ready
-from bot.domain.turn import Failure, TurnReport, TurnRequest, TurnState, Work, Workspace
+from bot.domain.setup_plan import SetupObstacle, SetupResult
+from bot.domain.turn import AgentTask, Failure, TurnOrder, TurnReport, TurnState, Workspace
 from bot.domain.verification import Verification
 from bot.engine import prompts
-from bot.engine.withhold_secrets import GivesAway, Screening
+from bot.engine.withhold_secrets import FindSecrets, SecretScreen
 from bot.errors import BotError, NeedsHuman, Retryable
-from bot.ports import Agent, Inbox, Notice, Project
+from bot.ports import Agent, EventSink, Inbox, Project
 
 
 @dataclass(frozen=True, slots=True)
-class TurnTaker:
+class TurnRunner:
     projects: Callable[[str], Project]
     agent: Agent
     homes: Path
-    """Where each run's agent keeps its configuration and history."""
-    gives_away: GivesAway = lambda _: ()
-    """What the agent says passes this, all of it."""
+    """Folder of all agents' homes."""
+    find_secrets: FindSecrets = lambda _: ()
+    """Finds secrets in every text of the agent."""
 
-    async def __call__(self, request: TurnRequest, inbox: Inbox, notice: Notice) -> TurnReport:
-        screening = Screening(self.gives_away)
-        return screening.report(await self._taken(request, inbox, screening.screened(notice)))
+    async def __call__(self, request: TurnOrder, inbox: Inbox, notice: EventSink) -> TurnReport:
+        screening = SecretScreen(self.find_secrets)
+        return screening.report(await self._run(request, inbox, screening.wrap(notice)))
 
-    async def _taken(self, request: TurnRequest, inbox: Inbox, notice: Notice) -> TurnReport:
-        """A turn's trouble is a value: what the agent or the workspace met is in the report."""
+    async def _run(self, request: TurnOrder, inbox: Inbox, notice: EventSink) -> TurnReport:
+        """Failures of the agent and of the workspace are in the report, not raised."""
         project = self.projects(request.project)
         try:
             remote = await project.forge.remote()
             workspace = await project.workspaces.ensure(
                 request.branch, base=request.base, remote=remote, merge=request.merge
             )
-            by_hand = await _taken_back(request, workspace, project)
-            if by_hand.held:
-                return _held(by_hand.held, request)
-            request = _with_what_was_done_by_hand(request, by_hand.diff)
-            if request.offer or _is_merged(request, workspace):
+            hand_work = await _commit_hand_work(request, workspace, project)
+            if hand_work.blocked:
+                return _blocked_hand_work(hand_work.blocked, request)
+            request = _tell_hand_work(request, hand_work.diff)
+            if request.publish_only or _merged_without_agent(request, workspace):
                 report = TurnReport(TurnState.SUCCEEDED, session=request.session)
-                report = await self._captured(report, request, project)
-                return await _verified(report, request, workspace, notice, project)
-            ready = await _made_ready(workspace, request, notice, project)
-            if ready.obstacle:
-                return _unready(ready.obstacle, request)
-            work = self._work(_with_conflicts(request, workspace), workspace, ready)
-            if request.given:
+                report = await self._capture(report, request, project)
+                return await _verify(report, request, workspace, notice, project)
+            setup = await _set_up(workspace, request, notice, project)
+            if setup.obstacle:
+                return _setup_failed(setup.obstacle, request)
+            work = self._agent_task(_tell_conflicts(request, workspace), workspace, setup)
+            if request.handover:
                 await self.agent.take_back(work.home, work.session)
             report = await self.agent.run(work, inbox, notice)
-            report = await self._captured(report, request, project)
-            return await _verified(report, request, workspace, notice, project)
+            report = await self._capture(report, request, project)
+            return await _verify(report, request, workspace, notice, project)
         except (Retryable, NeedsHuman) as problem:
             return TurnReport(TurnState.FAILED, failure=Failure.SETUP, detail=str(problem), session=request.session)
 
-    def _work(self, request: TurnRequest, workspace: Workspace, ready: Ready) -> Work:
-        return Work(
+    def _agent_task(self, request: TurnOrder, workspace: Workspace, setup: SetupResult) -> AgentTask:
+        return AgentTask(
             turn_id=request.turn_id,
-            ground=workspace.ground,
+            mounts=workspace.mounts,
             home=home_for(self.homes, request.project, request.branch),
             prompt=request.prompt,
             briefing=request.briefing,
@@ -73,22 +73,22 @@ class TurnTaker:
             budget_usd=request.budget_usd,
             most_tokens=request.most_tokens,
             plan=request.plan,
-            instructions=prompts.instructed(workspace.instructions, ready.done),
-            ready=ready,
+            instructions=prompts.repository_instructions(workspace.instructions, setup.done),
+            setup=setup,
         )
 
-    async def _captured(self, report: TurnReport, request: TurnRequest, project: Project) -> TurnReport:
-        """Only a turn that came to its end is committed; what another left stays in the worktree for the next.
+    async def _capture(self, report: TurnReport, request: TurnOrder, project: Project) -> TurnReport:
+        """Commits the work of a turn that succeeded, and undoes that of a planning turn.
 
-        Of a planning turn nothing stays.
+        The work of any other turn stays in the worktree for the next.
         """
         if report.state is not TurnState.SUCCEEDED:
             return report
-        heard = report.heard | frozenset(request.comments)
+        delivered = report.delivered | frozenset(request.comments)
         try:
             if request.plan:
                 salvaged = await project.workspaces.put_back(request.branch)
-                return replace(report, planned=True, salvaged=salvaged, heard=heard)
+                return replace(report, planned=True, salvage_ref=salvaged, delivered=delivered)
             change = await project.workspaces.capture(
                 request.branch,
                 message=request.commit_message,
@@ -98,57 +98,63 @@ class TurnTaker:
             )
         except (Retryable, NeedsHuman) as problem:
             if report.question:
-                return replace(report, heard=heard)  # it asks in the middle of a merge; the rest waits for the answer
-            # what the agent cost is owed all the same
+                return replace(
+                    report, delivered=delivered
+                )  # the agent asks in the middle of a merge: the work waits for the answer
+            # keeps the cost of the agent
             return replace(report, state=TurnState.FAILED, failure=Failure.SETUP, detail=str(problem))
-        return await _with_evidence(replace(report, change=change, heard=heard), request, project)
+        return await _collect_evidence(replace(report, change=change, delivered=delivered), request, project)
 
 
-async def _with_evidence(report: TurnReport, request: TurnRequest, project: Project) -> TurnReport:
-    """What could not be kept is told with what was not committed. Trouble with it is in nobody's way."""
-    if project.take_evidence is None or report.change is None:
+async def _collect_evidence(report: TurnReport, request: TurnOrder, project: Project) -> TurnReport:
+    """Collects evidence; problems are listed in the report and stop nothing."""
+    if project.collect_evidence is None or report.change is None:
         return report
     try:
         folder, turn = project.workspaces.folder(request.branch), request.turn_id.rpartition("/")[2]
-        shown = await project.take_evidence(folder, request.run_id, turn)
+        shown = await project.collect_evidence(folder, request.run_id, turn)
     except BotError as problem:
-        shown = Shown(left_out=(f"{FOLDER}: {problem}",))
+        shown = EvidenceResult(left_out=(f"{FOLDER}: {problem}",))
     left_out = (*report.change.left_out, *shown.left_out)
-    return replace(report, change=replace(report.change, left_out=left_out), evidence=shown.pieces)
+    return replace(report, change=replace(report.change, left_out=left_out), evidence=shown.files)
 
 
-def _is_merged(request: TurnRequest, workspace: Workspace) -> bool:
-    """The base was to be taken in, and git could do that alone: no agent is needed."""
-    return bool(request.merge) and not (workspace.conflicts or request.comments or request.given)
+def _merged_without_agent(request: TurnOrder, workspace: Workspace) -> bool:
+    """Returns True if git merged the base without conflicts, so that no agent is needed."""
+    return bool(request.merge) and not (workspace.conflicts or request.comments or request.handover)
 
 
-async def _made_ready(workspace: Workspace, request: TurnRequest, notice: Notice, project: Project) -> Ready:
-    if project.readiness is None:
-        return Ready()
-    return await project.readiness.ensure(workspace, request.turn_id, notice)
+async def _set_up(workspace: Workspace, request: TurnOrder, notice: EventSink, project: Project) -> SetupResult:
+    if project.setup is None:
+        return SetupResult()
+    return await project.setup.ensure(workspace, request.turn_id, notice, request.allowed)
 
 
-async def _verified(
-    report: TurnReport, request: TurnRequest, workspace: Workspace, notice: Notice, project: Project
+async def _verify(
+    report: TurnReport, request: TurnOrder, workspace: Workspace, notice: EventSink, project: Project
 ) -> TurnReport:
-    """Whatever is in the way of trying it: what was made stands, and that it was not tried is said."""
-    change, readiness = report.change, project.readiness
-    if change is None or readiness is None or not _is_to_verify(report, change, request):
+    """Adds the verification. If that is impossible, the work stays, and the report says why it was not verified.
+
+    If a person could make it possible by approving setup of the work with network, the work is held until then.
+    """
+    change, setup = report.change, project.setup
+    if change is None or setup is None or not _needs_verification(report, change, request):
         return report
     try:
-        found = await readiness.verify(workspace, change, request.turn_id, notice)
+        found = await setup.verify(workspace, change, request.turn_id, notice, request.allowed)
     except BotError as problem:
-        found = Verification(change.head, change.base, trouble=str(problem))
-    return replace(report, verification=found)
+        found = Verification(change.head, change.base, problem=str(problem))
+    objections = (found.objection,) if found and found.objection else ()
+    return replace(report, verification=found, change=replace(change, objections=objections))
 
 
-def _is_to_verify(report: TurnReport, change: Change, request: TurnRequest) -> bool:
-    """There is something to offer, and nobody knows yet whether it holds."""
+def _needs_verification(report: TurnReport, change: Change, request: TurnOrder) -> bool:
+    """Returns True if there is work to publish that has not been verified yet."""
     is_offered = report.state is TurnState.SUCCEEDED and not (report.question or change.objections)
-    return is_offered and change.head not in {change.base, request.verified}
+    return is_offered and change.head not in {change.base, request.verified_commit}
 
 
-def _unready(obstacle: Obstacle, request: TurnRequest) -> TurnReport:
+def _setup_failed(obstacle: SetupObstacle, request: TurnOrder) -> TurnReport:
     return TurnReport(
         TurnState.FAILED,
         failure=Failure.UNREADY,
@@ -158,34 +164,36 @@ def _unready(obstacle: Obstacle, request: TurnRequest) -> TurnReport:
     )
 
 
-def _with_conflicts(request: TurnRequest, workspace: Workspace) -> TurnRequest:
-    """Only now is it known what git could not merge."""
+def _tell_conflicts(request: TurnOrder, workspace: Workspace) -> TurnOrder:
+    """Names the files with conflicts in the prompt."""
     if not workspace.conflicts:
         return request
-    prompt, briefing = (prompts.conflicting(workspace.conflicts, text) for text in (request.prompt, request.briefing))
+    prompt, briefing = (
+        prompts.merge_conflicts(workspace.conflicts, text) for text in (request.prompt, request.briefing)
+    )
     return replace(request, prompt=prompt, briefing=briefing)
 
 
-async def _taken_back(request: TurnRequest, workspace: Workspace, project: Project) -> HandWork:
-    """A commit of its own, before the agent adds to it."""
-    given = request.given
-    if given is None or workspace.conflicts:  # else it becomes part of the merge, which may not be resolved yet
+async def _commit_hand_work(request: TurnOrder, workspace: Workspace, project: Project) -> HandWork:
+    """Commits a person's changes on their own, before the agent adds to them."""
+    given = request.handover
+    if given is None or workspace.conflicts:  # with conflicts, they become part of the merge
         return HandWork()
     return await project.workspaces.take_back(
         request.branch, message=given.message, at=given.at, allowed=request.allowed
     )
 
 
-def _with_what_was_done_by_hand(request: TurnRequest, diff: str) -> TurnRequest:
-    """The agent is shown it."""
-    if not (request.given and diff):
+def _tell_hand_work(request: TurnOrder, diff: str) -> TurnOrder:
+    """Shows the agent a person's changes."""
+    if not (request.handover and diff):
         return request
-    by = request.given.by
+    by = request.handover.by
     prompt, briefing = (prompts.handed_back(by, diff, text) for text in (request.prompt, request.briefing))
     return replace(request, prompt=prompt, briefing=briefing)
 
 
-def _held(change: Change, request: TurnRequest) -> TurnReport:
-    """What people said waits along with what was done by hand: no agent has been there."""
-    heard = frozenset(request.comments)
-    return TurnReport(TurnState.SUCCEEDED, session=request.session, change=change, heard=heard)
+def _blocked_hand_work(change: Change, request: TurnOrder) -> TurnReport:
+    """Comments stay pending with the blocked hand work: no agent has seen them."""
+    delivered = frozenset(request.comments)
+    return TurnReport(TurnState.SUCCEEDED, session=request.session, change=change, delivered=delivered)

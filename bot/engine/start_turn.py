@@ -1,137 +1,144 @@
-"""A turn begins: what the agent is told, and what it may spend. Pure."""
+"""Starts a turn: builds its prompt, its budget and its order. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import replace
 
 from bot.domain.command import CommandName, parse_command
 from bot.domain.comment import Comment
-from bot.domain.issue_directives import clauses_of
+from bot.domain.issue_directives import parse_directives
+from bot.domain.names import branch_for, turn_id_for
 from bot.domain.policy import Policy
-from bot.domain.run import Cause, Errand, Phase, Run
+from bot.domain.run import Phase, Run, TurnPurpose, WaitReason
+from bot.domain.turn import TurnOrder
 from bot.engine import (
-    acknowledge as receipts,
-)
-from bot.engine import (
-    authorization as consent,
-)
-from bot.engine import (
+    acknowledge,
+    authorization,
     budget,
+    ci_and_conflicts,
+    comment_ledger,
+    handover,
+    model_choice,
+    plan_first,
     prompts,
-)
-from bot.engine import (
-    ci_and_conflicts as mending,
-)
-from bot.engine import (
-    comment_ledger as ledger,
-)
-from bot.engine import (
-    handover as handing,
-)
-from bot.engine import (
-    model_choice as choosing,
-)
-from bot.engine import (
-    plan_first as planning,
-)
-from bot.engine import (
-    publish_approval as holding,
+    publish_approval,
 )
 from bot.engine.actions import StartTurn
 from bot.engine.ask_human import ask
-from bot.engine.circuit_breaker import CANARIES
+from bot.engine.circuit_breaker import PROBE_REASONS
 from bot.engine.decision import Decision
-from bot.engine.messages import issue as messages
+from bot.engine.messages import commit_message
 from bot.engine.observation import Observation
 
 
 def begin_turn(run: Run, seen: Observation, policy: Policy, *, after: str = "") -> Decision:
-    """Start the next turn in the same session, with everything the agent has not surely heard."""
+    """Starts the next turn in the same session, with every comment that may not have reached the agent."""
     assert seen.issue
-    if objection := consent.find_objection(run, seen, policy):
-        return consent.object_to(Decision(run), seen, policy, objection)
-    asked, (run, told) = run, _told(run, seen, policy)
-    if run.errand is not Errand.OFFER:  # which needs no agent, and costs nothing
-        if spent := budget.why_spent(run, seen, policy):
-            return ask(asked, seen, policy, Cause.BUDGET, spent)
-        if wrong := choosing.unusable(run, seen, policy):
-            return ask(asked, seen, policy, Cause.CHOICE, wrong)
-    number, plan = run.turn + 1, planning.is_to_plan(run, seen, policy)
-    run = mending.sent_on(run, mending.errand_for(run, seen, policy), seen)
-    issue = consent.words_of(run, seen.issue)
-    prompt = _prompt(run, seen, (*_said_with_orders(run, seen, policy), *told), after)
-    if consent.has_new_words(run, seen.issue):
-        prompt = prompts.accepted(issue, prompt)
-    briefing = _with_errand(run, seen, prompts.briefing(issue, ledger.thread(run, seen)))
-    left, clauses = budget.left_for(run, seen, policy), clauses_of(issue.key, issue.body)
-    start = StartTurn(
-        number=number,
+    if objection := authorization.find_objection(run, seen, policy):
+        return authorization.block_on(Decision(run), seen, policy, objection)
+    before, (run, comments) = run, _comments_for(run, seen, policy)
+    if run.purpose is not TurnPurpose.PUBLISH:  # which needs no agent, and costs nothing
+        if spent := budget.why_exhausted(run, seen, policy):
+            return ask(before, seen, policy, WaitReason.BUDGET, spent)
+        if invalid := model_choice.why_invalid(run, seen, policy):
+            return ask(before, seen, policy, WaitReason.MODEL_CHOICE, invalid)
+    plan = plan_first.is_to_plan(run, seen, policy)
+    run = ci_and_conflicts.sent_on(run, ci_and_conflicts.purpose_for(run, seen, policy), seen)
+    number = run.turns.number + 1
+    order = _order_for(run, seen, policy, comments, after, plan=plan)
+    probe = run.wait_reason if run.wait_reason in PROBE_REASONS else WaitReason.NONE
+    begun = replace(run, turns=replace(run.turns, number=number, started_at=seen.now, not_before=0.0)).to(
+        Phase.WORKING, wait_reason=probe, now=seen.now
+    )
+    return Decision(comment_ledger.assign(begun, comments, number), (*acknowledge.ack_seen(comments), StartTurn(order)))
+
+
+def _order_for(
+    run: Run, seen: Observation, policy: Policy, comments: Sequence[Comment], after: str, *, plan: bool
+) -> TurnOrder:
+    assert seen.issue
+    issue = authorization.effective_issue(run, seen.issue)
+    prompt = _prompt(run, seen, (*_text_with_commands(run, seen, policy), *comments), after)
+    if authorization.has_new_text(run, seen.issue):
+        prompt = prompts.edited_issue(issue, prompt)
+    briefing = _with_purpose(run, seen, prompts.briefing(issue, comment_ledger.trusted_thread(run, seen)))
+    left, directives = budget.left_for(run, seen, policy), parse_directives(issue.key, issue.body)
+    return TurnOrder(
+        turn_id=turn_id_for(run, run.turns.number + 1),
+        run_id=run.id,
+        project=run.project,
+        branch=branch_for(run),
+        at=seen.now,
         prompt=prompts.planning(prompt) if plan else prompt,
         briefing=prompts.planning(briefing) if plan else briefing,
         session=run.session,
-        comments=tuple(name for comment in told for name in ledger.ids_of(comment)),
-        commit_message=messages.commit_message(run, issue, told, mending.subject(run, seen, policy)),
+        comments=tuple(name for comment in comments for name in comment_ledger.ids_of(comment)),
+        commit_message=commit_message.commit_message(
+            run, issue, comments, ci_and_conflicts.commit_subject(run, seen, policy)
+        ),
         budget_usd=left.usd,
         most_tokens=left.tokens,
-        allowed=holding.ids_allowed(run),
-        base=clauses.base,
-        forbids=clauses.forbids,
-        offer=run.errand is Errand.OFFER,
-        verified=run.verification.commit if run.verification and run.verification.is_done else "",
-        model=choosing.model_for(run, seen, policy),
+        allowed=publish_approval.ids_allowed(run),
+        base=directives.base or policy.base,
+        forbids=directives.forbids,
+        publish_only=run.purpose is TurnPurpose.PUBLISH,
+        verified_commit=_verified_commit(run),
+        model=model_choice.model_for(run, seen, policy) or policy.model,
         plan=plan,
-        merge=mending.base_of(seen, policy) if run.errand is Errand.MERGE else "",
-        given=handing.given_for(run, seen),
+        merge=ci_and_conflicts.base_of(seen, policy) if run.purpose is TurnPurpose.MERGE_BASE else "",
+        handover=handover.handover_for(run, seen),
     )
-    canary = run.cause if run.cause in CANARIES else Cause.NONE
-    begun = replace(run, turn=number, turn_at=seen.now, not_before=0.0).to(Phase.WORKING, cause=canary, now=seen.now)
-    return Decision(ledger.hand(begun, told, number), (*receipts.eyes(told), start))
 
 
-def _told(run: Run, seen: Observation, policy: Policy) -> tuple[Run, tuple[Comment, ...]]:
-    """What people said that this turn is about. Publishing what is allowed answers what led to it, and no more.
+def _verified_commit(run: Run) -> str:
+    found = run.checks.verification
+    return found.commit if found and found.is_done else ""
+
+
+def _comments_for(run: Run, seen: Observation, policy: Policy) -> tuple[Run, tuple[Comment, ...]]:
+    """Returns the comments that this turn is about. Publishing approved work answers only the comments that led to it.
 
     Where that failed, and people say something new, the agent is to hear it.
     """
-    waiting, due = ledger.unsettled(run, seen), ledger.due(run, seen, policy)
-    if run.errand is not Errand.OFFER:
+    waiting, due = comment_ledger.pending_comments(run, seen), comment_ledger.due_comments(run, seen, policy)
+    if run.purpose is not TurnPurpose.PUBLISH:
         return run, (*waiting, *due)
     if run.phase is Phase.ASKING and due:
-        return replace(run, errand=Errand.NONE), (*waiting, *due)
+        return replace(run, purpose=TurnPurpose.NONE), (*waiting, *due)
     return run, waiting
 
 
-def _prompt(run: Run, seen: Observation, told: Sequence[Comment], after: str) -> str:
-    """For an agent that remembers."""
+def _prompt(run: Run, seen: Observation, comments: Sequence[Comment], after: str) -> str:
+    """Prompt for an agent that remembers the conversation."""
     if after:
-        return _with_errand(run, seen, prompts.try_again(after, told))
-    match run.errand:
-        case Errand.APPROVED:
-            return prompts.approved(told)
-        case Errand.MERGE | Errand.CHECKS | Errand.VERIFY if not told:
-            return _with_errand(run, seen, prompts.NOTHING_ELSE)
+        return _with_purpose(run, seen, prompts.try_again(after, comments))
+    match run.purpose:
+        case TurnPurpose.CARRY_OUT_PLAN:
+            return prompts.approved(comments)
+        case TurnPurpose.MERGE_BASE | TurnPurpose.FIX_CI | TurnPurpose.FIX_VERIFICATION if not comments:
+            return _with_purpose(run, seen, prompts.NOTHING_ELSE)
         case _:
-            return _with_errand(run, seen, prompts.follow_up(told))
+            return _with_purpose(run, seen, prompts.follow_up(comments))
 
 
-def _said_with_orders(run: Run, seen: Observation, policy: Policy) -> tuple[Comment, ...]:
-    """What people wrote along with the order that this turn follows: the order was answered, the words were not."""
-    followed = {Errand.PLAN: CommandName.PLAN, Errand.APPROVED: CommandName.APPROVE}.get(run.errand)
+def _text_with_commands(run: Run, seen: Observation, policy: Policy) -> tuple[Comment, ...]:
+    """Returns the text that people wrote beside the command that this turn follows."""
+    followed = {TurnPurpose.PLAN: CommandName.PLAN, TurnPurpose.CARRY_OUT_PLAN: CommandName.APPROVE}.get(run.purpose)
     along = {
-        CommandName.GIVE if comment.id == run.given else command.name: replace(comment, text=command.words)
+        CommandName.GIVE if comment.id == run.handback_comment else command.name: replace(comment, text=command.text)
         for comment in seen.comments
         if comment.author.trusted
         and (command := parse_command(comment.text, policy.label))
-        and command.words
-        and (comment.id == run.given or command.name is followed)
+        and command.text
+        and (comment.id == run.handback_comment or command.name is followed)
     }
     return tuple(along.values())
 
 
-def _with_errand(run: Run, seen: Observation, prompt: str) -> str:
-    """Conflicts are not known yet: whoever makes the worktree adds them."""
-    if run.held:
-        return prompts.held(run.held, prompt)
-    if run.errand is Errand.VERIFY and run.verification:
-        return prompts.broken(run.verification.broken, prompt)
-    broken = mending.broken_in(seen.pull_request) if run.errand is Errand.CHECKS else ()
+def _with_purpose(run: Run, seen: Observation, prompt: str) -> str:
+    """Adds what the purpose needs. Conflicts are added once the worktree exists."""
+    if run.hold.objections:
+        return prompts.blocked(run.hold.objections, prompt)
+    if run.purpose is TurnPurpose.FIX_VERIFICATION and run.checks.verification:
+        return prompts.failed_verification(run.checks.verification.regressions, prompt)
+    broken = ci_and_conflicts.regressions_in(seen.pull_request) if run.purpose is TurnPurpose.FIX_CI else ()
     return prompts.red_checks(broken, prompt) if broken else prompt

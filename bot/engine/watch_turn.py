@@ -1,77 +1,81 @@
-"""A turn is in flight: what people say is handed over, limits are kept, its end is taken in. Pure."""
+"""Watches a turn in flight: delivers comments, enforces time limits, takes in its end. Pure."""
 
 from dataclasses import replace
 from typing import assert_never
 
 from bot.domain.policy import Policy
-from bot.domain.run import Cause, Errand, Run
+from bot.domain.run import Run, TurnPurpose, WaitReason
 from bot.domain.turn import TurnState
-from bot.engine import acknowledge as receipts
-from bot.engine import authorization as consent
-from bot.engine import comment_ledger as ledger
-from bot.engine import prompts
+from bot.engine import acknowledge, authorization, comment_ledger, prompts
 from bot.engine.actions import SendMessage
-from bot.engine.circuit_breaker import CANARIES
+from bot.engine.circuit_breaker import PROBE_REASONS
 from bot.engine.decision import Decision
-from bot.engine.finish_turn import BEING_ENDED, account, cancel, fail, go_on, take_in
-from bot.engine.handover import still_taken
+from bot.engine.finish_turn import CANCEL_REASONS, cancel_turn, on_failure, on_interrupted, on_success, record_spend
+from bot.engine.handover import keep_taken
 from bot.engine.observation import Observation
 from bot.engine.start_turn import begin_turn
 
 
-def follow(run: Run, seen: Observation, policy: Policy) -> Decision:
-    if run.ended == run.turn:
-        return _rest(run, seen, policy)
+def watch(run: Run, seen: Observation, policy: Policy) -> Decision:
+    if run.turns.ended == run.turns.number:
+        return _between_turns(run, seen, policy)
     turn = seen.turn
     run = replace(run, session=turn.session or turn.progress.session or run.session)
     match turn.state:
         case TurnState.RUNNING:
-            return _watch(run, seen, policy)
+            return _watch_running(run, seen, policy)
         case TurnState.SUCCEEDED:
-            decision = account(run, seen)
-            return still_taken(run, take_in(decision, seen, policy), seen)
+            decision = record_spend(run, seen)
+            return keep_taken(run, on_success(decision, seen, policy), seen)
         case TurnState.FAILED:
-            decision = account(run, seen)
-            failed = fail(decision, seen, policy, turn.failure, turn.detail or "it gave no reason.")
-            return still_taken(run, failed, seen)
+            decision = record_spend(run, seen)
+            failed = on_failure(decision, seen, policy, turn.failure, turn.detail or "it gave no reason.")
+            return keep_taken(run, failed, seen)
         case TurnState.STOPPED | TurnState.LOST:
-            return go_on(account(run, seen), seen, policy)
+            return on_interrupted(record_spend(run, seen), seen, policy)
         case _:
             assert_never(turn.state)
 
 
-def _rest(run: Run, seen: Observation, policy: Policy) -> Decision:
-    """Between two attempts: the slot is kept, the next one is due at `not_before`."""
-    if seen.slot.braked:
-        forgiven = 0 if seen.slot.outage else run.failures
-        return Decision(replace(run, reason=seen.slot.wait, failures=forgiven))
-    early = seen.now < run.not_before and run.cause is not Cause.LIMIT  # whose time the arbiter knows
+def _between_turns(run: Run, seen: Observation, policy: Policy) -> Decision:
+    """Waits for the next attempt, due at `not_before`; the slot is kept."""
+    if seen.slot.paused:
+        forgiven = 0 if seen.slot.outage else run.turns.failures
+        return Decision(replace(run, reason=seen.slot.reason, turns=replace(run.turns, failures=forgiven)))
+    early = (
+        seen.now < run.turns.not_before and run.wait_reason is not WaitReason.USAGE_LIMIT
+    )  # whose time the arbiter knows
     if early or not seen.slot.granted:
         return Decision(run)
-    return begin_turn(run, seen, policy, after=run.reason if run.failures else "")
+    return begin_turn(run, seen, policy, after=run.reason if run.turns.failures else "")
 
 
-def _watch(run: Run, seen: Observation, policy: Policy) -> Decision:
-    if run.cause in BEING_ENDED:
-        return Decision(run, cancel(run))
-    if late := _late(run, seen, policy):
-        return Decision(replace(run, cause=Cause.LATE, reason=late), cancel(run))
-    if consent.find_objection(run, seen, policy):
-        return Decision(replace(run, cause=Cause.CONSENT), cancel(run))
-    if run.cause in CANARIES and seen.turn.progress.tokens:
-        run = replace(run, cause=Cause.NONE)
-    nobody = run.errand is Errand.OFFER or seen.turn.progress.verifying_since  # no agent is there to hear it
-    said = () if nobody else ledger.due(run, seen, policy)
-    sent = tuple(SendMessage(run.turn, ledger.ids_of(comment), prompts.message(comment)) for comment in said)
-    return Decision(ledger.hand(run, said, run.turn), (*receipts.eyes(ledger.news(run, seen, policy)), *sent))
+def _watch_running(run: Run, seen: Observation, policy: Policy) -> Decision:
+    if run.wait_reason in CANCEL_REASONS:
+        return Decision(run, cancel_turn(run))
+    if late := _overdue_reason(run, seen, policy):
+        return Decision(replace(run, wait_reason=WaitReason.OVERDUE, reason=late), cancel_turn(run))
+    if authorization.find_objection(run, seen, policy):
+        return Decision(replace(run, wait_reason=WaitReason.CONSENT), cancel_turn(run))
+    if run.wait_reason in PROBE_REASONS and seen.turn.progress.tokens:
+        run = replace(run, wait_reason=WaitReason.NONE)
+    nobody = run.purpose is TurnPurpose.PUBLISH or seen.turn.progress.verifying_since  # no agent is there to hear it
+    due = () if nobody else comment_ledger.due_comments(run, seen, policy)
+    sent = tuple(
+        SendMessage(run.turns.number, comment_ledger.ids_of(comment), prompts.message(comment)) for comment in due
+    )
+    return Decision(
+        comment_ledger.assign(run, due, run.turns.number),
+        (*acknowledge.ack_seen(comment_ledger.new_comments(run, seen, policy)), *sent),
+    )
 
 
-def _late(run: Run, seen: Observation, policy: Policy) -> str:
-    """Too long in all, or too long without a sign of progress while no tool is running. Verification ends by itself."""
+def _overdue_reason(run: Run, seen: Observation, policy: Policy) -> str:
+    """Returns the limit that the turn exceeded: of its time, or of time without progress while no tool runs."""
     progress = seen.turn.progress
-    if (progress.verifying_since or seen.now) - run.turn_at > policy.turn_seconds:
+    if (progress.verifying_since or seen.now) - run.turns.started_at > policy.turn_seconds:
         return f"it reached the limit of {policy.turn_seconds / 60:g} minutes."
-    quiet = seen.now - max(run.turn_at, progress.last_at)
+    quiet = seen.now - max(run.turns.started_at, progress.last_event_at)
     if quiet > policy.stall_seconds and not progress.tools_running:
         return f"it showed no progress for {policy.stall_seconds / 60:g} minutes."
     return ""

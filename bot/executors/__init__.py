@@ -1,1 +1,1 @@
-"""Where turns run: one module per kind of place."""
+"""Executors, which run turns: one module for each place."""

@@ -1,7 +1,7 @@
-"""Runs turns as tasks in this process. Of those that a kill ends the book tells, as far as they had come.
+"""Runs turns as tasks of this process, and saves their state so that a restart reports those that a kill has ended.
 
-Rule: what a turn made is in the book before anybody is told of it. Entries wait for the disk, so of what a running turn
-tells there are only a few a second; and no turn fails because its book cannot be written.
+Rule: a turn's report is saved before it is visible to anybody. Saving waits for the disk, so running turns are saved
+only a few times a second; and no turn fails because its state cannot be saved.
 """
 
 import asyncio
@@ -12,42 +12,43 @@ from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import Self
 
-from bot.domain.turn import Event, Failure, Message, Progress, TurnReport, TurnRequest, TurnState
+from bot.domain.names import turn_log_fields
+from bot.domain.turn import Event, Failure, Message, Progress, TurnOrder, TurnReport, TurnState
 from bot.errors import BotError, MustRestart, Retryable
-from bot.ports import Book, Inbox, Notice
-from bot.system.log_context import about
+from bot.ports import EventSink, Inbox, TurnStore
+from bot.system.log_context import logging_about
 
 log = logging.getLogger(__name__)
 
-TakeTurn = Callable[[TurnRequest, Inbox, Notice], Awaitable[TurnReport]]
-Transcript = Callable[[TurnRequest, Event], None]
+RunTurn = Callable[[TurnOrder, Inbox, EventSink], Awaitable[TurnReport]]
+WriteTranscript = Callable[[TurnOrder, Event], None]
 
-_LEAVE_SECONDS = 15.0
-_NEWS_SECONDS = 2.0
-_NEWS_A_SECOND = 4.0
-"""Over all turns."""
+_DRAIN_SECONDS = 15.0
+_MIN_SAVE_SECONDS = 2.0
+_SAVES_A_SECOND = 4.0
+"""Number for all turns together."""
 
 
 @dataclass(slots=True, eq=False)
 class _Turn:
-    request: TurnRequest
+    request: TurnOrder
     inbox: asyncio.Queue[Message] = field(default_factory=asyncio.Queue)
     sent: set[str] = field(default_factory=set)
     progress: Progress = field(default_factory=Progress)
     task: asyncio.Task[TurnReport] | None = None
     report: TurnReport | None = None
-    """How it ended."""
+    """Set when it has ended."""
     stopping: bool = False
-    news: asyncio.TimerHandle | None = None
-    """What it told since the last entry is going to be entered."""
-    entered: float = 0.0
-    """When the last entry was made, by the loop's clock."""
+    pending_save: asyncio.TimerHandle | None = None
+    """Saves the progress made since the last save."""
+    saved_at: float = 0.0
+    """Time of the last save, by the loop's clock."""
 
-    def stands(self) -> TurnReport:
-        return self.report or self.standing(TurnState.RUNNING)
+    def current_report(self) -> TurnReport:
+        return self.report or self.interim_report(TurnState.RUNNING)
 
-    def standing(self, state: TurnState, *, failure: Failure = Failure.NONE, detail: str = "") -> TurnReport:
-        """A report made of nothing but what its events told."""
+    def interim_report(self, state: TurnState, *, failure: Failure = Failure.NONE, detail: str = "") -> TurnReport:
+        """A report made of the turn's events alone."""
         return TurnReport(
             state,
             progress=self.progress,
@@ -56,7 +57,7 @@ class _Turn:
             tokens=self.progress.tokens,
             failure=failure,
             detail=detail,
-            heard=self.progress.heard,
+            delivered=self.progress.delivered,
         )
 
 
@@ -65,18 +66,18 @@ class LocalExecutor:
 
     def __init__(
         self,
-        take_turn: TakeTurn,
+        run_turn: RunTurn,
         *,
-        book: Book,
+        turn_store: TurnStore,
         on_change: Callable[[], None],
-        transcript: Transcript,
+        transcript: WriteTranscript,
         clock: Callable[[], float],
     ) -> None:
-        self._take_turn = take_turn
-        self._book = book
-        self._before = {name: _as_left(report) for name, report in book.kept().items()}
-        """What earlier lives of ours left behind."""
-        self._damage: MustRestart | None = None
+        self._run_turn = run_turn
+        self._store = turn_store
+        self._from_earlier_process = {name: _mark_lost(report) for name, report in turn_store.kept_reports().items()}
+        """Reports of turns that an earlier process ran."""
+        self._store_failure: MustRestart | None = None
         self._on_change = on_change
         self._transcript = transcript
         self._clock = clock
@@ -91,27 +92,27 @@ class LocalExecutor:
     async def __aexit__(
         self, kind: type[BaseException] | None, exc: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await self.drain(_LEAVE_SECONDS)
+        await self.drain(_DRAIN_SECONDS)
         await self._group.__aexit__(kind, exc, trace)
 
-    async def ensure_started(self, request: TurnRequest) -> None:
-        if request.turn_id in self._turns or request.turn_id in self._before:
+    async def ensure_started(self, request: TurnOrder) -> None:
+        if request.turn_id in self._turns or request.turn_id in self._from_earlier_process:
             return
         if self._closed:
             raise Retryable("No new turns: I am shutting down.")
-        turn = _Turn(request, progress=Progress(last_at=self._clock()))
+        turn = _Turn(request, progress=Progress(last_event_at=self._clock()))
         self._turns[request.turn_id] = turn
-        self._enter(turn)
+        self._save(turn)
         turn.task = self._group.create_task(self._run(turn), name=request.turn_id)
-        turn.task.add_done_callback(lambda task: self._take_in(turn, task))
+        turn.task.add_done_callback(lambda task: self._finish(turn, task))
 
     async def reports(self) -> Mapping[str, TurnReport]:
-        if self._damage:
-            raise self._damage
-        return {**self._before, **{name: turn.stands() for name, turn in self._turns.items()}}
+        if self._store_failure:
+            raise self._store_failure
+        return {**self._from_earlier_process, **{name: turn.current_report() for name, turn in self._turns.items()}}
 
     def progress(self) -> Mapping[str, Progress]:
-        """Of the turns that run, by their ids. Any thread may ask."""
+        """Progress of the running turns by id. Callable from any thread."""
         return {name: turn.progress for name, turn in dict(self._turns).items() if turn.report is None}
 
     async def send(self, turn_id: str, message: Message) -> None:
@@ -131,19 +132,19 @@ class LocalExecutor:
         if turn is not None and turn.report is None:
             return
         self._turns.pop(turn_id, None)
-        self._before.pop(turn_id, None)
-        self._book.forget(turn_id)
+        self._from_earlier_process.pop(turn_id, None)
+        self._store.forget_report(turn_id)
 
     async def drain(self, seconds: float) -> None:
-        """Start nothing more and stop every turn at once; insist with those that are not done in time."""
+        """Starts no more turns and stops every turn; cancels those again that take longer than `seconds`."""
         self._closed = True
-        late = await self._stop(list(self._turns.values()), seconds)
-        for task in late:
-            log.warning("still busy after %.0f s turn=%s", seconds, task.get_name())
+        unfinished = await self._stop(list(self._turns.values()), seconds)
+        for task in unfinished:
+            log.warning("turn not stopped within %.0f s turn=%s", seconds, task.get_name())
             task.cancel()
 
     async def _stop(self, turns: list[_Turn], seconds: float | None = None) -> set[asyncio.Task[TurnReport]]:
-        """Those that are still running after so many seconds."""
+        """Returns the tasks that are still running after `seconds`."""
         tasks = [turn.task for turn in turns if turn.task is not None and not turn.task.done()]
         for turn in turns:
             if turn.task is not None and not turn.stopping:
@@ -152,56 +153,56 @@ class LocalExecutor:
         return (await asyncio.wait(tasks, timeout=seconds))[1] if tasks else set()
 
     async def _run(self, turn: _Turn) -> TurnReport:
-        with about(turn.request):
-            return await self._taken(turn)
+        with logging_about(**turn_log_fields(turn.request)):
+            return await self._run_safely(turn)
 
-    async def _taken(self, turn: _Turn) -> TurnReport:
-        def notice(event: Event) -> None:
+    async def _run_safely(self, turn: _Turn) -> TurnReport:
+        def emit(event: Event) -> None:
             turn.progress = turn.progress.after(event)
             self._transcript(turn.request, event)
-            self._enter_soon(turn)
+            self._save_soon(turn)
 
         try:
-            report = await self._take_turn(turn.request, turn.inbox, notice)
+            report = await self._run_turn(turn.request, turn.inbox, emit)
         except BotError as problem:
             log.warning("turn failed turn=%s: %s", turn.request.turn_id, problem)
-            return turn.standing(TurnState.FAILED, failure=Failure.SETUP, detail=str(problem))
+            return turn.interim_report(TurnState.FAILED, failure=Failure.SETUP, detail=str(problem))
         except Exception as problem:
             if isinstance(problem, OSError) and problem.errno == errno.ENOSPC:
                 log.warning("disk full turn=%s: %s", turn.request.turn_id, problem)
-                return turn.standing(TurnState.FAILED, failure=Failure.DISK, detail=str(problem))
+                return turn.interim_report(TurnState.FAILED, failure=Failure.DISK, detail=str(problem))
             log.exception("turn crashed turn=%s", turn.request.turn_id)
             detail = f"the turn crashed ({type(problem).__name__}: {problem}); the log has more."
-            return turn.standing(TurnState.FAILED, failure=Failure.AGENT, detail=detail)
+            return turn.interim_report(TurnState.FAILED, failure=Failure.AGENT, detail=detail)
         return replace(report, progress=turn.progress)
 
-    def _take_in(self, turn: _Turn, task: asyncio.Task[TurnReport]) -> None:
-        """Also of a task that was cancelled before it took its first step."""
-        report = turn.standing(TurnState.STOPPED) if task.cancelled() else task.result()
+    def _finish(self, turn: _Turn, task: asyncio.Task[TurnReport]) -> None:
+        """Called for every task, even if it was cancelled before its first step."""
+        report = turn.interim_report(TurnState.STOPPED) if task.cancelled() else task.result()
         turn.report = replace(report, ended_at=self._clock())
-        self._enter(turn)
+        self._save(turn)
         self._on_change()
 
-    def _enter_soon(self, turn: _Turn) -> None:
-        if turn.news is None and turn.report is None:
+    def _save_soon(self, turn: _Turn) -> None:
+        if turn.pending_save is None and turn.report is None:
             running = sum(other.report is None for other in self._turns.values())
-            due = turn.entered + max(_NEWS_SECONDS, running / _NEWS_A_SECOND)
-            turn.news = asyncio.get_running_loop().call_at(due, self._enter, turn)
+            due = turn.saved_at + max(_MIN_SAVE_SECONDS, running / _SAVES_A_SECOND)
+            turn.pending_save = asyncio.get_running_loop().call_at(due, self._save, turn)
 
-    def _enter(self, turn: _Turn) -> None:
-        """Before anybody else is told. A full disk passes: the next entry says it all again."""
-        if turn.news:
-            turn.news.cancel()
-        turn.news, turn.entered = None, asyncio.get_running_loop().time()
+    def _save(self, turn: _Turn) -> None:
+        """Saves the current report. A full disk is tolerated: the next save contains everything again."""
+        if turn.pending_save:
+            turn.pending_save.cancel()
+        turn.pending_save, turn.saved_at = None, asyncio.get_running_loop().time()
         try:
-            self._book.keep(turn.request.turn_id, turn.stands(), at=self._clock())
+            self._store.keep_report(turn.request.turn_id, turn.current_report(), at=self._clock())
         except Retryable as problem:
-            log.warning("turn not entered turn=%s reason=%s", turn.request.turn_id, problem)
+            log.warning("turn not saved turn=%s reason=%s", turn.request.turn_id, problem)
         except MustRestart as damage:
-            self._damage = damage  # raised where somebody waits for an answer
+            self._store_failure = damage  # raised by the next call of reports()
             self._on_change()
 
 
-def _as_left(report: TurnReport) -> TurnReport:
-    """It ended, or its process did."""
+def _mark_lost(report: TurnReport) -> TurnReport:
+    """A turn saved as running ended with its process."""
     return replace(report, state=TurnState.LOST) if report.state is TurnState.RUNNING else report

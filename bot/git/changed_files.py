@@ -1,25 +1,25 @@
-"""Which files differ between two trees, for people: renames recognised, lines counted."""
+"""Changed files between two trees, for people: recognizes renames and counts lines."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from bot.domain.diff_view import Fate, SeenFile, Version
-from bot.git.command import GitFailed, git_bytes
+from bot.domain.diff_view import ChangeKind, FileDiff, FileVersion
+from bot.git.command import TIMED_OUT, GitFailed, git_bytes
 
-_SECONDS = 20.0
-_MOST_RENAMES = 200
-"""So many on each side: guessing compares all with all."""
-_FATES = {b"A": Fate.ADDED, b"D": Fate.REMOVED, b"R": Fate.RENAMED}
-_HOW = ("-r", "-z", "--no-ext-diff", "--no-textconv", f"-l{_MOST_RENAMES}", "-M")
+_TIMEOUT_SECONDS = 20.0
+_MAX_RENAMES = 200
+"""Files on each side that git compares to find renames: it compares every pair."""
+_KINDS = {b"A": ChangeKind.ADDED, b"D": ChangeKind.REMOVED, b"R": ChangeKind.RENAMED}
+_OPTIONS = ("-r", "-z", "--no-ext-diff", "--no-textconv", f"-l{_MAX_RENAMES}", "-M")
 
 
-def changed_files(repository: Path, old: str, new: str) -> tuple[SeenFile, ...]:
-    """Sorted by path. Where counting takes too long nothing is counted."""
-    raw = git_bytes(repository, "diff-tree", *_HOW, "--raw", old, new, timeout=_SECONDS)
+def changed_files(repository: Path, old: str, new: str) -> tuple[FileDiff, ...]:
+    """Returns the files sorted by path; line counts are 0 if counting takes too long."""
+    raw = git_bytes(repository, "diff-tree", *_OPTIONS, "--raw", old, new, timeout=_TIMEOUT_SECONDS)
     try:
-        counted = git_bytes(repository, "diff-tree", *_HOW, "--numstat", old, new, timeout=_SECONDS)
+        counted = git_bytes(repository, "diff-tree", *_OPTIONS, "--numstat", old, new, timeout=_TIMEOUT_SECONDS)
     except GitFailed as problem:
-        if problem.code != -1:
+        if problem.code != TIMED_OUT:
             raise
         counted = b""
     counts = dict(_counts(counted.split(b"\0")[:-1]))
@@ -38,7 +38,7 @@ def _records(words: list[bytes]) -> Iterator[tuple[bytes, tuple[bytes, ...]]]:
 
 
 def _counts(words: list[bytes]) -> Iterator[tuple[bytes, tuple[bytes, bytes]]]:
-    """By the new path: of a renamed file both paths follow as words of their own."""
+    """Yields line counts by new path. For a renamed file both paths follow as separate words."""
     at = 0
     while at < len(words):
         added, removed, path = words[at].split(b"\t", 2)
@@ -48,11 +48,11 @@ def _counts(words: list[bytes]) -> Iterator[tuple[bytes, tuple[bytes, bytes]]]:
         at += 1
 
 
-def _file(facts: bytes, paths: tuple[bytes, ...], counts: Mapping[bytes, tuple[bytes, bytes]]) -> SeenFile:
+def _file(facts: bytes, paths: tuple[bytes, ...], counts: Mapping[bytes, tuple[bytes, bytes]]) -> FileDiff:
     old_mode, new_mode, old_sha, new_sha, status = facts.removeprefix(b":").split(b" ")
     added, removed = counts.get(paths[-1], (b"0", b"0"))
-    return SeenFile(
-        _FATES.get(status[:1], Fate.CHANGED),
+    return FileDiff(
+        _KINDS.get(status[:1], ChangeKind.CHANGED),
         _version(paths[0], old_mode, old_sha),
         _version(paths[-1], new_mode, new_sha),
         int(added) if added.isdigit() else 0,
@@ -61,6 +61,6 @@ def _file(facts: bytes, paths: tuple[bytes, ...], counts: Mapping[bytes, tuple[b
     )
 
 
-def _version(path: bytes, mode: bytes, sha: bytes) -> Version | None:
+def _version(path: bytes, mode: bytes, sha: bytes) -> FileVersion | None:
     number = int(mode, 8)
-    return Version(path.decode(errors="surrogateescape"), number, sha.decode()) if number else None
+    return FileVersion(path.decode(errors="surrogateescape"), number, sha.decode()) if number else None

@@ -1,7 +1,6 @@
-"""One git command, run safely: an argv list, a scrubbed environment, a time limit, no hooks, no prompts.
+"""Runs git: an argv list, a scrubbed environment, a time limit, no hooks, no prompts.
 
-The repository is always named. Git never gets to look for one, because what it would find may have been left there
-by an agent.
+Rule: the repository is always named. Git never searches for one, because an agent may have left one to be found.
 """
 
 import os
@@ -9,16 +8,21 @@ import re
 import signal
 import subprocess
 from collections.abc import Mapping
+from contextvars import ContextVar
 from pathlib import Path
 
 from bot.errors import CannotStart, Retryable
 
-MINIMUM = (2, 38)
-"""`git merge-tree --write-tree` came with it."""
+MIN_VERSION = (2, 38)
+"""First version with `git merge-tree --write-tree`."""
 
-_LAST_SECONDS = 5
+TIMED_OUT = -1
+"""Code of a command that took too long."""
+_TERMINATE_SECONDS = 5
+_UMASK = 0o022
+"""Others use what git writes, too: people their own repository, and agents a worktree."""
 
-NO_GIT = f"There is no git on the PATH. Install git {'.'.join(map(str, MINIMUM))} or later."
+NO_GIT = f"There is no git on the PATH. Install git {'.'.join(map(str, MIN_VERSION))} or later."
 
 _CONFIG = (
     ("core.hooksPath", "/dev/null"),
@@ -35,6 +39,8 @@ _CONFIG = (
     ("index.version", "2"),
 )
 
+_stays_in_group: ContextVar[bool] = ContextVar("stays_in_group", default=False)
+
 _ENVIRONMENT = {
     "GIT_CONFIG_NOSYSTEM": "1",
     "GIT_CONFIG_GLOBAL": "/dev/null",
@@ -44,39 +50,40 @@ _ENVIRONMENT = {
 }
 
 
-# the last is all that git says when a file of a checkout cannot be written to its end
-_FULL = ("No space left on device", "Disk quota exceeded", "unable to write file")
+# git prints only the last one when it cannot finish writing a file of a checkout
+_DISK_FULL = ("No space left on device", "Disk quota exceeded", "unable to write file")
 
 
-_FOREIGN = re.compile(r"detected dubious ownership in repository at '([^']+)'")
+_FOREIGN_OWNER = re.compile(r"detected dubious ownership in repository at '([^']+)'")
 
 
-def _not_yours(place: str) -> str:
-    """Git's own advice would not help: of the settings of people and machines we read none."""
+def _foreign_owner(place: str) -> str:
+    """Git advises a change of the user's settings, which Treehand does not read."""
     return (
-        f"{place} belongs to another user, and git reads no repository of others. Let it belong to whoever runs me "
-        "(chown -R), or name a clone of your own as `repository`."
+        f"{place} belongs to another user, and git reads no repository of others. Change its owner to the user "
+        "that runs Treehand (chown -R), or name a clone of your own as `repository`."
     )
 
 
 class GitFailed(Retryable):
-    """Git refused. Callers who know what a refusal means say so in better words."""
+    """A git command failed. Callers that know the cause raise a more precise error."""
 
     def __init__(self, args: tuple[str, ...], code: int, stderr: str, stdout: bytes = b"") -> None:
-        foreign = _FOREIGN.search(stderr)
-        said = _not_yours(foreign[1]) if foreign else f"git {args[0]} failed ({code}): {stderr.strip()[-2000:]}"
-        super().__init__(said)
+        foreign = _FOREIGN_OWNER.search(stderr)
+        message = _foreign_owner(foreign[1]) if foreign else f"git {args[0]} failed ({code}): {stderr.strip()[-2000:]}"
+        super().__init__(message)
+        self.command = args[0]
         self.code = code
         self.stderr = stderr
         self.stdout = stdout
 
     @property
     def disk_is_full(self) -> bool:
-        return any(sign in self.stderr for sign in _FULL)
+        return any(sign in self.stderr for sign in _DISK_FULL)
 
 
 class RepositoryDamaged(GitFailed):
-    """Something in a repository is not as git wrote it, or gone."""
+    """An object, ref or file of a repository is corrupt or missing."""
 
 
 _DAMAGED = re.compile(
@@ -88,7 +95,7 @@ _DAMAGED = re.compile(
 def git(
     git_dir: Path, *args: str, env: Mapping[str, str] | None = None, stdin: bytes = b"", timeout: float = 600
 ) -> str:
-    """What git printed, decoded so that any file name survives a round trip, without the last line end."""
+    """Returns git's output without the last line end, decoded so that any file name survives a round trip."""
     return (
         git_bytes(git_dir, *args, env=env, stdin=stdin, timeout=timeout).decode(errors="surrogateescape").rstrip("\n")
     )
@@ -105,40 +112,53 @@ def git_bytes(
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            start_new_session=True,
+            start_new_session=not _stays_in_group.get(),
+            umask=_UMASK,
         )
     except FileNotFoundError as exc:
         raise CannotStart(NO_GIT) from exc
     try:
         stdout, stderr = process.communicate(stdin, timeout)
     except subprocess.TimeoutExpired as exc:
-        _end(process)
-        raise GitFailed(args, -1, f"no answer within {timeout:.0f} s") from exc
+        _terminate(process)
+        raise GitFailed(args, TIMED_OUT, f"no answer within {timeout:.0f} s") from exc
     if process.returncode:
-        said = stderr.decode(errors="replace")
-        failed = RepositoryDamaged if _tells_of_damage(said) else GitFailed
-        raise failed(args, process.returncode, said, stdout)
+        message = stderr.decode(errors="replace")
+        failed = RepositoryDamaged if _reports_damage(message) else GitFailed
+        raise failed(args, process.returncode, message, stdout)
     return stdout
 
 
-def _tells_of_damage(said: str) -> bool:
-    """Here: what a remote says of itself is its own matter."""
-    ours = (line for line in said.splitlines() if not line.startswith("remote:"))
+def _reports_damage(message: str) -> bool:
+    """Only this machine's repository counts; `remote:` lines report damage elsewhere."""
+    ours = (line for line in message.splitlines() if not line.startswith("remote:"))
     return any(_DAMAGED.search(line) for line in ours)
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """Asked first: then it takes what it had begun to write off the disk."""
-    os.killpg(process.pid, signal.SIGTERM)
+def stay_in_process_group() -> None:
+    """Makes git run in the process group of this process from now on, so that both end together."""
+    _stays_in_group.set(True)
+
+
+def _terminate(process: subprocess.Popen[bytes]) -> None:
+    """SIGTERM first, so that git deletes its temporary files."""
+    _send(process, signal.SIGTERM)
     try:
-        process.communicate(timeout=_LAST_SECONDS)
+        process.communicate(timeout=_TERMINATE_SECONDS)
     except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
+        _send(process, signal.SIGKILL)
         process.communicate()
 
 
+def _send(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
+    if _stays_in_group.get():
+        process.send_signal(number)
+    else:
+        os.killpg(process.pid, number)
+
+
 def _environment(extra: Mapping[str, str]) -> dict[str, str]:
-    """Settings the caller hands on the same way (a credential, mostly) come before ours, so that none is undone."""
+    """The caller's settings (mostly a credential) come before ours, so that ours win."""
     theirs = [
         (extra[f"GIT_CONFIG_KEY_{number}"], extra[f"GIT_CONFIG_VALUE_{number}"])
         for number in range(int(extra.get("GIT_CONFIG_COUNT", "0")))
@@ -146,10 +166,10 @@ def _environment(extra: Mapping[str, str]) -> dict[str, str]:
     config = {"GIT_CONFIG_COUNT": str(len(theirs) + len(_CONFIG))}
     for number, (key, value) in enumerate((*theirs, *_CONFIG)):
         config |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
-    return {**_inherited(), **_ENVIRONMENT, **extra, **config}
+    return {**inherited_environment(), **_ENVIRONMENT, **extra, **config}
 
 
-def _inherited() -> dict[str, str]:
-    """Enough to find programs, ssh keys and certificates; none of the bot's secrets, nobody's GIT_ variables."""
+def inherited_environment() -> dict[str, str]:
+    """Variables to find programs, ssh keys and certificates; no secrets and no GIT_ variables."""
     keep = ("PATH", "HOME", "TMPDIR", "SSH_AUTH_SOCK", "SSL_CERT_FILE", "SSL_CERT_DIR", "USER", "LOGNAME")
     return {name: os.environ[name] for name in keep if name in os.environ}  # noqa: TID251 - handed on, not read

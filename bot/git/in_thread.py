@@ -1,35 +1,89 @@
-"""Work that git and the disk keep waiting is done in a thread, and its trouble is told in our words."""
+"""Runs blocking git and disk work in a thread and translates its errors.
 
-import asyncio
+Rule: a cancelled call still waits for its thread, because nothing else may touch the same files. What the thread itself
+waits for with `ending_with_this_call` is ended at once, so that the wait is short.
+"""
+
 import contextlib
 import errno
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextvars import ContextVar, copy_context
 from functools import partial
+from threading import Lock
 from typing import ParamSpec, TypeVar
 
 from bot.errors import Retryable
 from bot.git.command import GitFailed
 
 _FULL_ERRORS = {errno.ENOSPC, errno.EDQUOT}
-_FULL = "The disk is full. Make room, and I go on."
+_FULL = "The disk is full. Free some space; the run continues by itself."
 
 T = TypeVar("T")
 P = ParamSpec("P")
 
 
+class _Call:
+    """One call and the processes that end with it."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._endings: list[Callable[[], None]] = []
+        self.is_cancelled = False
+
+    def cancel(self) -> None:
+        with self._lock:
+            self.is_cancelled = True
+            for end in self._endings:
+                end()
+
+    def add(self, end: Callable[[], None]) -> None:
+        with self._lock:
+            self._endings.append(end)
+            if self.is_cancelled:
+                end()
+
+    def remove(self, end: Callable[[], None]) -> None:
+        with self._lock:
+            self._endings.remove(end)
+
+
+_call: ContextVar[_Call | None] = ContextVar("call", default=None)
+
+
 async def in_thread(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Cancelled, it still waits for the thread: nothing else may touch what that is working on."""
-    working = asyncio.get_running_loop().run_in_executor(None, partial(_in_our_words, function, *args, **kwargs))
+    """Waits for the thread even when cancelled."""
+    import asyncio  # not in child processes, which use the rest of this module
+
+    call, context = _Call(), copy_context()
+    context.run(_call.set, call)
+    work = partial(_translate_errors, function, *args, **kwargs)
+    working = asyncio.get_running_loop().run_in_executor(None, context.run, work)
     try:
         return await asyncio.shield(working)
     except asyncio.CancelledError:
+        call.cancel()
         while not working.done():
             with contextlib.suppress(asyncio.CancelledError):
                 await asyncio.wait([working])
+        working.exception()  # which is of no interest
         raise
 
 
-def _in_our_words(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+@contextlib.contextmanager
+def ending_with_this_call(end: Callable[[], None]) -> Iterator[Callable[[], bool]]:
+    """Calls `end` if the surrounding `in_thread` is cancelled. Yields whether it was."""
+    call = _call.get()
+    if call is None:
+        yield lambda: False
+        return
+    call.add(end)
+    try:
+        yield lambda: call.is_cancelled
+    finally:
+        call.remove(end)
+
+
+def _translate_errors(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     try:
         return function(*args, **kwargs)
     except GitFailed as exc:

@@ -1,22 +1,19 @@
-"""What a repository tells us in a file of its own, as one commit has it.
+"""Reads the repository's own settings file (treehand.toml) as one commit has it.
 
-Rule: read out of the mirror, from a commit that people merged; never from a worktree, or from a branch of ours.
+Rule: read from the mirror, at a commit that people merged; never from a worktree or a branch of ours.
 """
 
 from pathlib import Path
 
-from bot.domain.repository_settings import FILE, Told, parse_told
-from bot.git.command import git_bytes
+from bot.domain.repository_settings import FILE, RepositorySettings, parse_repository_settings
+from bot.git.commit_files import REGULAR_FILES, find_blob, read_blob
 
-_FILES = {b"100644", b"100755"}
-_LARGEST = 1 << 20
+_MAX_BYTES = 1 << 20
 
 
-def told_at(mirror: Path, commit: str) -> Told:
-    """NeedsHuman: there is a mistake in it."""
-    listing = git_bytes(mirror, "ls-tree", "-z", "--long", "--full-tree", "--end-of-options", commit, FILE)
-    for line in listing.split(b"\0")[:-1]:
-        mode, _, sha, size = line.partition(b"\t")[0].split()
-        if mode in _FILES and int(size) <= _LARGEST:
-            return parse_told(git_bytes(mirror, "cat-file", "blob", sha.decode()).decode(errors="replace"))
-    return Told()
+def read_repository_settings(mirror: Path, commit: str) -> RepositorySettings:
+    """Raises NeedsHuman if the file has a mistake."""
+    blob = find_blob(mirror, commit, FILE)
+    if blob and blob.mode in REGULAR_FILES and blob.size <= _MAX_BYTES:
+        return parse_repository_settings(read_blob(mirror, blob.sha).decode(errors="replace"))
+    return RepositorySettings()

@@ -1,4 +1,4 @@
-"""Where a person's own repository is, and where its remotes lead. For `treehand init`: no agent was there yet."""
+"""Finds the user's repository and its remotes, for `treehand init`. No agent has been in it yet."""
 
 import subprocess
 from collections.abc import Mapping
@@ -6,34 +6,34 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bot.git.command import GitFailed, git
-from bot.git.remote_url import Address, parse_address
+from bot.git.remote_url import RemoteUrl, parse_remote_url
 
-_SECONDS = 20
+_TIMEOUT_SECONDS = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """A repository of somebody's, and what it says of itself."""
+class UserRepository:
+    """A user's repository."""
 
     top: Path
-    """Its folder, which may be above the one we were asked about."""
+    """Top folder; may be a parent of the folder searched."""
     branch: str
-    """The one it is on."""
-    remotes: Mapping[str, Address]
-    """Those that lead to other machines; the one it would push to comes first."""
+    """The branch checked out."""
+    remotes: Mapping[str, RemoteUrl]
+    """Remotes on other machines, `origin` first."""
 
 
-def find_repository(folder: Path) -> Found | None:
-    """The one this folder is in."""
+def find_repository(folder: Path) -> UserRepository | None:
+    """Returns the repository that contains this folder."""
     for candidate in (folder / ".git", folder, *(parent / ".git" for parent in folder.parents)):
-        if common := _git_dir_of(candidate):
+        if common := _common_git_dir(candidate):
             top = candidate.parent if candidate.name == ".git" else candidate
-            return Found(top, _branch_of(common), _remotes_of(common))
+            return UserRepository(top, _branch_of(common), _remotes_of(common))
     return None
 
 
-def _git_dir_of(candidate: Path) -> Path | None:
-    """Git is asked about this place and no other."""
+def _common_git_dir(candidate: Path) -> Path | None:
+    """Checks this path only; git does not search."""
     if not (candidate.is_file() or (candidate / "HEAD").is_file()):
         return None
     try:
@@ -49,40 +49,40 @@ def _branch_of(common: Path) -> str:
         return "main"
 
 
-def _remotes_of(common: Path) -> Mapping[str, Address]:
-    """As git would use them: with whatever the person's own settings make of their addresses."""
+def _remotes_of(common: Path) -> Mapping[str, RemoteUrl]:
+    """Applies the URL rewrites of the user's git settings."""
     names = git(common, "remote").splitlines()
-    found = {name: _leads_to(common, name) for name in sorted(names, key=lambda name: (name != "origin", name))}
+    found = {name: _remote_url(common, name) for name in sorted(names, key=lambda name: (name != "origin", name))}
     return {name: address for name, address in found.items() if address}
 
 
-def _leads_to(common: Path, name: str) -> Address | None:
+def _remote_url(common: Path, name: str) -> RemoteUrl | None:
     try:
-        address = parse_address(git(common, "ls-remote", "--get-url", name, env=_own_settings()))
+        address = parse_remote_url(git(common, "ls-remote", "--get-url", name, env=_user_git_config()))
     except GitFailed:
         return None
-    return address.on(_name_of(address.host)) if address and _is_alias(address) else address
+    return address.on(_ssh_host_name(address.host)) if address and _is_alias(address) else address
 
 
-def _own_settings() -> Mapping[str, str]:
-    """Elsewhere git reads nobody's; here the shorthands in them are wanted."""
+def _user_git_config() -> Mapping[str, str]:
+    """Other commands read no user settings; here their URL shorthands are needed."""
     home = Path.home()
     files = (home / ".gitconfig", home / ".config" / "git" / "config")
     return next(({"GIT_CONFIG_GLOBAL": str(file)} for file in files if file.is_file()), {})
 
 
-def _is_alias(address: Address) -> bool:
+def _is_alias(address: RemoteUrl) -> bool:
     return address.by_ssh and "." not in address.host
 
 
-def _name_of(alias: str) -> str:
-    """What ssh's settings say a short name stands for. Nothing is connected to."""
+def _ssh_host_name(alias: str) -> str:
+    """Looks up an alias in the ssh settings without connecting."""
     try:
-        said = subprocess.run(
-            ["ssh", "-G", "--", alias], capture_output=True, text=True, timeout=_SECONDS, check=True, cwd="/",
+        output = subprocess.run(
+            ["ssh", "-G", "--", alias], capture_output=True, text=True, timeout=_TIMEOUT_SECONDS, check=True, cwd="/",
             start_new_session=True,
         ).stdout  # fmt: skip
     except (OSError, subprocess.SubprocessError):
         return alias
-    lines = (line.partition(" ") for line in said.splitlines())
+    lines = (line.partition(" ") for line in output.splitlines())
     return next((value for key, _, value in lines if key == "hostname"), alias)

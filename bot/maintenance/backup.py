@@ -1,29 +1,34 @@
-"""One archive of everything that cannot be seen again, taken while the daemon works.
+"""Backup: one archive of the state directory, taken while the daemon works.
 
-Rule: databases first, what git has and worktrees hold after them, in each repository its objects last. So what is in
-there is no older than the databases say: restored, it is a crash at that moment, and goes on from it. Worktrees are
-hostile ground: nothing is followed, and no folder is entered but the one that its parent listed.
+Rule: databases first, then files, and in each repository its objects last, so that files are no older than the
+databases say: a restored backup continues as after a crash. No link is followed, and only folders that their parent
+listed are entered. The operator's files that were copied into a worktree stay out: the next turn copies them again.
 """
 
+import errno
 import gzip
 import os
 import stat
 import tarfile
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from io import BufferedReader
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import IO
 
 from bot.errors import CannotStart
+from bot.publish_guard.size_limits import MAX_FILE_BYTES
 from bot.system.database import copy_database
+from bot.workspace.setup_record import read_setup_record
 
 _DATABASES = ("*.db", "forge/*.sqlite")
-_LEFT_OUT = frozenset({"agent", "caches", "cells", "daemon.id", "demo", "trash", "treehand.log"})
-"""Made again when needed; or, as `daemon.id`, of this one place alone: a copy is another daemon."""
-_PASSING = ("-wal", "-shm", "-journal", ".lock")
+_NOT_BACKED_UP = frozenset({"agent", "caches", "cells", "daemon.id", "demo", "trash", "treehand.log"})
+"""Recreated when needed; `daemon.id` must stay unique to this state directory."""
+_TRANSIENT_SUFFIXES = ("-wal", "-shm", "-journal", ".lock")
 _OBJECTS = "objects"
+_WORKTREES, _WORKTREE_DEPTH = "worktrees", 2
+_WRITTEN_BY_AGENTS = frozenset({_WORKTREES, "aside"})
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
@@ -32,18 +37,20 @@ _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 class Backup:
     files: int = 0
     left_out: int = 0
-    """What could not be read: gone meanwhile, or not ours to read."""
+    """Files that could not be read: removed meanwhile, without permission, or too large for a commit."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _OpenedFolder:
     path: str
-    """Below the state directory; empty: itself."""
+    """Path below the state directory; empty for the directory itself."""
     identity: tuple[int, int]
+    withheld: frozenset[str] = frozenset()
+    """Copies of the operator's files, by path."""
 
 
-def ensure_worth_it(state_dir: Path) -> None:
-    """An archive of nothing would be taken for a backup."""
+def ensure_has_database(state_dir: Path) -> None:
+    """Raises CannotStart if there is no database: an empty archive would look like a backup."""
     try:
         is_ours = state_dir.is_dir() and any(_databases_in(state_dir))
     except OSError:
@@ -56,8 +63,8 @@ def ensure_worth_it(state_dir: Path) -> None:
 
 
 def back_up(state_dir: Path, to: Path) -> Backup:
-    """Whole or not there, and for its owner's eyes alone."""
-    _check(state_dir, to)
+    """Writes the archive completely or not at all, readable by its owner only."""
+    _check_target(state_dir, to)
     fresh = to.with_name(f".{to.name}.{os.getpid()}")
     try:
         opened = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
@@ -67,33 +74,33 @@ def back_up(state_dir: Path, to: Path) -> Backup:
             os.fsync(opened)
         fresh.rename(to)
     except OSError as problem:
-        raise CannotStart(f"There is no backup at {to}: {problem}.") from problem
+        raise CannotStart(f"No backup was written to {to}: {problem}.") from problem
     finally:
         fresh.unlink(missing_ok=True)
     return made
 
 
 def write_backup(state_dir: Path, stream: IO[bytes]) -> Backup:
-    """One after the other: nothing is asked of the stream but to take it."""
+    """Writes the archive sequentially; the stream need not be seekable."""
     if not state_dir.is_dir():
-        raise CannotStart(f"There is nothing to back up: {state_dir} is not there.")
+        raise CannotStart(f"There is nothing to back up: {state_dir} does not exist.")
     made = Backup()
     packed = gzip.GzipFile(filename="", mode="wb", fileobj=stream, compresslevel=3)
     with packed, tarfile.open(fileobj=packed, mode="w|") as archive:
         known = _add_databases(archive, state_dir, made)
-        for name, folder in _everything(state_dir):
+        for name, folder in _walk(state_dir):
             if name not in known:
                 _add(archive, name, folder, made)
     return made
 
 
-def _check(state_dir: Path, to: Path) -> None:
+def _check_target(state_dir: Path, to: Path) -> None:
     if to.exists():
-        raise CannotStart(f"{to} is there already; no backup is written over another. Name a new one.")
+        raise CannotStart(f"{to} exists already and is not overwritten. Name a new file.")
     if not to.parent.is_dir():
-        raise CannotStart(f"{to.parent} is not there: make that folder first, or name another.")
+        raise CannotStart(f"{to.parent} does not exist: create that folder first, or name another.")
     if to.resolve().is_relative_to(state_dir.resolve()):
-        raise CannotStart(f"{to} is in the state_dir itself: name a place outside of it.")
+        raise CannotStart(f"{to} is inside the state_dir: name a path outside of it.")
 
 
 def _databases_in(state_dir: Path) -> Iterator[Path]:
@@ -101,98 +108,117 @@ def _databases_in(state_dir: Path) -> Iterator[Path]:
 
 
 def _add_databases(archive: tarfile.TarFile, state_dir: Path, made: Backup) -> frozenset[str]:
-    """Each as it is between two of its writes."""
+    """Adds a consistent copy of each database."""
     found = list(_databases_in(state_dir))
     with TemporaryDirectory() as folder:
         for path in found:
             copy = Path(folder) / "copy"
             copy_database(path, copy)
-            archive.add(copy, str(path.relative_to(state_dir)), filter=_as_ours)
+            archive.add(copy, str(path.relative_to(state_dir)), filter=_owned_by_us)
             copy.unlink()
             made.files += 1
     return frozenset(str(path.relative_to(state_dir)) for path in found)
 
 
-def _as_ours(told: tarfile.TarInfo) -> tarfile.TarInfo:
-    told.uid, told.gid, told.uname, told.gname, told.mode = os.geteuid(), os.getegid(), "", "", 0o600
-    return told
+def _owned_by_us(info: tarfile.TarInfo) -> tarfile.TarInfo:
+    info.uid, info.gid, info.uname, info.gname, info.mode = os.geteuid(), os.getegid(), "", "", 0o600
+    return info
 
 
-def _everything(state_dir: Path) -> Iterator[tuple[str, int]]:
-    """Each name below the state directory with the folder it is in, open; a folder before what it holds."""
+def _walk(state_dir: Path) -> Iterator[tuple[str, int]]:
+    """Yields each path below the state directory with its opened parent folder; a folder before its content."""
     top = state_dir.stat()
-    waiting = [_Place("", (top.st_dev, top.st_ino))]
+    waiting = [_OpenedFolder("", (top.st_dev, top.st_ino))]
     while waiting:
-        place = waiting.pop()
+        folder_path = waiting.pop()
         try:
-            opened = os.open(state_dir / place.path, _FOLDER)
+            opened = os.open(state_dir / folder_path.path, _FOLDER)
         except OSError:  # removed meanwhile
             continue
         try:
             status = os.fstat(opened)
-            if (status.st_dev, status.st_ino) != place.identity:
+            if (status.st_dev, status.st_ino) != folder_path.identity:
                 continue
+            withheld = folder_path.withheld or _copied_files(state_dir, folder_path.path)
             with os.scandir(opened) as entries:
-                names = sorted(entry.name for entry in entries if _is_wanted(place.path, entry.name))
-            waiting += _folders(place.path, sorted(names, key=_OBJECTS.__ne__), opened)
+                listed = (entry.name for entry in entries if _is_wanted(folder_path.path, entry.name))
+                names = sorted(name for name in listed if _join(folder_path.path, name) not in withheld)
+            waiting += _folders(replace(folder_path, withheld=withheld), sorted(names, key=_OBJECTS.__ne__), opened)
             for name in names:
-                yield _below(place.path, name), opened
+                yield _join(folder_path.path, name), opened
         finally:
             os.close(opened)
 
 
-def _below(path: str, name: str) -> str:
+def _join(path: str, name: str) -> str:
     return f"{path}/{name}" if path else name
 
 
 def _is_wanted(path: str, name: str) -> bool:
-    passing = name.endswith(_PASSING) and path.partition("/")[0] in {"", "forge"}
-    return not passing and (bool(path) or not (name in _LEFT_OUT or name.startswith("treehand.log")))
+    passing = name.endswith(_TRANSIENT_SUFFIXES) and path.partition("/")[0] in {"", "forge"}
+    return not passing and (bool(path) or not (name in _NOT_BACKED_UP or name.startswith("treehand.log")))
 
 
-def _folders(path: str, names: list[str], opened: int) -> Iterator[_Place]:
-    """The last one is the first to be looked into."""
+def _copied_files(state_dir: Path, path: str) -> frozenset[str]:
+    """Paths of the operator's files in a worktree; empty for any other folder."""
+    kind, *names = path.split("/")
+    if kind != _WORKTREES or len(names) != _WORKTREE_DEPTH:
+        return frozenset()
+    project, worktree = names
+    record = read_setup_record(state_dir / "mirrors" / f"{project}.git" / "worktrees" / worktree)
+    return frozenset(f"{path}/{name}" for name in record.copied)
+
+
+def _folders(parent: _OpenedFolder, names: list[str], opened: int) -> Iterator[_OpenedFolder]:
+    """The last folder is entered first."""
     for name in names:
         try:
             status = os.stat(name, dir_fd=opened, follow_symlinks=False)
         except OSError:
             continue
         if stat.S_ISDIR(status.st_mode):
-            yield _Place(_below(path, name), (status.st_dev, status.st_ino))
+            yield _OpenedFolder(_join(parent.path, name), (status.st_dev, status.st_ino), parent.withheld)
 
 
 def _add(archive: tarfile.TarFile, path: str, folder: int, made: Backup) -> None:
-    """What is neither file, folder nor link is nothing that anybody needs again."""
+    """Adds files, folders and links; skips sockets and the like."""
     name = path.rpartition("/")[2]
     try:
         status = os.stat(name, dir_fd=folder, follow_symlinks=False)
-        told = _described(path, status)
+        _refuse_huge(path, status)
+        info = _tar_info(path, status)
         if stat.S_ISLNK(status.st_mode):
-            told.type, told.linkname = tarfile.SYMTYPE, os.readlink(name, dir_fd=folder)
+            info.type, info.linkname = tarfile.SYMTYPE, os.readlink(name, dir_fd=folder)
         opened = os.open(name, _FILE, dir_fd=folder) if stat.S_ISREG(status.st_mode) else None
     except OSError:
         made.left_out += 1
         return
     if opened is not None:
         with os.fdopen(opened, "rb") as stream:
-            told.size = os.fstat(opened).st_size
-            archive.addfile(told, _Steady(stream))  # type: ignore[arg-type]
+            info.size = os.fstat(opened).st_size
+            archive.addfile(info, _FixedSizeStream(stream))  # type: ignore[arg-type]
         made.files += 1
     elif stat.S_ISLNK(status.st_mode) or stat.S_ISDIR(status.st_mode):
-        archive.addfile(told)
+        archive.addfile(info)
 
 
-def _described(path: str, status: os.stat_result) -> tarfile.TarInfo:
-    told = tarfile.TarInfo(path)
-    told.mode, told.mtime = stat.S_IMODE(status.st_mode), status.st_mtime
-    told.uid, told.gid = status.st_uid, status.st_gid
+def _refuse_huge(path: str, status: os.stat_result) -> None:
+    """A file that no commit may hold could also be without end: a hole has a size, too."""
+    if path.partition("/")[0] in _WRITTEN_BY_AGENTS and status.st_size > MAX_FILE_BYTES:
+        raise OSError(errno.EFBIG, "too large", path)
+
+
+def _tar_info(path: str, status: os.stat_result) -> tarfile.TarInfo:
+    info = tarfile.TarInfo(path)
+    info.mode, info.mtime = stat.S_IMODE(status.st_mode), status.st_mtime
+    info.uid, info.gid = status.st_uid, status.st_gid
     if stat.S_ISDIR(status.st_mode):
-        told.type = tarfile.DIRTYPE
-    return told
+        info.type = tarfile.DIRTYPE
+    return info
 
 
-class _Steady:
-    """As long as it was said to be, whatever becomes of the file meanwhile."""
+class _FixedSizeStream:
+    """A stream of the announced size, even if the file shrinks meanwhile."""
 
     def __init__(self, stream: BufferedReader) -> None:
         self._stream = stream

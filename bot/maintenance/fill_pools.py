@@ -1,7 +1,7 @@
-"""Keeps worktrees ready ahead of the runs that will take them: as many as are wished for, at the newest base.
+"""Fills the pools: keeps the configured number of worktrees set up at the newest base commit.
 
-Rule: nobody waits for it. It gives way to every run, is the first to go when room is short, and what fails is not tried
-again before something is different, or an hour has passed.
+Rule: it yields to every run and is the first to free disk space; after a failure it pauses for an hour or
+until the base moves.
 """
 
 import asyncio
@@ -13,59 +13,59 @@ from pathlib import Path
 from bot.errors import NeedsHuman, Retryable
 from bot.git.in_thread import in_thread
 from bot.ports import Project
-from bot.setup.prepare import WorktreeReadiness
+from bot.setup.prepare import ProjectSetup
 from bot.system import clock
 from bot.system.disk import Disk
-from bot.workspace.capture import shown
-from bot.workspace.paths import Places, slug_for
-from bot.workspace.pool import Ahead, Pool
+from bot.text.invisible_characters import printable_path
+from bot.workspace.paths import ProjectPaths, slug_for
+from bot.workspace.pool import PooledWorktree, WorktreePool
 from bot.workspace.workspaces import GitWorkspaces
 
 log = logging.getLogger(__name__)
 
-_LOOK_SECONDS = 60.0
-"""Between two looks at where the base is."""
-_REST_SECONDS = 3600.0
+_CHECK_SECONDS = 60.0
+"""Interval between two fetches of the base branch."""
+_PAUSE_SECONDS = 3600.0
 
 
 @dataclass(slots=True)
-class Pooled:
-    """One project's."""
+class ProjectPool:
+    """Pool of one project, its size, and its pause after a failure."""
 
     project: Project
     size: int
     base: str
     workspaces: GitWorkspaces
-    readiness: WorktreeReadiness
-    onto: str = ""
-    looked_at: float = 0.0
-    rests_until: float = 0.0
-    failed_at: str = ""
-    """The commit that setup failed on."""
+    readiness: ProjectSetup
+    base_branch: str = ""
+    checked_at: float = 0.0
+    paused_until: float = 0.0
+    failed_commit: str = ""
+    """Commit on which setup failed."""
 
     @property
-    def pool(self) -> Pool:
+    def pool(self) -> WorktreePool:
         return self.workspaces.pool
 
     async def discard(self, branch: str) -> None:
         folder = self.workspaces.folder(branch)
         if await in_thread(self.pool.discard, branch):
-            await asyncio.to_thread(self.readiness.let_go, folder)
+            await asyncio.to_thread(self.readiness.release, folder)
 
 
 @dataclass(slots=True)
-class Pools:
+class PoolFiller:
     state_dir: Path
-    projects: Mapping[str, Pooled]
+    projects: Mapping[str, ProjectPool]
     disk: Disk
     _filling: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def clear(self) -> None:
-        """What an earlier life left half made, and what is wished for no more. Before anything is begun."""
+        """Removes unfinished worktrees of an earlier process and pools of removed projects. Called at the start."""
         for one in self.projects.values():
-            for folder in await in_thread(one.pool.clear):
-                await asyncio.to_thread(one.readiness.let_go, folder)
-        await asyncio.to_thread(self._clear_strangers)
+            for folder in await in_thread(one.pool.clear_unfinished):
+                await asyncio.to_thread(one.readiness.release, folder)
+        await asyncio.to_thread(self._clear_removed_projects)
 
     async def fill(self) -> None:
         if self.is_filling:
@@ -75,104 +75,104 @@ class Pools:
                 try:
                     await self._fill(one)
                 except (Retryable, NeedsHuman) as problem:
-                    log.info("pool waits project=%s reason=%s", one.project.name, problem)
+                    log.info("pool filling postponed project=%s reason=%s", one.project.name, problem)
 
     @property
     def is_filling(self) -> bool:
         return self._filling.locked()
 
     async def make_room(self) -> Sequence[str]:
-        """All of it goes, and stays away for a while. What was done, for people."""
+        """Empties the pools and pauses them. Returns what was done, for people."""
         done = []
         for one in self.projects.values():
-            one.rests_until = clock.now() + _REST_SECONDS
-            for ahead in await in_thread(one.pool.ready):
-                await one.discard(ahead.branch)
-                done.append(f"{one.project.name}: a worktree that was made ahead removed")
+            one.paused_until = clock.now() + _PAUSE_SECONDS
+            for worktree in await in_thread(one.pool.ready):
+                await one.discard(worktree.branch)
+                done.append(f"{one.project.name}: a worktree of the pool removed")
         return done
 
-    async def _fill(self, one: Pooled) -> None:
+    async def _fill(self, one: ProjectPool) -> None:
         ready = await in_thread(one.pool.ready)
-        for ahead in ready[one.size :]:
-            await one.discard(ahead.branch)
+        for worktree in ready[one.size :]:
+            await one.discard(worktree.branch)
         if not one.size:
-            tell(one.pool.places, "")
+            write_error(one.pool.paths, "")
             return
-        commit = await self._newest(one)
-        for ahead in await in_thread(one.pool.ready):
-            if ahead.commit != commit:
-                await _follow(one, ahead, commit)
+        commit = await self._newest_base(one)
+        for worktree in await in_thread(one.pool.ready):
+            if worktree.commit != commit:
+                await _refresh(one, worktree, commit)
         while self._may_make(one, commit) and len(await in_thread(one.pool.ready)) < one.size:
-            if not await _make(one, commit):
+            if not await _fill_one(one, commit):
                 break
 
-    async def _newest(self, one: Pooled) -> str:
-        """As far as it is known: runs fetch as well."""
-        if not one.onto or clock.now() - one.looked_at >= _LOOK_SECONDS:
-            one.looked_at = clock.now()
+    async def _newest_base(self, one: ProjectPool) -> str:
+        """Returns the newest known base commit; runs fetch as well."""
+        if not one.base_branch or clock.now() - one.checked_at >= _CHECK_SECONDS:
+            one.checked_at = clock.now()
             remote = await one.project.forge.remote()
             await one.workspaces.fetch(remote)
-            one.onto = await in_thread(one.pool.onto, one.base, remote)
-        return await in_thread(one.pool.tip, one.onto)
+            one.base_branch = await in_thread(one.pool.find_base_branch, one.base, remote)
+        return await in_thread(one.pool.base_tip, one.base_branch)
 
-    def _may_make(self, one: Pooled, commit: str) -> bool:
-        if one.failed_at and one.failed_at != commit:
-            one.rests_until, one.failed_at = 0.0, ""
-        return clock.now() >= one.rests_until and self.disk.has_spare()
+    def _may_make(self, one: ProjectPool, commit: str) -> bool:
+        if one.failed_commit and one.failed_commit != commit:
+            one.paused_until, one.failed_commit = 0.0, ""
+        return clock.now() >= one.paused_until and self.disk.has_spare()
 
-    def _clear_strangers(self) -> None:
-        """Of projects that are configured no more."""
+    def _clear_removed_projects(self) -> None:
+        """Removes pools of projects that are no longer configured."""
         ours = {slug_for(name) for name in self.projects}
         for folder in (self.state_dir / "pools").glob("*"):
             if folder.name not in ours and not folder.is_symlink():
                 pool = GitWorkspaces(self.state_dir, folder.name).pool
-                for ahead in pool.ready():
-                    pool.discard(ahead.branch)
+                for worktree in pool.ready():
+                    pool.discard(worktree.branch)
 
 
-async def _make(one: Pooled, commit: str) -> bool:
-    workspace, is_made = await in_thread(one.pool.begin, commit, one.onto), False
+async def _fill_one(one: ProjectPool, commit: str) -> bool:
+    workspace, is_made = await in_thread(one.pool.start, commit, one.base_branch), False
     try:
         ready = await one.readiness.prepare(workspace)
         if ready is None:
-            log.info("pool gave way project=%s", one.project.name)
+            log.info("pool filling interrupted by a run project=%s", one.project.name)
             return False
-        trouble = ready.obstacle.sentence if ready.obstacle else ""
-        is_made = not trouble and await in_thread(one.pool.finish, workspace.branch, commit)
-        _conclude(one, commit, trouble or ("" if is_made else "setup commits, or changes branches"))
+        error = ready.obstacle.sentence if ready.obstacle else ""
+        is_made = not error and await in_thread(one.pool.finish, workspace.branch, commit)
+        _record_result(one, commit, error or ("" if is_made else "setup commits, or changes branches"))
     finally:
         if not is_made:
             await one.discard(workspace.branch)
     return is_made
 
 
-async def _follow(one: Pooled, ahead: Ahead, commit: str) -> None:
-    """Where no more than files have changed, they are all that is changed; else it goes, and another is made."""
-    if not await in_thread(one.pool.withdraw, ahead.branch):
+async def _refresh(one: ProjectPool, worktree: PooledWorktree, commit: str) -> None:
+    """Refreshes a worktree if only files changed, else discards it."""
+    if not await in_thread(one.pool.withdraw, worktree.branch):
         return
     is_up = False
     try:
-        is_up = await in_thread(one.pool.bring_up, ahead.branch, commit)
-        is_up = is_up and await one.readiness.holds(ahead.branch, commit)
+        is_up = await in_thread(one.pool.refresh, worktree.branch, commit)
+        is_up = is_up and await one.readiness.is_current(worktree.branch, commit)
     finally:
         if is_up:
-            await in_thread(one.pool.offer, ahead.branch, commit)
+            await in_thread(one.pool.mark_ready, worktree.branch, commit)
         else:
-            await one.discard(ahead.branch)
+            await one.discard(worktree.branch)
 
 
-def _conclude(one: Pooled, commit: str, trouble: str) -> None:
-    if trouble:
-        log.warning("pool stays empty project=%s: %s", one.project.name, trouble)
-        one.failed_at, one.rests_until = commit, clock.now() + _REST_SECONDS
-    tell(one.pool.places, trouble)
+def _record_result(one: ProjectPool, commit: str, error: str) -> None:
+    if error:
+        log.warning("pool filling failed project=%s: %s", one.project.name, error)
+        one.failed_commit, one.paused_until = commit, clock.now() + _PAUSE_SECONDS
+    write_error(one.pool.paths, error)
 
 
-def tell(places: Places, trouble: str) -> None:
-    """For whoever asks how the pool does."""
+def write_error(places: ProjectPaths, error: str) -> None:
+    """Stores the error for `status` and `check`."""
     file = places.pool / "trouble"
-    if not trouble:
+    if not error:
         file.unlink(missing_ok=True)
         return
     places.pool.mkdir(parents=True, exist_ok=True)
-    file.write_text(shown(trouble.encode(errors="replace")))
+    file.write_text(printable_path(error.encode(errors="replace")))

@@ -1,7 +1,7 @@
-"""Goes round the channels: takes in what became of each message, and sends what is due. Each channel on its own.
+"""Notifier: sends due notifications to every channel and records the result, each channel on its own.
 
-Rule: what is about to be sent is saved first, and what became of it right after; nothing else of it is remembered. What
-happens here never reaches a run: a database that cannot be written waits for the next round.
+Rule: the state is saved before a message is sent and again after its result. Failures here never reach a run: a
+database that cannot be written waits for the next round.
 """
 
 import logging
@@ -9,149 +9,156 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from bot.domain.notification import Channel, Happening, Tiding
-from bot.engine import notifications as telling
-from bot.engine.notifications import Batch
-from bot.notifications.quiet_hours import Quiet
-from bot.notifications.send import Sending, id_of, scheme_of, start
-from bot.notifications.text import Announcement
+from bot.domain.notification import ChannelState, Notification, NotificationKind
+from bot.engine import notifications
+from bot.engine.notifications import NotificationBatch
+from bot.notifications.quiet_hours import QuietHours
+from bot.notifications.send import SentMessage, channel_id, scheme_of, start_sending
+from bot.notifications.text import NotificationText
 
 log = logging.getLogger(__name__)
 
-PATIENCE_SECONDS = 30.0
-"""A message that has been under way for longer is in trouble, and people may read so."""
+SLOW_SECONDS = 30.0
+"""A message that takes longer is reported as a problem of its channel."""
 
-Compose = Callable[[Batch], Announcement]
-
-
-class Start(Protocol):
-    """Sets a message on its way, and does not wait."""
-
-    def __call__(self, url: str, compose: Callable[[], Announcement], *, now: float) -> Sending: ...
+ComposeText = Callable[[NotificationBatch], NotificationText]
 
 
-class Memory(Protocol):
-    """What outlives us."""
+class StartSending(Protocol):
+    """Starts sending a message, and does not wait."""
 
-    def after(self, last: int) -> Sequence[Tiding]: ...
-    def channel(self, channel_id: str) -> Channel: ...
-    def keep(self, channel: Channel) -> None: ...
+    def __call__(self, url: str, compose: Callable[[], NotificationText], *, now: float) -> SentMessage: ...
+
+
+class NotificationStore(Protocol):
+    """Notifications and channel states in the database."""
+
+    def after(self, last: int) -> Sequence[Notification]: ...
+    def channel(self, channel_id: str) -> ChannelState: ...
+    def keep(self, channel: ChannelState) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
-class Manner:
-    """How people want to be told."""
+class NotificationPreferences:
+    """Notification settings: kinds, quiet hours, digest."""
 
-    on: frozenset[str] = frozenset(Happening)
-    quiet: Quiet | None = None
+    on: frozenset[str] = frozenset(NotificationKind)
+    quiet: QuietHours | None = None
     digest_seconds: float = 0.0
 
 
 @dataclass(slots=True)
-class _Post:
-    """One channel, as this process knows it."""
+class _Channel:
+    """One channel and the message it is sending."""
 
     url: str
     name: str
-    state: Channel
-    sending: Sending | None = None
-    complained: bool = False
+    state: ChannelState
+    sending: SentMessage | None = None
+    reported: bool = False
 
 
 @dataclass(slots=True)
-class Crier:
+class Notifier:
     urls: Sequence[str]
-    manner: Manner
-    memory: Memory
-    holds: Callable[[Tiding], bool]
-    """Is it still so?"""
-    compose: Compose
+    preferences: NotificationPreferences
+    store: NotificationStore
+    is_current: Callable[[Notification], bool]
+    """Returns False for a notification that no longer applies."""
+    compose: ComposeText
     clock: Callable[[], float]
     redact: Callable[[str], str] = str
-    start: "Start" = start
-    _posts: list[_Post] = field(default_factory=list)
+    start_sending: "StartSending" = start_sending
+    _channels: list[_Channel] = field(default_factory=list)
 
     def open(self) -> None:
-        """What an earlier life had begun is doubted; who was never told begins with what comes."""
+        """Restores each channel: an unfinished message is repeated once, a new channel gets new notifications only."""
         for url in dict.fromkeys(self.urls):
-            state = telling.found(self.memory.channel(id_of(url)))
-            self.memory.keep(state)
-            alike = sum(scheme_of(url) == scheme_of(one.url) for one in self._posts)
+            state = notifications.recover(self.store.channel(channel_id(url)))
+            self.store.keep(state)
+            alike = sum(scheme_of(url) == scheme_of(one.url) for one in self._channels)
             name = scheme_of(url) if not alike else f"{scheme_of(url)} {alike + 1}"
-            self._posts.append(_Post(url, name, state))
+            self._channels.append(_Channel(url, name, state))
 
-    def go_round(self) -> None:
-        """Often. Never waits for anybody."""
+    def send_due(self) -> None:
+        """Sends what is due. Called often; never blocks."""
         now = self.clock()
-        self._take_all_in(now)
-        waiting = [post for post in self._posts if post.sending is None and not telling.must_rest(post.state, now)]
-        if not waiting or (self.manner.quiet and self.manner.quiet.covers(now)):
+        self._collect_results(now)
+        waiting = [
+            channel
+            for channel in self._channels
+            if channel.sending is None and not notifications.must_wait(channel.state, now)
+        ]
+        if not waiting or (self.preferences.quiet and self.preferences.quiet.covers(now)):
             return
-        news = self.memory.after(min(post.state.told for post in waiting))
-        for post in waiting:
-            mine = [one for one in news if one.id > post.state.told]
-            if mine or post.state.doubted:
-                self._tell(post, mine, now)
+        news = self.store.after(min(channel.state.delivered for channel in waiting))
+        for channel in waiting:
+            unsent = [one for one in news if one.id > channel.state.delivered]
+            if unsent or channel.state.unconfirmed:
+                self._send_batch(channel, unsent, now)
 
-    def channels(self) -> Sequence[tuple[str, Channel]]:
-        """By name; one whose message is under way for too long has that for its problem."""
+    def channels(self) -> Sequence[tuple[str, ChannelState]]:
+        """Returns each channel's name and state; a message that takes too long counts as a problem."""
         now = self.clock()
-        return [(post.name, telling.stuck(post.state) if _is_stuck(post, now) else post.state) for post in self._posts]
+        return [
+            (channel.name, notifications.mark_stuck(channel.state) if _is_stuck(channel, now) else channel.state)
+            for channel in self._channels
+        ]
 
     def close(self) -> None:
-        """What has arrived is noted; nothing more is sent. Raises Retryable as going round does."""
-        self._take_all_in(self.clock())
-        self._posts.clear()
+        """Records results and sends nothing more. Raises Retryable if the database cannot be written."""
+        self._collect_results(self.clock())
+        self._channels.clear()
 
     def is_sending(self) -> bool:
-        return any(post.sending and not post.sending.ended.is_set() for post in self._posts)
+        return any(channel.sending and not channel.sending.ended.is_set() for channel in self._channels)
 
-    def _take_all_in(self, now: float) -> None:
-        for post in self._posts:
-            if post.sending is not None:
-                self._take_in(post, post.sending, now)
+    def _collect_results(self, now: float) -> None:
+        for channel in self._channels:
+            if channel.sending is not None:
+                self._collect_result(channel, channel.sending, now)
 
-    def _tell(self, post: _Post, mine: Sequence[Tiding], now: float) -> None:
-        batch = telling.next_batch(
-            post.state, mine, self._is_wanted, now=now, digest_seconds=self.manner.digest_seconds
+    def _send_batch(self, channel: _Channel, unsent: Sequence[Notification], now: float) -> None:
+        batch = notifications.next_batch(
+            channel.state, unsent, self._is_wanted, now=now, digest_seconds=self.preferences.digest_seconds
         )
         if batch is None:
             return
-        if not batch.tidings:
-            self._keep(post, telling.passed_over(post.state, batch))
+        if not batch.notifications:
+            self._save(channel, notifications.skip(channel.state, batch))
             return
-        self._keep(post, telling.begun(post.state, batch))
-        post.sending = self.start(post.url, lambda: self.compose(batch), now=now)
+        self._save(channel, notifications.begin_sending(channel.state, batch))
+        channel.sending = self.start_sending(channel.url, lambda: self.compose(batch), now=now)
 
-    def _is_wanted(self, one: Tiding) -> bool:
-        return one.happening in self.manner.on and self.holds(one)
+    def _is_wanted(self, one: Notification) -> bool:
+        return one.kind in self.preferences.on and self.is_current(one)
 
-    def _take_in(self, post: _Post, sending: Sending, now: float) -> None:
+    def _collect_result(self, channel: _Channel, sending: SentMessage, now: float) -> None:
         if not sending.ended.is_set():
-            if _is_stuck(post, now):
-                self._complain(post, telling.STUCK)
+            if _is_stuck(channel, now):
+                self._report(channel, notifications.STUCK)
             return
         if sending.problem:
             problem = self.redact(sending.problem)
-            self._keep(post, telling.failed(post.state, problem, now))
-            self._complain(post, problem)
+            self._save(channel, notifications.record_failure(channel.state, problem, now))
+            self._report(channel, problem)
         else:
-            self._keep(post, telling.sent(post.state))
-            if post.complained:
-                log.info("people are told again channel=%s", post.name)
-            post.complained = False
-        post.sending = None
+            self._save(channel, notifications.confirm_sent(channel.state))
+            if channel.reported:
+                log.info("notifications resumed channel=%s", channel.name)
+            channel.reported = False
+        channel.sending = None
 
-    def _complain(self, post: _Post, problem: str) -> None:
-        """Once, until it goes well again."""
-        if not post.complained:
-            log.warning("people are not told channel=%s reason=%s", post.name, problem)
-        post.complained = True
+    def _report(self, channel: _Channel, problem: str) -> None:
+        """Logs the problem once, until the channel works again."""
+        if not channel.reported:
+            log.warning("notifications failing channel=%s reason=%s", channel.name, problem)
+        channel.reported = True
 
-    def _keep(self, post: _Post, state: Channel) -> None:
-        self.memory.keep(state)
-        post.state = state
+    def _save(self, channel: _Channel, state: ChannelState) -> None:
+        self.store.keep(state)
+        channel.state = state
 
 
-def _is_stuck(post: _Post, now: float) -> bool:
-    return post.sending is not None and now - post.sending.begun_at > PATIENCE_SECONDS
+def _is_stuck(channel: _Channel, now: float) -> bool:
+    return channel.sending is not None and now - channel.sending.begun_at > SLOW_SECONDS

@@ -1,4 +1,4 @@
-"""The hours in which nobody is told anything, by the clock on somebody's wall."""
+"""Quiet hours: the daily time range without notifications, in the operator's time zone."""
 
 import re
 from dataclasses import dataclass
@@ -8,15 +8,15 @@ _HOURS = re.compile(r"([01]\d|2[0-3]):([0-5]\d)-([01]\d|2[0-3]):([0-5]\d)")
 
 
 @dataclass(frozen=True, slots=True)
-class Quiet:
+class QuietHours:
     begin: int
-    """Minutes after midnight; from `begin` on, and until `end`, which may be on the next day."""
+    """Minutes after midnight. `end` may be on the next day."""
     end: int
     zone: tzinfo | None = None
-    """None: this machine's own."""
+    """Defaults to the machine's time zone."""
 
     def covers(self, at: float) -> bool:
-        """Whatever the clocks were moved by."""
+        """Follows changes to and from daylight saving time."""
         there = datetime.fromtimestamp(at, self.zone).time()
         minute = there.hour * 60 + there.minute
         if self.begin <= self.end:
@@ -24,10 +24,10 @@ class Quiet:
         return minute >= self.begin or minute < self.end
 
 
-def parse_quiet(hours: str, zone: tzinfo | None = None) -> Quiet | None:
-    """Of `22:00-07:00`. None: there are none."""
+def parse_quiet_hours(hours: str, zone: tzinfo | None = None) -> QuietHours | None:
+    """Parses `22:00-07:00`. Returns None if `hours` has no range."""
     found = _HOURS.fullmatch(hours)
     if not found:
         return None
     begin, end = int(found[1]) * 60 + int(found[2]), int(found[3]) * 60 + int(found[4])
-    return Quiet(begin, end, zone)
+    return QuietHours(begin, end, zone)

@@ -1,6 +1,6 @@
-"""One address of a person, through Apprise: in a thread of its own, so that one that hangs holds up nobody.
+"""Sends one message to one address through Apprise, in a thread of its own, so that a slow service blocks nothing.
 
-Rule: an address holds tokens. Nothing but its scheme, and its host where that is one, is ever shown.
+Rule: an address holds tokens. Only its scheme and its host name are ever shown.
 """
 
 import hashlib
@@ -11,15 +11,15 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from bot.notifications.text import Announcement, harmless
+from bot.notifications.text import NotificationText, neutralize_plain
 
 _SCHEME = re.compile(r"[A-Za-z0-9+.-]{1,20}(?=://)")
 _HOST = re.compile(r"localhost|[\w-]+(\.[\w-]+)+|[0-9A-Fa-f]*(:[0-9A-Fa-f]*)+")
-UNREADABLE = "this is no address that Apprise knows"
+UNKNOWN_ADDRESS = "this is no address that Apprise knows"
 
 
-def id_of(url: str) -> str:
-    """The same for the same address, and nothing to find it by."""
+def channel_id(url: str) -> str:
+    """Returns a stable hash, so that the database holds no address."""
     return hashlib.sha256(url.encode()).hexdigest()[:16]
 
 
@@ -28,82 +28,82 @@ def scheme_of(url: str) -> str:
     return found[0].lower() if found else "unreadable"
 
 
-def shown(url: str) -> str:
-    """For people, by what Apprise makes of it. Raises ValueError when that is nothing."""
+def describe_address(url: str) -> str:
+    """Returns the scheme and the host for display. Raises ValueError if Apprise cannot parse the address."""
     import apprise
 
-    with _hearing():
+    with _captured_log():
         plugin = apprise.Apprise.instantiate(url)
     if not isinstance(plugin, apprise.NotifyBase):
-        raise ValueError(UNREADABLE)  # noqa: TRY004 - to whoever set it, that is one and the same
+        raise ValueError(UNKNOWN_ADDRESS)  # noqa: TRY004 - to the operator it is one problem
     host = str(plugin.host or "") if "host" in plugin.template_tokens else ""
     return f"{scheme_of(url)} {host}" if _HOST.fullmatch(host) else scheme_of(url)
 
 
 @dataclass(slots=True)
-class Sending:
-    """One message under way. `problem` is known once it has `ended`; empty: it arrived, as far as the service says."""
+class SentMessage:
+    """A message being sent. `problem` is set before `ended`; empty if the service accepted the message."""
 
     begun_at: float
     problem: str = ""
     ended: threading.Event = field(default_factory=threading.Event)
 
 
-def start(url: str, compose: Callable[[], Announcement], *, now: float) -> Sending:
-    """Composed there as well: what it takes may have to wait for the disk. Nobody waits for the thread at the end."""
-    sending = Sending(now)
+def start_sending(url: str, compose: Callable[[], NotificationText], *, now: float) -> SentMessage:
+    """Composes and sends in a daemon thread: composing reads the disk, and the process may exit without waiting."""
+    sending = SentMessage(now)
 
     def run() -> None:
         sending.problem = send(url, compose)
         sending.ended.set()
 
-    threading.Thread(target=run, name=f"telling {scheme_of(url)}", daemon=True).start()
+    threading.Thread(target=run, name=f"notification {scheme_of(url)}", daemon=True).start()
     return sending
 
 
-def send(url: str, compose: Callable[[], Announcement]) -> str:
-    """Why it did not arrive; empty: it did. Takes as long as the service takes."""
+def send(url: str, compose: Callable[[], NotificationText]) -> str:
+    """Returns the problem; empty if the message was accepted. Blocks until the service answers."""
     try:
-        return _sent(url, compose())
-    except Exception as exc:  # noqa: BLE001 - a hundred services, by as many authors
+        return _send(url, compose())
+    except Exception as exc:  # noqa: BLE001 - every service's plugin raises its own errors
         return f"{type(exc).__name__}: {exc}"
 
 
-def _sent(url: str, said: Announcement) -> str:
+def _send(url: str, text: NotificationText) -> str:
     import apprise
 
-    with _hearing() as heard:
-        telling = apprise.Apprise()
-        if not telling.add(url):
-            return UNREADABLE
-        if telling.notify(said.body, title=said.title, body_format=apprise.NotifyFormat.TEXT):
+    with _captured_log() as captured:
+        service = apprise.Apprise()
+        if not service.add(url):
+            return UNKNOWN_ADDRESS
+        if service.notify(text.body, title=text.title, body_format=apprise.NotifyFormat.TEXT):
             return ""
-    return heard.words or "the service did not take it"
+    return captured.message or "the service did not take it"
 
 
 @contextmanager
-def _hearing() -> Iterator["_Heard"]:
-    """What Apprise says of a service may hold its address, so it is heard here and by nobody else."""
-    logger, heard = logging.getLogger("apprise"), _Heard()
+def _captured_log() -> Iterator["_FirstComplaint"]:
+    """Keeps Apprise's log lines, which may contain the address, out of our log."""
+    logger, captured = logging.getLogger("apprise"), _FirstComplaint()
     logger.propagate = False
-    logger.addFilter(heard)
+    logger.addFilter(captured)
     try:
-        yield heard
+        yield captured
     finally:
-        logger.removeFilter(heard)
+        logger.removeFilter(captured)
 
 
-class _Heard(logging.Filter):
-    """The first thing Apprise complains of in this thread; it goes no further."""
+class _FirstComplaint(logging.Filter):
+    """Captures the first warning of Apprise in this thread."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.words = ""
+        self.message = ""
         self._thread = threading.get_ident()
 
     def filter(self, record: logging.LogRecord) -> bool:
         if record.thread != self._thread:
             return True
-        if record.levelno >= logging.WARNING and not self.words:
-            self.words = harmless(record.getMessage(), 120)
+        if record.levelno >= logging.WARNING and not self.message:
+            self.message = neutralize_plain(record.getMessage(), 120)
         return False

@@ -1,6 +1,6 @@
-"""The words in which people are told, far from any page of ours: plain, short, and with nothing in them that acts.
+"""Text of notifications for chat, e-mail and desktop: title, headline, reason and links. Plain and short.
 
-Rule: whatever shows what others wrote may read it as Markdown, HTML or a mention, so nothing of that is left in it.
+Rule: a channel may render text as Markdown, HTML or a mention, so untrusted text is neutralized.
 """
 
 import re
@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from urllib.parse import quote
 
-from bot.domain.notification import Happening, Tiding
-from bot.text.visible import on_one_line
+from bot.domain.notification import Notification, NotificationKind
+from bot.text.invisible_characters import on_one_line
 
-MOST_TIDINGS = 20
-"""So many are told one by one; of the others how many there are."""
-_TITLE, _WORDS = 120, 300
+LISTED_LIMIT = 20
+"""Notifications listed in one message; the rest are counted."""
+_TITLE_LENGTH, _TEXT_LENGTH = 120, 300
 _LOOKALIKES = str.maketrans(
     {
         "@": "＠",
@@ -30,19 +30,19 @@ _LOOKALIKES = str.maketrans(
         "#": "＃",
     }
 )
-_ADDRESS = re.compile(r"(?i)\b([a-z][a-z0-9+.-]*):/*")
+_URL_SCHEME = re.compile(r"(?i)\b([a-z][a-z0-9+.-]*):/*")
 _HEADLINES = {
-    Happening.ASKING: "needs you",
-    Happening.REVIEW: "is in review",
-    Happening.FAILED: "failed, and waits for you",
-    Happening.BUDGET: "has used up its budget",
+    NotificationKind.ASKING: "needs you",
+    NotificationKind.REVIEW: "is in review",
+    NotificationKind.FAILED: "failed and waits for you",
+    NotificationKind.BUDGET: "has used up its budget",
 }
-_AGAIN = "(You may have had this before: I was stopped while I sent it.)"
+_REPEATED = "(Possibly a repeat: Treehand was stopped while sending this.)"
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
-    """What is known of a run besides what is told."""
+class RunContext:
+    """Key, title and links of the run."""
 
     key: str = ""
     title: str = ""
@@ -51,58 +51,58 @@ class Surroundings:
 
 
 @dataclass(frozen=True, slots=True)
-class Announcement:
+class NotificationText:
     title: str
     body: str
 
 
-def announcement_of(
-    told: Sequence[tuple[Tiding, Surroundings]], *, link: str = "", again: bool = False
-) -> Announcement:
-    """`link` is where the dashboard is reached."""
-    blocks = [_block(tiding, known, link.rstrip("/")) for tiding, known in told[:MOST_TIDINGS]]
-    more = len(told) - len(blocks)
+def render_notifications(
+    notifications: Sequence[tuple[Notification, RunContext]], *, link: str = "", again: bool = False
+) -> NotificationText:
+    """`link` is the address of the dashboard."""
+    blocks = [_render_one(one, context, link.rstrip("/")) for one, context in notifications[:LISTED_LIMIT]]
+    more = len(notifications) - len(blocks)
     rest = [f"And {more} more."] if more else []
-    body = "\n\n".join([*([_AGAIN] if again else []), *blocks, *rest])
-    first = _headline(*told[0]) if len(told) == 1 else f"{len(told)} things to know"
-    return Announcement(f"Treehand: {first}", body)
+    body = "\n\n".join([*([_REPEATED] if again else []), *blocks, *rest])
+    first = _headline(*notifications[0]) if len(notifications) == 1 else f"{len(notifications)} things to know"
+    return NotificationText(f"Treehand: {first}", body)
 
 
-def harmless(text: str, most: int = _WORDS) -> str:
-    """One line, as it reads, in letters that mean nothing to a machine."""
+def neutralize_plain(text: str, most: int = _TEXT_LENGTH) -> str:
+    """Returns one line with look-alikes for characters that Markdown, HTML or a mention would use."""
     flat = on_one_line(text)
     flat = flat if len(flat) <= most else f"{flat[: most - 2]} …"
-    return _ADDRESS.sub(r"\1: ", flat.translate(_LOOKALIKES))
+    return _URL_SCHEME.sub(r"\1: ", flat.translate(_LOOKALIKES))
 
 
-def _block(tiding: Tiding, known: Surroundings, link: str) -> str:
-    title = f": {harmless(known.title, _TITLE)}" if known.title else ""
-    page = f"{link}/runs/{quote(known.key, safe='')}" if known.key else link
+def _render_one(one: Notification, context: RunContext, link: str) -> str:
+    title = f": {neutralize_plain(context.title, _TITLE_LENGTH)}" if context.title else ""
+    page = f"{link}/runs/{quote(context.key, safe='')}" if context.key else link
     places = {
-        "Pull request": known.pull_url,
-        "Issue": known.issue_url,
+        "Pull request": context.pull_url,
+        "Issue": context.issue_url,
         "Dashboard": page if link else "",
     }
     lines = [
-        f"{_headline(tiding, known)}{title}",
-        *([harmless(tiding.words)] if tiding.words else []),
+        f"{_headline(one, context)}{title}",
+        *([neutralize_plain(one.text)] if one.text else []),
         *(f"{name}: {url}" for name, url in places.items() if _is_address(url)),
     ]
     return "\n".join(lines)
 
 
-def _headline(tiding: Tiding, known: Surroundings) -> str:
-    name = _name(known.key or tiding.subject)
-    if tiding.happening is Happening.TROUBLE:
-        return f"{name} is well again" if tiding.over else f"trouble with {name}"
-    return f"{name} {_HEADLINES[tiding.happening]}"
+def _headline(one: Notification, context: RunContext) -> str:
+    name = _name(context.key or one.subject)
+    if one.kind is NotificationKind.TROUBLE:
+        return f"{name} works again" if one.resolved else f"problem with {name}"
+    return f"{name} {_HEADLINES[one.kind]}"
 
 
 def _name(key: str) -> str:
-    """`#` and a number are what people know it by, and do nothing where this is read."""
-    return harmless(key, _TITLE).replace("＃", "#")
+    """Keeps `#`: channels do not link issue numbers."""
+    return neutralize_plain(key, _TITLE_LENGTH).replace("＃", "#")
 
 
 def _is_address(url: str) -> bool:
-    """Those of a service's own making; one that could end the line, or hold markup, is none."""
+    """Rejects URLs with spaces or markup characters."""
     return bool(re.fullmatch(r"https?://[^\s<>\[\]()\"'`@|\\]{1,500}", url))

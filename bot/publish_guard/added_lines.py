@@ -1,44 +1,46 @@
-"""What has been written into a file since the versions that are known: the lines that are new. Pure."""
+"""Added lines of a file against its known versions, searched for secrets and programs. Pure."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from bot.publish_guard.auto_run_files import drivers, install_scripts
-from bot.publish_guard.path_collisions import text_of
+from bot.publish_guard.auto_run_files import PROGRAM_FILES, changed_archive, git_drivers, is_archive
+from bot.publish_guard.path_collisions import decode_path
 from bot.publish_guard.path_rules import canonical
-from bot.publish_guard.protected_paths import ATTRIBUTES, PACKAGE
-from bot.secret_scan.scanner import Secrets, suspicious
+from bot.publish_guard.protected_paths import ATTRIBUTES
+from bot.secret_scan.scanner import NOT_SEARCHED, Secrets, find_suspicious
+from bot.secret_scan.unpack import UnpackBudget
 
-_SNIFFED = 8_000
+_SNIFFED_BYTES = 8_000
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class AddedLines:
     path: bytes
     content: bytes
     before: Sequence[bytes]
 
     @property
     def is_binary(self) -> bool:
-        return b"\0" in self.content[:_SNIFFED]
+        return b"\0" in self.content[:_SNIFFED_BYTES]
 
     def lines(self) -> list[tuple[int, bytes]]:
-        """The new ones, each with its number."""
+        """Added lines with their numbers."""
         old = {line for version in self.before for line in version.split(b"\n")}
         numbered = enumerate(self.content.split(b"\n"), start=1)
         return [(number, line) for number, line in numbered if line not in old]
 
 
-def leaks_in(file: Written, secrets: Secrets) -> tuple[str, ...]:
-    """Secrets of ours that none of the versions before held, in words."""
-    found = secrets.find_in(file.content)
-    old = {name for version in file.before for name in secrets.find_in(version)} if found else set()
-    return tuple(f"it holds {name}" for name in found if name not in old)
+def known_secrets_in(file: AddedLines, secrets: Secrets, budget: UnpackBudget) -> tuple[str, ...]:
+    """The host's own secrets that no earlier version held, in words; or that they could not be searched for."""
+    found = secrets.search(file.content, budget)
+    before = [secrets.search(version, budget).names for version in file.before] if found.names else []
+    held = tuple(f"it holds {name}" for name in found.names if not any(name in names for names in before))
+    return held if found.is_complete else (*held, NOT_SEARCHED)
 
 
-def looks_in(files: Sequence[Written]) -> Mapping[bytes, tuple[str, ...]]:
-    """What looks like anybody's secret, by path, in words. One look at all files takes less time."""
+def find_likely_secrets(files: Sequence[AddedLines]) -> Mapping[bytes, tuple[str, ...]]:
+    """Text that looks like a secret, in words, by path. Scanning all files at once is faster."""
     lines: list[str] = []
     places: list[tuple[bytes, int]] = []
     for file in files:
@@ -46,27 +48,27 @@ def looks_in(files: Sequence[Written]) -> Mapping[bytes, tuple[str, ...]]:
         lines += [*(line.decode(errors="replace") for _, line in new), ""]
         places += [*((file.path, number) for number, _ in new), (file.path, 0)]
     found = defaultdict[bytes, tuple[str, ...]](tuple)
-    for one in suspicious(lines):
+    for one in find_suspicious(lines):
         path, number = places[one.line - 1]
         found[path] += (f"line {number} holds what looks like a secret ({one.kind})",)
     return found
 
 
-def may_run(path: bytes) -> bool:
-    """A file of this name may have others run programs."""
-    return _name_of(path) in {PACKAGE, ATTRIBUTES}
+def can_run_programs(path: bytes) -> bool:
+    """True if a file of this name can make tools run programs."""
+    name = _name_of(path)
+    return name == ATTRIBUTES or name in PROGRAM_FILES or is_archive(name)
 
 
-def programs_in(file: Written) -> tuple[str, ...]:
-    """What the file would have others run, in words."""
-    match _name_of(file.path):
-        case name if name == PACKAGE:
-            return install_scripts(file.content, file.before)
-        case name if name == ATTRIBUTES:
-            return drivers(line for _, line in file.lines())
-        case _:
-            return ()
+def programs_in(file: AddedLines) -> tuple[str, ...]:
+    """Programs that the file makes tools run, in words."""
+    name = _name_of(file.path)
+    if name == ATTRIBUTES:
+        return git_drivers(line for _, line in file.lines())
+    if find_programs := PROGRAM_FILES.get(name):
+        return find_programs(file.content, file.before)
+    return changed_archive(file.content, file.before) if is_archive(name) else ()
 
 
 def _name_of(path: bytes) -> str:
-    return canonical(text_of(path)).rpartition("/")[2]
+    return canonical(decode_path(path)).rpartition("/")[2]

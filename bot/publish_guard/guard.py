@@ -1,7 +1,7 @@
-"""Judges what is about to be committed, on the raw difference: what is published is decided here, by the host alone.
+"""Publish guard: decides on the host which changes may be committed, and raises objections to the others.
 
-Rule: what is in the branch, in its base or in the other side of a merge already is nobody's fault. What is objected to
-gets into no commit of a branch; people may overrule an objection, for exactly the content that it is about.
+Rule: content that the branch, its base or the other side of a merge already has is allowed. Content with an objection
+enters no commit of a branch; a person can approve an objection for exactly that content.
 """
 
 import hashlib
@@ -11,171 +11,213 @@ from pathlib import Path
 from typing import Self
 
 from bot.domain.change import Objection
-from bot.git.index import LINK, SUBMODULE, Entry
-from bot.git.objects import index_of
-from bot.git.repository_file import told_at
-from bot.publish_guard.added_lines import Written, leaks_in, looks_in, may_run, programs_in
-from bot.publish_guard.path_collisions import faults, text_of
-from bot.publish_guard.pointing import led_to, links_astray
-from bot.publish_guard.protected_paths import Rules, why_protected
-from bot.publish_guard.tree_diff import Difference, Item, batches, contents, differences, sizes
-from bot.secret_scan.scanner import Secrets, suspicious
-from bot.workspace.capture import shown
+from bot.git.commit_files import index_of_commit
+from bot.git.index import LINK, SUBMODULE, IndexEntry
+from bot.git.repository_file import read_repository_settings
+from bot.publish_guard.added_lines import (
+    AddedLines,
+    can_run_programs,
+    find_likely_secrets,
+    known_secrets_in,
+    programs_in,
+)
+from bot.publish_guard.path_collisions import decode_path, find_bad_names
+from bot.publish_guard.protected_paths import PublishRules, why_protected
+from bot.publish_guard.size_limits import MAX_NEW_BINARY_BYTES
+from bot.publish_guard.symlinks import find_bad_links, find_linked_changes
+from bot.publish_guard.tree_diff import TreeDifference, TreeItem, batches, blob_contents, blob_sizes, diff_trees
+from bot.secret_scan.scanner import Secrets, find_suspicious
+from bot.secret_scan.unpack import UnpackBudget
+from bot.text.invisible_characters import printable_path
 
-LISTED = 50
+MAX_LISTED = 50
 _MOST_URGENT = ("size", "secret", "protected path", "link", "submodule")
-_LARGE_NEW_FILE = 5_000_000
 _MEGABYTE = 1_000_000
-_SAID = 3
-_WITHHELD = "[a name that is withheld]"
+_MAX_REASONS = 3
+_HIDDEN_NAME = "[a name that is withheld]"
 
 
 @dataclass(frozen=True, slots=True)
-class Guard:
+class PublishGuard:
     mirror: Path
-    rules: Rules = field(default_factory=Rules)
+    rules: PublishRules = field(default_factory=PublishRules)
     secrets: Secrets = field(default_factory=Secrets)
 
-    def within(self, repository: Path) -> Self:
-        """The same, where what is judged can be seen."""
-        return replace(self, mirror=repository)
-
-    def forbidding(self, paths: Collection[str]) -> Self:
-        """The same, with more that is not to be changed unasked."""
+    def with_forbidden(self, paths: Collection[str]) -> Self:
+        """The same guard with more protected paths."""
         return replace(self, rules=replace(self.rules, forbidden=tuple(paths)))
 
-    def minding(self, commit: str) -> Self:
-        """And what the repository itself protects, as that commit has it."""
-        return replace(self, rules=replace(self.rules, told=told_at(self.mirror, commit).protected))
+    def with_repository_rules(self, commit: str) -> Self:
+        """The same guard with the paths that the repository protects in that commit."""
+        return replace(
+            self,
+            rules=replace(self.rules, repository_protected=read_repository_settings(self.mirror, commit).protected),
+        )
+
+    def order(self, tree: str, known: Sequence[str], allowed: Collection[str] = ()) -> "JudgeOrder":
+        """The guard with its question as plain values, for `judge`."""
+        return JudgeOrder(str(self.mirror), self.rules, self.secrets.values, tree, tuple(known), tuple(allowed))
 
     def objections(self, tree: str, known: Sequence[str], allowed: Collection[str] = ()) -> tuple[Objection, ...]:
-        """`known`: commits and trees whose entries are public, or were judged before."""
-        found = differences(self.mirror, tree, known)
-        if not found:
+        """`known`: commits and trees whose entries are public or were reviewed before."""
+        differences = diff_trees(self.mirror, tree, known)
+        if not differences:
             return ()
-        entries = index_of(self.mirror, tree).entries
-        judging = _Judging(self, tree, found, entries, _telling(self.secrets, found))
-        return tuple(one for one in _listed(judging.all(allowed)) if one.id not in allowed)
+        entries = index_of_commit(self.mirror, tree).entries
+        judging = _Review(self, tree, differences, entries, _find_secret_names(self.secrets, differences))
+        return tuple(one for one in _cap_list(judging.all(allowed)) if one.id not in allowed)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class JudgeOrder:
+    """A guard and what it is asked, as plain values."""
+
+    repository: str
+    rules: PublishRules
+    secrets: tuple[tuple[str, str], ...]
+    """Names with their values."""
+    tree: str
+    known: tuple[str, ...]
+    allowed: tuple[str, ...] = ()
+
+    def about(self, tree: str, *, repository: str) -> Self:
+        """The same question about a tree in another repository."""
+        return replace(self, repository=repository, tree=tree)
 
 
 @dataclass(frozen=True, slots=True)
-class _Judging:
-    guard: Guard
+class Judgement:
+    objections: tuple[Objection, ...] = ()
+
+
+def judge(order: JudgeOrder) -> Judgement:
+    guard = PublishGuard(Path(order.repository), order.rules, Secrets.of(order.secrets))
+    return Judgement(guard.objections(order.tree, order.known, order.allowed))
+
+
+@dataclass(frozen=True, slots=True)
+class _Review:
+    guard: PublishGuard
     tree: str
-    found: Sequence[Difference]
-    entries: Mapping[bytes, Entry]
-    telling: Mapping[bytes, str]
-    """Paths that give a secret away, and which."""
+    differences: Sequence[TreeDifference]
+    entries: Mapping[bytes, IndexEntry]
+    secret_names: Mapping[bytes, str]
+    """Paths whose name holds a secret, with the reason."""
+    budget: UnpackBudget = field(default_factory=UnpackBudget)
 
     def all(self, allowed: Collection[str]) -> list[Objection]:
-        fresh = self._fresh()
+        fresh = self._new_content()
         size = list(self._size(sum(fresh.values())))
-        # who floods us does not get all of it read, unless a person said so
+        # content over the size limit is not read unless a person approved it
         is_readable = all(one.id in allowed for one in size)
-        said = [*size, *self._names(), *self._kinds(), *self._links()]
+        unread = [*size, *self._names(), *self._protected_paths(), *self._links()]
         read = [*self._content(fresh), *self._programs()] if is_readable else []
-        return sorted([*said, *read], key=_urgency)
+        return sorted([*unread, *read], key=_urgency)
 
-    def _fresh(self) -> Mapping[str, int]:
-        """Content that is in none of the versions before, and how much it is."""
-        old = {item.sha for one in self.found for item in one.before}
-        new = {one.now.sha for one in self.found if one.now and one.is_file}
-        return sizes(self.guard.mirror, sorted(new - old))
+    def _new_content(self) -> Mapping[str, int]:
+        """Object ids and sizes of content that no earlier version has."""
+        old = {item.sha for one in self.differences for item in one.before}
+        new = {one.now.sha for one in self.differences if one.now and one.is_file}
+        return blob_sizes(self.guard.mirror, sorted(new - old))
 
     def _size(self, much: int) -> Iterator[Objection]:
-        rules, files = self.guard.rules, len(self.found) - self._moved_away()
-        if files > rules.changed_files:
-            counted = f"{files:,} files changed, and the limit is {rules.changed_files:,}"
+        rules, files = self.guard.rules, len(self.differences) - self._count_moved()
+        if files > rules.max_changed_files:
+            counted = f"{files:,} files changed, and the limit is {rules.max_changed_files:,}"
             yield Objection("size", "", counted, self.tree)
-        if much > rules.changed_mb * _MEGABYTE:
-            counted = f"{much / _MEGABYTE:,.1f} MB of new content, and the limit is {rules.changed_mb:g} MB"
+        if much > rules.max_changed_mb * _MEGABYTE:
+            counted = f"{much / _MEGABYTE:,.1f} MB of new content, and the limit is {rules.max_changed_mb:g} MB"
             yield Objection("size", "", counted, self.tree)
 
-    def _moved_away(self) -> int:
-        """They are at another path now, and count there."""
-        arrived = {one.now.sha for one in self.found if one.now and one.is_new}
-        return sum(not one.now and any(item.sha in arrived for item in one.before) for one in self.found)
+    def _count_moved(self) -> int:
+        """Files moved to another path, where they are counted."""
+        arrived = {one.now.sha for one in self.differences if one.now and one.is_new}
+        return sum(not one.now and any(item.sha in arrived for item in one.before) for one in self.differences)
 
     def _names(self) -> Iterator[Objection]:
-        by_path = {one.path: one for one in self.found}
-        new = [one.path for one in self.found if one.now and one.is_new]
-        for path, what in self.telling.items():
+        by_path = {one.path: one for one in self.differences}
+        new = [one.path for one in self.differences if one.now and one.is_new]
+        for path, what in self.secret_names.items():
             yield self._objection("secret", by_path[path], what)
-        for path, why in faults(new, self.entries):
+        for path, why in find_bad_names(new, self.entries):
             yield self._objection("file name", by_path[path], why)
 
-    def _kinds(self) -> Iterator[Objection]:
-        for one in self.found:
-            if why := why_protected(text_of(one.path), self.guard.rules):
+    def _protected_paths(self) -> Iterator[Objection]:
+        for one in self.differences:
+            if why := why_protected(decode_path(one.path), self.guard.rules):
                 yield self._objection("protected path", one, why if one.now else f"{why}; deleted")
             if one.now and one.now.mode == SUBMODULE:
-                yield self._objection("submodule", one, "another repository's commit, whose content nobody sees here")
+                yield self._objection(
+                    "submodule", one, "a commit of another repository, whose content is not visible here"
+                )
 
     def _links(self) -> Iterator[Objection]:
         links = {path: entry.sha.hex() for path, entry in self.entries.items() if entry.mode == LINK}
-        read = contents(self.guard.mirror, set(links.values())) if links else {}
+        read = blob_contents(self.guard.mirror, set(links.values())) if links else {}
         targets = {path: read[sha] for path, sha in links.items()}
-        by_path = {one.path: one for one in self.found}
-        deleted = [one.path for one in self.found if one.now is None]
-        for path, why in links_astray(by_path.keys() & targets.keys(), targets, deleted, self.guard.rules):
-            # one that is as it was leads elsewhere now: what it leads through is part of what is allowed
-            yield self._objection("link", by_path.get(path) or Difference(path, Item(LINK, self.tree), ()), why)
+        by_path = {one.path: one for one in self.differences}
+        deleted = [one.path for one in self.differences if one.now is None]
+        for path, why in find_bad_links(by_path.keys() & targets.keys(), targets, deleted, self.guard.rules):
+            # an unchanged link whose target changed: an approval covers the whole tree
+            yield self._objection("link", by_path.get(path) or TreeDifference(path, TreeItem(LINK, self.tree), ()), why)
         for path in sorted(by_path.keys() & targets.keys()):
-            if names := self.guard.secrets.given_away(text_of(targets[path])):
-                yield self._objection("secret", by_path[path], f"what it leads to holds {', '.join(names)}")
-        for path, link, why in led_to(by_path, targets, self.guard.rules):
+            if names := self.guard.secrets.find_any(decode_path(targets[path])):
+                yield self._objection("secret", by_path[path], f"its target holds {', '.join(names)}")
+        for path, link, why in find_linked_changes(by_path, targets, self.guard.rules):
             yield self._objection("protected path", by_path[path], f"{why}: `{self._shown(link)}` leads to it")
 
     def _content(self, fresh: Mapping[str, int]) -> Iterator[Objection]:
-        files = [one for one in self.found if one.now and one.is_file and one.now.sha in fresh]
-        known = sizes(self.guard.mirror, {item.sha for one in files for item in one.versions if _is_blob(item)})
+        files = [one for one in self.differences if one.now and one.is_file and one.now.sha in fresh]
+        known = blob_sizes(self.guard.mirror, {item.sha for one in files for item in one.versions if _is_blob(item)})
         for batch in batches(files, known):
             shas = {item.sha for one in batch for item in one.versions if _is_blob(item)}
-            read = contents(self.guard.mirror, shas)
-            written = [_written(one, read) for one in batch]
-            looks = looks_in(written)
+            read = blob_contents(self.guard.mirror, shas)
+            written = [_added_lines(one, read) for one in batch]
+            looks = find_likely_secrets(written)
             for one, file in zip(batch, written, strict=True):
-                yield from self._of_file(one, file, looks.get(one.path, ()))
+                yield from self._file_content(one, file, looks.get(one.path, ()))
 
-    def _of_file(self, one: Difference, file: Written, looks: Sequence[str]) -> Iterator[Objection]:
-        if one.is_new and file.is_binary and len(file.content) > _LARGE_NEW_FILE:
+    def _file_content(self, one: TreeDifference, file: AddedLines, looks: Sequence[str]) -> Iterator[Objection]:
+        if one.is_new and file.is_binary and len(file.content) > MAX_NEW_BINARY_BYTES:
             yield self._objection("size", one, f"a new binary file of {len(file.content) / _MEGABYTE:,.1f} MB")
-        if leaks := (*leaks_in(file, self.guard.secrets), *looks):
-            yield self._objection("secret", one, _in_short(leaks))
+        if leaks := (*known_secrets_in(file, self.guard.secrets, self.budget), *looks):
+            yield self._objection("secret", one, _shorten(leaks))
 
     def _programs(self) -> Iterator[Objection]:
-        """By what a file is called now: its content may have been harmless under another name."""
-        files = [one for one in self.found if one.is_file and may_run(one.path)]
-        known = {item.sha for one in self.found if may_run(one.path) for item in one.before}
+        """Checks by the new name: the same content may have been harmless under another."""
+        files = [one for one in self.differences if one.is_file and can_run_programs(one.path)]
+        known = {item.sha for one in self.differences if can_run_programs(one.path) for item in one.before}
         fresh = [one for one in files if one.now and one.now.sha not in known]
-        read = contents(self.guard.mirror, {item.sha for one in fresh for item in one.versions if _is_blob(item)})
+        read = blob_contents(self.guard.mirror, {item.sha for one in fresh for item in one.versions if _is_blob(item)})
         for one in fresh:
-            if found := programs_in(_written(one, read)):
-                yield self._objection("program", one, _in_short(found))
+            if found := programs_in(_added_lines(one, read)):
+                yield self._objection("program", one, _shorten(found))
 
-    def _objection(self, rule: str, one: Difference, detail: str) -> Objection:
+    def _objection(self, rule: str, one: TreeDifference, detail: str) -> Objection:
         holds = f"{one.now.mode:o} {one.now.sha}" if one.now else "nothing"
         return Objection(rule, self._shown(one.path), detail, f"{holds} {one.path.hex()}")
 
     def _shown(self, path: bytes) -> str:
-        return _WITHHELD if path in self.telling else shown(path)
+        return _HIDDEN_NAME if path in self.secret_names else printable_path(path)
 
 
-def _written(one: Difference, read: Mapping[str, bytes]) -> Written:
+def _added_lines(one: TreeDifference, read: Mapping[str, bytes]) -> AddedLines:
     assert one.now
-    return Written(one.path, read[one.now.sha], [read[item.sha] for item in one.before if _is_blob(item)])
+    return AddedLines(one.path, read[one.now.sha], [read[item.sha] for item in one.before if _is_blob(item)])
 
 
-def _is_blob(item: Item) -> bool:
+def _is_blob(item: TreeItem) -> bool:
     return item.mode != SUBMODULE
 
 
-def _telling(secrets: Secrets, found: Sequence[Difference]) -> Mapping[bytes, str]:
-    """One look at all the names, and at each only where there is something."""
-    names = {one.path: text_of(one.path) for one in found if one.now}
+def _find_secret_names(secrets: Secrets, differences: Sequence[TreeDifference]) -> Mapping[bytes, str]:
+    """Scans all names at once, and single names only after a hit."""
+    names = {one.path: decode_path(one.path) for one in differences if one.now}
     together = "\n".join(names.values())
     exact = names if secrets.find(together) else {}
-    looks = {list(names)[one.line - 1]: one.kind for one in suspicious(_on_one_line(name) for name in names.values())}
+    looks = {
+        list(names)[one.line - 1]: one.kind for one in find_suspicious(_on_one_line(name) for name in names.values())
+    }
     held = {path: f"its name holds {', '.join(hits)}" for path, name in exact.items() if (hits := secrets.find(name))}
     return {path: f"its name looks like a secret ({kind})" for path, kind in looks.items()} | held
 
@@ -189,16 +231,16 @@ def _urgency(one: Objection) -> tuple[int, str]:
     return rank, one.path
 
 
-def _listed(found: Sequence[Objection]) -> Sequence[Objection]:
-    """What is too much to list is one objection together, which is overruled together."""
-    rest = found[LISTED:]
+def _cap_list(found: Sequence[Objection]) -> Sequence[Objection]:
+    """Combines objections beyond the limit into one, which is approved as a whole."""
+    rest = found[MAX_LISTED:]
     if not rest:
         return found
     together = hashlib.sha256("".join(sorted(one.id for one in rest)).encode()).hexdigest()
     rules = ", ".join(sorted({one.rule for one in rest}))
-    return [*found[:LISTED], Objection("more", "", f"{len(rest):,} more objections ({rules})", together)]
+    return [*found[:MAX_LISTED], Objection("more", "", f"{len(rest):,} more objections ({rules})", together)]
 
 
-def _in_short(found: Sequence[str]) -> str:
-    more = f"; and {len(found) - _SAID} more" if len(found) > _SAID else ""
-    return "; ".join(found[:_SAID]) + more
+def _shorten(found: Sequence[str]) -> str:
+    more = f"; and {len(found) - _MAX_REASONS} more" if len(found) > _MAX_REASONS else ""
+    return "; ".join(found[:_MAX_REASONS]) + more

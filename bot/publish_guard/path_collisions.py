@@ -1,4 +1,4 @@
-"""Names in a tree that some file system cannot hold, or cannot tell apart from others. Pure."""
+"""Path collisions: new names that some file system cannot store or cannot tell apart from another. Pure."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterator
@@ -6,39 +6,39 @@ from collections.abc import Collection, Iterator
 from bot.publish_guard.path_rules import canonical, find_fault
 
 
-def text_of(path: bytes) -> str:
+def decode_path(path: bytes) -> str:
     return path.decode(errors="surrogateescape")
 
 
-def faults(new: Collection[bytes], everything: Collection[bytes]) -> Iterator[tuple[bytes, str]]:
-    """The new paths that something speaks against, and what. `everything`: what the tree holds, they included."""
+def find_bad_names(new: Collection[bytes], everything: Collection[bytes]) -> Iterator[tuple[bytes, str]]:
+    """Yields new paths with a fault and the reason. `everything`: all paths of the tree, including the new ones."""
     if not new:
         return
     spellings = _spellings(everything)
-    standing = {folder for path in set(everything) - set(new) for folder in with_folders(path)}
+    standing = {folder for path in set(everything) - set(new) for folder in path_and_parents(path)}
     for path in new:
-        why = next(filter(None, map(find_fault, text_of(path).split("/"))), "")
-        if why := why or _twin(path, spellings, standing):
+        why = next(filter(None, map(find_fault, decode_path(path).split("/"))), "")
+        if why := why or _find_collision(path, spellings, standing):
             yield path, why
 
 
-def _twin(path: bytes, spellings: dict[str, set[bytes]], standing: Collection[bytes]) -> str:
-    for folder in with_folders(path):
-        others = spellings[canonical(text_of(folder))] - {folder}
+def _find_collision(path: bytes, spellings: dict[str, set[bytes]], standing: Collection[bytes]) -> str:
+    for folder in path_and_parents(path):
+        others = spellings[canonical(decode_path(folder))] - {folder}
         if others and folder not in standing:
-            return f"some file systems take it for {text_of(min(others))!a}"
+            return f"some file systems take it for {decode_path(min(others))!a}"
     return ""
 
 
 def _spellings(everything: Collection[bytes]) -> dict[str, set[bytes]]:
     found = defaultdict[str, set[bytes]](set)
-    for folder in {folder for path in everything for folder in with_folders(path)}:
-        found[canonical(text_of(folder))].add(folder)
+    for folder in {folder for path in everything for folder in path_and_parents(path)}:
+        found[canonical(decode_path(folder))].add(folder)
     return found
 
 
-def with_folders(path: bytes) -> Iterator[bytes]:
-    """The path, and every folder it lies in."""
+def path_and_parents(path: bytes) -> Iterator[bytes]:
+    """The path and all its parent folders."""
     at = path.find(b"/")
     while at >= 0:
         yield path[:at]

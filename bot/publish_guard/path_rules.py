@@ -1,27 +1,27 @@
-"""What file systems make of a path: spellings of one and the same file, and names some cannot hold. Pure."""
+"""Path rules of file systems: canonical spelling of a path, and names that some cannot store. Pure."""
 
 import re
 import unicodedata
 from functools import lru_cache
 
-from bot.text.visible import is_unseen
+from bot.text.invisible_characters import is_invisible
 
-LONGEST_NAME = 255
-"""Bytes; more no file system holds."""
+MAX_NAME_BYTES = 255
+"""Longest file name in bytes."""
 
 _ENDS = ". "
 _RESERVED = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d|conin\$|conout\$)", re.IGNORECASE)
-# eight letters, a dot, three letters: what Windows calls a file besides its own name
+# Windows' short names: eight letters, a dot, three letters
 _SHORT = re.compile(r"(?=[^.]{3,8}(?:\.|$))[^.~]+~\d+(?:\.[^.]{0,3})?")
 _NOT_IN_NAMES = frozenset('<>:"|?*\\')
 _LINES = frozenset({"Zl", "Zp"})
-_PLAIN = re.compile(r"(?=[^.]{5,100}+\.)[A-Za-z_][\w-]*+(?:\.[\w-]++)*+", re.ASCII)
-"""Most names; no device is called so."""
+_PLAIN = re.compile(r"(?=[^.]{5,100}\.)[A-Za-z_][\w-]*(?:\.[\w-]+)*", re.ASCII)
+"""Most names match this and need no further check."""
 
 
 @lru_cache(maxsize=100_000)
 def canonical(path: str) -> str:
-    """Paths that some file system takes for the same file have the same."""
+    """Returns the same spelling for paths that some file system treats as one file."""
     return "/".join(part for part in map(_canonical_name, path.replace("\\", "/").split("/")) if part)
 
 
@@ -29,23 +29,23 @@ def _canonical_name(name: str) -> str:
     if name in {".", ".."}:
         return name
     if not name.isascii():
-        # folding first: some capital letters fold into ones that are still to be composed
+        # fold first: some capital letters fold into letters that still have to be composed
         folded = unicodedata.normalize("NFKC", name).casefold()
-        seen = "".join(letter for letter in folded if not is_unseen(letter) or _is_byte(letter))
+        seen = "".join(letter for letter in folded if not is_invisible(letter) or _is_byte(letter))
         name = unicodedata.normalize("NFKC", seen)
     return name.casefold().partition(":")[0].rstrip(_ENDS)
 
 
 def find_fault(name: str) -> str:
-    """Why a file had better not be called so; empty: nothing speaks against it."""
-    if len(name) < LONGEST_NAME and _PLAIN.fullmatch(name):
+    """Returns why a file name is refused; empty if it is fine."""
+    if len(name) < MAX_NAME_BYTES and _PLAIN.fullmatch(name):
         return ""
     checks = (
         (any(map(_is_byte, name)), "not UTF-8"),
         (any(unicodedata.category(letter) == "Cc" for letter in name), "has a control character in it"),
         (any(map(_is_hidden, name)), "has a hidden character in it"),
-        (len(name.encode(errors="surrogateescape")) > LONGEST_NAME, f"longer than {LONGEST_NAME} bytes"),
-        (name != name.rstrip(_ENDS), "ends in a dot or a space, which Windows leaves away"),
+        (len(name.encode(errors="surrogateescape")) > MAX_NAME_BYTES, f"longer than {MAX_NAME_BYTES} bytes"),
+        (name != name.rstrip(_ENDS), "ends in a dot or a space, which Windows drops"),
         (bool(_NOT_IN_NAMES & set(name)), "has a character in it that Windows does not allow"),
         (_RESERVED.fullmatch(name.partition(".")[0].rstrip()), "stands for a device on Windows"),
         (_SHORT.fullmatch(name), "may be another file's short name on Windows"),
@@ -54,9 +54,9 @@ def find_fault(name: str) -> str:
 
 
 def _is_hidden(letter: str) -> bool:
-    return not _is_byte(letter) and (is_unseen(letter) or unicodedata.category(letter) in _LINES)
+    return not _is_byte(letter) and (is_invisible(letter) or unicodedata.category(letter) in _LINES)
 
 
 def _is_byte(letter: str) -> bool:
-    """It stands for a byte that is no text."""
+    """A surrogate that stands for an undecodable byte."""
     return "\udc80" <= letter <= "\udcff"

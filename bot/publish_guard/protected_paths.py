@@ -1,7 +1,7 @@
-"""Which paths are not published without a person's word: what a repository is ruled by, and what runs by itself. Pure.
+"""Protected paths: files that rule a repository or run by themselves, published only with a person's approval. Pure.
 
-Rule: a path counts as any file system may spell it. A pattern that names a folder holds everything in it, one without a
-slash holds in every folder.
+Rule: paths are compared in canonical spelling. A pattern that names a folder covers everything in it; a pattern without
+a slash applies in every folder.
 """
 
 import re
@@ -10,18 +10,21 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from bot.publish_guard.path_rules import canonical
+from bot.publish_guard.size_limits import MAX_CHANGED_FILES, MAX_CHANGED_MB
 
 PROTECTED = (".github/workflows/**", "CODEOWNERS")
-"""What a project's setting says by default."""
+"""Default of the project setting."""
 ATTRIBUTES = ".gitattributes"
-PACKAGE = "package.json"
 
 _CLASSES = (
     ("runs in CI", (
         ".github/workflows", ".github/actions", ".gitea/workflows", ".forgejo/workflows", ".gitlab-ci*", ".gitlab/ci",
         ".circleci", "Jenkinsfile*", "azure-pipelines*", ".azure-pipelines", ".travis.y*ml", ".buildkite",
         "bitbucket-pipelines.y*ml", ".drone.y*ml", ".woodpecker*", "appveyor.y*ml", ".appveyor.y*ml", ".cirrus.*",
-        ".semaphore", ".teamcity",
+        ".semaphore", ".teamcity", "buildspec.y*ml", "cloudbuild.y*ml", "cloudbuild.json", ".tekton", ".zuul*",
+        "zuul.d", "zuul.y*ml", "netlify.toml", "vercel.json", "atlantis.y*ml", ".readthedocs.y*ml", "readthedocs.y*ml",
+        "action.y*ml", "wercker.y*ml", ".scrutinizer.y*ml", ".codeship*", "codeship-*.y*ml", ".prow*", ".harness",
+        ".builds", ".build.y*ml", "render.y*ml", "amplify.y*ml", "skaffold.y*ml", "fly.toml",
     )),
     ("says who owns what", ("/CODEOWNERS", "docs/CODEOWNERS", ".github/CODEOWNERS", ".gitlab/CODEOWNERS")),
     ("git obeys it", (
@@ -32,6 +35,8 @@ _CLASSES = (
         "CLAUDE.md", "CLAUDE.local.md", "AGENTS.md", "AGENTS.override.md", "GEMINI.md", "QWEN.md", ".agents",
         ".qwen", ".opencode", "opencode.json*", ".amazonq", ".augment*", ".trae", ".claude", ".claude.json",
         ".claude-plugin", ".mcp.json", ".cursor*", ".windsurf*", ".clinerules*", ".aider*", ".codex", ".gemini",
+        "AGENT.md", "CRUSH.md", "WARP.md", ".rules", ".crush*", ".warp", ".factory", ".amp", ".openhands", ".ruler",
+        ".sourcegraph", ".cody", ".tabnine*", ".devin", ".replit", "replit.md",
         ".roo*", ".continue", ".goosehints", ".junie", ".kiro", ".github/copilot-*", ".github/instructions",
         ".github/prompts", ".github/agents", ".github/chatmodes", ".github/skills",
     )),
@@ -39,13 +44,16 @@ _CLASSES = (
         "**/.vscode/tasks.json", "**/.vscode/settings.json", "**/.vscode/launch.json", "**/.vscode/mcp.json",
         "*.code-workspace", ".devcontainer", ".devcontainer.json", ".envrc", "**/.idea/runConfigurations",
         "*.run.xml", "**/.zed/tasks.json", "**/.zed/settings.json", ".gitpod.y*ml", ".exrc", ".nvim.lua",
-        ".dir-locals.el",
+        ".dir-locals.el", ".gdbinit", ".lldbinit", ".vimrc", ".nvimrc", ".lvimrc", ".local.vimrc",
+        "mise.toml", ".mise*.toml", ".mise", ".config/mise*", ".rtx.toml", "devbox.json", ".autoenv*",
     )),
     ("says where packages come from", (
         ".npmrc", ".yarnrc*", ".yarn/releases", ".yarn/plugins", ".pnpmfile.*", "pip.conf", "pip.ini", ".pypirc",
         "uv.toml", "**/.cargo/config*", "bunfig.toml", ".condarc", "nuget.config", "**/.mvn", "**/.bundle/config",
+        ".yarn/sdks", "gradle-wrapper.properties", "gradle-wrapper.jar", "maven-wrapper.*", "mvnw", "mvnw.cmd",
+        "gradlew", "gradlew.bat", ".gemrc", ".netrc", "_netrc",
     )),
-    ("Treehand's own settings", ("treehand.toml", ".github/treehand.toml")),
+    ("Treehand's own settings", ("treehand.toml", ".github/treehand.toml", "/.worktreeinclude")),
     ("rules the repository", (
         ".github/dependabot.y*ml", "renovate.json*", ".renovaterc*", ".github/renovate*", ".gitlab/renovate*",
         ".github/settings.y*ml", ".github/rulesets", ".github/branch-protection*", ".mergify*", ".github/mergify*",
@@ -55,39 +63,39 @@ _CLASSES = (
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
-    """How far one project goes without asking."""
+class PublishRules:
+    """Limits and protected paths of one project."""
 
     protected: tuple[str, ...] = PROTECTED
-    changed_files: int = 500
-    changed_mb: float = 20.0
-    told: tuple[str, ...] = ()
-    """More, that the repository itself names."""
+    max_changed_files: int = MAX_CHANGED_FILES
+    max_changed_mb: float = MAX_CHANGED_MB
+    repository_protected: tuple[str, ...] = ()
+    """Paths named by the repository's own settings."""
     forbidden: tuple[str, ...] = ()
-    """And what the issue itself asks to leave alone."""
+    """Paths that the issue says to leave alone."""
 
 
 _FORBIDDEN = "forbidden by the issue"
 
 
-def why_protected(path: str, rules: Rules) -> str:
-    """What it is that a person is to look at; empty: nothing."""
+def why_protected(path: str, rules: PublishRules) -> str:
+    """Returns why a path is protected; empty if it is not."""
     path = canonical(path)
-    found = _judged(path, rules.protected, rules.told)
-    return found or (_FORBIDDEN if _judged(path, rules.forbidden, ()) else "")
+    found = _find_reason(path, rules.protected, rules.repository_protected)
+    return found or (_FORBIDDEN if _find_reason(path, rules.forbidden, ()) else "")
 
 
-def holds_protected(path: str, rules: Rules) -> bool:
-    """Whatever takes the place of this folder takes the place of what is protected in it."""
+def holds_protected(path: str, rules: PublishRules) -> bool:
+    """True if a protected path lies in this folder: replacing the folder would replace it."""
     parts = canonical(path).split("/")
-    named = (*rules.protected, *rules.told, *rules.forbidden)
+    named = (*rules.protected, *rules.repository_protected, *rules.forbidden)
     wanted = (*named, *(pattern for _, patterns in _CLASSES for pattern in patterns))
     return any(_leads_to(parts, pattern) for pattern in wanted)
 
 
 @lru_cache(maxsize=100_000)
-def _judged(path: str, protected: tuple[str, ...], told: tuple[str, ...]) -> str:
-    classes = (*_CLASSES, ("protected by the settings", protected), ("protected by the repository", told))
+def _find_reason(path: str, protected: tuple[str, ...], by_repository: tuple[str, ...]) -> str:
+    classes = (*_CLASSES, ("protected by the settings", protected), ("protected by the repository", by_repository))
     named = ((why, _matcher(patterns)) for why, patterns in classes if patterns)
     return next((why for why, matcher in named if matcher.fullmatch(path)), "")
 
@@ -113,7 +121,7 @@ def _of_parts(parts: Sequence[str]) -> list[str]:
 
 
 def _of_name(name: str) -> str:
-    """What stands between two stars is taken where it comes first: then nothing is ever tried twice."""
+    """Text between two stars matches at its first occurrence only, so matching takes linear time."""
     first, *others = ("".join(map(_of_letter, part)) for part in (canonical(name) or name).split("*"))
     if not others:
         return first
@@ -131,7 +139,7 @@ def _parts(pattern: str) -> list[str]:
 
 
 def _leads_to(parts: Sequence[str], pattern: str) -> bool:
-    """Is it one of the folders that the pattern goes through?"""
+    """True if the path is a folder that the pattern passes through."""
     wanted = _parts(pattern)
     anywhere = wanted[0] == "**"
     through = wanted[1:-1] if anywhere else wanted[:-1]

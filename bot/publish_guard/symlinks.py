@@ -1,38 +1,77 @@
-"""Where a symbolic link in a tree leads, without any file system being asked. Pure.
+"""Symlink policy: follows the symbolic links of a tree and finds those with a forbidden target. Pure.
 
-Rule: names count as any file system may spell them, and what cannot be followed to its end leads outside.
+Rule: names are compared in canonical spelling; a link that cannot be followed to its end counts as leading outside.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
+from bot.publish_guard.auto_run_files import PROGRAM_FILES, is_archive
+from bot.publish_guard.path_collisions import decode_path, path_and_parents
 from bot.publish_guard.path_rules import canonical
+from bot.publish_guard.protected_paths import PublishRules, holds_protected, why_protected
 
-_HOPS, _STEPS = 40, 1000
+_MAX_LINKS, _MAX_STEPS = 40, 1000
 _ABSOLUTE = re.compile(r"[/\\]|[A-Za-z]:")
 
 
 @dataclass(frozen=True, slots=True)
-class Lead:
-    where: str = ""
-    """In the tree, in its canonical spelling."""
+class LinkTarget:
+    path: str = ""
+    """Path in the tree, in canonical spelling."""
     outside: str = ""
-    """Why it leads to nothing in the tree, in words."""
+    """Why the target is not in the tree; empty if it is."""
     through: frozenset[str] = frozenset()
-    """Other links on the way."""
+    """Other links passed on the way."""
 
 
-def follow(path: str, targets: Mapping[str, str]) -> Lead:
-    """`targets`: of every link in the tree, by its canonical path."""
+def find_bad_links(
+    changed: Collection[bytes], targets: Mapping[bytes, bytes], deleted: Collection[bytes], rules: PublishRules
+) -> Iterator[tuple[bytes, str]]:
+    """Yields changed links, and links through a changed link, that have a fault, with the reason.
+
+    `targets`: the targets of all links of the tree.
+    """
+    if not changed:
+        return
+    targets_by_path = {canonical(decode_path(path)): decode_path(target) for path, target in targets.items()}
+    anew = {canonical(decode_path(path)) for path in changed}
+    gone = {folder for path in deleted for folder in _canonical_parents(path)[:-1]}
+    for path in sorted(targets):
+        target = follow(decode_path(path), targets_by_path)
+        if path in changed:
+            why = _target_fault(path, target, rules) or _place_fault(decode_path(path), gone, rules)
+        else:
+            why = _target_fault(path, target, rules) if target.through & anew else ""
+        if why:
+            yield path, why
+
+
+def find_linked_changes(
+    changed: Collection[bytes], targets: Mapping[bytes, bytes], rules: PublishRules
+) -> Iterator[tuple[bytes, bytes, str]]:
+    """Yields changed paths that a link with a protected name leads to, with the link and why it is protected."""
+    targets_by_path = {canonical(decode_path(path)): decode_path(target) for path, target in targets.items()}
+    named = {path: why for path in sorted(targets) if (why := why_protected(decode_path(path), rules))}
+    places = {follow(decode_path(path), targets_by_path).path: (path, why) for path, why in named.items()}
+    for path in sorted(changed) if places else ():
+        if why_protected(decode_path(path), rules):
+            continue  # already objected to
+        if found := next((places[folder] for folder in _canonical_parents(path) if folder in places), None):
+            yield path, *found
+
+
+def follow(path: str, targets: Mapping[str, str]) -> LinkTarget:
+    """`targets`: the targets of all links of the tree, by canonical path."""
     own = canonical(path)
     if _ABSOLUTE.match(targets[own]):
-        return Lead(outside="leads to an absolute path")
+        return LinkTarget(outside="leads to an absolute path")
     walk = _Walk(targets, own.split("/")[:-1], _steps(targets[own]))
     while walk.todo:
         if outside := walk.go_on():
-            return Lead(outside=outside, through=frozenset(walk.through))
-    return Lead("/".join(walk.here), through=frozenset(walk.through))
+            return LinkTarget(outside=outside, through=frozenset(walk.through))
+    return LinkTarget("/".join(walk.here), through=frozenset(walk.through))
 
 
 @dataclass(slots=True)
@@ -40,16 +79,16 @@ class _Walk:
     targets: Mapping[str, str]
     here: list[str]
     todo: list[str]
-    """The next one last."""
+    """Remaining steps, the next one last."""
     hops: int = 0
     steps: int = 0
     through: set[str] = field(default_factory=set)
 
     def go_on(self) -> str:
-        """One step; why there is none."""
+        """Takes one step. Returns why it leads outside; empty if it does not."""
         step, self.steps = self.todo.pop(), self.steps + 1
-        if self.steps > _STEPS:
-            return "leads further than anybody can follow"
+        if self.steps > _MAX_STEPS:
+            return "passes too many links and folders"
         if step == "..":
             if not self.here:
                 return "leads out of the repository"
@@ -62,7 +101,7 @@ class _Walk:
     def _follow(self, target: str) -> str:
         self.hops += 1
         self.through.add("/".join(self.here))
-        if self.hops > _HOPS:
+        if self.hops > _MAX_LINKS:
             return "leads round in circles"
         if _ABSOLUTE.match(target):
             return "leads out of the repository through another link"
@@ -74,3 +113,29 @@ class _Walk:
 def _steps(target: str) -> list[str]:
     names = (name for name in target.replace("\\", "/").split("/") if name not in {"", "."})
     return [canonical(name) or name for name in names][::-1]
+
+
+def _target_fault(path: bytes, target: LinkTarget, rules: PublishRules) -> str:
+    if target.outside:
+        return target.outside
+    if ".git" in target.path.split("/"):
+        return "leads into git's own folder"
+    name = _name(path)
+    if (name in PROGRAM_FILES or is_archive(name)) and _name(target.path) != name:
+        return f"replaces `{name}`, whose programs are checked under that name only"
+    return f"leads to a protected path ({why})" if (why := why_protected(target.path, rules)) else ""
+
+
+def _place_fault(path: str, gone: Collection[str], rules: PublishRules) -> str:
+    if canonical(path) in gone:
+        return "takes the place of a folder"
+    return "takes the place of a folder with protected paths in it" if holds_protected(path, rules) else ""
+
+
+def _canonical_parents(path: bytes) -> list[str]:
+    """The path and its parents in canonical spelling, the path last."""
+    return [decode_path(one) for one in path_and_parents(canonical(decode_path(path)).encode(errors="surrogateescape"))]
+
+
+def _name(path: bytes | str) -> str:
+    return canonical(path if isinstance(path, str) else decode_path(path)).rpartition("/")[2]

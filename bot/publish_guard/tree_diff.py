@@ -1,4 +1,4 @@
-"""What is in a tree that no other known one has, byte for byte as git keeps it: no renames guessed, nothing decoded."""
+"""Differences of a tree from all known trees, and the content of blobs, in raw bytes without rename detection."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,50 +9,50 @@ from bot.git.command import git_bytes
 from bot.git.index import LINK, SUBMODULE
 
 BATCH_BYTES = 32_000_000
-"""So much content is held in memory at once, unless a single file is larger."""
+"""Most content held in memory at once, unless a single file is larger."""
 
 
-class Item(NamedTuple):
-    """What lies at a path."""
+class TreeItem(NamedTuple):
+    """Mode and object id of a path."""
 
     mode: int
     sha: str
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class TreeDifference:
     path: bytes
-    now: Item | None
-    """None: nothing any more."""
-    before: tuple[Item, ...]
-    """What the known trees have there, where they have anything."""
+    now: TreeItem | None
+    """Missing if the path was removed."""
+    before: tuple[TreeItem, ...]
+    """The path's items in the known trees."""
 
     @property
     def is_new(self) -> bool:
         return not self.before
 
     @property
-    def versions(self) -> tuple[Item, ...]:
+    def versions(self) -> tuple[TreeItem, ...]:
         return (self.now, *self.before) if self.now else self.before
 
     @property
     def is_file(self) -> bool:
-        """It has content of its own."""
+        """It is a regular file."""
         return self.now is not None and self.now.mode not in {LINK, SUBMODULE}
 
 
-def differences(mirror: Path, tree: str, known: Sequence[str]) -> tuple[Difference, ...]:
-    """An entry that any of the known trees has as well is none; neither is the lack of one that any of them lacks."""
-    found = [_raw(mirror, one, tree) for one in dict.fromkeys(known)]
+def diff_trees(mirror: Path, tree: str, known: Sequence[str]) -> tuple[TreeDifference, ...]:
+    """Returns paths that differ from every known tree."""
+    found = [_raw_diff(mirror, one, tree) for one in dict.fromkeys(known)]
     paths = sorted(set.intersection(*map(set, found)))
     return tuple(_difference(path, [changes[path] for changes in found]) for path in paths)
 
 
-def _difference(path: bytes, changes: Sequence[tuple[Item | None, Item | None]]) -> Difference:
-    return Difference(path, changes[0][1], tuple(dict.fromkeys(old for old, _ in changes if old)))
+def _difference(path: bytes, changes: Sequence[tuple[TreeItem | None, TreeItem | None]]) -> TreeDifference:
+    return TreeDifference(path, changes[0][1], tuple(dict.fromkeys(old for old, _ in changes if old)))
 
 
-def _raw(mirror: Path, old: str, new: str) -> dict[bytes, tuple[Item | None, Item | None]]:
+def _raw_diff(mirror: Path, old: str, new: str) -> dict[bytes, tuple[TreeItem | None, TreeItem | None]]:
     """https://git-scm.com/docs/git-diff-tree#_raw_output_format"""
     words = git_bytes(mirror, "diff-tree", "-r", "-z", "--raw", "--no-renames", old, new).split(b"\0")[:-1]
     found = {}
@@ -62,16 +62,16 @@ def _raw(mirror: Path, old: str, new: str) -> dict[bytes, tuple[Item | None, Ite
     return found
 
 
-def _item(mode: bytes, sha: bytes) -> Item | None:
-    return Item(int(mode, 8), sha.decode()) if int(mode, 8) else None
+def _item(mode: bytes, sha: bytes) -> TreeItem | None:
+    return TreeItem(int(mode, 8), sha.decode()) if int(mode, 8) else None
 
 
-def sizes(mirror: Path, shas: Collection[str]) -> Mapping[str, int]:
+def blob_sizes(mirror: Path, shas: Collection[str]) -> Mapping[str, int]:
     listing = git_bytes(mirror, "cat-file", "--batch-check=%(objectname) %(objectsize)", stdin=_lines(shas))
     return {sha.decode(): int(size) for sha, size in (line.split(b" ") for line in listing.splitlines())}
 
 
-def contents(mirror: Path, shas: Collection[str]) -> Mapping[str, bytes]:
+def blob_contents(mirror: Path, shas: Collection[str]) -> Mapping[str, bytes]:
     """https://git-scm.com/docs/git-cat-file#_batch_output"""
     output, at, found = git_bytes(mirror, "cat-file", "--batch", stdin=_lines(shas)), 0, {}
     for sha in shas:
@@ -82,9 +82,9 @@ def contents(mirror: Path, shas: Collection[str]) -> Mapping[str, bytes]:
     return found
 
 
-def batches(found: Sequence[Difference], known: Mapping[str, int]) -> Iterator[list[Difference]]:
-    """So much as can be held in memory at once, by the sizes of its content."""
-    batch: list[Difference] = []
+def batches(found: Sequence[TreeDifference], known: Mapping[str, int]) -> Iterator[list[TreeDifference]]:
+    """Splits differences into batches that fit in memory."""
+    batch: list[TreeDifference] = []
     held = 0
     for one in found:
         weight = sum(known.get(item.sha, 0) for item in one.versions)

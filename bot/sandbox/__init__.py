@@ -1,1 +1,1 @@
-"""Holds an agent: what it can see, what it can do, and whom it can reach."""
+"""The sandbox: limits the files, rights, resources and hosts of an agent."""

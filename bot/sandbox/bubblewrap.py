@@ -1,4 +1,4 @@
-"""The sandbox: one cell for each turn, made of bubblewrap and a gate, and watched from outside while it lasts."""
+"""The sandbox: runs a turn, setup or a test in bubblewrap, behind a proxy, and watches its resources from outside."""
 
 import asyncio
 import contextlib
@@ -13,88 +13,106 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from bot.domain.turn import Failure, Ground, TurnReport, TurnState, Work
+from bot.domain.turn import AgentTask, Failure, TurnReport, TurnState, WorktreeMounts
 from bot.sandbox import enter
-from bot.sandbox.host_tools import find_program, find_tools
-from bot.sandbox.mount_plan import HOME, PRIVATE, SHELL, Furniture, Limits, Tools, plan_for
+from bot.sandbox.host_tools import find_tools, has_program
+from bot.sandbox.mount_plan import HOME, PRIVATE, SHELL, HostTools, MountPlan, build_plan
 from bot.sandbox.none import write_launcher
-from bot.sandbox.ownership import give
-from bot.sandbox.port_forward import porch
-from bot.sandbox.proxy import Gate, Passage, Passport
-from bot.sandbox.proxy.upstream import PROXIES, stand_in_for, upstream_for
-from bot.sandbox.resource_watch import Allowance, watch
-from bot.sandbox.seccomp import filter_for
+from bot.sandbox.ownership import chown_tree
+from bot.sandbox.port_forward import forward_ports
+from bot.sandbox.proxy.grant import Grant, SandboxUsage
+from bot.sandbox.proxy.model import PROXY_VARIABLES, model_variables, upstream_for
+from bot.sandbox.proxy.server import SandboxProxy
+from bot.sandbox.resource_limits import ProcessLimits, ResourceLimits, watch_resources
+from bot.sandbox.seccomp import seccomp_filter
 
 _UIDS = range(59_000, 59_900)
-"""Whom agents work as where we are root: nobody that a system of ours would know."""
+"""Users that agents run as if Treehand is root: unknown to usual systems."""
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
-    """What the operator allows every agent."""
+class SandboxRules:
+    """Hosts, tools and limits that the operator allows every agent."""
 
     hosts: frozenset[str] = frozenset()
     setup_hosts: frozenset[str] = frozenset()
-    """For what makes a worktree ready, in place of the others."""
+    """Hosts that setup may reach, instead of `hosts`."""
     tools: Sequence[Path] = ()
-    limits: Limits = field(default_factory=Limits)
-    allowance: Allowance = field(default_factory=Allowance)
+    process_limits: ProcessLimits = field(default_factory=ProcessLimits)
+    resource_limits: ResourceLimits = field(default_factory=ResourceLimits)
 
 
 class Bubblewrap:
-    def __init__(self, state_dir: Path, model: Mapping[str, str], rules: Rules) -> None:
-        """`model` is the model's address and key, which stay on this side."""
+    def __init__(self, state_dir: Path, model: Mapping[str, str], rules: SandboxRules) -> None:
+        """`model` holds the variables with the model's address and key, which never enter the sandbox."""
         self._state_dir = state_dir
         self._folder = state_dir / "cells"
         self._model = dict(model)
         self._rules = rules
-        self._gate = Gate(upstream_for(model))
-        self.answers: Mapping[int, int] = self._gate.answers
+        self._proxy = SandboxProxy(upstream_for(model))
+        self.model_answers: Mapping[int, int] = self._proxy.model_answers
 
     @asynccontextmanager
-    async def open(self, work: Work, marker: str) -> AsyncIterator["_OpenCell"]:
+    async def open_turn(self, task: AgentTask, marker: str) -> AsyncIterator["_OpenSandbox"]:
         token = f"sk-treehand-{secrets.token_hex(24)}"
-        passport = Passport(token, self._rules.hosts, model=work.model, most_tokens=work.most_tokens)
-        inside = _Inside(work.ground, work.home, work.ready.cache)
-        async with self._opened(inside, passport, marker, stand_in_for(self._model, token)) as cell:
-            yield cell
+        grant = Grant(token, self._rules.hosts, model=task.model, max_tokens=task.most_tokens)
+        folders = _Folders(task.mounts, task.home, task.setup.cache)
+        async with self._open(folders, grant, marker, model_variables(self._model, token)) as sandbox:
+            sandbox.is_command = False
+            yield sandbox
 
     @asynccontextmanager
-    async def open_bench(self, ground: Ground, cache: Path, marker: str) -> AsyncIterator["_OpenCell"]:
-        passport = Passport("", self._rules.setup_hosts)
-        async with self._opened(_Inside(ground, cache), passport, marker, PROXIES) as cell:
-            yield cell
+    async def open_setup(
+        self, mounts: WorktreeMounts, cache: Path, marker: str, *, network: bool
+    ) -> AsyncIterator["_OpenSandbox"]:
+        grant = Grant("", self._rules.setup_hosts if network else frozenset())
+        folders = _Folders(mounts, cache, git=mounts.agent_git)
+        async with self._open(folders, grant, marker, PROXY_VARIABLES) as sandbox:
+            yield sandbox
 
     @asynccontextmanager
-    async def open_trial(
-        self, ground: Ground, home: Path, cache: Path | None, marker: str, *, ports: Sequence[int] = ()
-    ) -> AsyncIterator["_OpenCell"]:
-        passport = Passport("", self._rules.hosts)
-        async with self._opened(_Inside(ground, home, cache, ports), passport, marker, PROXIES) as cell:
-            yield cell
+    async def open_test(
+        self, mounts: WorktreeMounts, home: Path, cache: Path | None, marker: str, *, ports: Sequence[int] = ()
+    ) -> AsyncIterator["_OpenSandbox"]:
+        grant = Grant("", self._rules.hosts)
+        folders = _Folders(mounts, home, cache)
+        async with self._open(folders, grant, marker, PROXY_VARIABLES, ports) as sandbox:
+            yield sandbox
 
     @asynccontextmanager
-    async def _opened(
-        self, inside: "_Inside", passport: Passport, marker: str, reaching: Mapping[str, str]
-    ) -> AsyncIterator["_OpenCell"]:
-        tools, ground = find_tools(self._rules.tools, self._state_dir), inside.ground
-        uid = _uid_for(ground.folder)
-        if os.geteuid() == 0:
-            await asyncio.to_thread(give, (ground.folder, ground.shadow, inside.home), uid)
-        with self._own_folder() as (here, shortcut):
-            async with self._gate.open(shortcut / "gate", passport) as passage, _porch_for(inside, shortcut):
-                told = {**reaching, **_told(tools)}
-                cell = _OpenCell(inside, here, tools, self._rules.limits, uid, told, passage)
-                with watch(marker, self._rules.allowance, ground.folder, cell.end):
-                    yield cell
+    async def _open(
+        self,
+        folders: "_Folders",
+        grant: Grant,
+        marker: str,
+        network_variables: Mapping[str, str],
+        ports: Sequence[int] = (),
+    ) -> AsyncIterator["_OpenSandbox"]:
+        tools, mounts = find_tools(self._rules.tools, self._state_dir), folders.mounts
+        uid = _uid_for(mounts.folder)
+        with self._temporary_folder() as (here, short_path):
+            git_dir = await asyncio.to_thread(_git_dir_for, folders, here)
+            folders = replace(folders, git=git_dir)
+            if os.geteuid() == 0:
+                own = (mounts.folder, mounts.agent_git, git_dir, folders.home)
+                await asyncio.to_thread(chown_tree, own, uid)
+            async with (
+                self._proxy.open(short_path / "proxy", grant) as usage,
+                _forward(short_path / "ports", ports),
+            ):
+                environment = {**network_variables, **_environment(tools)}
+                sandbox = _OpenSandbox(
+                    folders, here, tools, self._rules.process_limits, uid, environment, usage, has_ports=bool(ports)
+                )
+                with watch_resources(marker, self._rules.resource_limits, mounts.folder, sandbox.end):
+                    yield sandbox
 
-    def sweep(self) -> None:
-        """What cells of an earlier life left behind."""
+    def remove_leftovers(self) -> None:
         shutil.rmtree(self._folder, ignore_errors=True)
 
     @contextlib.contextmanager
-    def _own_folder(self) -> Iterator[tuple[Path, Path]]:
-        """And a short way to it: the path of a socket may have no more than a hundred characters."""
+    def _temporary_folder(self) -> Iterator[tuple[Path, Path]]:
+        """Yields its path, and a short path to it: the path of a socket may have a hundred characters at most."""
         self._folder.mkdir(parents=True, exist_ok=True)
         here = Path(tempfile.mkdtemp(dir=self._folder))
         opened = os.open(here, os.O_RDONLY | os.O_DIRECTORY)
@@ -105,7 +123,7 @@ class Bubblewrap:
             shutil.rmtree(here, ignore_errors=True)
 
 
-def _told(tools: Tools) -> dict[str, str]:
+def _environment(tools: HostTools) -> dict[str, str]:
     local = "127.0.0.1,localhost,::1"
     return {
         "PATH": tools.path,
@@ -120,78 +138,91 @@ def _told(tools: Tools) -> dict[str, str]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Inside:
-    ground: Ground
+class _Folders:
+    mounts: WorktreeMounts
     home: Path
-    """To be written, besides the worktree."""
+    """Writable, besides the worktree."""
     cache: Path | None = None
-    ports: Sequence[int] = ()
-    """That people may come in by."""
+    git: Path | None = None
+    """Git directory in the place of the shadow; None: a copy of the shadow, which lasts as long as the sandbox."""
 
 
-def _porch_for(inside: _Inside, folder: Path) -> AbstractAsyncContextManager[None]:
-    return porch(folder / "porch", inside.ports) if inside.ports else contextlib.nullcontext()
+def _git_dir_for(folders: _Folders, here: Path) -> Path:
+    return folders.git or Path(shutil.copytree(folders.mounts.shadow, here / "git", symlinks=True))
+
+
+def _forward(socket: Path, ports: Sequence[int]) -> AbstractAsyncContextManager[None]:
+    return forward_ports(socket, ports) if ports else contextlib.nullcontext()
 
 
 @dataclass(slots=True)
-class _OpenCell:
-    inside: _Inside
+class _OpenSandbox:
+    folders: _Folders
     folder: Path
-    tools: Tools
-    limits: Limits
+    tools: HostTools
+    limits: ProcessLimits
     uid: int
     environment: Mapping[str, str]
-    passage: Passage
+    usage: SandboxUsage
     ended: tuple[Failure, str] = (Failure.NONE, "")
-    """Why the host had to end it."""
+    """Why the host ended its programs."""
     shell: str = SHELL
+    has_ports: bool = False
+    is_command: bool = True
+    """It runs a command that the host orders, and no agent."""
 
     @property
-    def handed_on(self) -> tuple[str, ...]:
+    def inherited_variables(self) -> tuple[str, ...]:
         return ()
 
     def launcher(self, program: Path) -> Path:
-        inside = self.inside
-        door = self.folder / "porch" if inside.ports else None
-        furniture = Furniture(
-            inside.ground, inside.home, self.folder / "gate", program.resolve(), inside.cache, door
-        )  # fmt: skip
-        plan = plan_for(furniture, self.tools, self.limits, uid=self.uid, system_calls=filter_for())
+        assert self.folders.git
+        mount_plan = MountPlan(
+            self.folders.mounts,
+            self.folders.git,
+            self.folders.home,
+            proxy_socket=self.folder / "proxy",
+            program=program.resolve(),
+            cache=self.folders.cache,
+            ports_socket=self.folder / "ports" if self.has_ports else None,
+            is_command=self.is_command,
+        )
+        plan = build_plan(mount_plan, self.tools, self.limits, uid=self.uid, seccomp=seccomp_filter())
         file = self.folder / "plan.json"
         file.write_text(json.dumps(plan))
         return write_launcher(self.folder / "enter", Path(enter.__file__), file)
 
-    def end(self, failure: Failure, why: str) -> None:
-        self.ended = (failure, why)
+    def end(self, failure: Failure, reason: str) -> None:
+        self.ended = (failure, reason)
 
-    def finds(self, tool: str) -> bool:
-        return find_program(self.tools, tool)
+    def has_tool(self, tool: str) -> bool:
+        return has_program(self.tools, tool)
 
     @property
-    def trouble(self) -> str:
+    def kill_reason(self) -> str:
         return self.ended[1]
 
     @property
-    def refused(self) -> tuple[str, ...]:
-        return self.passage.refusals
+    def refusals(self) -> tuple[str, ...]:
+        return self.usage.refusals
 
-    def seen(self, report: TurnReport) -> TurnReport:
-        counted = replace(report, tokens=max(report.tokens, self.passage.tokens), refusals=tuple(self.passage.refusals))
-        failure, why = self.ended
-        if self.passage.is_exhausted and report.failure:
-            failure, why = Failure.BUDGET, "The tokens that this issue may use are used up."
-        elif report.failure in {Failure.MODEL, Failure.LIMIT}:  # a limit stops everybody: no agent is believed that
-            limit = self.passage.limit
-            failure, why = Failure.MODEL if limit is None else Failure.LIMIT, report.detail
-            counted = replace(counted, retry_at=limit or 0.0)
-        elif report.failure is Failure.KEY and not self.passage.is_key_refused:
-            failure, why = Failure.AGENT, "The gate refused what the agent's program asked of the model."
+    def correct(self, report: TurnReport) -> TurnReport:
+        counted = replace(report, tokens=max(report.tokens, self.usage.tokens), refusals=tuple(self.usage.refusals))
+        failure, reason = self.ended
+        if self.usage.is_exhausted and report.failure:
+            failure, reason = Failure.BUDGET, "The tokens that this issue may use are used up."
+        elif report.failure in {Failure.MODEL, Failure.LIMIT}:  # a limit pauses everybody: no agent is believed that
+            reset_at = self.usage.limit_reset_at
+            failure, reason = Failure.MODEL if reset_at is None else Failure.LIMIT, report.detail
+            counted = replace(counted, retry_at=reset_at or 0.0)
+        elif report.failure is Failure.KEY and not self.usage.is_key_refused:
+            failure, reason = Failure.AGENT, "The proxy refused a request of the agent's program to the model."
         if not failure or report.state is TurnState.STOPPED:
             return counted
-        return replace(counted, state=TurnState.FAILED, failure=failure, detail=why)
+        return replace(counted, state=TurnState.FAILED, failure=failure, detail=reason)
 
 
 def _uid_for(folder: Path) -> int:
-    """The same for each turn of a run: the files stay its own."""
+    """Returns the same user for each turn of a run, so that its files stay its own."""
     number = int.from_bytes(hashlib.sha256(os.fsencode(folder)).digest()[:4], "big")
     return _UIDS[number % len(_UIDS)]

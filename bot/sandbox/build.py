@@ -1,6 +1,6 @@
-"""Chooses what holds the agents, by the settings, and sees that it does.
+"""Builds the sandbox from the settings, and refuses to start if its self-test fails.
 
-Rule: there is no falling back. What does not hold starts nothing.
+Rule: there is no fallback. A sandbox that does not hold starts nothing.
 """
 
 import logging
@@ -10,77 +10,83 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bot.errors import CannotStart
-from bot.settings import Settings
+from bot.settings.schema import Settings
 
 if TYPE_CHECKING:
-    from bot.sandbox.bubblewrap import Rules
+    from bot.sandbox.bubblewrap import SandboxRules
     from bot.sandbox.interface import Sandbox
-    from bot.sandbox.selftest import Trial
+    from bot.sandbox.selftest import SelfTestResult
 
 log = logging.getLogger(__name__)
 
 
-def sandbox_of(settings: Settings, model: Mapping[str, str]) -> "Sandbox":
-    """`model` is how agents reach theirs."""
+def build_sandbox(settings: Settings, model: Mapping[str, str]) -> "Sandbox":
+    """`model` holds the variables with the model's address and key."""
     if settings.sandbox.kind == "none":
-        from bot.sandbox.none import Unconfined
+        from bot.sandbox.none import NoSandbox
 
-        return Unconfined(settings.state_dir / "cells", model)
+        return NoSandbox(settings.state_dir / "cells", model)
     from bot.sandbox.bubblewrap import Bubblewrap
 
-    return Bubblewrap(settings.state_dir, model, rules_of(settings))
+    return Bubblewrap(settings.state_dir, model, sandbox_rules(settings))
 
 
-async def ensure_confined(settings: Settings) -> None:
-    """Tried at every start: what held yesterday may leak since the last update."""
-    trial = await try_sandbox(settings)
-    if trial is None:
-        log.warning("no sandbox: agents run with the rights of whoever runs this")
-    elif trial.holds:
-        log.info("sandbox %s", trial)
+async def ensure_sandbox_holds(settings: Settings) -> None:
+    """Runs the self-test at every start, since an update of the machine may have opened a hole."""
+    result = await run_selftest(settings)
+    if result is None:
+        log.warning("sandbox off: agents run with the rights of the user that runs Treehand")
+    elif result.holds:
+        log.info("sandbox self-test passed: %s", result)
     else:
-        raise CannotStart(f"The sandbox does not hold, so I start no agent. {trial}")
+        raise CannotStart(f"The sandbox does not hold, so I start no agent. {result}")
 
 
-async def try_sandbox(settings: Settings) -> "Trial | None":
-    """What tried to get out of it, and whether anything did. None: there is none, by choice."""
+async def run_selftest(settings: Settings) -> "SelfTestResult | None":
+    """Returns None if the settings choose no sandbox."""
     if settings.sandbox.kind == "none":
         return None
-    from bot.sandbox.selftest import try_out
+    from bot.sandbox.selftest import run_probes
 
-    return await try_out(settings.state_dir, rules_of(settings))
-
-
-def folders_not_shown(settings: Settings) -> Sequence[str]:
-    """What a person finds on their PATH and an agent in the sandbox does not."""
-    from bot.sandbox.host_tools import find_hidden, find_tools
-
-    return find_hidden(find_tools(settings.sandbox.tools, settings.state_dir))
+    return await run_probes(settings.state_dir, sandbox_rules(settings))
 
 
-async def give_to_us(*folders: Path) -> None:
-    """Where we are root, what agents work in belongs to users of their own; and git trusts no other's folders."""
+def hidden_path_folders(settings: Settings) -> Sequence[str]:
+    """Folders of the PATH that a person has and an agent in the sandbox has not."""
+    from bot.sandbox.host_tools import find_hidden_folders, find_tools
+
+    return find_hidden_folders(find_tools(settings.sandbox.tools, settings.state_dir))
+
+
+async def chown_to_root(*folders: Path) -> None:
+    """Makes root the owner again of folders given to agents' users: git refuses the folders of other users."""
     import asyncio
 
-    from bot.sandbox.ownership import give
+    from bot.sandbox.ownership import chown_tree
 
     if os.geteuid() == 0:
-        await asyncio.to_thread(give, [folder for folder in folders if folder.exists()], 0)
+        await asyncio.to_thread(chown_tree, [folder for folder in folders if folder.exists()], 0)
 
 
-def rules_of(settings: Settings) -> "Rules":
-    from bot.sandbox.bubblewrap import Rules
-    from bot.sandbox.mount_plan import Limits
-    from bot.sandbox.resource_watch import Allowance
+def sandbox_rules(settings: Settings) -> "SandboxRules":
+    from bot.sandbox.bubblewrap import SandboxRules
+    from bot.sandbox.resource_limits import ProcessLimits, ResourceLimits
 
     chosen = settings.sandbox
     memory = round(chosen.memory_gb * 1e9)
-    limits = Limits(
+    process_limits = ProcessLimits(
         memory_bytes=memory,
         processes=chosen.processes,
         file_bytes=round(chosen.file_gb * 1e9),
         scratch_bytes=(memory or round(8e9)) // 2,
     )
-    allowance = Allowance(memory_bytes=memory, free_disk_bytes=round(min(settings.limits.free_disk_gb, 1) * 1e9 / 2))
-    hosts, setup_hosts = frozenset(chosen.hosts), frozenset(chosen.setup_hosts)
-    return Rules(hosts=hosts, setup_hosts=setup_hosts, tools=chosen.tools, limits=limits, allowance=allowance)
+    resource_limits = ResourceLimits(
+        memory_bytes=memory, free_disk_bytes=round(min(settings.limits.free_disk_gb, 1) * 1e9 / 2)
+    )
+    return SandboxRules(
+        hosts=frozenset(chosen.hosts),
+        setup_hosts=frozenset(chosen.setup_hosts),
+        tools=chosen.tools,
+        process_limits=process_limits,
+        resource_limits=resource_limits,
+    )

@@ -1,10 +1,10 @@
-"""Puts one program into its sandbox: the last thing that runs outside. A script of its own that imports nothing of
-the bot.
+"""Starts bubblewrap with a mount plan: drops root, passes only allow-listed variables, dies with the bot.
 
-`enter.py PLAN ARGUMENT...`, with KEEP (names of variables, separated by commas) and PARENT in the environment.
+A script of its own that imports nothing of the bot. `enter.py PLAN ARGUMENT...`, with KEEP (names of variables,
+separated by commas) and PARENT in the environment.
 
-Where we are root, the folders are first mounted where an ordinary user finds them, in a mount namespace of our own, and
-then root is given up: what breaks out of the sandbox is nobody in particular, and still sees nothing else.
+Root first mounts the folders, in a mount namespace of its own, at paths that an ordinary user can reach, and then
+becomes that user: a program that breaks out of the sandbox has no rights, and sees only those folders.
 """
 
 import contextlib
@@ -23,7 +23,7 @@ PARENT = "TREEHAND_PARENT"
 _CLONE_NEWNS = 0x20000
 _MS_NOSUID, _MS_NODEV, _MS_BIND, _MS_REC, _MS_PRIVATE = 0x2, 0x4, 0x1000, 0x4000, 0x40000
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
-_STAGES = ("/mnt", "/media", "/run")
+_STAGING_FOLDERS = ("/mnt", "/media", "/run")
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -35,37 +35,38 @@ def main(file: str, *arguments: str) -> None:
     keep = set(environment.get(KEEP, "").split(","))
     parent = int(environment[PARENT])
     os.setsid()
+    os.umask(0o022)  # files of an agent are ordinary ones, whatever the bot keeps to itself
     _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-    _be_first_to_go()
+    _prefer_oom_kill()
     sources = [step[1] for step in plan["steps"] if step[0] in {"read", "write"}]
-    _ensure_no_links(sources)
-    staged = dict(zip(sources, _staged(sources) if os.geteuid() == 0 else sources, strict=True))
+    _refuse_symlinks(sources)
+    staged = dict(zip(sources, _stage_sources(sources) if os.geteuid() == 0 else sources, strict=True))
     if os.geteuid() == 0:
-        _give_up_root(plan["uid"])
-    _end_with(parent)
-    command = [*_arguments(plan, staged), "--", *plan["command"], *arguments]
+        _drop_root(plan["uid"])
+    _die_with_parent(parent)
+    command = [*_bwrap_arguments(plan, staged), "--", *plan["command"], *arguments]
     os.execve(plan["bwrap"], ["bwrap", *command], {name: value for name, value in environment.items() if name in keep})  # noqa: S606
 
 
-def _be_first_to_go() -> None:
-    """When the machine's memory runs out: what runs in there, and not the bot."""
+def _prefer_oom_kill() -> None:
+    """The kernel kills the sandbox's programs first when memory runs out, and not the bot."""
     with contextlib.suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text("1000")
 
 
-def _ensure_no_links(sources: Sequence[str]) -> None:
-    """What lies in a worktree may have become one, and would show whatever it leads to."""
+def _refuse_symlinks(sources: Sequence[str]) -> None:
+    """An agent may have replaced a file of the plan by a symlink, which would show its target."""
     for source in sources:
         if Path(source).is_symlink():
             sys.exit(f"{source} is a link")
 
 
-def _staged(sources: Sequence[str]) -> list[str]:
-    """Where each of them can be found without any right to the folders above it."""
+def _stage_sources(sources: Sequence[str]) -> list[str]:
+    """Mounts each source at a path that needs no rights to the folders above it; returns these paths."""
     _check(_libc.unshare(_CLONE_NEWNS), "a mount namespace")
     _mount("none", "/", None, _MS_REC | _MS_PRIVATE)
     opened = [os.open(source, os.O_PATH | os.O_NOFOLLOW) for source in sources]
-    stage = next(folder for folder in _STAGES if Path(folder).is_dir())
+    stage = next(folder for folder in _STAGING_FOLDERS if Path(folder).is_dir())
     _mount("tmpfs", stage, "tmpfs", _MS_NOSUID | _MS_NODEV, "mode=0755")
     places = [f"{stage}/{number}" for number in range(len(sources))]
     for source, place, descriptor in zip(sources, places, opened, strict=True):
@@ -78,34 +79,34 @@ def _staged(sources: Sequence[str]) -> list[str]:
     return places
 
 
-def _give_up_root(uid: int) -> None:
+def _drop_root(uid: int) -> None:
     os.setgroups([])
     os.setresgid(uid, uid, uid)
     os.setresuid(uid, uid, uid)
 
 
-def _end_with(parent: int) -> None:
-    """Also after the user has changed, which makes the kernel forget it."""
+def _die_with_parent(parent: int) -> None:
+    """Must be called after the user has changed, which makes the kernel forget it."""
     _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if os.getppid() != parent:
         sys.exit("the bot is gone")
 
 
-def _arguments(plan: dict[str, Any], staged: dict[str, str]) -> list[str]:
-    filtered = ["--seccomp", str(_memory(bytes.fromhex(plan["filter"])))] if plan["filter"] else []
-    return [*plan["options"], *filtered, *(word for step in plan["steps"] for word in _step(step, staged))]
+def _bwrap_arguments(plan: dict[str, Any], staged: dict[str, str]) -> list[str]:
+    filtered = ["--seccomp", str(_memory_file(bytes.fromhex(plan["filter"])))] if plan["filter"] else []
+    return [*plan["options"], *filtered, *(word for step in plan["steps"] for word in _bwrap_options(step, staged))]
 
 
-def _step(step: Sequence[str], staged: dict[str, str]) -> Iterator[str]:
+def _bwrap_options(step: Sequence[str], staged: dict[str, str]) -> Iterator[str]:
     match step:
         case ["read", source, place]:
             yield from ("--ro-bind", staged[source], place)
         case ["write", source, place]:
             yield from ("--bind", staged[source], place)
         case ["text", text, place]:
-            yield from ("--perms", "0444", "--ro-bind-data", str(_memory(text.encode())), place)
+            yield from ("--perms", "0444", "--ro-bind-data", str(_memory_file(text.encode())), place)
         case ["program", text, place]:
-            yield from ("--perms", "0555", "--ro-bind-data", str(_memory(text.encode())), place)
+            yield from ("--perms", "0555", "--ro-bind-data", str(_memory_file(text.encode())), place)
         case ["empty", size, place]:
             yield from ("--perms", "0755", "--size", size, "--tmpfs", place)
         case ["link", target, place]:
@@ -114,8 +115,8 @@ def _step(step: Sequence[str], staged: dict[str, str]) -> Iterator[str]:
             yield from (option, place)
 
 
-def _memory(content: bytes) -> int:
-    """A descriptor that bubblewrap inherits and reads it from."""
+def _memory_file(content: bytes) -> int:
+    """Returns a descriptor that bubblewrap inherits and reads the content from."""
     descriptor = os.memfd_create("treehand", 0)
     os.write(descriptor, content)
     os.lseek(descriptor, 0, os.SEEK_SET)

@@ -1,4 +1,4 @@
-"""What a person can do where the sandbox does not start or does not hold. Looks at the machine; changes nothing."""
+"""Fix hints: advice for a sandbox that does not start or hold, from the state of the machine. Changes nothing."""
 
 import asyncio
 import contextlib
@@ -8,12 +8,12 @@ from pathlib import Path
 
 from bot.errors import CannotStart
 
-OLDEST = (0, 8, 0)
-"""Earlier ones know no `--disable-userns`."""
+OLDEST_BWRAP = (0, 8, 0)
+"""Earlier versions have no `--disable-userns`."""
 
-NO_MEND = 'Mend that, or choose to do without: `sandbox.kind = "none"` (docs/security.md says what that means).'
+FIX_OR_OPT_OUT = 'Fix that, or choose to do without: `sandbox.kind = "none"` (docs/security.md says what that means).'
 _NO_NAMESPACES = (
-    "This machine lets nobody make user namespaces. Allow it: `sysctl -w user.max_user_namespaces=15000`"
+    "This machine forbids user namespaces. Allow it: `sysctl -w user.max_user_namespaces=15000`"
     " and, on Debian, `sysctl -w kernel.unprivileged_userns_clone=1`."
 )
 _APPARMOR = (
@@ -23,22 +23,22 @@ _APPARMOR = (
 _CONTAINER = (
     "Start it with `--security-opt seccomp=deploy/seccomp.json --security-opt systempaths=unconfined`, where there is"
     " AppArmor also `--security-opt apparmor=unconfined`, as root also `--cap-add SYS_ADMIN`; deploy/README.md has"
-    " these words for Podman, Compose and Kubernetes."
+    " these options for Podman, Compose and Kubernetes."
 )
-_FORBIDDEN = f"A container that allows no namespaces? Its seccomp profile forbids them. {_CONTAINER}"
-_MASKED = f"A container that hides a part of /proc? Then nothing in it can have one of its own. {_CONTAINER}"
+_NAMESPACES_FORBIDDEN = f"A container that allows no namespaces? Its seccomp profile forbids them. {_CONTAINER}"
+_PROC_MASKED = f"A container that hides a part of /proc? Then nothing in it can have one of its own. {_CONTAINER}"
 _NO_MOUNTS = "Root may not mount here: run Treehand as an ordinary user, or give it CAP_SYS_ADMIN."
-_NO_USERS = (
+_NO_USER_IDS = (
     "Root here has no other users to let agents work as: give this container a range of 65536 user ids, or run"
     " Treehand as an ordinary user."
 )
 
-_USERS = 60_000
+_MIN_USER_IDS = 60_000
 _CAP_SYS_ADMIN = 1 << 21
 
 
-async def version_of(bwrap: Path) -> str:
-    """Raises when it is too old, or does not tell."""
+async def bwrap_version(bwrap: Path) -> str:
+    """Raises CannotStart if bubblewrap is too old or does not print its version."""
     process = await asyncio.create_subprocess_exec(
         str(bwrap), "--version", env={}, stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
@@ -46,42 +46,42 @@ async def version_of(bwrap: Path) -> str:
     try:
         printed, _ = await asyncio.wait_for(process.communicate(), 10)
     except TimeoutError as exc:
-        raise CannotStart(f"{bwrap} does not tell its version in time.") from exc
+        raise CannotStart(f"{bwrap} does not print its version in time.") from exc
     finally:
         with contextlib.suppress(ProcessLookupError):
             process.kill()
     found = re.search(r"(\d+)\.(\d+)\.?(\d*)", printed.decode(errors="replace"))
     if not found:
-        raise CannotStart(f"{bwrap} does not tell its version.")
-    if tuple(int(number or 0) for number in found.groups()) < OLDEST:
-        raise CannotStart(f"bubblewrap {found[0]} is too old: {'.'.join(map(str, OLDEST))} or later is needed.")
+        raise CannotStart(f"{bwrap} does not print its version.")
+    if tuple(int(number or 0) for number in found.groups()) < OLDEST_BWRAP:
+        raise CannotStart(f"bubblewrap {found[0]} is too old: {'.'.join(map(str, OLDEST_BWRAP))} or later is needed.")
     return found[0]
 
 
-def mend_for(trouble: str) -> str:
-    """`trouble` is what was said as it did not start; empty: it started, and something got out."""
-    return f"{_found(trouble)} {NO_MEND}".strip()
+def fix_hint_for(output: str) -> str:
+    """`output` was printed as the sandbox did not start; empty: it started, and a probe got out."""
+    return f"{_fix_for(output)} {FIX_OR_OPT_OUT}".strip()
 
 
-def _found(trouble: str) -> str:
+def _fix_for(output: str) -> str:
     if os.geteuid() == 0 and not _has_users():
-        return _NO_USERS
-    if not re.search(r"namespace|uid map|mount|hostname|not permitted|RTM_NEWADDR", trouble):
+        return _NO_USER_IDS
+    if not re.search(r"namespace|uid map|mount|hostname|not permitted|RTM_NEWADDR", output):
         return ""
-    if os.geteuid() == 0 and not _effective() & _CAP_SYS_ADMIN:
+    if os.geteuid() == 0 and not _effective_capabilities() & _CAP_SYS_ADMIN:
         return _NO_MOUNTS
-    if _number("user/max_user_namespaces") == 0 or _number("kernel/unprivileged_userns_clone") == 0:
+    if _sysctl("user/max_user_namespaces") == 0 or _sysctl("kernel/unprivileged_userns_clone") == 0:
         return _NO_NAMESPACES
-    if _number("kernel/apparmor_restrict_unprivileged_userns") == 1:
+    if _sysctl("kernel/apparmor_restrict_unprivileged_userns") == 1:
         return _APPARMOR
-    return container_mend_for(trouble)
+    return container_fix_hint(output)
 
 
-def container_mend_for(trouble: str) -> str:
-    return _MASKED if "mount proc" in trouble else _FORBIDDEN
+def container_fix_hint(output: str) -> str:
+    return _PROC_MASKED if "mount proc" in output else _NAMESPACES_FORBIDDEN
 
 
-def _number(name: str) -> int | None:
+def _sysctl(name: str) -> int | None:
     try:
         return int(Path("/proc/sys", name).read_text())
     except (OSError, ValueError):
@@ -90,9 +90,9 @@ def _number(name: str) -> int | None:
 
 def _has_users() -> bool:
     lines = (line.split() for line in Path("/proc/self/uid_map").read_text().splitlines())
-    return sum(int(count) for _, _, count in lines) >= _USERS
+    return sum(int(count) for _, _, count in lines) >= _MIN_USER_IDS
 
 
-def _effective() -> int:
+def _effective_capabilities() -> int:
     found = re.search(r"^CapEff:\s*(\w+)", Path("/proc/self/status").read_text(), re.MULTILINE)
     return int(found[1], 16) if found else 0

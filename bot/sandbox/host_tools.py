@@ -1,4 +1,4 @@
-"""Finds what programs in a sandbox are run with. Looks at the machine; changes nothing."""
+"""Host tools: finds the machine's programs and libraries that every sandbox shows, read-only. Changes nothing."""
 
 import os
 import shutil
@@ -7,52 +7,52 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bot.errors import BadSettings, CannotStart
-from bot.sandbox import init_process as inside
-from bot.sandbox.mount_plan import Tools
+from bot.sandbox import init_process
+from bot.sandbox.mount_plan import HostTools
 
-NO_BWRAP = (
+BWRAP_MISSING = (
     "There is no bubblewrap (`bwrap`) on the PATH, and agents work only inside it. Install it (Debian and Ubuntu: "
     'apt-get install bubblewrap; Fedora: dnf install bubblewrap), or choose to do without with `sandbox.kind = "none"`.'
 )
-NO_LINUX = (
+LINUX_ONLY = (
     "Agents work in a sandbox that only Linux has. Run Treehand on Linux (a virtual machine will do), or choose to do"
     ' without: `sandbox.kind = "none"`, for issues and repositories that you trust.'
 )
-_SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib64", "/lib32", "/libx32")
-_ETC = (
+_SYSTEM_FOLDERS = ("/usr", "/bin", "/sbin", "/lib", "/lib64", "/lib32", "/libx32")
+_ETC_FILES = (
     "alternatives", "ca-certificates", "ca-certificates.conf", "chromium.d", "debian_version", "dotnet", "fonts",
     "java-*", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "localtime", "magic", "maven/logging", "maven/m2.conf",
     "mime.types", "os-release", "php", "pki", "protocols", "services", "ssl/certs", "ssl/openssl.cnf", "timezone",
 )  # fmt: skip
-"""What builds look up there; nothing that names people, machines or keys."""
+"""Files that builds read there; none holds names of people or machines, or keys."""
 
 
-def find_tools(more: Sequence[Path], state_dir: Path) -> Tools:
-    """`more` are folders that the operator adds. Raises when bubblewrap is missing, or a folder would show too much."""
+def find_tools(extra: Sequence[Path], state_dir: Path) -> HostTools:
+    """`extra` is `sandbox.tools`. Raises CannotStart without bubblewrap, BadSettings if a folder would show secrets."""
     if sys.platform != "linux":
-        raise CannotStart(NO_LINUX)
+        raise CannotStart(LINUX_ONLY)
     bwrap = shutil.which("bwrap")
     if not bwrap:
-        raise CannotStart(NO_BWRAP)
-    for folder in more:
-        _check(folder, state_dir)
-    roots = [Path(name) for name in _SYSTEM if Path(name).exists()]
-    etc = [found for name in _ETC for found in sorted(Path("/etc").glob(name))]
+        raise CannotStart(BWRAP_MISSING)
+    for folder in extra:
+        _ensure_allowed(folder, state_dir)
+    roots = [Path(name) for name in _SYSTEM_FOLDERS if Path(name).exists()]
+    etc = [found for name in _ETC_FILES for found in sorted(Path("/etc").glob(name))]
     shown = [folder for folder in (*roots, *etc) if not folder.is_symlink()]
-    own = [one for one in _own(more) if not any(one.is_relative_to(known) for known in shown)]
+    own = [one for one in _extra_folders(extra) if not any(one.is_relative_to(known) for known in shown)]
     _ensure_hidden(state_dir, (*shown, *own))
-    return Tools(
+    return HostTools(
         bwrap=Path(bwrap).resolve(),
         python=Path(os.path.realpath(sys.executable)),
-        inside=Path(inside.__file__).resolve(),
+        init_process=Path(init_process.__file__).resolve(),
         folders=(*shown, *own),
         links=tuple((str(link), str(link.readlink())) for link in (*roots, *etc) if link.is_symlink()),
-        search=("/usr/local/bin", "/usr/bin", "/bin", *map(_programs_in, own)),
+        search=("/usr/local/bin", "/usr/bin", "/bin", *map(_bin_folder, own)),
     )
 
 
-def find_hidden(tools: Tools) -> Sequence[str]:
-    """What is on the PATH out here, and not there in the sandbox. What we live in ourselves is nothing to agents."""
+def find_hidden_folders(tools: HostTools) -> Sequence[str]:
+    """Folders of this process's PATH that the sandbox does not show, except those of Treehand's own environment."""
     known = [*tools.folders, *(Path(place) for place, _ in tools.links), Path(sys.prefix)]
     return tuple(
         str(folder)
@@ -61,23 +61,23 @@ def find_hidden(tools: Tools) -> Sequence[str]:
     )
 
 
-def find_program(tools: Tools, name: str) -> bool:
-    """As a shell in there would; a link has to lead to something that is shown as well."""
+def has_program(tools: HostTools, name: str) -> bool:
+    """Searches as a shell in the sandbox would; the target of a link must be shown as well."""
     found = shutil.which(name, path=tools.path)
     shown = [one.resolve() for one in (*tools.folders, *(Path(place) for place, _ in tools.links))]
     return found is not None and any(Path(found).resolve().is_relative_to(one) for one in shown)
 
 
-def _programs_in(folder: Path) -> str:
+def _bin_folder(folder: Path) -> str:
     return str(folder / "bin" if (folder / "bin").is_dir() else folder)
 
 
-def _own(more: Sequence[Path]) -> Sequence[Path]:
-    """The Python that we run with has to be there, wherever it was installed."""
-    return tuple(dict.fromkeys(folder.resolve() for folder in (Path(sys.base_prefix), *more)))
+def _extra_folders(extra: Sequence[Path]) -> Sequence[Path]:
+    """Adds the Python that runs Treehand, wherever it is installed."""
+    return tuple(dict.fromkeys(folder.resolve() for folder in (Path(sys.base_prefix), *extra)))
 
 
-def _check(folder: Path, state_dir: Path) -> None:
+def _ensure_allowed(folder: Path, state_dir: Path) -> None:
     if not folder.is_dir():
         raise BadSettings(f"sandbox.tools: {folder} is not a folder.")
     if state_dir.resolve().is_relative_to(folder.resolve()):

@@ -1,8 +1,7 @@
-"""The first program in a sandbox: sets limits, opens the one way to the gate, runs what is to run and ends with it.
-A script of its own that imports nothing of the bot.
+"""The first program in a sandbox: sets process limits, connects it to the proxy, runs the program and ends with it.
 
-`inside.py PORT SOCKET PORCH PROCESSES FILE_BYTES MEMORY_BYTES PROGRAM ARGUMENT...`; 0: no limit. PORCH, a socket of the
-host's as well, is where people come in; empty: nobody does.
+A script of its own that imports nothing of the bot. Arguments: PORT PROXY_SOCKET PORTS_SOCKET PROCESSES FILE_BYTES
+MEMORY_BYTES PROGRAM ARGUMENT...; 0: no limit. People's connections arrive through PORTS_SOCKET; empty: there are none.
 """
 
 import contextlib
@@ -13,11 +12,15 @@ import sys
 import threading
 
 _CHUNK = 1 << 16
-_OFFERS = 8
-"""So many may come in at the same moment."""
+_WAITING_CONNECTIONS = 8
+"""Connections of people that can be accepted at the same moment."""
+_SIGNALLED = 128
+"""Added to the number of the signal that ended the program, as shells do."""
 
 
-def main(port: str, gate: str, porch: str, processes: str, file_bytes: str, memory_bytes: str, *command: str) -> None:
+def main(
+    port: str, proxy_socket: str, ports_socket: str, processes: str, file_bytes: str, memory_bytes: str, *command: str
+) -> None:
     listener = socket.create_server(("127.0.0.1", int(port)), backlog=64)
     child = os.fork()
     if child == 0:
@@ -27,14 +30,15 @@ def main(port: str, gate: str, porch: str, processes: str, file_bytes: str, memo
         _limit(resource.RLIMIT_DATA, int(memory_bytes))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         os.execv(command[0], command)  # noqa: S606
-    nowhere = os.open(os.devnull, os.O_RDWR)
+    null = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):
-        os.dup2(nowhere, stream)  # the program's own end of them is the only one
-    threading.Thread(target=_let_through, args=(listener, gate), daemon=True).start()
-    for _ in range(_OFFERS if porch else 0):
-        threading.Thread(target=_lead_in, args=(porch,), daemon=True).start()
+        os.dup2(null, stream)  # the program's own end of them is the only one
+    threading.Thread(target=_forward_to_proxy, args=(listener, proxy_socket), daemon=True).start()
+    for _ in range(_WAITING_CONNECTIONS if ports_socket else 0):
+        threading.Thread(target=_accept_from_host, args=(ports_socket,), daemon=True).start()
     _, status = os.waitpid(child, 0)
-    os._exit(os.waitstatus_to_exitcode(status) & 0xFF)
+    code = os.waitstatus_to_exitcode(status)
+    os._exit(code if code >= 0 else _SIGNALLED - code)
 
 
 def _limit(which: int, most: int) -> None:
@@ -44,50 +48,50 @@ def _limit(which: int, most: int) -> None:
         resource.setrlimit(which, (most, most))
 
 
-def _let_through(listener: socket.socket, gate: str) -> None:
+def _forward_to_proxy(listener: socket.socket, proxy_socket: str) -> None:
     while True:
-        caller, _ = listener.accept()
-        way = socket.socket(socket.AF_UNIX)
+        connection, _ = listener.accept()
+        proxy = socket.socket(socket.AF_UNIX)
         try:
-            way.connect(gate)
+            proxy.connect(proxy_socket)
         except OSError:
-            caller.close()
+            connection.close()
             continue
-        _join(caller, way)
+        _join(connection, proxy)
 
 
-def _lead_in(porch: str) -> None:
-    """The host takes this offer when somebody is there, and says for which port."""
+def _accept_from_host(ports_socket: str) -> None:
+    """Offers connections to the host, which takes one for each visitor and sends the port that the visitor wants."""
     while True:
-        way = socket.socket(socket.AF_UNIX)
+        host = socket.socket(socket.AF_UNIX)
         try:
-            way.connect(porch)
-            asked = way.recv(2, socket.MSG_WAITALL)
+            host.connect(ports_socket)
+            port = host.recv(2, socket.MSG_WAITALL)
         except OSError:
             return
-        if len(asked) < 2:  # noqa: PLR2004 - the host is through
+        if len(port) < 2:  # noqa: PLR2004 - the host has closed it
             return
-        threading.Thread(target=_reach, args=(way, int.from_bytes(asked, "big")), daemon=True).start()
+        threading.Thread(target=_connect_to_port, args=(host, int.from_bytes(port, "big")), daemon=True).start()
 
 
-def _reach(way: socket.socket, port: int) -> None:
+def _connect_to_port(host: socket.socket, port: int) -> None:
     for address in ("127.0.0.1", "::1"):
         with contextlib.suppress(OSError):
-            _join(way, socket.create_connection((address, port)))
+            _join(host, socket.create_connection((address, port)))
             return
-    way.close()
+    host.close()
 
 
 def _join(one: socket.socket, other: socket.socket) -> None:
-    for start, end in ((one, other), (other, one)):
-        threading.Thread(target=_pump, args=(start, end), daemon=True).start()
+    for source, target in ((one, other), (other, one)):
+        threading.Thread(target=_pump, args=(source, target), daemon=True).start()
 
 
-def _pump(start: socket.socket, end: socket.socket) -> None:
+def _pump(source: socket.socket, target: socket.socket) -> None:
     with contextlib.suppress(OSError):
-        while data := start.recv(_CHUNK):
-            end.sendall(data)
-    for side, how in ((end, socket.SHUT_WR), (start, socket.SHUT_RD)):
+        while data := source.recv(_CHUNK):
+            target.sendall(data)
+    for side, how in ((target, socket.SHUT_WR), (source, socket.SHUT_RD)):
         with contextlib.suppress(OSError):
             side.shutdown(how)
 

@@ -1,86 +1,88 @@
-"""What agents need from the sandbox that holds them. The engine knows neither."""
+"""Interface of the sandbox, as agents and setup use it. The engine knows neither side."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Protocol
 
-from bot.domain.turn import Ground, TurnReport, Work
+from bot.domain.turn import AgentTask, TurnReport, WorktreeMounts
 
 
-class Cell(Protocol):
-    """Where the programs of one turn run."""
+class AgentSandbox(Protocol):
+    """An open sandbox for the programs of one turn."""
 
     @property
     def environment(self) -> Mapping[str, str]:
-        """What a program has to be told in there, its way to the model included."""
+        """Variables that programs in the sandbox need, those for reaching the model included."""
         ...
 
     @property
-    def handed_on(self) -> tuple[str, ...]:
-        """Names of our own variables that programs get to see as well."""
+    def inherited_variables(self) -> tuple[str, ...]:
+        """Names of Treehand's own variables that programs in the sandbox get as well."""
         ...
 
     @property
     def shell(self) -> str:
-        """What each command of the agent is to be run by, the command its only argument; empty: nothing special."""
+        """Program that runs each command of the agent, given as its only argument; empty: the usual shell."""
         ...
 
     def launcher(self, program: Path) -> Path:
-        """What is to be started in its place; it takes the same arguments."""
+        """The program to start instead; it takes the same arguments and runs `program` in the sandbox."""
         ...
 
-    def seen(self, report: TurnReport) -> TurnReport:
-        """The report, put right by what the host itself saw of the turn."""
+    def correct(self, report: TurnReport) -> TurnReport:
+        """The report with tokens, refusals and failure as the host measured them."""
         ...
 
 
-class Bench(Protocol):
-    """Where commands of the host's order run. Without any way to a model."""
+class CommandSandbox(Protocol):
+    """An open sandbox for commands that the host orders. It has no access to a model."""
 
     @property
     def environment(self) -> Mapping[str, str]: ...
     @property
-    def handed_on(self) -> tuple[str, ...]: ...
+    def inherited_variables(self) -> tuple[str, ...]: ...
     def launcher(self, program: Path) -> Path: ...
-    def finds(self, tool: str) -> bool:
-        """Is there such a program in there?"""
+    def has_tool(self, tool: str) -> bool: ...
+    @property
+    def kill_reason(self) -> str:
+        """Why the host ended the sandbox's programs; empty if it did not."""
         ...
 
     @property
-    def trouble(self) -> str:
-        """Why the host had to end what ran there; empty: it had not."""
-        ...
-
-    @property
-    def refused(self) -> tuple[str, ...]:
-        """What was tried in there and is not allowed, in words."""
+    def refusals(self) -> tuple[str, ...]:
+        """Attempts that the proxy refused, in words."""
         ...
 
 
 class Sandbox(Protocol):
-    """What holds an agent."""
+    """Opens sandboxes for turns, setup and tests."""
 
-    answers: Mapping[int, int]
-    """How many answers of the model's service came through, by status; 0: there was none. Empty: nobody counts."""
+    model_answers: Mapping[int, int]
+    """Number of the model's answers by status; 0: no answer came. Empty if there is no proxy to count them."""
 
-    def open(self, work: Work, marker: str) -> AbstractAsyncContextManager[Cell]:
-        """`marker` is what tells the turn's processes from all others."""
+    def open_turn(self, task: AgentTask, marker: str) -> AbstractAsyncContextManager[AgentSandbox]:
+        """`marker` is the value of the variable that all processes of the turn carry."""
         ...
 
-    def open_bench(self, ground: Ground, cache: Path, marker: str) -> AbstractAsyncContextManager[Bench]:
-        """`cache` is where downloads may be kept: theirs to write."""
-        ...
+    def open_setup(
+        self, mounts: WorktreeMounts, cache: Path, marker: str, *, network: bool
+    ) -> AbstractAsyncContextManager[CommandSandbox]:
+        """Opens a sandbox for setup and teardown commands. `cache` holds downloads and is writable.
 
-    def open_trial(
-        self, ground: Ground, home: Path, cache: Path | None, marker: str, *, ports: Sequence[int] = ()
-    ) -> AbstractAsyncContextManager[Bench]:
-        """As an agent has it, without a way to a model: `home` is to be written, `cache` to be read.
-
-        What listens at these `ports` in there is found at the same ones on this machine.
+        Without `network` they reach no host.
         """
         ...
 
-    def sweep(self) -> None:
-        """What an earlier life of ours left behind is removed. While nothing is open."""
+    def open_test(
+        self, mounts: WorktreeMounts, home: Path, cache: Path | None, marker: str, *, ports: Sequence[int] = ()
+    ) -> AbstractAsyncContextManager[CommandSandbox]:
+        """Opens a sandbox for tests and servers, with the rights of an agent, without a model. `cache` is read-only.
+
+        Servers that listen on these `ports` in the sandbox are reachable on the same ports of this machine.
+        """
+        ...
+
+    def remove_leftovers(self) -> None:
+        """Removes folders of an earlier process. Call it while nothing is open."""
         ...

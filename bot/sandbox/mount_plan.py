@@ -1,39 +1,45 @@
-"""What one sandbox shows of the machine, and what may be done there: a plan for `enter.py`. Pure.
+"""Mount plan: which files of the machine a sandbox shows, where, and whether writable; for `enter.py`. Pure.
 
-Rule: nothing is there unless it is listed here. Later lines lie over earlier ones.
+Rule: a file that is not listed here is not in the sandbox. Later mounts cover earlier ones.
 """
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bot.domain.turn import Ground
+from bot.domain.turn import WorktreeMounts
+from bot.sandbox.resource_limits import ProcessLimits
 
 HOME = "/home/agent"
 OURS = "/opt/treehand"
-PORT = 3128
-"""Where the gate is found in there."""
-GATE = f"{OURS}/gate"
-PORCH = f"{OURS}/porch"
+PROXY_PORT = 3128
+"""Port of the proxy in the sandbox."""
+PROXY_SOCKET = f"{OURS}/proxy"
+PORTS_SOCKET = f"{OURS}/ports"
 SHELL = f"{OURS}/shell"
+AGENT_GIT = f"{OURS}/git"
+"""Git directory of the agent's commands, which see it in the place of the shadow."""
 PRIVATE = "/run/agent"
-"""Where the agent's program may put what its commands are not to see: sockets that steer it, above all."""
+"""Folder of the agent's program that its commands do not see; above all for sockets that control the program."""
 UID = 1000
-"""Who a program thinks it is."""
+"""User id as programs in the sandbox see it."""
 
-_NEXT_TO_NOTHING = str(1 << 16)
+_SMALL = str(1 << 16)
 
 _OPTIONS = (
     "--unshare-user", "--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try",
     "--uid", str(UID), "--gid", str(UID), "--hostname", "treehand", "--cap-drop", "ALL", "--die-with-parent",
     "--new-session",
 )  # fmt: skip
-KEYS = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN")
-"""Variables with a key for the model, the one that counts first; in a sandbox they hold a pass."""
-_NOT_FOR_COMMANDS = (*KEYS, "CLAUDE_CODE_MESSAGING_SOCKET", "CLAUDE_CODE_MESSAGING_TOKEN", "XDG_RUNTIME_DIR")
-_NAMES = {
+MODEL_KEYS = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN")
+"""Variables with a key for the model, in order of precedence; in a sandbox they hold its token for the proxy."""
+_NOT_FOR_COMMANDS = (*MODEL_KEYS, "CLAUDE_CODE_MESSAGING_SOCKET", "CLAUDE_CODE_MESSAGING_TOKEN", "XDG_RUNTIME_DIR")
+_INNER_OPTIONS = (
+    "--proc", "/proc", "--unshare-user", "--unshare-pid", "--disable-userns", "--cap-drop", "ALL", "--die-with-parent",
+)  # fmt: skip
+_ETC_FILES = {
     "/etc/passwd": f"root:x:0:0:root:/:/usr/sbin/nologin\nagent:x:{UID}:{UID}::{HOME}:/bin/bash\n",
     "/etc/group": f"root:x:0:\nagent:x:{UID}:\n",
     "/etc/hosts": "127.0.0.1 localhost treehand\n::1 localhost\n",
@@ -41,30 +47,22 @@ _NAMES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """0: none."""
-
-    memory_bytes: int = 0
-    """Of one program; all together are watched from outside."""
-    processes: int = 0
-    file_bytes: int = 0
-    scratch_bytes: int = 1 << 30
-    """What each of the folders that live in memory may hold."""
+Step = tuple[str, ...]
+"""One mount of `enter.py`: its kind, source and place."""
 
 
 @dataclass(frozen=True, slots=True)
-class Tools:
-    """What programs in a sandbox are run with, and by."""
+class HostTools:
+    """Programs and folders of the machine that every sandbox shows, and the programs that set it up."""
 
     bwrap: Path
     python: Path
-    inside: Path
-    """Our own first program in there."""
+    init_process: Path
+    """Our script that is the first program in the sandbox."""
     folders: tuple[Path, ...]
-    """Of the machine, to be read."""
+    """Read-only in the sandbox, at the same path."""
     links: tuple[tuple[str, str], ...] = ()
-    """From and to: `/bin` is `usr/bin` on most machines."""
+    """Link and target: `/bin` is `usr/bin` on most machines."""
     search: tuple[str, ...] = ("/usr/local/bin", "/usr/bin", "/bin")
 
     @property
@@ -73,64 +71,82 @@ class Tools:
 
 
 @dataclass(frozen=True, slots=True)
-class Furniture:
-    """What one sandbox holds besides tools."""
+class MountPlan:
+    """Files and folders of one sandbox, besides the tools."""
 
-    ground: Ground
+    mounts: WorktreeMounts
+    git: Path
+    """Git directory that is seen in the place of the shadow."""
     home: Path
-    """The agent's configuration and history."""
-    gate: Path
-    """The socket that is the only way out."""
+    """Writable: the agent's configuration and history, or the downloads of setup."""
+    proxy_socket: Path
+    """The only way out."""
     program: Path
     cache: Path | None = None
-    """Dependencies that were downloaded before; to be read."""
-    porch: Path | None = None
-    """The socket that people come in by."""
+    """Downloaded dependencies, read-only."""
+    ports_socket: Path | None = None
+    """Through it people reach the servers in the sandbox."""
+    is_command: bool = False
+    """The host orders the program, which runs in a second sandbox and sees no process that reports its exit status.
+    Else it is an agent's, which runs its commands in second sandboxes and obeys no git of a command."""
 
 
-def plan_for(inside: Furniture, tools: Tools, limits: Limits, *, uid: int, system_calls: bytes) -> Mapping[str, Any]:
-    ground, scratch = inside.ground, str(limits.scratch_bytes)
+def build_plan(
+    inside: MountPlan, tools: HostTools, limits: ProcessLimits, *, uid: int, seccomp: bytes
+) -> Mapping[str, Any]:
+    mounts, scratch = inside.mounts, str(limits.scratch_bytes)
     program = f"{OURS}/{inside.program.name}"
     steps = [
         *(("read", str(folder), str(folder)) for folder in tools.folders),
         *(("link", target, place) for place, target in tools.links),
-        *(("text", text, place) for place, text in _NAMES.items()),
+        *(("text", text, place) for place, text in _ETC_FILES.items()),
         ("--proc", "/proc"), ("--dev", "/dev"),
         *(("empty", scratch, place) for place in ("/dev/shm", "/tmp", HOME, PRIVATE)),  # noqa: S108 - the sandbox's own
         ("--remount-ro", "/dev"),
-        ("read", str(tools.bwrap), f"{OURS}/bwrap"), ("read", str(tools.inside), f"{OURS}/inside.py"),
-        ("read", str(inside.program), program), ("read", str(inside.gate), GATE),
+        ("read", str(tools.bwrap), f"{OURS}/bwrap"), ("read", str(tools.init_process), f"{OURS}/init_process.py"),
+        ("read", str(inside.program), program), ("read", str(inside.proxy_socket), PROXY_SOCKET),
         *([("read", str(inside.cache), str(inside.cache))] if inside.cache else []),
-        *([("read", str(inside.porch), PORCH)] if inside.porch else []),
-        ("program", _shell(inside.home), SHELL),
-        ("read", str(ground.objects), str(ground.objects)), ("write", str(ground.shadow), str(ground.shadow)),
-        ("write", str(inside.home), str(inside.home)), ("write", str(ground.folder), str(ground.folder)),
-        ("read", str(ground.folder / ".git"), str(ground.folder / ".git")),
-        ("--remount-ro", "/"), ("--chdir", str(ground.folder)),
+        *([("read", str(inside.ports_socket), PORTS_SOCKET)] if inside.ports_socket else []),
+        ("program", _command_shell(inside.home, mounts.shadow), SHELL),
+        ("read", str(mounts.objects), str(mounts.objects)), *_git_steps(inside),
+        ("write", str(inside.home), str(inside.home)), ("write", str(mounts.folder), str(mounts.folder)),
+        ("read", str(mounts.folder / ".git"), str(mounts.folder / ".git")),
+        ("--remount-ro", "/"), ("--chdir", str(mounts.folder)),
     ]  # fmt: skip
     numbers = (limits.processes, limits.file_bytes, limits.memory_bytes)
+    inner = (f"{OURS}/bwrap", "--dev-bind", "/", "/", *_INNER_OPTIONS, "--as-pid-1", "--") if inside.is_command else ()
     return {
         "bwrap": str(tools.bwrap),
         "options": _OPTIONS,
         "uid": uid,
-        "filter": system_calls.hex(),
+        "filter": seccomp.hex(),
         "steps": steps,
-        "command": _first(tools, PORCH if inside.porch else "", *map(str, numbers), program),
+        "command": _init_command(
+            tools, PORTS_SOCKET if inside.ports_socket else "", *map(str, numbers), *inner, program
+        ),
     }
 
 
-def _first(tools: Tools, porch: str, *limits_and_program: str) -> Sequence[str]:
-    return (str(tools.python), "-I", "-S", f"{OURS}/inside.py", str(PORT), GATE, porch, *limits_and_program)
+def _git_steps(inside: MountPlan) -> Iterator[Step]:
+    if inside.is_command:
+        yield ("write", str(inside.git), str(inside.mounts.shadow))
+    else:
+        yield ("read", str(inside.git), str(inside.mounts.shadow))
+        yield ("write", str(inside.mounts.agent_git), AGENT_GIT)
 
 
-def _shell(home: Path) -> str:
-    """What runs each command of the agent: among processes of its own only, so that it can write into none of the
-    program that it serves, with no way to become more, and without that program's pass for the gate.
+def _init_command(tools: HostTools, ports_socket: str, *limits_and_program: str) -> Sequence[str]:
+    script = f"{OURS}/init_process.py"
+    return (str(tools.python), "-I", "-S", script, str(PROXY_PORT), PROXY_SOCKET, ports_socket, *limits_and_program)
+
+
+def _command_shell(home: Path, shadow: Path) -> str:
+    """Script that runs each command of the agent in namespaces of its own: the command sees no process of the agent's
+    program, cannot write that program's home or git directory, gains no rights, and does not get its token for the
+    proxy.
     """
     words = (
-        f"{OURS}/bwrap", "--dev-bind", "/", "/", "--ro-bind", str(home), str(home), "--size", _NEXT_TO_NOTHING,
-        "--tmpfs", PRIVATE,
-        "--proc", "/proc",
-        "--unshare-user", "--unshare-pid", "--disable-userns", "--cap-drop", "ALL", "--die-with-parent",
+        f"{OURS}/bwrap", "--dev-bind", "/", "/", "--ro-bind", str(home), str(home), "--bind", AGENT_GIT, str(shadow),
+        "--size", _SMALL, "--tmpfs", PRIVATE, *_INNER_OPTIONS,
     )  # fmt: skip
     return f'#!/bin/sh\nunset {" ".join(_NOT_FOR_COMMANDS)}\nexec {shlex.join(words)} -- /bin/bash -c "$1"\n'

@@ -1,6 +1,6 @@
-"""No sandbox: the agent runs with the rights of whoever runs us, and holds the model's key.
+"""No sandbox: the agent runs with the rights of the user that runs Treehand, and holds the model's key.
 
-Rule: it is chosen, never fallen back to.
+Rule: only the settings choose it; it is never a fallback.
 """
 
 import contextlib
@@ -13,44 +13,46 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from bot.domain.turn import Ground, TurnReport, Work
+from bot.domain.turn import AgentTask, TurnReport, WorktreeMounts
 from bot.system import launch
 
-_HANDED_ON = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TERM", "TZ", "TMPDIR", "USER", "LOGNAME", "SSL_CERT_FILE")
+_INHERITED = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TERM", "TZ", "TMPDIR", "USER", "LOGNAME", "SSL_CERT_FILE")
 
 
-class Unconfined:
+class NoSandbox:
     def __init__(self, folder: Path, model: Mapping[str, str]) -> None:
-        """`folder` is for its own use; `model` is the model's address and key."""
+        """`folder` is for its own use; `model` holds the variables with the model's address and key."""
         self._folder = folder
         self._model = model
-        self.answers: Mapping[int, int] = {}
+        self.model_answers: Mapping[int, int] = {}
 
-    def sweep(self) -> None:
+    def remove_leftovers(self) -> None:
         shutil.rmtree(self._folder, ignore_errors=True)
 
     @asynccontextmanager
-    async def open(self, work: Work, marker: str) -> AsyncIterator["_OpenCell"]:
-        del marker  # its processes are watched by nobody
-        with self._own_folder() as here:
-            yield _OpenCell(here, {**self._model, "HOME": str(work.home)})
+    async def open_turn(self, task: AgentTask, marker: str) -> AsyncIterator["_OpenNoSandbox"]:
+        del marker  # its resources are not watched
+        with self._temporary_folder() as here:
+            yield _OpenNoSandbox(here, {**self._model, "HOME": str(task.home)})
 
     @asynccontextmanager
-    async def open_bench(self, ground: Ground, cache: Path, marker: str) -> AsyncIterator["_OpenCell"]:
-        del ground, marker
-        with self._own_folder() as here:
-            yield _OpenCell(here, {"HOME": str(cache)})
+    async def open_setup(
+        self, mounts: WorktreeMounts, cache: Path, marker: str, *, network: bool
+    ) -> AsyncIterator["_OpenNoSandbox"]:
+        del mounts, marker, network  # its network is this machine's network
+        with self._temporary_folder() as here:
+            yield _OpenNoSandbox(here, {"HOME": str(cache)}, is_supervised=True)
 
     @asynccontextmanager
-    async def open_trial(
-        self, ground: Ground, home: Path, cache: Path | None, marker: str, *, ports: Sequence[int] = ()
-    ) -> AsyncIterator["_OpenCell"]:
-        del ground, cache, marker, ports  # what listens there is on this machine as it is
-        with self._own_folder() as here:
-            yield _OpenCell(here, {"HOME": str(home)})
+    async def open_test(
+        self, mounts: WorktreeMounts, home: Path, cache: Path | None, marker: str, *, ports: Sequence[int] = ()
+    ) -> AsyncIterator["_OpenNoSandbox"]:
+        del mounts, cache, marker, ports  # its ports are this machine's ports
+        with self._temporary_folder() as here:
+            yield _OpenNoSandbox(here, {"HOME": str(home)}, is_supervised=True)
 
     @contextlib.contextmanager
-    def _own_folder(self) -> Iterator[Path]:
+    def _temporary_folder(self) -> Iterator[Path]:
         self._folder.mkdir(parents=True, exist_ok=True)
         here = Path(tempfile.mkdtemp(dir=self._folder))
         try:
@@ -60,30 +62,34 @@ class Unconfined:
 
 
 @dataclass(frozen=True, slots=True)
-class _OpenCell:
+class _OpenNoSandbox:
     folder: Path
     environment: Mapping[str, str]
+    is_supervised: bool = False
+    """Whatever a command leaves running is killed, and then its exit status is known."""
     shell: str = ""
-    trouble: str = ""
-    refused: tuple[str, ...] = ()
+    kill_reason: str = ""
+    refusals: tuple[str, ...] = ()
 
     @property
-    def handed_on(self) -> tuple[str, ...]:
-        return _HANDED_ON
+    def inherited_variables(self) -> tuple[str, ...]:
+        return _INHERITED
 
     def launcher(self, program: Path) -> Path:
-        return write_launcher(self.folder / "launch", Path(launch.__file__), program)
+        return write_launcher(
+            self.folder / "launch", Path(launch.__file__), *([launch.SUPERVISE] if self.is_supervised else []), program
+        )
 
-    def finds(self, tool: str) -> bool:
+    def has_tool(self, tool: str) -> bool:
         return shutil.which(tool) is not None
 
-    def seen(self, report: TurnReport) -> TurnReport:
+    def correct(self, report: TurnReport) -> TurnReport:
         return report
 
 
-def write_launcher(file: Path, script: Path, argument: Path) -> Path:
-    """One program to start, which takes further arguments. No secret in it: those travel in the environment."""
-    words = shlex.join(str(word) for word in (sys.executable, "-I", "-S", script, argument))
+def write_launcher(file: Path, script: Path, *arguments: str | Path) -> Path:
+    """Writes a program that starts `script` and takes further arguments. Holds no secret: those are in variables."""
+    words = shlex.join(str(word) for word in (sys.executable, "-I", "-S", script, *arguments))
     file.write_text(f'#!/bin/sh\nexec {words} "$@"\n')
     file.chmod(0o700)
     return file

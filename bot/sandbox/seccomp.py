@@ -1,7 +1,7 @@
-"""The filter on system calls that every program in a sandbox runs under: what namespaces do not cover. Pure.
+"""Seccomp filter: refuses system calls that builds and tests do not need and that namespaces do not cover. Pure.
 
-Rule: it closes doors that builds and tests do not use. Above all, sockets of families that know no network namespace
-(AF_VSOCK reaches the machine's own host) cannot be made.
+Rule: sockets can be made of the listed families only. Others ignore network namespaces: AF_VSOCK reaches the machine's
+own host.
 """
 
 import errno
@@ -10,28 +10,32 @@ import struct
 from collections.abc import Sequence
 
 _LOAD, _AND, _EQUAL, _AT_LEAST, _RETURN = 0x20, 0x54, 0x15, 0x35, 0x06
-_NUMBER, _ARCHITECTURE, _FIRST_ARGUMENT = 0, 4, 16
+_NUMBER, _ARCHITECTURE, _FIRST_ARGUMENT, _SECOND_ARGUMENT = 0, 4, 16, 24
 _ALLOW, _REFUSE = 0x7FFF0000, 0x00050000
 
-_FAMILIES = (1, 2, 10, 16)  # Unix, IPv4, IPv6, netlink: each is the namespace's own
+_ALLOWED_FAMILIES = (1, 2, 10, 16)  # Unix, IPv4, IPv6, netlink: each is the namespace's own
 
-# by architecture: how the kernel names it, where foreign numbers begin, `socket`, then the rest
+# by architecture: the kernel's number of it, where foreign call numbers begin, `socket`, then the rest
 _X86, _ARM = "x86_64", "aarch64"
 _AUDIT = {_X86: 0xC000003E, _ARM: 0xC00000B7}
 _X32 = 0x40000000
 _SOCKET = {_X86: (41, 53), _ARM: (198, 199)}
 """`socket` and `socketpair`."""
-_CLOSED = {
+_FORBIDDEN = {
     # keys, tracing of the kernel, modules, clocks, handles, faults, swap, reboot, quotas, accounting
     _X86: (248, 249, 250, 321, 298, 175, 176, 313, 246, 320, 304, 323, 167, 168, 169, 179, 163, 164, 227, 305, 159),
     _ARM: (217, 218, 219, 280, 241, 105, 106, 273, 104, 294, 265, 282, 224, 225, 142, 60, 89, 170, 112, 266, 171),
 }
-_UNKNOWN = (425, 426, 427)
-"""io_uring does its work behind such a filter's back: programs that know it do without when it is not there."""
+_SHMGET = {_X86: 29, _ARM: 194}
+_MAX_SEGMENT_BYTES = 1 << 16
+"""Size of a shared segment of System V, which stays when no process has it any more. Databases need a few bytes; the
+kernel allows 4096 segments."""
+_IO_URING = (425, 426, 427)
+"""io_uring bypasses such filters; programs that use it work without it too."""
 
 
-def filter_for(machine: str = platform.machine()) -> bytes:
-    """A program for the kernel, as `bwrap --seccomp` takes it. Empty: none is known for this kind of machine."""
+def seccomp_filter(machine: str = platform.machine()) -> bytes:
+    """Returns a program for `bwrap --seccomp`; empty if the machine's architecture is not known."""
     if machine not in _AUDIT:
         return b""
     program = [
@@ -39,9 +43,10 @@ def filter_for(machine: str = platform.machine()) -> bytes:
         _refuse(errno.EPERM),
         _load(_NUMBER),
         *([_compare(_AT_LEAST, _X32, 0, 1), _refuse(errno.EPERM)] if machine == _X86 else []),
-        *_each(_UNKNOWN, errno.ENOSYS),
-        *_each(_CLOSED[machine], errno.EPERM),
-        *_sockets(_SOCKET[machine]),
+        *_refuse_each(_IO_URING, errno.ENOSYS),
+        *_refuse_each(_FORBIDDEN[machine], errno.EPERM),
+        *_limit_segments(_SHMGET[machine]),
+        *_restrict_sockets(_SOCKET[machine]),
         _return(_ALLOW),
     ]
     return b"".join(program)
@@ -51,20 +56,35 @@ def _jump_over(load: bytes, test: int, value: int, skipped: int) -> bytes:
     return load + _compare(test, value, skipped, 0)
 
 
-def _each(numbers: Sequence[int], error: int) -> list[bytes]:
+def _refuse_each(numbers: Sequence[int], error: int) -> list[bytes]:
     return [line for number in numbers for line in (_compare(_EQUAL, number, 0, 1), _refuse(error))]
 
 
-def _sockets(numbers: Sequence[int]) -> list[bytes]:
-    """Only of the families listed. Whoever asks for another is told that there is none."""
-    asked = len(_FAMILIES) + 2
+def _restrict_sockets(numbers: Sequence[int]) -> list[bytes]:
+    """Allows the listed families; others fail as if the kernel did not support them."""
+    skipped_if_other = len(_ALLOWED_FAMILIES) + 2
     first, second = numbers
     return [
         _compare(_EQUAL, first, 1, 0),
-        _compare(_EQUAL, second, 0, asked),
+        _compare(_EQUAL, second, 0, skipped_if_other),
         _load(_FIRST_ARGUMENT),
-        *(_compare(_EQUAL, family, len(_FAMILIES) - place, 0) for place, family in enumerate(_FAMILIES)),
+        *(
+            _compare(_EQUAL, family, len(_ALLOWED_FAMILIES) - place, 0)
+            for place, family in enumerate(_ALLOWED_FAMILIES)
+        ),
         _refuse(errno.EAFNOSUPPORT),
+    ]
+
+
+def _limit_segments(number: int) -> list[bytes]:
+    return [
+        _compare(_EQUAL, number, 0, 6),
+        _load(_SECOND_ARGUMENT + 4),
+        _compare(_AT_LEAST, 1, 2, 0),
+        _load(_SECOND_ARGUMENT),
+        _compare(_AT_LEAST, _MAX_SEGMENT_BYTES + 1, 0, 1),
+        _refuse(errno.EINVAL),
+        _load(_NUMBER),
     ]
 
 

@@ -1,6 +1,6 @@
-"""Tries the sandbox out before any agent is put into one: a real cell, and in it a script that tries to get out.
+"""Self-test of the sandbox: runs a script in a real one of each kind that tries to get out, before any agent starts.
 
-Rule: what could not be tried does not hold.
+Rule: a probe that could not be tried counts as failed.
 """
 
 import asyncio
@@ -13,48 +13,53 @@ import shutil
 import signal
 import socket
 import tempfile
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractAsyncContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from bot.domain.turn import Ground, Work
+from bot.domain.turn import AgentTask, WorktreeMounts
 from bot.errors import CannotStart
 from bot.sandbox import selftest_probes as probes
-from bot.sandbox.bubblewrap import Bubblewrap, Rules
-from bot.sandbox.fix_hints import mend_for, version_of
+from bot.sandbox.bubblewrap import Bubblewrap, SandboxRules
+from bot.sandbox.fix_hints import bwrap_version, fix_hint_for
 from bot.sandbox.host_tools import find_tools
-from bot.sandbox.mount_plan import HOME, PORT, PRIVATE, SHELL
+from bot.sandbox.interface import AgentSandbox, CommandSandbox
+from bot.sandbox.mount_plan import HOME, PRIVATE, PROXY_PORT, SHELL
 from bot.system.launch import KEEP, PARENT
-from bot.system.processes import MARKER, end_family
+from bot.system.private_files import share_file, share_folder
+from bot.system.processes import MARKER, end_processes
 
 _SECONDS = 30.0
 _CANARY = "TREEHAND_CANARY"
-_UNREACHED = "nothing arrived on this machine"
-_UNCHANGED = "files outside are as they were"
-_STRANGER = "its files belong to another user"
+_NOTHING_ARRIVED = "nothing arrived on this machine"
+_FILES_UNCHANGED = "files outside are as they were"
+_GIT_UNCHANGED = "the git directory that people use is as it was"
+_OTHER_OWNER = "its files belong to another user"
 STARTS = "programs start"
+_ANY_PORT = 0
+_Opened = AgentSandbox | CommandSandbox
 
 
 @dataclass(frozen=True, slots=True)
-class Probe:
+class ProbeResult:
     name: str
     ok: bool
     detail: str = ""
-    """What got out, or why it could not be tried."""
+    """Thing that the probe could reach, or the reason why it could not be tried."""
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
+class SelfTestResult:
     version: str
-    """Of bubblewrap; empty: there is none."""
-    probes: tuple[Probe, ...]
-    mend: str = ""
-    """What a person can do about it."""
+    """Version of bubblewrap; empty if there is none."""
+    probes: tuple[ProbeResult, ...]
+    fix_hint: str = ""
+    """Advice for a person about a failure."""
 
     @property
-    def failed(self) -> tuple[Probe, ...]:
+    def failed(self) -> tuple[ProbeResult, ...]:
         return tuple(probe for probe in self.probes if not probe.ok)
 
     @property
@@ -65,17 +70,17 @@ class Trial:
         if self.holds:
             return f"bwrap {self.version}: {len(self.probes)} probes held"
         if len(self.probes) == 1:
-            return "\n".join(filter(None, (self.probes[0].detail, self.mend)))
+            return "\n".join(filter(None, (self.probes[0].detail, self.fix_hint)))
         table = "\n".join(f"  NO    {probe.name}: {probe.detail}" for probe in self.failed)
-        return f"bwrap {self.version}: {len(self.failed)} of {len(self.probes)} probes failed\n{table}\n{self.mend}"
+        return f"bwrap {self.version}: {len(self.failed)} of {len(self.probes)} probes failed\n{table}\n{self.fix_hint}"
 
 
 @dataclass(frozen=True, slots=True)
 class _Scene:
-    """What is planted for the probes, inside and outside."""
+    """Files planted for the probes, inside and outside of the sandbox."""
 
     folder: Path
-    ground: Ground
+    mounts: WorktreeMounts
     home: Path
     guards: tuple[Path, ...]
     secret: str = field(repr=False)
@@ -89,8 +94,8 @@ class _Scene:
         return there == ["guard"] and all(guard.read_text() == self.secret for guard in self.guards)
 
 
-class _Ears:
-    """What listens on this machine, and must hear nothing."""
+class _ListenerProbe:
+    """Sockets on this machine that no probe may reach."""
 
     def __init__(self, stack: ExitStack) -> None:
         self.name = f"treehand-{secrets.token_hex(8)}"
@@ -107,46 +112,57 @@ class _Ears:
     def port(self, listener: socket.socket | None) -> int:
         return int(listener.getsockname()[1]) if listener else 9
 
-    def heard(self) -> str:
+    def contacted_names(self) -> str:
         names = {"TCP": self.tcp, "TCP over IPv6": self.tcp6, "UDP": self.udp, "an abstract socket": self.abstract}
-        return " and ".join(name for name, ear in names.items() if ear and _has_news(ear))
+        return " and ".join(name for name, listener in names.items() if listener and _was_contacted(listener))
 
 
-async def try_out(state_dir: Path, rules: Rules) -> Trial:
-    """In the sandbox that `rules` make. What is wrong with it is a result; only wrong settings are raised."""
+async def run_probes(state_dir: Path, rules: SandboxRules) -> SelfTestResult:
+    """A sandbox that fails is a result; raises BadSettings only."""
     version = ""
     try:
         tools = find_tools(rules.tools, state_dir)
-        version = await version_of(tools.bwrap)
-        with _planted(state_dir) as scene, ExitStack() as stack:
-            ears = _Ears(stack)
-            told, trouble = await _perform(scene, ears, state_dir, rules)
-            seen = (*_reported(told), *_seen(scene, ears))
+        version = await bwrap_version(tools.bwrap)
+        with _plant_files(state_dir) as scene, ExitStack() as stack:
+            listeners = _ListenerProbe(stack)
+            printed, stderr = await _run_scripts(scene, listeners, state_dir, rules)
+            results = (*_parse_results(printed), *_host_results(scene, listeners))
     except CannotStart as problem:
-        return Trial(version, (Probe(STARTS, ok=False, detail=str(problem)),))
+        return SelfTestResult(version, (ProbeResult(STARTS, ok=False, detail=str(problem)),))
     except OSError as problem:
-        return Trial(version, (Probe(STARTS, ok=False, detail=f"No sandbox can be made: {problem}."),), mend_for(""))
-    if not told:
-        why = f"Nothing starts in the sandbox: {trouble or 'without a word'}"
-        return Trial(version, (Probe(STARTS, ok=False, detail=why),), mend=mend_for(trouble))
-    tried = (Probe(STARTS, ok=True), *seen)
-    return Trial(version, tried, mend="" if all(probe.ok for probe in tried) else mend_for(""))
+        return SelfTestResult(
+            version, (ProbeResult(STARTS, ok=False, detail=f"No sandbox can be made: {problem}."),), fix_hint_for("")
+        )
+    if not printed:
+        why = f"Nothing starts in the sandbox: {stderr or 'without a message'}"
+        return SelfTestResult(version, (ProbeResult(STARTS, ok=False, detail=why),), fix_hint=fix_hint_for(stderr))
+    tried = (ProbeResult(STARTS, ok=True), *results)
+    return SelfTestResult(version, tried, fix_hint="" if all(probe.ok for probe in tried) else fix_hint_for(""))
 
 
 @contextmanager
-def _planted(state_dir: Path) -> Iterator[_Scene]:
-    cells = state_dir / "cells"
-    cells.mkdir(parents=True, exist_ok=True)
+def _plant_files(state_dir: Path) -> Iterator[_Scene]:
+    folders = state_dir / "cells"
+    folders.mkdir(parents=True, exist_ok=True)
     with ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="selftest-", dir=cells)))
-        folder.chmod(0o755)  # nor is it to be modes that protect what is in here
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="selftest-", dir=folders)))
+        folder.chmod(0o755)  # modes must not be what protects these files
         secret = f"guard-{secrets.token_hex(16)}"
-        ground = Ground(folder / "worktree", folder / "shadow", folder / "objects")
-        for place in (ground.folder, ground.shadow, ground.objects, folder / "home", folder / "neighbour"):
-            place.mkdir()
-        (ground.folder / ".git").write_text(f"gitdir: {ground.shadow}\n")
-        (ground.objects / "object").write_text("an object")
-        shutil.copy(probes.__file__, ground.folder / "probes.py")
+        mounts = WorktreeMounts(*(folder / name for name in ("worktree", "shadow", "agent-git", "objects")))
+        for place in (
+            mounts.folder,
+            mounts.shadow,
+            mounts.agent_git,
+            mounts.objects,
+            folder / "home",
+            folder / "neighbour",
+        ):
+            share_folder(place)
+        mounts.shadow.chmod(0o777)
+        (mounts.folder / ".git").write_text(f"gitdir: {mounts.shadow}\n")
+        (mounts.objects / "object").write_text("an object")
+        share_file(mounts.objects / "object")
+        shutil.copy(probes.__file__, mounts.folder / "probes.py")
         guards = [folder / "guard", folder / "neighbour" / "guard"]
         if os.access(Path.home(), os.W_OK):
             file = stack.enter_context(tempfile.NamedTemporaryFile(prefix=".treehand-guard-", dir=Path.home()))
@@ -154,34 +170,54 @@ def _planted(state_dir: Path) -> Iterator[_Scene]:
         for guard in guards:
             guard.write_text(secret)
             guard.chmod(0o644)
-        yield _Scene(folder, ground, folder / "home", tuple(guards), secret)
+        yield _Scene(folder, mounts, folder / "home", tuple(guards), secret)
 
 
-async def _perform(scene: _Scene, ears: _Ears, state_dir: Path, rules: Rules) -> tuple[str, str]:
-    """What the script told, and what else was said."""
-    model = {"ANTHROPIC_BASE_URL": f"http://127.0.0.1:{ears.port(ears.tcp)}", "ANTHROPIC_API_KEY": "none"}
-    marker = f"selftest:{scene.secret}"
-    work = Work("selftest", scene.ground, scene.home, "", "")
-    program = scene.folder / "program"
-    tools = find_tools(rules.tools, state_dir)
-    words = (str(tools.python), "-I", "-S", str(scene.ground.folder / "probes.py"))
-    asked = scene.ground.folder / "scene.json"
-    program.write_text(f"#!/bin/sh\nexec {shlex.join((*words, probes.PROGRAM, str(asked)))}\n")
+async def _run_scripts(
+    scene: _Scene, listeners: _ListenerProbe, state_dir: Path, rules: SandboxRules
+) -> tuple[str, str]:
+    """Returns stdout and stderr of the scripts, each in a sandbox of its kind."""
+    model = {"ANTHROPIC_BASE_URL": f"http://127.0.0.1:{listeners.port(listeners.tcp)}", "ANTHROPIC_API_KEY": "none"}
+    sandboxes, marker = Bubblewrap(state_dir, model, rules), f"selftest:{scene.secret}"
+    task = AgentTask("selftest", scene.mounts, scene.home, "", "")
+    kinds: Mapping[str, AbstractAsyncContextManager[_Opened]] = {
+        probes.PROGRAM: sandboxes.open_turn(task, marker),
+        probes.SETUP: sandboxes.open_setup(scene.mounts, scene.home, marker, network=True),
+        probes.VERIFICATION: sandboxes.open_test(scene.mounts, scene.home, None, marker),
+        probes.SERVER: sandboxes.open_test(scene.mounts, scene.home, None, marker, ports=(_ANY_PORT,)),
+    }
+    words = (str(find_tools(rules.tools, state_dir).python), "-I", "-S", str(scene.mounts.folder / "probes.py"))
+    scene_file = scene.mounts.folder / "scene.json"
+    command = shlex.join((*words, probes.COMMAND, str(scene_file)))
+    scene_file.write_text(json.dumps(_scene_json(scene, listeners, rules, command)))
+    printed, errors = "", ""
+    for role, opening in kinds.items():
+        program = _write_program(scene.folder / f"program-{len(printed)}", *words, role, str(scene_file))
+        async with opening as sandbox:
+            output, error = await _run(sandbox.launcher(program), _environment(sandbox, marker, scene), marker)
+        printed, errors = printed + output, errors or error
+    return printed, errors
+
+
+def _write_program(program: Path, *words: str) -> Path:
+    program.write_text(f"#!/bin/sh\nexec {shlex.join(words)}\n")
     program.chmod(0o755)
-    asked.write_text(json.dumps(_described(scene, ears, rules, shlex.join((*words, probes.COMMAND, str(asked))))))
-    async with Bubblewrap(state_dir, model, rules).open(work, marker) as cell:
-        kept = {**cell.environment, MARKER: marker}
-        told = {**kept, KEEP: ",".join(kept), PARENT: str(os.getpid()), _CANARY: scene.secret}
-        return await _run(cell.launcher(program), told, marker)
+    return program
 
 
-def _described(scene: _Scene, ears: _Ears, rules: Rules, command: str) -> dict[str, Any]:
-    limits = rules.limits
+def _environment(sandbox: _Opened, marker: str, scene: _Scene) -> dict[str, str]:
+    variables = {**sandbox.environment, MARKER: marker}
+    return {**variables, KEEP: ",".join(variables), PARENT: str(os.getpid()), _CANARY: scene.secret}
+
+
+def _scene_json(scene: _Scene, listeners: _ListenerProbe, rules: SandboxRules, command: str) -> dict[str, Any]:
+    limits = rules.process_limits
     return {
         "guards": [str(guard) for guard in scene.guards],
         "neighbours": [str(scene.neighbour)],
-        "worktree": str(scene.ground.folder),
-        "objects": str(scene.ground.objects),
+        "worktree": str(scene.mounts.folder),
+        "objects": str(scene.mounts.objects),
+        "shadow": str(scene.mounts.shadow),
         "configuration": str(scene.home),
         "home": HOME,
         "private": PRIVATE,
@@ -190,11 +226,11 @@ def _described(scene: _Scene, ears: _Ears, rules: Rules, command: str) -> dict[s
         "canary": _CANARY,
         "limits": (limits.processes, limits.file_bytes, limits.memory_bytes),
         "namespaces": {name.name: str(name.readlink()) for name in Path("/proc/self/ns").iterdir()},
-        "gate": PORT,
-        "tcp": ears.port(ears.tcp),
-        "tcp6": ears.port(ears.tcp6),
-        "udp": ears.port(ears.udp),
-        "abstract": ears.name,
+        "proxy": PROXY_PORT,
+        "tcp": listeners.port(listeners.tcp),
+        "tcp6": listeners.port(listeners.tcp6),
+        "udp": listeners.port(listeners.udp),
+        "abstract": listeners.name,
     }
 
 
@@ -204,42 +240,44 @@ async def _run(launcher: Path, environment: dict[str, str], marker: str) -> tupl
         stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
     )  # fmt: skip
     try:
-        told, said = await asyncio.wait_for(process.communicate(), _SECONDS)
+        printed, stderr = await asyncio.wait_for(process.communicate(), _SECONDS)
     except TimeoutError:
-        return "", f"nothing was heard of it for {_SECONDS:g} seconds"
+        return "", f"it printed nothing for {_SECONDS:g} seconds"
     finally:
         with contextlib.suppress(ProcessLookupError):
             process.send_signal(signal.SIGKILL)
-        await end_family(marker.__eq__, grace=0.0)
+        await end_processes(marker.__eq__, grace=0.0)
         await process.wait()
-    return told.decode(errors="replace"), said.decode(errors="replace").strip()[-500:]
+    return printed.decode(errors="replace"), stderr.decode(errors="replace").strip()[-500:]
 
 
-def _reported(told: str) -> Iterator[Probe]:
-    """Each must have been tried by everyone who was to."""
-    heard = {(role, name): leak for role, name, leak in map(json.loads, told.splitlines())}
+def _parse_results(printed: str) -> Iterator[ProbeResult]:
+    """Each role of a probe must have reported."""
+    leaks_by_probe = {(role, name): leak for role, name, leak in map(json.loads, printed.splitlines())}
     for name, (roles, _) in probes.PROBES.items():
-        troubles = [(role, heard.get((role, name), "it was not tried")) for role in roles]
-        leaks = [f"{leak} (the agent's {role})" for role, leak in troubles if leak]
-        yield Probe(name, ok=not leaks, detail="; ".join(leaks))
+        troubles = [(role, leaks_by_probe.get((role, name), "it was not tried")) for role in roles]
+        leaks = [f"{leak} ({role})" for role, leak in troubles if leak]
+        yield ProbeResult(name, ok=not leaks, detail="; ".join(leaks))
 
 
-def _seen(scene: _Scene, ears: _Ears) -> Iterator[Probe]:
-    """What only we can see."""
-    heard = ears.heard()
-    yield Probe(_UNREACHED, ok=not heard, detail=heard)
+def _host_results(scene: _Scene, listeners: _ListenerProbe) -> Iterator[ProbeResult]:
+    """Probes whose result only the host can see."""
+    contacted = listeners.contacted_names()
+    yield ProbeResult(_NOTHING_ARRIVED, ok=not contacted, detail=contacted)
     unchanged = scene.is_unchanged()
-    yield Probe(_UNCHANGED, ok=unchanged, detail="" if unchanged else str(scene.neighbour))
+    yield ProbeResult(_FILES_UNCHANGED, ok=unchanged, detail="" if unchanged else str(scene.neighbour))
+    written = " ".join(map(str, scene.mounts.shadow.iterdir()))
+    yield ProbeResult(_GIT_UNCHANGED, ok=not written, detail=written)
     if os.geteuid() == 0:
-        made = scene.ground.folder / "made"
+        made = scene.mounts.folder / "made"
         owner = made.lstat().st_uid if made.exists() else 0
-        yield Probe(_STRANGER, ok=owner != 0, detail="" if owner else "they are root's, or there are none")
+        yield ProbeResult(_OTHER_OWNER, ok=owner != 0, detail="" if owner else "they are root's, or there are none")
 
 
-def _has_news(ear: socket.socket) -> bool:
-    ear.setblocking(False)  # noqa: FBT003
+def _was_contacted(listener: socket.socket) -> bool:
+    listener.setblocking(False)  # noqa: FBT003
     try:
-        ear.recv(1) if ear.type == socket.SOCK_DGRAM else ear.accept()[0].close()
+        listener.recv(1) if listener.type == socket.SOCK_DGRAM else listener.accept()[0].close()
     except OSError:
         return False
     return True

@@ -1,4 +1,4 @@
-"""Tells a value that is made up for an example from one that chance made."""
+"""Distinguishes random values from placeholders."""
 
 import re
 from collections import Counter
@@ -14,11 +14,11 @@ _UUID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}", re.IGNORECASE
 _REPEATED = re.compile(r"(.)\1{5}|(.{2,6}?)\2{3}")
 _LETTERS = 8
 _SURE, _SHORT_WORD = 60, 4
-"""In something longer than this, a word no longer than that may be there by chance."""
+"""A value longer than the first may contain a word up to the second by chance."""
 
 
 def is_placeholder(value: str) -> bool:
-    """Nobody's secret: it says so, repeats itself, or has hardly any different letters."""
+    """Returns True if it contains an example word, repeats itself, or has few different characters."""
     if _REPEATED.search(value[:200]) or len(set(value)) < min(_LETTERS, len(value) * 2 / 3):
         return True
     word = _WORDS.search(value)
@@ -30,12 +30,12 @@ def is_uuid(value: str) -> bool:
 
 
 def entropy(value: str) -> float:
-    """Bits per letter, as far as its own letters tell."""
+    """Returns bits per character, estimated from the value itself."""
     return -sum(count / len(value) * log2(count / len(value)) for count in Counter(value).values())
 
 
 def is_random(value: str) -> bool:
-    """Letters and digits mixed as no name of anything is."""
+    """Returns True if it mixes letters and digits as no readable name does."""
     has_digits, has_letters = any(map(str.isdigit, value)), any(map(str.isalpha, value))
     is_base64 = ("+" in value or "/" in value) and not (value.islower() or value.isupper())
     if not has_letters or not (has_digits or is_base64):

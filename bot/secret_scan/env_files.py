@@ -1,7 +1,7 @@
-"""Which values in a file of an operator's are secrets. Pure.
+"""Extracts the secret values from an operator's `.env` file. Pure.
 
-Rule: rather one too many; but a plain word, a number or an address that every project has is nobody's secret, and would
-be found everywhere.
+Rule: rather one value too many; but a plain word, a number or a common address is no secret and would match
+everywhere.
 """
 
 import re
@@ -9,47 +9,47 @@ from collections.abc import Iterator
 from urllib.parse import urlsplit
 
 _ASSIGNED = re.compile(r"\s*(?:export\s+)?(?P<name>[A-Za-z_][\w.-]*)\s*[=:]\s*(?P<value>.*?)\s*")
-_TELLS = re.compile(r"secret|token|key|pass|pwd|credential|private|auth|dsn|salt|signature", re.IGNORECASE)
-_BETWEEN = re.compile(r"[-_.,:;/@+ ]+")
-_SPOKEN = re.compile(r"[a-z]++\d{0,3}|[A-Z]++\d{0,3}|(?:[A-Z]?[a-z]{2,}+)++\d{0,3}|\d*")
-"""What a person could read aloud."""
-_MADE_UP = re.compile(
+_SECRET_NAME = re.compile(r"secret|token|key|pass|pwd|credential|private|auth|dsn|salt|signature", re.IGNORECASE)
+_SEPARATORS = re.compile(r"[-_.,:;/@+ ]+")
+_READABLE_WORD = re.compile(r"[a-z]+\d{0,3}|[A-Z]+\d{0,3}|[A-Z]?[a-z]{2,}(?:[A-Z][a-z]{2,})*\d{0,3}|\d*")
+"""A word, number or name a person could read aloud."""
+_EXAMPLE_VALUE = re.compile(
     r"(?:change|replace)[-_]?(?:me|this)|password|postgres(?:ql)?|mongodb|minioadmin|rabbitmq|root|admin(?:istrator)?"
     r"|development|production|placeholder|localhost|disabled|undefined|your[-_].*|<.*>|[*x.]+",
     re.IGNORECASE,
 )
-"""What stands in every example."""
+"""Values that examples use."""
 _KEY_BEGINS = "-----BEGIN "
 
 
 def secrets_in(name: str, text: str) -> Iterator[tuple[str, str]]:
-    """What each is called, and its value."""
+    """Yields the name and the value of each secret."""
     if _KEY_BEGINS in text:
         yield name, text
         return
     for line in text.splitlines():
         found = _ASSIGNED.fullmatch(line)
         if found and not line.lstrip().startswith("#"):
-            value = _bare(found["value"])
-            for one in _telling(found["name"], value):
+            value = _unquote(found["value"])
+            for one in _secret_values(found["name"], value):
                 yield f"{found['name']} of {name}", one
 
 
-def _telling(name: str, value: str) -> Iterator[str]:
-    if _MADE_UP.fullmatch(value):
+def _secret_values(name: str, value: str) -> Iterator[str]:
+    if _EXAMPLE_VALUE.fullmatch(value):
         return
     if "://" in value:
         password = _password_of(value)
-        if password and not _MADE_UP.fullmatch(password):
+        if password and not _EXAMPLE_VALUE.fullmatch(password):
             yield from (password, value)
-        elif not password and _TELLS.search(name):
+        elif not password and _SECRET_NAME.search(name):
             yield value
-    elif _TELLS.search(name) or not _is_plain(value):
+    elif _SECRET_NAME.search(name) or not _is_readable(value):
         yield value
 
 
-def _is_plain(value: str) -> bool:
-    return all(_SPOKEN.fullmatch(part) for part in _BETWEEN.split(value))
+def _is_readable(value: str) -> bool:
+    return all(_READABLE_WORD.fullmatch(part) for part in _SEPARATORS.split(value))
 
 
 def _password_of(address: str) -> str:
@@ -59,8 +59,8 @@ def _password_of(address: str) -> str:
         return ""
 
 
-def _bare(value: str) -> str:
-    """Without quotes; and without a comment, where there are none."""
+def _unquote(value: str) -> str:
+    """Removes quotes, or the comment after an unquoted value."""
     quote = value[:1]
     if quote in {"'", '"'}:
         return value[1:].partition(quote)[0]

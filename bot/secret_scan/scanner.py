@@ -1,43 +1,71 @@
-"""Finds secrets in what is about to leave: those the host knows, however they are spelled, and what looks like one.
+"""Secret scanner: finds known secrets in any encoding, and values that look like secrets, in outgoing text and files.
 
-Rule: says which secret, and in which line; never its value.
+Rule: reports the name and the line of a secret, never its value.
 """
 
+import sys
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from itertools import accumulate
 from types import MappingProxyType
+from typing import Generic, Self, TypeVar
 
-from bot.secret_scan import named_secrets as assignments
-from bot.secret_scan import token_patterns as patterns
-from bot.secret_scan.encodings import contiguous, spellings, squeezed, views_of
-from bot.secret_scan.grams import Grams
-from bot.secret_scan.unpack import layers_of
+from bot.secret_scan import named_secrets, token_patterns
+from bot.secret_scan.encodings import literal_encodings, normalize, normalized_encodings, normalized_readings
+from bot.secret_scan.unpack import UnpackBudget, Unpacking
 
-LEAST = 8
-"""Letters of a secret: what is shorter stands in any text."""
-_LEAST_PIECE = 16
-_LEAST_LINE = 16
-_MOST_LEARNED = 64
-"""What is minted lives for an hour."""
+NOT_SEARCHED = "it could not be searched for secrets to the end: it has too many packed parts"
+SHORTEST_SECRET = 8
+"""Characters; a shorter value appears in any text by chance."""
+_SHORTEST_PIECE = 16
+_SHORTEST_LINE = 16
+_LEARNED_LIMIT = 64
+"""Tokens of a GitHub App are valid for an hour, so old ones can be forgotten."""
+
+
+_WORD_BYTES = 8
+_Meaning = TypeVar("_Meaning")
 
 
 @dataclass(frozen=True, slots=True)
-class Suspicion:
+class SecretFinding:
     kind: str
-    """What it looks like: `GitHub token`, `password`, ..."""
+    """`GitHub token`, `password`, ..."""
     line: int
-    """Of those that were looked at, from 1."""
+    """Line number, from 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class SecretSearch:
+    """Names of the secrets found in a file."""
+
+    names: tuple[str, ...] = ()
+    is_complete: bool = True
+    """False if it has more packed parts than are unpacked."""
+
+    @property
+    def problem(self) -> str:
+        """Why the file may not leave, in words; empty if it may."""
+        return f"it holds {', '.join(self.names)}" if self.names else "" if self.is_complete else NOT_SEARCHED
 
 
 class Secrets:
-    """What the host knows, by name. It may `learn` more while it runs: whoever holds it finds that too from then on."""
+    """Secrets the host knows, by name. `learn` adds more while the daemon runs."""
 
     def __init__(self, known: Mapping[str, str] = MappingProxyType({})) -> None:
-        self._known = [(name, value) for name, value in known.items() if len(value) >= LEAST]
+        self._known = [(name, value) for name, value in known.items() if len(value) >= SHORTEST_SECRET]
         self._learned: list[tuple[str, str]] = []
         self._index()
+
+    @classmethod
+    def of(cls, values: Iterable[tuple[str, str]]) -> Self:
+        """Makes the same secrets of their `values`."""
+        made = cls()
+        made._known = list(values)
+        made._index()
+        return made
 
     def __repr__(self) -> str:
         return f"Secrets({', '.join(self.names)})"
@@ -46,44 +74,54 @@ class Secrets:
     def names(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(name for name, _ in (*self._known, *self._learned)))
 
+    @property
+    def values(self) -> tuple[tuple[str, str], ...]:
+        """Names with their values, to make the same secrets in another process."""
+        return (*self._known, *self._learned)
+
     def learn(self, name: str, value: str) -> None:
-        """One more, that was made while running. Of those the oldest are forgotten in time."""
-        if len(value) < LEAST or (name, value) in (*self._known, *self._learned):
+        """Adds a secret created at run time; the oldest of these are forgotten."""
+        if len(value) < SHORTEST_SECRET or (name, value) in (*self._known, *self._learned):
             return
         self._learned.append((name, value))
-        if len(self._learned) > 2 * _MOST_LEARNED:
-            self._learned = self._learned[-_MOST_LEARNED:]
+        if len(self._learned) > 2 * _LEARNED_LIMIT:
+            self._learned = self._learned[-_LEARNED_LIMIT:]
             self._index()
         else:
             self._add(name, value)
 
     def keep(self, name: str, value: str) -> None:
-        """One more, that is never forgotten."""
-        if len(value) >= LEAST and (name, value) not in self._known:
+        """Adds a secret that is never forgotten."""
+        if len(value) >= SHORTEST_SECRET and (name, value) not in self._known:
             self._known.append((name, value))
             self._add(name, value)
 
     def find(self, text: str) -> tuple[str, ...]:
-        """The names of those that are in it, in any of the usual encodings."""
+        """Returns the names of the secrets in it, in any of the usual encodings."""
         return self.find_in(text.encode(errors="ignore"))
 
     def find_in(self, content: bytes) -> tuple[str, ...]:
-        """The same in a file, also in UTF-16, and in what is packed inside it."""
-        if not (self._known or self._learned) or len(content) < LEAST:
-            return ()
-        found: set[str] = set()
-        for layer in layers_of(content):
-            for view in views_of(layer):
-                found |= self._seen_in(view)
-        return tuple(name for name in self.names if name in found)
+        """Does the same for a file, including UTF-16 and compressed parts."""
+        return self.search(content, UnpackBudget()).names
 
-    def given_away(self, text: str) -> tuple[str, ...]:
-        """What a text holds that is to stay here: by name, or what it looks like."""
-        return self.find(text) or tuple(dict.fromkeys(one.kind for one in suspicious(text.splitlines())))
+    def search(self, content: bytes, budget: UnpackBudget) -> SecretSearch:
+        """Searches one of several files that share a budget."""
+        if not (self._known or self._learned) or len(content) < SHORTEST_SECRET:
+            return SecretSearch()
+        found: set[str] = set()
+        unpacking = Unpacking(content, budget)
+        for layer in unpacking.layers():
+            for view in normalized_readings(layer):
+                found |= self._seen_in(view)
+        return SecretSearch(tuple(name for name in self.names if name in found), unpacking.is_complete)
+
+    def find_any(self, text: str) -> tuple[str, ...]:
+        """Returns the names of known secrets in it, or else the kinds of values that look like secrets."""
+        return self.find(text) or tuple(dict.fromkeys(one.kind for one in find_suspicious(text.splitlines())))
 
     def redact(self, text: str) -> str:
-        """Without those that stand in it as one piece, plain or encoded."""
-        likely = self._whole.likely_in(squeezed(text.encode(errors="ignore")))
+        """Replaces each secret that appears unbroken, plain or encoded."""
+        likely = self._whole.likely_in(normalize(text.encode(errors="ignore")))
         for spelling, name in sorted(likely, key=_longest):
             if spelling in text:
                 text = text.replace(spelling, f"[redacted: {name}]")
@@ -93,8 +131,8 @@ class Secrets:
         return {name for piece, name in self._pieces.likely_in(view) if piece in view}
 
     def _index(self) -> None:
-        self._pieces: Grams[tuple[bytes, str]] = Grams()
-        self._whole: Grams[tuple[str, str]] = Grams()
+        self._pieces: TextIndex[tuple[bytes, str]] = TextIndex()
+        self._whole: TextIndex[tuple[str, str]] = TextIndex()
         for name, value in (*self._known, *self._learned):
             self._add(name, value)
 
@@ -102,44 +140,47 @@ class Secrets:
         lines = _random_lines(value)
         for one in lines or (value,):
             self._expect_whole(name, one)
-            for spelling in spellings(one):
+            for spelling in normalized_encodings(one):
                 self._expect(name, spelling, in_parts=not lines)
 
     def _expect(self, name: str, spelling: bytes, *, in_parts: bool) -> None:
         for piece in _pieces(spelling) if in_parts else (spelling,):
-            if len(piece) >= LEAST:
+            if len(piece) >= SHORTEST_SECRET:
                 self._pieces.add(piece, (piece, name))
 
     def _expect_whole(self, name: str, value: str) -> None:
-        for spelling in contiguous(value):
-            if len(spelling) >= LEAST:
-                self._whole.add(squeezed(spelling.encode()), (spelling, name))
+        for spelling in literal_encodings(value):
+            if len(spelling) >= SHORTEST_SECRET:
+                self._whole.add(normalize(spelling.encode()), (spelling, name))
 
 
-def suspicious(lines: Iterable[str]) -> tuple[Suspicion, ...]:
-    """What looks like a secret, in lines that are new: by its maker's pattern, or by the name it is given."""
+def find_suspicious(lines: Iterable[str]) -> tuple[SecretFinding, ...]:
+    """Finds values that look like secrets, by their token pattern or by their name."""
     text, ends = _joined(lines)
-    found = {(bisect_right(ends, at) + 1, kind) for kind, at in (*patterns.find_all(text), *assignments.find_all(text))}
-    return tuple(Suspicion(kind, line) for line, kind in sorted(found))
+    found = {
+        (bisect_right(ends, at) + 1, kind)
+        for kind, at in (*token_patterns.find_tokens(text), *named_secrets.find_named_secrets(text))
+    }
+    return tuple(SecretFinding(kind, line) for line, kind in sorted(found))
 
 
 def _joined(lines: Iterable[str]) -> tuple[str, list[int]]:
-    """One text, and where each line ends in it."""
+    """Returns one text and the position of each line end."""
     flat = [line.rstrip("\r\n") for line in lines]
     return "\n".join(flat), list(accumulate(len(line) + 1 for line in flat))
 
 
 def _random_lines(value: str) -> tuple[str, ...]:
-    """Those of a private key that are the key; its first and last are the same in all."""
+    """Returns the lines of a private key without its header and footer, which all keys share."""
     lines = [line.strip() for line in value.splitlines()] if "\n" in value.strip() else []
     return tuple(
-        line for line in lines if len(line) >= _LEAST_LINE and " " not in line and not line.startswith("-----")
+        line for line in lines if len(line) >= _SHORTEST_LINE and " " not in line and not line.startswith("-----")
     )
 
 
 def _pieces(spelling: bytes) -> Iterator[bytes]:
-    """Half of a secret is one too: parts that overlap so that some whole one is in any longer part of it."""
-    size = max(_LEAST_PIECE, len(spelling) // 2)
+    """Yields overlapping parts, so that half of a secret is found as well."""
+    size = max(_SHORTEST_PIECE, len(spelling) // 2)
     for start in range(0, max(len(spelling) - size, 0) + 1, max(size // 4, 1)):
         yield spelling[start : start + size]
     yield spelling[-size:]
@@ -147,3 +188,29 @@ def _pieces(spelling: bytes) -> Iterator[bytes]:
 
 def _longest(replacement: tuple[str, str]) -> int:
     return -len(replacement[0])
+
+
+class TextIndex(Generic[_Meaning]):
+    """Tells quickly which of very many pieces may occur in a text, by comparing machine words.
+
+    Rule: a piece of 15 bytes or more holds one aligned word of any text it occurs in.
+    """
+
+    def __init__(self) -> None:
+        self._by_word: dict[int, set[_Meaning]] = {}
+        self._always: set[_Meaning] = set()
+        """Meanings of the pieces that are too short for the index."""
+
+    def add(self, piece: bytes, meaning: _Meaning) -> None:
+        if len(piece) < 2 * _WORD_BYTES - 1:
+            self._always.add(meaning)
+        for at in range(len(piece) - _WORD_BYTES + 1):
+            word = int.from_bytes(piece[at : at + _WORD_BYTES], sys.byteorder)
+            self._by_word.setdefault(word, set()).add(meaning)
+
+    def likely_in(self, text: bytes) -> AbstractSet[_Meaning]:
+        words = memoryview(text[: len(text) // _WORD_BYTES * _WORD_BYTES]).cast("Q")
+        known = self._by_word.keys()
+        if known.isdisjoint(words):
+            return self._always
+        return self._always.union(*(self._by_word[word] for word in known & set(words)))

@@ -1,94 +1,70 @@
-"""Which adapter does what, by the word that the settings have for it: a new tracker or forge has its line here.
+"""Registry of services: the trackers and forges that the settings can name, one line each."""
 
-Rule: each is imported when it is chosen, for some take long to import.
-"""
-
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING
 
-from bot.services.github.connect import Connections
-from bot.services.local.server import Desk
-from bot.settings import ProjectSettings, Settings
+from bot.services.github.connect import GitHubService
+from bot.services.interface import OfflineReader, Service, ServiceConnection
+from bot.services.linear.connect import LinearService
+from bot.services.local.connect import LocalService
+from bot.settings.schema import ProjectSettings, Settings
 
 if TYPE_CHECKING:
-    from bot.ports import Forge, Tracker
-    from bot.services.github.forge import GitHubForge
-    from bot.services.github.repository import Repository
-    from bot.services.http.request_counts import Tally
-    from bot.services.linear.project_issues import Scope
-    from bot.services.linear.tracker import LinearTracker
+    from bot.domain.remote import Remote
+    from bot.secret_scan.scanner import Secrets
 
-
-@dataclass(frozen=True, slots=True)
-class Services:
-    """What projects have elsewhere, by their names."""
-
-    github: Connections
-    linear: Mapping[str, "Scope"]
-    tallies: Mapping[str, "Tally"] = field(default_factory=dict)
-    """What was asked of them, and answered, by their own names."""
-
-
-@dataclass(frozen=True, slots=True)
-class Parts:
-    """What a project's tracker and forge are made of."""
-
-    project: ProjectSettings
-    settings: Settings
-    desk: Desk
-    services: Services
-
-    @property
-    def repository(self) -> "Repository | None":
-        return self.services.github.repositories.get(self.project.name)
-
-
-def _embedded_tracker(parts: Parts) -> "Tracker":
-    from bot.services.local.tracker import LocalTracker
-
-    return LocalTracker(parts.desk, parts.project.name, label=parts.settings.label)
-
-
-def _tracker_on_github(parts: Parts) -> "Tracker":
-    from bot.services.github.tracker import GitHubTracker
-
-    return GitHubTracker(parts.services.github.repositories[parts.project.name])
-
-
-def _tracker_in_linear(parts: Parts) -> "Tracker":
-    return linear_tracker(parts.services.linear[parts.project.name])
-
-
-def _embedded_forge(parts: Parts) -> "Forge":
-    from bot.services.local.forge import LocalForge
-
-    return LocalForge(parts.desk, parts.project.name)
-
-
-def _forge_on_github(parts: Parts) -> "Forge":
-    return github_forge(parts.project, parts.settings, parts.services.github.repositories[parts.project.name])
-
-
-TRACKERS: Mapping[str, Callable[[Parts], "Tracker"]] = {
-    "local": _embedded_tracker,
-    "github": _tracker_on_github,
-    "linear": _tracker_in_linear,
+SERVICES: dict[str, Service] = {
+    "local": LocalService(),
+    "github": GitHubService(),
+    "linear": LinearService(),
 }
-FORGES: Mapping[str, Callable[[Parts], "Forge"]] = {
-    "local": _embedded_forge,
-    "github": _forge_on_github,
-}
-"""By the words that the settings have for them. Each imports its adapter when it is chosen."""
+"""Keyed by the word in the settings; a tracker comes after the forges that it may ask for permissions."""
 
 
-def linear_tracker(scope: "Scope") -> "LinearTracker":
-    from bot.services.linear.tracker import LinearTracker
-
-    return LinearTracker(scope)
+def tracker_of(project: ProjectSettings) -> Service:
+    return SERVICES[project.tracker]
 
 
-def github_forge(project: ProjectSettings, settings: Settings, repository: "Repository") -> "GitHubForge":
-    from bot.services.github.forge import GitHubForge
+def forge_of(project: ProjectSettings) -> Service:
+    return SERVICES[project.forge]
 
-    return GitHubForge(repository, api_url=settings.github.api_url, remote=project.remote)
+
+def is_kept_here(project: ProjectSettings) -> bool:
+    """True if its issues and its pull requests are kept in the state directory."""
+    return tracker_of(project).kept_here and forge_of(project).kept_here
+
+
+def used_by(projects: Sequence[ProjectSettings]) -> list[Service]:
+    names = {name for project in projects for name in (project.tracker, project.forge)}
+    return [service for name, service in SERVICES.items() if name in names]
+
+
+@asynccontextmanager
+async def open_services(settings: Settings, secrets: "Secrets") -> AsyncIterator[Mapping[str, ServiceConnection]]:
+    """Connects the daemon to every service that a project uses. Keyed by name."""
+    opened: dict[str, ServiceConnection] = {}
+    async with AsyncExitStack() as stack:
+        for service in used_by(settings.projects):
+            connection = service.open(settings, secrets=secrets, opened=opened)
+            opened[service.name] = await stack.enter_async_context(connection)
+        yield opened
+
+
+@contextmanager
+def open_offline(settings: Settings) -> Iterator[Mapping[str, OfflineReader]]:
+    """A reader for every service that a project uses, by name."""
+    readers: dict[str, OfflineReader] = {}
+    try:
+        for service in used_by(settings.projects):
+            readers[service.name] = service.open_offline(settings)
+        yield readers
+    finally:
+        for reader in readers.values():
+            reader.close()
+
+
+async def remote_of(settings: Settings, project: ProjectSettings) -> "Remote":
+    """A project's repository, with a credential that is valid now."""
+    async with forge_of(project).open(settings, opened={}) as connection:
+        return await connection.forge(project).remote()

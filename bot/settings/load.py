@@ -1,4 +1,4 @@
-"""From the file and the environment to settings. Strict: a key nobody knows is an error that names the nearest one."""
+"""Loads the settings from the file and the environment. Rule: an unknown key is an error that names the nearest one."""
 
 import os
 import re
@@ -23,7 +23,7 @@ SECRETS = {
     "linear.webhook_secret": "TREEHAND_LINEAR__WEBHOOK_SECRET",
     "web.token": "TREEHAND_WEB__TOKEN",
 }
-"""What must never stand in the settings file, and the variable it comes from; `<key>_file` names a file instead."""
+"""Secrets, which the settings file must not contain, and their variables; the key `<key>_file` names a file instead."""
 _NOT_SETTINGS = {
     "TREEHAND_CONFIG",
     "TREEHAND_SCHEMAS",
@@ -33,12 +33,12 @@ _NOT_SETTINGS = {
     "TREEHAND_NOTIFY__URLS",
     *SECRETS.values(),
 }
-"""Variables of ours that are read elsewhere, or given to agents."""
-_WANTED = {
+"""Variables that other modules read, or that agents receive."""
+_FIXES = {
     "tuple_type": 'use a list, such as ["one", "another"]',
     "dict_type": 'use a table, such as {name = "value"}',
     "model_type": "use a table of settings",
-    "string_type": "use a text in quotes",
+    "string_type": "use a string in quotes",
     "int_type": "use a whole number",
     "int_parsing": "use a whole number",
     "int_from_float": "use a whole number",
@@ -47,8 +47,8 @@ _WANTED = {
     "bool_type": "use true or false",
     "bool_parsing": "use true or false",
 }
-"""What to write instead, by what pydantic calls the mistake; else its own words will do."""
-_OF_WORKTREES = re.compile(r"TREEHAND_PORT_\d")
+"""Fixes by pydantic's name of the mistake; other mistakes are reported in pydantic's own words."""
+_PORT_VARIABLE = re.compile(r"TREEHAND_PORT_\d")
 _Section = TypeVar("_Section", bound=Section)
 
 
@@ -57,28 +57,28 @@ def settings_file(chosen: str = "") -> Path:
 
 
 def load(path: Path, *, required: bool = True) -> Settings:
-    """The settings in a file and the environment. Paths in the file are relative to it."""
+    """Resolves relative paths from the folder of the file. Raises BadSettings."""
     raw = _read(path, required=required)
     _refuse_secrets(raw, path)
     _refuse_unknown_variables()
     try:
-        settings = _under_environment(raw) if _environment_speaks() else Settings(**raw)
+        settings = _load_with_environment(raw) if _environment_has_settings() else Settings(**raw)
     except ValidationError as exc:
-        raise BadSettings("\n".join(_sentence(error, path) for error in exc.errors())) from exc
-    _refuse_twins(settings, path)
-    _refuse_teams(settings, path)
+        raise BadSettings("\n".join(_describe(error, path) for error in exc.errors())) from exc
+    _refuse_duplicates(settings, path)
+    _refuse_ambiguous_teams(settings, path)
     return _absolute(settings, path)
 
 
-def _environment_speaks() -> bool:
+def _environment_has_settings() -> bool:
     return any(name.upper().startswith(PREFIX) and name not in _NOT_SETTINGS for name in os.environ)
 
 
-def _under_environment(raw: Mapping[str, Any]) -> Settings:
-    """What the environment says wins over the file. Reading it takes a slow import, so only who needs it pays."""
+def _load_with_environment(raw: Mapping[str, Any]) -> Settings:
+    """The environment overrides the file. Called only if needed, because of its slow import."""
     from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, SettingsError
 
-    class UnderEnvironment(BaseSettings, Settings):
+    class SettingsWithEnvironment(BaseSettings, Settings):
         model_config = SettingsConfigDict(
             env_prefix=PREFIX,
             env_nested_delimiter="__",
@@ -105,13 +105,13 @@ def _under_environment(raw: Mapping[str, Any]) -> Settings:
             return env_settings, init_settings
 
     try:
-        return UnderEnvironment(**raw)
+        return SettingsWithEnvironment(**raw)
     except SettingsError as exc:
-        raise BadSettings(f"A {PREFIX} variable that stands for a whole table must be JSON: {exc}.") from exc
+        raise BadSettings(f"A {PREFIX} variable that sets a table must be JSON: {exc}.") from exc
 
 
 def operator() -> str:
-    """What the person at the terminal is called."""
+    """Returns the name of the person at the terminal."""
     return os.environ.get("USER") or os.environ.get("LOGNAME") or "operator"
 
 
@@ -121,16 +121,16 @@ def _read(path: Path, *, required: bool) -> dict[str, Any]:
     except FileNotFoundError as exc:
         if required:
             raise BadSettings(
-                f"There is no settings file {path}. `treehand init` in your repository writes one; "
-                "--config or TREEHAND_CONFIG names another."
+                f"There is no settings file {path}. Run `treehand init` in your repository to write one, "
+                "or name another with --config or TREEHAND_CONFIG."
             ) from exc
         return {}
     except OSError as exc:
         raise BadSettings(
-            f"The settings file {path} cannot be read: {exc.strerror}. Name one that you may read."
+            f"The settings file {path} cannot be read: {exc.strerror}. Make it readable, or name another one."
         ) from exc
     except UnicodeDecodeError as exc:
-        raise BadSettings(f"{path}: is not UTF-8 text. Save it as that.") from exc
+        raise BadSettings(f"{path}: is not UTF-8 text. Save it as UTF-8.") from exc
     except tomllib.TOMLDecodeError as exc:
         raise BadSettings(f"{path}: is not valid TOML: {exc}.") from exc
 
@@ -141,33 +141,33 @@ def _refuse_secrets(raw: Mapping[str, Any], path: Path) -> None:
         table = raw.get(section)
         if isinstance(table, Mapping) and name in table:
             raise BadSettings(
-                f"{path}: {key} is a secret and must not stand in this file. Set {variable}, or {key}_file. "
-                "If the file was ever shared, make a new one."
+                f"{path}: {key} is a secret and must not be in this file. Set {variable} or {key}_file. "
+                "If you have shared the file, replace the secret."
             )
 
 
-def _sentence(error: Mapping[str, Any], path: Path) -> str:
-    """One validation error: where it is, what is wrong, and what to write instead."""
+def _describe(error: Mapping[str, Any], path: Path) -> str:
+    """Names the place of a validation error, the mistake and its fix."""
     place = [str(part) for part in error["loc"]]
     variable = _variable_for(place)
     where = f"The variable {variable}" if variable else f"{path}: {'.'.join(place)}"
     if error["type"] == "extra_forbidden":
-        return f"{where} is not a setting.{_elsewhere(place) or _nearest(place[-1], _siblings(place[:-1]))}"
+        return f"{where} is not a setting.{_suggest_table(place) or _suggest_key(place[-1], _siblings(place[:-1]))}"
     if error["type"] == "missing":
         return f"{where} is missing."
-    given = "" if place[:2] == ["notify", "urls"] else f" = {error['input']!r}"
-    wanted = _WANTED.get(error["type"]) or error["msg"].removeprefix("Value error, ")
-    return f"{where}{given}: {wanted}."
+    value = "" if place[:2] == ["notify", "urls"] else f" = {error['input']!r}"
+    fix = _FIXES.get(error["type"]) or error["msg"].removeprefix("Value error, ")
+    return f"{where}{value}: {fix}."
 
 
 def _variable_for(place: list[str]) -> str:
-    """The one that a value came from; empty: it stands in the file."""
+    """Returns the variable that a value came from, or an empty string if it came from the file."""
     names = (PREFIX + "__".join(place[:end]).upper() for end in range(len(place), 0, -1))
     return next((name for name in names if name in os.environ), "")
 
 
 def _siblings(place: list[str]) -> list[str]:
-    """The keys that are known where an unknown one was found."""
+    """Returns the valid keys next to an unknown one."""
     model: Any = Settings
     for part in place:
         if part.isdigit() or not hasattr(model, "model_fields"):
@@ -178,8 +178,8 @@ def _siblings(place: list[str]) -> list[str]:
     return [field.alias or name for name, field in model.model_fields.items()]
 
 
-def _elsewhere(place: list[str]) -> str:
-    """A key that is right, in the wrong table: what stands below a table's head belongs to that."""
+def _suggest_table(place: list[str]) -> str:
+    """Suggests the right table for a valid key in a wrong one."""
     homes = [key.rpartition(".")[0] for key in known_keys() if key.rpartition(".")[2] == place[-1]]
     if len(homes) != 1:
         return ""
@@ -187,15 +187,15 @@ def _elsewhere(place: list[str]) -> str:
     return f" It belongs {tables.get(homes[0], f'under `[{homes[0]}]`')}."
 
 
-def _nearest(word: str, known: list[str]) -> str:
+def _suggest_key(word: str, known: list[str]) -> str:
     import difflib
 
     close = difflib.get_close_matches(word, known, n=1, cutoff=0.5)
-    return f" Did you mean `{close[0]}`?" if close else f" Known here: {', '.join(known)}."
+    return f" Did you mean `{close[0]}`?" if close else f" Valid keys: {', '.join(known)}."
 
 
 def known_keys(model: type[BaseModel] = Settings, prefix: str = "") -> Iterator[str]:
-    """Every key that can be set, dotted."""
+    """Yields every key with its table: `limits.working`."""
     for name, field in model.model_fields.items():
         annotation = field.annotation
         if get_origin(annotation) is tuple:
@@ -212,39 +212,43 @@ def _refuse_unknown_variables() -> None:
     } | {f"{PREFIX}PROJECTS": "projects"}
     sections = {f"{PREFIX}{name.upper()}" for name in Settings.model_fields}
     for name in sorted(os.environ):
-        is_known = name in known or name in sections or name in _NOT_SETTINGS or _OF_WORKTREES.fullmatch(name)
+        is_known = name in known or name in sections or name in _NOT_SETTINGS or _PORT_VARIABLE.fullmatch(name)
         if name.startswith(PREFIX) and not is_known:
-            raise BadSettings(f"The variable {name} is not a setting.{_nearest(name, sorted(known))}")
+            raise BadSettings(f"The variable {name} is not a setting.{_suggest_key(name, sorted(known))}")
 
 
-def _refuse_twins(settings: Settings, path: Path) -> None:
+def _refuse_duplicates(settings: Settings, path: Path) -> None:
     names = [project.name.lower() for project in settings.projects]
     for name in names:
         if names.count(name) > 1:
-            raise BadSettings(f"{path}: two projects are called {name!r}: give each a name of its own.")
+            raise BadSettings(f"{path}: two projects have the name {name!r}. Give each its own name.")
     tracked = [project.repository.lower() for project in settings.projects if project.tracker == "github"]
     for repository in tracked:
         if tracked.count(repository) > 1:
-            raise BadSettings(f"{path}: two projects have their issues in {repository}: who should take one?")
+            raise BadSettings(f"{path}: two projects take issues from {repository}. Remove one of them.")
 
 
-def _refuse_teams(settings: Settings, path: Path) -> None:
-    """Issues of one team must be told apart."""
-    there = [project for project in settings.projects if project.tracker == "linear"]
-    for project in there:
+def _refuse_ambiguous_teams(settings: Settings, path: Path) -> None:
+    """Every issue of a team in Linear must belong to exactly one project."""
+    linear = [project for project in settings.projects if project.tracker == "linear"]
+    for project in linear:
         where = f"{path}: project {project.name!r}"
-        mates = [one for one in there if one.team.lower() == project.team.lower() and one is not project]
+        others = [one for one in linear if one.team.lower() == project.team.lower() and one is not project]
         if not project.team:
-            raise BadSettings(f"{where} has its issues in Linear, so its `team` must be set: the key of one, as `ENG`.")
-        if project.default and any(one.default for one in mates):
-            raise BadSettings(f"{where} is not the only `default` of team {project.team}: who should take an issue?")
-    if stray := next((one for one in settings.projects if one.team and one.tracker != "linear"), None):
-        raise BadSettings(f'{path}: project {stray.name!r} has a `team`, and no `tracker = "linear"`.')
+            raise BadSettings(
+                f"{where} takes issues from Linear and needs a `team`: the key of the team, such as `ENG`."
+            )
+        if project.default and any(one.default for one in others):
+            raise BadSettings(f"{where} is not the only `default` of team {project.team}. Keep one of them.")
+    if misplaced := next((one for one in settings.projects if one.team and one.tracker != "linear"), None):
+        raise BadSettings(
+            f'{path}: project {misplaced.name!r} has a `team` but not `tracker = "linear"`. Add it, or remove `team`.'
+        )
 
 
 def _absolute(settings: Settings, path: Path) -> Settings:
     folder = path.resolve().parent
-    projects = tuple(_placed(project, folder, path) for project in settings.projects)
+    projects = tuple(_resolve_repository(project, folder, path) for project in settings.projects)
     state_dir = folder / settings.state_dir.expanduser()
     return settings.model_copy(
         update={
@@ -267,16 +271,16 @@ def _with_absolute_files(section: _Section, folder: Path) -> _Section:
     return section.model_copy(update={name: folder / file.expanduser() for name, file in files.items()})
 
 
-def _placed(project: ProjectSettings, folder: Path, path: Path) -> ProjectSettings:
-    """A path becomes absolute; `owner/name` stays, unless it is a folder here."""
-    there = folder / Path(project.repository).expanduser()
-    named = project.forge == "github"
-    if project.tracker == "github" and not named:
+def _resolve_repository(project: ProjectSettings, folder: Path, path: Path) -> ProjectSettings:
+    """Makes a path absolute; keeps `owner/name`, unless such a folder exists."""
+    local_path = folder / Path(project.repository).expanduser()
+    on_github = project.forge == "github"
+    if project.tracker == "github" and not on_github:
         raise BadSettings(
-            f"{path}: project {project.name!r} has its issues on GitHub, so its repository must be `owner/name`; "
-            f"this is {project.repository!r}."
+            f"{path}: project {project.name!r} takes issues from GitHub, so its repository must be `owner/name`, "
+            f"not {project.repository!r}."
         )
     project = _with_absolute_files(project, folder)
-    if named and (project.tracker == "github" or not there.is_dir()):
+    if on_github and (project.tracker == "github" or not local_path.is_dir()):
         return project
-    return project.model_copy(update={"repository": str(there)})
+    return project.model_copy(update={"repository": str(local_path)})

@@ -1,4 +1,4 @@
-"""Makes a worktree ready to work in, before an agent begins.
+"""Setup, verification and servers of worktrees.
 
-Rule: what a repository, or its history, makes us run runs in the sandbox; the host itself only reads and copies files.
+Rule: commands that a repository defines run in the sandbox; the host itself only reads and copies files.
 """

@@ -1,121 +1,116 @@
-"""How worktrees are made ready, by which settings; and what that would be, before any run."""
+"""Builds a project's worktree setup from the settings, and previews it before any run."""
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
-from bot.settings import ProjectSettings, Settings
+from bot.settings.schema import ProjectSettings, Settings
 from bot.system import clock
-from bot.system.disk import Disk
-from bot.workspace.paths import ORIGIN, Places
+from bot.workspace.paths import ORIGIN, ProjectPaths
 
 if TYPE_CHECKING:
-    from bot.domain.setup_plan import Recipe, Step
-    from bot.maintenance.fill_pools import Pools
-    from bot.ports import Project
+    from bot.domain.ci_workflows import PowerfulWorkflow
+    from bot.domain.setup_plan import SetupPlan, SetupStep
     from bot.sandbox.interface import Sandbox
     from bot.secret_scan.scanner import Secrets
-    from bot.setup.plan import Wishes
-    from bot.setup.prepare import WorktreeReadiness
+    from bot.setup.plan import SetupOverrides
+    from bot.setup.prepare import ProjectSetup
     from bot.workspace.workspaces import GitWorkspaces
 
-_ASKING_SECONDS = 10.0
+_PROGRAM_SECONDS = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class Prospect:
-    """What would be done in a worktree of a project."""
+class SetupPreview:
+    """Setup of a project's worktrees as it would be now."""
 
-    recipe: "Recipe"
-    is_seen: Callable[[str], bool]
-    """Is there such a program where it is run?"""
+    plan: "SetupPlan"
+    is_installed: Callable[[str], bool]
+    """True if the program exists where the steps run."""
     hosts: tuple[str, ...] = ()
-    """What setup downloads from, and may not reach."""
+    """Hosts that setup downloads from and that the sandbox does not allow."""
     setting: str = ""
-    """The line that would allow it."""
+    """Settings line that would allow them."""
+    workflows: tuple["PowerfulWorkflow", ...] = ()
+    """Workflows that would run an agent's code with secrets or write permissions."""
 
-    def missing(self, steps: Sequence["Step"]) -> Sequence[str]:
-        """Programs that these need and would not find."""
+    def missing(self, steps: Sequence["SetupStep"]) -> Sequence[str]:
+        """Programs that the steps need and that are missing."""
         needed = dict.fromkeys(tool for step in steps for tool in step.tools)
-        return [tool for tool in needed if not self.is_seen(tool)]
+        return [tool for tool in needed if not self.is_installed(tool)]
 
 
-def readiness_of(
+def build_setup(
     settings: Settings, project: ProjectSettings, workspaces: "GitWorkspaces", sandbox: "Sandbox", secrets: "Secrets"
-) -> "WorktreeReadiness":
-    from bot.setup.means import Means
-    from bot.setup.port_blocks import Blocks
-    from bot.setup.prepare import WorktreeReadiness
-    from bot.system.processes import house_of
+) -> "ProjectSetup":
+    from bot.setup.port_blocks import PortBlocks
+    from bot.setup.prepare import ProjectSetup
+    from bot.setup.resources import SetupResources
+    from bot.system.processes import state_dir_id
 
-    means = Means(
+    resources = SetupResources(
         sandbox,
         secrets,
-        Blocks(settings.state_dir / "ports"),
+        PortBlocks(settings.state_dir / "ports"),
         settings.state_dir / "caches" / project.name,
-        house_of(settings.state_dir / "agent"),
+        state_dir_id(settings.state_dir / "agent"),
         clock.now,
         settings.limits.setup_minutes * 60,
         settings.limits.verify_minutes * 60,
         settings.sandbox.setup_hosts,
-        _asked,
+        _run_program,
     )
-    readiness = WorktreeReadiness(workspaces.provisioning, wishes_of(project), means)
-    readiness.learn()
-    return readiness
+    setup = ProjectSetup(workspaces.setup_access, overrides_of(project), resources)
+    setup.learn_secrets()
+    return setup
 
 
-def pools_of(
-    settings: Settings, projects: Mapping[str, "Project"], workspaces: Mapping[str, "GitWorkspaces"], disk: Disk
-) -> "Pools":
-    from bot.maintenance.fill_pools import Pooled, Pools
+def overrides_of(project: ProjectSettings) -> "SetupOverrides":
+    from bot.setup.plan import SetupOverrides
 
-    pooled = {}
-    for one in settings.projects:
-        readiness = cast("WorktreeReadiness", projects[one.name].readiness)
-        pooled[one.name] = Pooled(projects[one.name], one.pool, one.base, workspaces[one.name], readiness)
-    return Pools(settings.state_dir, pooled, disk)
-
-
-def wishes_of(project: ProjectSettings) -> "Wishes":
-    from bot.setup.plan import Wishes
-
-    source, is_own = project.copy_from or project.folder, project.copy_from is None
-    return Wishes(
-        project.setup, project.verify, project.teardown, project.copied, source, is_own=is_own, run=project.run
+    return SetupOverrides(
+        project.setup,
+        project.verify,
+        project.teardown,
+        project.copied,
+        copy_from=project.copy_from or project.folder,
+        is_repository=project.copy_from is None,
+        servers=project.run,
     )
 
 
-def prospect_of(settings: Settings, project: ProjectSettings) -> Prospect | None:
-    """By the base as it was last seen; None: it has not been seen yet."""
-    from bot.git.commit_files import committed, find_commit
-    from bot.setup.download_hosts import as_setting
-    from bot.setup.plan import recipe_for
-    from bot.setup.repository_files import Files
+def preview_setup(settings: Settings, project: ProjectSettings) -> SetupPreview | None:
+    """Reads the base branch as last fetched. Returns None if it was not fetched yet."""
+    from bot.domain.ci_workflows import find_powerful_workflows
+    from bot.git.commit_files import read_commit_files, resolve_commit
+    from bot.setup.download_hosts import setup_hosts_line
+    from bot.setup.plan import plan_setup
+    from bot.setup.repository_files import RepositoryFiles
 
-    for repository, names in _where_it_may_be(settings, project):
-        if repository.exists() and (commit := find_commit(repository, *names)):
-            found = committed(repository, commit)
-            files = Files(found.names, found.read)
-            recipe = recipe_for(files, wishes_of(project))
-            hosts = _not_reached(recipe, settings)
-            setting = as_setting((*settings.sandbox.setup_hosts, *hosts)) if hosts else ""
-            return Prospect(recipe, lambda tool: _is_seen(tool, settings), hosts, setting)
+    for repository, names in _repositories(settings, project):
+        if repository.exists() and (commit := resolve_commit(repository, *names)):
+            found = read_commit_files(repository, commit)
+            files = RepositoryFiles(found.names, found.read)
+            plan = plan_setup(files, overrides_of(project))
+            hosts = _blocked_hosts(plan, settings)
+            setting = setup_hosts_line((*settings.sandbox.setup_hosts, *hosts)) if hosts else ""
+            workflows = find_powerful_workflows(found.names, found.read) if project.folder is None else ()
+            return SetupPreview(plan, lambda tool: _is_installed(tool, settings), hosts, setting, workflows)
     return None
 
 
-def _not_reached(recipe: "Recipe", settings: Settings) -> tuple[str, ...]:
+def _blocked_hosts(plan: "SetupPlan", settings: Settings) -> tuple[str, ...]:
     if settings.sandbox.kind == "none":
         return ()
-    from bot.setup.download_hosts import hosts_of, missing
+    from bot.setup.download_hosts import hosts_of_tools, missing_hosts
 
-    return missing((*recipe.hosts, *hosts_of(recipe.silent, _asked)), settings.sandbox.setup_hosts)
+    return missing_hosts((*plan.hosts, *hosts_of_tools(plan.silent, _run_program)), settings.sandbox.setup_hosts)
 
 
-def _asked(words: Sequence[str]) -> str:
-    """What a program of the machine's prints, without a person's settings: a sandbox has none. Empty: it fails."""
+def _run_program(words: Sequence[str]) -> str:
+    """Output of a program on this machine, without a person's settings; empty if it fails."""
     import subprocess
     from tempfile import TemporaryDirectory
 
@@ -123,26 +118,26 @@ def _asked(words: Sequence[str]) -> str:
         environment = {"PATH": os.defpath, "HOME": empty}
         try:
             return subprocess.run(
-                words, cwd=empty, env=environment, capture_output=True, text=True, timeout=_ASKING_SECONDS, check=True
+                words, cwd=empty, env=environment, capture_output=True, text=True, timeout=_PROGRAM_SECONDS, check=True
             ).stdout
         except (OSError, subprocess.SubprocessError):
             return ""
 
 
-def _where_it_may_be(settings: Settings, project: ProjectSettings) -> Sequence[tuple[Path, Sequence[str]]]:
+def _repositories(settings: Settings, project: ProjectSettings) -> Sequence[tuple[Path, Sequence[str]]]:
     names = [project.base] if project.base else ["main", "master"]
-    mirror = Places(settings.state_dir, project.name).mirror, [f"{ORIGIN}{name}" for name in names]
+    mirror = ProjectPaths(settings.state_dir, project.name).mirror, [f"{ORIGIN}{name}" for name in names]
     if project.folder is None:
         return [mirror]
     own = project.folder / ".git" if (project.folder / ".git").exists() else project.folder
     return [(own, [f"refs/heads/{project.base}"] if project.base else ["HEAD"]), mirror]
 
 
-def _is_seen(tool: str, settings: Settings) -> bool:
+def _is_installed(tool: str, settings: Settings) -> bool:
     if settings.sandbox.kind == "none":
         import shutil
 
         return shutil.which(tool) is not None
-    from bot.sandbox.host_tools import find_program, find_tools
+    from bot.sandbox.host_tools import find_tools, has_program
 
-    return find_program(find_tools(settings.sandbox.tools, settings.state_dir), tool)
+    return has_program(find_tools(settings.sandbox.tools, settings.state_dir), tool)

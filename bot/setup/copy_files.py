@@ -1,7 +1,7 @@
-"""Files of the operator's that a worktree needs and git does not have: which ones, and their content.
+"""Copies the operator's ignored files, such as .env, into a worktree.
 
 Rule: only regular files that git ignores where they are, and that the repository does not track. No link is followed.
-Git runs here, in the operator's own folder, where no agent has ever been.
+Git runs in the operator's own folder, which no agent can write.
 """
 
 import errno
@@ -13,46 +13,46 @@ from pathlib import Path
 
 from bot.errors import NeedsHuman
 from bot.git.command import GitFailed, git_bytes
-from bot.git.objects import hash_content
+from bot.git.objects import blob_id
 from bot.workspace.safe_files import read_within, status_within, write_within
 
-INCLUDES = ".worktreeinclude"
+INCLUDE_FILE = ".worktreeinclude"
 
-_LARGEST = 10_000_000
-_MOST = 200
+_MAX_BYTES = 10_000_000
+_MAX_FILES = 200
 _PATTERN = re.compile(r"[*?\[]")
-_USUAL = (".env",)
-"""Wished for by nobody in particular, so it may be missing."""
+_OPTIONAL = (".env",)
+"""Copied by default, so they may be missing."""
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class CopySource:
     folder: Path
     tracked: Collection[str]
-    """What the repository has, in the commit that the work starts from."""
+    """Names of the tracked files in the commit that the work starts from."""
 
     def find(self, wanted: Sequence[str], included: str) -> Mapping[str, bytes]:
-        """The content by path. `included`: patterns as in .gitignore, for files that may be there."""
+        """Returns contents by path. `included`: patterns as in .gitignore, for files that may be missing."""
         git_dir = self.folder / ".git"
         is_repository = git_dir.exists()
         exact = [path for path in wanted if not _PATTERN.search(path)]
         patterns = [path for path in wanted if _PATTERN.search(path)]
-        named = [path for path in map(_plain, exact) if self._is_there(path)]
+        named = [path for path in map(_safe_path, exact) if self._is_copyable(path)]
         if is_repository:
-            self._refuse_shown(named, git_dir)
+            self._refuse_unignored(named, git_dir)
         matched = [*self._matching(patterns, git_dir), *self._matching(included.splitlines(), git_dir)]
-        found = dict.fromkeys((*named, *(path for path in matched if path not in self.tracked)))
-        if len(found) > _MOST:
-            raise NeedsHuman(f"copy: {len(found)} files of {self.folder} match, and {_MOST} are the most I copy.")
-        return {path: self._content(path) for path in found}
+        files = dict.fromkeys((*named, *(path for path in matched if path not in self.tracked)))
+        if len(files) > _MAX_FILES:
+            raise NeedsHuman(f"copy: {len(files)} files of {self.folder} match, and {_MAX_FILES} are the most I copy.")
+        return {path: self._content(path) for path in files}
 
-    def _is_there(self, path: str) -> bool:
+    def _is_copyable(self, path: str) -> bool:
         try:
             status = status_within(self.folder, path)
         except OSError as exc:
             if exc.errno in {errno.ELOOP, errno.ENOTDIR}:
                 raise self._refusal(path, "lies behind a link, and I follow none") from exc
-            if path in _USUAL:
+            if path in _OPTIONAL:
                 return False
             raise self._refusal(path, "is not there") from exc
         if stat.S_ISLNK(status.st_mode):
@@ -66,11 +66,11 @@ class Source:
     def _is_untracked(self, path: str) -> bool:
         if path not in self.tracked:
             return True
-        if path in _USUAL:
+        if path in _OPTIONAL:
             return False
         raise self._refusal(path, "is tracked by git, so it is in every worktree as it is")
 
-    def _refuse_shown(self, named: Sequence[str], git_dir: Path) -> None:
+    def _refuse_unignored(self, named: Sequence[str], git_dir: Path) -> None:
         ignored = self._ignored(named, git_dir)
         for path in named:
             if path not in ignored:
@@ -81,16 +81,16 @@ class Source:
         if not wanted:
             return ()
         if not git_dir.exists():
-            return sorted(self._by_hand(patterns))
+            return sorted(self._glob(patterns))
         words = ("ls-files", "-z", "--others", "--ignored", *wanted)
         listed = git_bytes(git_dir, f"--work-tree={self.folder}", *words).split(b"\0")[:-1]
         names = [name.decode(errors="surrogateescape") for name in listed]
         ignored = self._ignored(names, git_dir)
         return [name for name in names if name in ignored and self._is_file(name)]
 
-    def _by_hand(self, patterns: Sequence[str]) -> Iterator[str]:
+    def _glob(self, patterns: Sequence[str]) -> Iterator[str]:
         for pattern in patterns:
-            for path in self.folder.glob(_plain(pattern)):
+            for path in self.folder.glob(_safe_path(pattern)):
                 name = str(path.relative_to(self.folder))
                 if self._is_file(name):
                     yield name
@@ -104,19 +104,19 @@ class Source:
     def _ignored(self, names: Sequence[str], git_dir: Path) -> frozenset[str]:
         if not names:
             return frozenset()
-        asked = b"".join(name.encode(errors="surrogateescape") + b"\0" for name in names)
+        names_given = b"".join(name.encode(errors="surrogateescape") + b"\0" for name in names)
         words = (f"--work-tree={self.folder}", "check-ignore", "-z", "--stdin")
         try:
-            told = git_bytes(git_dir, *words, stdin=asked)
-        except GitFailed as none:
-            if none.code != 1:
+            printed = git_bytes(git_dir, *words, stdin=names_given)
+        except GitFailed as problem:
+            if problem.code != 1:
                 raise
             return frozenset()
-        return frozenset(name.decode(errors="surrogateescape") for name in told.split(b"\0")[:-1])
+        return frozenset(name.decode(errors="surrogateescape") for name in printed.split(b"\0")[:-1])
 
     def _content(self, path: str) -> bytes:
         try:
-            return read_within(self.folder, path, limit=_LARGEST)
+            return read_within(self.folder, path, limit=_MAX_BYTES)
         except OSError as exc:
             raise self._refusal(path, f"cannot be read: {(exc.strerror or 'too large').lower()}") from exc
 
@@ -124,25 +124,27 @@ class Source:
         return NeedsHuman(f"copy: {path} in {self.folder} {why}.")
 
 
-def _plain(path: str) -> str:
-    """Seen from the folder, and never out of it."""
+def _safe_path(path: str) -> str:
+    """Normalizes a relative path. Raises NeedsHuman if it leads out of the folder or into .git."""
     parts = [part for part in path.split("/") if part not in {"", "."}]
     if not parts or ".." in parts or ".git" in parts:
         raise NeedsHuman(f"copy: {path!r} is no path inside the folder.")
     return "/".join(parts)
 
 
-def put(found: Mapping[str, bytes], folder: Path, before: Mapping[str, str], *, over: bool = False) -> dict[str, str]:
-    """Into a worktree, for its owner alone; by path, the object ids of what lies there as a copy now.
+def copy_into(
+    files: Mapping[str, bytes], folder: Path, before: Mapping[str, str], *, overwrite: bool = False
+) -> dict[str, str]:
+    """Copies into a worktree, readable for its owner alone. Returns the object ids of all copies there by path.
 
-    What somebody has changed or made there stays as it is. `over`: it goes before what is there.
+    Keeps files that have been changed or made in the worktree, unless `overwrite`.
     """
     copied = dict(before)
-    for path, content in found.items():
-        there, sha = _sha_of(folder, path), hash_content(content).hex()
-        if there not in {"", sha, before.get(path)} and not over:
+    for path, content in files.items():
+        present, sha = _sha_of(folder, path), blob_id(content).hex()
+        if present not in {"", sha, before.get(path)} and not overwrite:
             continue
-        if there != sha:
+        if present != sha:
             _write(folder, path, content)
         copied[path] = sha
     return copied
@@ -158,9 +160,9 @@ def _write(folder: Path, path: str, content: bytes) -> None:
 
 
 def _sha_of(folder: Path, path: str) -> str:
-    """Of the file that is there; empty: none is."""
+    """Object id of the file; empty if there is none."""
     try:
-        return hash_content(read_within(folder, path)).hex()
+        return blob_id(read_within(folder, path)).hex()
     except FileNotFoundError:
         return ""
     except OSError as exc:

@@ -1,70 +1,85 @@
-"""Finds out what a repository needs, from the files of one commit. Pure.
+"""Detects the setup commands, test commands and servers of a repository from the files of one commit. Pure.
 
-Rule: every stack is set up once. What belongs to a workspace is set up with it, at the top; of the folders right below,
-those that stand on their own are set up by themselves.
+Rule: each stack is set up once. Members of a workspace are set up with it at the top; a folder right below the top is
+set up by itself if it has a lock file of its own.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
-from bot.domain.setup_plan import Recipe, Step
-from bot.setup.repository_files import Files, Folder
-from bot.setup.stacks import node, others, python
-from bot.setup.stacks import tests as testing
-from bot.setup.stacks.servers import servers_in
+from bot.domain.setup_plan import SetupPlan, SetupStep
+from bot.setup.repository_files import FileFolder, RepositoryFiles
+from bot.setup.stacks import dotnet, go, java, make, node, php, procfile, python, ruby, rust
+
+_FindStep = Callable[[FileFolder], SetupStep | None]
 
 
 @dataclass(frozen=True, slots=True)
 class _Stack:
-    find: Callable[[Folder], Step | None]
+    find_setup: _FindStep
+    find_tests: _FindStep
     locks: Sequence[str] = ()
-    """What makes a folder stand on its own beside the same stack at the top."""
-    members: Callable[[Folder], Sequence[str]] = lambda _: ()
-    """Of a workspace at the top."""
-    check: Callable[[Folder], Step | None] = lambda _: None
-    check_bare: Callable[[Folder], Step | None] | None = None
-    """Where something else than what is found here sets it up."""
+    """A folder with one of these is set up by itself, even beside the same stack at the top."""
+    members: Callable[[FileFolder], Sequence[str]] = lambda _: ()
+    """Patterns of the folders that belong to the workspace at the top."""
+    find_tests_without_setup: _FindStep | None = None
+    """Used instead of `find_tests` where the detected setup is not run."""
 
 
 _STACKS = (
-    _Stack(python.find_python, python.LOCKS, python.members_of, testing.check_python, testing.check_bare_python),
-    _Stack(node.find_node, node.LOCKS, node.members_of, testing.check_node),
-    _Stack(others.find_rust, ("Cargo.lock",), check=testing.check_rust),
-    _Stack(others.find_go, ("go.sum",), check=testing.check_go),
-    _Stack(others.find_php, ("composer.lock",), check=testing.check_php),
-    _Stack(others.find_ruby, ("Gemfile.lock",), check=testing.check_ruby),
-    _Stack(others.find_maven, check=testing.check_maven),
-    _Stack(others.find_gradle, check=testing.check_gradle),
-    _Stack(others.find_dotnet, check=testing.check_dotnet),
+    _Stack(python.find_setup, python.find_tests, python.LOCKS, python.members_of, python.find_tests_without_setup),
+    _Stack(node.find_setup, node.find_tests, node.LOCKS, node.members_of),
+    _Stack(rust.find_setup, rust.find_tests, rust.LOCKS),
+    _Stack(go.find_setup, go.find_tests, go.LOCKS),
+    _Stack(php.find_setup, php.find_tests, php.LOCKS),
+    _Stack(ruby.find_setup, ruby.find_tests, ruby.LOCKS),
+    _Stack(java.find_maven_setup, java.find_maven_tests),
+    _Stack(java.find_gradle_setup, java.find_gradle_tests),
+    _Stack(dotnet.find_setup, dotnet.find_tests),
 )
-_HINTS = (python.hints_in, node.hints_in, others.hints_in)
-_NOT_OURS = {
+_FIND_HINTS = (python.hints_in, node.hints_in, make.hints_in)
+_FIND_SERVERS: tuple[Callable[[FileFolder], Iterator[tuple[str, SetupStep]]], ...] = (
+    procfile.find_servers,
+    node.find_servers,
+    python.find_servers,
+)
+_SKIPPED_FOLDERS = {
     *("build", "dist", "doc", "docs", "example", "examples", "fixtures", "node_modules", "samples", "target"),
     *("templates", "test", "testdata", "tests", "third_party", "vendor"),
 }
-"""Folders whose manifests are for something else."""
 
 
-def detect(files: Files, *, is_set_up: bool = True) -> Recipe:
-    """`is_set_up`: what is found is what will be run; else somebody has said otherwise."""
+def detect(files: RepositoryFiles, *, uses_detected_setup: bool = True) -> SetupPlan:
     top = files.top()
-    below = [one for one in files.below() if one.path not in _NOT_OURS and not one.path.startswith(".")]
+    below = [one for one in files.below() if one.path not in _SKIPPED_FOLDERS and not one.path.startswith(".")]
     steps = [
-        _without_tracked(step, files) for stack in _STACKS for step in _found(stack.find, _standing(stack, top, below))
+        _without_tracked(step, files)
+        for stack in _STACKS
+        for step in _find_steps(stack.find_setup, _own_folders(stack, top, below))
     ]
-    asked = [(stack.check if is_set_up else stack.check_bare or stack.check, stack) for stack in _STACKS]
-    checks = [step for check, stack in asked for step in _found(check, _standing(stack, top, below))]
-    checks = checks or _found(testing.check_make, [top])
-    hints = [hint for folder in (top, *below) for find in _HINTS for hint in find(folder)]
-    by_folder = (tuple(sorted(some, key=lambda step: step.folder)) for some in (steps, checks))
-    found, tried = by_folder
-    return Recipe(found, hints=tuple(hints), checks=tried, servers=servers_in((top, *below)))
+    checks = [
+        step
+        for stack in _STACKS
+        for step in _find_steps(
+            stack.find_tests if uses_detected_setup else stack.find_tests_without_setup or stack.find_tests,
+            _own_folders(stack, top, below),
+        )
+    ]
+    checks = checks or _find_steps(make.find_tests, [top])
+    hints = [hint for folder in (top, *below) for find in _FIND_HINTS for hint in find(folder)]
+    return SetupPlan(
+        _by_folder(steps), hints=tuple(hints), checks=_by_folder(checks), servers=_servers_in((top, *below))
+    )
 
 
-def _without_tracked(step: Step, files: Files) -> Step:
-    """Where a repository keeps files of its own in a folder of dependencies, what is new there is somebody's work."""
-    makes = (one for one in step.makes if not any(_is_in(name, one) for name in files.names))
+def _by_folder(steps: Sequence[SetupStep]) -> tuple[SetupStep, ...]:
+    return tuple(sorted(steps, key=lambda step: step.folder))
+
+
+def _without_tracked(step: SetupStep, files: RepositoryFiles) -> SetupStep:
+    """Drops folders that the step creates if the repository tracks files in them: new files there may be work."""
+    makes = (pattern for pattern in step.makes if not any(_is_in(name, pattern) for name in files.names))
     return replace(step, makes=tuple(makes))
 
 
@@ -74,15 +89,25 @@ def _is_in(name: str, pattern: str) -> bool:
     return any(fnmatchcase(part, pattern.rstrip("/")) for part in name.split("/")[:-1])
 
 
-def _found(find: Callable[[Folder], Step | None], folders: Sequence[Folder]) -> list[Step]:
+def _find_steps(find: _FindStep, folders: Sequence[FileFolder]) -> list[SetupStep]:
     return [step for step in map(find, folders) if step]
 
 
-def _standing(stack: _Stack, top: Folder, below: Sequence[Folder]) -> Sequence[Folder]:
-    """The top, and what stands on its own beside it."""
-    at_top = stack.find(top)
+def _own_folders(stack: _Stack, top: FileFolder, below: Sequence[FileFolder]) -> Sequence[FileFolder]:
+    """The top, and the folders below it that the stack sets up by themselves."""
+    at_top = stack.find_setup(top)
     members = [pattern.removeprefix("./").rstrip("/") for pattern in stack.members(top)]
     alone = [one for one in below if not any(fnmatchcase(one.path, pattern) for pattern in members)]
     if at_top:
         alone = [one for one in alone if one.has(*stack.locks)] if "go.work" not in at_top.why else []
     return [top, *alone]
+
+
+def _servers_in(folders: Sequence[FileFolder]) -> dict[str, SetupStep]:
+    """Servers by name, with the folder in front below the top. The first one keeps a name."""
+    found: dict[str, SetupStep] = {}
+    for folder in folders:
+        for find in _FIND_SERVERS:
+            for name, step in find(folder):
+                found.setdefault(folder.at(name), step)
+    return found

@@ -1,7 +1,7 @@
-"""Where a repository downloads from: as its own files say, as its tools are set, as it was seen to try. Pure.
+"""Download hosts: detects which hosts setup needs, from lock files, tool settings and refused attempts. Pure.
 
-Rule: no host is known here by name. What is found is shown to a person, who allows it. Every pattern is linear: it
-begins at one place of a line, or before something rare, and takes no step back over more than a word.
+Rules: no host is allowed by default; detected hosts are shown to a person, who allows them. And every pattern runs in
+linear time: it begins at one place of a line, or before something rare, and does not step back over more than a word.
 """
 
 import fnmatch
@@ -10,80 +10,80 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from bot.domain.setup_plan import Step
-from bot.setup.repository_files import Files, table
+from bot.domain.setup_plan import SetupStep
+from bot.setup.repository_files import RepositoryFiles, nested_table
 
-Ask = Callable[[Sequence[str]], str]
-"""Runs a program, out of all files, and gives what it prints."""
+RunTool = Callable[[Sequence[str]], str]
+"""Runs a program outside of any repository, and returns its output."""
 
-_MOST = 20
+_MAX_HOSTS = 20
 _HOST = r"([A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?(?::[0-9]{1,5})?)"
 _ADDRESS = re.compile(r"https\\?://(?:[^@/\s\"']*@)?" + _HOST)
-_PLACE = re.compile(r"(?:reach )" + _HOST + r"(?: \(\d+ times\))?")
-_WORD = re.compile(_HOST)
-_MARK = r"[^\n]*?https\\?://"
-_NAMED = {
+_REFUSED_HOST = re.compile(r"(?:reach )" + _HOST + r"(?: \(\d+ times\))?")
+_BARE_HOST = re.compile(_HOST)
+_REST = r"[^\n]*?https\\?://"
+_PREFIXES = {
     "package-lock.json": r'"resolved":\s*"https://',
     "npm-shrinkwrap.json": r'"resolved":\s*"https://',
     "pnpm-lock.yaml": r"tarball:\s*https://",
-    "yarn.lock": rf"^[ \t]*+resolved{_MARK}",
+    "yarn.lock": rf"^[ \t]*+resolved{_REST}",
     "bun.lock": r'"https://',
-    ".npmrc": rf"^[ \t]*+(?:@[^:\s]++:)?registry[ \t]*+={_MARK}",
-    ".yarnrc": rf"^(?>[^\n]*?registry){_MARK}",
-    ".yarnrc.yml": rf"^[ \t]*+npmRegistryServer:{_MARK}",
+    ".npmrc": rf"^[ \t]*+(?:@[^:\s]++:)?registry[ \t]*+={_REST}",
+    ".yarnrc": rf"^(?>[^\n]*?registry){_REST}",
+    ".yarnrc.yml": rf"^[ \t]*+npmRegistryServer:{_REST}",
     "uv.lock": r"(?:registry|url|git) = \"https://",
     "poetry.lock": r"url = \"https://",
     "pdm.lock": r"url = \"https://",
-    "pyproject.toml": rf"^[ \t]*+(?:url|index-url)[ \t]*+={_MARK}",
-    "*requirements*.txt": rf"^[ \t]*+[^#\s]{_MARK}",
+    "pyproject.toml": rf"^[ \t]*+(?:url|index-url)[ \t]*+={_REST}",
+    "*requirements*.txt": rf"^[ \t]*+[^#\s]{_REST}",
     "Cargo.lock": r"source = \"(?:sparse|git)\+https://",
     "Gemfile.lock": r"remote: https://",
-    "Gemfile": rf"^[ \t]*+source\b{_MARK}",
+    "Gemfile": rf"^[ \t]*+source\b{_REST}",
     "pom.xml": r"<(?:repository|pluginRepository)>(?:(?!</?(?:repository|pluginRepository)>)[\s\S])*?<url>\s*+https://",
-    "*.gradle": rf"^(?>[^\n]*?\b(?:url|uri)\b){_MARK}",
-    "*.gradle.kts": rf"^(?>[^\n]*?\b(?:url|uri)\b){_MARK}",
-    ".mvn/wrapper/maven-wrapper.properties": rf"^distributionUrl={_MARK}",
-    "gradle/wrapper/gradle-wrapper.properties": rf"^distributionUrl={_MARK}",
+    "*.gradle": rf"^(?>[^\n]*?\b(?:url|uri)\b){_REST}",
+    "*.gradle.kts": rf"^(?>[^\n]*?\b(?:url|uri)\b){_REST}",
+    ".mvn/wrapper/maven-wrapper.properties": rf"^distributionUrl={_REST}",
+    "gradle/wrapper/gradle-wrapper.properties": rf"^distributionUrl={_REST}",
 }
-"""By the file's name: what stands right before the address of something that is downloaded."""
+"""Text right before the address of a download, by file name."""
 _PATTERNS = {
-    name: re.compile(f"(?:{before})" + r"(?:[^@/\s\"']*@)?" + _HOST, re.MULTILINE) for name, before in _NAMED.items()
+    name: re.compile(f"(?:{before})" + r"(?:[^@/\s\"']*@)?" + _HOST, re.MULTILINE) for name, before in _PREFIXES.items()
 }
 
 
-def hosts_in(files: Files, steps: Sequence[Step]) -> tuple[str, ...]:
-    """As lock files and the settings of tools beside them name them."""
-    found = (host for step in steps for host in _named_beside(files, step))
-    return _listed(found)
+def hosts_in_files(files: RepositoryFiles, steps: Sequence[SetupStep]) -> tuple[str, ...]:
+    """Hosts that the lock files, and the settings of tools beside them, name."""
+    found = (host for step in steps for host in _hosts_beside_lock(files, step))
+    return _unique(found)
 
 
-def silent_tools(files: Files, steps: Sequence[Step]) -> tuple[str, ...]:
-    """Of what downloads something, where no file says from where."""
-    silent = [step for step in steps if _downloads(files, step) and not hosts_in(files, [step])]
-    return tuple(dict.fromkeys(tool for step in silent for tool in step.tools if tool in _ASKED))
+def tools_without_hosts(files: RepositoryFiles, steps: Sequence[SetupStep]) -> tuple[str, ...]:
+    """Tools that download something although no file names a host."""
+    without_hosts = [step for step in steps if _downloads(files, step) and not hosts_in_files(files, [step])]
+    return tuple(dict.fromkeys(tool for step in without_hosts for tool in step.tools if tool in _QUERY_COMMANDS))
 
 
-def hosts_of(tools: Iterable[str], ask: Ask) -> tuple[str, ...]:
-    """As these are set."""
-    return _listed(word for tool in tools for word in _words(ask(_ASKED[tool])))
+def hosts_of_tools(tools: Iterable[str], run_tool: RunTool) -> tuple[str, ...]:
+    """Hosts that the tools are configured for."""
+    return _unique(word for tool in tools for word in _hosts_in_output(run_tool(_QUERY_COMMANDS[tool])))
 
 
-def hosts_refused(refused: Iterable[str]) -> tuple[str, ...]:
-    """Out of what the gate says was tried."""
-    return _listed(found[1].removesuffix(":443") for one in refused if (found := _PLACE.fullmatch(one)))
+def refused_hosts(refusals: Iterable[str]) -> tuple[str, ...]:
+    """Hosts in the attempts that the proxy refused."""
+    return _unique(found[1].removesuffix(":443") for one in refusals if (found := _REFUSED_HOST.fullmatch(one)))
 
 
-def missing(wanted: Iterable[str], allowed: Iterable[str]) -> tuple[str, ...]:
-    plain = {_plain(one) for one in allowed}
-    return tuple(dict.fromkeys(one for one in map(_plain, wanted) if one not in plain))
+def missing_hosts(needed: Iterable[str], allowed: Iterable[str]) -> tuple[str, ...]:
+    plain = {_normalize(one) for one in allowed}
+    return tuple(dict.fromkeys(one for one in map(_normalize, needed) if one not in plain))
 
 
-def as_setting(hosts: Iterable[str]) -> str:
-    """A line that can be pasted."""
+def setup_hosts_line(hosts: Iterable[str]) -> str:
+    """A line to paste into the settings file."""
     return f"setup_hosts = {json.dumps(list(dict.fromkeys(hosts)))}"
 
 
-_ASKED: Mapping[str, Sequence[str]] = {
+_QUERY_COMMANDS: Mapping[str, Sequence[str]] = {
     "npm": ("npm", "config", "get", "registry"),
     "pnpm": ("pnpm", "config", "get", "registry"),
     "yarn": ("yarn", "config", "get", "registry"),
@@ -92,32 +92,34 @@ _ASKED: Mapping[str, Sequence[str]] = {
         "python3", "-c", "from pip._internal.models.index import PyPI as it; print(it.url, it.file_storage_domain)",
     ),
 }  # fmt: skip
-"""By tool: what tells where it downloads from when nobody says otherwise."""
+"""Command that prints the hosts that a tool downloads from by default, by tool."""
 
 
-def _named_beside(files: Files, step: Step) -> Iterator[str]:
-    """In its lock files, and in what else in their folder says where things come from."""
+def _hosts_beside_lock(files: RepositoryFiles, step: SetupStep) -> Iterator[str]:
+    """Searches its lock files, and the settings of tools in their folder."""
     for folder in sorted({lock.rpartition("/")[0] for lock in step.locks}):
         inside = f"{folder}/" if folder else ""
         here = [name.removeprefix(inside) for name in sorted(files.names) if name.startswith(inside)]
-        for known, pattern in _PATTERNS.items():
-            for name in fnmatch.filter((one for one in here if one.count("/") == known.count("/")), known):
+        for file_pattern, pattern in _PATTERNS.items():
+            for name in fnmatch.filter(
+                (one for one in here if one.count("/") == file_pattern.count("/")), file_pattern
+            ):
                 yield from (found[1] for found in pattern.finditer(files.text(f"{inside}{name}")))
-        yield from _in_composer(files.text(f"{inside}composer.lock"))
+        yield from _hosts_in_composer_lock(files.text(f"{inside}composer.lock"))
 
 
-def _in_composer(text: str) -> Iterator[str]:
-    """Only what is downloaded: it is full of other addresses."""
-    locked = Files.of({"it": text}).top().json("it")
+def _hosts_in_composer_lock(text: str) -> Iterator[str]:
+    """Reads downloads only: the file is full of other addresses."""
+    locked = RepositoryFiles.of({"it": text}).top().json("it")
     for kind in ("packages", "packages-dev"):
         packages: Any = locked.get(kind)
         for one in packages if isinstance(packages, list) else ():
-            if found := _ADDRESS.match(str(table(one, "dist").get("url", ""))):
+            if found := _ADDRESS.match(str(nested_table(one, "dist").get("url", ""))):
                 yield found[1]
 
 
-def _downloads(files: Files, step: Step) -> bool:
-    """Or is there nothing to download at all?"""
+def _downloads(files: RepositoryFiles, step: SetupStep) -> bool:
+    """False if its lock files list nothing to download."""
     for lock in step.locks:
         name, text = lock.rpartition("/")[2], files.text(lock)
         if name in {"package-lock.json", "npm-shrinkwrap.json"} and '"node_modules/' not in text:
@@ -127,17 +129,17 @@ def _downloads(files: Files, step: Step) -> bool:
     return True
 
 
-def _words(said: str) -> Iterator[str]:
-    for word in re.split(r"[\s,|]+", said):
+def _hosts_in_output(output: str) -> Iterator[str]:
+    for word in re.split(r"[\s,|]+", output):
         if found := _ADDRESS.match(word):
             yield found[1]
-        elif "." in word and _WORD.fullmatch(word):
+        elif "." in word and _BARE_HOST.fullmatch(word):
             yield word
 
 
-def _listed(hosts: Iterable[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(_plain(one) for one in hosts if one != "localhost"))[:_MOST]
+def _unique(hosts: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(_normalize(one) for one in hosts if one != "localhost"))[:_MAX_HOSTS]
 
 
-def _plain(host: str) -> str:
+def _normalize(host: str) -> str:
     return host.lower().removesuffix(":443")

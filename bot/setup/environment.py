@@ -1,21 +1,29 @@
-"""The variables that setup, agents and teardown find: ports, names, and where tools keep what they download. Pure."""
+"""Environment of setup, agents and teardown: port numbers, names, and download caches of tools. Pure."""
 
 import re
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
+OFFLINE = {
+    "npm_config_offline": "true",
+    "UV_OFFLINE": "1",
+    "CARGO_NET_OFFLINE": "true",
+    "GOPROXY": "off",
+    "COMPOSER_DISABLE_NETWORK": "1",
+}
+"""Variables that let tools use their downloads at once where there is no network."""
 _PROXY = "-Dhttp.proxyHost=127.0.0.1 -Dhttp.proxyPort={port} -Dhttps.proxyHost=127.0.0.1 -Dhttps.proxyPort={port}"
 
 
-def names_for(worktree: str, ports: Sequence[int]) -> dict[str, str]:
-    """The same in setup, for the agent and in teardown; by the folder, which may have been there before the branch."""
+def worktree_variables(worktree: str, ports: Sequence[int]) -> dict[str, str]:
+    """Variables of setup, agent and teardown alike; named after the folder, which may be older than the branch."""
     slug = re.sub(r"[^a-z0-9]+", "-", worktree.lower()).strip("-")
     numbered = {f"TREEHAND_PORT_{number}": str(port) for number, port in enumerate(ports)}
     return {"PORT": str(ports[0]), **numbered, "COMPOSE_PROJECT_NAME": f"treehand-{slug}"}
 
 
-def places_in(cache: Path) -> dict[str, str]:
-    """Where tools find again what was downloaded; agents as well, for whom it is read-only."""
+def cache_variables(cache: Path) -> dict[str, str]:
+    """Variables through which tools find downloads in the cache; agents get them too, and a read-only cache."""
     return {
         "CARGO_HOME": str(cache / "cargo"),
         "GOMODCACHE": str(cache / "go"),
@@ -27,12 +35,12 @@ def places_in(cache: Path) -> dict[str, str]:
     }
 
 
-def while_setting_up(cache: Path, reaching: Mapping[str, str], tools: Collection[str] = ()) -> dict[str, str]:
-    """Nobody is asked anything, downloads are kept, and nothing in the worktree is one with what lies in the cache."""
-    of_pnpm = {"npm_config_store_dir": str(cache / "pnpm"), "npm_config_package_import_method": "copy"}
-    port = reaching.get("HTTPS_PROXY", "").rpartition(":")[2]
+def setup_variables(cache: Path, network_variables: Mapping[str, str], tools: Collection[str] = ()) -> dict[str, str]:
+    """No questions, downloads go to the cache, and the worktree gets copies: no hard links into the cache."""
+    pnpm_variables = {"npm_config_store_dir": str(cache / "pnpm"), "npm_config_package_import_method": "copy"}
+    port = network_variables.get("HTTPS_PROXY", "").rpartition(":")[2]
     return {
-        **places_in(cache),
+        **cache_variables(cache),
         **({"JAVA_TOOL_OPTIONS": _PROXY.format(port=port)} if port else {}),
         "CI": "1",
         "DEBIAN_FRONTEND": "noninteractive",
@@ -48,7 +56,7 @@ def while_setting_up(cache: Path, reaching: Mapping[str, str], tools: Collection
         "npm_config_audit": "false",
         "npm_config_fund": "false",
         "npm_config_update_notifier": "false",
-        **(of_pnpm if "npm" not in tools else {}),  # which would complain about them
+        **(pnpm_variables if "npm" not in tools else {}),  # npm would complain about them
         "YARN_CACHE_FOLDER": str(cache / "yarn"),
         "BUN_INSTALL_CACHE_DIR": str(cache / "bun"),
         "COMPOSER_CACHE_DIR": str(cache / "composer"),

@@ -1,290 +1,263 @@
-"""One project's worktrees, made ready: the port. What was done is kept beside each, so that it is done once.
+"""Prepares a project's worktrees: copies files and runs the setup commands, once for each state of the lock files.
 
-Rule: downloads are kept for all runs only by a setup of what people have merged; a run whose agent has changed anything
-keeps its own, and they go with it.
+Rules: commands reach the network only in a worktree that was made just now and equals its base, or whose content a
+person has approved. Only a setup of merged commits writes to the download cache that all runs share. A run whose agent
+has changed what setup reads has a cache of its own, which is removed with it.
 """
 
 import asyncio
 import contextlib
-import hashlib
-import json
 import logging
 import shutil
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from bot.domain.change import Change
-from bot.domain.serialize import as_record
-from bot.domain.setup_plan import Obstacle, Ready, Recipe, Step
-from bot.domain.turn import Event, EventKind, Ground, Workspace
+from bot.domain.setup_plan import SetupObstacle, SetupPlan, SetupResult
+from bot.domain.turn import Workspace
 from bot.domain.verification import Verification
 from bot.errors import BotError, NeedsHuman
-from bot.git.commit_files import Committed
+from bot.git.commit_files import CommitFiles
 from bot.git.in_thread import in_thread
-from bot.git.objects import hash_content
-from bot.ports import Notice
-from bot.sandbox.interface import Bench
+from bot.ports import EventSink
 from bot.secret_scan.env_files import secrets_in
-from bot.setup.copy_files import INCLUDES, Source, put
-from bot.setup.download_hosts import hosts_of
-from bot.setup.environment import names_for, places_in, while_setting_up
-from bot.setup.failure_advice import Attempt, failed, without_tools
-from bot.setup.means import Means
-from bot.setup.plan import Wishes, recipe_for
-from bot.setup.precedence import Precedence
-from bot.setup.repository_files import Files
-from bot.setup.run_command import Command, Outcome, run
-from bot.setup.run_server import marker_for
-from bot.setup.verify import Verifier
-from bot.system.processes import end_family
+from bot.setup.copy_files import INCLUDE_FILE, CopySource, copy_into
+from bot.setup.environment import cache_variables, setup_variables, worktree_variables
+from bot.setup.plan import SetupOverrides, plan_setup
+from bot.setup.progress import report_progress
+from bot.setup.repository_files import RepositoryFiles
+from bot.setup.resources import SetupResources
+from bot.setup.run_command import SetupCommand
+from bot.setup.run_server import end_servers
+from bot.setup.run_steps import SetupJob, SetupScope, StepRunner, fingerprint
+from bot.setup.setup_queue import SetupQueue
+from bot.setup.teardown import run_teardown
+from bot.setup.verify import SetupActions, Verifier
+from bot.workspace.rebuild import RebuiltWorktree
 from bot.workspace.safe_files import read_within
-from bot.workspace.setup_access import Provisioning
-from bot.workspace.setup_record import Provision, Survey
+from bot.workspace.setup_access import SetupAccess
+from bot.workspace.setup_record import SetupRecord, WorktreeState
 
 log = logging.getLogger(__name__)
 
-TEARDOWN_SECONDS = 60.0
-
-_ANSWERS = 4
-"""So many are remembered: in a large repository each takes a while."""
-_Answer = tuple[Recipe, frozenset[str], str]
-"""What is to be done, the names of what is tracked, and `.worktreeinclude`."""
+_MAX_REMEMBERED = 4
+"""Commits whose plan is remembered: in a large repository, planning takes a while."""
+_SetupSource = tuple[SetupPlan, frozenset[str], str]
+"""Setup plan, names of the tracked files, and content of `.worktreeinclude`."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Job:
-    """One worktree that is to be made ready."""
+class ProjectSetup:
+    def __init__(self, access: SetupAccess, overrides: SetupOverrides, resources: SetupResources) -> None:
+        self._access = access
+        self._overrides = overrides
+        self._resources = resources
+        self._queue = SetupQueue()
+        self._steps = StepRunner(access, resources, self._queue)
+        self._sources: dict[str, _SetupSource] = {}
 
-    workspace: Workspace
-    recipe: Recipe
-    names: Mapping[str, str]
-    """Its variables."""
-    marker: str
-    notice: Notice
-    is_ahead: bool = False
-    """No run waits for it."""
-
-    @property
-    def branch(self) -> str:
-        return self.workspace.branch
-
-    @property
-    def ground(self) -> Ground:
-        return self.workspace.ground
-
-
-class WorktreeReadiness:
-    def __init__(self, provisioning: Provisioning, wishes: Wishes, means: Means) -> None:
-        self._provisioning = provisioning
-        self._wishes = wishes
-        self._means = means
-        self._precedence = Precedence()
-        self._answers: dict[str, _Answer] = {}
-
-    async def ensure(self, workspace: Workspace, turn_id: str, notice: Notice) -> Ready:
+    async def ensure(
+        self, workspace: Workspace, turn_id: str, emit: EventSink, allowed: Collection[str] = ()
+    ) -> SetupResult:
         try:
-            await self._provisioning.settle(workspace.branch)
-            recipe, tracked, included = await self._asked(workspace.base)
-            provision = await self._provisioning.get(workspace.branch)
-            job = await self._job(workspace, recipe, turn_id, notice, anew=provision.is_ahead)
-            await self._copy(workspace, recipe, tracked, included)
-            return await self._ensure(job)
+            await end_servers(self._resources.marker_prefix, workspace.branch)
+            await self._access.end_serving(workspace.branch)
+            plan, tracked, included = await self._source_for(workspace.base)
+            record = await self._access.get_record(workspace.branch)
+            job = await self._make_job(workspace, plan, turn_id, emit, avoid_taken_ports=record.is_ahead)
+            if rebuilt := await self._rebuild(job, record):
+                workspace = replace(workspace, base=rebuilt.base)
+                job = replace(job, workspace=workspace, work=rebuilt.work, content=rebuilt.work)
+            job = replace(job, allowed=allowed)
+            await self._copy(workspace, plan, tracked, included)
+            return await self._mark_used(job.branch, await self._ensure(job))
         except NeedsHuman as problem:
-            return Ready(obstacle=Obstacle(str(problem)))
+            return SetupResult(obstacle=SetupObstacle(str(problem)))
 
-    async def prepare(self, workspace: Workspace) -> Ready | None:
-        """Ahead of any run, without what will be the taker's own. None: it gave way to one."""
+    async def repeat(
+        self, fresh: Workspace, turn_id: str, emit: EventSink, allowed: Collection[str] = ()
+    ) -> SetupResult:
+        """Repeats setup in a temporary worktree, which was set up on its base, for the work that is there now."""
+        plan = (await self._source_for(fresh.base))[0]
+        job = replace(await self._make_job(fresh, plan, turn_id, emit), allowed=allowed, content=fresh.head)
+        stamp = (await self._access.get_record(fresh.branch)).stamp
+        repeated = await self._steps.run_on_work(job, stamp)
+        return replace(self._result(job), obstacle=repeated.obstacle, repeated=repeated.how)
+
+    async def prepare(self, workspace: Workspace) -> SetupResult | None:
+        """Prepares a worktree of the pool, without copied files. Returns None if it gave way to a run."""
         try:
-            recipe = (await self._asked(workspace.base))[0]
-            job = await self._job(workspace, recipe, workspace.branch, lambda _: None)
-            async with self._precedence.behind():
+            plan = (await self._source_for(workspace.base))[0]
+            job = await self._make_job(workspace, plan, workspace.branch, lambda _: None)
+            async with self._queue.give_way():
                 return await self._ensure(replace(job, is_ahead=True))
         except NeedsHuman as problem:
-            return Ready(obstacle=Obstacle(str(problem)))
+            return SetupResult(obstacle=SetupObstacle(str(problem)))
         except TimeoutError:
             return None
 
-    async def holds(self, branch: str, commit: str) -> bool:
-        """What was made ready for another commit, and holds the files of this one now, needs nothing more."""
-        recipe = (await self._asked(commit))[0]
-        provision, folder = await self._provisioning.get(branch), self._provisioning.folder(branch)
-        wanted = await in_thread(_stamp, recipe.steps, folder) if recipe.steps else ""
-        return provision.stamp == wanted and not provision.made and all(step.locks for step in recipe.steps)
+    async def is_current(self, branch: str, commit: str) -> bool:
+        """Returns True if a worktree prepared for another commit, now with the files of this one, needs no setup."""
+        plan = (await self._source_for(commit))[0]
+        record, folder = await self._access.get_record(branch), self._access.folder(branch)
+        wanted = await in_thread(fingerprint, plan.steps, folder) if plan.steps else ""
+        return record.stamp == wanted and not record.made and all(step.locks for step in plan.steps)
 
-    async def _job(
-        self, workspace: Workspace, recipe: Recipe, turn_id: str, notice: Notice, *, anew: bool = False
-    ) -> _Job:
-        ports = await in_thread(self._means.blocks.block_for, workspace.path, anew=anew)
-        names, marker = names_for(workspace.path.name, ports), f"{self._means.house}:{turn_id}/setup"
-        return _Job(workspace, recipe, names, marker, notice)
+    async def _make_job(
+        self, workspace: Workspace, plan: SetupPlan, turn_id: str, emit: EventSink, *, avoid_taken_ports: bool = False
+    ) -> SetupJob:
+        ports = await in_thread(self._resources.port_blocks.allocate, workspace.path, avoid_taken=avoid_taken_ports)
+        marker = f"{self._resources.marker_prefix}:{turn_id}/setup"
+        return SetupJob(workspace, plan, worktree_variables(workspace.path.name, ports), marker, emit)
 
-    async def verify(self, workspace: Workspace, change: Change, turn_id: str, notice: Notice) -> Verification | None:
-        recipe = (await self._asked(change.base))[0]
-        verifier = Verifier(self._provisioning, self._means, recipe, self.ensure, self.let_go)
-        return await verifier.verify(workspace, change, turn_id, notice) if recipe.checks else None
+    async def verify(
+        self, workspace: Workspace, change: Change, turn_id: str, emit: EventSink, allowed: Collection[str] = ()
+    ) -> Verification | None:
+        plan = (await self._source_for(change.base))[0]
+        actions = SetupActions(self.ensure, partial(self.repeat, allowed=allowed), self.release)
+        verifier = Verifier(self._access, self._resources, plan, actions)
+        return await verifier.verify(workspace, change, turn_id, emit) if plan.checks else None
 
     async def tear_down(self, branch: str) -> None:
-        folder = self._provisioning.folder(branch)
-        await end_family(marker_for(self._means.house, branch).__eq__)
+        folder = self._access.folder(branch)
+        await end_servers(self._resources.marker_prefix, branch)
         try:
-            await self._tear_down(branch)
+            await self._run_teardown(branch)
         except (BotError, OSError) as problem:
             log.warning("teardown failed branch=%s: %s", branch, problem)
-        await asyncio.to_thread(self.let_go, folder)
+        await asyncio.to_thread(self.release, folder)
 
-    def learn(self) -> None:
-        """What must never leave: of every file that was copied in an earlier life of ours, or is to be."""
-        source, wished = self._wishes.source, set(self._wishes.copy)
-        for name in wished | self._provisioning.copied() if source else ():
+    def learn_secrets(self) -> None:
+        """Registers the secrets in files that were copied by an earlier process, or will be."""
+        source, names = self._overrides.copy_from, set(self._overrides.copy)
+        for name in names | self._access.copied_files() if source else ():
             with contextlib.suppress(OSError):
-                self._learn({name: read_within(source, name)} if source else {})
+                self._learn_secrets_of({name: read_within(source, name)} if source else {})
 
-    async def _asked(self, commit: str) -> _Answer:
-        """What a commit asks for never changes."""
-        if commit not in self._answers:
-            newest = list(self._answers.items())[1 - _ANSWERS :]
-            self._answers = {**dict(newest), commit: await self._provisioning.read(commit, self._answer)}
-        return self._answers[commit]
+    async def _source_for(self, commit: str) -> _SetupSource:
+        """Remembered, since the files of a commit never change."""
+        if commit not in self._sources:
+            newest = list(self._sources.items())[1 - _MAX_REMEMBERED :]
+            self._sources = {**dict(newest), commit: await self._access.read_commit(commit, self._read_source)}
+        return self._sources[commit]
 
-    def _answer(self, committed: Committed) -> _Answer:
-        files = Files(committed.names, committed.read)
-        return recipe_for(files, self._wishes), files.names, files.text(INCLUDES)
+    def _read_source(self, committed: CommitFiles) -> _SetupSource:
+        files = RepositoryFiles(committed.names, committed.read)
+        return plan_setup(files, self._overrides), files.names, files.text(INCLUDE_FILE)
 
-    async def _copy(self, workspace: Workspace, recipe: Recipe, tracked: frozenset[str], included: str) -> None:
-        found: Mapping[str, bytes] = {}
-        if self._wishes.source is not None:
-            source = Source(self._wishes.source, tracked)
-            found = await in_thread(source.find, recipe.copy, included if self._wishes.is_own else "")
-        self._learn(found)
-        provision = await self._provisioning.get(workspace.branch)
-        copied = await in_thread(put, found, workspace.path, provision.copied, over=provision.is_ahead)
-        if copied != provision.copied or provision.is_ahead:
-            await self._provisioning.note(workspace.branch, replace(provision, copied=copied, is_ahead=False))
+    async def _copy(self, workspace: Workspace, plan: SetupPlan, tracked: frozenset[str], included: str) -> None:
+        files: Mapping[str, bytes] = {}
+        if self._overrides.copy_from is not None:
+            source = CopySource(self._overrides.copy_from, tracked)
+            files = await in_thread(source.find, plan.copy, included if self._overrides.is_repository else "")
+        self._learn_secrets_of(files)
+        record = await self._access.get_record(workspace.branch)
+        copied = await in_thread(copy_into, files, workspace.path, record.copied, overwrite=record.is_ahead)
+        if copied != record.copied or record.is_ahead:
+            await self._access.save_record(workspace.branch, replace(record, copied=copied, is_ahead=False))
 
-    def _learn(self, found: Mapping[str, bytes]) -> None:
-        for name, content in found.items():
-            for called, value in secrets_in(name, content.decode(errors="replace")):
-                self._means.secrets.keep(called, value)
+    def _learn_secrets_of(self, files: Mapping[str, bytes]) -> None:
+        for path, content in files.items():
+            for name, value in secrets_in(path, content.decode(errors="replace")):
+                self._resources.secrets.keep(name, value)
 
-    async def _ensure(self, job: _Job) -> Ready:
-        steps, folder = job.recipe.steps, job.workspace.path
+    async def _rebuild(self, job: SetupJob, record: SetupRecord) -> RebuiltWorktree | None:
+        """Rebuilds the worktree on its base if setup is due and it holds or held more than that."""
+        is_due = bool(job.plan.steps) and record.stamp != await in_thread(
+            fingerprint, job.plan.steps, job.workspace.path
+        )
+        is_base = not _is_used(record) and job.workspace.head == job.workspace.base
+        if not is_due or (is_base and (await self._access.survey(job.branch)).is_clean):
+            return None
+        return await self._access.rebuild_on_base(job.branch)
+
+    async def _mark_used(self, branch: str, ready: SetupResult) -> SetupResult:
+        """An agent works in it next."""
+        record = await self._access.get_record(branch)
+        if not (ready.obstacle or record.is_used):
+            await self._access.save_record(branch, replace(record, is_used=True))
+        return ready
+
+    async def _ensure(self, job: SetupJob) -> SetupResult:
+        steps, folder = job.plan.steps, job.workspace.path
         if not steps:
-            return Ready(job.names)
-        provision = await self._provisioning.get(job.branch)
-        if provision.stamp != await in_thread(_stamp, steps, folder):
-            obstacle = await self._set_up(job, provision)
+            return SetupResult(job.variables)
+        record = await self._access.get_record(job.branch)
+        if record.stamp != await in_thread(fingerprint, steps, folder):
+            obstacle = await self._set_up(job, record)
             if obstacle:
-                return Ready(obstacle=obstacle)
-        own = self._means.own(folder)
-        cache = own if own.is_dir() else self._means.shared
-        done = tuple(f"{step.command}  (in {step.folder}/)" if step.folder else step.command for step in steps)
-        return Ready({**job.names, **places_in(cache)}, cache if cache.is_dir() else None, done)
+                return SetupResult(obstacle=obstacle)
+        return self._result(job)
 
-    async def _set_up(self, job: _Job, provision: Provision) -> Obstacle | None:
-        """Whatever ends it before its time: nothing of it is left that could be taken for an agent's work."""
-        makes = dict.fromkeys((*provision.folders, *(one for step in job.recipe.steps for one in step.makes)))
-        provision = replace(provision, folders=tuple(makes))
-        await self._provisioning.note(job.branch, provision)
-        before = await self._provisioning.survey(job.branch)
-        await self._provisioning.note(job.branch, replace(provision, is_half=before.is_clean))
-        obstacle: Obstacle | None = Obstacle("was interrupted")
+    def _result(self, job: SetupJob) -> SetupResult:
+        run_cache = self._resources.run_cache(job.workspace.path)
+        cache = run_cache if run_cache.is_dir() else self._resources.shared_cache
+        done = tuple(f"{step.command}  (in {step.folder}/)" if step.folder else step.command for step in job.plan.steps)
+        return SetupResult({**job.variables, **cache_variables(cache)}, cache if cache.is_dir() else None, done)
+
+    async def _set_up(self, job: SetupJob, record: SetupRecord) -> SetupObstacle | None:
+        """However it is interrupted, it leaves no files that could be taken for an agent's work."""
+        makes = dict.fromkeys((*record.folders, *(one for step in job.plan.steps for one in step.makes)))
+        record = replace(record, folders=tuple(makes))
+        await self._access.save_record(job.branch, record)
+        before = await self._access.survey(job.branch)
+        may_discard = before.is_clean or bool(job.work)
+        await self._access.save_record(job.branch, replace(record, is_half=may_discard))
+        obstacle: SetupObstacle | None = SetupObstacle("was interrupted")
         try:
-            is_base = before.is_clean and job.workspace.head == job.workspace.base
-            with self._told(job, "setup", "Making the worktree ready"):
-                obstacle = await self._run(job, is_base=is_base)
+            is_base = bool(job.work) or (
+                before.is_clean and not _is_used(record) and job.workspace.head == job.workspace.base
+            )
+            with report_progress(job.emit, self._resources.clock, "setup", "setup", "Making the worktree ready"):
+                obstacle = await (
+                    self._steps.run(job, SetupScope.BASE) if is_base else self._run_on_work(job, record.stamp)
+                )
+                if job.work and not obstacle:
+                    stamp = await in_thread(fingerprint, job.plan.steps, job.workspace.path)
+                    before = await self._access.put_work_back(job.branch, job.workspace.base, job.work)
+                    obstacle = await self._run_on_work(job, stamp)
         finally:
-            if obstacle and before.is_clean:
-                await self._provisioning.start_over(job.branch)
+            if obstacle and may_discard:
+                await self._access.discard(job.branch)
             else:
-                await self._note(job, provision, before, is_done=not obstacle)
+                await self._note(job, record, before, is_done=not obstacle)
         return obstacle
 
-    async def _note(self, job: _Job, provision: Provision, before: Survey, *, is_done: bool) -> None:
-        await self._provisioning.note(job.branch, provision)
-        after = await self._provisioning.survey(job.branch)
-        stamp = await in_thread(_stamp, job.recipe.steps, job.workspace.path) if is_done else ""
-        made = provision.having_made(before.holds, after.holds, before.committed)
-        await self._provisioning.note(job.branch, replace(made, stamp=stamp))
+    async def _run_on_work(self, job: SetupJob, stamp: str) -> SetupObstacle | None:
+        return (await self._steps.run_on_work(job, stamp)).obstacle
 
-    async def _run(self, job: _Job, *, is_base: bool) -> Obstacle | None:
-        async with self._bench(job.ground, job.marker, is_base=is_base, is_ahead=job.is_ahead) as (bench, cache):
-            clock = asyncio.get_running_loop().time
-            end = clock() + self._means.seconds
-            for number, step in enumerate(job.recipe.steps):
-                environment = {**job.names, **while_setting_up(cache, bench.environment, step.tools)}
-                if missing := [tool for tool in step.tools if not bench.finds(tool)]:
-                    return without_tools(step, missing)
-                folder = job.ground.folder / step.folder
-                command = Command(step.command, folder, environment, job.marker, is_urgent=not job.is_ahead)
-                with self._told(job, f"setup-{number}", f"Making ready: {step}"):
-                    outcome = await run(command, bench, seconds=max(end - clock(), 0.0))
-                if outcome.code != 0 or bench.trouble:
-                    attempt = await self._attempt(job.recipe, step, outcome, bench)
-                    output = self._means.secrets.redact(outcome.output)
-                    return failed(replace(attempt, is_base=is_base), output, seconds=self._means.seconds)
-        return None
+    async def _note(self, job: SetupJob, record: SetupRecord, before: WorktreeState, *, is_done: bool) -> None:
+        await self._access.save_record(job.branch, record)
+        after = await self._access.survey(job.branch)
+        stamp = await in_thread(fingerprint, job.plan.steps, job.workspace.path) if is_done else ""
+        made = record.with_made(before.entries, after.entries, before.committed)
+        await self._access.save_record(job.branch, replace(made, stamp=stamp))
 
-    @contextlib.contextmanager
-    def _told(self, job: _Job, name: str, doing: str) -> Iterator[None]:
-        """People see what goes on, and nobody takes it for an agent that shows no progress."""
-        clock = self._means.clock
-        job.notice(Event(EventKind.TOOL, clock(), doing, "setup", name))
-        try:
-            yield
-        finally:
-            job.notice(Event(EventKind.TOOL_RESULT, clock(), id=name))
-
-    @asynccontextmanager
-    async def _bench(
-        self, ground: Ground, marker: str, *, is_base: bool, is_ahead: bool = False
-    ) -> AsyncIterator[tuple[Bench, Path]]:
-        cache = self._means.shared if is_base else self._means.own(ground.folder)
-        async with self._precedence.alone(is_ahead=is_ahead) if is_base else contextlib.nullcontext():
-            cache.mkdir(parents=True, exist_ok=True)
-            async with self._means.sandbox.open_bench(ground, cache, marker) as bench:
-                yield bench, cache
-
-    async def _attempt(self, recipe: Recipe, step: Step, outcome: Outcome, bench: Bench) -> Attempt:
-        asked = await in_thread(hosts_of, recipe.silent, self._means.ask) if bench.refused else ()
-        named = (*recipe.hosts, *asked)
-        return Attempt(step, outcome, bench.trouble, bench.refused, named, self._means.hosts)
-
-    async def _tear_down(self, branch: str) -> None:
-        base = await self._provisioning.base_of(branch)
-        recipe = (await self._asked(base))[0] if base else Recipe()
-        if not recipe.teardown:
+    async def _run_teardown(self, branch: str) -> None:
+        base = await self._access.base_of(branch)
+        plan = (await self._source_for(base))[0] if base else SetupPlan()
+        if not plan.teardown:
             return
-        ground = self._provisioning.ground(branch)
-        names = names_for(ground.folder.name, await in_thread(self._means.blocks.block_for, ground.folder))
-        marker = f"{self._means.house}:{branch}/teardown"
-        async with self._bench(ground, marker, is_base=False) as (bench, cache):
-            environment = {**names, **while_setting_up(cache, bench.environment)}
-            clock = asyncio.get_running_loop().time
-            end = clock() + TEARDOWN_SECONDS
-            for text in recipe.teardown:
-                command = Command(text, ground.folder, environment, marker)
-                outcome = await run(command, bench, seconds=max(end - clock(), 0.0))
-                if outcome.code != 0:
-                    said = self._means.secrets.redact(outcome.output)
-                    log.warning("teardown failed branch=%s code=%s: %s", branch, outcome.code, said)
+        mounts = self._access.mounts(branch)
+        ports = await in_thread(self._resources.port_blocks.allocate, mounts.folder)
+        variables = worktree_variables(mounts.folder.name, ports)
+        marker = f"{self._resources.marker_prefix}:{branch}/teardown"
+        async with self._steps.open_sandbox(mounts, marker, SetupScope.WORK) as (sandbox, cache):
+            environment = {**variables, **setup_variables(cache, sandbox.environment)}
+            commands = [SetupCommand(text, mounts.folder, environment, marker) for text in plan.teardown]
+            async for outcome in run_teardown(commands, sandbox):
+                printed = self._resources.secrets.redact(outcome.output)
+                log.warning("teardown failed branch=%s code=%s: %s", branch, outcome.code, printed)
 
-    def let_go(self, folder: Path) -> None:
-        """What a worktree had besides its files, which is gone."""
+    def release(self, folder: Path) -> None:
+        """Releases the ports of a removed worktree, and removes its caches."""
         with contextlib.suppress(OSError):
-            self._means.blocks.release(folder)
-        for gone in (self._means.own(folder), self._means.home(folder)):
+            self._resources.port_blocks.release(folder)
+        for gone in (self._resources.run_cache(folder), self._resources.test_home(folder)):
             shutil.rmtree(gone, ignore_errors=True)
 
 
-def _stamp(steps: Sequence[Step], folder: Path) -> str:
-    locks = {lock: _sha_of(folder, lock) for step in steps for lock in step.locks}
-    return hashlib.sha256(json.dumps([as_record(steps), locks]).encode()).hexdigest()
-
-
-def _sha_of(folder: Path, name: str) -> str:
-    try:
-        return hash_content(read_within(folder, name)).hex()
-    except OSError:
-        return ""
+def _is_used(record: SetupRecord) -> bool:
+    """A stamp of the time before `is_used` says it as well."""
+    return record.is_used or bool(record.stamp)

@@ -1,4 +1,4 @@
-"""What a commit holds, as far as finding out about it needs. Pure."""
+"""Reads files of one commit, by name, as text, TOML or JSON. Pure."""
 
 import json
 import tomllib
@@ -8,11 +8,11 @@ from functools import cached_property
 from typing import Any, Self
 
 
-class Files:
-    """Of one commit. Contents are read when they are asked for."""
+class RepositoryFiles:
+    """Files of one commit. Contents are read on demand."""
 
     def __init__(self, names: Iterable[str], read: Callable[[str], str]) -> None:
-        """`read` gives a file's text, and of one that is not there nothing."""
+        """`read` returns a file's text, and an empty string if there is no such file."""
         self._names = frozenset(names)
         self._read = read
 
@@ -26,7 +26,7 @@ class Files:
 
     @cached_property
     def _folders(self) -> Mapping[str, frozenset[str]]:
-        """The names right in the top folder, and in each one below."""
+        """File names in the top folder, and in each folder right below it."""
         found: dict[str, set[str]] = {"": set()}
         for path in self._names:
             first, _, rest = path.partition("/")
@@ -39,25 +39,25 @@ class Files:
     def text(self, path: str) -> str:
         return self._read(path) if path in self._names else ""
 
-    def top(self) -> "Folder":
-        return Folder(self, "", self._folders[""])
+    def top(self) -> "FileFolder":
+        return FileFolder(self, "", self._folders[""])
 
-    def below(self) -> Iterable["Folder"]:
-        return [Folder(self, name, self._folders[name]) for name in sorted(self._folders) if name]
+    def below(self) -> Iterable["FileFolder"]:
+        return [FileFolder(self, name, self._folders[name]) for name in sorted(self._folders) if name]
 
 
 @dataclass(frozen=True, slots=True)
-class Folder:
-    files: Files
+class FileFolder:
+    files: RepositoryFiles
     path: str
     names: frozenset[str]
 
     def has(self, *names: str) -> str:
-        """The first of these that is here; empty: none is."""
+        """Returns the first of these names that exists here; empty if none does."""
         return next((name for name in names if name in self.names), "")
 
     def at(self, name: str) -> str:
-        """Seen from the top."""
+        """The path from the top folder."""
         return f"{self.path}/{name}" if self.path else name
 
     def has_below(self, name: str) -> bool:
@@ -67,7 +67,7 @@ class Folder:
         return self.files.text(self.at(name))
 
     def toml(self, name: str) -> Mapping[str, Any]:
-        """Nothing, where it is not there or no such thing."""
+        """Empty if the file is missing or invalid."""
         try:
             return tomllib.loads(self.text(name))
         except tomllib.TOMLDecodeError:
@@ -81,13 +81,13 @@ class Folder:
         return found if isinstance(found, dict) else {}
 
 
-def table(outer: Mapping[str, Any], *keys: str) -> Mapping[str, Any]:
-    """Somebody else's file may hold anything where a table is expected."""
+def nested_table(outer: Mapping[str, Any], *keys: str) -> Mapping[str, Any]:
+    """Returns an empty table if the file holds anything else at this place."""
     found: Any = outer
     for key in keys:
         found = found.get(key) if isinstance(found, Mapping) else None
     return found if isinstance(found, Mapping) else {}
 
 
-def words(value: object) -> tuple[str, ...]:
+def strings(value: object) -> tuple[str, ...]:
     return tuple(one for one in value if isinstance(one, str)) if isinstance(value, list) else ()

@@ -1,10 +1,10 @@
-"""Runs one command for a worktree, and is left with its outcome alone: whatever it started has ended.
+"""Runs one command in a sandbox with a time limit, keeps the end of its output, and kills every process it started.
 
-Rule: there is nobody to answer it, it has so many seconds, and of what it prints only the end is kept.
+Rules: its stdin is empty, and no process of it outlives it. Its exit code is the exit status of the sandbox, as the
+kernel tells it: no program in the sandbox reports it, so none can report another.
 """
 
 import asyncio
-import contextlib
 import os
 import shlex
 import shutil
@@ -13,106 +13,106 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bot.errors import NeedsHuman
-from bot.sandbox.interface import Bench
+from bot.sandbox.interface import CommandSandbox
 from bot.system import launch
-from bot.system.processes import MARKER, end_family
+from bot.system.processes import MARKER, end_processes
 
-KEPT_BYTES = 4096
+MAX_OUTPUT_BYTES = 4096
 
 _CHUNK = 1 << 16
-_LAST_SECONDS = 5.0
+_LAST_OUTPUT_SECONDS = 5.0
+KILL_GRACE_SECONDS = 2.0
 _NICE = ("nice", "-n", "19")
+_STARTED = b"started\n"
 _SCRIPT = """\
-cd -- "$1" 2>&1 || { echo 1 >&2; exit; }
-exec 3>&2 2>&1
-(eval "$2") </dev/null 3>&-
-echo "$?" >&3
-read -r _
+echo started >&2
+exec 2>&1
+cd -- "$1" && (eval "$2") </dev/null
+exit
 """
-"""It stays until we have seen what the command left running: whatever that is, it is a child of its then."""
+"""Before its first line stderr has the failures of the sandbox itself; the command does not get that stderr."""
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class CommandOutcome:
     code: int | None
-    """None: it had not ended in time, or was ended by the host."""
+    """Exit code; None if it was ended by the time limit or by the host."""
     output: str
-    """The end of what it printed."""
+    """The end of its output."""
     is_late: bool = False
     is_cut: bool = False
-    """It printed more."""
+    """Its output was longer."""
 
 
 @dataclass(frozen=True, slots=True)
-class Command:
+class SetupCommand:
     text: str
     folder: Path
     environment: Mapping[str, str]
     marker: str
-    kept: int = KEPT_BYTES
-    """So many bytes of what it prints."""
-    heard: Callable[[bytes], None] = lambda _: None
-    """Gets all of it, as it comes."""
+    max_output_bytes: int = MAX_OUTPUT_BYTES
+    """Bytes of its output that are kept."""
+    on_output: Callable[[bytes], None] = lambda _: None
+    """Called with all output as it arrives."""
     is_urgent: bool = True
-    """Somebody waits for it; else it runs when nobody else needs the machine, and goes at once when told to."""
+    """A run waits for it; else it gets the lowest priority, and is killed without a grace period."""
 
 
-async def run(command: Command, bench: Bench, *, seconds: float | None) -> Outcome:
-    """Cancelled, it ends the command first. `seconds`: None is as long as it likes."""
-    tail, code, is_late = _Tail(command.kept, command.heard), None, False
-    process = await _started(command, bench)
-    assert process.stdin
+async def run_command(command: SetupCommand, sandbox: CommandSandbox, *, seconds: float | None) -> CommandOutcome:
+    """Cancelled, it ends the command first. `seconds`: time limit; None: no limit."""
+    tail, code, is_late = _Tail(command.max_output_bytes, command.on_output), None, False
+    process = await _start(command, sandbox)
     assert process.stdout
     assert process.stderr
     async with asyncio.TaskGroup() as group:
         listening = group.create_task(tail.follow(process.stdout))
         try:
             async with asyncio.timeout(seconds):
-                code = await _code(process.stderr, tail)
+                code = await _wait(process, process.stderr, tail)
         except TimeoutError:
             is_late = True
-            tail.end()  # what is said of its being ended is none of its words
+            tail.end()  # messages about its being killed are no output of it
         finally:
-            grace = 0.0 if code is not None or not command.is_urgent else 2.0
-            await end_family(command.marker.__eq__, grace=grace)
-            process.stdin.close()
+            grace = 0.0 if code is not None or not command.is_urgent else KILL_GRACE_SECONDS
+            await end_processes(command.marker.__eq__, grace=grace)
             await process.wait()
-            await asyncio.wait([listening], timeout=_LAST_SECONDS)
+            await asyncio.wait([listening], timeout=_LAST_OUTPUT_SECONDS)
             listening.cancel()
-    return Outcome(code, tail.text(), is_late, tail.is_cut)
+    return CommandOutcome(code, tail.text(), is_late, tail.is_cut)
 
 
-async def _started(command: Command, bench: Bench) -> asyncio.subprocess.Process:
+async def _start(command: SetupCommand, sandbox: CommandSandbox) -> asyncio.subprocess.Process:
     shell = shutil.which("bash") or "/bin/sh"
-    told = {**command.environment, **bench.environment, MARKER: command.marker}
-    keep = ",".join((*told, *bench.handed_on))
-    inherited = {name: os.environ[name] for name in bench.handed_on if name in os.environ}  # noqa: TID251 - handed on
+    variables = {**command.environment, **sandbox.environment, MARKER: command.marker}
+    keep = ",".join((*variables, *sandbox.inherited_variables))
+    inherited = {name: os.environ[name] for name in sandbox.inherited_variables if name in os.environ}  # noqa: TID251 - handed on
     nice = () if command.is_urgent else _NICE
     words = ("-c", _SCRIPT, "setup", str(command.folder), command.text)
     try:
         return await asyncio.create_subprocess_exec(
-            *nice, str(bench.launcher(Path(shell))), *words,
-            env={**inherited, **told, launch.KEEP: keep, launch.PARENT: str(os.getpid())},
-            stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
+            *nice, str(sandbox.launcher(Path(shell))), *words,
+            env={**inherited, **variables, launch.KEEP: keep, launch.PARENT: str(os.getpid())},
+            stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
         )  # fmt: skip
     except OSError as exc:
         raise NeedsHuman(f"{shlex.quote(command.text)} could not be started: {exc.strerror}.") from exc
 
 
-async def _code(reporting: asyncio.StreamReader, tail: "_Tail") -> int | None:
-    """What the script reports when the command has ended; else what kept it from running at all."""
-    said = await reporting.readline()
-    with contextlib.suppress(ValueError):
-        return int(said)
-    tail.add(said + await reporting.read(_CHUNK))
-    return None
+async def _wait(process: asyncio.subprocess.Process, report: asyncio.StreamReader, tail: "_Tail") -> int | None:
+    """Returns the exit code; None if the command did not start, and the reason becomes its output."""
+    first = await report.readline()
+    if first != _STARTED:
+        tail.add(first + await report.read(_CHUNK))
+        return None
+    code = await process.wait()
+    return code if code >= 0 else None
 
 
 class _Tail:
-    def __init__(self, most: int, heard: Callable[[bytes], None]) -> None:
-        self._most = most
-        self._heard = heard
-        self._kept = b""
+    def __init__(self, max_bytes: int, on_output: Callable[[bytes], None]) -> None:
+        self._max_bytes = max_bytes
+        self._on_output = on_output
+        self._tail_bytes = b""
         self.is_cut = False
         self._is_over = False
 
@@ -126,12 +126,12 @@ class _Tail:
     def add(self, data: bytes) -> None:
         if self._is_over:
             return
-        self._heard(data)
-        together = self._kept + data
-        self.is_cut |= len(together) > self._most
-        self._kept = together[-self._most :]
+        self._on_output(data)
+        together = self._tail_bytes + data
+        self.is_cut |= len(together) > self._max_bytes
+        self._tail_bytes = together[-self._max_bytes :]
 
     def text(self) -> str:
-        """From the beginning of a line on, where there was more."""
-        kept = self._kept.partition(b"\n")[2] or self._kept if self.is_cut else self._kept
-        return kept.decode(errors="replace").strip()
+        """Begins at the beginning of a line if the output was cut."""
+        max_output_bytes = self._tail_bytes.partition(b"\n")[2] or self._tail_bytes if self.is_cut else self._tail_bytes
+        return max_output_bytes.decode(errors="replace").strip()

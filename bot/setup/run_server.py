@@ -1,7 +1,7 @@
-"""One server of a run's, started by a person who wants to look at the work, in the run's own worktree.
+"""Runs a server in a run's worktree for a person who wants to look at the work, until it or the run ends.
 
-Rule: what it runs is an agent's work, so it is confined like an agent's own commands, without a way to a model. Of one
-worktree one is up at a time, whoever started it.
+Rule: it runs an agent's work, so it runs in a sandbox like the agent's own commands, without a model. Each worktree has
+one server at a time.
 """
 
 import asyncio
@@ -13,64 +13,70 @@ from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from bot.domain.setup_plan import Step
-from bot.domain.turn import Ground
+from bot.domain.setup_plan import SetupStep
+from bot.domain.turn import WorktreeMounts
 from bot.errors import NeedsHuman
-from bot.sandbox.interface import Bench, Sandbox
-from bot.setup.environment import names_for, places_in
-from bot.setup.run_command import Command, Outcome, run
+from bot.sandbox.interface import CommandSandbox, Sandbox
+from bot.setup.environment import cache_variables, worktree_variables
+from bot.setup.run_command import CommandOutcome, SetupCommand, run_command
+from bot.system.processes import end_processes
 
-_LOOK_SECONDS = 0.5
-_LOOKS = 10
-_KILLED = frozenset({-15, -9, 128 + 15, 128 + 9})
-"""Exit codes of what was ended by somebody else."""
+_CHECK_SECONDS = 0.5
+_MAX_CHECKS = 10
+_KILLED_CODES = frozenset({None, -15, -9, 128 + 15, 128 + 9})
+"""Exit codes of a command that another process has killed; None: together with its sandbox."""
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
-    """Where it is shown."""
+class ServerJob:
+    """Worktree, ports and marker of a server."""
 
     branch: str
-    ground: Ground
+    mounts: WorktreeMounts
     home: Path
-    """For its own use, while it lasts."""
+    """Home of the server; removed when it ends."""
     cache: Path | None
     ports: Sequence[int]
     marker: str
 
     @property
     def address(self) -> str:
-        """By a name of its own: what a browser keeps for our pages is not sent there."""
+        """Uses the name `localhost`: a browser does not send it the cookies of the dashboard at 127.0.0.1."""
         return f"http://localhost:{self.ports[0]}/"
 
 
-def marker_for(house: str, branch: str) -> str:
-    """Of every process that it starts. No daemon that begins takes it for an orphan of its own."""
-    return f"show-{house}:{branch}"
+def server_marker(marker_prefix: str, branch: str) -> str:
+    """Marker of its processes. Its prefix keeps a starting daemon from killing them as leftovers."""
+    return f"show-{marker_prefix}:{branch}"
 
 
-async def show(
-    stage: Stage,
-    step: Step,
-    sandbox: Sandbox,
+async def end_servers(marker_prefix: str, branch: str) -> None:
+    """Ends all servers in a branch's worktree."""
+    await end_processes(server_marker(marker_prefix, branch).__eq__)
+
+
+async def run_server(
+    job: ServerJob,
+    step: SetupStep,
+    sandboxes: Sandbox,
     *,
-    begun: Callable[[], None],
-    heard: Callable[[bytes], None],
+    on_ready: Callable[[], None],
+    on_output: Callable[[bytes], None],
     is_over: Callable[[], bool],
-) -> Outcome | None:
-    """Until it ends; None: it was ended, since what it shows is over. Cancelled, it ends it first.
+) -> CommandOutcome | None:
+    """Returns the server's outcome; None if it was ended since `is_over`. Cancelled, it ends the server first.
 
-    `begun`: nothing is in its way.
+    `on_ready` is called when its ports are open.
     """
-    async with _bench(stage, sandbox) as bench:
-        begun()
-        told = {**names_for(stage.branch, stage.ports), **(places_in(stage.cache) if stage.cache else {})}
-        environment = {**told, "BROWSER": "none"}
-        folder = stage.ground.folder / step.folder
-        command = Command(step.command, folder, environment, stage.marker, heard=heard)
+    async with _open_sandbox(job, sandboxes) as sandbox:
+        on_ready()
+        variables = {**worktree_variables(job.branch, job.ports), **(cache_variables(job.cache) if job.cache else {})}
+        environment = {**variables, "BROWSER": "none"}
+        folder = job.mounts.folder / step.folder
+        command = SetupCommand(step.command, folder, environment, job.marker, on_output=on_output)
         async with asyncio.TaskGroup() as group:
-            running = group.create_task(_run(command, bench))
-            watching = group.create_task(_until(is_over))
+            running = group.create_task(_run(command, sandbox))
+            watching = group.create_task(_wait_until(is_over))
             await asyncio.wait([running, watching], return_when=asyncio.FIRST_COMPLETED)
             ended = running.done()
             for task in (running, watching):
@@ -78,42 +84,40 @@ async def show(
         outcome = running.result() if ended else None
     if isinstance(outcome, NeedsHuman):
         raise outcome
-    return None if outcome and outcome.code in _KILLED and await _is_soon(is_over) else outcome
+    return None if outcome and outcome.code in _KILLED_CODES and await _ends_soon(is_over) else outcome
 
 
-async def _is_soon(is_over: Callable[[], bool]) -> bool:
-    """What clears a worktree away ends what runs there first, and says so afterwards."""
-    for _ in range(_LOOKS):
+async def _ends_soon(is_over: Callable[[], bool]) -> bool:
+    """A removed worktree: its processes are ended first, and `is_over` turns true shortly afterwards."""
+    for _ in range(_MAX_CHECKS):
         if is_over():
             return True
-        await asyncio.sleep(_LOOK_SECONDS)
+        await asyncio.sleep(_CHECK_SECONDS)
     return False
 
 
-async def _run(command: Command, bench: Bench) -> Outcome | NeedsHuman:
-    """Its trouble is a value, so that it comes out of a group as itself."""
+async def _run(command: SetupCommand, sandbox: CommandSandbox) -> CommandOutcome | NeedsHuman:
+    """Returns its error as a value, since a task group would wrap it."""
     try:
-        return await run(command, bench, seconds=None)
+        return await run_command(command, sandbox, seconds=None)
     except NeedsHuman as problem:
         return problem
 
 
 @asynccontextmanager
-async def _bench(stage: Stage, sandbox: Sandbox) -> AsyncIterator[Bench]:
-    stage.home.mkdir(parents=True, exist_ok=True)
-    with _alone(stage.home):
+async def _open_sandbox(job: ServerJob, sandboxes: Sandbox) -> AsyncIterator[CommandSandbox]:
+    job.home.mkdir(parents=True, exist_ok=True)
+    with _exclusive(job.home):
         try:
-            async with sandbox.open_trial(
-                stage.ground, stage.home, stage.cache, stage.marker, ports=stage.ports
-            ) as bench:
-                yield bench
+            async with sandboxes.open_test(job.mounts, job.home, job.cache, job.marker, ports=job.ports) as sandbox:
+                yield sandbox
         finally:
-            await asyncio.to_thread(shutil.rmtree, stage.home, ignore_errors=True)
+            await asyncio.to_thread(shutil.rmtree, job.home, ignore_errors=True)
 
 
 @contextmanager
-def _alone(home: Path) -> Iterator[None]:
-    """Who comes second would take the first one's ports, and its home when it goes."""
+def _exclusive(home: Path) -> Iterator[None]:
+    """A second server would take the first one's ports, and remove its home when it ends."""
     opened = os.open(home, os.O_RDONLY | os.O_DIRECTORY)
     try:
         _lock(opened)
@@ -127,10 +131,10 @@ def _lock(opened: int) -> None:
         fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as exc:
         raise NeedsHuman(
-            "One of this run's servers is up already, and of one worktree one is up at a time: stop it first."
+            "One of this run's servers is up already, and a worktree has one at a time: stop it first."
         ) from exc
 
 
-async def _until(is_over: Callable[[], bool]) -> None:
+async def _wait_until(is_over: Callable[[], bool]) -> None:
     while not is_over():  # noqa: ASYNC110 - what it waits for is done by other processes
-        await asyncio.sleep(_LOOK_SECONDS)
+        await asyncio.sleep(_CHECK_SECONDS)

@@ -1,91 +1,75 @@
-"""What the dashboard may look at. Everything is opened anew where it is needed, so that any thread may look."""
+"""Dashboard data: reads what all pages show, safe in any thread because every read opens what it needs."""
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
-from itertools import islice
 
-from bot.app import store_of, transcripts_of
 from bot.domain.health import Health
-from bot.domain.history import Past
-from bot.domain.journal import Entry
-from bot.domain.names import branch_for
-from bot.domain.run import Run
+from bot.domain.history import History
+from bot.domain.run import JournalEntry, Run
 from bot.domain.turn import Progress
-from bot.settings import ProjectSettings, Settings
-from bot.status.as_json import Picture
-from bot.status.health import stations
-from bot.status.interface import Site
-from bot.status.setup_report import Outlooks
-from bot.status.snapshot import picture
-from bot.store.statistics import past_since
-from bot.workspace.mirror import Mirror
-from bot.workspace.paths import BASES, Places
+from bot.services.registry import forge_of, is_kept_here, tracker_of
+from bot.settings.schema import Settings
+from bot.status.as_json import StatusSnapshot
+from bot.status.health import list_health
+from bot.status.interface import ProjectSite
+from bot.status.setup_report import SetupReports
+from bot.status.snapshot import read_status
+from bot.store.build import open_store
+from bot.store.statistics import history_since
 
 
 @dataclass(slots=True)
-class Showing:
-    """The `Window` of whoever uses the dashboard."""
+class DashboardData:
+    """The port `DashboardReader`."""
 
     settings: Settings
     live: Callable[[], Mapping[str, Progress]]
-    """What only the daemon knows by now, by turn id."""
-    beats: Callable[[], Mapping[str, str]] = dict
-    """What it is going to do when, and what services still allow, in words."""
-    _outlooks: Outlooks = field(init=False)
+    """Keyed by turn id: progress that only the daemon knows yet."""
+    schedule: Callable[[], Mapping[str, str]] = dict
+    """Keyed by name: when something is due, in words."""
+    _setup_reports: SetupReports = field(init=False)
 
     def __post_init__(self) -> None:
-        self._outlooks = Outlooks(self.settings)
+        self._setup_reports = SetupReports(self.settings)
 
     @property
     def label(self) -> str:
         return self.settings.label
 
-    def sites(self) -> Sequence[Site]:
+    def projects(self) -> Sequence[ProjectSite]:
         return [
-            Site(one.name, one.tracker, _place(one), has_own_forge=one.forge == "local")
+            ProjectSite(
+                one.name,
+                tracker_of(one).place_of(one),
+                has_own_forge=forge_of(one).kept_here,
+                is_kept_here=is_kept_here(one),
+            )
             for one in self.settings.projects
         ]
 
-    def picture(self) -> Picture:
-        """Whoever looks through this window looks at a daemon that runs."""
-        seen = picture(self.settings, self.live(), by_daemon=True)
+    def snapshot(self) -> StatusSnapshot:
+        """The daemon that answers is running, whatever its lock says."""
+        status = read_status(self.settings, self.live(), by_daemon=True)
         return replace(
-            seen, health={**seen.health, "daemon": Health("daemon", ok=True, detail=f"running as pid {os.getpid()}")}
+            status,
+            health={**status.health, "daemon": Health("daemon", ok=True, detail=f"running as pid {os.getpid()}")},
         )
 
-    def stations(self) -> Sequence[Health]:
-        return stations(self.settings, self.picture().health, self.beats())
+    def health(self) -> Sequence[Health]:
+        return list_health(self.settings, self.snapshot().health, self.schedule())
 
-    def outlooks(self) -> Mapping[str, Sequence[Health]]:
-        return self._outlooks.look()
+    def setup_reports(self) -> Mapping[str, Sequence[Health]]:
+        return self._setup_reports.read()
 
-    def past(self, since: float) -> Past:
-        return past_since(self.settings.state_dir / "treehand.db", since)
+    def history(self, since: float) -> History:
+        return history_since(self.settings.state_dir / "treehand.db", since)
 
     def find_run(self, key: str) -> Run | None:
-        store = store_of(self.settings)
-        try:
+        with closing(open_store(self.settings)) as store:
             return store.find_run(key)
-        finally:
-            store.close()
 
-    def journal(self, run: Run) -> Sequence[Entry]:
-        store = store_of(self.settings)
-        try:
+    def journal(self, run: Run) -> Sequence[JournalEntry]:
+        with closing(open_store(self.settings)) as store:
             return store.journal(run)
-        finally:
-            store.close()
-
-    def transcript(self, run: Run, *, since: int = 0) -> Sequence[Mapping[str, object]]:
-        return list(islice(transcripts_of(self.settings).read(run.id), since, None))
-
-    def diff(self, run: Run) -> str:
-        mirror, branch = Mirror(Places(self.settings.state_dir, run.project).mirror), branch_for(run)
-        refs = mirror.refs(f"{BASES}{branch}", f"refs/heads/{branch}") if mirror.exists() else {}
-        ends = [refs.get(f"{BASES}{branch}", ""), refs.get(f"refs/heads/{branch}", "")]
-        return mirror.diff(*ends).decode(errors="replace") if all(ends) else ""
-
-
-def _place(project: ProjectSettings) -> str:
-    return {"linear": f"Linear, team {project.team}", "github": project.repository}.get(project.tracker, "here")

@@ -1,43 +1,144 @@
-"""How everything is that the daemon depends on: all of it, well or not, with what still works meanwhile."""
+"""Health: checks everything that runs depend on, without a request, and says what still works."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
+from typing import Self
 
-from bot.domain.health import Health, healths
-from bot.settings import Settings
+from bot.domain.health import Health, health_by_name
+from bot.domain.run import Run
+from bot.engine.circuit_breaker import clock_time, pause_reasons
+from bot.services.interface import OfflineReader
+from bot.services.registry import SERVICES, forge_of, open_offline, tracker_of
+from bot.settings.schema import Settings
+from bot.store.runs import RunStore
 from bot.system.clock import steady
-from bot.system.disk import shown_sizes
+from bot.system.database import list_damaged_copies
+from bot.system.disk import Disk, describe_sizes
+from bot.system.locks import daemon_pid
+from bot.text.money import dollars
+from bot.workspace.paths import ProjectPaths, read_pool_error
+
+HealthFindings = Mapping[str, tuple[bool, str]]
+"""Keyed by name: true if it is well, and a sentence about it."""
 
 _FOLDERS = ("mirrors", "worktrees", "transcripts", "forge")
 _SIZES_SECONDS = 60.0
 _COUNTING_SECONDS = 1.0
 
 
-def stations(settings: Settings, health: Mapping[str, Health], beats: Mapping[str, str]) -> Sequence[Health]:
-    """`beats`: what is due when, and what services still allow, in words."""
-    found = {**health, **_quiet_ones(settings, health)}
+@dataclass(frozen=True, slots=True)
+class HealthReader:
+    settings: Settings
+    store: RunStore
+    services: Mapping[str, OfflineReader]
+    """Keyed by name."""
+    _opened: ExitStack = field(default_factory=ExitStack)
+
+    @classmethod
+    def open(cls, settings: Settings, store: RunStore) -> Self:
+        """Opens it for repeated reads. The caller closes the store."""
+        opened = ExitStack()
+        return cls(settings, store, opened.enter_context(open_offline(settings)), opened)
+
+    def close(self) -> None:
+        self._opened.close()
+
+    def read(self, runs: Sequence[Run], spent: float, now: float) -> Mapping[str, Health]:
+        """Keyed by name."""
+        findings: dict[str, tuple[bool, str]] = {**_host(self.settings), **_budget(spent, self.settings)}
+        for reader in self.services.values():
+            findings |= reader.availability()
+        for name, reader in self.services.items():
+            findings |= _rate_limit(SERVICES[name].title, reader.waits_until(now), now)
+        for reader in self.services.values():
+            findings |= _leases(reader.lease_holders())
+        findings |= _pools(self.settings)
+        findings |= {name: (False, why) for name, why in pause_reasons(runs, self.store.turn_outcomes(), now).items()}
+        return health_by_name(findings, {name: service.still_works for name, service in SERVICES.items()})
+
+
+def is_live(name: str) -> bool:
+    """True if only a running daemon knows it, and stores it."""
+    return name.partition(" ")[0] in {"look", "notify", "quota", "gate"}
+
+
+def list_health(settings: Settings, health: Mapping[str, Health], schedule: Mapping[str, str]) -> Sequence[Health]:
+    """Everything for the health page, well or not. `schedule`: by name, when something is due, in words."""
+    found = {**health, **_dependencies_without_news(settings, health)}
     if disk := found.get("disk"):
         found["disk"] = replace(disk, detail=f"{disk.detail}. {_sizes(settings)}")
-    return [*found.values(), *(Health(name, ok=True, detail=words) for name, words in beats.items())]
+    return [*found.values(), *(Health(name, ok=True, detail=words) for name, words in schedule.items())]
 
 
-def _quiet_ones(settings: Settings, health: Mapping[str, Health]) -> Mapping[str, Health]:
-    """What says nothing as long as it is well."""
+def describe_damaged(settings: Settings) -> str:
+    """Damaged databases that were set aside, in words; empty if there are none."""
+    names = ("treehand.db", "github.db", "linear.db")
+    aside = [copy.name for name in names for copy in list_damaged_copies(settings.state_dir / name)]
+    if not aside:
+        return ""
+    return f"was damaged and replaced; the old content: {', '.join(aside)}. Remove it once you no longer need it"
+
+
+def _host(settings: Settings) -> HealthFindings:
+    level = Disk(settings.state_dir, settings.limits.free_disk_gb).level()
+    pid = daemon_pid(settings.state_dir)
+    return {
+        "daemon": (bool(pid), f"running as pid {pid}" if pid else "not running: start it with `treehand run`"),
+        "disk": (not level.shortage, level.shortage or str(level)),
+        "sandbox": _sandbox(settings),
+        **({"database": (False, damaged)} if (damaged := describe_damaged(settings)) else {}),
+    }
+
+
+def _sandbox(settings: Settings) -> tuple[bool, str]:
+    """As chosen: `treehand check` and every start of the daemon test it."""
+    if settings.sandbox.kind == "none":
+        return False, "none: agents run with your own rights"
+    return True, settings.sandbox.kind
+
+
+def _budget(spent: float, settings: Settings) -> HealthFindings:
+    limit = settings.budget.per_day_usd
+    if not limit:
+        return {}
+    words = f"{dollars(spent)} of {dollars(limit)} are spent today"
+    return {"budget": (spent < limit, words if spent < limit else f"{words}; nothing new starts before 00:00 UTC")}
+
+
+def _rate_limit(service: str, until: float, now: float) -> HealthFindings:
+    words = f"{service} asked us to wait; this goes on at {clock_time(until, now)}"
+    return {f"limits {service}": (False, words)} if until > now else {}
+
+
+def _leases(holders: Mapping[str, str]) -> HealthFindings:
+    return {f"claim {name}": (False, f"{holder}; this one stands by") for name, holder in holders.items()}
+
+
+def _pools(settings: Settings) -> HealthFindings:
+    """Projects whose pool cannot be filled."""
+    pooled = [one.name for one in settings.projects if one.pool]
+    problems = {name: read_pool_error(ProjectPaths(settings.state_dir, name)) for name in pooled}
+    return {f"pool {name}": (False, f"nothing is made ahead: {why}") for name, why in problems.items() if why}
+
+
+def _dependencies_without_news(settings: Settings, health: Mapping[str, Health]) -> Mapping[str, Health]:
+    """Dependencies that `read` leaves out while they are well."""
     found = {}
     if "model" not in health:
         found["model"] = (True, f"{settings.agent.kind}, {settings.agent.model or 'with the model it chooses itself'}")
-    if here := [one.name for one in settings.projects if "local" in {one.tracker, one.forge}]:
-        found["embedded tracker and forge"] = (True, f"for {', '.join(here)}")
-    return healths(found)
+    if here := [one.name for one in settings.projects if tracker_of(one).kept_here or forge_of(one).kept_here]:
+        found["local tracker and forge"] = (True, f"for {', '.join(here)}")
+    return health_by_name(found)
 
 
 def _sizes(settings: Settings) -> str:
-    return _measured(settings.state_dir, int(steady() // _SIZES_SECONDS))
+    return _measure_sizes(settings.state_dir, int(steady() // _SIZES_SECONDS))
 
 
 @lru_cache(maxsize=4)
-def _measured(state_dir: Path, _minute: int) -> str:
-    """Thousands of files are not counted for each who looks."""
-    return shown_sizes([(name, state_dir / name) for name in _FOLDERS], seconds=_COUNTING_SECONDS)
+def _measure_sizes(state_dir: Path, _minute: int) -> str:
+    """Counts thousands of files, so once a minute at most."""
+    return describe_sizes([(name, state_dir / name) for name in _FOLDERS], seconds=_COUNTING_SECONDS)

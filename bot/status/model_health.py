@@ -1,6 +1,6 @@
-"""How the model's service answers agents, by what came from one look to the next. Pure.
+"""Model health: judges whether the model answers agents, from counts of its HTTP answers.
 
-Rule: an agent that asks for nonsense is told so. That is no failure: nobody can make the model look unwell.
+Rule: an answer that refuses a malformed request is no failure, so that no agent can make the model look unwell.
 """
 
 from collections.abc import Mapping
@@ -9,35 +9,35 @@ from dataclasses import dataclass, field, replace
 from bot.engine.circuit_breaker import clock_time
 
 SILENT_SECONDS = 900.0
-"""After so long without any answer nobody knows how it is, so nobody says that it is unwell."""
+"""After this long without any answer a failure no longer counts."""
 
 _GOOD_BELOW, _THEIR_FAULT = 400, 500
 _REFUSED = frozenset({401, 402, 403, 429})
 
 
 @dataclass(frozen=True, slots=True)
-class Answers:
+class ModelAnswers:
     counted: Mapping[int, int] = field(default_factory=dict)
-    """By HTTP status; 0: there was none."""
+    """Number of answers by HTTP status; 0 stands for no answer."""
     fails: bool = False
     failure: str = ""
-    """The last one, in words."""
+    """The last failure, in words."""
     at: float = 0.0
-    """When something came for the last time."""
+    """Time of the last answer."""
 
 
-def heard(before: Answers, counted: Mapping[int, int], now: float) -> Answers:
+def add_answers(before: ModelAnswers, counted: Mapping[int, int], now: float) -> ModelAnswers:
     new = {status for status, times in counted.items() if times > before.counted.get(status, 0)}
     failures, is_good = sorted(filter(_is_failure, new)), any(_is_good(status) for status in new)
     if not new:
         return replace(before, fails=before.fails and 0 <= now - before.at < SILENT_SECONDS)
     failure = f"{_words(failures[-1])} shortly before {clock_time(now, now)}" if failures else before.failure
     fails = not is_good and (before.fails or bool(failures))
-    return Answers(dict(counted), fails, failure, now)
+    return ModelAnswers(dict(counted), fails, failure, now)
 
 
-def health_of(answers: Answers) -> Mapping[str, tuple[bool, str]]:
-    """Nothing as long as nobody was answered, or nobody counts."""
+def model_findings(answers: ModelAnswers) -> Mapping[str, tuple[bool, str]]:
+    """Empty until an agent got an answer."""
     if not answers.counted:
         return {}
     last = f"the last failure: {answers.failure}" if answers.failure else ""

@@ -1,4 +1,4 @@
-"""`/metrics`: figures in the text form of Prometheus, by its own library. Nothing is kept between two visits."""
+"""Prometheus: renders metrics in its text format. No state is kept between two requests."""
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,49 +8,45 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from prometheus_client.registry import Collector
-from starlette.responses import Response
 
-Labels = Mapping[str, str]
+CONTENT_TYPE = CONTENT_TYPE_LATEST
+MetricLabels = Mapping[str, str]
 
 
-class Kind(StrEnum):
+class MetricKind(StrEnum):
     GAUGE = "gauge"
     COUNTER = "counter"
-    """It only grows, or begins anew."""
+    """It only grows, or restarts at 0."""
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
-    """All samples of one name have the same labels, and no label takes what others may choose."""
+class MetricValues:
+    """All samples of one metric. They have the same labels, with values from a fixed list."""
 
-    kind: Kind
+    kind: MetricKind
     name: str
     about: str
-    samples: Sequence[tuple[Labels, float]]
+    samples: Sequence[tuple[MetricLabels, float]]
 
 
-Figures = Callable[[], Awaitable[Iterable[Figure]]]
+CollectMetrics = Callable[[], Awaitable[Iterable[MetricValues]]]
 
 
-async def no_figures() -> Iterable[Figure]:
+async def no_metrics() -> Iterable[MetricValues]:
     return ()
 
 
-def gauge(name: str, about: str, *samples: tuple[Labels, float]) -> Figure:
-    return Figure(Kind.GAUGE, name, about, samples)
+def gauge(name: str, about: str, *samples: tuple[MetricLabels, float]) -> MetricValues:
+    return MetricValues(MetricKind.GAUGE, name, about, samples)
 
 
-def counter(name: str, about: str, *samples: tuple[Labels, float]) -> Figure:
-    return Figure(Kind.COUNTER, name, about, samples)
+def counter(name: str, about: str, *samples: tuple[MetricLabels, float]) -> MetricValues:
+    return MetricValues(MetricKind.COUNTER, name, about, samples)
 
 
-async def page(figures: Figures) -> Response:
-    return Response(exposition(await figures()), media_type=CONTENT_TYPE_LATEST)
-
-
-def exposition(figures: Iterable[Figure]) -> bytes:
+def exposition(metrics: Iterable[MetricValues]) -> bytes:
     registry = CollectorRegistry(auto_describe=False)
-    registry.register(_Collected([_family(one) for one in figures]))
+    registry.register(_Collected([_family(one) for one in metrics]))
     return generate_latest(registry)
 
 
@@ -62,10 +58,10 @@ class _Collected(Collector):
         return iter(self.families)
 
 
-def _family(figure: Figure) -> Metric:
-    names = list(figure.samples[0][0]) if figure.samples else []
-    made = CounterMetricFamily if figure.kind is Kind.COUNTER else GaugeMetricFamily
-    family = made(f"treehand_{figure.name}", figure.about, labels=names)
-    for labels, value in figure.samples:
+def _family(metric: MetricValues) -> Metric:
+    names = list(metric.samples[0][0]) if metric.samples else []
+    kind = CounterMetricFamily if metric.kind is MetricKind.COUNTER else GaugeMetricFamily
+    family = kind(f"treehand_{metric.name}", metric.about, labels=names)
+    for labels, value in metric.samples:
         family.add_metric([labels[name] for name in names], value)
     return family

@@ -1,4 +1,4 @@
-"""What each project was found to need before any run, why, and what is in the way: in words, for everybody who asks."""
+"""Setup report per project: detected steps, their reason, missing tools and hosts."""
 
 import threading
 from collections.abc import Mapping, Sequence
@@ -6,79 +6,95 @@ from dataclasses import dataclass, field
 
 from bot.domain.health import Health
 from bot.errors import BotError
-from bot.settings import ProjectSettings, Settings
-from bot.setup.build import Prospect, prospect_of
+from bot.settings.schema import ProjectSettings, Settings
+from bot.setup.build import SetupPreview, preview_setup
 from bot.system.clock import steady
-from bot.workspace.paths import Places, ready_in, trouble_of
+from bot.workspace.paths import ProjectPaths, list_ready, read_pool_error
 
 _FRESH_SECONDS = 60.0
 
 
-def outlook_of(settings: Settings, project: ProjectSettings) -> Sequence[Health]:
-    """What is done in a worktree before an agent begins and when it is through, and what people can start there."""
+def report_setup(settings: Settings, project: ProjectSettings) -> Sequence[Health]:
+    """Setup, verification, servers and pool of a project, before any run."""
     try:
-        prospect = prospect_of(settings, project)
+        preview = preview_setup(settings, project)
     except BotError as problem:
         return [Health("setup", ok=False, detail=str(problem))]
-    if prospect is None:
+    if preview is None:
         return [Health("setup", ok=True, detail="what it needs is found out when the repository is first fetched")]
-    found = [_setup_in(prospect), _verify_in(prospect), _servers_in(prospect)]
-    return [*found, _pool_of(settings, project)] if project.pool else found
+    found = [_report_steps(preview), _report_checks(preview), _report_servers(preview)]
+    if project.folder is None:
+        found.append(_report_ci(preview, project))
+    return [*found, _report_pool(settings, project)] if project.pool else found
 
 
 @dataclass(slots=True)
-class Outlooks:
-    """Of all projects, for many who look: git and package managers are asked once a minute at most. For any thread."""
+class SetupReports:
+    """Reports of all projects, cached for a minute because git and package managers are slow. Safe in any thread."""
 
     settings: Settings
     _latest: Mapping[str, Sequence[Health]] = field(default_factory=dict)
     _until: float = 0.0
-    _looking: threading.Lock = field(default_factory=threading.Lock)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def look(self) -> Mapping[str, Sequence[Health]]:
-        """By project."""
-        with self._looking:
+    def read(self) -> Mapping[str, Sequence[Health]]:
+        """Keyed by project."""
+        with self._lock:
             if steady() >= self._until:
-                self._latest = {one.name: outlook_of(self.settings, one) for one in self.settings.projects}
+                self._latest = {one.name: report_setup(self.settings, one) for one in self.settings.projects}
                 self._until = steady() + _FRESH_SECONDS
             return self._latest
 
 
-def _setup_in(prospect: Prospect) -> Health:
-    recipe = prospect.recipe
-    said = [f"{step} ({step.why})" for step in recipe.steps] or ["nothing to do"]
-    missing = prospect.missing(recipe.steps)
-    detail = f"{'; '.join([*said, *recipe.hints])}{_without(missing)}{_not_reached(prospect)}"
-    return Health("setup", not (missing or prospect.hosts), detail)
+def _report_steps(preview: SetupPreview) -> Health:
+    plan = preview.plan
+    lines = [f"{step} ({step.why})" for step in plan.steps] or ["nothing to do"]
+    missing = preview.missing(plan.steps)
+    detail = f"{'; '.join([*lines, *plan.hints])}{_missing_tools(missing)}{_blocked_hosts(preview)}"
+    return Health("setup", not (missing or preview.hosts), detail)
 
 
-def _verify_in(prospect: Prospect) -> Health:
-    said = [f"{step} ({step.why})" for step in prospect.recipe.checks]
-    missing = prospect.missing(prospect.recipe.checks)
-    detail = f"{'; '.join(said) or 'nothing: no command is known or chosen'}{_without(missing)}"
+def _report_checks(preview: SetupPreview) -> Health:
+    lines = [f"{step} ({step.why})" for step in preview.plan.checks]
+    missing = preview.missing(preview.plan.checks)
+    detail = f"{'; '.join(lines) or 'nothing: no command is known or chosen'}{_missing_tools(missing)}"
     return Health("verify", not missing, detail)
 
 
-def _servers_in(prospect: Prospect) -> Health:
-    said = [f"{called}: {step} ({step.why})" for called, step in prospect.recipe.servers.items()]
-    return Health("run", ok=True, detail="; ".join(said) or "nothing is known that you could start to look at the work")
+def _report_servers(preview: SetupPreview) -> Health:
+    lines = [f"{called}: {step} ({step.why})" for called, step in preview.plan.servers.items()]
+    return Health(
+        "run", ok=True, detail="; ".join(lines) or "nothing is known that you could start to look at the work"
+    )
 
 
-def _pool_of(settings: Settings, project: ProjectSettings) -> Health:
-    places = Places(settings.state_dir, project.name)
-    trouble, ready = trouble_of(places), len(ready_in(places))
+def _report_ci(preview: SetupPreview, project: ProjectSettings) -> Health:
+    """Always well: the operator chooses, but is to know."""
+    powerful = "; ".join(map(str, preview.workflows))
+    if project.ci == "at-once":
+        what = "workflows run what the agent wrote as soon as it is pushed"
+        hint = f', with secrets or write permissions in {powerful}. See `ci = "after-approval"`' if powerful else ""
+        return Health("ci", ok=True, detail=f"{what}{hint}")
+    loose = "; ".join(str(one) for one in preview.workflows if not one.is_held)
+    what = "workflows wait for an approval"
+    return Health("ci", ok=True, detail=f"{what}, except on events that no commit can skip: {loose}" if loose else what)
+
+
+def _report_pool(settings: Settings, project: ProjectSettings) -> Health:
+    places = ProjectPaths(settings.state_dir, project.name)
+    trouble, ready = read_pool_error(places), len(list_ready(places))
     why = f". Nothing is made ahead: {trouble}" if trouble else ""
     return Health("pool", not trouble, f"{ready} of {project.pool} worktrees wait for runs{why}")
 
 
-def _without(missing: Sequence[str]) -> str:
+def _missing_tools(missing: Sequence[str]) -> str:
     return f". Not in the sandbox: {', '.join(missing)}; see `sandbox.tools`" if missing else ""
 
 
-def _not_reached(prospect: Prospect) -> str:
-    if not prospect.hosts:
+def _blocked_hosts(preview: SetupPreview) -> str:
+    if not preview.hosts:
         return ""
     return (
-        f". It downloads from hosts that it may not reach: put `{prospect.setting}` under `[sandbox]`, or "
+        f". It downloads from hosts that it may not reach: put `{preview.setting}` under `[sandbox]`, or "
         "`setup = false` into the project to go on without"
     )

@@ -1,1 +1,1 @@
-"""What the bot must remember between ticks, in one SQLite file."""
+"""State that must outlive a tick, in one SQLite file."""

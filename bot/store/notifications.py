@@ -1,80 +1,82 @@
-"""What people are to be told of, how far each channel was told, and how the house was last, in the database of runs."""
+"""Stores notifications, delivery state of channels and last known health in the database of runs."""
 
 import sqlite3
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import astuple, fields
 
-from bot.domain.health import Ailment, Health
-from bot.domain.notification import Channel, Happening, Tiding
-from bot.system.database import using, whole
+from bot.domain.health import Health, HealthRecord
+from bot.domain.notification import ChannelState, Notification, NotificationKind
+from bot.system.database import transaction, translate_errors
 
-Execute = Callable[..., list[sqlite3.Row]]
+ExecuteSql = Callable[..., list[sqlite3.Row]]
 
 _KEPT_SECONDS = 30 * 86400.0
-_CHANNEL = ", ".join(field.name for field in fields(Channel))
+_CHANNEL = ", ".join(field.name for field in fields(ChannelState))
 
 
-class Tidings:
+class NotificationRecords:
     def __init__(self, db: sqlite3.Connection, redact: Callable[[str], str] = str) -> None:
         self._db, self._redact = db, redact
 
-    def add(self, tidings: Iterable[Tiding]) -> None:
-        """What is there already stays as it is. Within the transaction of the change it tells of, if one is open."""
+    def add(self, tidings: Iterable[Notification]) -> None:
+        """Keeps existing rows. Joins an open transaction, so that a notification is saved with its change."""
         for one in tidings:
             self._execute(
-                "INSERT INTO tidings (happening, subject, occasion, at, words, over) VALUES (?, ?, ?, ?, ?, ?)"
+                "INSERT INTO notifications (kind, subject, dedup_key, at, text, resolved) VALUES (?, ?, ?, ?, ?, ?)"
                 " ON CONFLICT DO NOTHING",
-                (one.happening, one.subject, one.occasion, one.at, self._redact(one.words), one.over),
+                (one.kind, one.subject, one.dedup_key, one.at, self._redact(one.text), one.resolved),
             )
 
-    def after(self, last: int) -> Sequence[Tiding]:
-        rows = self._execute("SELECT * FROM tidings WHERE id > ? ORDER BY id", (last,))
+    def after(self, last: int) -> Sequence[Notification]:
+        rows = self._execute("SELECT * FROM notifications WHERE id > ? ORDER BY id", (last,))
         return [
-            Tiding(
-                Happening(row["happening"]), row["subject"], row["occasion"], row["at"],
-                row["words"], bool(row["over"]), row["id"],
+            Notification(
+                NotificationKind(row["kind"]), row["subject"], row["dedup_key"], row["at"],
+                row["text"], bool(row["resolved"]), row["id"],
             )
             for row in rows
         ]  # fmt: skip
 
     def last(self) -> int:
         """Ever, also of those that are forgotten."""
-        rows = self._execute("SELECT seq FROM sqlite_sequence WHERE name = 'tidings'")
+        rows = self._execute("SELECT seq FROM sqlite_sequence WHERE name = 'notifications'")
         return int(rows[0]["seq"]) if rows else 0
 
     def forget_old(self, now: float) -> None:
-        self._execute("DELETE FROM tidings WHERE at < ?", (now - _KEPT_SECONDS,))
+        self._execute("DELETE FROM notifications WHERE at < ?", (now - _KEPT_SECONDS,))
 
-    def channel(self, channel_id: str) -> Channel:
+    def channel(self, channel_id: str) -> ChannelState:
         """One that was never seen is told what happens from now on."""
         rows = self._execute(f"SELECT {_CHANNEL} FROM channels WHERE id = ?", (channel_id,))
-        return Channel(**dict(rows[0])) if rows else Channel(channel_id, told=self.last())
+        return ChannelState(**dict(rows[0])) if rows else ChannelState(channel_id, delivered=self.last())
 
-    def keep(self, channel: Channel) -> None:
-        marks = ", ".join("?" for _ in fields(Channel))
+    def keep(self, channel: ChannelState) -> None:
+        marks = ", ".join("?" for _ in fields(ChannelState))
         self._execute(f"INSERT OR REPLACE INTO channels ({_CHANNEL}) VALUES ({marks})", astuple(channel))
 
-    def ailments(self) -> Mapping[str, Ailment]:
+    def health_records(self) -> Mapping[str, HealthRecord]:
         rows = self._execute("SELECT * FROM health")
         return {
-            row["name"]: Ailment(
-                Health(row["name"], bool(row["ok"]), row["detail"], row["still"]), row["since"], bool(row["told"])
+            row["name"]: HealthRecord(
+                Health(row["name"], bool(row["ok"]), row["detail"], row["still_works"]),
+                row["since"],
+                bool(row["notified"]),
             )
             for row in rows
         }
 
-    def note(self, ailments: Iterable[Ailment], tidings: Iterable[Tiding]) -> None:
-        """How the house is now, and what is to be told of it: all or nothing."""
-        with whole(self._db, self._execute):
+    def save_health(self, ailments: Iterable[HealthRecord], tidings: Iterable[Notification]) -> None:
+        """Saves health records and their notifications in one transaction."""
+        with transaction(self._db, self._execute):
             self._execute("DELETE FROM health")
             for one in ailments:
                 health = one.health
                 values = (
-                    health.name, health.ok, self._redact(health.detail), health.still, one.since, one.told,
+                    health.name, health.ok, self._redact(health.detail), health.still_works, one.since, one.notified,
                 )  # fmt: skip
                 self._execute("INSERT INTO health VALUES (?, ?, ?, ?, ?, ?)", values)
             self.add(tidings)
 
     def _execute(self, sql: str, values: Sequence[object] = ()) -> list[sqlite3.Row]:
-        with using("The database of runs"):
+        with translate_errors("The database of runs"):
             return self._db.execute(sql, values).fetchall()

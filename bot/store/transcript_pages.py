@@ -1,6 +1,6 @@
-"""Reads transcripts piece by piece, from the end backwards or as they grow: nobody has to hold a whole one.
+"""Reads transcripts page by page, backwards from the end or forwards as they grow.
 
-Rule: places are byte offsets after a line end, so they mean the same tomorrow. What cannot be read is left out.
+Rule: positions are byte offsets after a line end, so they stay valid. Unreadable lines are skipped.
 """
 
 import json
@@ -9,14 +9,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from bot.domain.transcript import Spoken, Stretch
+from bot.domain.transcript import TranscriptLine, TranscriptPage
 from bot.domain.turn import Event, EventKind, Todo
 
-STRETCH_BYTES = 96 * 1024
+PAGE_BYTES = 96 * 1024
 _LONGEST_LINE = 4 * 1024 * 1024
 
 
-def stretch_before(path: Path, place: int | None = None, *, most: int = STRETCH_BYTES) -> Stretch:
+def page_before(path: Path, place: int | None = None, *, most: int = PAGE_BYTES) -> TranscriptPage:
     """The whole lines that end there; None: at the end."""
     try:
         with path.open("rb") as file:
@@ -26,12 +26,12 @@ def stretch_before(path: Path, place: int | None = None, *, most: int = STRETCH_
             while begin and (data := _cut(file, begin, end)) == b"" and end - begin < _LONGEST_LINE:
                 begin = max(begin - most, 0)
             data = _cut(file, begin, end)
-            return _stretch(file, end - len(data), data)
+            return _page(file, end - len(data), data)
     except FileNotFoundError:
-        return Stretch()
+        return TranscriptPage()
 
 
-def stretch_after(path: Path, place: int, *, most: int = STRETCH_BYTES) -> Stretch:
+def page_after(path: Path, place: int, *, most: int = PAGE_BYTES) -> TranscriptPage:
     """The whole lines that begin there, as far as they go. A place that is no line's end is the one before it."""
     try:
         with path.open("rb") as file:
@@ -40,29 +40,29 @@ def stretch_after(path: Path, place: int, *, most: int = STRETCH_BYTES) -> Stret
             data = file.read(most)
             while b"\n" not in data and len(data) < _LONGEST_LINE and (more := file.read(most)):
                 data += more
-            return _stretch(file, begin, data[: data.rfind(b"\n") + 1])
+            return _page(file, begin, data[: data.rfind(b"\n") + 1])
     except FileNotFoundError:
-        return Stretch(place, place)
+        return TranscriptPage(place, place)
 
 
-def stretch_of(path: Path, kind: EventKind) -> Stretch:
+def lines_of_kind(path: Path, kind: EventKind) -> TranscriptPage:
     """All lines of one kind: nothing else is understood, so that it costs little."""
     sign = f'"kind": "{kind}"'.encode()
     try:
         with path.open("rb") as file:
             found = tuple(one for line in file if sign in line for one in _lines(line, 0) if one.event.kind is kind)
     except FileNotFoundError:
-        return Stretch()
-    return Stretch(lines=found)
+        return TranscriptPage()
+    return TranscriptPage(lines=found)
 
 
-def _stretch(file: BinaryIO, begin: int, data: bytes) -> Stretch:
+def _page(file: BinaryIO, begin: int, data: bytes) -> TranscriptPage:
     before = ""
     if begin:
         start = _line_end(file, begin - 1)
         file.seek(start)
         before = next((line.turn for line in _lines(file.read(begin - start), start)), "")
-    return Stretch(begin, begin + len(data), tuple(_lines(data, begin)), before)
+    return TranscriptPage(begin, begin + len(data), tuple(_lines(data, begin)), before)
 
 
 def _line_end(file: BinaryIO, place: int) -> int:
@@ -84,26 +84,26 @@ def _cut(file: BinaryIO, begin: int, end: int) -> bytes:
     return data[data.find(b"\n") + 1 or len(data) :] if begin else data
 
 
-def _lines(data: bytes, place: int) -> Iterator[Spoken]:
+def _lines(data: bytes, place: int) -> Iterator[TranscriptLine]:
     for line in data.splitlines(keepends=True):
         place += len(line)
         try:
-            told = json.loads(line)
-            yield Spoken(str(told["turn"]), _event(told), place)
+            record = json.loads(line)
+            yield TranscriptLine(str(record["turn"]), _event(record), place)
         except (ValueError, KeyError, TypeError):
             continue
 
 
-def _event(told: dict[str, object]) -> Event:
-    todos = told.get("todos")
+def _event(record: dict[str, object]) -> Event:
+    todos = record.get("todos")
     listed = todos if isinstance(todos, list) else []
     return Event(
-        EventKind(str(told["kind"])),
-        float(str(told.get("at", 0.0))),
-        str(told.get("text", "")),
-        str(told.get("tool", "")),
-        str(told.get("id", "")),
+        EventKind(str(record["kind"])),
+        float(str(record.get("at", 0.0))),
+        str(record.get("text", "")),
+        str(record.get("tool", "")),
+        str(record.get("id", "")),
         tuple(Todo(str(one["text"]), done=bool(one["done"]), active=bool(one["active"])) for one in listed),
-        int(str(told.get("tokens", 0))),
-        float(str(told.get("session_cost_usd", 0.0))),
+        int(str(record.get("tokens", 0))),
+        float(str(record.get("session_cost_usd", 0.0))),
     )

@@ -1,7 +1,7 @@
-"""What every agent said and did, one append-only file of JSON lines per run.
+"""Writes and reads transcripts: one append-only file of JSON lines per run.
 
-Lines are gathered in memory and written a few times a second by `flush`: hundreds of agents talking at once must not
-cost a write each. What a crash can lose is the last half second of talk, never a decision.
+Lines are gathered in memory and written a few times a second by `flush`: hundreds of agents at once must not cost a
+write each. A crash can lose the last half second of a transcript, never a decision.
 """
 
 import contextlib
@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import quote
 
 from bot.domain.serialize import from_record
-from bot.domain.turn import Event, EventKind, Todo, TurnRequest
+from bot.domain.turn import Event, EventKind, Todo, TurnOrder
 
 _TAIL_BYTES = 262144
 
@@ -28,10 +28,10 @@ class Transcripts:
         self._listeners: list[Callable[[str, str], None]] = []
 
     def listen(self, listener: Callable[[str, str], None]) -> None:
-        """To be called with the run's id and each line, as it will be written."""
+        """Called with the run's id and each line before it is written."""
         self._listeners.append(listener)
 
-    def append(self, request: TurnRequest, event: Event) -> None:
+    def append(self, request: TurnOrder, event: Event) -> None:
         todos = tuple(replace(todo, text=self._redact(todo.text)) for todo in event.todos)
         text, tool, id_ = map(self._redact, (event.text, event.tool, event.id))
         clean = replace(event, text=text, tool=tool, id=id_, todos=todos)
@@ -42,7 +42,7 @@ class Transcripts:
             listener(request.run_id, line)
 
     def flush(self) -> None:
-        """What cannot be written now waits; OSError says why."""
+        """Keeps lines that cannot be written now, and raises OSError."""
         if self._waiting:
             self._folder.mkdir(parents=True, exist_ok=True)
         for run_id in list(self._waiting):
@@ -54,7 +54,7 @@ class Transcripts:
         return self._folder / f"{quote(run_id, safe='')}.jsonl"
 
     def older_than(self, before: float, *, keep: Collection[str]) -> Sequence[Path]:
-        """Those nobody has written to since, but for these runs'."""
+        """Returns transcripts that were not written since, except those of these runs."""
         if self._folder.is_symlink() or not self._folder.is_dir():
             return ()
         kept = {self.path(run_id).name for run_id in keep}
@@ -63,13 +63,13 @@ class Transcripts:
         return [Path(item.path) for item in ours if item.name not in kept and item.stat().st_mtime < before]
 
     def read(self, run_id: str) -> Iterator[Mapping[str, Any]]:
-        return self.reading(run_id).new()
+        return self.reader(run_id).read_new()
 
-    def reading(self, run_id: str) -> "Reading":
-        return Reading(self.path(run_id))
+    def reader(self, run_id: str) -> "TranscriptReader":
+        return TranscriptReader(self.path(run_id))
 
-    def last_deed(self, run_id: str) -> str:
-        """What the agent began to do last."""
+    def last_action(self, run_id: str) -> str:
+        """Returns the agent's last action."""
         return str(self._latest(run_id, EventKind.TOOL).get("text", ""))
 
     def todos(self, run_id: str) -> tuple[Todo, ...]:
@@ -86,13 +86,13 @@ class Transcripts:
         return _newest(self.path(run_id), kind, (seen.st_ino, seen.st_size, seen.st_mtime_ns))
 
 
-class Reading:
-    """From the beginning, and later on only what was written since."""
+class TranscriptReader:
+    """Reads a transcript from the beginning, and later only the lines written since."""
 
     def __init__(self, path: Path) -> None:
         self._path, self._inode, self._offset = path, 0, 0
 
-    def new(self) -> Iterator[Mapping[str, Any]]:
+    def read_new(self) -> Iterator[Mapping[str, Any]]:
         """Whole lines only: the last one may be being written. A file that was begun anew is read anew."""
         try:
             file = self._path.open("rb")
@@ -112,7 +112,7 @@ class Reading:
 
 @lru_cache(maxsize=2048)
 def _newest(path: Path, kind: EventKind, _version: object) -> Mapping[str, Any]:
-    """Who shows hundreds of runs every few seconds reads again only what has grown."""
+    """Cached by size: the file is read again only if it has grown."""
     with path.open("rb") as file:
         file.seek(max(path.stat().st_size - _TAIL_BYTES, 0))
         lines = file.read().split(b"\n")[:-1]
@@ -122,7 +122,7 @@ def _newest(path: Path, kind: EventKind, _version: object) -> Mapping[str, Any]:
 
 
 def _record(line: bytes) -> Mapping[str, Any]:
-    """Nothing, if the beginning is not there: a tail may begin anywhere."""
+    """Returns an empty record for a line without its beginning: a tail may begin anywhere."""
     try:
         return dict(json.loads(line.decode(errors="replace")))
     except ValueError:

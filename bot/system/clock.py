@@ -1,4 +1,4 @@
-"""The one place that reads the clock; everything else is given it, so that tests can move it."""
+"""Reads the clock. Everything else receives a Clock, so that tests can move time."""
 
 import time
 from collections.abc import Callable
@@ -14,10 +14,10 @@ def now() -> float:
 
 
 def steady() -> float:
-    """Seconds that nobody can set, and that go on while the process is stopped and while the machine sleeps."""
+    """Seconds since boot: cannot be set, and continue while the process is stopped or the machine sleeps."""
     return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
 
 
 def day_of(moment: float) -> float:
-    """When the (UTC) day of a moment began: budgets are counted by it."""
+    """Start of the UTC day; budgets are counted per day."""
     return moment - moment % DAY

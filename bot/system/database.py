@@ -1,6 +1,6 @@
-"""One SQLite file: how to open it, how its schema moves forward, and what becomes of a damaged one.
+"""Opens, migrates, copies and replaces SQLite files.
 
-Rule: nothing is done with a file that is not whole. Only who owns it alone sets it aside, and never removes it.
+Rule: a damaged file is never used or deleted. Only its sole owner sets it aside.
 """
 
 import logging
@@ -12,40 +12,43 @@ from pathlib import Path
 from typing import TypeVar
 
 from bot.errors import CannotStart, Damaged, MustRestart, Retryable
-from bot.system.locks import alone, unusable
+from bot.system.locks import exclusive_lock, unusable_folder
 
 T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
 _DAMAGED = ".damaged-"
-_COMPANIONS = ("", "-wal", "-shm", "-journal")
-"""The file itself first: without it SQLite takes no notice of the others."""
-_NAMED = 3
-"""So many of the things that are wrong are named."""
+_FILE_SUFFIXES = ("", "-wal", "-shm", "-journal")
+"""The database first: without it SQLite ignores the other files."""
+_MAX_LISTED = 3
+"""Number of problems that an error lists."""
 
 
 def open_database(path: Path, scripts: Sequence[Path], *, lost: str = "") -> sqlite3.Connection:
-    """Ready to use: checked, migrated, in WAL mode, durable at every commit. `lost`: what to do about a damaged one."""
+    """Returns a checked and migrated database in WAL mode, durable at every commit.
+
+    `lost` tells people what to do if it is damaged.
+    """
     try:
-        with alone(path.with_suffix(".lock")):  # two processes may be the first ones ever, at the same moment
-            return _opened(path, scripts, lost)
+        with exclusive_lock(path.with_suffix(".lock")):  # two processes may create it at the same moment
+            return _open(path, scripts, lost)
     except OSError as problem:
-        raise unusable(path.parent, problem) from problem
+        raise unusable_folder(path.parent, problem) from problem
 
 
-def open_or_renew(opening: Callable[[], T], *, at: float) -> T:
-    """For the only owner of what is opened: a damaged one is set aside whole, and a new one begun."""
+def open_or_replace(opening: Callable[[], T], *, at: float) -> T:
+    """Renames a damaged database and creates a new one. Only its sole owner may call this."""
     try:
         return opening()
     except Damaged as found:
-        log.warning("%s", found)
-        log.warning("set aside as %s", _set_aside(found.path, at))
+        log.warning("damaged database: %s", found)
+        log.warning("database set aside path=%s", _set_aside(found.path, at))
         return opening()
 
 
 def copy_database(path: Path, to: Path) -> None:
-    """As it is between two writes, also while others write."""
+    """Makes a consistent copy, also while others write."""
     try:
         source = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=10)
         with closing(source), closing(sqlite3.connect(to)) as copy:
@@ -54,28 +57,28 @@ def copy_database(path: Path, to: Path) -> None:
         raise CannotStart(f"The database {path} cannot be copied: {exc}.") from exc
 
 
-def damaged_copies(path: Path) -> Sequence[Path]:
-    """Those that were set aside, oldest first."""
+def list_damaged_copies(path: Path) -> Sequence[Path]:
+    """Databases that were set aside, oldest first."""
     ours = path.parent.glob(f"{path.name}{_DAMAGED}*")
-    return sorted(one for one in ours if not one.name.endswith(_COMPANIONS[1:]))
+    return sorted(one for one in ours if not one.name.endswith(_FILE_SUFFIXES[1:]))
 
 
 @contextmanager
-def using(what: str) -> Iterator[None]:
-    """SQLite's troubles in our words: a full disk or a busy file passes, damage does not."""
+def translate_errors(what: str) -> Iterator[None]:
+    """Translates SQLite errors: Retryable for a full disk or busy file, MustRestart for damage."""
     try:
         yield
     except sqlite3.DatabaseError as exc:
         if _is_damage(exc):
-            raise MustRestart(f"{what} is damaged: {exc}. I end here; the next start sees to it.") from exc
+            raise MustRestart(f"{what} is damaged: {exc}. Treehand stops; the next start replaces it.") from exc
         if isinstance(exc, sqlite3.OperationalError):
             raise Retryable(f"{what} cannot be used right now: {exc}.") from exc
         raise
 
 
 @contextmanager
-def whole(db: sqlite3.Connection, execute: Callable[[str], object]) -> Iterator[None]:
-    """All that is changed within, or nothing. `execute` is how its owner speaks to it, errors in our words included."""
+def transaction(db: sqlite3.Connection, execute: Callable[[str], object]) -> Iterator[None]:
+    """Commits everything or nothing. `execute` is the owner's method, which translates errors."""
     execute("BEGIN IMMEDIATE")
     try:
         yield
@@ -88,12 +91,12 @@ def whole(db: sqlite3.Connection, execute: Callable[[str], object]) -> Iterator[
 def _is_damage(exc: sqlite3.Error) -> bool:
     code = getattr(exc, "sqlite_errorcode", None)
     if code is None:
-        return isinstance(exc, sqlite3.OperationalError)  # not SQLite's own: a text that is none
+        return isinstance(exc, sqlite3.OperationalError)  # raised by Python: a text column that is not UTF-8
     return code & 0xFF in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 
 
-def _opened(path: Path, scripts: Sequence[Path], lost: str) -> sqlite3.Connection:
-    _refuse_emptied(path, lost)
+def _open(path: Path, scripts: Sequence[Path], lost: str) -> sqlite3.Connection:
+    _refuse_truncated(path, lost)
     db = sqlite3.connect(path, isolation_level=None, timeout=10)
     try:
         db.row_factory = sqlite3.Row
@@ -113,8 +116,8 @@ def _opened(path: Path, scripts: Sequence[Path], lost: str) -> sqlite3.Connectio
     return db
 
 
-def _refuse_emptied(path: Path, lost: str) -> None:
-    """SQLite would take it for a new one, and remove the changes that lie beside it."""
+def _refuse_truncated(path: Path, lost: str) -> None:
+    """SQLite would treat an emptied file as new and delete the changes in its -wal file."""
     changes = path.with_name(f"{path.name}-wal")
     emptied = not path.exists() or not path.stat().st_size
     if emptied and changes.exists() and changes.stat().st_size:
@@ -124,14 +127,14 @@ def _refuse_emptied(path: Path, lost: str) -> None:
 def _check(db: sqlite3.Connection, path: Path, lost: str) -> None:
     wrong = [str(row[0]) for row in db.execute("PRAGMA quick_check")]
     if wrong != ["ok"]:
-        what = " ".join("; ".join(wrong[:_NAMED]).split())
+        what = " ".join("; ".join(wrong[:_MAX_LISTED]).split())
         raise Damaged(f"The database {path} is damaged ({what}). {lost}", path=path)
 
 
 def _set_aside(path: Path, at: float) -> Path:
     stamp = datetime.fromtimestamp(at, UTC).strftime("%Y%m%dT%H%M%SZ")
     aside = path.with_name(f"{path.name}{_DAMAGED}{stamp}")
-    for end in _COMPANIONS:
+    for end in _FILE_SUFFIXES:
         part = path.with_name(path.name + end)
         if part.exists():
             part.rename(aside.with_name(aside.name + end))

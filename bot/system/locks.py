@@ -1,4 +1,4 @@
-"""Locks between processes. The kernel lets go when a process dies, so none is ever stale."""
+"""Locks between processes. The kernel releases them when a process dies, so none is ever stale."""
 
 import fcntl
 import os
@@ -8,12 +8,12 @@ from pathlib import Path
 
 from bot.errors import CannotStart
 
-_DAEMON = "daemon.lock"
+_DAEMON_LOCK = "daemon.lock"
 
 
 @contextmanager
-def alone(path: Path) -> Iterator[None]:
-    """Waits for whoever is inside; what is done inside is short or has time limits of its own."""
+def exclusive_lock(path: Path) -> Iterator[None]:
+    """Waits until the lock is free. Work inside must be short or have its own time limit."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
@@ -21,19 +21,19 @@ def alone(path: Path) -> Iterator[None]:
 
 
 @contextmanager
-def sole_owner(state_dir: Path) -> Iterator[None]:
-    """One daemon per state directory; a second one is refused, and told who is there."""
+def daemon_lock(state_dir: Path) -> Iterator[None]:
+    """Allows one daemon per state directory; refuses a second one and names the first."""
     try:
         state_dir.mkdir(parents=True, exist_ok=True)
-        lock = (state_dir / _DAEMON).open("a+")
+        lock = (state_dir / _DAEMON_LOCK).open("a+")
     except OSError as problem:
-        raise unusable(state_dir, problem) from problem
+        raise unusable_folder(state_dir, problem) from problem
     with lock as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as exc:
             raise CannotStart(
-                f"treehand is already running on {state_dir} (pid {owner_of(state_dir)}). "
+                f"treehand is already running on {state_dir} (pid {daemon_pid(state_dir)}). "
                 "Stop that one first, or set another state_dir."
             ) from exc
         file.truncate(0)
@@ -43,21 +43,21 @@ def sole_owner(state_dir: Path) -> Iterator[None]:
         file.truncate(0)
 
 
-def unusable(folder: Path, problem: OSError) -> CannotStart:
-    """What to do about a place of ours that we cannot have."""
+def unusable_folder(folder: Path, problem: OSError) -> CannotStart:
+    """The error for a state directory that cannot be used."""
     return CannotStart(
-        f"{folder} cannot be used: {problem.strerror}. It must be a folder that you may write to, with room left: "
-        "make it one, or set another state_dir."
+        f"{folder} cannot be used: {problem.strerror}. It must be a writable folder with free space: "
+        "fix that, or set another state_dir."
     )
 
 
-def owner_of(state_dir: Path) -> str:
-    """The pid of the daemon that holds it now; empty: none does."""
+def daemon_pid(state_dir: Path) -> str:
+    """Returns the running daemon's pid; empty if none runs."""
     try:
-        with (state_dir / _DAEMON).open("r+") as file:
+        with (state_dir / _DAEMON_LOCK).open("r+") as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except FileNotFoundError:
         return ""
     except BlockingIOError:
-        return (state_dir / _DAEMON).read_text().strip() or "unknown"
+        return (state_dir / _DAEMON_LOCK).read_text().strip() or "unknown"
     return ""

@@ -1,6 +1,6 @@
-"""What the code that runs right now is about: a run and its issue, project and turn. Every line of the log says so.
+"""Log context: the run, issue, project and turn that every line of the log names.
 
-Rule: it is set around the work, and goes wherever the work goes: into tasks and threads that are started from it.
+Rule: it is set around the work and passed on to tasks and threads that the work starts.
 """
 
 from collections.abc import Iterator, Mapping
@@ -8,32 +8,19 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from types import MappingProxyType
 
-from bot.domain.run import Run
-from bot.domain.turn import TurnRequest
-
-_NOTHING: Mapping[str, str] = MappingProxyType({})
-_subject: ContextVar[Mapping[str, str]] = ContextVar("subject", default=_NOTHING)
+_EMPTY: Mapping[str, str] = MappingProxyType({})
+_context: ContextVar[Mapping[str, str]] = ContextVar("log_context", default=_EMPTY)
 
 
-def subject() -> Mapping[str, str]:
-    """By name, in the order people want to read it: project, issue, run, turn."""
-    return _subject.get()
+def log_context() -> Mapping[str, str]:
+    """Keyed by name, in the order people want to read it: project, issue, run, turn."""
+    return _context.get()
 
 
 @contextmanager
-def about(what: Run | TurnRequest) -> Iterator[None]:
-    token = _subject.set(_of_run(what) if isinstance(what, Run) else _of_turn(what))
+def logging_about(*, project: str, issue: str, run: str, turn: str = "") -> Iterator[None]:
+    token = _context.set({"project": project, "issue": issue, "run": run, **({"turn": turn} if turn else {})})
     try:
         yield
     finally:
-        _subject.reset(token)
-
-
-def _of_run(run: Run) -> Mapping[str, str]:
-    turn = {"turn": str(run.turn)} if run.turn else {}
-    return {"project": run.project, "issue": run.key, "run": run.id, **turn}
-
-
-def _of_turn(request: TurnRequest) -> Mapping[str, str]:
-    key, number = request.run_id.rpartition("/")[0], request.turn_id.rpartition("-")[2]
-    return {"project": request.project, "issue": key, "run": request.run_id, "turn": number}
+        _context.reset(token)

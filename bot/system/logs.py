@@ -1,6 +1,6 @@
-"""Logging: one line per thing that happened, to stderr and to a file that never grows without end.
+"""Logging: one line per event, redacted, to stderr and to a rotated file.
 
-Rule: whatever others say, a line is one line, of what was logged and by whom; and it says which run it is about.
+Rule: untrusted text cannot start a new line; every line names its run.
 """
 
 import json
@@ -11,39 +11,42 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
-from bot.system.log_context import subject
+from bot.system.log_context import log_context
+
+MAX_FILE_BYTES = 10_000_000
+ROTATED_FILES = 3
 
 _FORMAT = "%(asctime)s %(levelname)s %(name)s %(message)s"
-_NOISY = ("apscheduler", "httpx", "httpcore", "uvicorn", "mcp", "asyncio")
-_TRACE = "    | "
-"""Ahead of each line of a traceback: none of them can be taken for a line of the log."""
+_QUIETED_LIBRARIES = ("apscheduler", "httpx", "httpcore", "uvicorn", "mcp", "asyncio")
+_TRACEBACK_PREFIX = "    | "
+"""Prefix of traceback lines, so that none looks like a log line."""
 
 
-class _AsText(logging.Formatter):
-    """For people. What others say may hold line ends and escape sequences: they are spelled out."""
+class _TextFormatter(logging.Formatter):
+    """Text for people. Escapes line ends and control sequences of untrusted text."""
 
     def __init__(self, redact: Callable[[str], str]) -> None:
         super().__init__(_FORMAT)
         self._redact = redact
 
     def format(self, record: logging.LogRecord) -> str:
-        """The traceback included."""
+        """Redacts the traceback as well."""
         return self._redact(super().format(record))
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - its name in the standard library
-        said = _plain(super().formatMessage(record))
-        return " ".join([said, *(one for one in _fields() if one not in said.split())])
+        line = _escape_unprintable(super().formatMessage(record))
+        return " ".join([line, *(one for one in _context_fields() if one not in line.split())])
 
     def formatException(self, ei: object) -> str:  # noqa: N802
         lines = super().formatException(ei).splitlines()  # type: ignore[arg-type]
-        return "\n".join(f"{_TRACE}{_plain(line)}" for line in lines)
+        return "\n".join(f"{_TRACEBACK_PREFIX}{_escape_unprintable(line)}" for line in lines)
 
     def formatStack(self, stack_info: str) -> str:  # noqa: N802
-        return "\n".join(f"{_TRACE}{_plain(line)}" for line in stack_info.splitlines())
+        return "\n".join(f"{_TRACEBACK_PREFIX}{_escape_unprintable(line)}" for line in stack_info.splitlines())
 
 
-class _AsJson(logging.Formatter):
-    """For programs: one object a line."""
+class _JsonFormatter(logging.Formatter):
+    """JSON for programs: one object per line."""
 
     def __init__(self, redact: Callable[[str], str]) -> None:
         super().__init__()
@@ -55,21 +58,21 @@ class _AsJson(logging.Formatter):
             "level": record.levelname.lower(),
             "logger": record.name,
             "message": self._redact(record.getMessage()),
-            **subject(),
+            **log_context(),
         }
         if record.exc_info:
             found["trace"] = self._redact(self.formatException(record.exc_info))
         return json.dumps(found)
 
 
-class _File(logging.handlers.RotatingFileHandler):
+class _RotatingFile(logging.handlers.RotatingFileHandler):
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - its name in the standard library
-        """On a full disk nothing can be written, and nobody needs to be told at each line; stderr has them as well."""
+        """Ignores write errors of a full disk; stderr has the same lines."""
         if not isinstance(sys.exc_info()[1], OSError):
             super().handleError(record)
 
 
-def set_up(
+def configure_logging(
     *,
     file: Path | None = None,
     quiet: bool = False,
@@ -80,17 +83,17 @@ def set_up(
     handlers: list[logging.Handler] = [] if quiet else [logging.StreamHandler()]
     if file:
         file.parent.mkdir(parents=True, exist_ok=True)
-        handlers.append(_File(file, maxBytes=10_000_000, backupCount=3, encoding="utf-8"))
+        handlers.append(_RotatingFile(file, maxBytes=MAX_FILE_BYTES, backupCount=ROTATED_FILES, encoding="utf-8"))
     for handler in handlers:
-        handler.setFormatter(_AsJson(redact) if form == "json" else _AsText(redact))
+        handler.setFormatter(_JsonFormatter(redact) if form == "json" else _TextFormatter(redact))
     logging.basicConfig(level=level.upper(), handlers=handlers or [logging.NullHandler()], force=True)
-    for name in _NOISY:
+    for name in _QUIETED_LIBRARIES:
         logging.getLogger(name).setLevel(max(logging.WARNING, logging.root.level))
 
 
-def _fields() -> list[str]:
-    return [f"{name}={_plain(value)}" for name, value in subject().items()]
+def _context_fields() -> list[str]:
+    return [f"{name}={_escape_unprintable(value)}" for name, value in log_context().items()]
 
 
-def _plain(text: str) -> str:
+def _escape_unprintable(text: str) -> str:
     return "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in text)

@@ -1,7 +1,6 @@
-"""Finds and ends everything an agent started, however it detached. Touches only what carries our marker, or descends
-from what does.
+"""Finds and ends every process an agent started, however it detached: those with our marker and their descendants.
 
-Where there is no /proc nothing is found, and ending the agent's own process is all there is.
+Without /proc nothing is found, and only the agent's own process is ended.
 """
 
 import asyncio
@@ -14,16 +13,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 MARKER = "TREEHAND_TURN"
-"""Its value begins with `house_of` ours, so that another's are never touched."""
+"""Environment variable of agents. Its value begins with `state_dir_id`: other daemons' agents are left alone."""
+
+KILL_GRACE_SECONDS = 2.0
+"""Between SIGTERM and SIGKILL."""
 
 _PROC = Path("/proc")
-_LOOK_AGAIN_SECONDS = 0.03
-_KILL_SECONDS = 3.0
+_POLL_SECONDS = 0.03
+_WAIT_AFTER_KILL_SECONDS = 3.0
 
 
 @dataclass(frozen=True, slots=True)
-class Process:
-    """A pid and its start: together they never name two processes."""
+class ProcessId:
+    """A pid and its start time, which together identify one process."""
 
     pid: int
     started: str
@@ -35,14 +37,14 @@ class Process:
                 os.kill(self.pid, number)
 
 
-def house_of(folder: Path) -> str:
-    """Of all that is started from there, in this life of ours or an earlier one."""
+def state_dir_id(folder: Path) -> str:
+    """Identifies the processes of a state directory across restarts."""
     return hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:12]
 
 
-def family(marked: Callable[[str], bool]) -> frozenset[Process]:
-    """Every living process whose marker satisfies, with all their descendants; never this process."""
-    everyone = {process.pid: process for process in _everyone()}
+def find_processes(marked: Callable[[str], bool]) -> frozenset[ProcessId]:
+    """Returns living processes with a matching marker and their descendants, never this process."""
+    everyone = {process.pid: process for process in _all_processes()}
     found = {pid for pid in everyone if marked(_marker_of(pid))}
     grown = -1
     while grown != len(found):
@@ -51,24 +53,26 @@ def family(marked: Callable[[str], bool]) -> frozenset[Process]:
     return frozenset(everyone[pid] for pid in found - {os.getpid()})
 
 
-async def end_family(marked: Callable[[str], bool], *, known: Iterable[Process] = (), grace: float = 2.0) -> int:
-    """Ask them to end, wait for as long as is decent, then insist. How many there were."""
-    seen = set(known) | family(marked)
-    for number, seconds in ((signal.SIGTERM, grace), (signal.SIGKILL, _KILL_SECONDS)):
+async def end_processes(
+    marked: Callable[[str], bool], *, known: Iterable[ProcessId] = (), grace: float = KILL_GRACE_SECONDS
+) -> int:
+    """Sends SIGTERM, waits `grace` seconds, then sends SIGKILL. Returns the number of processes."""
+    seen = set(known) | find_processes(marked)
+    for number, seconds in ((signal.SIGTERM, grace), (signal.SIGKILL, _WAIT_AFTER_KILL_SECONDS)):
         end = asyncio.get_running_loop().time() + seconds
-        told: set[Process] = set()
-        while living := {process for process in seen if _read(process.pid) is not None} | family(marked):
-            for process in living - told:
+        signalled: set[ProcessId] = set()
+        while living := {process for process in seen if _read(process.pid) is not None} | find_processes(marked):
+            for process in living - signalled:
                 process.send(number)
-            told |= living
+            signalled |= living
             seen |= living
             if asyncio.get_running_loop().time() > end:
                 break
-            await asyncio.sleep(_LOOK_AGAIN_SECONDS)
+            await asyncio.sleep(_POLL_SECONDS)
     return len(seen)
 
 
-def _everyone() -> Iterator[Process]:
+def _all_processes() -> Iterator[ProcessId]:
     if not _PROC.is_dir():
         return
     for entry in os.scandir(_PROC):
@@ -76,13 +80,13 @@ def _everyone() -> Iterator[Process]:
             yield process
 
 
-def _read(pid: int) -> Process | None:
-    """None when it is gone, or dead and only waiting to be counted."""
+def _read(pid: int) -> ProcessId | None:
+    """Returns None if the process has ended or is a zombie."""
     try:
         fields = (_PROC / str(pid) / "stat").read_text(errors="replace").rpartition(")")[2].split()
     except OSError:
         return None
-    return None if fields[0] in "ZX" else Process(pid, fields[19], int(fields[1]))
+    return None if fields[0] in "ZX" else ProcessId(pid, fields[19], int(fields[1]))
 
 
 def _marker_of(pid: int) -> str:

@@ -1,56 +1,67 @@
-"""Deletes what agents leave behind: out of the way at once, gone soon after.
+"""Trash: moves files that agents left out of the way at once and deletes them afterwards.
 
-Rule: no link is followed, no mount entered, nothing is too deep: every folder is first brought to the top of the trash,
-so that each path used here is one name long. What cannot be deleted is named, and keeps nothing else.
+Rule: follows no link, enters no mount, and has no depth limit: each folder is first moved to the top of the trash, so
+that every path used is one name long. A file that cannot be deleted is reported and stops nothing else. Nobody waits
+for a million files: the next call continues.
 """
 
 import contextlib
 import os
 import sys
 import threading
+import time
 import uuid
+from dataclasses import dataclass, field
 from pathlib import Path
 
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_OPEN_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_SECONDS = 2.0
 
 
 class Trash:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._emptying = threading.Lock()
+        self.has_more = False
+        """Time was up before all of it was deleted."""
 
     def throw(self, path: Path) -> None:
-        """Out of the way. What is not there is fine."""
+        """Moves a path into the trash, if it exists."""
         if os.path.lexists(path):
             away = self._new_place()
             try:
                 path.rename(away)
-            except PermissionError:  # a folder that is closed to its owner cannot be moved
-                _open_up(path)
+            except PermissionError:  # a folder without permissions for its owner cannot be moved
+                make_accessible(path)
                 path.rename(away)
 
     def throw_from(self, folder: Path, inside: bytes) -> None:
-        """A folder somewhere in one that agents write in: no link on the way there is followed."""
+        """Moves a folder out of a worktree without following links on the way to it."""
         *way, name = inside.split(b"/")
-        opened = os.open(folder, _FOLDER)
+        opened = os.open(folder, _OPEN_FOLDER)
         try:
             for step in way:
-                inner = os.open(step, _FOLDER, dir_fd=opened)
+                inner = os.open(step, _OPEN_FOLDER, dir_fd=opened)
                 os.close(opened)
                 opened = inner
-            _open_up(name, parent=opened)
+            make_accessible(name, parent=opened)
             os.rename(name, self._new_place(), src_dir_fd=opened)
         finally:
             os.close(opened)
 
-    def empty(self) -> tuple[str, ...]:
-        """Also what a process that died left in it. What could not be deleted, and why: the next time tries again."""
+    def empty(self, *, seconds: float = _SECONDS) -> tuple[str, ...]:
+        """Deletes everything, or what it can in this time. Returns what could not be deleted and why.
+
+        The next call tries again.
+        """
         with self._emptying:
             if not self._folder.exists():
                 return ()
-            top = os.open(self._folder, _FOLDER)
+            top = os.open(self._folder, _OPEN_FOLDER)
             try:
-                return tuple(f"{self._folder}: {problem}" for problem in _delete_all(top))
+                deleting = _Deleting(top, time.monotonic() + seconds)
+                self.has_more = not deleting.delete_all()
+                return tuple(f"{self._folder}: {problem}" for problem in deleting.stuck)
             finally:
                 os.close(top)
 
@@ -59,72 +70,85 @@ class Trash:
         return self._folder / uuid.uuid4().hex
 
 
-def _delete_all(top: int) -> list[str]:
-    waiting, stuck = os.listdir(top), list[str]()
-    while waiting:
-        name = waiting.pop()
-        try:
-            inner, left = _delete(name, top)
-        except FileNotFoundError:
-            continue
-        except OSError as exc:
-            stuck.append(_in_words(name, exc))
-        else:
-            waiting += inner
-            stuck += left
-    return stuck
+class _TimeUp(Exception):
+    """The rest is deleted by the next call."""
 
 
-def _delete(name: str, top: int) -> tuple[list[str], list[str]]:
-    """A file, or a folder: its own folders, which are the next to delete, and what is stuck in it."""
-    with contextlib.suppress(NotADirectoryError):
-        _open_up(name, parent=top)
-        inner, stuck = _take_apart(name, top)
-        if not stuck:
-            os.rmdir(name, dir_fd=top)
-        return inner, stuck
-    os.unlink(name, dir_fd=top)
-    return [], []
+@dataclass(slots=True)
+class _Deleting:
+    """Deletes what is in an opened folder."""
 
+    top: int
+    until: float
+    stuck: list[str] = field(default_factory=list)
+    """Files that could not be deleted, each with the reason."""
 
-def _take_apart(name: str, top: int) -> tuple[list[str], list[str]]:
-    inner, stuck = [], []
-    folder = os.open(name, _FOLDER, dir_fd=top)
-    try:
-        with os.scandir(folder) as listing:
-            items = list(listing)
-        for item in items:
+    def delete_all(self) -> bool:
+        """Returns False if the time was up."""
+        with os.scandir(self.top) as listing:
+            waiting = [item.name for item in listing]
+        while waiting:
+            name = waiting.pop()
             try:
-                inner += _take_out(item, folder, top)
+                waiting += self._delete(name)
+            except FileNotFoundError:
+                continue
             except OSError as exc:
-                stuck.append(_in_words(item.name, exc))
-    finally:
-        os.close(folder)
-    return inner, stuck
+                self.stuck.append(_describe_error(name, exc))
+            except _TimeUp:
+                return False
+        return True
 
-
-def _take_out(item: "os.DirEntry[str]", folder: int, top: int) -> list[str]:
-    if not item.is_dir(follow_symlinks=False):
-        os.unlink(item.name, dir_fd=folder)
+    def _delete(self, name: str) -> list[str]:
+        """Deletes a file or empties a folder. Returns the folders moved to the top."""
+        with contextlib.suppress(NotADirectoryError):
+            make_accessible(name, parent=self.top)
+            inner, is_empty = self._empty_folder(name)
+            if is_empty:
+                os.rmdir(name, dir_fd=self.top)
+            return inner
+        os.unlink(name, dir_fd=self.top)
         return []
-    _open_up(item.name, parent=folder)
-    new = uuid.uuid4().hex
-    os.rename(item.name, new, src_dir_fd=folder, dst_dir_fd=top)
-    return [new]
+
+    def _empty_folder(self, name: str) -> tuple[list[str], bool]:
+        inner, known = [], len(self.stuck)
+        folder = os.open(name, _OPEN_FOLDER, dir_fd=self.top)
+        try:
+            with os.scandir(folder) as listing:
+                items = list(listing)
+            for item in items:
+                if time.monotonic() > self.until:
+                    raise _TimeUp
+                try:
+                    inner += self._delete_or_lift(item, folder)
+                except OSError as exc:
+                    self.stuck.append(_describe_error(item.name, exc))
+        finally:
+            os.close(folder)
+        return inner, len(self.stuck) == known
+
+    def _delete_or_lift(self, item: "os.DirEntry[str]", folder: int) -> list[str]:
+        if not item.is_dir(follow_symlinks=False):
+            os.unlink(item.name, dir_fd=folder)
+            return []
+        make_accessible(item.name, parent=folder)
+        new = uuid.uuid4().hex
+        os.rename(item.name, new, src_dir_fd=folder, dst_dir_fd=self.top)
+        return [new]
 
 
-def _in_words(name: str, exc: OSError) -> str:
+def _describe_error(name: str, exc: OSError) -> str:
     return f"{name!a} cannot be deleted ({(exc.strerror or 'no reason given').lower()})"
 
 
-def _open_up(name: str | bytes | Path, parent: int | None = None) -> None:
-    """A folder may have been closed even to its owner."""
+def make_accessible(name: str | bytes | Path, parent: int | None = None) -> None:
+    """Gives the owner permissions on a folder."""
     if sys.platform != "linux":
         os.chmod(name, 0o700, dir_fd=parent, follow_symlinks=False)
         return
     handle = os.open(name, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent)
     try:
-        # a descriptor of this kind cannot be changed itself, but names what it stands for
+        # an O_PATH descriptor cannot be changed itself; its /proc path can
         Path(f"/proc/self/fd/{handle}").chmod(0o700)
     finally:
         os.close(handle)

@@ -1,179 +1,77 @@
-"""The API: one table of what there is, from which the routes and their description are made.
+"""JSON API: reads the state and runs, files issues, and performs the actions of `run/actions`.
 
-Rule: whatever changes something is said on the tracker, by whoever asks. The answer comes when it is said there, not
-when it is done.
+Rule: the API answers when the comment or issue is on the tracker, not when the daemon has acted on it.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from bot.domain.command import MEANINGS, CommandName
-from bot.domain.comment import Remark
-from bot.domain.run import Run
-from bot.domain.wish import Wish
-from bot.status.as_json import Glimpse, run_as_json
-from bot.text.visible import on_one_line
+from bot.domain.issue import NewIssue
+from bot.status.as_json import RunSummary, run_as_json
+from bot.web.api_models import ApiActionResult, ApiNewIssue, ApiRunWithJournal, ApiState, NewIssueFields, read_body
 from bot.web.dashboard import Dashboard
-from bot.web.fields import Field, checked, flag, listed, number, one_of, text, texts
-from bot.web.forms import json_of
-from bot.web.openapi import Operation, description_of
+from bot.web.openapi import ApiOperation, openapi_for
+from bot.web.request_body import read_content
+from bot.web.run.actions import ACTIONS
+from bot.web.run.request_params import run_of
 
 ROOT = "/api/v1"
-_RUN = "/runs/{key}"
+_RUN = f"{ROOT}/runs/{{key}}"
 _NOT_FOUND, _CREATED, _ACCEPTED = 404, 201, 202
-
-_WORDS = text("words", "what else belongs to it, as it would stand behind the command", most=500)
-_ORDERS = {
-    CommandName.BUDGET: text("words", "how much in all: `10`, `50M tokens`, `150 turns`", required=True, most=500)
-}
-_REMARKS = listed(
-    "remarks",
-    "remarks on single lines",
-    (
-        text("path", "the file", required=True, most=1000),
-        number("line", "in the new file", least=1, required=True),
-        text("text", "what to say", required=True),
-    ),
-)
-
-Act = Callable[[Dashboard, Run, Mapping[str, Any], str], Awaitable[Mapping[str, Any]]]
-
-
-@dataclass(frozen=True, slots=True)
-class Deed:
-    """Something to do with a run."""
-
-    name: str
-    about: str
-    fields: Sequence[Field]
-    act: Act
-
-
-def _order(name: CommandName) -> Deed:
-    async def act(dashboard: Dashboard, run: Run, body: Mapping[str, Any], person: str) -> Mapping[str, Any]:
-        words = on_one_line(f"{name} {body.get('words', '')}")
-        await dashboard.voice.order(run.key, words, by=person)
-        return {"said": f"/{dashboard.window.label} {words}"}
-
-    return Deed(name.value, MEANINGS[name], (_ORDERS.get(name, _WORDS),), act)
-
-
-async def _say(dashboard: Dashboard, run: Run, body: Mapping[str, Any], person: str) -> Mapping[str, Any]:
-    await dashboard.voice.say(run.key, body["text"], by=person)
-    return {"said": body["text"]}
-
-
-async def _merge(dashboard: Dashboard, run: Run, body: Mapping[str, Any], person: str) -> Mapping[str, Any]:
-    return {"said": await dashboard.voice.merge(run.key, squash=body.get("squash", False), by=person)}
-
-
-async def _ready(dashboard: Dashboard, run: Run, _body: Mapping[str, Any], person: str) -> Mapping[str, Any]:
-    await dashboard.voice.ready(run.key, by=person)
-    return {"said": "ready"}
-
-
-async def _close(dashboard: Dashboard, run: Run, _body: Mapping[str, Any], person: str) -> Mapping[str, Any]:
-    await dashboard.voice.close(run.key, by=person)
-    return {"said": "closed"}
-
-
-async def _review(dashboard: Dashboard, run: Run, body: Mapping[str, Any], person: str) -> Mapping[str, Any]:
-    remarks = [Remark(one["path"], int(one["line"]), one["text"]) for one in body.get("remarks", [])]
-    words, verdict = body.get("text", ""), body.get("verdict", "comment")
-    await dashboard.voice.review(run.key, words, verdict=verdict, remarks=remarks, by=person)
-    return {"said": verdict}
-
-
-DEEDS = {
-    deed.name: deed
-    for deed in (
-        Deed("say", "tell its agent something, as a comment", (text("text", "what to say", required=True),), _say),
-        *(_order(name) for name in CommandName if name is not CommandName.HELP),
-        Deed("merge", "merge its pull request (embedded forge)", (flag("squash", "as one commit"),), _merge),
-        Deed("ready", "its pull request is no draft any more (embedded forge)", (), _ready),
-        Deed("close", "close its pull request (embedded forge)", (), _close),
-        Deed(
-            "review",
-            "review its pull request (embedded forge)",
-            (
-                text("text", "what to say of it all"),
-                one_of("verdict", "comment, unless said otherwise", ("comment", "approve", "request changes")),
-                _REMARKS,
-            ),
-            _review,
-        ),
-    )
-}
-_ISSUE = (
-    text("project", "which; where there is only one it need not be said", most=100),
-    text("title", "in one line", required=True, most=256),
-    text("body", "what is wanted"),
-    texts("labels", "those of the issue; the one that asks for work, unless others are given", most=100),
-)
 
 
 def routes_of(dashboard: Dashboard) -> list[Route]:
     async def state(_request: Request) -> Response:
-        look = await dashboard.lookout.look()
-        return JSONResponse(look.picture.as_json())
+        board = await dashboard.board_feed.current()
+        return JSONResponse(board.snapshot.as_json())
 
-    async def run(request: Request) -> Response:
-        found = await _found(dashboard, request.path_params["key"])
-        look = await dashboard.lookout.look()
-        journal = await asyncio.to_thread(dashboard.window.journal, found)
-        glimpse = look.picture.glimpses.get(found.id, Glimpse())
+    async def show_run(request: Request) -> Response:
+        run = await run_of(dashboard, request)
+        board = await dashboard.board_feed.current()
+        journal = await asyncio.to_thread(dashboard.data.journal, run)
+        summary = board.snapshot.summaries.get(run.id, RunSummary())
         history = [{"at": entry.at, "text": entry.text} for entry in journal]
-        return JSONResponse({**run_as_json(found, glimpse), "journal": history})
+        return JSONResponse({**run_as_json(run, summary), "journal": history})
 
-    async def do(request: Request) -> Response:
-        deed = DEEDS.get(request.path_params["deed"])
-        if deed is None:
-            raise HTTPException(_NOT_FOUND, f"That cannot be done with a run. These can: {', '.join(DEEDS)}.")
-        body = checked(await json_of(request), deed.fields)
-        found = await _found(dashboard, request.path_params["key"])
-        done = await deed.act(dashboard, found, body, request.state.person)
-        return JSONResponse(done, status_code=_ACCEPTED)
+    async def perform(request: Request) -> Response:
+        action = ACTIONS.get(request.path_params["action"])
+        if action is None:
+            raise HTTPException(_NOT_FOUND, f"No such action on a run. Known actions: {', '.join(ACTIONS)}.")
+        fields = read_body(action.fields, await read_content(request))
+        run = await run_of(dashboard, request)
+        result = await action.perform(dashboard, run, fields, request.state.person)
+        return JSONResponse({"said": result}, status_code=_ACCEPTED)
 
-    async def ask(request: Request) -> Response:
-        body = checked(await json_of(request), _ISSUE)
-        labels = tuple(body.get("labels", [dashboard.window.label]))
-        wish = Wish(body.get("project", ""), body["title"], body.get("body", ""), labels)
-        key = await dashboard.voice.ask(wish, by=request.state.person)
+    async def file_issue(request: Request) -> Response:
+        fields = read_body(NewIssueFields, await read_content(request))
+        labels = fields.labels if "labels" in fields.model_fields_set else [dashboard.data.label]
+        issue = NewIssue(fields.project, fields.title, fields.body, tuple(labels))
+        key = await dashboard.actions.file_issue(issue, by=request.state.person)
         return JSONResponse({"key": key}, status_code=_CREATED)
 
     async def openapi(_request: Request) -> Response:
-        return JSONResponse(description_of(OPERATIONS))
+        return JSONResponse(openapi_for(OPERATIONS))
 
     return [
         Route(f"{ROOT}/state", state, methods=["GET"]),
-        Route(f"{ROOT}/issues", ask, methods=["POST"]),
+        Route(f"{ROOT}/issues", file_issue, methods=["POST"]),
         Route(f"{ROOT}/openapi.json", openapi, methods=["GET"]),
-        Route(f"{ROOT}/runs/{{key:path}}/{{deed}}", do, methods=["POST"]),
-        Route(f"{ROOT}/runs/{{key:path}}", run, methods=["GET"]),
+        Route(f"{ROOT}/runs/{{key:path}}/{{action}}", perform, methods=["POST"]),
+        Route(f"{ROOT}/runs/{{key:path}}", show_run, methods=["GET"]),
     ]
 
 
-async def _found(dashboard: Dashboard, key: str) -> Run:
-    found = await asyncio.to_thread(dashboard.window.find_run, key)
-    if found is None:
-        raise HTTPException(_NOT_FOUND, "There is no run of an issue by that key.")
-    return found
-
-
 OPERATIONS = (
-    Operation("GET", f"{ROOT}/state", "state", "everything under way, and what ended today", answer="State"),
-    Operation("GET", f"{ROOT}{_RUN}", "run", "one run and its journal", answer="RunWithJournal"),
-    Operation("POST", f"{ROOT}/wake", "wake", "look at everything anew, now", status=_ACCEPTED, answer=""),
-    Operation("POST", f"{ROOT}/issues", "ask", "file an issue", _ISSUE, _CREATED, "Filed"),
+    ApiOperation("GET", f"{ROOT}/state", "state", "list the open runs and those that ended today", answer=ApiState),
+    ApiOperation("GET", _RUN, "run", "get a run and its journal", answer=ApiRunWithJournal),
+    ApiOperation("POST", f"{ROOT}/wake", "wake", "poll every project now", status=_ACCEPTED),
+    ApiOperation("POST", f"{ROOT}/issues", "ask", "file an issue", NewIssueFields, _CREATED, ApiNewIssue),
     *(
-        Operation("POST", f"{ROOT}{_RUN}/{one.name}", one.name, one.about, one.fields, _ACCEPTED, "Said")
-        for one in DEEDS.values()
+        ApiOperation("POST", f"{_RUN}/{name}", name, action.summary, action.fields, _ACCEPTED, ApiActionResult)
+        for name, action in ACTIONS.items()
     ),
 )

@@ -1,105 +1,70 @@
-"""What the board shows of each run, in which lane and in which order. Pure, so that what changed is what differs."""
+"""Board cards: the values that a run shows on the board. Pure, so the board feed finds changes by comparing cards."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bot.domain.pull_request import CheckState, PullRequest, PullRequestState
 from bot.domain.run import Phase, Run
-from bot.domain.verification import Standing, Verification
-from bot.status.as_json import LANES, Glimpse, Picture
+from bot.domain.verification import CheckResult, Verification
+from bot.status.as_json import RunSummary, StatusSnapshot
 
 
 @dataclass(frozen=True, slots=True)
-class Card:
+class BoardCard:
     id: str
-    """Of the run."""
+    """Id of the run."""
     key: str
     project: str
     phase: Phase
     title: str
     agent: str
     now: str
-    """What it does, or why it waits."""
+    """The agent's current step, or the reason why the run waits."""
     todos_done: int
     todos: int
     added: int
     removed: int
     checks: str
-    """`green`, `red`, `unknown`; empty: nothing is known."""
+    """`green`, `red` or `unknown`; empty if no check ran."""
     pull: str
     pull_url: str
     cost_usd: float
     turns: int
     since: float
-    """When it came into this lane."""
-    place: int
-    """In the queue, from 1 on; 0: it is in none."""
+    """Time at which the run entered its lane."""
+    queue_position: int
+    """1 is next; 0 if the run is not queued."""
     eta_minutes: int | None
-    """Until it begins, by a guess."""
+    """Estimate until the run starts."""
 
 
-@dataclass(frozen=True, slots=True)
-class Lane:
-    phase: Phase
-    name: str
-    cards: Sequence[Card]
-
-    @property
-    def empty(self) -> str:
-        return _EMPTY[self.phase]
+def cards_of(snapshot: StatusSnapshot) -> list[BoardCard]:
+    queue = [run.id for run in snapshot.runs if run.phase is Phase.QUEUED]
+    return [_card(run, snapshot.summaries.get(run.id, RunSummary()), queue) for run in snapshot.runs]
 
 
-_EMPTY = {
-    Phase.ASKING: "Nobody waits for you.",
-    Phase.WORKING: "No agent is at work.",
-    Phase.REVIEW: "Nothing is to be reviewed.",
-    Phase.QUEUED: "Nothing waits.",
-    Phase.DONE: "Nothing was finished today.",
-}
-
-
-def cards_of(seen: Picture) -> Mapping[str, Card]:
-    """By run id, in the order of the lanes."""
-    queue = [run.id for run in seen.runs if run.phase is Phase.QUEUED]
-    cards = [_card(run, seen.glimpses.get(run.id, Glimpse()), queue) for run in seen.runs]
-    return {card.id: card for card in sorted(cards, key=_order)}
-
-
-def lanes_of(cards: Mapping[str, Card]) -> list[Lane]:
-    return [
-        Lane(phase, name, [card for card in cards.values() if card.phase is phase]) for phase, name in LANES.items()
-    ]
-
-
-def _order(card: Card) -> tuple[int, float, str]:
-    """Who has waited longest comes first; what is over, last first; the queue as it is."""
-    lane = list(LANES).index(card.phase)
-    within = {Phase.QUEUED: float(card.place), Phase.DONE: -card.since}.get(card.phase, card.since)
-    return lane, within, card.id
-
-
-def _card(run: Run, glimpse: Glimpse, queue: Sequence[str]) -> Card:
-    pull = glimpse.pull_request
-    return Card(
+def _card(run: Run, summary: RunSummary, queue: Sequence[str]) -> BoardCard:
+    pull = summary.pull_request
+    return BoardCard(
         id=run.id,
         key=run.key,
         project=run.project,
         phase=run.phase,
-        title=glimpse.title or run.key,
-        agent=glimpse.agent,
-        now=glimpse.doing or run.reason.replace("`", ""),
-        todos_done=sum(todo.done for todo in glimpse.todos),
-        todos=len(glimpse.todos),
-        added=run.extent.added,
-        removed=run.extent.removed,
-        checks=_checks(run.verification, pull),
+        title=summary.title or run.key,
+        agent=summary.agent,
+        now=summary.doing or run.reason.replace("`", ""),
+        todos_done=sum(todo.done for todo in summary.todos),
+        todos=len(summary.todos),
+        added=run.diff_stat.added,
+        removed=run.diff_stat.removed,
+        checks=_checks(run.checks.verification, pull),
         pull=_pull(pull),
         pull_url=pull.url if pull else "",
-        cost_usd=round(run.spent_usd, 2),
-        turns=run.turn,
+        cost_usd=round(run.spend.usd, 2),
+        turns=run.turns.number,
         since=run.changed_at,
-        place=queue.index(run.id) + 1 if run.id in queue else 0,
-        eta_minutes=None if glimpse.eta_seconds is None else max(round(glimpse.eta_seconds / 60), 1),
+        queue_position=queue.index(run.id) + 1 if run.id in queue else 0,
+        eta_minutes=None if summary.eta_seconds is None else max(round(summary.eta_seconds / 60), 1),
     )
 
 
@@ -110,13 +75,13 @@ def _pull(pull: PullRequest | None) -> str:
     return f"#{pull.number} {kind}"
 
 
-def _checks(found: Verification | None, pull: PullRequest | None) -> str:
-    """What the forge's own checks say counts where there are any."""
-    forge = pull.checks.state if pull else CheckState.NONE
-    if forge is not CheckState.NONE:
-        return forge.value
-    if found is None:
+def _checks(verification: Verification | None, pull: PullRequest | None) -> str:
+    """The forge's checks count before our own verification."""
+    forge_state = pull.checks.state if pull else CheckState.NONE
+    if forge_state is not CheckState.NONE:
+        return forge_state.value
+    if verification is None:
         return ""
-    standings = {trial.standing for trial in found.trials}
-    worst = (one for one in (Standing.RED, Standing.UNKNOWN, Standing.GREEN) if one in standings)
-    return next(worst, Standing.UNKNOWN).value
+    results = {command.result for command in verification.commands}
+    worst = (result for result in (CheckResult.RED, CheckResult.UNKNOWN, CheckResult.GREEN) if result in results)
+    return next(worst, CheckResult.UNKNOWN).value

@@ -1,47 +1,45 @@
-"""What every page of the dashboard is given."""
+"""Dashboard: holds the readers, the user actions and the live updates that its pages share."""
 
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
-from bot.status.closeup import Closeup
-from bot.status.interface import Voice, Window
-from bot.web.board_feed import Lookout
-from bot.web.event_hub import Hub, topic_of
-from bot.web.highlight import Painting
-from bot.web.run.server_processes import Shows
+from bot.status.interface import DashboardReader, RunDetailsReader, UserActions
+from bot.web.board_feed import BoardFeed
+from bot.web.event_hub import EventHub, run_topic
+from bot.web.highlight import Highlighter
+from bot.web.run.server_processes import ServerProcesses
 
 
 @dataclass(slots=True)
 class Dashboard:
-    window: Window
-    voice: Voice
-    closeup: Closeup
-    hub: Hub = field(default_factory=Hub)
-    lookout: Lookout = field(init=False)
-    painting: Painting = field(default_factory=Painting)
-    shows: Shows = field(init=False)
+    data: DashboardReader
+    actions: UserActions
+    details: RunDetailsReader
+    hub: EventHub = field(default_factory=EventHub)
+    board_feed: BoardFeed = field(init=False)
+    highlighter: Highlighter = field(default_factory=Highlighter)
+    servers: ServerProcesses = field(init=False)
 
     def __post_init__(self) -> None:
-        self.lookout = Lookout(self.window, self.hub)
-        self.shows = Shows(self.closeup, self.hub)
+        self.board_feed = BoardFeed(self.data, self.hub)
+        self.servers = ServerProcesses(self.details, self.hub)
 
-    def hear(self, run_id: str, line: str) -> None:
-        """An agent did something: a line of its transcript."""
-        self.hub.tell(topic_of(run_id), "line", line)
-        self.hub.stir()
+    def publish_transcript_line(self, run_id: str, line: str) -> None:
+        self.hub.publish(run_topic(run_id), "line", line)
+        self.hub.notify()
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
-        """Until the block ends, whoever watches is told what changes. What they have started then ends."""
+        """Publishes changes to open pages until the block ends; then stops the servers that people have started."""
         async with asyncio.TaskGroup() as group:
-            watch = group.create_task(self.lookout.watch())
-            self.shows.open(group)
+            updates = group.create_task(self.board_feed.run())
+            self.servers.open(group)
             try:
                 yield
             finally:
-                watch.cancel()
-                self.shows.close()
-                await self.painting.close()
+                updates.cancel()
+                self.servers.close()
+                await self.highlighter.close()
                 self.hub.close()

@@ -1,4 +1,4 @@
-"""What people and programs are told when something cannot be done: in words, as a page or as JSON."""
+"""Error pages: renders an exception as a page for browsers or as JSON for programs."""
 
 from http import HTTPStatus
 
@@ -9,35 +9,36 @@ from starlette.responses import JSONResponse, Response
 from bot.errors import BotError, NeedsHuman, RateLimited
 from bot.web.templating import page
 
-_MEANINGS = {
-    404: "There is nothing here by that name.",
-    405: "That cannot be done with this address.",
+_MESSAGES = {
+    404: "No page has this address.",
+    405: "This address does not support this method.",
 }
 
 
-async def refused(request: Request, problem: Exception) -> Response:
+async def http_error(request: Request, problem: Exception) -> Response:
     assert isinstance(problem, HTTPException)
-    is_said = problem.detail != HTTPStatus(problem.status_code).phrase
-    words = problem.detail if is_said else _MEANINGS.get(problem.status_code, problem.detail)
-    return answer(request, problem.status_code, words, dict(problem.headers or {}))
+    has_message = problem.detail != HTTPStatus(problem.status_code).phrase
+    message = problem.detail if has_message else _MESSAGES.get(problem.status_code, problem.detail)
+    return error_response(request, problem.status_code, message, dict(problem.headers or {}))
 
 
-async def failed(request: Request, problem: Exception) -> Response:
-    """A person can mend the one; the other may pass."""
+async def bot_error(request: Request, problem: Exception) -> Response:
+    """422 if a person can fix the cause, else 503 with the time to try again."""
     if isinstance(problem, NeedsHuman):
-        return answer(request, HTTPStatus.UNPROCESSABLE_ENTITY, str(problem))
+        return error_response(request, HTTPStatus.UNPROCESSABLE_ENTITY, str(problem))
     assert isinstance(problem, BotError)
-    later = problem.retry_after if isinstance(problem, RateLimited) else 5.0
-    return answer(request, HTTPStatus.SERVICE_UNAVAILABLE, str(problem), {"Retry-After": str(int(later) + 1)})
+    seconds = problem.retry_after if isinstance(problem, RateLimited) else 5.0
+    return error_response(request, HTTPStatus.SERVICE_UNAVAILABLE, str(problem), {"Retry-After": str(int(seconds) + 1)})
 
 
-def answer(request: Request, status: int, words: str, headers: dict[str, str] | None = None) -> Response:
-    if is_page(request):
-        shown = page(request, "problem.html", status_code=status, words=words)
-        shown.headers.update(headers or {})
-        return shown
-    return JSONResponse({"error": words}, status_code=status, headers=headers)
+def error_response(request: Request, status: int, message: str, headers: dict[str, str] | None = None) -> Response:
+    if _wants_page(request):
+        is_missing = status == HTTPStatus.NOT_FOUND
+        response = page(request, "error.html", status_code=status, message=message, is_missing=is_missing)
+        response.headers.update(headers or {})
+        return response
+    return JSONResponse({"error": message}, status_code=status, headers=headers)
 
 
-def is_page(request: Request) -> bool:
+def _wants_page(request: Request) -> bool:
     return not request.scope["path"].startswith("/api/") and "text/html" in request.headers.get("accept", "")

@@ -1,7 +1,7 @@
-"""Everyone who has a page open, and what they are still to be sent.
+"""Event hub: queues events for every open page, by topic, and replays those that a reconnecting page has missed.
 
-Rule: telling never waits. Whoever cannot follow is told to look anew (`resync`) instead, and so is whoever comes back
-with a place in a past that is not remembered any more.
+Rule: publishing never waits. A page that is too slow, or that missed more than the hub keeps, gets one `resync` event
+and loads itself again.
 """
 
 import asyncio
@@ -13,93 +13,87 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 STATE = "state"
-"""The topic of all runs, as JSON."""
+"""Topic of the API's stream: runs as JSON."""
 BOARD = "board"
-"""The same as pieces of the page."""
-_QUEUED = 256
+"""Topic of the board page: changed parts of the page as HTML."""
+_MOST_QUEUED = 256
 _MOST_DIGITS = 15
-_REMEMBERED, _LETTERS, _TOPICS = 512, 500_000, 100
-"""So much is kept of each topic, and of so many besides those that somebody watches."""
+_KEPT_EVENTS, _KEPT_LETTERS, _KEPT_TOPICS = 512, 500_000, 100
+"""Limits of the replay history: per topic, and the number of topics without a viewer."""
 
 
-class News(NamedTuple):
+class HubEvent(NamedTuple):
     id: str
     kind: str
     data: str
 
 
-def topic_of(run_id: str) -> str:
-    """What one run's page wants to hear."""
+def run_topic(run_id: str) -> str:
     return f"run {run_id}"
 
 
 @dataclass(slots=True, eq=False)
-class Viewer:
+class HubViewer:
     topic: str
-    waiting: deque[News] = field(default_factory=deque)
-    stirred: asyncio.Event = field(default_factory=asyncio.Event)
+    queue: deque[HubEvent] = field(default_factory=deque)
+    has_news: asyncio.Event = field(default_factory=asyncio.Event)
 
 
 @dataclass(slots=True)
-class _Past:
-    """What was told of a topic lately: all that came after `floor`."""
+class _TopicHistory:
+    """Events of a topic since `floor`."""
 
     floor: int
-    news: deque[tuple[int, News]] = field(default_factory=deque)
+    events: deque[tuple[int, HubEvent]] = field(default_factory=deque)
     letters: int = 0
 
-    def add(self, number: int, news: News) -> None:
-        self.news.append((number, news))
-        self.letters += len(news.data)
-        while len(self.news) > _REMEMBERED or self.letters > _LETTERS:
-            self.floor, gone = self.news.popleft()
-            self.letters -= len(gone.data)
+    def add(self, number: int, event: HubEvent) -> None:
+        self.events.append((number, event))
+        self.letters += len(event.data)
+        while len(self.events) > _KEPT_EVENTS or self.letters > _KEPT_LETTERS:
+            self.floor, dropped = self.events.popleft()
+            self.letters -= len(dropped.data)
 
 
-class Hub:
+class EventHub:
     def __init__(self) -> None:
-        self._life = secrets.token_hex(4)
-        self._viewers: dict[str, set[Viewer]] = {}
-        self._pasts: dict[str, _Past] = {}
+        self._instance = secrets.token_hex(4)
+        self._viewers: dict[str, set[HubViewer]] = {}
+        self._histories: dict[str, _TopicHistory] = {}
         self._number = 0
-        """Of the latest news, whatever its topic."""
-        self.moved = asyncio.Event()
-        """Something is not as it was when the last picture was made."""
-        self.wanted = asyncio.Event()
-        """Somebody watches."""
+        """Number of the latest event of all topics."""
+        self.changed = asyncio.Event()
+        """Set when something changed since the last snapshot."""
+        self.has_viewers = asyncio.Event()
         self.is_closed = False
 
-    def stir(self) -> None:
-        """Something changed: whoever makes pictures is to make one."""
-        self.moved.set()
+    def notify(self) -> None:
+        """Tells the board feed that the state has changed."""
+        self.changed.set()
 
-    def is_watched(self, *topics: str) -> bool:
-        return any(self._viewers.get(topic) for topic in topics)
-
-    def tell(self, topic: str, kind: str, data: str) -> None:
-        """Nobody who watches is waited for."""
-        past = self._past_of(topic)
+    def publish(self, topic: str, kind: str, data: str) -> None:
+        history = self._history_of(topic)
         self._number += 1
-        news = News(f"{self._life}-{self._number}", kind, data)
-        past.add(self._number, news)
+        event = HubEvent(f"{self._instance}-{self._number}", kind, data)
+        history.add(self._number, event)
         for viewer in self._viewers.get(topic, ()):
-            is_behind = len(viewer.waiting) >= _QUEUED
+            is_behind = len(viewer.queue) >= _MOST_QUEUED
             if is_behind:
-                viewer.waiting.clear()
-            viewer.waiting.append(self._resync(topic) if is_behind else news)
-            viewer.stirred.set()
+                viewer.queue.clear()
+            viewer.queue.append(self._resync(topic) if is_behind else event)
+            viewer.has_news.set()
 
-    def place(self, topic: str) -> str:
-        """Where a page that is made now stands: what comes after it is news to that page."""
-        self._past_of(topic)
-        return f"{self._life}-{self._number}"
+    def position(self, topic: str) -> str:
+        """Id of the latest event: a page that is rendered now needs only later ones."""
+        self._history_of(topic)
+        return f"{self._instance}-{self._number}"
 
     @contextmanager
-    def watching(self, topic: str, since: str = "") -> Iterator[Viewer]:
-        viewer = Viewer(topic, deque(self._missed(topic, since)))
-        viewer.stirred.set()
+    def subscribe(self, topic: str, since: str = "") -> Iterator[HubViewer]:
+        viewer = HubViewer(topic, deque(self._missed(topic, since)))
+        viewer.has_news.set()
         self._viewers.setdefault(topic, set()).add(viewer)
-        self.wanted.set()
+        self.has_viewers.set()
         try:
             yield viewer
         finally:
@@ -107,48 +101,48 @@ class Hub:
             if not self._viewers[topic]:
                 del self._viewers[topic]
             if not self._viewers:
-                self.wanted.clear()
+                self.has_viewers.clear()
 
-    async def news_for(self, viewer: Viewer, *, within: float) -> Sequence[News]:
-        """All there is; nothing when there was none for so many seconds."""
+    async def next_events(self, viewer: HubViewer, *, within: float) -> Sequence[HubEvent]:
+        """Returns the queued events; an empty sequence after `within` seconds without one."""
         try:
             async with asyncio.timeout(within):
-                await viewer.stirred.wait()
+                await viewer.has_news.wait()
         except TimeoutError:
             return ()
-        viewer.stirred.clear()
-        found = tuple(viewer.waiting)
-        viewer.waiting.clear()
-        return found
+        viewer.has_news.clear()
+        events = tuple(viewer.queue)
+        viewer.queue.clear()
+        return events
 
     def close(self) -> None:
-        """Nobody is told anything more: who watches may go."""
+        """Ends every subscription."""
         self.is_closed = True
-        for viewer in [one for all_of_them in self._viewers.values() for one in all_of_them]:
-            viewer.stirred.set()
+        for viewer in [viewer for viewers in self._viewers.values() for viewer in viewers]:
+            viewer.has_news.set()
 
-    def _missed(self, topic: str, since: str) -> list[News]:
+    def _missed(self, topic: str, since: str) -> list[HubEvent]:
         if not since:
             return []
-        past = self._past_of(topic)
-        life, _, number = since.partition("-")
-        if life != self._life or not _is_number(number) or not past.floor <= int(number) <= self._number:
+        history = self._history_of(topic)
+        instance, _, number = since.partition("-")
+        if instance != self._instance or not _is_number(number) or not history.floor <= int(number) <= self._number:
             return [self._resync(topic)]
-        return [news for at, news in past.news if at > int(number)]
+        return [event for at, event in history.events if at > int(number)]
 
-    def _past_of(self, topic: str) -> _Past:
-        """Kept from now on. What nobody has told of or asked about for longest is forgotten."""
-        past = self._pasts.pop(topic, None) or _Past(self._number)
-        self._pasts[topic] = past
-        idle = [name for name in self._pasts if name not in self._viewers]
-        for name in idle[: max(len(idle) - _TOPICS, 0)]:
-            del self._pasts[name]
-        return past
+    def _history_of(self, topic: str) -> _TopicHistory:
+        """Starts a history if the topic has none, and drops the least used ones without a viewer."""
+        history = self._histories.pop(topic, None) or _TopicHistory(self._number)
+        self._histories[topic] = history
+        idle = [name for name in self._histories if name not in self._viewers]
+        for name in idle[: max(len(idle) - _KEPT_TOPICS, 0)]:
+            del self._histories[name]
+        return history
 
-    def _resync(self, topic: str) -> News:
-        return News(self.place(topic), "resync", "{}")
+    def _resync(self, topic: str) -> HubEvent:
+        return HubEvent(self.position(topic), "resync", "{}")
 
 
 def _is_number(text: str) -> bool:
-    """Python refuses those of thousands of digits."""
+    """Python refuses to parse thousands of digits."""
     return text.isdecimal() and len(text) <= _MOST_DIGITS

@@ -1,4 +1,4 @@
-"""How everything is that we depend on, what still works where something is not well, and what projects need."""
+"""Health page: shows every dependency, what still works without it, and the setup report of each project."""
 
 import asyncio
 
@@ -12,10 +12,11 @@ from bot.web.templating import page
 
 def routes_of(dashboard: Dashboard) -> list[Route]:
     async def health(request: Request) -> Response:
-        window = dashboard.window
-        stations, projects = await asyncio.gather(
-            asyncio.to_thread(window.stations), asyncio.to_thread(window.outlooks)
+        data = dashboard.data
+        dependencies, reports = await asyncio.gather(
+            asyncio.to_thread(data.health), asyncio.to_thread(data.setup_reports)
         )
-        return page(request, "health.html", stations=sorted(stations, key=lambda one: one.ok), projects=projects)
+        by_state = sorted(dependencies, key=lambda dependency: dependency.ok)
+        return page(request, "health.html", dependencies=by_state, reports=reports)
 
     return [Route("/health", health)]

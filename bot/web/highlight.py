@@ -1,4 +1,4 @@
-"""Has code coloured by the painter's process. Where that fails, takes too long or gets too much: no colours."""
+"""Syntax highlighting: sends code to the worker process and caches its answers. Without an answer, code stays plain."""
 
 import asyncio
 import contextlib
@@ -9,52 +9,52 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from pathlib import Path
 
-from bot.web.run.diff import Runs
+from bot.web.run.diff import ColouredText
 
 LARGEST = 200_000
-"""In letters."""
+"""Most characters of a file that gets colours."""
 _SECONDS = 6.0
 _ANSWER_BYTES = 64_000_000
-_KEPT = 32
-_PROGRAM = Path(__file__).with_name("highlight_worker.py")
+_CACHED_FILES = 32
+_WORKER = Path(__file__).with_name("highlight_worker.py")
 
-Painted = Sequence[Runs]
-"""Of every line, from the first."""
+HighlightedLines = Sequence[ColouredText]
+"""The colours of every line, from the first."""
 
 
-class Painting:
-    """Owns one process, which ends with its input."""
+class Highlighter:
+    """Owns one worker process, which ends when its input ends."""
 
     def __init__(self, *, seconds: float = _SECONDS) -> None:
         self._seconds = seconds
         self._process: Process | None = None
-        self._alone = asyncio.Lock()
-        self._known: OrderedDict[tuple[str, str], Painted] = OrderedDict()
+        self._lock = asyncio.Lock()
+        self._cache: OrderedDict[tuple[str, str], HighlightedLines] = OrderedDict()
 
-    async def paint(self, name: str, content: str, *, sha: str) -> Painted:
-        """`sha` is the content's: what was painted lately is known."""
+    async def highlight(self, path: str, content: str, *, sha: str) -> HighlightedLines:
+        """`sha` is the hash of the content and the key of the cache."""
         if not content or len(content) > LARGEST:
             return ()
-        key = (name.rpartition("/")[2], sha)
-        if key not in self._known:
-            async with self._alone:
-                self._known[key] = self._known.get(key) or await self._asked(key[0], content)
-            while len(self._known) > _KEPT:
-                self._known.popitem(last=False)
-        return self._known[key]
+        key = (path.rpartition("/")[2], sha)
+        if key not in self._cache:
+            async with self._lock:
+                self._cache[key] = self._cache.get(key) or await self._request(key[0], content)
+            while len(self._cache) > _CACHED_FILES:
+                self._cache.popitem(last=False)
+        return self._cache[key]
 
     async def close(self) -> None:
         if self._process:
-            self._end(self._process)
+            self._kill(self._process)
             await self._process.wait()
             self._process = None
 
-    async def _asked(self, name: str, content: str) -> Painted:
-        question = json.dumps({"name": name, "text": content}).encode() + b"\n"
-        process = self._process = self._process or await self._begun()
+    async def _request(self, name: str, content: str) -> HighlightedLines:
+        request = json.dumps({"name": name, "text": content}).encode() + b"\n"
+        process = self._process = self._process or await self._start()
         try:
             async with asyncio.timeout(self._seconds):
-                answer = await _told(process, question)
+                answer = await _exchange(process, request)
         except (TimeoutError, OSError, ValueError):
             answer = b""
         if not answer.endswith(b"\n"):
@@ -63,21 +63,21 @@ class Painting:
         return json.loads(answer) or ()
 
     @staticmethod
-    async def _begun() -> Process:
+    async def _start() -> Process:
         return await asyncio.create_subprocess_exec(
-            sys.executable, "-I", str(_PROGRAM), stdin=PIPE, stdout=PIPE, stderr=asyncio.subprocess.DEVNULL,
+            sys.executable, "-I", str(_WORKER), stdin=PIPE, stdout=PIPE, stderr=asyncio.subprocess.DEVNULL,
             cwd="/", env={"LC_ALL": "C.UTF-8"}, start_new_session=True, limit=_ANSWER_BYTES,
         )  # fmt: skip
 
     @staticmethod
-    def _end(process: Process) -> None:
+    def _kill(process: Process) -> None:
         with contextlib.suppress(ProcessLookupError):
             process.kill()
 
 
-async def _told(process: Process, question: bytes) -> bytes:
+async def _exchange(process: Process, request: bytes) -> bytes:
     assert process.stdin
     assert process.stdout
-    process.stdin.write(question)
+    process.stdin.write(request)
     await process.stdin.drain()
     return await process.stdout.readline()

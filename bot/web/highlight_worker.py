@@ -1,7 +1,7 @@
-"""Colours code, as a program of its own: whatever a file makes of the lexer, only this process waits, and not for long.
+"""Syntax highlighting worker: a process that colours code with Pygments, so a hostile file blocks only this process.
 
-Rule: imports nothing of ours, is given names and texts on its input, a line of JSON each, and answers with a line each:
-for every line of the text how many letters have which colour. A text that takes too long ends it.
+Rule: it imports nothing of ours. Each input line is JSON with a file's name and text; each output line is JSON with the
+colours: for every line of the text, pairs of a length and a colour. A text that takes too long ends the process.
 """
 
 import json
@@ -22,18 +22,18 @@ _COLOURS = {
     Name.Builtin: "b", Name.Decorator: "d", Name.Tag: "k", Name.Attribute: "b", Name.Namespace: "f", Keyword.Type: "b",
     Name.Constant: "n", Name.Variable: "b", Name.Exception: "f",
 }  # fmt: skip
-"""The one of the nearest parent counts."""
+"""A token type that is missing here takes the colour of its nearest parent."""
 
-_Run = tuple[int, str]
+_Colour = tuple[int, str]
 
 
-def paint(name: str, text: str) -> list[list[_Run]] | None:
-    """None: nobody knows this kind of file."""
+def highlight(name: str, text: str) -> list[list[_Colour]] | None:
+    """Returns None if Pygments has no lexer for the file."""
     try:
         lexer = get_lexer_for_filename(name)
     except ClassNotFound:
         return None
-    lines: list[list[_Run]] = [[]]
+    lines: list[list[_Colour]] = [[]]
     for colour, value in _tokens(lexer, text):
         for number, part in enumerate(value.split("\n")):
             if number:
@@ -44,7 +44,7 @@ def paint(name: str, text: str) -> list[list[_Run]] | None:
 
 
 def _tokens(lexer: Lexer, text: str) -> Iterator[tuple[str, str]]:
-    """Every letter of the text, as it is: the lexer's own entrance would change line ends."""
+    """Yields every character unchanged; the lexer's `get_tokens` would change line ends."""
     for _, kind, value in lexer.get_tokens_unprocessed(text):
         while kind not in _COLOURS and kind is not Token:
             kind = kind.parent  # noqa: PLW2901 - up the tree
@@ -54,9 +54,9 @@ def _tokens(lexer: Lexer, text: str) -> Iterator[tuple[str, str]]:
 def main() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (_BYTES, _BYTES))
     for line in sys.stdin:
-        asked = json.loads(line)
+        request = json.loads(line)
         signal.alarm(_SECONDS)
-        answer = paint(asked["name"], asked["text"])
+        answer = highlight(request["name"], request["text"])
         signal.alarm(0)
         sys.stdout.write(json.dumps(answer, separators=(",", ":")) + "\n")
         sys.stdout.flush()

@@ -1,60 +1,76 @@
-"""Where people show the token, once, and say what they are called."""
+"""Login page: a person types the token and a name, or follows a login link, and gets the login cookie."""
 
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from bot.web.auth import COOKIE, SECONDS, Access, clean_name, place_in_here
-from bot.web.forms import form_of
+from bot.web.auth import WAIT_AFTER_WRONG_TOKENS, Authenticator, clean_name, own_path
+from bot.web.login_cookie import COOKIE, LIFETIME_SECONDS
+from bot.web.request_body import read_form
 from bot.web.templating import page
 
 
-def routes_of(access: Access) -> list[Route]:
-    async def ask(request: Request) -> Response:
-        if request.state.person and request.state.may_leave:
-            return RedirectResponse(place_in_here(request.query_params.get("next", "/")), status_code=303)
-        return _asked(request, access, request.query_params.get("next", "/"))
+def routes_of(authenticator: Authenticator) -> list[Route]:
+    async def show_form(request: Request) -> Response:
+        if request.state.person and request.state.has_login:
+            return RedirectResponse(own_path(request.query_params.get("next", "/")), status_code=303)
+        query = request.query_params
+        return _login_page(request, authenticator, query.get("next", "/"), code=query.get("code", ""))
 
-    async def enter(request: Request) -> Response:
-        form = await form_of(request)
-        there = place_in_here(form.get("next", "/"))
-        if not access.opens_with(form.get("token", "").strip()):
-            return _asked(request, access, there, problem="That is not the token.", status_code=401)
-        answer = RedirectResponse(there, status_code=303)
-        answer.set_cookie(
+    async def log_in(request: Request) -> Response:
+        peer = request.client.host if request.client else ""
+        if seconds := authenticator.throttle.seconds_to_wait(peer):
+            problem = f"{WAIT_AFTER_WRONG_TOKENS} {seconds} s."
+            return _login_page(request, authenticator, "/", problem=problem, status_code=429)
+        form = await read_form(request)
+        path, code = own_path(form.get("next", "/")), form.get("code", "")
+        if not authenticator.try_login(peer, token=form.get("token", "").strip(), code=code):
+            problem = "This link was used, or is over. `treehand login` prints another." if code else "Wrong token."
+            return _login_page(request, authenticator, path, problem=problem, status_code=401)
+        response = RedirectResponse(path, status_code=303)
+        response.set_cookie(
             COOKIE,
-            access.cookie_for(clean_name(form.get("name", "")) or access.operator),
-            max_age=int(SECONDS),
+            authenticator.cookie_for(clean_name(form.get("name", "")) or authenticator.operator),
+            max_age=int(LIFETIME_SECONDS),
             httponly=True,
             samesite="strict",
-            secure=_came_encrypted(request),
+            secure=_is_https(request),
         )
-        return answer
+        return response
 
-    async def leave(_request: Request) -> Response:
-        answer = RedirectResponse("/login", status_code=303)
-        answer.delete_cookie(COOKIE, httponly=True, samesite="strict")
-        return answer
+    async def log_out(_request: Request) -> Response:
+        response = RedirectResponse("/login", status_code=303)
+        response.delete_cookie(COOKIE, httponly=True, samesite="strict")
+        return response
 
     return [
-        Route("/login", ask, methods=["GET"]),
-        Route("/login", enter, methods=["POST"]),
-        Route("/logout", leave, methods=["POST"]),
+        Route("/login", show_form, methods=["GET"]),
+        Route("/login", log_in, methods=["POST"]),
+        Route("/logout", log_out, methods=["POST"]),
     ]
 
 
-def _asked(request: Request, access: Access, there: str, *, problem: str = "", status_code: int = 200) -> Response:
+def _login_page(
+    request: Request,
+    authenticator: Authenticator,
+    path: str,
+    *,
+    code: str = "",
+    problem: str = "",
+    status_code: int = 200,
+) -> Response:
     return page(
         request,
         "login.html",
         status_code=status_code,
-        there=place_in_here(there),
+        next_path=own_path(path),
+        code=code,
         problem=problem,
-        name=access.operator,
-        wanted=bool(access.token),
+        name=authenticator.operator,
+        has_token=bool(authenticator.token),
     )
 
 
-def _came_encrypted(request: Request) -> bool:
-    """To us or to the proxy in front of us. Who lies here harms nobody but themselves."""
+def _is_https(request: Request) -> bool:
+    """Trusts the header of any client: a false one harms only its sender."""
     return "https" in {request.url.scheme, request.headers.get("x-forwarded-proto", "")}

@@ -1,4 +1,4 @@
-"""New work: a form that files issues where a project has its own."""
+"""New issue page: files the issues that a person types into the form."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -8,49 +8,51 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from bot.domain.wish import Wish
+from bot.domain.issue import NewIssue
 from bot.errors import NeedsHuman, Retryable
 from bot.web.dashboard import Dashboard
-from bot.web.forms import form_of
-from bot.web.new_issue_form import MOST, Typed, text_of, typed_in, wishes_in
+from bot.web.new_issue_form import MOST_ISSUES, NewIssueForm, issues_in, parse_form, text_of
+from bot.web.request_body import read_form
 from bot.web.templating import key_in_url, page
 
 
 def routes_of(dashboard: Dashboard) -> list[Route]:
-    def shown(request: Request, typed: Typed, *, filed: Sequence[str] = (), problem: str = "") -> Response:
+    def form_page(request: Request, form: NewIssueForm, *, filed: Sequence[str] = (), problem: str = "") -> Response:
         return page(
             request,
-            "new.html",
+            "new_issue.html",
             status_code=HTTPStatus.UNPROCESSABLE_ENTITY if problem else HTTPStatus.OK,
-            sites=dashboard.window.sites(),
-            label=dashboard.window.label,
-            typed=typed,
+            sites=dashboard.data.projects(),
+            label=dashboard.data.label,
+            form=form,
             filed=filed,
             problem=problem,
         )
 
-    async def show(request: Request) -> Response:
-        return shown(request, Typed(), filed=request.query_params.getlist("filed")[:MOST])
+    async def show_form(request: Request) -> Response:
+        return form_page(request, NewIssueForm(), filed=request.query_params.getlist("filed")[:MOST_ISSUES])
 
-    async def file(request: Request) -> Response:
-        typed = typed_in(await form_of(request))
-        wishes = wishes_in(typed, dashboard.window.label)
-        if problem := _problem(wishes):
-            return shown(request, typed, problem=problem)
+    async def file_issues(request: Request) -> Response:
+        form = parse_form(await read_form(request))
+        issues = issues_in(form, dashboard.data.label)
+        if problem := _find_problem(issues):
+            return form_page(request, form, problem=problem)
         filed = list[str]()
-        for wish in wishes:
+        for issue in issues:
             try:
-                filed.append(await dashboard.voice.ask(wish, by=request.state.person))
-            except (NeedsHuman, Retryable) as trouble:
-                left = text_of(wishes[len(filed) :], typed)
-                return shown(request, replace(typed, work=left), filed=filed, problem=str(trouble))
-        names = "&".join(f"filed={key_in_url(key)}" for key in filed)
-        return RedirectResponse(f"/new?{names}", status_code=HTTPStatus.SEE_OTHER)
+                filed.append(await dashboard.actions.file_issue(issue, by=request.state.person))
+            except (NeedsHuman, Retryable) as error:
+                rest = text_of(issues[len(filed) :], form)
+                return form_page(request, replace(form, work=rest), filed=filed, problem=str(error))
+        keys = "&".join(f"filed={key_in_url(key)}" for key in filed)
+        return RedirectResponse(f"/new?{keys}", status_code=HTTPStatus.SEE_OTHER)
 
-    return [Route("/new", show, methods=["GET"]), Route("/new", file, methods=["POST"])]
+    return [Route("/new", show_form, methods=["GET"]), Route("/new", file_issues, methods=["POST"])]
 
 
-def _problem(wishes: Sequence[Wish]) -> str:
-    if not wishes:
-        return "Say what is wanted: the first line becomes the title of an issue."
-    return f"These are {len(wishes)} issues; {MOST} at once is the most." if len(wishes) > MOST else ""
+def _find_problem(issues: Sequence[NewIssue]) -> str:
+    if not issues:
+        return "Describe the task: the first line becomes the title of the issue."
+    if len(issues) > MOST_ISSUES:
+        return f"The text holds {len(issues)} issues. File at most {MOST_ISSUES} at once."
+    return ""

@@ -1,24 +1,22 @@
-"""What somebody typed into the form for new work, as issues. Pure."""
+"""New issue form: parses the typed text and options into issues. Pure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from bot.domain.wish import Wish
+from bot.domain.issue import NewIssue
 
-MOST = 50
-"""So many at once."""
-_LINES = {"owns": "Owns", "forbids": "Forbids", "blocked": "Blocked by", "base": "Base"}
-"""What an issue's body says for us, by field of the form."""
+MOST_ISSUES = 50
+"""Limit of one form."""
+_DIRECTIVES = {"owns": "Owns: ", "forbids": "Forbids: ", "blocked": "Blocked by ", "base": "Base: "}
+"""Directive in the issue's body, by field of the form."""
 
 
 @dataclass(frozen=True, slots=True)
-class Typed:
-    """The form, as it was sent."""
-
+class NewIssueForm:
     project: str = ""
     work: str = ""
     each_line: bool = False
-    """Every line is an issue of its own."""
+    """Makes an issue of every line."""
     labels: str = ""
     owns: str = ""
     forbids: str = ""
@@ -26,31 +24,33 @@ class Typed:
     base: str = ""
     plan: bool = False
     begin: bool = True
-    """At once: with the label that asks for work."""
+    """Adds the label that starts a run."""
 
 
-def typed_in(form: Mapping[str, str]) -> Typed:
-    words = {name: form.get(name, "").replace("\r\n", "\n").strip() for name in Typed.__dataclass_fields__}
-    text = {name: words[name] for name in ("project", "work", "labels", *_LINES)}
-    return Typed(**text, each_line=bool(words["each_line"]), plan=bool(words["plan"]), begin=bool(words["begin"]))
+def parse_form(fields: Mapping[str, str]) -> NewIssueForm:
+    values = {name: fields.get(name, "").replace("\r\n", "\n").strip() for name in NewIssueForm.__dataclass_fields__}
+    texts = {name: values[name] for name in ("project", "work", "labels", *_DIRECTIVES)}
+    return NewIssueForm(
+        **texts, each_line=bool(values["each_line"]), plan=bool(values["plan"]), begin=bool(values["begin"])
+    )
 
 
-def wishes_in(typed: Typed, label: str) -> list[Wish]:
-    labels = _labels(typed, label)
-    blocks = typed.work.split("\n") if typed.each_line else _blocks(typed.work)
-    told = (block.strip().partition("\n") for block in blocks if block.strip())
-    return [Wish(typed.project, title.strip(), _body(body, typed), labels) for title, _, body in told]
+def issues_in(form: NewIssueForm, label: str) -> list[NewIssue]:
+    labels = _labels(form, label)
+    blocks = form.work.split("\n") if form.each_line else _blocks(form.work)
+    parts = (block.strip().partition("\n") for block in blocks if block.strip())
+    return [NewIssue(form.project, title.strip(), _body(body, form), labels) for title, _, body in parts]
 
 
-def text_of(wishes: Sequence[Wish], typed: Typed) -> str:
-    """What is still to be filed, as it was typed."""
-    between = "\n" if typed.each_line else "\n---\n"
-    added = _added(typed).strip()
-    return between.join(f"{wish.title}\n{wish.body.removesuffix(added).strip()}".strip() for wish in wishes)
+def text_of(issues: Sequence[NewIssue], form: NewIssueForm) -> str:
+    """Turns issues that are not filed yet back into the typed text."""
+    separator = "\n" if form.each_line else "\n---\n"
+    directives = _directives(form).strip()
+    return separator.join(f"{issue.title}\n{issue.body.removesuffix(directives).strip()}".strip() for issue in issues)
 
 
 def _blocks(work: str) -> list[str]:
-    """A line of dashes is between two of them."""
+    """Splits at lines of three or more dashes."""
     blocks, lines = list[str](), list[str]()
     for line in [*work.split("\n"), "---"]:
         if len(line.strip()) >= len("---") and not line.strip().strip("-"):
@@ -61,21 +61,20 @@ def _blocks(work: str) -> list[str]:
     return blocks
 
 
-def _labels(typed: Typed, label: str) -> tuple[str, ...]:
-    ours = ([label] if typed.begin else []) + ([f"{label}:plan"] if typed.plan else [])
-    others = [one.strip() for one in typed.labels.replace("\n", ",").split(",") if one.strip()]
+def _labels(form: NewIssueForm, label: str) -> tuple[str, ...]:
+    ours = ([label] if form.begin else []) + ([f"{label}:plan"] if form.plan else [])
+    others = [part.strip() for part in form.labels.replace("\n", ",").split(",") if part.strip()]
     return tuple(dict.fromkeys([*ours, *others]))
 
 
-def _body(body: str, typed: Typed) -> str:
-    return f"{body.strip()}{_added(typed)}".strip()
+def _body(body: str, form: NewIssueForm) -> str:
+    return f"{body.strip()}{_directives(form)}".strip()
 
 
-def _added(typed: Typed) -> str:
-    lines = (f"{word}: {_on_one_line(value)}" if word != "Blocked by" else f"{word} {_on_one_line(value)}"
-             for name, word in _LINES.items() if (value := getattr(typed, name)))  # fmt: skip
-    added = "\n".join(lines)
-    return f"\n\n{added}" if added else ""
+def _directives(form: NewIssueForm) -> str:
+    values = ((directive, getattr(form, name)) for name, directive in _DIRECTIVES.items())
+    lines = "\n".join(f"{directive}{_on_one_line(value)}" for directive, value in values if value)
+    return f"\n\n{lines}" if lines else ""
 
 
 def _on_one_line(text: str) -> str:

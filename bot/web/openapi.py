@@ -1,155 +1,132 @@
-"""What the API's description says: OpenAPI 3.1, made of the table that the routes are made of.
+"""OpenAPI 3.1 description of the API, made from its table of operations and the models in `api_models`.
 
 https://spec.openapis.org/oas/v3.1.1.html
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from pydantic import BaseModel
+from pydantic.json_schema import JsonSchemaMode, models_json_schema
+
 from bot import __version__
-from bot.domain.run import Phase
-from bot.web.fields import Field, Schema, schema_of
+from bot.web.api_models import ApiProblem, RequestBody
+
+_REF = "#/components/schemas/{model}"
+_PROBLEMS = {
+    "400": "the request is malformed",
+    "401": "a login or a token is missing",
+    "403": "the Host header is unknown, or a page of another site sent the request",
+    "404": "no such run",
+    "413": "the request is too long",
+    "422": "the action is impossible as things are; the answer says why",
+    "503": "the action is impossible now; try again later",
+}
+_KEY = {
+    "name": "key",
+    "in": "path",
+    "required": True,
+    "description": "key of the issue, percent-encoded: `acme%2Fshop%2312`",
+    "schema": {"type": "string", "minLength": 1, "maxLength": 200},
+    "example": "shop#1",
+}
+_SINCE = {
+    "name": "since",
+    "in": "query",
+    "required": False,
+    "schema": {"type": "string"},
+    "description": "id of the last event that the client has",
+}
+_EVENTS = {
+    "get": {
+        "operationId": "events",
+        "summary": "server-sent events: each run as it changes, as `run`; `resync` when the client missed too many",
+        "parameters": [_SINCE],
+        "responses": {"200": {"description": "an endless stream", "content": {"text/event-stream": {}}}},
+    }
+}
 
 
 @dataclass(frozen=True, slots=True)
-class Operation:
+class ApiOperation:
     method: str
     path: str
     name: str
-    about: str
-    fields: Sequence[Field] | None = None
-    """None: nothing is sent along."""
+    summary: str
+    fields: type[RequestBody] | None = None
+    """Model of the request's body, if it has one."""
     status: int = 200
-    answer: str = ""
-    """The name of a schema; empty: plain text."""
+    answer: type[BaseModel] | None = None
+    """Model of the answer; without a model, the answer is plain text."""
 
     @property
     def has_key(self) -> bool:
         return "{key}" in self.path
 
 
-def _object(**properties: Schema) -> Schema:
-    return {"type": "object", "properties": properties, "required": list(properties)}
-
-
-def _perhaps(schema: Schema) -> Schema:
-    return {"oneOf": [schema, {"type": "null"}]}
-
-
-_TEXT: Schema = {"type": "string"}
-_NUMBER: Schema = {"type": "number"}
-_WHOLE: Schema = {"type": "integer"}
-_FLAG: Schema = {"type": "boolean"}
-_RUN = {
-    "key": {**_TEXT, "description": "what people say aloud: `shop#1`, `acme/shop#12`, `ENG-7`"},
-    "project": _TEXT,
-    "title": _TEXT,
-    "phase": {"type": "string", "enum": [phase.value for phase in Phase]},
-    "reason": {**_TEXT, "description": "why it waits, asks or ended"},
-    "doing": _TEXT,
-    "branch": _TEXT,
-    "pull_request": _perhaps(_object(number=_WHOLE, url=_TEXT, state=_TEXT, draft=_FLAG)),
-    "agent": _TEXT,
-    "turns": _WHOLE,
-    "cost_usd": _NUMBER,
-    "tokens": _WHOLE,
-    "started_at": {**_NUMBER, "description": "seconds since the epoch"},
-    "updated_at": _NUMBER,
-    "queue": _perhaps(_object(position=_WHOLE, eta_seconds={"type": ["number", "null"]})),
-    "worktree": _TEXT,
-    "verification": {"type": ["object", "null"]},
-}
-_SCHEMAS = {
-    "Problem": _object(error={**_TEXT, "description": "what is wrong, for people"}),
-    "Run": _object(**_RUN),
-    "RunWithJournal": _object(**_RUN, journal={"type": "array", "items": _object(at=_NUMBER, text=_TEXT)}),
-    "State": _object(
-        generated_at=_NUMBER,
-        counts={"type": "object", "additionalProperties": _WHOLE},
-        runs={"type": "array", "items": {"$ref": "#/components/schemas/Run"}},
-        spend=_object(today_usd=_NUMBER, limit_usd=_NUMBER),
-        health={"type": "object", "additionalProperties": _object(ok=_FLAG, detail=_TEXT, still=_TEXT)},
-    ),
-    "Said": _object(said={**_TEXT, "description": "what was said there"}),
-    "Filed": _object(key={**_TEXT, "description": "of the issue"}),
-}
-_PROBLEMS = {
-    "400": "what was sent makes no sense",
-    "401": "nobody we know asks",
-    "403": "by a name that is not ours, or from a page of another site",
-    "404": "there is no such run",
-    "413": "what was sent is too long",
-    "422": "it cannot be done as things are; the answer says why",
-    "503": "it cannot be done now; later it may",
-}
-_KEY = {
-    "name": "key",
-    "in": "path",
-    "required": True,
-    "description": "of the issue, percent-encoded: `acme%2Fshop%2312`",
-    "schema": {"type": "string", "minLength": 1, "maxLength": 200},
-    "example": "shop#1",
-}
-_EVENTS = {
-    "get": {
-        "operationId": "events",
-        "summary": "server-sent events: each run as it changes, as `run`; `resync` when more was missed than is kept",
-        "parameters": [
-            {"name": "since", "in": "query", "required": False, "schema": _TEXT, "description": "the last id known"}
-        ],
-        "responses": {"200": {"description": "a stream without an end", "content": {"text/event-stream": {}}}},
-    }
-}
-
-
-def description_of(operations: Sequence[Operation]) -> Mapping[str, Any]:
+def openapi_for(operations: Sequence[ApiOperation]) -> Mapping[str, Any]:
     paths: dict[str, dict[str, Any]] = {"/api/v1/events": _EVENTS}
-    for one in operations:
-        paths.setdefault(one.path, {})[one.method.lower()] = _described(one)
+    for operation in operations:
+        paths.setdefault(operation.path, {})[operation.method.lower()] = _operation_as_json(operation)
     return {
         "openapi": "3.1.0",
         "info": {
             "title": "Treehand",
             "version": __version__,
-            "description": "What people do here becomes comments, labels and issues, like anybody's on the tracker.",
+            "description": "Each action becomes a comment, label or issue on the tracker, under the person's name.",
         },
         "paths": paths,
         "components": {
-            "schemas": _SCHEMAS,
+            "schemas": _schemas(operations),
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
         },
         "security": [{}, {"token": []}],
     }
 
 
-def _described(one: Operation) -> Mapping[str, Any]:
+def _schemas(operations: Sequence[ApiOperation]) -> Mapping[str, Any]:
+    models = dict.fromkeys(model for operation in operations for model in _models_of(operation))
+    _, definitions = models_json_schema([*models, (ApiProblem, "serialization")], ref_template=_REF)
+    schemas: Mapping[str, Any] = definitions["$defs"]
+    return schemas
+
+
+def _models_of(operation: ApiOperation) -> Iterator[tuple[type[BaseModel], JsonSchemaMode]]:
+    if operation.fields:
+        yield operation.fields, "validation"
+    if operation.answer:
+        yield operation.answer, "serialization"
+
+
+def _operation_as_json(operation: ApiOperation) -> Mapping[str, Any]:
     return {
-        "operationId": one.name,
-        "summary": one.about,
-        "responses": {str(one.status): _answer(one), **_problems(one)},
-        **({"parameters": [_KEY]} if one.has_key else {}),
-        **({"requestBody": _body(one.fields)} if one.fields is not None else {}),
+        "operationId": operation.name,
+        "summary": operation.summary,
+        "responses": {str(operation.status): _answer(operation), **_problems(operation)},
+        **({"parameters": [_KEY]} if operation.has_key else {}),
+        **({"requestBody": _request_body(operation.fields)} if operation.fields else {}),
     }
 
 
-def _body(fields: Sequence[Field]) -> Mapping[str, Any]:
-    needed = any(field.required for field in fields)
-    return {"required": needed, "content": {"application/json": {"schema": schema_of(fields)}}}
+def _request_body(fields: type[RequestBody]) -> Mapping[str, Any]:
+    is_required = any(field.is_required() for field in fields.model_fields.values())
+    return {"required": is_required, "content": {"application/json": {"schema": _ref(fields)}}}
 
 
-def _answer(one: Operation) -> Mapping[str, Any]:
-    if not one.answer:
-        return {"description": "it will", "content": {"text/plain": {"schema": _TEXT}}}
-    return {"description": one.answer, "content": {"application/json": {"schema": _ref(one.answer)}}}
+def _answer(operation: ApiOperation) -> Mapping[str, Any]:
+    if operation.answer is None:
+        return {"description": "accepted", "content": {"text/plain": {"schema": {"type": "string"}}}}
+    name = operation.answer.__name__
+    return {"description": name, "content": {"application/json": {"schema": _ref(operation.answer)}}}
 
 
-def _problems(one: Operation) -> Mapping[str, Any]:
-    unlikely = {"404"} if not one.has_key else set()
-    unlikely |= {"400", "413", "422"} if one.fields is None else set()
-    content = {"application/json": {"schema": _ref("Problem")}}
-    return {code: {"description": why, "content": content} for code, why in _PROBLEMS.items() if code not in unlikely}
+def _problems(operation: ApiOperation) -> Mapping[str, Any]:
+    impossible = set() if operation.has_key else {"404"}
+    impossible |= set() if operation.fields else {"400", "413", "422"}
+    content = {"application/json": {"schema": _ref(ApiProblem)}}
+    return {code: {"description": why, "content": content} for code, why in _PROBLEMS.items() if code not in impossible}
 
 
-def _ref(name: str) -> Schema:
-    return {"$ref": f"#/components/schemas/{name}"}
+def _ref(model: type[BaseModel]) -> Mapping[str, str]:
+    return {"$ref": _REF.format(model=model.__name__)}

@@ -1,4 +1,4 @@
-"""Serves the pages inside the daemon's own loop, and leaves the signals to the daemon."""
+"""HTTP server: runs the web app with uvicorn inside the daemon's event loop."""
 
 import asyncio
 import contextlib
@@ -9,29 +9,31 @@ import uvicorn
 from starlette.applications import Starlette
 
 from bot.errors import CannotStart
+from bot.web.connection_limits import LimitedConnection
 
 
-class _Quiet(uvicorn.Server):
+class _ServerWithoutSignals(uvicorn.Server):
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """They are the daemon's."""
+        """The daemon handles signals."""
         yield
 
 
 @contextlib.asynccontextmanager
-async def serving(pages: Starlette, bind: str) -> AsyncIterator[int]:
-    """From now until the block ends; the port it got."""
-    with _listening(bind) as listener:
+async def serving(app: Starlette, bind: str) -> AsyncIterator[int]:
+    """Yields the port; stops the server at the end of the block."""
+    with _listen(bind) as listener:
         config = uvicorn.Config(
-            pages,
+            app,
             log_config=None,
             access_log=False,
             lifespan="off",
             timeout_graceful_shutdown=2,
             server_header=False,
             proxy_headers=False,
+            http=LimitedConnection,
         )
-        server = _Quiet(config)
+        server = _ServerWithoutSignals(config)
         async with asyncio.TaskGroup() as group:
             serve = group.create_task(server.serve(sockets=[listener]))
             try:
@@ -41,13 +43,12 @@ async def serving(pages: Starlette, bind: str) -> AsyncIterator[int]:
                 await asyncio.wait([serve])
 
 
-def _listening(bind: str) -> socket.socket:
+def _listen(bind: str) -> socket.socket:
     host, _, port = bind.rpartition(":")
     host = host.strip("[]")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listener = socket.socket(
-        family, socket.SOCK_STREAM, socket.IPPROTO_TCP
-    )  # said, so that small answers are sent at once
+    # uvicorn sends small answers at once only if the protocol is set
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((host, int(port)))
@@ -55,6 +56,7 @@ def _listening(bind: str) -> socket.socket:
     except OSError as exc:
         listener.close()
         raise CannotStart(
-            f"web.bind = {bind!r} cannot be used: {exc.strerror}. Set another one, or an empty one for none."
+            f"web.bind = {bind!r} is not available: {exc.strerror}. "
+            "Set another address, or an empty one to switch the dashboard off."
         ) from exc
     return listener

@@ -1,45 +1,53 @@
-"""Webhooks: a service says that something changed. They are checked, they wake, and that is all they do."""
+"""Webhooks: reads what a service sends, has the service verify it, and wakes the daemon.
 
-import hashlib
-import hmac
-import json
-from collections.abc import Mapping
-from urllib.parse import parse_qs
+Rule: a webhook wakes the daemon, and does nothing else.
+"""
 
-MOST_BYTES = 25 * 1024 * 1024
-"""What GitHub sends at most."""
-_MOST_SECONDS_OLD = 60.0
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
 
-def is_signed_by_github(secret: str, body: bytes, signature: str) -> bool:
-    """`X-Hub-Signature-256`, compared in constant time."""
-    made = hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
-    return hmac.compare_digest(f"sha256={made}".encode(), signature.encode(errors="replace"))
+from bot.domain.webhook import WebhookAnswer
+from bot.system.clock import Clock
+from bot.web.csrf_and_host_check import SIGNED
+from bot.web.request_body import read_content
 
-
-def is_signed_by_linear(secret: str, body: bytes, signature: str) -> bool:
-    """`Linear-Signature`, compared in constant time."""
-    made = hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
-    return hmac.compare_digest(made.encode(), signature.strip().lower().encode(errors="replace"))
+MOST_BYTES = 5 * 1024 * 1024
+"""GitHub sends more only about pushes with thousands of commits, which the next poll finds."""
+_SIGNATURE = re.compile(r"(?:sha256=)?[0-9a-f]{64}", re.IGNORECASE)
 
 
-def is_of_now(body: bytes, now: float) -> bool:
-    """By the time that is signed along: what somebody has kept for longer wakes nobody. Raises ValueError."""
-    told = json.loads(body.decode())
-    sent = told.get("webhookTimestamp") if isinstance(told, Mapping) else None
-    if isinstance(sent, bool) or not isinstance(sent, int | float):
-        raise ValueError("no time")  # noqa: TRY004 - to whoever sent it, that is one and the same
-    return abs(now - sent / 1000) <= _MOST_SECONDS_OLD
+@dataclass(frozen=True, slots=True)
+class Webhook:
+    """The webhook of one service."""
+
+    secret: str
+    signature_header: str
+    parse: Callable[[str, Mapping[str, str], bytes, float], WebhookAnswer]
+    """Called with the secret, the headers, the body and the time."""
+    wake: Callable[[str], None]
+    """Called with the repository that changed; empty: any project of the service."""
 
 
-def parse_repository(body: bytes, content_type: str) -> str:
-    """`owner/name`; empty when it is about none. Raises ValueError when it makes no sense."""
-    text = body.decode()
-    if content_type.startswith("application/x-www-form-urlencoded"):
-        text = "".join(parse_qs(text).get("payload", []))
-    told = json.loads(text)
-    if not isinstance(told, Mapping):
-        raise ValueError("not an object")  # noqa: TRY004 - to whoever sent it, that is one and the same
-    repository = told.get("repository")
-    name = repository.get("full_name") if isinstance(repository, Mapping) else ""
-    return name if isinstance(name, str) else ""
+def webhook_route(name: str, webhook: Webhook, clock: Clock) -> Route:
+    async def receive(request: Request) -> Response:
+        return await _receive(name, webhook, request, clock())
+
+    return Route(f"{SIGNED}{name}", receive, methods=["POST"])
+
+
+async def _receive(name: str, webhook: Webhook, request: Request, now: float) -> Response:
+    if not webhook.secret:
+        text = f"No webhook secret is set. Set TREEHAND_{name.upper()}__WEBHOOK_SECRET and restart Treehand.\n"
+        return PlainTextResponse(text, status_code=503)
+    if not _SIGNATURE.fullmatch(request.headers.get(webhook.signature_header, "").strip()):
+        return PlainTextResponse("A signature is missing.\n", status_code=401)  # the body is not even read
+    body = await read_content(request, MOST_BYTES)
+    answer = webhook.parse(webhook.secret, request.headers, body, now)
+    if answer.repository is not None:
+        webhook.wake(answer.repository)
+    return PlainTextResponse(answer.text, status_code=answer.status)

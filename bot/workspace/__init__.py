@@ -1,1 +1,1 @@
-"""Mirrors and worktrees: where agents may write, and how their work gets out. The only room that speaks git."""
+"""Mirrors and worktrees: where agents write, and how their work is captured, merged, pushed and salvaged."""

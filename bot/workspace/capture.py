@@ -1,7 +1,8 @@
-"""Reads what a worktree holds, on hostile ground: no git, no link followed, nothing opened that could block.
+"""Reads a worktree that an agent controls: runs no git, follows no link, opens nothing that could block.
 
-Rule: every folder is opened by its path below the root and must be the very one its parent listed; every file is opened
-in its folder's descriptor. So nothing outside the root is ever read, whatever is swapped meanwhile.
+Rule: a folder is opened by its path below the root and must be the one its parent listed; a file is opened through its
+folder's descriptor. So nothing outside the root is read, even if paths are swapped meanwhile. What is over a limit ends
+the reading with OverLimit: it is never taken for the whole.
 """
 
 import errno
@@ -9,67 +10,74 @@ import os
 import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 
-from bot.errors import NeedsHuman
-from bot.git.gitignore import Layer, Parts, Rule, is_ignored, parse_rules
-from bot.git.index import LINK, SUBMODULE, Entry, Index, mode_of, stamp_of, unknown_stamp
+from bot.errors import NeedsHuman, OverLimit
+from bot.git.gitignore import MAX_RULES, IgnoreLayer, IgnoreRules, PathParts, TooManyRules, is_ignored, parse_gitignore
+from bot.git.index import LINK, SUBMODULE, Index, IndexEntry, file_stamp, git_mode, unknown_stamp
+from bot.publish_guard.size_limits import MAX_ENTRIES, MAX_FILE_BYTES, MAX_NEW_BYTES, MAX_NEW_FILES
+from bot.text.invisible_characters import printable_path
 
-LARGEST_FILE = 100_000_000
-"""GitHub takes no larger one."""
-LARGEST_CHANGE = 1_000_000_000
-
-_LARGEST_RULES = 256 * 1024
-_LISTED = 50
+_MAX_GITIGNORE_BYTES = 256 * 1024
+_MAX_LISTED = 50
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 _GIT_BEGINS = frozenset({b".", b"g", b"G", b"\xe2", b"\xef"})
-# code points that a Mac's file system ignores in a name
+# code points that macOS ignores in a file name
 _INVISIBLE = dict.fromkeys([*range(0x200C, 0x2010), *range(0x202A, 0x202F), *range(0x206A, 0x2070), 0xFEFF])
 
-Keep = Callable[[bytes], bytes]
-"""Puts content into the object store; its id."""
+_NO_RULES = IgnoreRules()
+
+StoreContent = Callable[[bytes], bytes]
+"""Stores content in the object database and returns its id."""
 
 
 @dataclass(frozen=True, slots=True)
-class Reach:
-    """How far a reading goes."""
+class ReadLimits:
+    """Limits of reading a worktree."""
 
-    file: int = LARGEST_FILE
-    everything: int = LARGEST_CHANGE
-    go_on: Callable[[], None] = lambda: None
-    """Asked before each name that is looked at; what it raises ends the reading."""
+    max_file_bytes: int = MAX_FILE_BYTES
+    max_new_bytes: int = MAX_NEW_BYTES
+    max_new_files: int = MAX_NEW_FILES
+    max_entries: int = MAX_ENTRIES
+    expected: frozenset[bytes] = frozenset()
+    """Untracked files that do not count as new."""
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """What there is to commit."""
+class WorktreeContents:
+    """The files to commit, and those left out."""
 
-    entries: Mapping[bytes, Entry]
+    entries: Mapping[bytes, IndexEntry]
     left_out: tuple[str, ...] = ()
-    ignored: tuple[bytes, ...] = ()
-    """Folders that are none of git's business, with all that is in them."""
+    ignored_folders: tuple[bytes, ...] = ()
+    """Ignored folders, each with everything in it."""
 
 
 def read_worktree(
-    folder: Path, index: Index, keep: Keep, always_ignored: Sequence[Rule] = (), reach: Reach = Reach()
-) -> Found:
-    """Files the index vouches for are not read again."""
+    folder: Path,
+    index: Index,
+    store: StoreContent,
+    always_ignored: IgnoreRules = _NO_RULES,
+    limits: ReadLimits = ReadLimits(),
+) -> WorktreeContents:
+    """Files that are unchanged according to the index are not read again."""
     try:
         root = os.open(folder, _FOLDER)
     except OSError as exc:
         raise NeedsHuman(f"The worktree {folder} is gone. `retry` starts again from the last commit.") from exc
     try:
-        return _Reading(root, index, keep, always_ignored, reach).all()
+        return _Reading(root, index, store, always_ignored, limits).read()
     finally:
         os.close(root)
 
 
 def read_file(
-    path: bytes | Path, *, dir_fd: int | None = None, limit: int = LARGEST_FILE
+    path: bytes | Path, *, dir_fd: int | None = None, limit: int = MAX_FILE_BYTES
 ) -> tuple[bytes, os.stat_result]:
-    """A regular file's content, and how it was before it was read. Anything else, or larger, is an OSError."""
+    """Returns a regular file's content and its status before reading. Raises OSError for anything else or larger."""
     opened = os.open(path, _FILE, dir_fd=dir_fd)
     try:
         status = os.fstat(opened)
@@ -84,14 +92,8 @@ def read_file(
     return content, status
 
 
-def shown(path: bytes) -> str:
-    """On one line, for people."""
-    text = path.decode(errors="backslashreplace")
-    return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in text)
-
-
 def is_git_name(name: bytes) -> bool:
-    """Some file system somewhere takes this for `.git`."""
+    """True if some file system treats this name as `.git`."""
     if name[:1] not in _GIT_BEGINS:
         return False
     text = name.decode(errors="replace").translate(_INVISIBLE).casefold().partition(":")[0].rstrip(". ")
@@ -102,15 +104,15 @@ def is_git_name(name: bytes) -> bool:
 class _Folder:
     path: bytes
     identity: tuple[int, int]
-    layers: tuple[Layer, ...]
+    layers: tuple[IgnoreLayer, ...]
     ignored: bool = False
-    """Only what is tracked counts here."""
+    """Only tracked files count in it."""
 
     def below(self, name: bytes) -> bytes:
         return self.path + b"/" + name if self.path else name
 
     @property
-    def parts(self) -> Parts:
+    def parts(self) -> PathParts:
         return tuple(self.path.split(b"/")) if self.path else ()
 
 
@@ -118,57 +120,61 @@ class _Folder:
 class _Reading:
     root: int
     index: Index
-    keep: Keep
-    always_ignored: Sequence[Rule]
-    reach: Reach
-    entries: dict[bytes, Entry] = field(default_factory=dict)
+    store: StoreContent
+    always_ignored: IgnoreRules
+    limits: ReadLimits
+    entries: dict[bytes, IndexEntry] = field(default_factory=dict)
     left_out: list[str] = field(default_factory=list)
     ignored: list[bytes] = field(default_factory=list)
+    unread: set[bytes] = field(default_factory=set)
+    """Folders that count as committed."""
     tracked_folders: frozenset[bytes] = frozenset()
     new_bytes: int = 0
+    new_files: int = 0
+    seen: int = 0
+    rules: int = 0
 
-    def all(self) -> Found:
-        self.tracked_folders = frozenset(_parents(self.index.entries))
+    def read(self) -> WorktreeContents:
+        self.tracked_folders = frozenset(_parent_folders(self.index.entries))
         top = os.fstat(self.root)
         waiting = [_Folder(b"", (top.st_dev, top.st_ino), ())]
         while waiting:
             waiting.extend(self._read_folder(waiting.pop()))
+        self._keep_unread_folders()
         self._keep_submodules()
-        more = len(self.left_out) - _LISTED
-        listed = self.left_out[:_LISTED] + ([f"and {more} more"] if more > 0 else [])
-        return Found(self.entries, tuple(listed), tuple(self.ignored))
+        more = len(self.left_out) - _MAX_LISTED
+        listed = self.left_out[:_MAX_LISTED] + ([f"and {more} more"] if more > 0 else [])
+        return WorktreeContents(self.entries, tuple(listed), tuple(self.ignored))
 
     def _read_folder(self, folder: _Folder) -> list[_Folder]:
-        """The folders in it that are to be read as well."""
+        """Returns the subfolders to read."""
         try:
             opened = os.open(folder.path or b".", _FOLDER, dir_fd=self.root)
         except OSError as exc:
-            self._leave_folder(folder.path, _in_words(exc))
+            self._keep_committed_folder(folder.path, _reason(exc))
             return []
         try:
             status = os.fstat(opened)
             if (status.st_dev, status.st_ino) != folder.identity:
-                self._leave_folder(folder.path, "changed while it was read")
+                self._keep_committed_folder(folder.path, "changed while it was read")
                 return []
             return self._read_listing(folder, opened)
         finally:
             os.close(opened)
 
     def _read_listing(self, folder: _Folder, opened: int) -> list[_Folder]:
-        with os.scandir(opened) as listing:
-            found = [(os.fsencode(item.name), item) for item in listing]
+        found = self._list(opened)
         if folder.path and folder.path not in self.tracked_folders and any(is_git_name(name) for name, _ in found):
-            self._leave(folder.path, "a repository of its own")
+            self._leave_out(folder.path, "a repository of its own")
             return []
         layers = folder.layers
         if not folder.ignored and any(name == b".gitignore" for name, _ in found):
-            layers = (*layers, Layer(len(folder.parts), parse_rules(_read_rules(opened))))
+            layers = (*layers, IgnoreLayer(len(folder.parts), self._read_gitignore(folder, opened)))
         here = _Folder(folder.path, folder.identity, layers, folder.ignored)
         inner: list[_Folder] = []
         for name, item in found:
-            self.reach.go_on()
             if is_git_name(name):
-                self._pass_by(here, name)
+                self._skip_git_name(here, name)
                 continue
             try:
                 status = item.stat(follow_symlinks=False)
@@ -180,10 +186,48 @@ class _Reading:
                 self._consider_file(here, opened, name, status)
         return inner
 
-    def _pass_by(self, folder: _Folder, name: bytes) -> None:
-        """The worktree's own pointer is expected; any other is told."""
+    def _list(self, opened: int) -> "list[tuple[bytes, os.DirEntry[str]]]":
+        most = self.limits.max_entries + len(self.index.entries) - self.seen
+        with os.scandir(opened) as listing:
+            found = [(os.fsencode(item.name), item) for item in islice(listing, most + 1)]
+        self.seen += len(found)
+        if len(found) > most:
+            raise OverLimit(
+                f"The worktree has more than {self.limits.max_entries:,} files and folders beside those that git "
+                f"tracks. Delete them; what is generated belongs into a folder of its own, ignored as a whole."
+            )
+        return found
+
+    def _read_gitignore(self, folder: _Folder, opened: int) -> IgnoreRules:
+        """Treats what is no file as git does: as no rules. Too many rules are no reason to publish what they ignore."""
+        try:
+            content, _ = read_file(b".gitignore", dir_fd=opened, limit=_MAX_GITIGNORE_BYTES)
+            rules = parse_gitignore(content, most=MAX_RULES - self.rules)
+        except TooManyRules as exc:
+            raise OverLimit(f"{printable_path(folder.below(b'.gitignore'))} cannot be followed: {exc}.") from exc
+        except OSError as exc:
+            if exc.errno == errno.EFBIG:
+                why = f"has more than {_MAX_GITIGNORE_BYTES // 1024} KB; shorten it"
+                raise OverLimit(f"{printable_path(folder.below(b'.gitignore'))} {why}.") from exc
+            return _NO_RULES
+        self.rules += len(rules.rules)
+        return rules
+
+    def _count_new(self, path: bytes) -> None:
+        if path in self.limits.expected:
+            return
+        self.new_files += 1
+        if self.new_files > self.limits.max_new_files:
+            folder = printable_path(path.rpartition(b"/")[0] or b".")
+            raise OverLimit(
+                f"The worktree has more than {self.limits.max_new_files:,} new files and folders, the last of them in "
+                f"{folder}. Delete them, or add their folders to .gitignore."
+            )
+
+    def _skip_git_name(self, folder: _Folder, name: bytes) -> None:
+        """Expects `.git` at the top of the worktree and reports any other."""
         if folder.path or name != b".git":
-            self._leave(folder.below(name), "git's own name")
+            self._leave_out(folder.below(name), "git's own name")
 
     def _consider_folder(self, folder: _Folder, name: bytes, status: os.stat_result) -> Iterator[_Folder]:
         path = folder.below(name)
@@ -195,77 +239,91 @@ class _Reading:
             self.ignored.append(path)
             return
         if status.st_dev != folder.identity[0]:
-            self._leave_folder(path, "on another file system")
+            self._keep_committed_folder(path, "on another file system")
             return
+        if not ignored and path not in self.tracked_folders:
+            self._count_new(path)
         yield _Folder(path, (status.st_dev, status.st_ino), folder.layers, ignored)
 
     def _consider_file(self, folder: _Folder, opened: int, name: bytes, status: os.stat_result) -> None:
         path = folder.below(name)
-        known, mode = self.index.entries.get(path), mode_of(status)
-        stamp = stamp_of(status, mode)
-        if known and self.index.vouches_for(known, stamp):
+        known, mode = self.index.entries.get(path), git_mode(status)
+        stamp = file_stamp(status, mode)
+        if known and self.index.is_unchanged(known, stamp):
             self.entries[path] = known
         elif not known and (folder.ignored or self._is_ignored(folder, name, is_folder=False)):
             return
-        elif not mode:
-            self._leave(path, "neither a file nor a link")
+        else:
+            self._consider_change(path, opened, name, status)
+
+    def _consider_change(self, path: bytes, opened: int, name: bytes, status: os.stat_result) -> None:
+        mode = git_mode(status)
+        if path not in self.index.entries:
+            self._count_new(path)
+        if not mode:
+            self._leave_out(path, "neither a file nor a link")
         elif mode == LINK and name.lower() == b".gitmodules":
-            self._leave(path, "git does not allow a link of this name")
+            self._leave_out(path, "git does not allow a link of this name")
         else:
             self._read_file(path, opened, name, status)
 
     def _read_file(self, path: bytes, opened: int, name: bytes, status: os.stat_result) -> None:
         known = self.index.entries.get(path)
-        if status.st_size > min(self.reach.file, self.reach.everything - self.new_bytes):
-            self._leave_file(path, f"too large ({status.st_size:,} bytes)")
+        if status.st_size > min(self.limits.max_file_bytes, self.limits.max_new_bytes - self.new_bytes):
+            self._keep_committed_file(path, f"too large ({status.st_size:,} bytes)")
             return
         try:
             content, status = (
                 _read_link(opened, name)
                 if stat.S_ISLNK(status.st_mode)
-                else read_file(name, dir_fd=opened, limit=self.reach.file)
+                else read_file(name, dir_fd=opened, limit=self.limits.max_file_bytes)
             )
         except FileNotFoundError:
             return
         except OSError as exc:
-            self._leave_file(path, _in_words(exc))
+            self._keep_committed_file(path, _reason(exc))
             return
         self.new_bytes += len(content)
-        stamp = stamp_of(status, mode_of(status))
-        sha = self.keep(content)
-        self.entries[path] = known if known and known == (stamp, sha) else Entry(stamp, sha)
+        stamp = file_stamp(status, git_mode(status))
+        sha = self.store(content)
+        self.entries[path] = known if known and known == (stamp, sha) else IndexEntry(stamp, sha)
 
     def _is_ignored(self, folder: _Folder, name: bytes, *, is_folder: bool) -> bool:
         parts = (*folder.parts, name)
-        if any(rule.matches(parts, is_folder=is_folder) for rule in self.always_ignored):
+        if self.always_ignored.last_match(parts, is_folder=is_folder):
             return True
         return is_ignored(parts, folder.layers, is_folder=is_folder)
 
-    def _leave(self, path: bytes, reason: str) -> None:
-        self.left_out.append(f"{shown(path)}: {reason}")
+    def _leave_out(self, path: bytes, reason: str) -> None:
+        self.left_out.append(f"{printable_path(path)}: {reason}")
 
-    def _leave_file(self, path: bytes, reason: str) -> None:
-        """What cannot be read stays as it was committed: not reading must never look like deleting."""
-        self._leave(path, reason)
+    def _keep_committed_file(self, path: bytes, reason: str) -> None:
+        """Keeps an unreadable file as committed, so that it does not look deleted."""
+        self._leave_out(path, reason)
         if known := self.index.entries.get(path):
-            self.entries[path] = Entry(unknown_stamp(known.mode), known.sha)
+            self.entries[path] = IndexEntry(unknown_stamp(known.mode), known.sha)
 
-    def _leave_folder(self, path: bytes, reason: str) -> None:
-        self._leave(path or b".", reason)
-        inside = path + b"/" if path else b""
-        self.entries |= {name: entry for name, entry in self.index.entries.items() if name.startswith(inside)}
+    def _keep_committed_folder(self, path: bytes, reason: str) -> None:
+        self._leave_out(path or b".", reason)
+        self.unread.add(path)
+
+    def _keep_unread_folders(self) -> None:
+        if self.unread:
+            for name, entry in self.index.entries.items():
+                if not self.unread.isdisjoint((b"", *_parent_folders([name]))):
+                    self.entries[name] = entry
 
     def _keep_submodules(self) -> None:
-        """As they are: what lies in them is another repository's."""
+        """Keeps submodules as committed: their content belongs to another repository."""
         submodules = {name: entry for name, entry in self.index.entries.items() if entry.mode == SUBMODULE}
-        folders = frozenset(_parents(self.entries)) if submodules else frozenset()
+        folders = frozenset(_parent_folders(self.entries)) if submodules else frozenset()
         for name, entry in submodules.items():
-            taken = name in folders or any(parent in self.entries for parent in _parents([name]))
+            taken = name in folders or any(parent in self.entries for parent in _parent_folders([name]))
             if name not in self.entries and not taken:
                 self.entries[name] = entry
 
 
-def _parents(names: Mapping[bytes, object] | Sequence[bytes]) -> Iterator[bytes]:
+def _parent_folders(names: Mapping[bytes, object] | Sequence[bytes]) -> Iterator[bytes]:
     for name in names:
         at = name.find(b"/")
         while at >= 0:
@@ -273,18 +331,10 @@ def _parents(names: Mapping[bytes, object] | Sequence[bytes]) -> Iterator[bytes]
             at = name.find(b"/", at + 1)
 
 
-def _read_rules(opened: int) -> bytes:
-    try:
-        content, _ = read_file(b".gitignore", dir_fd=opened, limit=_LARGEST_RULES)
-    except OSError:
-        return b""
-    return content
-
-
 def _read_link(opened: int, name: bytes) -> tuple[bytes, os.stat_result]:
     status = os.stat(name, dir_fd=opened, follow_symlinks=False)
     return os.readlink(name, dir_fd=opened), status
 
 
-def _in_words(exc: OSError) -> str:
+def _reason(exc: OSError) -> str:
     return (exc.strerror or "cannot be read").lower()

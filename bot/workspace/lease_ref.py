@@ -1,7 +1,7 @@
-"""The record of who may act on a repository: one commit on one ref of the remote, replaced as a whole or not at all.
+"""Lease record: one commit on a ref of the remote, replaced by compare-and-swap.
 
-Rule: it is only ever written over what was seen there. The remote compares and sets in one step, so of two that try at
-once one fails.
+Rule: written only over the entry that was read. The remote compares and sets in one step, so one of two simultaneous
+writers fails.
 """
 
 import json
@@ -13,39 +13,40 @@ from typing import Any
 from bot.domain.remote import Remote
 from bot.errors import NeedsHuman, Retryable
 from bot.git.command import GitFailed, git
-from bot.git.objects import write_commit
-from bot.workspace.mirror import Mirror, cannot_reach
-from bot.workspace.push import BESIDE_US
+from bot.git.commit import write_commit
+from bot.git.objects import store_object
+from bot.workspace.mirror import Mirror, remote_error
+from bot.workspace.push import CONCURRENT_PUSH
 
-CLAIM = "refs/treehand/claim"
-"""At the remote; in the mirror it is what was last seen there."""
-LONGEST = 3600.0
-"""Seconds. Whatever a record says, nobody is waited for longer."""
+LEASE_REF = "refs/treehand/claim"
+"""Name of the ref at the remote; in the mirror it holds the record last seen there."""
+MAX_SECONDS = 3600.0
+"""Longest lease that a record may ask for."""
 
-_SECONDS = 20
-_LETTERS = 80
-_UNWELCOME = ("hidden ref", "declined", "prohibited")
+_TIMEOUT_SECONDS = 20
+_MAX_HOST_LENGTH = 80
+_REFUSALS = ("hidden ref", "declined", "prohibited")
 
 
-class Unwelcome(NeedsHuman):
-    """The remote does not take the ref that daemons agree by."""
+class LeaseRefRefused(NeedsHuman):
+    """The remote does not accept the lease ref."""
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class LeaseRecord:
     by: str
-    """Whose: one state directory on one machine."""
+    """Id of a daemon: one state directory on one machine."""
     life: str
-    """... in one life of its process."""
+    """Id of one process of that daemon."""
     term: int
     seconds: float
-    """How long it is good for, from when it was written."""
+    """Duration from the moment it was written."""
     host: str = ""
     pid: int = 0
     free: bool = False
-    """Whoever wrote it has gone, and need not be waited for."""
+    """Its daemon has stopped; others need not wait."""
     taken: bool = False
-    """It was another's before, and its holder has not yet had the time to learn what that one did."""
+    """Taken over from another daemon, whose changes the holder has not read yet."""
 
     @property
     def holder(self) -> str:
@@ -53,73 +54,91 @@ class Record:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class LeaseEntry:
     id: str = ""
-    """Empty: there is none."""
-    record: Record | None = None
+    """Commit id; empty if there is no record."""
+    record: LeaseRecord | None = None
 
 
-class ClaimRef:
+class LeaseRef:
     def __init__(self, mirror: Mirror) -> None:
         self._mirror = mirror
 
-    def read(self, remote: Remote) -> Entry:
-        self._mirror.prepare()
-        path, there = self._mirror.path, self._tip(remote)
-        here = self._mirror.refs(CLAIM).get(CLAIM, "")
+    def read(self, remote: Remote) -> LeaseEntry:
+        self._mirror.ensure_ready()
+        path, there = self._mirror.path, self._remote_tip(remote)
+        here = self._mirror.refs(LEASE_REF).get(LEASE_REF, "")
         if there and there != here:
-            self._talk(
-                remote, "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", remote.url, f"+{CLAIM}:{CLAIM}"
+            self._run_git(
+                remote,
+                "fetch",
+                "--quiet",
+                "--no-tags",
+                "--no-write-fetch-head",
+                remote.url,
+                f"+{LEASE_REF}:{LEASE_REF}",
             )
         elif here and not there:
-            self._mirror.update({CLAIM: ("", here)})
-        return find_seen(path) or Entry()
+            self._mirror.update_refs({LEASE_REF: ("", here)})
+        return read_last_seen(path) or LeaseEntry()
 
-    def swap(self, remote: Remote, old: str, record: Record) -> str:
-        """The new entry's id. Raises Unwelcome; Retryable when it did not happen, or may have."""
-        self._mirror.prepare()
+    def compare_and_swap(self, remote: Remote, old: str, record: LeaseRecord) -> str:
+        """Returns the new entry's id. Raises LeaseRefRefused; Retryable if it failed or may have failed."""
+        self._mirror.ensure_ready()
         path = self._mirror.path
-        tree = git(path, "hash-object", "-t", "tree", "-w", "--stdin")
+        tree = store_object(path, "tree", b"")
         new = write_commit(path, tree, parents=(), message=json.dumps(asdict(record)), at=0)
-        self._talk(
-            remote, "push", "--quiet", "--no-verify", f"--force-with-lease={CLAIM}:{old}", remote.url, f"{new}:{CLAIM}"
+        self._run_git(
+            remote,
+            "push",
+            "--quiet",
+            "--no-verify",
+            f"--force-with-lease={LEASE_REF}:{old}",
+            remote.url,
+            f"{new}:{LEASE_REF}",
         )
-        git(path, "update-ref", CLAIM, new)
+        git(path, "update-ref", LEASE_REF, new)
         return new
 
-    def _tip(self, remote: Remote) -> str:
-        answer = self._talk(remote, "ls-remote", remote.url, CLAIM)
-        return next((line.partition("\t")[0] for line in answer.splitlines() if line.endswith(f"\t{CLAIM}")), "")
+    def _remote_tip(self, remote: Remote) -> str:
+        answer = self._run_git(remote, "ls-remote", remote.url, LEASE_REF)
+        return next((line.partition("\t")[0] for line in answer.splitlines() if line.endswith(f"\t{LEASE_REF}")), "")
 
-    def _talk(self, remote: Remote, *args: str) -> str:
+    def _run_git(self, remote: Remote, *args: str) -> str:
         try:
-            return git(self._mirror.path, *args, env=remote.env, timeout=_SECONDS)
+            return git(self._mirror.path, *args, env=remote.env, timeout=_TIMEOUT_SECONDS)
         except GitFailed as exc:
-            said = exc.stderr
-            if "[remote rejected]" in said and not BESIDE_US.search(said) and any(word in said for word in _UNWELCOME):
-                raise Unwelcome(said.strip()[-500:]) from exc
-            if "rejected]" in said:
-                raise Retryable("Somebody else claimed the repository in this moment.") from exc
-            raise cannot_reach(remote, exc) from exc
+            data = exc.stderr
+            if (
+                "[remote rejected]" in data
+                and not CONCURRENT_PUSH.search(data)
+                and any(word in data for word in _REFUSALS)
+            ):
+                raise LeaseRefRefused(data.strip()[-500:]) from exc
+            if "rejected]" in data:
+                raise Retryable("Another daemon took the lease at the same moment.") from exc
+            raise remote_error(remote, exc) from exc
 
 
-def find_seen(mirror: Path) -> Entry | None:
-    """What was there when it was last looked at."""
+def read_last_seen(mirror: Path) -> LeaseEntry | None:
+    """Returns the entry last read from the remote."""
     try:
-        tip = git(mirror, "for-each-ref", "--format=%(objectname)", CLAIM)
-        return Entry(tip, parse_record(git(mirror, "cat-file", "commit", tip).partition("\n\n")[2])) if tip else None
+        tip = git(mirror, "for-each-ref", "--format=%(objectname)", LEASE_REF)
+        return (
+            LeaseEntry(tip, parse_record(git(mirror, "cat-file", "commit", tip).partition("\n\n")[2])) if tip else None
+        )
     except GitFailed:
         return None
 
 
-def parse_record(text: str) -> Record | None:
-    """None: somebody wrote something else there."""
+def parse_record(text: str) -> LeaseRecord | None:
+    """Returns None if the text is no lease record."""
     try:
-        said = json.loads(text)
-        return Record(
-            by=str(said["by"]), life=str(said["life"]), term=int(said["term"]), seconds=_seconds(said["seconds"]),
-            host=_printable(said.get("host")), pid=int(said.get("pid", 0)),
-            free=said.get("free") is True, taken=said.get("taken") is True,
+        data = json.loads(text)
+        return LeaseRecord(
+            by=str(data["by"]), life=str(data["life"]), term=int(data["term"]), seconds=_seconds(data["seconds"]),
+            host=_printable(data.get("host")), pid=int(data.get("pid", 0)),
+            free=data.get("free") is True, taken=data.get("taken") is True,
         )  # fmt: skip
     except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError):
         return None
@@ -129,8 +148,8 @@ def _seconds(value: Any) -> float:
     seconds = float(value)
     if math.isnan(seconds):
         raise ValueError("no number of seconds")
-    return min(max(seconds, 0.0), LONGEST)
+    return min(max(seconds, 0.0), MAX_SECONDS)
 
 
 def _printable(value: Any) -> str:
-    return "".join(letter for letter in str(value or "")[:_LETTERS] if letter.isprintable())
+    return "".join(letter for letter in str(value or "")[:_MAX_HOST_LENGTH] if letter.isprintable())

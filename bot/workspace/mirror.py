@@ -1,32 +1,36 @@
-"""The bare mirror of one repository: fetched from and pushed to by address, touched by nobody but the host."""
+"""The bare mirror of one repository: fetch, refs, ancestry, diffs and packing. Only the host touches it."""
 
+import asyncio
 import contextlib
 import os
 import threading
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
 from bot.domain.change import FileChange
 from bot.domain.remote import Remote
 from bot.errors import NeedsHuman, Retryable
-from bot.git.command import GitFailed, RepositoryDamaged, git, git_bytes
-from bot.workspace.capture import shown
-from bot.workspace.mirror_repair import bring_over, is_damaged, set_aside, waiting
+from bot.git.command import TIMED_OUT, GitFailed, RepositoryDamaged, git, git_bytes
+from bot.git.in_thread import in_thread
+from bot.text.invisible_characters import printable_path
+from bot.workspace.mirror_repair import damaged_path, is_damaged, recover, set_aside
 from bot.workspace.paths import ORIGIN
 
+_COUNT_SECONDS = 8.0
 _FETCH_SECONDS = 1800
-_UPKEEP_SECONDS = 3600
-_TRIES = 5
-_BEING_MADE = ("bad object worktrees/", "/commondir: Success")
-"""What git says while another worktree is being made: for an instant it has no commit, or a file without content."""
-_LOOSE_OBJECTS = 2000
-_PACKS = 20
+_PACK_SECONDS = 3600
+_MAX_TRIES = 5
+_WORKTREE_BEING_MADE = ("bad object worktrees/", "/commondir: Success")
+"""Errors of git while another worktree is being made: for an instant it has no commit, or an empty file."""
+_MAX_LOOSE_OBJECTS = 2000
+_MAX_PACKS = 20
 
-RAW = "* -text !eol -ident -filter !working-tree-encoding\n"
-"""Files are committed byte for byte as they lie there: no conversion, and no program that would do one."""
+RAW_ATTRIBUTES = "* -text !eol -ident -filter !working-tree-encoding\n"
+"""Git attributes that commit files byte for byte: no conversion and no filter programs."""
 
-_NOT_THERE = (
+_NO_REPOSITORY = (
     "does not appear to be a git repository",
     "not a git repository",
     "Repository not found",
@@ -39,83 +43,88 @@ class Mirror:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._ready = False
-        self._doubt: RepositoryDamaged | None = None
+        self._suspicion: RepositoryDamaged | None = None
         self._preparing = threading.Lock()
-        self.fence: Callable[[], None] = lambda: None
-        """Right before each push. Raises when another daemon might act on the repository by now."""
+        self.check_lease: Callable[[], None] = lambda: None
+        """Called before each push. Raises Elsewhere if another daemon may hold the lease."""
 
-    def prepare(self) -> None:
-        """It exists, and is whole as far as anybody noticed."""
-        if not self.is_whole():
-            raise Retryable("My copy of the repository was damaged. I make a new one, and then go on.")
+    def ensure_ready(self) -> None:
+        """Creates the mirror if it is missing. Raises Retryable while a damaged one is being replaced."""
+        if not self.is_intact():
+            raise Retryable("My copy of the repository was damaged. I fetch a new one and continue.")
 
-    def is_whole(self) -> bool:
-        """False: it was damaged, and the one in its place has nothing in it before the next fetch."""
-        self._ensure_there()
-        return not waiting(self.path).exists()
+    def is_intact(self) -> bool:
+        """False if it was damaged: its replacement is empty until the next fetch."""
+        self._ensure_exists()
+        return not damaged_path(self.path).exists()
 
-    def doubt(self, problem: RepositoryDamaged) -> None:
-        """Looked into before it is used again."""
-        self._doubt = problem
+    def suspect_damage(self, problem: RepositoryDamaged) -> None:
+        """Has the mirror checked before it is used again."""
+        self._suspicion = problem
 
-    def _ensure_there(self) -> None:
+    def _ensure_exists(self) -> None:
         with self._preparing:
-            if not self._ready:  # once per process, for others write here from then on
-                _remove(_left_by_the_dead(self.path))
-            if not self._ready or self._doubt or not self.exists():
-                self._make_whole(self._doubt)
-            self._ready, self._doubt = True, None
+            if not self._ready:  # once per process: later on other threads write here
+                _remove(_stale_files(self.path))
+            if not self._ready or self._suspicion or not self.exists():
+                self._repair(self._suspicion)
+            self._ready, self._suspicion = True, None
 
-    def _make_whole(self, doubt: RepositoryDamaged | None) -> None:
-        _remove(_emptied(self.path))
+    def _repair(self, suspicion: RepositoryDamaged | None) -> None:
+        _remove(_empty_files(self.path))
         try:
-            self._begin()
-            damaged = self._is_named(doubt) or is_damaged(self.path, thoroughly=doubt is not None)
+            self._init()
+            damaged = self._is_our_object_damaged(suspicion) or is_damaged(self.path, thoroughly=suspicion is not None)
         except RepositoryDamaged:
             damaged = True
         if damaged:
             set_aside(self.path)
-            self._begin()
+            self._init()
 
-    def _begin(self) -> None:
+    def _init(self) -> None:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         git(self.path, "init", "--bare", "--quiet", "--template=", "--initial-branch=treehand-none")
         for folder in ("info", "objects/info"):
             (self.path / folder).mkdir(exist_ok=True)
-        (self.path / "info" / "attributes").write_text(RAW)
+        (self.path / "info" / "attributes").write_text(RAW_ATTRIBUTES)
 
-    def _is_named(self, doubt: RepositoryDamaged | None) -> bool:
-        """Git read an object of ours, and it was rubbish: it looks whole to whoever only looks whether it is there."""
-        lines = doubt.stderr.splitlines() if doubt else []
+    def _is_our_object_damaged(self, suspicion: RepositoryDamaged | None) -> bool:
+        """Git reported one of our objects as corrupt; a check for existence would not find that."""
+        lines = suspicion.stderr.splitlines() if suspicion else []
         return any(f"{self.path}/objects/" in line and "is corrupt" in line for line in lines)
 
     def exists(self) -> bool:
         return (self.path / "HEAD").exists()
 
     def fetch(self, remote: Remote) -> None:
-        self._ensure_there()
+        self._ensure_exists()
         self._fetch(remote, "--prune", f"+refs/heads/*:{ORIGIN}*")
-        if waiting(self.path).exists():
-            bring_over(self.path)
+        if damaged_path(self.path).exists():
+            recover(self.path)
 
     def fetch_ref(self, remote: Remote, ref: str) -> None:
-        """Under the name it has there."""
+        """Fetches a ref under its own name."""
         self._fetch(remote, f"{ref}:{ref}")
 
     def fetch_branch(self, remote: Remote, branch: str) -> None:
         self._fetch(remote, f"+refs/heads/{branch}:{ORIGIN}{branch}")
 
     def _fetch(self, remote: Remote, *what: str) -> None:
-        for _ in range(_TRIES):
+        try:
+            self.retry_beside_new_worktrees(lambda: self._fetch_once(remote, *what))
+        except GitFailed as exc:
+            raise remote_error(remote, exc) from exc
+
+    def retry_beside_new_worktrees(self, command: Callable[[], object]) -> None:
+        """Runs a git command again if it failed because another worktree was half made at that moment."""
+        for attempt in range(1, _MAX_TRIES + 1):
             try:
-                self._fetch_once(remote, *what)
+                command()
             except GitFailed as exc:
-                if not any(sign in exc.stderr for sign in _BEING_MADE):
-                    raise cannot_reach(remote, exc) from exc
-                problem = exc
+                if attempt == _MAX_TRIES or not any(sign in exc.stderr for sign in _WORKTREE_BEING_MADE):
+                    raise
             else:
                 return
-        raise cannot_reach(remote, problem) from problem
 
     def _fetch_once(self, remote: Remote, *what: str) -> None:
         *options, refspec = what
@@ -125,38 +134,40 @@ class Mirror:
         )  # fmt: skip
 
     def remote_tip(self, remote: Remote, branch: str) -> str:
-        """What the branch is there now; empty: it is not."""
+        """Returns the branch's commit at the remote; empty if it does not exist."""
         try:
             answer = git(self.path, "ls-remote", remote.url, f"refs/heads/{branch}", env=remote.env, timeout=120)
         except GitFailed as exc:
-            raise cannot_reach(remote, exc) from exc
+            raise remote_error(remote, exc) from exc
         return next((line[:40] for line in answer.splitlines() if line.endswith(f"\trefs/heads/{branch}")), "")
 
     def default_branch(self, remote: Remote) -> str:
         try:
             answer = git(self.path, "ls-remote", "--symref", remote.url, "HEAD", env=remote.env, timeout=120)
         except GitFailed as exc:
-            raise cannot_reach(remote, exc) from exc
+            raise remote_error(remote, exc) from exc
         first = answer.partition("\t")[0]
         if not first.startswith("ref: refs/heads/"):
-            raise NeedsHuman(f"{shown_url(remote.url)} does not say which branch is its default. Set `base`.")
+            raise NeedsHuman(
+                f"{url_without_credential(remote.url)} does not say which branch is its default. Set `base`."
+            )
         return first.removeprefix("ref: refs/heads/")
 
     def refs(self, *prefixes: str) -> dict[str, str]:
-        """Every ref under the prefixes, with the object it names."""
+        """Returns the object id of every ref under the prefixes."""
         listing = git(self.path, "for-each-ref", "--format=%(objectname) %(refname)", *prefixes)
         return {name: sha for sha, _, name in (line.partition(" ") for line in listing.splitlines())}
 
-    def update(self, changes: Mapping[str, tuple[str, str]]) -> None:
-        """All or none of them: each ref with its new and its expected old object; empty means that it is not there."""
+    def update_refs(self, changes: Mapping[str, tuple[str, str]]) -> None:
+        """Updates all refs or none, each to its new id if it has the expected old one. Empty: it does not exist."""
         lines = [
-            f"update {name} {new or _ZERO} {old or _ZERO}" if new else f"delete {name} {old}"
+            f"update {name} {new or _NO_OBJECT} {old or _NO_OBJECT}" if new else f"delete {name} {old}"
             for name, (new, old) in changes.items()
         ]
         git(self.path, "update-ref", "--stdin", stdin="\n".join([*lines, ""]).encode())
 
     def is_ancestor(self, older: str, newer: str) -> bool:
-        """False as well when one of them is not known here."""
+        """Returns False also if a commit is unknown here."""
         try:
             git(self.path, "merge-base", "--is-ancestor", older, newer)
         except GitFailed as exc:
@@ -171,61 +182,90 @@ class Mirror:
         return ""
 
     def changed_files(self, base: str, head: str) -> tuple[FileChange, ...]:
-        listing = git_bytes(self.path, "diff-tree", "-r", "-z", "--numstat", "--no-renames", base, head)
+        """Without counts of lines if git needs too long for them: an agent wrote the content."""
+        command = ("diff-tree", "-r", "-z", "--no-renames", base, head)
+        try:
+            listing = git_bytes(self.path, *command, "--numstat", timeout=_COUNT_SECONDS)
+        except GitFailed as problem:
+            if problem.code != TIMED_OUT:
+                raise
+            names = git_bytes(self.path, *command, "--name-only").split(b"\0")[:-1]
+            return tuple(FileChange(printable_path(name), 0, 0) for name in names)
         return tuple(_parse_change(line) for line in listing.split(b"\0")[:-1])
 
     def diff(self, base: str, head: str) -> bytes:
         return git_bytes(self.path, "diff-tree", "-r", "-p", "-M", "--no-ext-diff", "--no-textconv", base, head)
 
-    def tidy(self, *, borrowed: bool) -> None:
-        """Pack what has become many small files. What nothing refers to is kept for two months.
+    def pack(self, *, borrowed: bool) -> None:
+        """Packs loose objects and deletes those unreferenced for 60 days.
 
-        While others borrow its objects, for good: a branch that people rewrote is still in the git an agent uses.
+        Keeps them while worktrees borrow objects: an agent's git may still use a branch that people rewrote.
         """
-        if self.exists() and self._is_untidy():
+        if self.exists() and self._needs_packing():
             until = "never" if borrowed else "60.days.ago"
-            git(self.path, "gc", "--quiet", "--cruft", f"--prune={until}", timeout=_UPKEEP_SECONDS)
+            git(self.path, "gc", "--quiet", "--cruft", f"--prune={until}", timeout=_PACK_SECONDS)
 
-    def _is_untidy(self) -> bool:
+    def _needs_packing(self) -> bool:
         objects = self.path / "objects"
         loose = sum(1 for _ in objects.glob("[0-9a-f][0-9a-f]/*"))
         packs = sum(1 for _ in objects.glob("pack/*.pack"))
-        return loose > _LOOSE_OBJECTS or packs > _PACKS
+        return loose > _MAX_LOOSE_OBJECTS or packs > _MAX_PACKS
 
 
-_ZERO = "0" * 40
+@dataclass(slots=True)
+class SharedFetch:
+    """One fetch at a time under a lock; it serves every caller that was waiting when it began."""
+
+    mirror: Mirror
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _begun: int = 0
+    _ended: int = 0
+
+    async def __call__(self, remote: Remote) -> None:
+        wanted = self._begun + 1
+        async with self.lock:
+            if self._ended >= wanted:
+                return
+            self._begun += 1
+            await in_thread(self.mirror.fetch, remote)
+            self._ended = self._begun
 
 
-def cannot_reach(remote: Remote, exc: GitFailed) -> Exception:
-    """What a failed conversation with a remote means for the people who wait for it."""
+_NO_OBJECT = "0" * 40
+
+
+def remote_error(remote: Remote, exc: GitFailed) -> Exception:
+    """Translates a failed command against a remote: NeedsHuman for a wrong address, else Retryable."""
     if isinstance(exc, RepositoryDamaged) or exc.disk_is_full:
-        return exc  # it is not the remote that is in trouble
-    where = shown_url(remote.url)
+        return exc  # the fault is on this machine
+    where = url_without_credential(remote.url)
     if "mismatched algorithms" in exc.stderr:
         return NeedsHuman(f"{where} uses another object format than sha1, which is not supported.")
-    if any(sign in exc.stderr for sign in _NOT_THERE):
+    if any(sign in exc.stderr for sign in _NO_REPOSITORY):
         return NeedsHuman(f"{where} is not a git repository I can read. Correct `repository`, or my access to it.")
     words = exc.stderr.strip().replace(remote.url, where)[-500:]
     return Retryable(f"{where} could not be reached: {words or exc}")
 
 
-def shown_url(url: str) -> str:
-    """Without a credential."""
+def url_without_credential(url: str) -> str:
+    """Removes the credential from a URL."""
     parts = urlsplit(url)
     return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2])) if parts.scheme else url
 
 
-def _left_by_the_dead(mirror: Path) -> Iterator[Path]:
-    """Locks, and packs that never became whole: of a large repository each is as large as that."""
+def _stale_files(mirror: Path) -> Iterator[Path]:
+    """Lock files and unfinished packs of processes that died."""
     for folder, inner, files in os.walk(mirror):
         if Path(folder) == mirror / "objects":
             inner[:] = [name for name in inner if name in {"info", "pack"}]
         packs = Path(folder) == mirror / "objects" / "pack"
-        yield from (Path(folder, name) for name in files if name.endswith(".lock") or (packs and _is_half(name)))
+        yield from (
+            Path(folder, name) for name in files if name.endswith(".lock") or (packs and _is_unfinished_pack(name))
+        )
 
 
-def _emptied(mirror: Path) -> Iterator[Path]:
-    """Refs and objects that have no content: a machine lost its power before that was on the disk."""
+def _empty_files(mirror: Path) -> Iterator[Path]:
+    """Empty refs and objects, left by a power failure."""
     for pattern in ("refs/**/*", "objects/[0-9a-f][0-9a-f]/*"):
         yield from (path for path in mirror.glob(pattern) if path.is_file() and not path.stat().st_size)
 
@@ -235,15 +275,15 @@ def _remove(paths: Iterator[Path]) -> None:
         path.unlink(missing_ok=True)
 
 
-def _is_half(pack: str) -> bool:
+def _is_unfinished_pack(pack: str) -> bool:
     return pack.startswith(("tmp_", ".tmp-"))
 
 
 def _parse_change(line: bytes) -> FileChange:
     added, removed, path = line.split(b"\t", 2)
-    return FileChange(shown(path), _count(added), _count(removed))
+    return FileChange(printable_path(path), _count(added), _count(removed))
 
 
 def _count(field: bytes) -> int:
-    """Git counts no lines in what is not text."""
+    """Git counts no lines of binary files."""
     return int(field) if field.isdigit() else 0

@@ -1,13 +1,16 @@
-"""Where everything of one project lies under the workspace root. Rule: a name never leads out of the root.
+"""Paths and refs of one project: mirror, worktree folders, shadows, pool, trash.
+
+Rule: a name never leads out of the workspace root.
 
 mirrors/<project>.git        the bare mirror, only ever touched by the host
 worktrees/<project>/<slug>   where an agent writes
-shadows/<project>/<slug>     the throw-away git directory the agent's own git works in
-looks/<project>/<slug>       what people are being shown of a worktree; empty at each start
-pools/<project>/ready/<slug> says that a worktree of this name was made ahead, and is whole
-pools/<project>/taken/<slug> says which of those the branch of this name has taken, and lives in
-trash/<project>/             on its way out
-aside/<project>/             found where a worktree was to be, and not made by us
+shadows/<project>/<slug>     the git directory of the worktree, as the host made it; no sandbox writes it
+shadows/<project>/<slug>~agent  the git directory that the agent's own git works in
+looks/<project>/<slug>       temporary repository of a live diff; emptied at each start
+pools/<project>/ready/<slug> note: the pool's worktree of this name is ready
+pools/<project>/taken/<slug> note: the branch of this name uses that worktree of the pool
+trash/<project>/             being deleted
+aside/<project>/             folders found in the place of a worktree, not made by us; agents' repositories in one
 """
 
 import contextlib
@@ -16,30 +19,34 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from bot.domain.turn import Ground
+from bot.domain.turn import WorktreeMounts
 
 BRANCHES = "refs/heads/treehand/"
-"""All our branches, and nothing else, are here."""
+"""All our branches and nothing else."""
 BASES = "refs/treehand/base/"
 """The commit each branch started from."""
 PUSHED = "refs/treehand/pushed/"
-"""What each branch was when we last pushed it."""
+"""Each branch as last pushed by us."""
+CI_HELD = "refs/treehand/ci-held/"
+"""The newest commit of each branch that keeps workflows from starting."""
+CI_STARTED = "refs/treehand/ci-started/"
+"""The newest commit of each branch at which workflows start, after an approval."""
 SALVAGE = "refs/treehand/salvage/"
-SALVAGED_AT = "refs/treehand/salvaged-at/"
-"""Since when it is kept there, as the content of an object."""
+SALVAGE_DATES = "refs/treehand/salvaged-at/"
+"""Date of each salvaged ref, as the content of a blob."""
 SHARED = "refs/treehand/shared/"
-"""The salvaged work that the remote has as well."""
-PARKED = "refs/treehand/parked/"
-"""What lay in a worktree that was taken away to make room."""
+"""Salvaged work that the remote has as well."""
+EVICTED = "refs/treehand/parked/"
+"""Uncommitted work of evicted worktrees."""
 ORIGIN = "refs/remotes/origin/"
-AHEAD = "treehand/ready."
-"""How the branch of a worktree that was made ahead begins; no issue's branch has a dot."""
+POOL_BRANCH = "treehand/ready."
+"""Prefix of the branches of pooled worktrees; no issue's branch has a dot."""
 
-_MADE_AHEAD = re.compile(r"ready\.[0-9a-f]{12}")
+_POOLED_NAME = re.compile(r"ready\.[0-9a-f]{12}")
 
 
 def slug_for(name: str) -> str:
-    """Safe as a folder name, readable, and never the same for two names, also where case does not count."""
+    """A readable folder name, unique per name even on case-insensitive file systems."""
     plain = name.removeprefix("treehand/")
     if re.fullmatch(r"[a-z0-9][a-z0-9._-]{0,80}", plain) and not plain.endswith((".", ".git", ".lock")):
         return plain
@@ -49,25 +56,29 @@ def slug_for(name: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Where one branch lives."""
+class BranchPaths:
+    """Paths of one branch."""
 
     branch: str
     folder: Path
     admin: Path
-    """What the mirror knows of the worktree; written by git and by us, never by an agent."""
+    """The worktree's administrative folder in the mirror; written by git and the host, never by an agent."""
     shadow: Path
-    salvage: str
-    """Where its salvaged work is numbered."""
+    salvage_prefix: str
+    """Prefix of the refs of its salvaged work."""
     taken: Path
-    """The note that it lives in a worktree which was made ahead; most branches have none."""
+    """Note that it uses a worktree of the pool; may not exist."""
 
-    def ground(self, mirror: Path) -> Ground:
-        return Ground(self.folder, self.shadow, mirror / "objects")
+    def mounts(self, mirror: Path) -> WorktreeMounts:
+        return WorktreeMounts(self.folder, self.shadow, self.agent_git, mirror / "objects")
+
+    @property
+    def agent_git(self) -> Path:
+        return self.shadow.with_name(f"{self.shadow.name}~agent")
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class ProjectPaths:
     root: Path
     project: str
 
@@ -84,7 +95,7 @@ class Places:
         return self.root / "shadows" / slug_for(self.project)
 
     @property
-    def looks(self) -> Path:
+    def live_diffs(self) -> Path:
         return self.root / "looks" / slug_for(self.project)
 
     @property
@@ -107,37 +118,37 @@ class Places:
     def taken(self) -> Path:
         return self.pool / "taken"
 
-    def of(self, branch: str) -> Place:
+    def for_branch(self, branch: str) -> BranchPaths:
         own = slug_for(branch)
-        slug = made_ahead(self.taken / own) or own
-        return Place(
+        slug = pooled_name(self.taken / own) or own
+        return BranchPaths(
             branch=branch,
             folder=self.worktrees / slug,
             admin=self.mirror / "worktrees" / slug,
             shadow=self.shadows / slug,
-            salvage=f"{SALVAGE}{own}/",
+            salvage_prefix=f"{SALVAGE}{own}/",
             taken=self.taken / own,
         )
 
 
-def ready_in(places: Places) -> tuple[Path, ...]:
-    """Notes of worktrees that wait to be taken, the oldest first."""
+def list_ready(places: ProjectPaths) -> tuple[Path, ...]:
+    """Notes of pooled worktrees that are ready, oldest first."""
     with contextlib.suppress(OSError):
-        notes = [note for note in places.ready.iterdir() if made_ahead(note)]
+        notes = [note for note in places.ready.iterdir() if pooled_name(note)]
         return tuple(sorted(notes, key=lambda note: (note.lstat().st_mtime_ns, note.name)))
     return ()
 
 
-def trouble_of(places: Places) -> str:
-    """Why none is made ahead; empty: nothing is in the way."""
+def read_pool_error(places: ProjectPaths) -> str:
+    """Reads why the pool is not filled; empty if it is."""
     with contextlib.suppress(OSError):
         return (places.pool / "trouble").read_text(errors="replace")
     return ""
 
 
-def made_ahead(note: Path) -> str:
-    """The name that a note of the pool tells of; empty: none."""
+def pooled_name(note: Path) -> str:
+    """Reads the worktree's name from a note; empty if there is none."""
     with contextlib.suppress(OSError):
         name = note.read_text().partition(" ")[0]
-        return name if _MADE_AHEAD.fullmatch(name) else ""
+        return name if _POOLED_NAME.fullmatch(name) else ""
     return ""

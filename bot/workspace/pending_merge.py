@@ -1,4 +1,4 @@
-"""What a worktree is in the middle of: a merge whose conflicts are shown in its files."""
+"""Pending merge: a merge whose conflicts the worktree's files show, noted beside the worktree."""
 
 import json
 from dataclasses import asdict, dataclass
@@ -8,32 +8,32 @@ _NAME = "merging"
 
 
 @dataclass(frozen=True, slots=True)
-class Pending:
-    """The commit to come has both `ours` and `theirs` as its parents."""
+class PendingMerge:
+    """A merge that the next commit concludes, with `ours` and `theirs` as parents."""
 
     ours: str
     theirs: str
     branch: str
-    """What is being taken in: the base, or what others pushed to our own branch."""
+    """The branch being merged: the base, or ours as others pushed it."""
     base: str
-    """The commit our branch starts from, once this is done."""
+    """Base commit of our branch after the merge."""
     tree: str
-    """The merged files as git left them, with markers where it could not merge."""
+    """The merged files, with conflict markers."""
     paths: tuple[str, ...]
-    """Where it could not; any bytes survive a round trip."""
+    """Files with conflicts; any bytes survive a round trip."""
     conflicts: tuple[str, ...]
-    """The same in git's words."""
+    """Git's messages about the conflicts."""
 
 
-def note(admin: Path, pending: Pending) -> None:
+def write_pending(admin: Path, pending: PendingMerge) -> None:
     (admin / _NAME).write_text(json.dumps(asdict(pending)))
 
 
-def find_pending(admin: Path, tip: str) -> Pending | None:
-    """None as well when it is of another commit than the branch's tip: that one was ended."""
+def read_pending(admin: Path, tip: str) -> PendingMerge | None:
+    """Returns None also if it belongs to another tip: that merge has ended."""
     try:
         noted = json.loads((admin / _NAME).read_text())
     except (OSError, ValueError):
         return None
-    pending = Pending(**{**noted, "paths": tuple(noted["paths"]), "conflicts": tuple(noted["conflicts"])})
+    pending = PendingMerge(**{**noted, "paths": tuple(noted["paths"]), "conflicts": tuple(noted["conflicts"])})
     return pending if pending.ours == tip else None

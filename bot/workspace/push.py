@@ -1,93 +1,98 @@
-"""Offers a branch to the remote. Rule: what others have pushed there is never overwritten, not even by a race."""
+"""Pushes a branch to the remote.
+
+Rule: commits that others pushed are never overwritten, not even in a race.
+"""
 
 import re
 
 from bot.domain.remote import Remote
 from bot.errors import NeedsHuman, NeedsTurn, Retryable
 from bot.git.command import GitFailed, RepositoryDamaged, git
-from bot.workspace.merge import take_in
-from bot.workspace.mirror import Mirror, cannot_reach
+from bot.workspace.ci_hold import hold_ci
+from bot.workspace.merge import merge_incoming
+from bot.workspace.mirror import Mirror, remote_error
 from bot.workspace.paths import BASES, ORIGIN, PUSHED
 from bot.workspace.worktree import Worktree
 
 _PUSH_SECONDS = 900
-_NAMED = 5
-BESIDE_US = re.compile(r"is at [0-9a-f]+ but expected|reference already exists|Unable to create '[^']*\.lock'")
-"""The remote took another push at the same moment: one that our last life began, for instance."""
+_MAX_LISTED = 5
+CONCURRENT_PUSH = re.compile(r"is at [0-9a-f]+ but expected|reference already exists|Unable to create '[^']*\.lock'")
+"""The remote handled another push at the same moment, for instance of our previous process."""
 
 
-def push(worktree: Worktree, remote: Remote) -> None:
-    """What others pushed meanwhile is merged with ours, where git can; where it cannot, the agent has to."""
-    mirror, branch = worktree.mirror, worktree.place.branch
+def push_branch(worktree: Worktree, remote: Remote, *, holds_ci: bool = False) -> None:
+    """Merges what others pushed first. Raises NeedsTurn if the agent has to resolve conflicts."""
+    mirror, branch = worktree.mirror, worktree.paths.branch
     known = mirror.refs(worktree.ref, f"{PUSHED}{branch}")
     ours = known.get(worktree.ref, "")
     if not ours:
-        raise NeedsTurn(f"My copy of the repository was lost, and what was committed to `{branch}` last went with it.")
-    theirs = mirror.remote_tip(remote, branch)
-    if theirs and theirs != ours and known.get(f"{PUSHED}{branch}") == ours:
-        return  # nothing is new here, and what they made of it is theirs to decide
-    if theirs and not mirror.is_ancestor(theirs, ours):
+        raise NeedsTurn(f"My copy of the repository was lost, with the last commits on `{branch}`.")
+    remote_tip = mirror.remote_tip(remote, branch)
+    if remote_tip and remote_tip != ours and known.get(f"{PUSHED}{branch}") == ours:
+        return  # nothing new of ours; people may rewrite what was pushed
+    if remote_tip and not mirror.is_ancestor(remote_tip, ours):
         mirror.fetch_branch(remote, branch)
-        ours, theirs = _joined(worktree)
-        if mirror.is_ancestor(ours, theirs):
+        ours, remote_tip = _merge_incoming(worktree)
+        if mirror.is_ancestor(ours, remote_tip):
             return
-    if theirs != ours:
-        _send(mirror, branch, remote, ours, theirs)
-    _remember(mirror, branch, ours)
+    if remote_tip != ours:
+        ours = hold_ci(worktree, ours) if holds_ci else ours
+        _push_with_lease(mirror, branch, remote, ours, remote_tip)
+    _record_pushed(mirror, branch, ours)
 
 
-def _joined(worktree: Worktree) -> tuple[str, str]:
-    """Ours, with theirs in it, and theirs."""
-    branch = worktree.place.branch
+def _merge_incoming(worktree: Worktree) -> tuple[str, str]:
+    """Returns our tip with theirs merged, and their tip."""
+    branch = worktree.paths.branch
     refs = worktree.mirror.refs(ORIGIN, worktree.ref, f"{BASES}{branch}")
-    taken = take_in(worktree, refs, onto=worktree.onto)
-    if taken.held:
-        named = ", ".join(f"{one.rule}: {one.path}" for one in taken.held[:_NAMED])
-        raise NeedsHuman(f"What lies in the worktree of `{branch}` may not be published ({named}). I push nothing.")
-    if taken.pending:
+    result = merge_incoming(worktree, refs, onto=worktree.base_branch)
+    if result.objections:
+        named = ", ".join(f"{one.rule}: {one.path}" for one in result.objections[:_MAX_LISTED])
+        raise NeedsHuman(f"Uncommitted work of `{branch}` may not be published ({named}). Nothing was pushed.")
+    if result.pending:
         raise NeedsTurn(
-            f"Somebody else has pushed to `{branch}` ({taken.pending.theirs[:10]}), and my commit "
-            f"{taken.pending.ours[:10]} conflicts with that. I keep both, and merge them next."
+            f"Somebody else has pushed to `{branch}` ({result.pending.theirs[:10]}), and my commit "
+            f"{result.pending.ours[:10]} conflicts with that. I keep both, and merge them next."
         )
-    return taken.refs[worktree.ref], taken.refs[f"{ORIGIN}{branch}"]
+    return result.refs[worktree.ref], result.refs[f"{ORIGIN}{branch}"]
 
 
-def push_as(mirror: Mirror, ref: str, branch: str, remote: Remote) -> str:
-    """What a ref has, as a branch of the remote. Its name: one that was free, or has just that."""
+def push_ref_as(mirror: Mirror, ref: str, branch: str, remote: Remote) -> str:
+    """Pushes a ref as a branch of the remote. Returns the branch's name, numbered if the name was used."""
     commit, name, number = mirror.refs(ref)[ref], branch, 1
     while (tip := mirror.remote_tip(remote, name)) not in {"", commit}:
         number += 1
         name = f"{branch}-{number}"
     if not tip:
-        _send(mirror, name, remote, commit, "")
+        _push_with_lease(mirror, name, remote, commit, "")
     return name
 
 
-def _send(mirror: Mirror, branch: str, remote: Remote, ours: str, theirs: str) -> None:
+def _push_with_lease(mirror: Mirror, branch: str, remote: Remote, ours: str, remote_tip: str) -> None:
     ref = f"refs/heads/{branch}"
-    mirror.fence()
+    mirror.check_lease()
     try:
         git(
-            mirror.path, "push", "--quiet", "--no-verify", f"--force-with-lease={ref}:{theirs}", remote.url,
+            mirror.path, "push", "--quiet", "--no-verify", f"--force-with-lease={ref}:{remote_tip}", remote.url,
             f"{ours}:{ref}", env=remote.env, timeout=_PUSH_SECONDS,
         )  # fmt: skip
     except RepositoryDamaged:
         raise
     except GitFailed as exc:
-        if "[remote rejected]" in exc.stderr and not BESIDE_US.search(exc.stderr):
-            raise NeedsHuman(f"The push of `{branch}` was refused: {_said(exc)}") from exc
+        if "[remote rejected]" in exc.stderr and not CONCURRENT_PUSH.search(exc.stderr):
+            raise NeedsHuman(f"The push of `{branch}` was refused: {_refusal_text(exc)}") from exc
         if "rejected]" in exc.stderr:
             raise Retryable(f"`{branch}` moved while I was pushing to it.") from exc
-        raise cannot_reach(remote, exc) from exc
+        raise remote_error(remote, exc) from exc
 
 
-def _remember(mirror: Mirror, branch: str, ours: str) -> None:
+def _record_pushed(mirror: Mirror, branch: str, ours: str) -> None:
     known = mirror.refs(f"{PUSHED}{branch}", f"{ORIGIN}{branch}")
     changes = {name: (ours, known.get(name, "")) for name in (f"{PUSHED}{branch}", f"{ORIGIN}{branch}")}
-    mirror.update({name: change for name, change in changes.items() if change[0] != change[1]})
+    mirror.update_refs({name: change for name, change in changes.items() if change[0] != change[1]})
 
 
-def _said(exc: GitFailed) -> str:
-    """The remote's own words, and git's reason."""
+def _refusal_text(exc: GitFailed) -> str:
+    """The remote's messages and git's reason."""
     lines = [line.removeprefix("remote:").strip() for line in exc.stderr.splitlines()]
     return " ".join(line for line in lines if line and not line.startswith(("error:", "To ")))[:500]

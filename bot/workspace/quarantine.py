@@ -1,6 +1,6 @@
-"""Where what a worktree holds is put until it has been judged: git sees it beside the mirror, the mirror does not.
+"""Quarantine: stores objects read from a worktree until the publish guard accepts them.
 
-Agents of the same repository read the mirror's objects. What is refused must not lie there.
+Rule: agents of the same repository read the mirror's objects, so refused content never gets there.
 """
 
 import shutil
@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
+from bot.system.private_files import share_folder
+
 
 @dataclass(frozen=True, slots=True)
 class Quarantine:
-    """A bare repository of its own that borrows from the mirror. Made anew each time; gone afterwards."""
+    """A temporary bare repository that borrows the mirror's objects."""
 
     path: Path
     mirror: Path
@@ -28,9 +30,9 @@ class Quarantine:
         shutil.rmtree(self.path, ignore_errors=True)
 
     def accept(self) -> None:
-        """Everything in it becomes the mirror's: an object has the same name in both."""
+        """Moves all its objects into the mirror."""
         for folder in (self.path / "objects").glob("[0-9a-f][0-9a-f]"):
             home = self.mirror / "objects" / folder.name
-            home.mkdir(exist_ok=True)
+            share_folder(home)
             for found in folder.iterdir():
                 found.replace(home / found.name)

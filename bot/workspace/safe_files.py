@@ -1,4 +1,4 @@
-"""Single files in a folder that others may have had their hands in: read and written without following any link."""
+"""Reads, writes and removes single files in an untrusted folder without following links."""
 
 import contextlib
 import errno
@@ -7,31 +7,33 @@ import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
-from bot.workspace.capture import LARGEST_FILE, read_file
+from bot.publish_guard.size_limits import MAX_FILE_BYTES
+from bot.workspace.capture import read_file
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-def read_within(folder: Path, path: str, *, limit: int = LARGEST_FILE) -> bytes:
-    """A regular file's content. Anything else, or a link on the way, is an OSError."""
+def read_within(folder: Path, path: str, *, limit: int = MAX_FILE_BYTES) -> bytes:
+    """Returns a regular file's content. Raises OSError for anything else, or a link on the way."""
     with _parent(folder, path) as (opened, name):
         return read_file(os.fsencode(name), dir_fd=opened, limit=limit)[0]
 
 
 def status_within(folder: Path, path: str) -> os.stat_result:
-    """Of what is there itself, be it a link."""
+    """Status of the path itself, also of a link."""
     with _parent(folder, path) as (opened, name):
         return os.stat(name, dir_fd=opened, follow_symlinks=False)
 
 
 def write_within(folder: Path, path: str, content: bytes, *, mode: int = 0o600) -> None:
-    """For its owner alone, in place of whatever was there. While nothing runs in the folder."""
+    """Replaces what was there. Only while nothing runs in the folder."""
     with _parent(folder, path, make=True) as (opened, name):
         fresh = f".{uuid.uuid4().hex}"
         descriptor = os.open(fresh, _NEW, mode, dir_fd=opened)
         try:
             with os.fdopen(descriptor, "wb") as stream:
+                os.fchmod(descriptor, mode)  # whatever the umask is
                 stream.write(content)
             os.rename(fresh, name, src_dir_fd=opened, dst_dir_fd=opened)
         except BaseException:
@@ -40,8 +42,21 @@ def write_within(folder: Path, path: str, content: bytes, *, mode: int = 0o600) 
             raise
 
 
+def link_within(folder: Path, path: str, target: bytes) -> None:
+    """Replaces what was there by a symbolic link. Only while nothing runs in the folder."""
+    with _parent(folder, path, make=True) as (opened, name):
+        fresh = f".{uuid.uuid4().hex}"
+        os.symlink(target, os.fsencode(fresh), dir_fd=opened)
+        try:
+            os.rename(fresh, name, src_dir_fd=opened, dst_dir_fd=opened)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                os.unlink(fresh, dir_fd=opened)
+            raise
+
+
 def remove_within(folder: Path, path: str) -> None:
-    """A file, and the folders that are empty without it."""
+    """Removes a file and the folders that become empty."""
     with _parent(folder, path) as (opened, name):
         os.unlink(name, dir_fd=opened)
     while "/" in path:
@@ -57,7 +72,7 @@ def remove_within(folder: Path, path: str) -> None:
 
 @contextlib.contextmanager
 def _parent(folder: Path, path: str, *, make: bool = False) -> Iterator[tuple[int, str]]:
-    """The folder a path ends in, opened, and the last name."""
+    """Yields the opened parent folder and the last name of a path."""
     *folders, name = path.split("/")
     if {"", ".", ".."} & {*folders, name}:
         raise OSError(errno.EINVAL, "no path inside the folder", path)

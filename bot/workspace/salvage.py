@@ -1,27 +1,50 @@
-"""Puts work that is published nowhere on a ref that outlives its worktree. The same work is never kept twice."""
+"""Salvage: keeps unpublished work on a numbered ref that outlives its worktree, once.
 
-from bot.domain.salvage import Salvaged
+Rule: work that is too much for a commit is set aside as it is.
+"""
+
+from pathlib import Path
+
+from bot.domain.salvage import SalvagedWork
+from bot.errors import OverLimit
 from bot.git.command import git
-from bot.workspace.branch import uncommitted
+from bot.git.objects import store_object
+from bot.workspace.branch import commit_uncommitted
 from bot.workspace.mirror import Mirror
-from bot.workspace.paths import ORIGIN, PUSHED, SALVAGE, SALVAGED_AT, SHARED
+from bot.workspace.paths import ORIGIN, PUSHED, SALVAGE, SALVAGE_DATES, SHARED
 from bot.workspace.worktree import Worktree
 
+_CPU_SECONDS = 4
+"""A person who has stopped a run waits for it."""
 
-def salvage(worktree: Worktree) -> str:
-    """The ref that has it; empty: there is nothing that would be lost."""
-    mirror = worktree.mirror
-    tip = mirror.refs(worktree.ref).get(worktree.ref, "")
+
+def salvage(worktree: Worktree, aside: Path) -> str:
+    """Returns the ref; or the folder below `aside`, if there is more than a commit may hold.
+
+    Empty if nothing would be lost.
+    """
+    tip = worktree.mirror.refs(worktree.ref).get(worktree.ref, "")
     if not tip:
         return ""
-    commit = uncommitted(worktree, tip) or tip
-    if commit == tip and _is_published(mirror, worktree.place.branch, tip):
+    folder = aside / f"{worktree.paths.folder.name}-{tip[:12]}"
+    try:
+        commit = commit_uncommitted(worktree, tip, cpu_seconds=_CPU_SECONDS) or tip
+    except OverLimit:
+        _keep_unpublished(worktree, tip, tip)
+        return str(worktree.set_aside(folder))
+    if not worktree.is_complete() and folder.is_dir():
+        return str(folder)  # by a call that was cut off
+    return _keep_unpublished(worktree, tip, commit)
+
+
+def _keep_unpublished(worktree: Worktree, tip: str, commit: str) -> str:
+    if commit == tip and _is_published(worktree.mirror, worktree.paths.branch, tip):
         return ""
-    return keep(mirror, worktree.place.salvage, commit)
+    return keep_commit(worktree.mirror, worktree.paths.salvage_prefix, commit)
 
 
-def keep(mirror: Mirror, prefix: str, commit: str) -> str:
-    """Also what is kept already under something later: a removal that was cut off left only that to be seen."""
+def keep_commit(mirror: Mirror, prefix: str, commit: str) -> str:
+    """Returns the ref that already contains the commit, or a new one."""
     known = mirror.refs(prefix)
     for ref, kept in known.items():
         if kept == commit:
@@ -29,49 +52,51 @@ def keep(mirror: Mirror, prefix: str, commit: str) -> str:
     holding = git(mirror.path, "for-each-ref", "--format=%(refname)", f"--contains={commit}", prefix).split()
     if holding:
         return max(holding, key=lambda ref: (len(ref), ref))  # by number
-    ref = next_free(prefix, known)
-    mirror.update({ref: (commit, "")})
+    ref = next_free_ref(prefix, known)
+    mirror.update_refs({ref: (commit, "")})
     return ref
 
 
-def next_free(prefix: str, known: "dict[str, str]") -> str:
+def next_free_ref(prefix: str, known: "dict[str, str]") -> str:
     numbers = (ref.removeprefix(prefix) for ref in known)
     return f"{prefix}{1 + max((int(number) for number in numbers if number.isdigit()), default=0)}"
 
 
-def find_salvaged(mirror: Mirror) -> tuple[Salvaged, ...]:
-    """The older first, for each branch."""
-    found = mirror.refs(SALVAGE, SALVAGED_AT, SHARED)
-    kept = ((ref, commit) for ref, commit in found.items() if is_ours(ref))
-    return tuple(sorted((_described(mirror, ref, commit, found) for ref, commit in kept), key=lambda one: one.order))
+def list_salvaged(mirror: Mirror) -> tuple[SalvagedWork, ...]:
+    """All salvaged work, oldest first for each branch."""
+    found = mirror.refs(SALVAGE, SALVAGE_DATES, SHARED)
+    kept = ((ref, commit) for ref, commit in found.items() if is_salvage_ref(ref))
+    return tuple(sorted((_describe(mirror, ref, commit, found) for ref, commit in kept), key=lambda one: one.order))
 
 
-def is_ours(ref: str) -> bool:
-    """By its name: others write to a remote as well."""
+def is_salvage_ref(ref: str) -> bool:
+    """Checks the name, because others write refs to the remote as well."""
     return ref.startswith(SALVAGE) and ref.count("/") == SALVAGE.count("/") + 1 and ref.rpartition("/")[2].isdigit()
 
 
-def note_times(mirror: Mirror, now: float, *refs: str) -> None:
-    """From now on these are kept for their whole time, whatever was noted."""
+def record_dates(mirror: Mirror, now: float, *refs: str) -> None:
+    """Records `now` as the date from which these refs are kept."""
     if not refs:
         return
-    blob = git(mirror.path, "hash-object", "-w", "--stdin", stdin=f"{int(now)}\n".encode())
-    known = mirror.refs(SALVAGED_AT)
-    names = {beside(ref, SALVAGED_AT) for ref in refs}
-    mirror.update({name: (blob, known.get(name, "")) for name in names if known.get(name) != blob})
+    blob = store_object(mirror.path, "blob", f"{int(now)}\n".encode())
+    known = mirror.refs(SALVAGE_DATES)
+    names = {companion_ref(ref, SALVAGE_DATES) for ref in refs}
+    mirror.update_refs({name: (blob, known.get(name, "")) for name in names if known.get(name) != blob})
 
 
-def beside(ref: str, namespace: str) -> str:
+def companion_ref(ref: str, namespace: str) -> str:
     return namespace + ref.removeprefix(SALVAGE)
 
 
-def _described(mirror: Mirror, ref: str, commit: str, refs: "dict[str, str]") -> Salvaged:
-    noted = refs.get(beside(ref, SALVAGED_AT))
+def _describe(mirror: Mirror, ref: str, commit: str, refs: "dict[str, str]") -> SalvagedWork:
+    noted = refs.get(companion_ref(ref, SALVAGE_DATES))
     at = float(git(mirror.path, "cat-file", "blob", noted)) if noted else 0.0
     files = git(mirror.path, "diff-tree", "--root", "--no-commit-id", "--name-only", "-r", "-m", "-z", commit)
-    return Salvaged(ref, commit, at, refs.get(beside(ref, SHARED)) == commit, len(set(files.split("\0")) - {""}))
+    return SalvagedWork(
+        ref, commit, at, refs.get(companion_ref(ref, SHARED)) == commit, len(set(files.split("\0")) - {""})
+    )
 
 
 def _is_published(mirror: Mirror, branch: str, tip: str) -> bool:
-    """On any branch of the remote, or pushed once: what became of it there was people's doing."""
+    """Contained in a branch of the remote, or pushed by us before."""
     return bool(git(mirror.path, "for-each-ref", "--count=1", f"--contains={tip}", ORIGIN, f"{PUSHED}{branch}"))

@@ -1,129 +1,152 @@
-"""What has to be known, and noted, of worktrees made ready or tried. Waits its turn per branch, in a thread."""
+"""Worktree access for setup and verification: reads commits, rebuilds worktrees and saves setup records."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
 
-from bot.domain.turn import Ground, Workspace
+from bot.domain.turn import Workspace, WorktreeMounts
 from bot.git.command import git
-from bot.git.commit_files import Committed, committed
+from bot.git.commit_files import CommitFiles, read_commit_files
 from bot.git.in_thread import in_thread
-from bot.workspace.branch import tree_of
+from bot.git.index import read_index
+from bot.publish_guard.path_collisions import decode_path
+from bot.publish_guard.tree_diff import diff_trees
+from bot.workspace.branch import commit_tree
 from bot.workspace.mirror import Mirror
-from bot.workspace.paths import BASES, Places
-from bot.workspace.remove import remove
-from bot.workspace.setup_record import Provision, Survey, read_provision, state_of
+from bot.workspace.paths import BASES, ProjectPaths
+from bot.workspace.rebuild import RebuiltWorktree, put_work_back, rebuild_on_base
+from bot.workspace.remove import remove_workspace
+from bot.workspace.setup_record import SetupRecord, WorktreeState, entry_state, read_setup_record
+from bot.workspace.switch_files import switch_files
 from bot.workspace.worktree import Worktree
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Provisioning:
-    """Of one project."""
+class SetupAccess:
+    """Worktrees of one project."""
 
-    places: Places
+    paths: ProjectPaths
     mirror: Mirror
     worktree: Callable[[str], Worktree]
-    touching: Callable[[str], AbstractAsyncContextManager[None]]
-    lent: set[str] = field(default_factory=set)
-    """Branches that stand only while something is tried on them."""
+    lock_branch: Callable[[str], AbstractAsyncContextManager[None]]
+    temporary: set[str] = field(default_factory=set)
+    """Branches of temporary worktrees."""
 
-    async def read(self, commit: str, ask: Callable[[Committed], T]) -> T:
-        """What is asked of the files of a commit."""
-        return await in_thread(lambda: ask(committed(self.mirror.path, commit)))
+    async def read_commit(self, commit: str, ask: Callable[[CommitFiles], T]) -> T:
+        """Calls `ask` with the files of a commit."""
+        return await in_thread(lambda: ask(read_commit_files(self.mirror.path, commit)))
 
-    async def survey(self, branch: str) -> Survey:
-        """What lies in the worktree now, setup's own things aside."""
-        async with self.touching(branch):
+    async def survey(self, branch: str) -> WorktreeState:
+        """Returns the worktree's state without setup's own files."""
+        async with self.lock_branch(branch):
             return await in_thread(self._survey, branch)
 
-    async def get(self, branch: str) -> Provision:
-        return await in_thread(lambda: self.worktree(branch).provision)
+    async def get_record(self, branch: str) -> SetupRecord:
+        return await in_thread(lambda: self.worktree(branch).setup_record)
 
-    async def note(self, branch: str, provision: Provision) -> None:
-        async with self.touching(branch):
-            await in_thread(lambda: self.worktree(branch).provide(provision))
+    async def save_record(self, branch: str, record: SetupRecord) -> None:
+        async with self.lock_branch(branch):
+            await in_thread(lambda: self.worktree(branch).save_setup_record(record))
 
-    async def start_over(self, branch: str) -> None:
-        """Let go of a worktree with nothing in it but what setup made; the next turn makes another."""
-        async with self.touching(branch):
+    async def discard(self, branch: str) -> None:
+        """Discards a worktree in which only setup has worked; the next turn creates another."""
+        async with self.lock_branch(branch):
             await in_thread(lambda: self.worktree(branch).discard())
 
     async def base_of(self, branch: str) -> str:
-        """The commit it started from, while its worktree stands; empty: there is none to do anything in."""
+        """Returns the branch's base commit; empty without a complete worktree."""
         return await in_thread(self._base_of, branch)
+
+    async def changed_paths(self, base: str, commit: str) -> Sequence[str]:
+        """Paths in which the commit differs from its base."""
+        found = await in_thread(diff_trees, self.mirror.path, commit, [base])
+        return [decode_path(one.path) for one in found]
 
     async def tree_of(self, commit: str) -> str:
         return await in_thread(git, self.mirror.path, "rev-parse", f"{commit}^{{tree}}")
 
-    async def begin_trial(self, branch: str, commit: str) -> None:
-        """From now on until it is settled, whatever changes in the worktree is nobody's work."""
-        async with self.touching(branch):
-            await in_thread(self._begin_trial, branch, commit)
+    async def end_serving(self, branch: str) -> None:
+        """Changes since a server was started are not the agent's work."""
+        if (await self.get_record(branch)).tried:
+            async with self.lock_branch(branch):
+                await in_thread(self._end_serving, branch)
 
-    async def settle(self, branch: str) -> None:
-        """Verification is over, or was before we were."""
-        if (await self.get(branch)).tried:
-            async with self.touching(branch):
-                await in_thread(self._settle, branch)
+    async def rebuild_on_base(self, branch: str) -> RebuiltWorktree | None:
+        """Recreates a worktree with the files of its base. Returns None if an agent is in the middle of a merge."""
+        async with self.lock_branch(branch):
+            return await in_thread(lambda: rebuild_on_base(self.worktree(branch), self.paths))
+
+    async def put_work_back(self, branch: str, base: str, work: str) -> WorktreeState:
+        """Returns the worktree's state without what setup has made."""
+        async with self.lock_branch(branch):
+            return await in_thread(lambda: put_work_back(self.worktree(branch), base, work))
 
     @asynccontextmanager
-    async def stand_in(self, branch: str, commit: str) -> AsyncIterator[Workspace]:
-        """Another worktree, with the files of a commit that is published. It goes when it is left."""
-        branch = f"{branch}.before"  # no issue's branch has a dot
-        self.lent.add(branch)
+    async def temporary_worktree(self, branch: str, commit: str, *, purpose: str) -> AsyncIterator[Workspace]:
+        """A temporary worktree at a published commit; removed at the end."""
+        branch = f"{branch}.{purpose}"  # no issue's branch has a dot
+        self.temporary.add(branch)
         try:
-            async with self.touching(branch):
-                workspace = await in_thread(self._stand_in, branch, commit)
+            async with self.lock_branch(branch):
+                workspace = await in_thread(self._make_temporary, branch, commit)
             yield workspace
         finally:
-            await in_thread(lambda: remove(self.worktree(branch)))
-            self.lent.discard(branch)
+            await in_thread(lambda: remove_workspace(self.worktree(branch)))
+            self.temporary.discard(branch)
+
+    async def switch_temporary(self, fresh: Workspace, commit: str) -> Workspace:
+        """Gives a temporary worktree the files of another commit; files that setup has made stay."""
+        async with self.lock_branch(fresh.branch):
+            await in_thread(self._switch_temporary, fresh, commit)
+        return replace(fresh, head=commit)
 
     def folder(self, branch: str) -> Path:
-        return self.places.of(branch).folder
+        return self.paths.for_branch(branch).folder
 
-    def ground(self, branch: str) -> Ground:
-        return self.places.of(branch).ground(self.mirror.path)
+    def mounts(self, branch: str) -> WorktreeMounts:
+        return self.paths.for_branch(branch).mounts(self.mirror.path)
 
-    def copied(self) -> frozenset[str]:
-        """Paths of the operator's files in the worktrees there are."""
-        admins = (self.places.mirror / "worktrees").glob("*/")
-        return frozenset(path for admin in admins for path in read_provision(admin).copied)
+    def copied_files(self) -> frozenset[str]:
+        """Paths of the operator's files in all worktrees."""
+        admins = (self.paths.mirror / "worktrees").glob("*/")
+        return frozenset(path for admin in admins for path in read_setup_record(admin).copied)
 
-    def _survey(self, branch: str) -> Survey:
+    def _survey(self, branch: str) -> WorktreeState:
         worktree = self.worktree(branch)
         tip = self.mirror.refs(worktree.ref)[worktree.ref]
-        with worktree.look(tip) as look:
-            holds = {path: state_of(entry) for path, entry in look.found.entries.items()}
-            is_clean = look.tree == tree_of(worktree, tip) and not worktree.find_pending(tip)
-            return Survey(holds, worktree.index(tip), is_clean=is_clean)
+        with worktree.scan(tip) as scan:
+            entries = {path: entry_state(entry) for path, entry in read_index(scan.index).entries.items()}
+            is_clean = scan.tree == commit_tree(worktree, tip) and not worktree.read_pending(tip)
+            return WorktreeState(entries, worktree.scan_order(tip).index, is_clean=is_clean)
 
-    def _begin_trial(self, branch: str, commit: str) -> None:
+    def _end_serving(self, branch: str) -> None:
+        """Records changes as the server's only if no commit was made since."""
         worktree = self.worktree(branch)
-        worktree.provide(replace(worktree.provision, tried=commit))
+        record = worktree.setup_record
+        if worktree.is_complete() and self.mirror.refs(worktree.ref).get(worktree.ref) == record.tried:
+            record = record.with_served(self._survey(branch))
+        worktree.save_setup_record(replace(record, tried=""))
 
-    def _settle(self, branch: str) -> None:
-        """Where somebody has committed since, what lies there is no longer known to be nobody's."""
+    def _make_temporary(self, branch: str, commit: str) -> Workspace:
+        """Marked incomplete, so that its files are never treated as work after a crash."""
         worktree = self.worktree(branch)
-        provision = worktree.provision
-        if worktree.is_whole() and self.mirror.refs(worktree.ref).get(worktree.ref) == provision.tried:
-            provision = provision.having_tried(self._survey(branch))
-        worktree.provide(replace(provision, tried=""))
+        remove_workspace(worktree)
+        self.mirror.update_refs({worktree.ref: (commit, ""), f"{BASES}{branch}": (commit, "")})
+        worktree.create("", project_paths=self.paths, refs=self.mirror.refs(worktree.ref))
+        worktree.save_setup_record(SetupRecord(is_half=True))
+        return Workspace(self.mounts(branch), branch, commit, commit)
 
-    def _stand_in(self, branch: str, commit: str) -> Workspace:
-        """Never whole, so that nothing of one that died with us is taken for work."""
-        worktree = self.worktree(branch)
-        remove(worktree)
-        self.mirror.update({worktree.ref: (commit, ""), f"{BASES}{branch}": (commit, "")})
-        worktree.make("", places=self.places, refs=self.mirror.refs(worktree.ref))
-        worktree.provide(Provision(is_half=True))
-        return Workspace(self.ground(branch), branch, commit, commit)
+    def _switch_temporary(self, fresh: Workspace, commit: str) -> None:
+        worktree = self.worktree(fresh.branch)
+        switch_files(worktree.paths.folder, self.mirror.path, old=fresh.head, new=commit)
+        self.mirror.update_refs({worktree.ref: (commit, fresh.head)})
+        (worktree.paths.admin / "index").unlink()
 
     def _base_of(self, branch: str) -> str:
         worktree = self.worktree(branch)
         base = f"{BASES}{branch}"
-        return self.mirror.refs(base).get(base, "") if worktree.is_whole() else ""
+        return self.mirror.refs(base).get(base, "") if worktree.is_complete() else ""

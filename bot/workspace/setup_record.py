@@ -1,7 +1,6 @@
-"""What the host's own commands put into a worktree: never an agent's work. Kept beside the worktree, not in it.
+"""Setup record: the files that setup and servers made in a worktree, which are not the agent's work.
 
-Rule: a file that setup or verification made or changed counts as committed while it is just as they left it; one
-that was copied from the operator is in no commit, whatever becomes of it.
+Rule: such a file counts as committed while it is unchanged; a file copied from the operator is never committed.
 """
 
 import json
@@ -11,94 +10,97 @@ from pathlib import Path
 from typing import Self
 
 from bot.domain.serialize import as_record, from_record
-from bot.git.index import Entry, Index, unknown_stamp
-from bot.git.objects import hash_content
-from bot.workspace.capture import Found, shown
+from bot.git.index import Index, IndexEntry, unknown_stamp
+from bot.git.objects import blob_id
+from bot.text.invisible_characters import printable_path
+from bot.workspace.capture import WorktreeContents
 from bot.workspace.safe_files import read_within
 
-GONE = ""
+REMOVED = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Provision:
+class SetupRecord:
     stamp: str = ""
-    """Of what was done, and of the lock files it was done by; empty: nothing was yet."""
+    """Hash of the setup steps and lock files; empty before setup."""
     made: Mapping[str, str] = field(default_factory=dict)
-    """By path: mode and object id, as setup left it; GONE: setup removed it."""
+    """Mode and object id that setup left, by path; REMOVED if setup removed the file."""
     copied: Mapping[str, str] = field(default_factory=dict)
-    """By path: the object id of the operator's file."""
+    """Object id of the operator's file, by path."""
     is_half: bool = False
-    """Setup began where nobody had changed anything, and has not ended: the worktree is as good as gone."""
+    """Setup has not finished: the worktree counts as incomplete."""
     is_ahead: bool = False
-    """It was made ready before anybody wanted it, without what is the taker's own."""
+    """Set up for the pool, without the operator's files and ports."""
     folders: tuple[str, ...] = ()
-    """Of dependencies, as patterns of .gitignore."""
+    """Dependency folders, as .gitignore patterns."""
     tried: str = ""
-    """The commit that verification began on, just as it was committed. What differs from it is verification's."""
+    """The commit that a server was started on; differences from it are the server's."""
+    is_used: bool = False
+    """An agent may have worked in it since it was created."""
 
-    def without(self, found: Found, index: Index, folder: Path) -> Found:
-        """What is left when this is taken away again."""
+    def exclude_from(self, found: WorktreeContents, index: Index, folder: Path) -> WorktreeContents:
+        """Returns the worktree's contents without these files."""
         entries = {path: entry for path, entry in found.entries.items() if not self._is_copied(path, index)}
-        told = list(self._changed_copies(folder))
+        left_out = list(self._changed_copies(folder))
         for name, left in self.made.items():
             path = name.encode(errors="surrogateescape")
-            if state_of(entries.get(path)) == left:
-                told += [f"{shown(path)}: as setup or verification left it"]
-                _put_back(entries, path, index)
-        return replace(found, entries=entries, left_out=(*found.left_out, *told))
+            if entry_state(entries.get(path)) == left:
+                left_out += [f"{printable_path(path)}: as setup or a server left it"]
+                _restore_entry(entries, path, index)
+        return replace(found, entries=entries, left_out=(*found.left_out, *left_out))
 
     def _changed_copies(self, folder: Path) -> Iterator[str]:
-        """Of the operator's files, those that are not as they were copied."""
+        """Yields the operator's files that were changed."""
         for name, sha in self.copied.items():
-            if _sha_of(folder, name) != sha:
-                yield f"{shown(name.encode(errors='surrogateescape'))}: a copy of the operator's file, changed"
+            if _blob_id_of(folder, name) != sha:
+                yield f"{printable_path(name.encode(errors='surrogateescape'))}: a copy of the operator's file, changed"
 
-    def having_made(self, before: Mapping[bytes, str], after: Mapping[bytes, str], committed: Index) -> Self:
-        """The difference is setup's, but for files that held somebody's work before."""
+    def with_made(self, before: Mapping[bytes, str], after: Mapping[bytes, str], committed: Index) -> Self:
+        """Adds the changed files to `made`, except files that had uncommitted work before."""
         changed = sorted(path for path in before.keys() | after.keys() if before.get(path) != after.get(path))
         made = {
-            path.decode(errors="surrogateescape"): after.get(path, GONE)
+            path.decode(errors="surrogateescape"): after.get(path, REMOVED)
             for path in changed
-            if before.get(path, GONE) == state_of(committed.entries.get(path))
+            if before.get(path, REMOVED) == entry_state(committed.entries.get(path))
         }
         return replace(self, made={**self.made, **made})
 
-    def having_tried(self, after: "Survey") -> Self:
-        before = {path: state_of(entry) for path, entry in after.committed.entries.items()}
-        return self.having_made(before, after.holds, after.committed)
+    def with_served(self, after: "WorktreeState") -> Self:
+        before = {path: entry_state(entry) for path, entry in after.committed.entries.items()}
+        return self.with_made(before, after.entries, after.committed)
 
     def _is_copied(self, path: bytes, index: Index) -> bool:
         if path in index.entries:
-            return False  # tracked by now: the repository's own
+            return False  # tracked by the repository
         name = path.decode(errors="surrogateescape")
         return any(name == copied or name.startswith(f"{copied}/") for copied in self.copied)
 
 
 @dataclass(frozen=True, slots=True)
-class Survey:
-    """A worktree at one moment."""
+class WorktreeState:
+    """State of a worktree."""
 
-    holds: Mapping[bytes, str]
-    """By path: mode and object id."""
+    entries: Mapping[bytes, str]
+    """Mode and object id, by path."""
     committed: Index
     is_clean: bool
-    """Nobody has changed anything since the last commit."""
+    """No changes since the last commit."""
 
 
-def state_of(entry: Entry | None) -> str:
-    return f"{entry.mode:o} {entry.sha.hex()}" if entry else GONE
+def entry_state(entry: IndexEntry | None) -> str:
+    return f"{entry.mode:o} {entry.sha.hex()}" if entry else REMOVED
 
 
-def read_provision(admin: Path) -> Provision:
+def read_setup_record(admin: Path) -> SetupRecord:
     try:
-        return from_record(Provision, json.loads(_file(admin).read_text()))
+        return from_record(SetupRecord, json.loads(_file(admin).read_text()))
     except (OSError, ValueError):
-        return Provision()
+        return SetupRecord()
 
 
-def write_provision(admin: Path, provision: Provision) -> None:
+def write_setup_record(admin: Path, record: SetupRecord) -> None:
     fresh = _file(admin).with_suffix(".new")
-    fresh.write_text(json.dumps(as_record(provision)))
+    fresh.write_text(json.dumps(as_record(record)))
     fresh.replace(_file(admin))
 
 
@@ -106,15 +108,15 @@ def _file(admin: Path) -> Path:
     return admin / "provision.json"
 
 
-def _put_back(entries: dict[bytes, Entry], path: bytes, index: Index) -> None:
+def _restore_entry(entries: dict[bytes, IndexEntry], path: bytes, index: Index) -> None:
     if known := index.entries.get(path):
-        entries[path] = Entry(unknown_stamp(known.mode), known.sha)
+        entries[path] = IndexEntry(unknown_stamp(known.mode), known.sha)
     else:
         entries.pop(path, None)
 
 
-def _sha_of(folder: Path, name: str) -> str:
+def _blob_id_of(folder: Path, name: str) -> str:
     try:
-        return hash_content(read_within(folder, name)).hex()
+        return blob_id(read_within(folder, name)).hex()
     except OSError:
         return ""

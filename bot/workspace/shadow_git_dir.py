@@ -1,6 +1,7 @@
-"""The throw-away git directory that an agent's own git works in: it can do anything there, and none of it reaches us.
+"""Shadow git directories of a worktree: one that the host makes for people, and one for the agent's own git.
 
-Rule: built anew, never repaired; git is never run on one. It borrows the mirror's objects and copies what it needs.
+Rule: no sandbox writes the first, so a person's git obeys nothing of an agent; no git of the host reads the second.
+Both are rebuilt, never repaired. They borrow the mirror's objects and copy refs and index.
 """
 
 import os
@@ -9,20 +10,24 @@ import stat
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from bot.git.commit import AUTHOR_EMAIL, AUTHOR_NAME
+from bot.git.index import SUBMODULE, read_index, write_index
 from bot.system.trash import Trash
 from bot.workspace.capture import read_file
-from bot.workspace.mirror import RAW
-from bot.workspace.paths import ORIGIN, Place
+from bot.workspace.mirror import RAW_ATTRIBUTES
+from bot.workspace.paths import ORIGIN, BranchPaths
 
-_CONFIG = """\
+_SETTINGS = ("config", "config.worktree", "commondir", "hooks", "info")
+"""Files and folders that git obeys, besides refs and index."""
+_CONFIG = f"""\
 [core]
 \trepositoryformatversion = 0
 \tfilemode = true
 \tbare = false
 \tlogallrefupdates = true
 [user]
-\tname = Treehand
-\temail = treehand@localhost
+\tname = {AUTHOR_NAME}
+\temail = {AUTHOR_EMAIL}
 [gc]
 \tauto = 0
 [maintenance]
@@ -30,69 +35,103 @@ _CONFIG = """\
 """
 
 
-def build_shadow(place: Place, trash: Trash, *, mirror: Path, refs: Mapping[str, str], ignored: Sequence[str]) -> None:
-    """In place of the one there was, and with it all that was stashed or committed there."""
-    new = place.shadow.with_name(f"{place.shadow.name}~new")
-    trash.throw(new)
-    for folder in ("objects/info", "refs", "hooks", "info"):
-        (new / folder).mkdir(parents=True)
-    (new / "HEAD").write_text(_head(place.branch))
-    (new / "config").write_text(_CONFIG)
-    (new / "packed-refs").write_text(_packed(refs))
-    (new / "objects" / "info" / "alternates").write_text(f"{mirror / 'objects'}\n")
-    (new / "info" / "exclude").write_text("".join(f"{pattern}\n" for pattern in ignored))
-    (new / "info" / "attributes").write_text(RAW)
-    # with its time: git tells by it which files may have changed unnoticed
-    shutil.copy2(place.admin / "index", new / "index")
-    trash.throw(place.shadow)
-    new.rename(place.shadow)
+def build_shadow(
+    paths: BranchPaths, trash: Trash, *, mirror: Path, refs: Mapping[str, str], ignored: Sequence[str]
+) -> None:
+    """Replaces the old ones, with all stashes and commits in them. Where there is a first, there is a second."""
+    fresh = [(one, one.with_name(f"{one.name}~new")) for one in (paths.agent_git, paths.shadow)]
+    for _, new in fresh:
+        trash.throw(new)
+        for folder in ("objects/info", "refs"):
+            (new / folder).mkdir(parents=True)
+        _write_refs(new, paths.branch, refs)
+        (new / "objects" / "info" / "alternates").write_text(f"{mirror / 'objects'}\n")
+        _write_settings(new, ignored)
+    copy_index(paths, agent_git=fresh[0][1], shadow=fresh[1][1])
+    for old in (paths.shadow, paths.agent_git):
+        trash.throw(old)
+    for old, new in fresh:
+        new.rename(old)
 
 
-def disarm(place: Place, trash: Trash) -> None:
-    """What its git was told to run is forgotten between turns: the program that an agent runs in uses git as well."""
-    for name in ("config", "config.worktree", "hooks"):
-        trash.throw(place.shadow / name)
-    fresh = place.shadow.with_name(f"{place.shadow.name}~config")
-    fresh.write_text(_CONFIG)
-    fresh.replace(place.shadow / "config")
+def reset_settings(paths: BranchPaths, trash: Trash, ignored: Sequence[str]) -> None:
+    """Resets what could run programs or redirect git: a person, or an agent without a sandbox, has changed it."""
+    for name in _SETTINGS:
+        trash.throw(paths.shadow / name)
+    _write_settings(paths.shadow, ignored)
 
 
-def rename_branch(place: Place, refs: Mapping[str, str]) -> None:
-    """What else was done in it stays: only the name of the branch, and what it knows of others, is new."""
-    for name, text in (("HEAD", _head(place.branch)), ("packed-refs", _packed(refs))):
-        fresh = place.shadow.with_name(f"{place.shadow.name}~{name}")
+def _write_settings(folder: Path, ignored: Sequence[str]) -> None:
+    for name in ("hooks", "info"):
+        (folder / name).mkdir()
+    (folder / "config").write_text(_CONFIG)
+    (folder / "info" / "exclude").write_text("".join(f"{pattern}\n" for pattern in ignored))
+    (folder / "info" / "attributes").write_text(RAW_ATTRIBUTES)
+
+
+def _write_refs(folder: Path, branch: str, refs: Mapping[str, str]) -> None:
+    for name, text in (("HEAD", _head(branch)), ("packed-refs", _packed_refs(refs))):
+        fresh = folder.with_name(f"{folder.name}~{name}")
         fresh.write_text(text)
-        fresh.replace(place.shadow / name)
+        fresh.replace(folder / name)
 
 
-def is_as_built(place: Place, refs: Mapping[str, str]) -> bool:
-    """Nobody has committed in it, or has gone to another branch."""
-    names = [place.shadow / folder / "refs" / "heads" for folder in (".", "logs")]
-    texts = (("HEAD", _head(place.branch)), ("packed-refs", _packed(refs)))
-    return all(_reads(place.shadow / name, text) for name, text in texts) and not any(map(os.path.lexists, names))
+def copy_index(paths: BranchPaths, *, agent_git: Path, shadow: Path) -> None:
+    """Copies the host's index with its time, by which git decides which files to read again.
+
+    A person's git does not look into submodules: a repository that an agent made there would run its programs.
+    """
+    for folder in (agent_git, shadow):
+        fresh = folder.with_name(f"{folder.name}~index")
+        shutil.copy2(paths.admin / "index", fresh)
+        if folder == shadow:
+            _skip_submodules(fresh)
+            shutil.copystat(paths.admin / "index", fresh)
+        fresh.replace(folder / "index")
 
 
-def refs_for(branch: str, onto: str, refs: Mapping[str, str]) -> dict[str, str]:
-    """What the agent's git knows: its own branch, the one it started from, and everything the remote has."""
+def _skip_submodules(index: Path) -> None:
+    entries = read_index(index).entries
+    if submodules := {name for name, entry in entries.items() if entry.mode == SUBMODULE}:
+        write_index(index, entries, skipped=submodules)
+
+
+def rename_branch(paths: BranchPaths, refs: Mapping[str, str]) -> None:
+    """Changes HEAD and refs and keeps everything else."""
+    for folder in (paths.agent_git, paths.shadow):
+        _write_refs(folder, paths.branch, refs)
+
+
+def is_untouched(paths: BranchPaths, refs: Mapping[str, str]) -> bool:
+    """No commits were made in it and its branch is unchanged."""
+    both = (paths.agent_git, paths.shadow)  # without a sandbox, setup has used the second
+    names = [one / folder / "refs" / "heads" for one in both for folder in (".", "logs")]
+    texts = (("HEAD", _head(paths.branch)), ("packed-refs", _packed_refs(refs)))
+    is_same = all(_has_text(one / name, text) for one in both for name, text in texts)
+    return is_same and not any(map(os.path.lexists, names))
+
+
+def shadow_refs(branch: str, onto: str, refs: Mapping[str, str]) -> dict[str, str]:
+    """Refs for the agent's git: its branch, its base branch and the remote's branches."""
     local = {f"refs/heads/{onto}": refs[f"{ORIGIN}{onto}"]} if f"{ORIGIN}{onto}" in refs else {}
     remote = {name: sha for name, sha in refs.items() if name.startswith(ORIGIN)}
     return {**remote, **local, f"refs/heads/{branch}": refs[f"refs/heads/{branch}"]}
 
 
-def point_to_shadow(place: Place, trash: Trash) -> None:
-    """Make `.git` in the worktree our pointer again, whatever has become of it."""
-    pointer, text = place.folder / ".git", f"gitdir: {place.shadow}\n"
-    if _reads(pointer, text):
+def point_to_shadow(paths: BranchPaths, trash: Trash) -> None:
+    """Restores `.git` in the worktree as the pointer to the shadow."""
+    pointer, text = paths.folder / ".git", f"gitdir: {paths.shadow}\n"
+    if _has_text(pointer, text):
         return
     if os.path.lexists(pointer) and stat.S_ISDIR(pointer.lstat().st_mode):
         trash.throw(pointer)
-    fresh = place.shadow.with_name(f"{place.shadow.name}~pointer")
+    fresh = paths.shadow.with_name(f"{paths.shadow.name}~pointer")
     fresh.write_text(text)
     fresh.replace(pointer)
 
 
-def _reads(path: Path, text: str) -> bool:
-    """Also false when it is a link, or something that would block."""
+def _has_text(path: Path, text: str) -> bool:
+    """False also for a link or a file that would block."""
     try:
         return read_file(path, limit=len(text))[0] == text.encode()
     except OSError:
@@ -103,6 +142,6 @@ def _head(branch: str) -> str:
     return f"ref: refs/heads/{branch}\n"
 
 
-def _packed(refs: Mapping[str, str]) -> str:
+def _packed_refs(refs: Mapping[str, str]) -> str:
     header = "# pack-refs with: peeled fully-peeled sorted \n"
     return header + "".join(f"{refs[name]} {name}\n" for name in sorted(refs))

@@ -1,4 +1,4 @@
-"""One project's workspaces: the port. Everything here waits its turn per branch, and works in a thread."""
+"""Workspaces port of one project: runs each operation in a thread, under its branch's lock."""
 
 import asyncio
 import contextlib
@@ -7,38 +7,41 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iter
 from functools import partial
 from pathlib import Path
 
-from bot.domain.change import Change, HandWork, Objection
+from bot.domain.change import LIMIT, Change, HandWork, Objection
 from bot.domain.remote import Remote
-from bot.domain.salvage import Kept
+from bot.domain.salvage import SalvageLocation
 from bot.domain.turn import Workspace
-from bot.errors import BotError, NeedsHuman
+from bot.errors import BotError, NeedsHuman, OverLimit
 from bot.git.command import RepositoryDamaged, git
+from bot.git.in_child import in_child
 from bot.git.in_thread import in_thread
-from bot.publish_guard.guard import Guard
-from bot.publish_guard.protected_paths import Rules
+from bot.git.objects import EMPTY_TREE
+from bot.publish_guard.guard import PublishGuard, judge
+from bot.publish_guard.protected_paths import PublishRules
 from bot.secret_scan.scanner import Secrets
 from bot.system.trash import Trash
-from bot.workspace.agent_instructions import instructions_at
-from bot.workspace.branch import adopt, begin_branch, commit, find_base
-from bot.workspace.fetching import Fetching
-from bot.workspace.hand_work import find_commit, put_back
-from bot.workspace.merge import Taken, check_resolved, take_in
-from bot.workspace.mirror import Mirror
-from bot.workspace.park import park, shed, unpark
-from bot.workspace.paths import AHEAD, BASES, ORIGIN, PARKED, PUSHED, Places
-from bot.workspace.pool import Pool
-from bot.workspace.push import push
-from bot.workspace.remove import branches_known, clear_leftovers, leftovers, remove
+from bot.workspace.agent_instructions import read_agent_instructions
+from bot.workspace.branch import adopt_pushed, begin_branch, commit_turn, find_base
+from bot.workspace.ci_hold import approve_ci
+from bot.workspace.evict import drop_ignored, evict, restore
+from bot.workspace.hand_work import find_hand_commit, undo_uncommitted
+from bot.workspace.merge import MergeResult, check_conflicts_resolved, merge_incoming
+from bot.workspace.mirror import Mirror, SharedFetch
+from bot.workspace.nested_git import set_nested_git_aside
+from bot.workspace.paths import BASES, EVICTED, ORIGIN, POOL_BRANCH, PUSHED, ProjectPaths
+from bot.workspace.pool import WorktreePool
+from bot.workspace.push import push_branch
+from bot.workspace.remove import clear_leftovers, find_leftovers, known_branches, remove_workspace
 from bot.workspace.salvage import salvage
-from bot.workspace.salvage_store import GitShelf
-from bot.workspace.setup_access import Provisioning
+from bot.workspace.salvage_store import SalvageStore
+from bot.workspace.setup_access import SetupAccess
 from bot.workspace.worktree import Worktree
 
-IGNORED = (".treehand/",)
-"""Never committed, whatever the repository says."""
+ALWAYS_IGNORED = (".treehand/",)
+"""Never committed, even if the repository tracks it."""
 
 _IDLE_SECONDS = 300.0
-"""What was touched more lately is left alone: a turn may have begun that nobody has noted yet."""
+"""A worktree used more recently is left alone: a turn may have just started."""
 
 
 class GitWorkspaces:
@@ -47,155 +50,163 @@ class GitWorkspaces:
         root: Path,
         project: str,
         *,
-        ignored: Sequence[str] = IGNORED,
-        rules: Rules | None = None,
+        ignored: Sequence[str] = ALWAYS_IGNORED,
+        rules: PublishRules | None = None,
         secrets: Secrets | None = None,
         idle_seconds: float = _IDLE_SECONDS,
     ) -> None:
-        self._places = Places(root, project)
-        self._mirror = Mirror(self._places.mirror)
-        self._guard = Guard(self._places.mirror, rules or Rules(), secrets or Secrets())
-        self._trash = Trash(self._places.trash)
-        self._shelf = GitShelf(self._mirror, self._objections_to)
+        self._paths = ProjectPaths(root, project)
+        self._mirror = Mirror(self._paths.mirror)
+        self._guard = PublishGuard(self._paths.mirror, rules or PublishRules(), secrets or Secrets())
+        self._trash = Trash(self._paths.trash)
+        self._salvage_store = SalvageStore(self._mirror, self._objections_to)
         self._ignored = tuple(ignored)
         self._idle_seconds = idle_seconds
-        self._turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
-        self._touched: dict[str, float] = {}
-        self.provisioning = Provisioning(self._places, self._mirror, self._worktree, self._touching)
-        self.pool = Pool(self._places, self._mirror, self._worktree)
-        self.fetch = Fetching(self._mirror)
-        # branches asked for since the last sweep began: it cannot have been told to keep those
-        self._wanted: set[str] = set()
+        self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._last_used: dict[str, float] = {}
+        self.setup_access = SetupAccess(self._paths, self._mirror, self._worktree, self._lock_branch)
+        self.pool = WorktreePool(self._paths, self._mirror, self._worktree)
+        self.fetch = SharedFetch(self._mirror)
+        # branches requested since the last sweep began, which its caller did not know
+        self._requested: set[str] = set()
 
     @property
     def mirror(self) -> Mirror:
-        """The only one of this repository: two would take each other for the dead."""
+        """One instance per repository: it treats another process's files as stale."""
         return self._mirror
 
     @property
-    def shelf(self) -> GitShelf:
-        return self._shelf
+    def salvage_store(self) -> SalvageStore:
+        return self._salvage_store
 
     async def ensure(self, branch: str, *, base: str, remote: Remote, merge: str = "") -> Workspace:
-        self._wanted.add(branch)
-        async with self._touching(branch):
+        self._requested.add(branch)
+        async with self._lock_branch(branch):
             await self.fetch(remote)
             return await in_thread(self._ensure, branch, base, remote, merge)
 
     async def capture(
         self, branch: str, *, message: str, at: float, allowed: Collection[str] = (), forbids: Collection[str] = ()
     ) -> Change:
-        async with self._touching(branch):
-            return await in_thread(self._capture, branch, message, at, allowed, self._guard.forbidding(forbids))
+        async with self._lock_branch(branch):
+            return await in_thread(self._capture, branch, message, at, allowed, self._guard.with_forbidden(forbids))
 
-    async def ensure_pushed(self, branch: str, *, remote: Remote) -> None:
-        async with self._touching(branch):
-            await in_thread(self._push, branch, remote)
+    async def ensure_pushed(self, branch: str, *, remote: Remote, holds_ci: bool = False) -> None:
+        async with self._lock_branch(branch):
+            await in_thread(self._push, branch, remote, holds_ci=holds_ci)
+
+    async def ensure_ci_started(self, branch: str, *, remote: Remote) -> None:
+        async with self._lock_branch(branch):
+            await in_thread(approve_ci, self._worktree(branch))
+            await in_thread(self._push, branch, remote, holds_ci=True)
 
     def folder(self, branch: str) -> Path:
-        return self._places.of(branch).folder
+        return self._paths.for_branch(branch).folder
 
     async def disarm(self, branch: str) -> None:
-        async with self._touching(branch):
+        async with self._lock_branch(branch):
             await in_thread(self._disarm, branch)
 
     async def take_back(self, branch: str, *, message: str, at: float, allowed: Collection[str] = ()) -> HandWork:
-        async with self._touching(branch):
+        async with self._lock_branch(branch):
             return await in_thread(self._take_back, branch, message, at, frozenset(allowed))
 
     async def put_back(self, branch: str) -> str:
-        async with self._touching(branch):
+        async with self._lock_branch(branch):
             return await in_thread(self._put_back, branch)
 
     async def salvage(self, branch: str) -> str:
-        async with self._touching(branch):
+        async with self._lock_branch(branch):
             return await in_thread(self._salvage, branch)
 
     async def remove(self, branch: str) -> None:
-        async with self._turns[branch]:
+        async with self._locks[branch]:
             await in_thread(self._remove, branch)
 
-    async def share(self, ref: str, *, remote: Remote) -> Kept:
-        """Salvaged work: at the remote as well, unless the host objects to what is in it. Says where it is then."""
-        return await self._shelf.share(ref, remote=remote)
+    async def share(self, ref: str, *, remote: Remote) -> SalvageLocation:
+        """Pushes salvaged work to the remote, unless the publish guard objects. Returns its location."""
+        return await self._salvage_store.share(ref, remote=remote)
 
     async def sweep(self, keep: Collection[str], *, only: Collection[str] | None = None) -> Sequence[str]:
-        """Salvage and remove every workspace of ours whose branch is not in `keep`; say what was done.
+        """Salvages and removes every workspace whose branch is not in `keep`. Returns what was done.
 
-        `only`: none but these; the others may belong to runs that nobody remembers yet.
+        `only` limits it to these branches; others may belong to runs that are not restored yet.
         """
-        self._wanted.clear()
-        said = []
-        with self._doubting():
-            over = await in_thread(self._over, keep, only)
+        self._requested.clear()
+        done = []
+        with self._report_damage():
+            over = await in_thread(self._removable, keep, only)
         for branch in over:
-            async with self._turns[branch]:
-                if branch not in self._wanted:
-                    said.append(await in_thread(self._clear, branch))
-        return [*said, *await in_thread(self._clear_leftovers, keep)]
+            async with self._locks[branch]:
+                if branch not in self._requested:
+                    done.append(await in_thread(self._salvage_and_remove, branch))
+        stuck = await in_thread(self._clear_leftovers, keep)
+        while self._trash.has_more:
+            stuck = await in_thread(self._trash.empty)
+        return [*done, *stuck]
 
-    async def over(self, keep: Collection[str], *, only: Collection[str] | None = None) -> Sequence[str]:
-        """What a sweep would remove."""
+    async def list_removable(self, keep: Collection[str], *, only: Collection[str] | None = None) -> Sequence[str]:
+        """Returns what a sweep would remove."""
         if not self._mirror.exists():
             return ()
-        branches = await in_thread(self._over, keep, only)
-        left = await in_thread(leftovers, self._places, partial(self._still_wanted, keep))
+        branches = await in_thread(self._removable, keep, only)
+        left = await in_thread(find_leftovers, self._paths, partial(self._needed_branches, keep))
         return [*branches, *map(str, left)]
 
-    async def ensure_whole(self, remote: Callable[[], Awaitable[Remote]]) -> None:
-        """A damaged mirror is made anew, also where no turn begins that would fetch."""
-        if not await in_thread(self._mirror.is_whole):
+    async def ensure_mirror_intact(self, remote: Callable[[], Awaitable[Remote]]) -> None:
+        """Replaces a damaged mirror, also while no turn fetches."""
+        if not await in_thread(self._mirror.is_intact):
             await self.fetch(await remote())
 
-    async def maintain(self) -> None:
-        async with self.fetch.alone:
-            await in_thread(self._tidy)
+    async def pack_mirror(self) -> None:
+        async with self.fetch.lock:
+            await in_thread(self._pack_mirror)
 
-    async def shed(self, branch: str) -> bool:
-        """Remove the folders that git ignores from an idle worktree: they can be made again. False: nothing was."""
-        async with self._turns[branch]:
-            return self._is_idle(branch) and bool(await in_thread(self._shed, branch))
+    async def drop_ignored(self, branch: str) -> bool:
+        """Deletes ignored folders of an idle worktree. Returns False if there were none."""
+        async with self._locks[branch]:
+            return self._is_idle(branch) and bool(await in_thread(self._drop_ignored, branch))
 
-    async def park(self, branch: str) -> bool:
-        """Take an idle worktree away. `ensure` brings it back as it was, but for what git ignores."""
-        async with self._turns[branch]:
-            return self._is_idle(branch) and await in_thread(self._park, branch)
+    async def evict(self, branch: str) -> bool:
+        """Removes an idle worktree; `ensure` restores it without ignored files."""
+        async with self._locks[branch]:
+            return self._is_idle(branch) and await in_thread(self._evict, branch)
 
     async def diff(self, branch: str, *, limit: int = 500_000) -> str:
-        """Of the whole branch against its base, cut where it gets too long to show."""
+        """Diff of the branch against its base, cut at `limit` bytes."""
         text = await in_thread(self._mirror.diff, f"{BASES}{branch}", f"refs/heads/{branch}")
         return text[:limit].decode(errors="replace") + ("\n[cut]\n" if len(text) > limit else "")
 
     async def objections_to(self, ref: str) -> Sequence[Objection]:
-        """What speaks against publishing a commit that was made of work not judged before."""
+        """Objections of the publish guard to a salvaged commit."""
         return await in_thread(self._objections_to, ref)
 
     @contextlib.asynccontextmanager
-    async def _touching(self, branch: str) -> AsyncIterator[None]:
+    async def _lock_branch(self, branch: str) -> AsyncIterator[None]:
         clock = asyncio.get_running_loop().time
-        async with self._turns[branch]:
+        async with self._locks[branch]:
             try:
-                with self._doubting():
+                with self._report_damage():
                     yield
             finally:
-                self._touched[branch] = clock()
+                self._last_used[branch] = clock()
 
     @contextlib.contextmanager
-    def _doubting(self) -> Iterator[None]:
+    def _report_damage(self) -> Iterator[None]:
         try:
             yield
         except RepositoryDamaged as problem:
-            self._mirror.doubt(problem)
+            self._mirror.suspect_damage(problem)
             raise
 
     def _worktree(self, branch: str) -> Worktree:
-        self._mirror.prepare()
-        return Worktree(self._places.of(branch), self._mirror, self._trash, self._guard, self._ignored)
+        self._mirror.ensure_ready()
+        return Worktree(self._paths.for_branch(branch), self._mirror, self._trash, self._guard, self._ignored)
 
     def _ensure(self, branch: str, base: str, remote: Remote, merge: str) -> Workspace:
         worktree = self._worktree(branch)
         refs = self._refs(worktree)
-        onto = worktree.onto or base
+        onto = worktree.base_branch or base
         if worktree.ref not in refs or not onto:
             onto = find_base(self._mirror, base, remote, refs)
         is_taken = False
@@ -204,121 +215,133 @@ class GitWorkspaces:
             is_taken = self.pool.take(branch, onto, refs)
             worktree = self._worktree(branch) if is_taken else worktree
         else:
-            unpark(worktree, onto, refs, self._places)
-            refs |= adopt(worktree, refs, onto)
-        standing = worktree.find_pending(refs[worktree.ref])
-        refs, pending, _ = Taken(refs, standing) if standing else take_in(worktree, refs, onto=onto, wanted=merge)
-        if pending != standing or not worktree.is_whole():
-            worktree.make(onto, places=self._places, refs=refs, pending=pending)
-        elif not is_taken:  # setup has been in its git, and nobody else
+            restore(worktree, onto, refs, self._paths)
+            refs |= adopt_pushed(worktree, refs, onto)
+        standing = worktree.read_pending(refs[worktree.ref])
+        refs, pending, _ = (
+            MergeResult(refs, standing) if standing else merge_incoming(worktree, refs, onto=onto, wanted=merge)
+        )
+        if pending != standing or not worktree.is_complete():
+            worktree.create(onto, project_paths=self._paths, refs=refs, pending=pending)
+        elif not is_taken:  # only setup has used its git
             worktree.renew_pointer(refs)
         conflicts = pending.conflicts if pending else ()
-        place, base = worktree.place, refs[f"{BASES}{branch}"]
-        ground, told = place.ground(self._mirror.path), instructions_at(self._mirror.path, base)
-        return Workspace(ground, branch, base, refs[worktree.ref], conflicts, told)
+        paths, base = worktree.paths, refs[f"{BASES}{branch}"]
+        ground, instructions = paths.mounts(self._mirror.path), read_agent_instructions(self._mirror.path, base)
+        return Workspace(ground, branch, base, refs[worktree.ref], conflicts, instructions)
 
-    def _capture(self, branch: str, message: str, at: float, allowed: Collection[str], guard: Guard) -> Change:
+    def _capture(self, branch: str, message: str, at: float, allowed: Collection[str], guard: PublishGuard) -> Change:
         refs = self._refs(worktree := self._worktree(branch))
         if worktree.ref not in refs:
-            raise NeedsHuman(f"There is no worktree of `{branch}` to take changes from. `retry` makes a new one.")
-        pending = worktree.find_pending(tip := refs[worktree.ref])
+            raise NeedsHuman(f"`{branch}` has no worktree to commit from. `retry` creates a new one.")
+        pending = worktree.read_pending(tip := refs[worktree.ref])
         base = pending.base if pending else refs[f"{BASES}{branch}"]
         known = (tip, base, pending.theirs, pending.tree) if pending else (tip, base)
-        with worktree.look(tip) as look:
-            if pending:
-                check_resolved(look.quarantine.path, pending, look.tree)
-            guard = guard.within(look.quarantine.path).minding(base)
-            if objections := guard.objections(look.tree, known, allowed):
-                return Change(base, tip, tip, self._mirror.changed_files(base, tip), look.found.left_out, objections)
-            before, head = commit(worktree, look, refs, message=message, at=at, pending=pending)
-            worktree.remember(look)
+        judging = guard.with_repository_rules(base).order("", known, allowed)
+        try:
+            with worktree.scan(tip, judging) as scan:
+                left_out, objections = scan.found.left_out, scan.found.objections
+                if pending:
+                    check_conflicts_resolved(scan.quarantine.path, pending, scan.tree)
+                if not objections:
+                    before, head = commit_turn(worktree, scan, refs, message=message, at=at, pending=pending)
+                    worktree.save_index(scan)
+        except OverLimit as problem:
+            left_out, objections = (), (Objection(LIMIT, "", str(problem)),)
+        if objections:
+            return Change(base, tip, tip, self._mirror.changed_files(base, tip), left_out, objections)
         if head != refs[worktree.ref]:
-            worktree.renew_shadow(worktree.onto, {**refs, worktree.ref: head})
-        return Change(base, head, before, self._mirror.changed_files(base, head), look.found.left_out)
+            worktree.renew_shadow(worktree.base_branch, {**refs, worktree.ref: head})
+        return Change(base, head, before, self._mirror.changed_files(base, head), left_out)
 
     def _objections_to(self, ref: str) -> Sequence[Objection]:
         parents = git(self._mirror.path, "rev-parse", f"{ref}^@").split()
-        known = parents or [git(self._mirror.path, "mktree", stdin=b"")]  # a first commit is new as a whole
-        return self._guard.minding(known[0]).objections(f"{ref}^{{tree}}", known)
+        known = parents or [EMPTY_TREE]  # everything in a first commit is new
+        guard = self._guard.with_repository_rules(known[0])
+        return in_child(judge, guard.order(f"{ref}^{{tree}}", known)).objections
 
-    def _push(self, branch: str, remote: Remote) -> None:
+    def _push(self, branch: str, remote: Remote, *, holds_ci: bool) -> None:
         worktree = self._worktree(branch)
-        onto, was_whole = worktree.onto, worktree.is_whole()
-        push(worktree, remote)
-        if was_whole and not worktree.is_whole():
-            worktree.make(onto, places=self._places, refs=self._refs(worktree))
+        onto, was_whole = worktree.base_branch, worktree.is_complete()
+        push_branch(worktree, remote, holds_ci=holds_ci)
+        if was_whole and not worktree.is_complete():
+            worktree.create(onto, project_paths=self._paths, refs=self._refs(worktree))
 
     def _refs(self, worktree: Worktree) -> dict[str, str]:
-        branch = worktree.place.branch
-        return self._mirror.refs(ORIGIN, worktree.ref, *(f"{where}{branch}" for where in (BASES, PUSHED, PARKED)))
+        branch = worktree.paths.branch
+        return self._mirror.refs(ORIGIN, worktree.ref, *(f"{where}{branch}" for where in (BASES, PUSHED, EVICTED)))
 
     def _disarm(self, branch: str) -> None:
         worktree, refs = self._worktree(branch), self._refs(self._worktree(branch))
-        if worktree.is_whole():
-            worktree.renew_shadow(worktree.onto, refs)
-        elif worktree.ref in refs:  # it was taken away to make room
-            unpark(worktree, "", refs, self._places)
-            if not worktree.is_whole():
-                worktree.make("", places=self._places, refs=refs)
+        if worktree.is_complete():
+            worktree.renew_shadow(worktree.base_branch, refs)
+        elif worktree.ref in refs:  # evicted
+            restore(worktree, "", refs, self._paths)
+            if not worktree.is_complete():
+                worktree.create("", project_paths=self._paths, refs=refs)
+        if worktree.is_complete():
+            set_nested_git_aside(worktree.paths.folder, self._paths.aside)
 
     def _take_back(self, branch: str, message: str, at: float, allowed: frozenset[str]) -> HandWork:
         worktree = self._worktree(branch)
         refs, base = self._mirror.refs(worktree.ref, f"{BASES}{branch}"), f"{BASES}{branch}"
-        is_there = worktree.ref in refs  # else the mirror went while somebody worked
-        made = find_commit(self._mirror, refs[base], refs[worktree.ref], message=message, at=at) if is_there else ""
+        is_there = worktree.ref in refs  # else the mirror was lost meanwhile
+        made = (
+            find_hand_commit(self._mirror, refs[base], refs[worktree.ref], message=message, at=at) if is_there else ""
+        )
         if not made:
             change = self._capture(branch, message, at, allowed, self._guard)
             if change.objections:
-                return HandWork(held=change)
+                return HandWork(blocked=change)
             made = change.head if change.head != change.before else ""
         return HandWork(self._mirror.diff(f"{made}^", made).decode(errors="replace") if made else "")
 
     def _put_back(self, branch: str) -> str:
         worktree = self._worktree(branch)
         refs = self._refs(worktree)
-        return put_back(worktree, refs, self._places) if worktree.ref in refs else ""
+        return undo_uncommitted(worktree, refs, self._paths) if worktree.ref in refs else ""
 
     def _salvage(self, branch: str) -> str:
-        return salvage(self._worktree(branch))
+        return salvage(self._worktree(branch), self._paths.aside)
 
     def _remove(self, branch: str) -> None:
-        with contextlib.suppress(OSError):  # its refs are left then, and so the sweep tries again and says why
-            remove(self._worktree(branch))
+        with contextlib.suppress(OSError):  # its refs stay, so that the sweep tries again and reports it
+            remove_workspace(self._worktree(branch))
 
-    def _over(self, keep: Collection[str], only: Collection[str] | None) -> Sequence[str]:
-        known = branches_known(self._mirror) if self._mirror.exists() else frozenset()
-        over = {one for one in known if not one.startswith(AHEAD)} - frozenset(keep) - self.provisioning.lent
+    def _removable(self, keep: Collection[str], only: Collection[str] | None) -> Sequence[str]:
+        known = known_branches(self._mirror) if self._mirror.exists() else frozenset()
+        over = {one for one in known if not one.startswith(POOL_BRANCH)} - frozenset(keep) - self.setup_access.temporary
         return sorted(over if only is None else over & frozenset(only))
 
-    def _still_wanted(self, keep: Collection[str]) -> Collection[str]:
-        return {*keep, *self._wanted, *branches_known(self._mirror)}
+    def _needed_branches(self, keep: Collection[str]) -> Collection[str]:
+        return {*keep, *self._requested, *known_branches(self._mirror)}
 
     def _is_idle(self, branch: str) -> bool:
-        touched = self._touched.get(branch)
+        touched = self._last_used.get(branch)
         return touched is None or asyncio.get_running_loop().time() - touched >= self._idle_seconds
 
-    def _shed(self, branch: str) -> int:
-        return shed(self._worktree(branch))
+    def _drop_ignored(self, branch: str) -> int:
+        return drop_ignored(self._worktree(branch))
 
-    def _park(self, branch: str) -> bool:
-        return park(self._worktree(branch))
+    def _evict(self, branch: str) -> bool:
+        return evict(self._worktree(branch))
 
-    def _tidy(self) -> None:
-        borrowed = self._places.shadows.is_dir() and any(self._places.shadows.iterdir())
-        self._mirror.tidy(borrowed=borrowed)
+    def _pack_mirror(self) -> None:
+        borrowed = self._paths.shadows.is_dir() and any(self._paths.shadows.iterdir())
+        self._mirror.pack(borrowed=borrowed)
 
-    def _clear(self, branch: str) -> str:
-        """Trouble with one must not keep the others."""
+    def _salvage_and_remove(self, branch: str) -> str:
+        """Reports a failure instead of raising it, so that the sweep continues."""
         try:
             ref = self._salvage(branch)
-            remove(self._worktree(branch))
+            remove_workspace(self._worktree(branch))
         except (BotError, OSError) as exc:
             return f"{branch} could not be removed: {exc}"
         return f"{branch} removed; its unpublished work is kept at {ref}" if ref else f"{branch} removed"
 
     def _clear_leftovers(self, keep: Collection[str]) -> Sequence[str]:
-        """What the trash could not delete."""
-        self._mirror.prepare()
-        found = leftovers(self._places, partial(self._still_wanted, keep))
-        clear_leftovers(self._places, self._trash, found)
+        """Returns what could not be deleted."""
+        self._mirror.ensure_ready()
+        found = find_leftovers(self._paths, partial(self._needed_branches, keep))
+        clear_leftovers(self._paths, self._trash, found)
         return self._trash.empty()

@@ -1,4 +1,4 @@
-"""One branch's worktree: made whole or not at all, read, taken away. What we know of it is in the mirror."""
+"""One branch's worktree: created completely or not at all, scanned, discarded. Its metadata is in the mirror."""
 
 import contextlib
 import os
@@ -9,162 +9,191 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bot.git.command import git
-from bot.git.gitignore import Rule, parse_rules
-from bot.git.index import Index, NotAnIndex, read_index
-from bot.git.objects import Objects, index_of, write_tree
-from bot.publish_guard.guard import Guard
+from bot.git.in_child import MAX_CPU_SECONDS, in_child
+from bot.publish_guard.guard import JudgeOrder, PublishGuard
+from bot.publish_guard.size_limits import MAX_NEW_FILES
 from bot.system.trash import Trash
-from bot.workspace.capture import Found, read_worktree
 from bot.workspace.mirror import Mirror
-from bot.workspace.paths import Place, Places
-from bot.workspace.pending_merge import Pending, find_pending, note
+from bot.workspace.paths import BranchPaths, ProjectPaths
+from bot.workspace.pending_merge import PendingMerge, read_pending, write_pending
 from bot.workspace.quarantine import Quarantine
-from bot.workspace.setup_record import Provision, read_provision, write_provision
-from bot.workspace.shadow_git_dir import build_shadow, disarm, point_to_shadow, refs_for, rename_branch
+from bot.workspace.safe_files import remove_within
+from bot.workspace.scan import ScannedTree, ScanOrder, TreeOrder, make_tree
+from bot.workspace.setup_record import SetupRecord, read_setup_record, write_setup_record
+from bot.workspace.shadow_git_dir import (
+    build_shadow,
+    copy_index,
+    point_to_shadow,
+    rename_branch,
+    reset_settings,
+    shadow_refs,
+)
 
 _LOCKED = "In use by Treehand."
+_FILES_READ_PER_ALLOWED = 10
+"""So many new files are read for each that a turn may change: a person may allow more."""
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
-    """What a worktree holds now. The index is a file that lives as long as the look does."""
+class WorktreeScan:
+    """Content of a worktree. Its index file exists as long as the scan."""
 
-    tree: str
-    found: Found
+    found: ScannedTree
     index: Path
     quarantine: Quarantine
-    """Has what is new in the tree, and is a repository in which all of it can be looked at."""
+    """Repository with the tree's new objects; reads the others from the mirror."""
+
+    @property
+    def tree(self) -> str:
+        return self.found.tree
 
 
 @dataclass(frozen=True, slots=True)
 class Worktree:
-    place: Place
+    paths: BranchPaths
     mirror: Mirror
     trash: Trash
-    guard: Guard
+    guard: PublishGuard
     ignored: Sequence[str] = ()
 
     @property
     def ref(self) -> str:
-        return f"refs/heads/{self.place.branch}"
+        return f"refs/heads/{self.paths.branch}"
 
     @property
-    def onto(self) -> str:
-        """The branch it was started from; empty: not known."""
+    def base_branch(self) -> str:
+        """The branch it was started from; empty if unknown."""
         with contextlib.suppress(OSError):
-            return self._mark.read_text()
+            return self._complete_mark.read_text()
         return ""
 
     @property
-    def _mark(self) -> Path:
-        """Written last, so that it says that everything else was done."""
-        return self.place.admin / "treehand"
+    def _complete_mark(self) -> Path:
+        """Written last: its existence says that the worktree is complete."""
+        return self.paths.admin / "treehand"
 
-    def is_whole(self) -> bool:
-        is_there = self._mark.exists() and self.place.folder.is_dir() and not self.place.folder.is_symlink()
-        return is_there and not self.provision.is_half
+    def is_complete(self) -> bool:
+        is_there = self._complete_mark.exists() and self.paths.folder.is_dir() and not self.paths.folder.is_symlink()
+        return is_there and not self.setup_record.is_half
 
-    def find_pending(self, tip: str) -> Pending | None:
-        """The merge that its files show, if they do."""
-        return find_pending(self.place.admin, tip)
+    def read_pending(self, tip: str) -> PendingMerge | None:
+        """The merge whose conflicts its files show."""
+        return read_pending(self.paths.admin, tip)
 
-    def make(
-        self, onto: str, *, places: Places, refs: Mapping[str, str], pending: Pending | None = None, tree: str = ""
+    def create(
+        self,
+        onto: str,
+        *,
+        project_paths: ProjectPaths,
+        refs: Mapping[str, str],
+        pending: PendingMerge | None = None,
+        tree: str = "",
     ) -> None:
-        """From the tip of the branch, with the files of `tree`, or as a merge left them.
+        """Creates it at the tip of the branch, with the files of `tree` or of a pending merge.
 
-        Any trouble on the way leaves nothing of it.
+        A failure leaves nothing behind.
         """
-        if os.path.lexists(self.place.folder) and not self.place.admin.exists():
-            self._set_aside(places.aside)
+        if os.path.lexists(self.paths.folder) and not self.paths.admin.exists():
+            self._move_aside(project_paths.aside / self.paths.folder.name)
         self.discard()
-        self.place.folder.parent.mkdir(parents=True, exist_ok=True)
+        self.paths.folder.parent.mkdir(parents=True, exist_ok=True)
         try:
             self._check_out(pending.tree if pending else tree)
             if pending:
-                note(self.place.admin, pending)
-            (self.place.admin / "locked").write_text(_LOCKED)
+                write_pending(self.paths.admin, pending)
+            (self.paths.admin / "locked").write_text(_LOCKED)
             self.renew_shadow(onto, refs)
-            self._mark.write_text(onto)
+            self._complete_mark.write_text(onto)
         except BaseException:
             self.discard()
             raise
 
-    def move_in(self, onto: str, refs: Mapping[str, str]) -> None:
-        """Where it was made ready for this branch before there was one. That it is whole is said last."""
-        fresh = self.place.admin / "HEAD.new"
+    def take_over(self, onto: str, refs: Mapping[str, str]) -> None:
+        """Turns a pooled worktree into this branch's; marks it complete last."""
+        fresh = self.paths.admin / "HEAD.new"
         fresh.write_text(f"ref: {self.ref}\n")
-        fresh.replace(self.place.admin / "HEAD")
-        rename_branch(self.place, refs_for(self.place.branch, onto, refs))
-        self._mark.write_text(onto)
-        self.provide(replace(self.provision, is_half=False, is_ahead=True))
+        fresh.replace(self.paths.admin / "HEAD")
+        rename_branch(self.paths, shadow_refs(self.paths.branch, onto, refs))
+        self._complete_mark.write_text(onto)
+        self.save_setup_record(replace(self.setup_record, is_half=False, is_ahead=True))
 
     def _check_out(self, tree: str) -> None:
-        """Git may still work here: no agent has been in this folder yet."""
-        folder, how = self.place.folder, ("--no-checkout",) if tree else ()
-        git(self.mirror.path, "worktree", "add", "--quiet", *how, str(folder), self.place.branch)
+        """Git may run here: no agent has used the folder yet."""
+        folder, how = self.paths.folder, ("--no-checkout",) if tree else ()
+        command = ("worktree", "add", "--quiet", *how, str(folder), self.paths.branch)
+        self.mirror.retry_beside_new_worktrees(lambda: git(self.mirror.path, *command))
         if tree:
-            git(self.place.admin, f"--work-tree={folder}", "read-tree", "--reset", "-u", tree)
+            git(self.paths.admin, f"--work-tree={folder}", "read-tree", "--reset", "-u", tree)
 
     def renew_shadow(self, onto: str, refs: Mapping[str, str]) -> None:
-        known = refs_for(self.place.branch, onto, refs)
-        build_shadow(self.place, self.trash, mirror=self.mirror.path, refs=known, ignored=self.ignored)
-        point_to_shadow(self.place, self.trash)
+        known = shadow_refs(self.paths.branch, onto, refs)
+        build_shadow(self.paths, self.trash, mirror=self.mirror.path, refs=known, ignored=self.ignored)
+        point_to_shadow(self.paths, self.trash)
 
     def renew_pointer(self, refs: Mapping[str, str]) -> None:
-        """The agent's git goes on where it was, if there is still anything to go on with."""
+        """Keeps the git directories if they exist; else builds new ones."""
         with contextlib.suppress(OSError):
-            if (self.place.shadow / "HEAD").is_file():
-                disarm(self.place, self.trash)
-                point_to_shadow(self.place, self.trash)
+            if all((one / "HEAD").is_file() for one in (self.paths.shadow, self.paths.agent_git)):
+                reset_settings(self.paths, self.trash, self.ignored)
+                point_to_shadow(self.paths, self.trash)
                 return
-        self.renew_shadow(self.onto, refs)
+        self.renew_shadow(self.base_branch, refs)
 
     @contextlib.contextmanager
-    def look(self, committed: str) -> Iterator[Look]:
-        """Everything new in it is in quarantine, as long as it lasts."""
-        index = self.index(committed)
-        provision = self.provision
-        new = self.place.admin / "index.new"
-        with Quarantine(self.place.admin / "quarantine", self.mirror.path) as quarantine:
-            everything = read_worktree(self.place.folder, index, Objects(quarantine.path, index).keep, self.rules)
-            found = provision.without(everything, index, self.place.folder)
+    def scan(
+        self, committed: str, judging: JudgeOrder | None = None, *, cpu_seconds: int = MAX_CPU_SECONDS
+    ) -> Iterator[WorktreeScan]:
+        """Reads the worktree; new content stays in quarantine during the scan. Raises OverLimit if it is too much."""
+        new = self.paths.admin / "index.new"
+        with Quarantine(self.paths.admin / "quarantine", self.mirror.path) as quarantine:
+            order = TreeOrder(self.scan_order(committed), str(quarantine.path), str(new), judging)
             try:
-                yield Look(write_tree(quarantine.path, found.entries, new), found, new, quarantine)
+                yield WorktreeScan(in_child(make_tree, order, cpu_seconds=cpu_seconds), new, quarantine)
             finally:
                 new.unlink(missing_ok=True)
 
-    @property
-    def rules(self) -> Sequence[Rule]:
-        """What is never looked into, unless it is tracked."""
-        return parse_rules("\n".join((*self.ignored, *self.provision.folders)).encode())
+    def scan_order(self, committed: str) -> ScanOrder:
+        paths = self.paths
+        return ScanOrder(
+            folder=str(paths.folder),
+            admin=str(paths.admin),
+            mirror=str(self.mirror.path),
+            committed=committed,
+            ignored=tuple(self.ignored),
+            max_new_files=max(MAX_NEW_FILES, _FILES_READ_PER_ALLOWED * self.guard.rules.max_changed_files),
+        )
 
     @property
-    def provision(self) -> Provision:
-        return read_provision(self.place.admin)
+    def setup_record(self) -> SetupRecord:
+        return read_setup_record(self.paths.admin)
 
-    def provide(self, provision: Provision) -> None:
-        write_provision(self.place.admin, provision)
+    def save_setup_record(self, record: SetupRecord) -> None:
+        write_setup_record(self.paths.admin, record)
 
-    def remember(self, look: Look) -> None:
-        """So that the next look need not read the same files again."""
-        look.index.replace(self.place.admin / "index")
+    def save_index(self, scan: WorktreeScan) -> None:
+        """Saves the index, so that the next scan reads only changed files."""
+        scan.index.replace(self.paths.admin / "index")
+
+    def copy_index_to_shadow(self) -> None:
+        copy_index(self.paths, agent_git=self.paths.agent_git, shadow=self.paths.shadow)
 
     def discard(self) -> None:
-        """What the trash cannot delete is out of the way all the same, and the sweep names it."""
-        self.trash.throw(self.place.folder)
-        if self.place.admin.exists():
-            shutil.rmtree(self.place.admin)
-        self.trash.throw(self.place.shadow)
+        """Files that cannot be deleted are moved away and reported by the sweep."""
+        self.trash.throw(self.paths.folder)
+        if self.paths.admin.exists():
+            shutil.rmtree(self.paths.admin)
+        for git_dir in (self.paths.shadow, self.paths.agent_git):
+            self.trash.throw(git_dir)
         self.trash.empty()
 
-    def index(self, committed: str) -> Index:
-        try:
-            return read_index(self.place.admin / "index")
-        except NotAnIndex:
-            return index_of(self.mirror.path, committed)
+    def set_aside(self, place: Path) -> Path:
+        """Moves the folder out of the way, without git's pointer and the operator's files. Returns its new place."""
+        for name in (".git", *self.setup_record.copied):
+            with contextlib.suppress(OSError):
+                remove_within(self.paths.folder, name)
+        return self._move_aside(place)
 
-    def _set_aside(self, aside: Path) -> None:
-        """Nothing says that we made it, so it is not ours to delete."""
-        aside.mkdir(parents=True, exist_ok=True)
-        self.place.folder.rename(aside / f"{self.place.folder.name}-{uuid.uuid4().hex[:8]}")
+    def _move_aside(self, place: Path) -> Path:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        free = place if not place.exists() else place.with_name(f"{place.name}-{uuid.uuid4().hex[:8]}")
+        return self.paths.folder.rename(free)

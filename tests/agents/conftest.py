@@ -1,6 +1,7 @@
-"""A worktree, an agent and a scripted model: everything real but the model's mind."""
+"""A worktree, the real agent and a scripted model."""
 
 import asyncio
+import shutil
 import subprocess
 import sys
 import time
@@ -10,48 +11,52 @@ from pathlib import Path
 
 import pytest
 
-from bot.agents.claude import ClaudeAgent
-from bot.agents.claude.program import TESTED
+from bot.agents.claude.agent import ClaudeAgent
+from bot.agents.claude.program import MIN_VERSION
 from bot.demo.model import ScriptedModel
-from bot.domain.turn import Event, EventKind, Ground, Message, TurnReport, Work
-from bot.sandbox.bubblewrap import Bubblewrap, Rules
-from bot.sandbox.none import Unconfined
+from bot.domain.turn import AgentTask, Event, EventKind, Message, TurnReport, WorktreeMounts
+from bot.sandbox.bubblewrap import Bubblewrap, SandboxRules
+from bot.sandbox.none import NoSandbox
 
 
 @dataclass
-class Bench:
-    """One run's folder and home, and what its turns told."""
+class AgentScene:
+    """Folder and home of a run, and the events of its turns."""
 
     folder: Path
     home: Path
     state: Path
     confined: bool = False
-    """Stand-ins for the program are not: what they are run by is nowhere in a sandbox."""
+    """False for stand-ins of the program: the sandbox does not show their interpreter."""
     events: list[Event] = field(default_factory=list)
     inbox: asyncio.Queue[Message] = field(default_factory=asyncio.Queue)
     on_event: Callable[[Event], None] = lambda _: None
 
-    def work(self, briefing: str = "The whole thread.", turn: int = 1, *, prompt: str = "The news.", **more) -> Work:
-        ground = Ground(self.folder, self.state / "shadow", self.state / "objects")
-        return Work(f"acme/shop#1/1/turn-{turn}", ground, self.home, prompt, briefing, **more)
+    def task(
+        self, briefing: str = "The whole thread.", turn: int = 1, *, prompt: str = "The news.", **more
+    ) -> AgentTask:
+        mounts = WorktreeMounts(self.folder, *(self.state / name for name in ("shadow", "agent-git", "objects")))
+        return AgentTask(f"acme/shop#1/1/turn-{turn}", mounts, self.home, prompt, briefing, **more)
 
     def agent(self, model: ScriptedModel | None = None, **more) -> ClaudeAgent:
         environment = {"ANTHROPIC_BASE_URL": model.url if model else "http://127.0.0.1:9", "ANTHROPIC_API_KEY": "key-1"}
         more = {"model_retries": 1, "model_seconds": 2.0, **more}
-        box = Bubblewrap(self.state, environment, Rules()) if self.confined else Unconfined(self.state, environment)
+        box = (
+            Bubblewrap(self.state, environment, SandboxRules()) if self.confined else NoSandbox(self.state, environment)
+        )
         return ClaudeAgent(self.state / "agent", sandbox=box, clock=time.time, **more)
 
-    async def take(self, model: ScriptedModel | None, work: Work | None = None, **more) -> TurnReport:
-        return await self.agent(model, **more).run(work or self.work(), self.inbox, self._notice)
+    async def take(self, model: ScriptedModel | None, task: AgentTask | None = None, **more) -> TurnReport:
+        return await self.agent(model, **more).run(task or self.task(), self.inbox, self._emit)
 
-    def _notice(self, event: Event) -> None:
+    def _emit(self, event: Event) -> None:
         self.events.append(event)
         self.on_event(event)
 
     def texts(self, kind: EventKind) -> list[str]:
         return [event.text for event in self.events if event.kind is kind]
 
-    def fake(self, body: str, version: str = ".".join(map(str, TESTED))) -> Path:
+    def fake(self, body: str, version: str = ".".join(map(str, MIN_VERSION))) -> Path:
         """A stand-in for the program: `body` runs after the greeting, with `say` and the first prompt in `prompt`."""
         path = self.state.parent / "fake-cli"
         path.write_text(_FAKE.format(python=sys.executable, version=version, body=body))
@@ -84,15 +89,16 @@ def end(**more):
 
 
 @pytest.fixture
-def bench(tmp_path) -> Bench:
+def scene(tmp_path) -> AgentScene:
     folder = tmp_path / "worktree"
     state = tmp_path / "state"
     (state / "objects").mkdir(parents=True)
     subprocess.run(["git", "init", "-q", f"--separate-git-dir={state / 'shadow'}", str(folder)], check=True)
+    shutil.copytree(state / "shadow", state / "agent-git")
     (folder / "app.py").write_text("tax = 1\n")
-    return Bench(folder, tmp_path / "home", state)
+    return AgentScene(folder, tmp_path / "home", state)
 
 
 @pytest.fixture
-def second(bench) -> Callable[..., Work]:
-    return lambda report, **more: replace(bench.work(turn=2, prompt="Go on."), session=report.session, **more)
+def second(scene) -> Callable[..., AgentTask]:
+    return lambda report, **more: replace(scene.task(turn=2, prompt="Go on."), session=report.session, **more)

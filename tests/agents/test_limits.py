@@ -1,14 +1,14 @@
-"""What the agent's own program makes of a limit of its model, and what the gate has seen of it. Nothing is imitated."""
+"""Usage limits of the model, with the agent's real program: what it reports, and what the proxy has seen."""
 
 import time
 
 import pytest
 
-from bot.agents.claude import ClaudeAgent
-from bot.demo.model import Reply, ScriptedModel, Status, Use
+from bot.agents.claude.agent import ClaudeAgent
+from bot.demo.model import RefuseWith, ScriptedModel, ScriptedReply, UseTool
 from bot.domain.turn import EventKind, Failure, TurnReport, TurnState
-from bot.sandbox.bubblewrap import Bubblewrap, Rules
-from bot.sandbox.none import Unconfined
+from bot.sandbox.bubblewrap import Bubblewrap, SandboxRules
+from bot.sandbox.none import NoSandbox
 
 OVER = 2_000_000_000
 REJECTED = {
@@ -19,17 +19,17 @@ REJECTED = {
 SUBSCRIPTION = "CLAUDE_CODE_OAUTH_TOKEN"
 
 
-async def take(bench, model: ScriptedModel, *, key: str = SUBSCRIPTION, confined: bool = True, **more) -> TurnReport:
+async def take(scene, model: ScriptedModel, *, key: str = SUBSCRIPTION, confined: bool = True, **more) -> TurnReport:
     told = {"ANTHROPIC_BASE_URL": model.url, key: "key-1"}
-    box = Bubblewrap(bench.state, told, Rules()) if confined else Unconfined(bench.state, told)
-    agent = ClaudeAgent(bench.state / "agent", sandbox=box, clock=time.time, model_retries=1, **more)
-    return await agent.run(bench.work(), bench.inbox, lambda _: None)
+    box = Bubblewrap(scene.state, told, SandboxRules()) if confined else NoSandbox(scene.state, told)
+    agent = ClaudeAgent(scene.state / "agent", sandbox=box, clock=time.time, model_retries=1, **more)
+    return await agent.run(scene.task(), scene.inbox, lambda _: None)
 
 
 @pytest.mark.parametrize("confined", [True, False], ids=["in the sandbox", "without one"])
-async def test_a_used_up_subscription_ends_the_turn_at_once_and_says_until_when(bench, confined):
-    async with ScriptedModel(lambda _: [Status(429, REJECTED)]) as model:
-        report = await take(bench, model, confined=confined)
+async def test_a_used_up_subscription_ends_the_turn_at_once_and_says_until_when(scene, confined):
+    async with ScriptedModel(lambda _: [RefuseWith(429, REJECTED)]) as model:
+        report = await take(scene, model, confined=confined)
 
     assert (report.state, report.failure, report.retry_at) == (TurnState.FAILED, Failure.LIMIT, OVER)
     assert "limit" in report.detail
@@ -41,36 +41,36 @@ async def test_a_used_up_subscription_ends_the_turn_at_once_and_says_until_when(
     [(REJECTED, None), ({"retry-after": "7200"}, 7200)],
     ids=["a limit of the account", "only a pause, but a long one"],
 )
-async def test_with_a_key_the_gate_knows_what_the_program_does_not_say(bench, headers, over_in):
-    async with ScriptedModel(lambda _: [Status(429, headers)]) as model:
-        report = await take(bench, model, key="ANTHROPIC_API_KEY")
+async def test_with_a_key_the_proxy_knows_what_the_program_does_not_say(scene, headers, over_in):
+    async with ScriptedModel(lambda _: [RefuseWith(429, headers)]) as model:
+        report = await take(scene, model, key="ANTHROPIC_API_KEY")
 
     assert report.failure is Failure.LIMIT
     assert abs(report.retry_at - (time.time() + over_in if over_in else OVER)) < 60
 
 
-async def test_with_a_key_and_without_a_sandbox_too_many_is_a_limit_of_which_nobody_says_when_it_is_over(bench):
-    async with ScriptedModel(lambda _: [Status(429, REJECTED)]) as model:
-        report = await take(bench, model, key="ANTHROPIC_API_KEY", confined=False)
+async def test_with_a_key_and_without_a_sandbox_too_many_is_a_limit_without_a_known_end(scene):
+    async with ScriptedModel(lambda _: [RefuseWith(429, REJECTED)]) as model:
+        report = await take(scene, model, key="ANTHROPIC_API_KEY", confined=False)
 
     assert (report.failure, report.retry_at) == (Failure.LIMIT, 0.0)
 
 
-async def test_in_the_middle_of_a_turn_what_was_heard_and_what_it_cost_are_kept(bench):
-    def play(request) -> Reply:
-        return [Use("Bash", {"command": "true"})] if not request.answers else [Status(429, REJECTED)]
+async def test_in_the_middle_of_a_turn_what_was_heard_and_what_it_cost_are_kept(scene):
+    def play(request) -> ScriptedReply:
+        return [UseTool("Bash", {"command": "true"})] if not request.answers else [RefuseWith(429, REJECTED)]
 
     async with ScriptedModel(play) as model:
-        report = await take(bench, model)
+        report = await take(scene, model)
 
     assert (report.failure, report.retry_at) == (Failure.LIMIT, OVER)
     assert report.tokens > 0
     assert report.session
 
 
-async def test_that_others_keep_the_model_busy_is_no_limit(bench):
-    async with ScriptedModel(lambda _: [Status(529)]) as model:
-        assert (await take(bench, model)).failure is Failure.MODEL
+async def test_that_others_keep_the_model_busy_is_no_limit(scene):
+    async with ScriptedModel(lambda _: [RefuseWith(529)]) as model:
+        assert (await take(scene, model)).failure is Failure.MODEL
 
 
 FORGED = """
@@ -80,17 +80,17 @@ end(is_error=True, result="You have hit your limit", api_error_status=429)
 """
 
 
-async def test_outside_a_sandbox_the_program_is_all_there_is_to_go_by(bench):
-    report = await bench.take(None, cli=bench.fake(FORGED))
+async def test_outside_a_sandbox_the_program_is_all_there_is_to_go_by(scene):
+    report = await scene.take(None, cli=scene.fake(FORGED))
     assert (report.failure, report.retry_at) == (Failure.LIMIT, OVER)
-    (end,) = [event for event in bench.events if event.kind is EventKind.RESULT]
+    (end,) = [event for event in scene.events if event.kind is EventKind.RESULT]
     assert end.text == "error_during_execution", "whatever the program calls it"
 
 
-async def test_in_the_sandbox_no_agent_can_keep_everybody_waiting_by_saying_so(bench):
-    bench.home.mkdir()
-    cell = Bubblewrap(bench.state, {"ANTHROPIC_API_KEY": "key-1"}, Rules())
+async def test_in_the_sandbox_no_agent_can_keep_everybody_waiting_by_saying_so(scene):
+    scene.home.mkdir()
+    sandbox = Bubblewrap(scene.state, {"ANTHROPIC_API_KEY": "key-1"}, SandboxRules())
     forged = TurnReport(TurnState.FAILED, failure=Failure.LIMIT, detail="You have hit your limit", retry_at=OVER)
-    async with cell.open(bench.work(), "marker") as opened:
-        seen = opened.seen(forged)
+    async with sandbox.open_turn(scene.task(), "marker") as opened:
+        seen = opened.correct(forged)
     assert (seen.failure, seen.retry_at) == (Failure.MODEL, 0.0)

@@ -1,4 +1,4 @@
-"""T21: the agent's program is the one that was installed, and new enough, or nothing starts."""
+"""T21: no turn starts unless the agent's program is unaltered since its installation, and new enough."""
 
 import base64
 import hashlib
@@ -12,11 +12,11 @@ from bot.agents.claude import program
 from bot.domain.turn import EventKind, Failure, TurnState
 from bot.errors import NeedsHuman
 
-VERSION = ".".join(map(str, program.TESTED))
+VERSION = ".".join(map(str, program.MIN_VERSION))
 
 
 class Installed:
-    """A wheel with a program in it, as an installer leaves it behind."""
+    """An installed wheel with a program in it."""
 
     def __init__(self, site: Path) -> None:
         self.cli = site / "made_up" / "_bundled" / "claude"
@@ -46,31 +46,33 @@ def installed(tmp_path, monkeypatch) -> Installed:
 
 
 async def test_t21_the_program_as_installed_is_used(installed, tmp_path):
-    assert await program.version(installed.cli, tmp_path / "state") == VERSION
+    assert await program.check_version(installed.cli, tmp_path / "state") == VERSION
 
 
 @pytest.mark.parametrize("same_time", [False, True])
 async def test_t21_an_altered_program_is_refused_and_never_run(installed, tmp_path, same_time):
-    assert await program.version(installed.cli, tmp_path / "state") == VERSION
+    assert await program.check_version(installed.cli, tmp_path / "state") == VERSION
     installed.alter(same_time=same_time)
-    with pytest.raises(NeedsHuman, match=r"altered it\. I do not start it\. Reinstall it") as refused:
-        await program.version(installed.cli, tmp_path / "state")
+    with pytest.raises(
+        NeedsHuman, match=r"altered since it was installed\. I do not start it\. Reinstall it"
+    ) as refused:
+        await program.check_version(installed.cli, tmp_path / "state")
     assert str(installed.cli) in str(refused.value)
 
 
-async def test_t21_an_altered_program_fails_the_turn_with_clear_words(installed, bench):
+async def test_t21_an_altered_program_fails_the_turn_with_clear_words(installed, scene):
     installed.alter()
-    report = await bench.take(None, cli=installed.cli)
+    report = await scene.take(None, cli=installed.cli)
     assert (report.state, report.failure) == (TurnState.FAILED, Failure.SETUP)
     assert "Reinstall it" in report.detail
 
 
 async def test_a_program_once_looked_through_is_not_read_again_while_its_file_stays_as_it_is(installed, tmp_path):
     state = tmp_path / "state"
-    await program.version(installed.cli, state)
+    await program.check_version(installed.cli, state)
     noted = (state / "program.json").stat().st_mtime_ns
-    program._known_here.clear()  # as a new process
-    assert await program.version(installed.cli, state) == VERSION
+    program._unaltered.clear()  # as a new process
+    assert await program.check_version(installed.cli, state) == VERSION
     assert (state / "program.json").stat().st_mtime_ns == noted
 
 
@@ -80,11 +82,11 @@ async def test_a_spoilt_memory_only_costs_another_look(installed, tmp_path, note
     (tmp_path / "state" / "program.json").write_text(note)
     installed.alter()
     with pytest.raises(NeedsHuman, match="Reinstall it"):
-        await program.version(installed.cli, tmp_path / "state")
+        await program.check_version(installed.cli, tmp_path / "state")
 
 
-async def test_a_program_from_elsewhere_has_no_record_and_that_is_said(bench, tmp_path):
-    said = await program.version(bench.fake(""), tmp_path / "state")
+async def test_a_program_from_elsewhere_has_no_record_and_that_is_said(scene, tmp_path):
+    said = await program.check_version(scene.fake(""), tmp_path / "state")
     assert said.startswith(VERSION)
     assert "only its version is checked" in said
 
@@ -92,11 +94,11 @@ async def test_a_program_from_elsewhere_has_no_record_and_that_is_said(bench, tm
 def test_the_bundled_program_has_a_record():
     cli = program.find_installed()
     assert cli
-    assert program.find_recorded(cli)
+    assert program.recorded_digest(cli)
     assert metadata.version(program.PACKAGE)
 
 
-async def test_t21_it_is_told_not_to_change_itself(bench):
+async def test_t21_it_is_told_not_to_change_itself(scene):
     body = "import os; greet(); answer(os.environ.get('DISABLE_AUTOUPDATER', '')); end()"
-    await bench.take(None, cli=bench.fake(body))
-    assert bench.texts(EventKind.TEXT) == ["1"]
+    await scene.take(None, cli=scene.fake(body))
+    assert scene.texts(EventKind.TEXT) == ["1"]

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from figures import Figure, middle
 
-from bot.secret_scan.scanner import Secrets, suspicious
-from tests.domain.canaries import CANARIES, ENCODINGS
-from tests.domain.ordinary import ordinary_files, real_files, real_looking_secrets
+from bot.secret_scan.scanner import Secrets, find_suspicious
+from tests.secret_scan.canaries import CANARIES, ENCODINGS
+from tests.secret_scan.ordinary import ordinary_files, real_files, real_looking_secrets
 
 EACH, REAL, MADE_UP, TIMES, BYTES = 20, 1500, 200, 5, 65536
 
@@ -37,7 +37,7 @@ def alarms(files: Iterable[tuple[str, str]]) -> tuple[int, int]:
     wrong_files = wrong_lines = 0
     for name, text in files:
         lines = text.splitlines()
-        found = suspicious(lines)
+        found = find_suspicious(lines)
         for one in found:
             print(f"false alarm: {one.kind} in {name}:{one.line}: {lines[one.line - 1].strip()[:160]}", file=sys.stderr)
         kinds.update(one.kind for one in found)
@@ -46,7 +46,7 @@ def alarms(files: Iterable[tuple[str, str]]) -> tuple[int, int]:
 
 
 def missed(count: int) -> list[tuple[str, str]]:
-    return [(name, text) for name, text in real_looking_secrets(count) if not suspicious(text.splitlines())]
+    return [(name, text) for name, text in real_looking_secrets(count) if not find_suspicious(text.splitlines())]
 
 
 def _unseen(secrets: Secrets) -> int:

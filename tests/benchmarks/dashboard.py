@@ -16,7 +16,7 @@ from figures import Figure, middle
 
 from bot.domain.run import Phase
 from bot.domain.turn import Progress
-from tests.web.house import House, open_house
+from tests.web.running_dashboard import RunningDashboard, open_dashboard
 
 RUNS, AGENTS, VIEWERS = 500, 50, 50
 SECONDS = 15.0
@@ -24,13 +24,13 @@ LOOKS = 20
 
 
 async def measure(folder: Path) -> list[Figure]:
-    async with open_house(folder) as house:
-        _populate(house)
-        alone = [await _first_byte(house) for _ in range(LOOKS)]
-        async with _agents(house), _viewers(house) as viewers:
-            busy = [await _first_byte(house) for _ in range(LOOKS)]
+    async with open_dashboard(folder) as web:
+        _populate(web)
+        alone = [await _first_byte(web) for _ in range(LOOKS)]
+        async with _agents(web), _viewers(web) as viewers:
+            busy = [await _first_byte(web) for _ in range(LOOKS)]
             shown = json.loads(await viewers.stdout.read())
-        page = (await house.page("/")).content
+        page = (await web.page("/")).content
     return [
         Figure(f"board of {RUNS} runs: first byte, nobody else there", middle(alone) * 1000, "ms", 100),
         Figure(f"... with {AGENTS} agents and {VIEWERS} viewers", middle(busy) * 1000, "ms", 100),
@@ -41,20 +41,20 @@ async def measure(folder: Path) -> list[Figure]:
     ]
 
 
-def _populate(house: House) -> None:
+def _populate(web: RunningDashboard) -> None:
     phases = [Phase.WORKING] * AGENTS + [Phase.ASKING, Phase.REVIEW, Phase.QUEUED] * ((RUNS - AGENTS) // 3)
     for number, phase in enumerate(phases):
-        run = house.run(f"Work number {number}", phase, turn=1, spent_usd=1.0, reason="because")
+        run = web.run(f"Work number {number}", phase, turns_number=1, spend_usd=1.0, reason="because")
         if phase is Phase.WORKING:
-            house.live[f"{run.id}/turn-1"] = Progress("begins")
+            web.live[f"{run.id}/turn-1"] = Progress("begins")
 
 
-async def _first_byte(house: House) -> float:
+async def _first_byte(web: RunningDashboard) -> float:
     """After something has changed, so that it cannot be what was made before."""
     await asyncio.sleep(0.5)
-    house.dashboard.hub.stir()
+    web.dashboard.hub.notify()
     began = time.perf_counter()
-    async with house.client.stream("GET", "/") as answer:
+    async with web.client.stream("GET", "/") as answer:
         async for _ in answer.aiter_raw():
             took = time.perf_counter() - began
             break
@@ -62,24 +62,24 @@ async def _first_byte(house: House) -> float:
 
 
 @asynccontextmanager
-async def _agents(house: House) -> AsyncIterator[None]:
+async def _agents(web: RunningDashboard) -> AsyncIterator[None]:
     async def work(turn: str, wait: float) -> None:
         await asyncio.sleep(wait)
         while True:
-            house.live[turn] = replace(house.live[turn], doing=f"deed at {time.time():.3f}")
-            house.dashboard.hear(turn.rpartition("/")[0], json.dumps({"kind": "tool"}))
+            web.live[turn] = replace(web.live[turn], action=f"deed at {time.time():.3f}")
+            web.dashboard.publish_transcript_line(turn.rpartition("/")[0], json.dumps({"kind": "tool"}))
             await asyncio.sleep(1)
 
     async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(work(turn, at / AGENTS)) for at, turn in enumerate(house.live)]
+        tasks = [group.create_task(work(turn, at / AGENTS)) for at, turn in enumerate(web.live)]
         yield
         for task in tasks:
             task.cancel()
 
 
 @asynccontextmanager
-async def _viewers(house: House) -> AsyncIterator[asyncio.subprocess.Process]:
-    words = [str(Path(__file__).with_name("viewers.py")), str(house.client.base_url.port), str(VIEWERS), str(SECONDS)]
+async def _viewers(web: RunningDashboard) -> AsyncIterator[asyncio.subprocess.Process]:
+    words = [str(Path(__file__).with_name("viewers.py")), str(web.client.base_url.port), str(VIEWERS), str(SECONDS)]
     process = await asyncio.create_subprocess_exec(sys.executable, *words, stdout=asyncio.subprocess.PIPE)
     yield process
     await process.wait()

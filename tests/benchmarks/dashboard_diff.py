@@ -10,16 +10,20 @@ import httpx
 from figures import Figure
 from grounds import PROJECT, make_repository, settings_for
 
-from bot.app import desk_of, store_of
-from bot.control.user_actions import Speaking
+from bot.control.user_actions import UserActionService
 from bot.domain.names import branch_for
 from bot.domain.remote import Remote
-from bot.domain.run import Phase, Run
-from bot.settings import Settings
-from bot.status.dashboard_data import Showing
-from bot.status.run_details import CloseUp
+from bot.domain.run import Phase, Run, RunTurns
+from bot.services.local.connect import open_local_server
+from bot.settings.schema import Settings
+from bot.status.dashboard_data import DashboardData
+from bot.status.run_details import RunDetails
+from bot.store.build import open_store
 from bot.system.clock import now
-from bot.web import Access, Dashboard, Door, pages_of, serving
+from bot.web.app import AppConfig, build_app
+from bot.web.auth import Authenticator
+from bot.web.dashboard import Dashboard
+from bot.web.server import serving
 from bot.workspace.workspaces import GitWorkspaces
 
 LINES, FILES = 100_000, 1000
@@ -57,11 +61,11 @@ async def _looked_at(folder: Path, name: str, files: int) -> list[Figure]:
 
 async def _changed(settings: Settings, folder: Path, files: int) -> None:
     """As an agent leaves it: not committed."""
-    desk = desk_of(settings)
+    desk = open_local_server(settings)
     key = desk.issues(PROJECT).open("Many lines", by="ada", labels=["ai"]).key
     desk.close()
-    run = Run(key, PROJECT, phase=Phase.WORKING, turn=1, begun_at=now(), changed_at=now())
-    store = store_of(settings)
+    run = Run(key, PROJECT, phase=Phase.WORKING, turns=RunTurns(number=1), begun_at=now(), changed_at=now())
+    store = open_store(settings)
     store.save(run, at=now())
     store.close()
     workspaces = GitWorkspaces(settings.state_dir, PROJECT)
@@ -73,9 +77,11 @@ async def _changed(settings: Settings, folder: Path, files: int) -> None:
 
 @asynccontextmanager
 async def _served(settings: Settings):
-    window = Showing(settings, dict)
-    dashboard = Dashboard(window, Speaking(settings, lambda _: None), CloseUp(settings, window.find_run))
-    pages = pages_of(Door(wake=lambda _: None, ready=lambda: True, access=Access(operator="ada")), dashboard)
+    data = DashboardData(settings, dict)
+    dashboard = Dashboard(data, UserActionService(settings, lambda _: None), RunDetails(settings, data.find_run))
+    pages = build_app(
+        AppConfig(wake=lambda _: None, ready=lambda: True, authenticator=Authenticator(operator="ada")), dashboard
+    )
     async with (
         serving(pages, "127.0.0.1:0") as port,
         dashboard.open(),

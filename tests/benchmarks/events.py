@@ -10,8 +10,8 @@ from figures import Figure
 from grounds import PROJECT, bot, make_repository, settings_for
 
 from bot.daemon import Daemon
-from bot.domain.turn import Event, EventKind, TurnReport, TurnRequest, TurnState
-from bot.ports import Inbox, Notice
+from bot.domain.turn import Event, EventKind, TurnOrder, TurnReport, TurnState
+from bot.ports import EventSink, Inbox
 
 AGENTS, PER_SECOND, SECONDS = 200, 20, 30
 
@@ -24,7 +24,7 @@ class Chatter:
         self.begun = 0
         self.sent = 0
 
-    async def __call__(self, request: TurnRequest, inbox: Inbox, notice: Notice) -> TurnReport:
+    async def __call__(self, request: TurnOrder, inbox: Inbox, notice: EventSink) -> TurnReport:
         self.begun += 1
         await self.all_there.wait()
         loop = asyncio.get_running_loop()
@@ -73,7 +73,7 @@ async def measure(folder: Path) -> list[Figure]:
             await living
         grounds.app.transcripts.flush()
         lines = sum(len(list(grounds.app.transcripts.read(run.id))) for run in grounds.app.store.active())
-    assert grounds.app.outside.projects.keys() == {PROJECT}
+    assert grounds.app.ports.projects.keys() == {PROJECT}
     counted = sum(report.progress.events for report in reports.values())
     return [
         Figure(f"{AGENTS} agents x {PER_SECOND}/s x {SECONDS} s: cores used", spent / wall, "cores", 1.0),

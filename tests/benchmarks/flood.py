@@ -14,18 +14,18 @@ from figures import Figure, middle
 from bot.domain.policy import Policy
 from bot.engine.loop import Engine
 from bot.engine.schedule import Capacity
-from bot.ports import Outside, Project
+from bot.ports import Ports, Project
 from bot.services.github.auth import TokenCredential
-from bot.services.github.client import GitHub
+from bot.services.github.cache import open_cache
+from bot.services.github.client import GitHubClient
 from bot.services.github.forge import GitHubForge
-from bot.services.github.http_cache import open_memory
-from bot.services.github.repository import Repository, Rules
+from bot.services.github.repository import GitHubRepository, RepositoryRules
 from bot.services.github.tracker import GitHubTracker
 from bot.store.runs import RunStore
-from tests.clients.scripted import FakeClock
 from tests.fakes.github import GitHubWorld, served
 from tests.fakes.ports import FakeExecutor, FakeWorkspaces
 from tests.fakes.world import World
+from tests.services.github.scripted_server import FakeClock
 
 ISSUES = 1000
 CAP = 3
@@ -41,10 +41,10 @@ async def measure(folder: Path) -> list[Figure]:
         github_world.advance(1)
     with served(github_world, validate=False) as github:
         clock = FakeClock(github_world.now)
-        memory, store = open_memory(folder / "github.db"), RunStore.open(folder / "treehand.db")
+        memory, store = open_cache(folder / "github.db"), RunStore.open(folder / "treehand.db")
         credential = TokenCredential(github.token_for(BOT))
-        async with GitHub(github.url, credential, memory, clock=clock, sleep=clock.sleep) as service:
-            repository = Repository(service, NAME, memory, rules=Rules("ai"), secret=b"of this bench")
+        async with GitHubClient(github.url, credential, memory, clock=clock, sleep=clock.sleep) as service:
+            repository = GitHubRepository(service, NAME, memory, rules=RepositoryRules("ai"), secret=b"of this bench")
             bench = _Bench(clock, store, repository, github.url)
             figures = await bench.measure()
         memory.close()
@@ -53,12 +53,12 @@ async def measure(folder: Path) -> list[Figure]:
 
 
 class _Bench:
-    def __init__(self, clock: FakeClock, store: RunStore, repository: Repository, url: str) -> None:
+    def __init__(self, clock: FakeClock, store: RunStore, repository: GitHubRepository, url: str) -> None:
         self.clock, self.store, self.world = clock, store, World()
-        policy = Policy(working=CAP, working_per_project=CAP, base="main")
+        policy = Policy(max_working=CAP, max_working_per_project=CAP, base="main")
         tracker, forge = GitHubTracker(repository), GitHubForge(repository, api_url=url)
-        project = Project("shop", tracker, forge, FakeWorkspaces(self.world), policy, by_hand=self.world.by_hand)
-        self.outside = Outside({"shop": project}, FakeExecutor(self.world), store)
+        project = Project("shop", tracker, forge, FakeWorkspaces(self.world), policy, hand_over=self.world.by_hand)
+        self.outside = Ports({"shop": project}, FakeExecutor(self.world), store)
         self.most = 0
         self.ticks: list[float] = []
 
@@ -87,7 +87,7 @@ class _Bench:
         await engine.tick()
         self.ticks.append(time.perf_counter() - began)
         self.most = max(self.most, len(self.world.running()))
-        await engine.settled()
+        await engine.wait_until_idle()
         self.most = max(self.most, len(self.world.running()))
         self.clock.now += 1
 

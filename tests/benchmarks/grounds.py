@@ -9,11 +9,12 @@ from pathlib import Path
 from bot import app
 from bot.app import App
 from bot.engine.loop import Engine
-from bot.engine.run_turn import TurnTaker
-from bot.executors.local import LocalExecutor, TakeTurn
-from bot.ports import Agent, Outside
-from bot.services.local.server import Desk
-from bot.settings import Budget, Limits, ProjectSettings, Settings
+from bot.engine.run_turn import TurnRunner
+from bot.executors.local import LocalExecutor, RunTurn
+from bot.ports import Agent, Ports
+from bot.services.local.connect import open_local_server
+from bot.services.local.server import LocalServer
+from bot.settings.schema import BudgetSettings, LimitSettings, ProjectSettings, Settings
 from bot.system import clock
 
 PROJECT = "shop"
@@ -44,8 +45,8 @@ def settings_for(folder: Path, **limits: float) -> Settings:
     project = ProjectSettings(name=PROJECT, repository=str(folder / "repository"), base="main")
     return Settings.model_construct(
         state_dir=folder / "state",
-        limits=Limits(free_disk_gb=0, **limits),
-        budget=Budget(per_issue_usd=0, per_day_usd=0),
+        limits=LimitSettings(free_disk_gb=0, **limits),
+        budget=BudgetSettings(per_issue_usd=0, per_day_usd=0),
         projects=(project,),
     )
 
@@ -53,7 +54,7 @@ def settings_for(folder: Path, **limits: float) -> Settings:
 @dataclass(frozen=True, slots=True)
 class Grounds:
     app: App
-    people: Desk
+    people: LocalServer
     """What people use: a connection of their own, as another process would have."""
 
     def ask(self, title: str) -> str:
@@ -61,17 +62,21 @@ class Grounds:
 
 
 @contextlib.asynccontextmanager
-async def bot(settings: Settings, agent: Agent, take_turn: TakeTurn | None = None) -> AsyncIterator[Grounds]:
-    """What `app.wired` wires, but for the agent, or for all of a turn."""
-    async with app.wired(settings, {}) as wired:
-        taker = take_turn or TurnTaker(wired.outside.projects.__getitem__, agent, settings.state_dir / "homes")
-        people = app.desk_of(settings)
+async def bot(settings: Settings, agent: Agent, take_turn: RunTurn | None = None) -> AsyncIterator[Grounds]:
+    """What `app.open_app` wires, but for the agent, or for all of a turn."""
+    async with app.open_app(settings, {}) as wired:
+        taker = take_turn or TurnRunner(wired.ports.projects.__getitem__, agent, settings.state_dir / "homes")
+        people = open_local_server(settings)
         async with LocalExecutor(
-            taker, book=wired.store, on_change=wired.woken.set, transcript=wired.transcripts.append, clock=clock.now
+            taker,
+            turn_store=wired.store,
+            on_change=wired.woken.set,
+            transcript=wired.transcripts.append,
+            clock=clock.now,
         ) as executor:
-            outside = Outside(wired.outside.projects, executor, wired.store)
+            outside = Ports(wired.ports.projects, executor, wired.store)
             capacity = wired.engine._capacity
             async with Engine(outside, clock=clock.now, capacity=capacity, on_change=wired.woken.set) as engine:
-                changed = replace(wired, outside=outside, agent=agent, executor=executor, engine=engine)
+                changed = replace(wired, ports=outside, agent=agent, executor=executor, engine=engine)
                 yield Grounds(changed, people)
         people.close()

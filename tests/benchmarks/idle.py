@@ -13,7 +13,7 @@ from figures import Figure
 from grounds import PROJECT, bot, make_repository, plain_git, settings_for
 
 from bot.domain.names import branch_for
-from bot.domain.run import Phase, Run
+from bot.domain.run import Phase, Run, RunSpend, RunTurns
 from bot.domain.spend import Spend
 from bot.store.runs import RunStore
 
@@ -89,16 +89,17 @@ async def _fill(folder: Path, commit: str) -> None:
     now = time.time()
     async with bot(settings_for(folder), _Nobody()) as grounds:
         desk, store = grounds.people, grounds.app.store
-        bare = (await grounds.app.outside.projects[PROJECT].forge.remote()).url
-        issues, pulls = desk.issues(PROJECT), desk.pulls(PROJECT)
+        bare = (await grounds.app.ports.projects[PROJECT].forge.remote()).url
+        issues, pulls = desk.issues(PROJECT), desk.pull_requests(PROJECT)
         branches = []
         for number in range(FINISHED + OPEN):
             over = number < FINISHED
             issue = issues.open(f"Issue {number}", by="ada", body=_BODY, labels=[] if over else ["ai", "ai:review"])
             then = now - (FINISHED - number) * SECONDS_PER_DAY / PER_DAY if over else now
             run = Run(
-                issue.key, PROJECT, phase=Phase.DONE if over else Phase.REVIEW, begun_at=then, changed_at=then, turn=1,
-                ended=1, turn_at=then, session=f"session-{number}", spent_usd=0.3, tokens=9000,
+                issue.key, PROJECT, phase=Phase.DONE if over else Phase.REVIEW, begun_at=then, changed_at=then,
+                turns=RunTurns(number=1, ended=1, started_at=then),
+                session=f"session-{number}", spend=RunSpend(usd=0.3, tokens=9000),
             )  # fmt: skip
             pulls.ensure_draft(branch_for(run), base="main", title=issue.title, body=_BODY, head=commit)
             pulls.ensure_comment(branch_for(run), slug="1/reply-1", text=_BODY)

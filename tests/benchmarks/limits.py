@@ -13,10 +13,10 @@ from pathlib import Path
 
 from bot.errors import NeedsHuman, RateLimited, Retryable
 from bot.services.github.auth import TokenCredential
-from bot.services.github.client import GitHub
-from bot.services.github.http_cache import open_memory
+from bot.services.github.cache import open_cache
+from bot.services.github.client import GitHubClient
 from tests.benchmarks.figures import Figure
-from tests.clients.scripted import Asked, FakeClock, Says, served
+from tests.services.github.scripted_server import Asked, FakeClock, Says, served
 
 REQUESTS = 10_000
 _SECONDARY = {"message": "You have exceeded a secondary rate limit. Please wait a few minutes."}
@@ -114,16 +114,18 @@ async def simulate(requests: int, *, seed: int, ahead: float = 420.0) -> Found:
     with (
         tempfile.TemporaryDirectory(prefix="treehand-limits-") as folder,
         served(judge) as server,
-        closing(open_memory(Path(folder) / "github.db")) as memory,
+        closing(open_cache(Path(folder) / "github.db")) as memory,
     ):
-        async with GitHub(server.url, TokenCredential("stand-in"), memory, clock=clock, sleep=clock.sleep) as github:
+        async with GitHubClient(
+            server.url, TokenCredential("stand-in"), memory, clock=clock, sleep=clock.sleep
+        ) as github:
             while judge.found.requests < requests:
                 await _one(github, clock, dice)
     judge.found.hours = (clock.now - began) / 3600
     return judge.found
 
 
-async def _one(github: GitHub, clock: FakeClock, dice: random.Random) -> None:
+async def _one(github: GitHubClient, clock: FakeClock, dice: random.Random) -> None:
     clock.now += dice.choice([0, 0, 0, 0.01, 0.3])
     try:
         match dice.randrange(10):

@@ -13,13 +13,13 @@ from bot.domain.turn import TurnState
 from bot.engine.loop import Engine
 from bot.engine.schedule import Capacity
 from bot.errors import Retryable
-from bot.ports import Outside, Project
+from bot.ports import Ports, Project
 from bot.store.runs import RunStore
-from tests.clients.linear_grounds import LinearBot
 from tests.fakes.linear.fixtures import small_world
 from tests.fakes.linear.server import ServedLinear, served
 from tests.fakes.ports import FakeExecutor, FakeForge, FakeWorkspaces
 from tests.fakes.world import World
+from tests.services.linear.linear_bot import LinearBot
 
 SIZES = (1, 10, 100)
 LOOKS, UNTIL_IDLE = 120, 6
@@ -45,12 +45,12 @@ async def _idle(folder: Path, size: int) -> list[Figure]:
             world.comment(key, "Looks good so far.", by="bob")
         bot = LinearBot(linear, folder)
         for _ in range(UNTIL_IDLE):
-            await bot.tracker.look(keys)
+            await bot.tracker.snapshot(keys)
             world.advance(POLL)
         linear.history.clear()
         for _ in range(LOOKS):
             world.advance(POLL)
-            await bot.tracker.look(keys)
+            await bot.tracker.snapshot(keys)
         await bot.close()
         asked, points = len(linear.history), sum(call.complexity for call in linear.history)
     return [
@@ -82,19 +82,19 @@ async def _burst(folder: Path) -> list[Figure]:
 
 
 async def _worked_through(linear: ServedLinear, bot: LinearBot, store: RunStore) -> int:
-    imaginary, policy = World(now=linear.world.now), Policy(working=CAP, working_per_project=CAP, base="main")
+    imaginary, policy = World(now=linear.world.now), Policy(max_working=CAP, max_working_per_project=CAP, base="main")
     project = Project(
-        "shop", bot.tracker, FakeForge(imaginary), FakeWorkspaces(imaginary), policy, by_hand=imaginary.by_hand,
-        board=bot.tracker,
+        "shop", bot.tracker, FakeForge(imaginary), FakeWorkspaces(imaginary), policy, hand_over=imaginary.by_hand,
+        issue_states=bot.tracker,
     )  # fmt: skip
-    outside = Outside({"shop": project}, FakeExecutor(imaginary), store)
+    outside = Ports({"shop": project}, FakeExecutor(imaginary), store)
     async with Engine(outside, clock=bot.now, capacity=lambda: Capacity(CAP)) as engine:
         for _ in range(20 * BURST):
             imaginary.now = linear.world.now
             engine.expect_news()
             try:
                 await engine.tick()
-                await engine.settled()
+                await engine.wait_until_idle()
             except Retryable:
                 pass
             for turn in [name for name, report in imaginary.turns.items() if report.state is TurnState.RUNNING]:

@@ -20,11 +20,11 @@ from figures import Figure, middle
 from grounds import PROJECT, bot, make_repository, plain_git, settings_for
 from spawn import FILES
 
-from bot.agents.claude import ClaudeAgent
-from bot.demo.model import Say, ScriptedModel
-from bot.domain.turn import TurnReport, Work
-from bot.ports import Inbox, Notice
-from bot.sandbox.none import Unconfined
+from bot.agents.claude.agent import ClaudeAgent
+from bot.demo.model import SayText, ScriptedModel
+from bot.domain.turn import AgentTask, TurnReport
+from bot.ports import EventSink, Inbox
+from bot.sandbox.none import NoSandbox
 
 CLI = Path(claude_agent_sdk.__file__).parent / "_bundled" / "claude"
 _TIMES = 5
@@ -38,7 +38,7 @@ class Timed:
         self._agent = agent
         self.began: list[float] = []
 
-    async def run(self, work: Work, inbox: Inbox, notice: Notice) -> TurnReport:
+    async def run(self, work: AgentTask, inbox: Inbox, notice: EventSink) -> TurnReport:
         self.began.append(time.perf_counter())
         return await self._agent.run(work, inbox, notice)
 
@@ -51,9 +51,9 @@ async def measure(folder: Path) -> list[Figure]:
     plain_git(folder, "clone", "-q", str(folder / "repository"), str(folder / "checkout"))
     recorder = _recorder(folder)
     ours, bare, sums, worktrees = [], [], [], []
-    async with ScriptedModel(lambda _: [Say("Done.")]) as model:
+    async with ScriptedModel(lambda _: [SayText("Done.")]) as model:
         environment = {"ANTHROPIC_BASE_URL": model.url, "ANTHROPIC_API_KEY": "stand-in"}
-        outside = Unconfined(folder / "cells", environment)  # what the sandbox costs is measured in sandbox.py
+        outside = NoSandbox(folder / "cells", environment)  # what the sandbox costs is measured in sandbox.py
         real = ClaudeAgent(folder / "agent", sandbox=outside, clock=time.time, cli=recorder)
         agent = Timed(real)
         async with bot(settings_for(folder, working=50, working_per_project=50), agent) as grounds:
@@ -95,12 +95,12 @@ async def _tick(app) -> None:
 async def _idle(app) -> None:
     while any(report.state == "running" for report in (await app.executor.reports()).values()):
         await asyncio.sleep(0.05)
-    await app.engine.settled()
+    await app.engine.wait_until_idle()
 
 
 async def _arrival(model: ScriptedModel, asked: int) -> float:
     async with asyncio.timeout(_SECONDS):
-        await model.until_asked(asked + 1)
+        await model.wait_for_requests(asked + 1)
     return time.perf_counter()
 
 
@@ -131,7 +131,7 @@ async def _bare(folder: Path, model: ScriptedModel, go: int) -> float:
     Path(home).mkdir()
     arguments = _without(arguments, "--mcp-config", "--session-id", "--resume")
     message = {"type": "user", "message": {"role": "user", "content": "Go."}, "parent_tool_use_id": None}
-    return await _until_asked([str(CLI), *arguments], environment, place, model, json.dumps(message) + "\n")
+    return await _wait_for_requests([str(CLI), *arguments], environment, place, model, json.dumps(message) + "\n")
 
 
 def _without(arguments: Sequence[str], *options: str) -> list[str]:
@@ -155,12 +155,12 @@ async def _with_worktree(folder: Path, model_at: Mapping[str, str], model: Scrip
         "DISABLE_AUTOUPDATER": "1",
     }
     words = shlex.split(f"{CLI} --worktree go-{go} --print --dangerously-skip-permissions Go.")
-    seconds = await _until_asked(words, environment, str(folder / "checkout"), model, "")
+    seconds = await _wait_for_requests(words, environment, str(folder / "checkout"), model, "")
     shutil.rmtree(folder / "checkout" / ".claude", ignore_errors=True)
     return seconds
 
 
-async def _until_asked(
+async def _wait_for_requests(
     words: Sequence[str], environment: Mapping[str, str], place: str, model: ScriptedModel, said: str
 ) -> float:
     asked, began = len(model.requests), time.perf_counter()

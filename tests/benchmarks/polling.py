@@ -14,13 +14,13 @@ from figures import Figure
 from bot.domain.names import branch_for
 from bot.domain.run import Run
 from bot.services.github.auth import TokenCredential
-from bot.services.github.client import GitHub
+from bot.services.github.cache import open_cache
+from bot.services.github.client import GitHubClient
 from bot.services.github.forge import GitHubForge
-from bot.services.github.http_cache import open_memory
-from bot.services.github.repository import Repository, Rules
+from bot.services.github.repository import GitHubRepository, RepositoryRules
 from bot.services.github.tracker import GitHubTracker
-from tests.clients.scripted import FakeClock
 from tests.fakes.github import Call, GitHubWorld, ServedGitHub, served
+from tests.services.github.scripted_server import FakeClock
 
 SIZES = (1, 10, 100, 500)
 LOOKS = 20
@@ -70,12 +70,12 @@ def _populate(world: GitHubWorld, size: int) -> list[Run]:
 
 
 @asynccontextmanager
-async def _service(github: ServedGitHub, db: Path) -> AsyncIterator[tuple[GitHub, Repository]]:
+async def _service(github: ServedGitHub, db: Path) -> AsyncIterator[tuple[GitHubClient, GitHubRepository]]:
     clock = FakeClock(github.world.now)
-    memory = open_memory(db)
+    memory = open_cache(db)
     credential = TokenCredential(github.token_for(BOT))
-    async with GitHub(github.url, credential, memory, clock=clock, sleep=clock.sleep) as service:
-        yield service, Repository(service, NAME, memory, rules=Rules("ai"), secret=b"of this bench")
+    async with GitHubClient(github.url, credential, memory, clock=clock, sleep=clock.sleep) as service:
+        yield service, GitHubRepository(service, NAME, memory, rules=RepositoryRules("ai"), secret=b"of this bench")
     memory.close()
 
 
@@ -84,7 +84,9 @@ async def _ours(github: ServedGitHub, runs: Sequence[Run], db: Path) -> Cost:
         tracker, forge = GitHubTracker(repository), GitHubForge(repository, api_url=github.url)
 
         async def look() -> None:
-            await asyncio.gather(tracker.look([run.key for run in runs]), forge.look([branch_for(run) for run in runs]))
+            await asyncio.gather(
+                tracker.snapshot([run.key for run in runs]), forge.snapshot([branch_for(run) for run in runs])
+            )
 
         return await _counted(github, look, LOOKS if len(runs) <= 100 else 4, until_known=3 + len(runs) // 10)
 

@@ -28,13 +28,14 @@ from grounds import PROJECT, make_repository, plain_git
 
 from bot import app
 from bot.app import App
-from bot.demo.messages_api import Request
-from bot.demo.model import Reply, Say, ScriptedModel
+from bot.demo.messages_api import MessagesRequest
+from bot.demo.model import SayText, ScriptedModel, ScriptedReply
 from bot.domain.run import Phase
 from bot.sandbox.bubblewrap import Bubblewrap
-from bot.sandbox.proxy import Gate
 from bot.sandbox.proxy.public_addresses import is_public
-from bot.settings import Budget, Limits, ProjectSettings, Sandbox, Settings
+from bot.sandbox.proxy.server import SandboxProxy
+from bot.services.local.connect import open_local_server
+from bot.settings.schema import BudgetSettings, LimitSettings, ProjectSettings, SandboxSettings, Settings
 
 FILES = 20_000
 _TIMES = 3
@@ -124,8 +125,8 @@ def _figures(
     return found
 
 
-def _said(_request: Request) -> Reply:
-    return [Say("Done.")]
+def _said(_request: MessagesRequest) -> ScriptedReply:
+    return [SayText("Done.")]
 
 
 @dataclass(slots=True)
@@ -134,23 +135,23 @@ class Bot:
     model: ScriptedModel
 
     async def first_request(self) -> float:
-        people = app.desk_of(self.app.settings)
+        people = open_local_server(self.app.settings)
         key = people.issues(PROJECT).open("Measured", by="ada", labels=["ai"]).key
         asked, began = len(self.model.requests), time.perf_counter()
         async with asyncio.TaskGroup() as group:
             ticking = group.create_task(self._ticking(key))
-            await self.model.until_asked(asked + 1)
+            await self.model.wait_for_requests(asked + 1)
             seconds = time.perf_counter() - began
             ticking.cancel()
         people.issues(PROJECT).unlabel(people.parse_key(key)[1], "ai", by="ada")
         while (run := self.app.store.find_run(key)) and run.phase is not Phase.DONE:
             await self.app.engine.tick()
-            await self.app.engine.settled()
+            await self.app.engine.wait_until_idle()
         people.close()
         return seconds
 
     async def from_pool(self) -> float:
-        pools = self.app.house.pools
+        pools = self.app.maintenance.pools
         await pools.fill()
         (waits,) = pools.projects[PROJECT].pool.ready()
         seconds = await self.first_request()
@@ -171,7 +172,7 @@ class Bot:
 class _bot:  # noqa: N801 - it reads as a function
     def __init__(self, stack: Stack, here: Path, model: ScriptedModel, *, pool: int) -> None:
         reaching = {"ANTHROPIC_BASE_URL": model.url, "ANTHROPIC_API_KEY": "key"}
-        self._wired, self._model, self._hosts = app.wired(_settings(stack, here, pool), reaching), model, stack.hosts
+        self._wired, self._model, self._hosts = app.open_app(_settings(stack, here, pool), reaching), model, stack.hosts
 
     async def __aenter__(self) -> Bot:
         wired = await self._wired.__aenter__()
@@ -194,9 +195,9 @@ def _settings(stack: Stack, here: Path, pool: int) -> Settings:
     )
     return Settings.model_construct(
         state_dir=here / f"state-{pool}",
-        limits=Limits(free_disk_gb=0),
-        budget=Budget(per_issue_usd=0, per_day_usd=0),
-        sandbox=Sandbox(setup_hosts=tuple(sorted(stack.hosts)), tools=stack.tools),
+        limits=LimitSettings(free_disk_gb=0),
+        budget=BudgetSettings(per_issue_usd=0, per_day_usd=0),
+        sandbox=SandboxSettings(setup_hosts=tuple(sorted(stack.hosts)), tools=stack.tools),
         projects=(project,),
     )
 
@@ -207,7 +208,7 @@ def _open_up(wired: App, hosts: Sequence[str] | frozenset[str]) -> None:
     away = [host for host in hosts if not all(map(is_public, _addresses(host)))]
     if away:
         print(f"the gate may connect to what is not public here: {len(away)} hosts", file=sys.stderr)
-        sandbox._gate = Gate(sandbox._gate._upstream, is_public=lambda _: True)
+        sandbox._proxy = SandboxProxy(sandbox._proxy._upstream, is_public=lambda _: True)
 
 
 def _addresses(host: str) -> list[str]:

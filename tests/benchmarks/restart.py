@@ -20,23 +20,26 @@ import psutil
 from figures import Figure
 from grounds import plain_git
 
-from bot import app
 from bot.domain.names import branch_for
-from bot.domain.run import Phase, Run
+from bot.domain.run import Phase, Run, RunSpend, RunTurns
 from bot.domain.spend import Spend
+from bot.engine.build import policy_for
 from bot.engine.loop import Engine
 from bot.engine.schedule import Capacity
-from bot.limits import policy_for
-from bot.ports import Outside, Project
+from bot.ports import Ports, Project
+from bot.secret_scan.build import load_secrets
 from bot.services.github.auth import TokenCredential
-from bot.services.github.client import GitHub
+from bot.services.github.cache import open_cache
+from bot.services.github.client import GitHubClient
 from bot.services.github.forge import GitHubForge
-from bot.services.github.http_cache import open_memory
-from bot.services.github.repository import Repository, Rules
+from bot.services.github.repository import GitHubRepository, RepositoryRules
 from bot.services.github.tracker import GitHubTracker
-from bot.settings import Settings, load
 from bot.settings.credentials import marker_secrets
-from bot.workspace.paths import BASES, PUSHED, Places
+from bot.settings.load import load
+from bot.settings.schema import Settings
+from bot.store.build import open_store
+from bot.workspace.build import build_workspaces
+from bot.workspace.paths import BASES, PUSHED, ProjectPaths
 from tests.fakes.github import GitHubWorld, ServedGitHub, served
 from tests.fakes.ports import FakeExecutor, FakeWorkspaces
 from tests.fakes.world import World
@@ -90,8 +93,9 @@ def _populate(world: GitHubWorld) -> list[Run]:
         world.label(NAME, issue.number, "ai", by="ana")
         world.label(NAME, issue.number, "ai:review", by=BOT)
         runs.append(
-            Run(f"{NAME}#{issue.number}", PROJECT, phase=Phase.REVIEW, begun_at=world.now, turn=1, ended=1,
-                session=f"session-{issue.number}", spent_usd=0.3, tokens=9000)
+            Run(f"{NAME}#{issue.number}", PROJECT, phase=Phase.REVIEW, begun_at=world.now,
+                turns=RunTurns(number=1, ended=1), session=f"session-{issue.number}",
+                spend=RunSpend(usd=0.3, tokens=9000))
         )  # fmt: skip
     home = world.repository(NAME)
     plain_git(
@@ -111,26 +115,26 @@ async def _show(settings: Settings, github: ServedGitHub, runs: Sequence[Run]) -
     """The life before, told quickly: whoever waits moves the clock; it ends when every run is shown on its issue."""
     world, imaginary = github.world, World()
     settings.state_dir.mkdir()
-    memory, store = open_memory(settings.state_dir / "github.db"), app.store_of(settings)
+    memory, store = open_cache(settings.state_dir / "github.db"), open_store(settings)
     for run in runs:
-        spend = Spend(1, world.now, run.spent_usd, run.tokens)
+        spend = Spend(1, world.now, run.spend.usd, run.spend.tokens)
         store.save(run, at=world.now, notes=["queued → working", "working → review"], spend=spend)
 
     async def sleep(seconds: float) -> None:
         world.advance(seconds)
 
     credential, secret = TokenCredential(github.token_for(BOT)), marker_secrets(settings)[0]
-    async with GitHub(github.url, credential, memory, clock=lambda: world.now, sleep=sleep) as service:
-        repository = Repository(service, NAME, memory, rules=Rules(settings.label), secret=secret)
+    async with GitHubClient(github.url, credential, memory, clock=lambda: world.now, sleep=sleep) as service:
+        repository = GitHubRepository(service, NAME, memory, rules=RepositoryRules(settings.label), secret=secret)
         tracker, forge = GitHubTracker(repository), GitHubForge(repository, api_url=github.url)
         policy = policy_for(settings.projects[0], settings)
-        project = Project(PROJECT, tracker, forge, FakeWorkspaces(imaginary), policy, by_hand=imaginary.by_hand)
-        outside = Outside({PROJECT: project}, FakeExecutor(imaginary), store)
-        async with Engine(outside, clock=lambda: world.now, capacity=lambda: Capacity(policy.working)) as engine:
-            while any(not run.shown for run in store.active()):
+        project = Project(PROJECT, tracker, forge, FakeWorkspaces(imaginary), policy, hand_over=imaginary.by_hand)
+        outside = Ports({PROJECT: project}, FakeExecutor(imaginary), store)
+        async with Engine(outside, clock=lambda: world.now, capacity=lambda: Capacity(policy.max_working)) as engine:
+            while any(not run.status.digest for run in store.active()):
                 engine.expect_news()
                 await engine.tick()
-                await engine.settled()
+                await engine.wait_until_idle()
                 world.advance(3700)  # by then GitHub allows more comments
     memory.close()
     store.close()
@@ -139,21 +143,24 @@ async def _show(settings: Settings, github: ServedGitHub, runs: Sequence[Run]) -
 async def _plant(settings: Settings, github: ServedGitHub, runs: Sequence[Run]) -> None:
     """One worktree made as usual, and one like it for every other run."""
     first, *others = runs
-    workspaces = app.workspaces_of(settings, settings.projects[0], app.secrets_of(settings))
-    memory = open_memory(settings.state_dir / "planting.db")
-    async with GitHub(github.url, TokenCredential(github.token_for(BOT)), memory) as service:
-        repository = Repository(service, NAME, memory, rules=Rules(settings.label), secret=b"reads only")
+    workspaces = build_workspaces(settings, settings.projects[0], load_secrets(settings))
+    memory = open_cache(settings.state_dir / "planting.db")
+    async with GitHubClient(github.url, TokenCredential(github.token_for(BOT)), memory) as service:
+        repository = GitHubRepository(
+            service, NAME, memory, rules=RepositoryRules(settings.label), secret=b"reads only"
+        )
         remote = await GitHubForge(repository, api_url=github.url).remote()
         made = await workspaces.ensure(branch_for(first), base="main", remote=remote)
     memory.close()
-    places = Places(settings.state_dir, PROJECT)
-    template = places.of(branch_for(first))
+    places = ProjectPaths(settings.state_dir, PROJECT)
+    template = places.for_branch(branch_for(first))
     for run in others:
-        place = places.of(branch_for(run))
+        place = places.for_branch(branch_for(run))
         for source, target in (
             (template.folder, place.folder),
             (template.admin, place.admin),
             (template.shadow, place.shadow),
+            (template.agent_git, place.agent_git),
         ):
             shutil.copytree(source, target, symlinks=True)
             _rename_in(target, template.folder.name, place.folder.name)

@@ -8,13 +8,13 @@ from pathlib import Path
 
 from figures import Figure, middle
 
-from bot.agents.claude import ClaudeAgent
-from bot.demo.messages_api import Request
-from bot.demo.model import Reply, Say, ScriptedModel, Use
-from bot.domain.turn import Event, EventKind, Ground, TurnState, Work
-from bot.sandbox.bubblewrap import Bubblewrap, Rules
+from bot.agents.claude.agent import ClaudeAgent
+from bot.demo.messages_api import MessagesRequest
+from bot.demo.model import SayText, ScriptedModel, ScriptedReply, UseTool
+from bot.domain.turn import AgentTask, Event, EventKind, TurnState, WorktreeMounts
+from bot.sandbox.bubblewrap import Bubblewrap, SandboxRules
 from bot.sandbox.interface import Sandbox
-from bot.sandbox.none import Unconfined
+from bot.sandbox.none import NoSandbox
 
 COMMANDS = 200
 _TIMES = 3
@@ -27,8 +27,8 @@ async def measure(folder: Path) -> list[Figure]:
     async with ScriptedModel(_play) as model:
         where = {"ANTHROPIC_BASE_URL": model.url, _KEY: "key"}
         boxes: dict[str, Callable[[Path], Sandbox]] = {
-            "inside": lambda state: Bubblewrap(state, where, Rules()),
-            "outside": lambda state: Unconfined(state, where),
+            "inside": lambda state: Bubblewrap(state, where, SandboxRules()),
+            "outside": lambda state: NoSandbox(state, where),
         }
         for go in range(_TIMES):
             for name in ("inside", "outside") if go % 2 else ("outside", "inside"):
@@ -51,9 +51,9 @@ async def measure(folder: Path) -> list[Figure]:
     ]
 
 
-def _play(request: Request) -> Reply:
-    number = request.answers_since_said
-    return [Use("Bash", {"command": f"echo {number} >> counted"})] if number < COMMANDS else [Say("Done.")]
+def _play(request: MessagesRequest) -> ScriptedReply:
+    number = request.answers_since_user_text
+    return [UseTool("Bash", {"command": f"echo {number} >> counted"})] if number < COMMANDS else [SayText("Done.")]
 
 
 async def _turn(folder: Path, sandbox: Sandbox, model: ScriptedModel) -> tuple[float, float]:
@@ -65,7 +65,7 @@ async def _turn(folder: Path, sandbox: Sandbox, model: ScriptedModel) -> tuple[f
     begun = time.perf_counter()
     async with asyncio.TaskGroup() as group:
         turn = group.create_task(agent.run(work, asyncio.Queue(), _nobody))
-        await model.until_asked(asked + 1)
+        await model.wait_for_requests(asked + 1)
         first = time.perf_counter()
     report = turn.result()
     assert report.state is TurnState.SUCCEEDED, report.detail
@@ -73,12 +73,12 @@ async def _turn(folder: Path, sandbox: Sandbox, model: ScriptedModel) -> tuple[f
     return first - begun, time.perf_counter() - first
 
 
-def _laid_out(folder: Path) -> Work:
-    ground = Ground(folder / "worktree", folder / "shadow", folder / "objects")
-    for path in (ground.folder, ground.objects, folder / "home"):
+def _laid_out(folder: Path) -> AgentTask:
+    ground = WorktreeMounts(*(folder / name for name in ("worktree", "shadow", "agent-git", "objects")))
+    for path in (ground.folder, ground.agent_git, ground.objects, folder / "home"):
         path.mkdir(parents=True)
     subprocess.run(["git", "init", "-q", f"--separate-git-dir={ground.shadow}", str(ground.folder)], check=True)
-    return Work("acme/shop#1/1/turn-1", ground, folder / "home", "Go.", "Go.")
+    return AgentTask("acme/shop#1/1/turn-1", ground, folder / "home", "Go.", "Go.")
 
 
 def _nobody(event: Event) -> None:

@@ -13,8 +13,8 @@ from figures import Figure, middle
 from grounds import PROJECT, Grounds, bot, make_repository, plain_git, settings_for
 
 from bot.domain.run import Phase
-from bot.domain.turn import TurnReport, TurnState, Work
-from bot.ports import Inbox, Notice
+from bot.domain.turn import AgentTask, TurnReport, TurnState
+from bot.ports import EventSink, Inbox
 
 FILES = 20_000
 _TIMES = 7
@@ -26,7 +26,7 @@ class Sprinter:
     def __init__(self) -> None:
         self.spawned: asyncio.Queue[float] = asyncio.Queue()
 
-    async def run(self, work: Work, inbox: Inbox, notice: Notice) -> TurnReport:
+    async def run(self, work: AgentTask, inbox: Inbox, notice: EventSink) -> TurnReport:
         self.spawned.put_nowait(time.perf_counter())
         assert (work.folder / "src" / f"part{FILES // 100 - 1:03}" / "module99.py").is_file()
         await asyncio.Event().wait()
@@ -59,7 +59,7 @@ async def _spawned(grounds: Grounds, agent: Sprinter, title: str) -> float:
         await grounds.app.woken.wait()
         grounds.app.woken.clear()
         await grounds.app.engine.tick()
-        if grounds.app.store.find_run(key).turn:
+        if grounds.app.store.find_run(key).turns.number:
             break
     seconds = await agent.spawned.get() - began
     await _over(grounds, key)
@@ -68,11 +68,11 @@ async def _spawned(grounds: Grounds, agent: Sprinter, title: str) -> float:
 
 async def _over(grounds: Grounds, key: str) -> None:
     """Gone like the bare one: what one side leaves to be written to disk would slow whichever comes next."""
-    await grounds.app.engine.settled()
+    await grounds.app.engine.wait_until_idle()
     grounds.people.issues(PROJECT).unlabel(grounds.people.parse_key(key)[1], "ai", by="ada")
     while grounds.app.store.find_run(key).phase is not Phase.DONE:
         await grounds.app.engine.tick()
-        await grounds.app.engine.settled()
+        await grounds.app.engine.wait_until_idle()
 
 
 async def _added(folder: Path, commit: str, go: int) -> float:

@@ -1,4 +1,4 @@
-"""A person at a browser, who notices whatever a page does that it should not."""
+"""Viewer: opens pages in Chromium and fails the test when a page breaks a rule."""
 
 import os
 import socket
@@ -10,7 +10,7 @@ import pytest
 from playwright.async_api import Browser, Page, async_playwright
 
 from tests.program.conftest import person, program_seen, ready
-from tests.web.house import House, open_house
+from tests.web.running_dashboard import RunningDashboard, open_dashboard
 
 __all__ = ["person", "program_seen", "ready"]
 
@@ -70,9 +70,9 @@ async def viewer() -> AsyncIterator[Viewer]:
 
 
 @pytest.fixture
-async def house(tmp_path) -> AsyncIterator[House]:
-    async with open_house(tmp_path) as house:
-        yield house
+async def web(tmp_path) -> AsyncIterator[RunningDashboard]:
+    async with open_dashboard(tmp_path) as web:
+        yield web
 
 
 def free_port() -> int:

@@ -1,4 +1,4 @@
-"""`make chaos`: the long form. Every scenario in its turn, bounded in time, with its figures, its verdict and its seed.
+"""`make chaos`: runs every scenario, bounded in time, and prints its numbers, its result and its seed.
 
 `python tests/chaos [random] [moments] [twice] ...` runs only those; SEED and SECONDS come from the environment.
 """
@@ -19,7 +19,7 @@ from tests.chaos import checker, storms
 from tests.chaos.chronicle import Storm
 from tests.chaos.compressed import fast_folder
 from tests.chaos.damage import spoiling
-from tests.chaos.house import House
+from tests.chaos.machine import Machine
 from tests.fakes.github.schemas import folder
 
 _WEATHER = {"dropped": 0.1, "broken": 0.02, "limited": 0.01}
@@ -68,19 +68,19 @@ async def _sandboxed(folder: Path, seed: int, seconds: float) -> None:
 
 async def _forgetting(folder: Path, seed: int, seconds: float) -> None:
     async with storms.scene(folder, seed) as scene:
-        scene.house.between = House.forget
+        scene.machine.between = Machine.forget
         never = await storms.at_moments(scene, storms.WORTH_FORGETTING, issues=2, seconds=seconds)
     print(f"  moments={len(storms.WORTH_FORGETTING)} never_came={never}")
 
 
 async def _damaged(folder: Path, seed: int, seconds: float) -> None:
     async with storms.scene(folder, seed) as scene:
-        scene.house.between = spoiling(scene.random)
+        scene.machine.between = spoiling(scene.random)
         await storms.at_random(scene, issues=2, seconds=seconds, kills=12, every=(5.0, 20.0))
 
 
 async def _side_by_side(folder: Path, seed: int, seconds: float) -> None:
-    async with storms.scene(folder, seed, houses=2) as scene:
+    async with storms.scene(folder, seed, machines=2) as scene:
         await storms.side_by_side(scene, issues=3)
 
 
@@ -150,7 +150,7 @@ COMPRESSED: dict[str, Scenario] = {
 
 
 def _told(folder: Path) -> bool:
-    """Whether any promise was broken. Of many good histories only the sum is told."""
+    """Returns True if a promise was broken. Prints only a total for good histories."""
     verdicts = {file.parent.name: checker.judged(file) for file in sorted(folder.rglob("history.jsonl"))}
     total: Counter[str] = Counter()
     for name, verdict in verdicts.items():

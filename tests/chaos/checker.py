@@ -1,7 +1,7 @@
-"""Reads a history and nothing else, and says which promises were broken in it.
+"""Checker: reads a history and lists the broken promises.
 
-At most one pull request and one progress comment of an issue, ever; nothing said twice; no issue lost; nobody left
-behind by a kill -9; nothing left on the disk at the end, and what is there whole; the service's limits kept.
+At most one pull request and one progress comment per issue; no comment twice; no issue lost; no process left behind by
+a kill -9; no file left on the disk at the end, and intact databases; the service's rate limits kept.
 """
 
 import re
@@ -77,7 +77,7 @@ def _place_of(line: Line) -> str:
 
 
 def _slug_of(line: Line) -> str:
-    """Of the last marker, without the number of the run: people see one bot."""
+    """Slug of the last marker, without the number of the run: people see one bot."""
     markers = list(_MARKER.finditer((line["sent"] or {}).get("body", "")))
     return markers[-1]["slug"] if markers else "no marker"
 

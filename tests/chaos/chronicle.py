@@ -1,7 +1,7 @@
-"""The stand-in GitHub with its history written down, and with moments at which somebody is struck.
+"""Stand-in GitHub that records its history and can kill a daemon at a chosen moment of a request.
 
-A request has three moments: it has arrived (`before`), it has had its effect and nobody was told (`effect`), and it was
-answered (`answer`). A strike at the first two takes the answer away as well.
+A request has three moments: it arrived (`before`), it had its effect but no answer (`effect`), it was answered
+(`answer`). A kill at the first two loses the answer as well.
 """
 
 import fnmatch
@@ -18,7 +18,7 @@ from starlette.responses import Response
 from tests.chaos.history import History
 from tests.fakes.github.faults import Fault, Faults
 from tests.fakes.github.model import Token
-from tests.fakes.github.on_repositories import GitHubWorld
+from tests.fakes.github.repository_actions import GitHubWorld
 from tests.fakes.github.server import ServedGitHub, served
 
 WHENS = ("before", "effect", "answer")
@@ -62,11 +62,11 @@ class Storm(Faults):
 
     random: Random = field(default_factory=Random)
     dropped: float = 0.0
-    """Of the writing requests: done, and the answer lost."""
+    """Share of writing requests that take effect and lose their answer."""
     broken: float = 0.0
-    """Of all: an answer of 5xx, half of them after the effect."""
+    """Share of requests answered with 5xx, half of them after the effect."""
     limited: float = 0.0
-    """Of all: a secondary limit, with how long to wait."""
+    """Share of requests refused by a secondary limit, with the seconds to wait."""
     over: bool = False
 
     def next_for(self, method: str, path: str) -> Fault | None:
@@ -102,7 +102,7 @@ class Chronicle(ServedGitHub):
         """No moment comes now."""
         self._number = 0
         self.written = 0
-        """How many writes had an effect."""
+        """Number of writes that had an effect."""
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         self._number += 1
@@ -160,7 +160,7 @@ class Chronicle(ServedGitHub):
 
 
 async def _heard(receive: Any) -> tuple[bytes, Any]:
-    """What is asked, and how to hear it once more."""
+    """Returns the request's body and a function that replays it."""
     messages = [await receive()]
     while messages[-1].get("more_body"):
         messages.append(await receive())
@@ -172,7 +172,7 @@ async def _heard(receive: Any) -> tuple[bytes, Any]:
 
 
 def _made(reply: Response) -> dict[str, Any]:
-    """What the answer says of the thing, as far as the checker asks."""
+    """Returns the fields of the answer that the checker reads."""
     try:
         data = json.loads(bytes(reply.body))
     except (ValueError, AttributeError):

@@ -1,7 +1,7 @@
-"""Storms at compressed time: hundreds of kills and issues in minutes, with small daemons. `tempo` says what is scaled.
+"""Scenarios in compressed time: hundreds of kills and issues in minutes, with small daemons. See `tempo` for the scale.
 
-`python -m tests.chaos.compressed KIND FOLDER SEED ...` is one storm in a process of its own: several of them use
-several cores, each with its GitHub, its repository and its house.
+`python -m tests.chaos.compressed KIND FOLDER SEED ...` runs one scenario in a process of its own, with its own
+GitHub, repository and state directory, so that several use several cores.
 """
 
 import asyncio
@@ -17,9 +17,9 @@ from random import Random
 
 from tests.chaos.chronicle import Storm, chronicled
 from tests.chaos.damage import Damage, now_and_then, spoiling
+from tests.chaos.forked_machine import ForkedMachine, Nursery, nurseries
 from tests.chaos.history import History
-from tests.chaos.house import House
-from tests.chaos.hut import Hut, Nursery, nurseries
+from tests.chaos.machine import Machine
 from tests.chaos.people import BOT, People, Stage
 from tests.chaos.small import REPOSITORY, Life
 from tests.chaos.storms import LAG, Scene, again, calm
@@ -47,14 +47,14 @@ def fast_folder() -> Path | None:
     return memory if os.access(memory, os.W_OK) else None
 
 
-async def _tidied(hut: Hut) -> None:
-    """Who stood by knows that all is over as soon as the one before it has gone, and sweeps when it starts."""
+async def _tidied(machine: ForkedMachine) -> None:
+    """A standby daemon takes over as soon as the other has ended, and sweeps when it starts."""
     for second in (False, True):
         if second:
-            await hut.stop()
-            await hut.start()
+            await machine.stop()
+            await machine.start()
         for _ in range(_TIDYING):
-            if not hut.sample().worktrees and set(hut.phases().values()) <= {"done", "asking"}:
+            if not machine.sample().worktrees and set(machine.phases().values()) <= {"done", "asking"}:
                 return
             await asyncio.sleep(0.1)
 
@@ -63,7 +63,7 @@ async def _tidied(hut: Hut) -> None:
 async def scene(
     folder: Path, seed: int, storm: Storm, born: Sequence[Nursery], *, claim: float = 180.0
 ) -> AsyncIterator[Scene]:
-    """A house for each nursery. Ends politely: the daemons are stopped, what is left is inspected."""
+    """A machine for each nursery. Ends politely: the daemons are stopped, what is left is inspected."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     tempo, storm.random = Tempo(time.time()), Random(seed + 1)
@@ -75,20 +75,20 @@ async def scene(
     with chronicled(world, history, storm) as github:
         token, homes = github.token_for(BOT), []
         for number, nursery in enumerate(born):
-            house = folder / f"house{number}"
-            house.mkdir()
-            life = Life(str(house), github.url, path, token, tempo.origin, tempo.speed, claim)
-            homes.append(Hut(house, history, {}, nursery=nursery, life=life))
+            machine = folder / f"machine{number}"
+            machine.mkdir()
+            life = Life(str(machine), github.url, path, token, tempo.origin, tempo.speed, claim)
+            homes.append(ForkedMachine(machine, history, {}, nursery=nursery, life=life))
         try:
             yield Scene(github, People(github), homes, history, Random(seed))
-            for hut in homes:
-                await _tidied(hut)
-                await hut.stop()
-                hut.inspect()
+            for machine in homes:
+                await _tidied(machine)
+                await machine.stop()
+                machine.inspect()
         finally:
-            for hut in homes:
-                if hut.alive and hut.strike():
-                    await hut.bury()
+            for machine in homes:
+                if machine.alive and machine.strike():
+                    await machine.bury()
 
 
 async def at_random(scene: Scene, *, issues: int, kills: int, seconds: float) -> None:
@@ -98,11 +98,11 @@ async def at_random(scene: Scene, *, issues: int, kills: int, seconds: float) ->
     end = loop.time() + seconds
     async with asyncio.TaskGroup() as group:
         people = group.create_task(scene.people.until_content())
-        await scene.house.start()
-        while scene.house.kills < kills and loop.time() < end and not people.done():
+        await scene.machine.start()
+        while scene.machine.kills < kills and loop.time() < end and not people.done():
             await _a_life(scene)
-            assert scene.house.alive, f"it fell by itself: see {scene.house.folder}"
-            await again(scene.house)
+            assert scene.machine.alive, f"it fell by itself: see {scene.machine.folder}"
+            await again(scene.machine)
         await _calm(scene, people)
 
 
@@ -117,22 +117,22 @@ async def _a_life(scene: Scene) -> None:
 
 
 async def side_by_side(scene: Scene, *, issues: int) -> None:
-    """Several daemons on one repository: killed, and stopped in their tracks for longer than a claim lasts."""
+    """Several daemons on one repository: killed, and stopped in their tracks for longer than a lease lasts."""
     scene.people.ask(issues)
     random = scene.random
     async with asyncio.TaskGroup() as group:
         people = group.create_task(scene.people.until_content())
-        for house in scene.houses:
-            await house.start()
+        for machine in scene.machines:
+            await machine.start()
         for _ in range(_ROUNDS):
             await asyncio.wait([people], timeout=random.uniform(0.1, 1.5))
-            house = random.choice(scene.houses)
+            machine = random.choice(scene.machines)
             if random.random() < 0.5:
-                await again(house)
+                await again(machine)
             else:
-                house.pause()
+                machine.pause()
                 await asyncio.wait([people], timeout=random.uniform(0.1, 2.0) * _LONGER_THAN_A_CLAIM)
-                house.go_on()
+                machine.go_on()
         await _calm(scene, people)
 
 
@@ -146,7 +146,7 @@ async def _random(folder: Path, seed: int, issues: str, kills: str, seconds: str
 
 
 async def _forgetting(folder: Path, seed: int, issues: str, kills: str, seconds: str) -> None:
-    await _stormy(folder, seed, issues, kills, seconds, now_and_then(House.forget, Random(seed + 2), 0.1))
+    await _stormy(folder, seed, issues, kills, seconds, now_and_then(Machine.forget, Random(seed + 2), 0.1))
 
 
 async def _damaged(folder: Path, seed: int, issues: str, kills: str, seconds: str) -> None:
@@ -156,7 +156,7 @@ async def _damaged(folder: Path, seed: int, issues: str, kills: str, seconds: st
 
 async def _stormy(folder: Path, seed: int, issues: str, kills: str, seconds: str, between: Damage) -> None:
     async with nurseries(1) as born, scene(folder, seed, weather(), born) as here:
-        here.house.between = between
+        here.machine.between = between
         await at_random(here, issues=int(issues), kills=int(kills), seconds=float(seconds))
 
 
@@ -174,15 +174,15 @@ async def _side_by_side(folder: Path, seed: int, seeds: str, seconds: str) -> No
 async def _soak(folder: Path, seed: int, seconds: str) -> None:
     """One long life in bad weather: what it holds when idle is what it held after its first issues."""
     async with nurseries(1) as born, scene(folder, seed, weather(), born) as here:
-        hut = here.houses[0]
-        assert isinstance(hut, Hut)
-        await hut.start()
+        machine = here.machines[0]
+        assert isinstance(machine, ForkedMachine)
+        await machine.start()
         await _worked_through(here, AT_ONCE)
-        before = hut.sample()
+        before = machine.sample()
         end = time.monotonic() + float(seconds)
         while time.monotonic() < end:
             await _worked_through(here, AT_ONCE)
-        here.history.note("soaked", house=hut.folder.name, before=asdict(before), after=asdict(hut.sample()))
+        here.history.note("soaked", machine=machine.folder.name, before=asdict(before), after=asdict(machine.sample()))
 
 
 async def _worked_through(scene: Scene, issues: int) -> None:

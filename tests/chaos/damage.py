@@ -1,20 +1,20 @@
-"""What becomes of a disk between two lives: databases that are gone, cut off, or not what they were."""
+"""Damages the state directory between two starts: deletes, truncates or corrupts databases."""
 
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
 
-from tests.chaos.house import House
+from tests.chaos.machine import Machine
 
-Damage = Callable[[House], None]
+Damage = Callable[[Machine], None]
 _HEADER = 100
 """Bytes at the beginning that say what a file is."""
 
 
 def now_and_then(damage: Damage, random: Random, share: float) -> Damage:
-    def between(house: House) -> None:
+    def between(machine: Machine) -> None:
         if random.random() < share:
-            damage(house)
+            damage(machine)
 
     return between
 
@@ -22,12 +22,12 @@ def now_and_then(damage: Damage, random: Random, share: float) -> Damage:
 def spoiling(random: Random) -> Damage:
     """Something else each time."""
 
-    def spoil(house: House) -> None:
+    def spoil(machine: Machine) -> None:
         kind = random.choice((_cut_off, _flip, _lose_the_log, _fill))
-        for file in sorted(house.state_dir.glob("*.db")):
+        for file in sorted(machine.state_dir.glob("*.db")):
             if file.stat().st_size > _HEADER and random.random() < 0.7:
                 kind(file, random)
-        house.history.note("spoiled", house=house.folder.name, how=kind.__name__.strip("_"))
+        machine.history.note("spoiled", machine=machine.folder.name, how=kind.__name__.strip("_"))
 
     return spoil
 
@@ -45,7 +45,7 @@ def _flip(file: Path, random: Random) -> None:
 
 
 def _lose_the_log(file: Path, random: Random) -> None:
-    """What was not yet copied into the file itself is lost."""
+    """Deletes the write-ahead log: writes that are only there are lost."""
     for name in ("-wal", "-shm"):
         file.with_name(f"{file.name}{name}").unlink(missing_ok=True)
 

@@ -1,4 +1,4 @@
-"""What happened, one JSON object a line, as it is written down while it happens: the checker reads nothing else."""
+"""History of a scenario: one JSON object per line, written as it happens. The checker reads only this file."""
 
 import json
 import threading

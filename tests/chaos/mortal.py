@@ -1,4 +1,4 @@
-"""A whole engine in the imaginary world that may die at any verb, before its effect or after, and lives again."""
+"""Engine in the imaginary world that can crash at any verb, before or after its effect, and is restarted."""
 
 import asyncio
 import shutil
@@ -14,7 +14,7 @@ from bot.domain.turn import TurnState
 from bot.engine.loop import Engine
 from bot.engine.schedule import Capacity
 from bot.errors import Retryable
-from bot.ports import Outside, Project
+from bot.ports import Ports, Project
 from bot.store.runs import RunStore
 from tests.fakes.ports import FakeExecutor, FakeForge, FakeTracker, FakeWorkspaces
 from tests.fakes.world import World
@@ -51,7 +51,7 @@ class MortalWorld(World):
 @dataclass
 class Mortal:
     world: MortalWorld = field(default_factory=MortalWorld)
-    policy: Policy = field(default_factory=lambda: Policy(working=CAP, working_per_project=CAP, base="main"))
+    policy: Policy = field(default_factory=lambda: Policy(max_working=CAP, max_working_per_project=CAP, base="main"))
     moved: bool = False
 
     def __post_init__(self) -> None:
@@ -68,7 +68,7 @@ class Mortal:
         shutil.rmtree(self.folder)
 
     def tick(self) -> None:
-        """Looks for as long as something moves; whoever dies of it lives again, and goes on."""
+        """Ticks as long as something moves; a daemon that dies of it is started again."""
         for _ in range(_LOOKS):
             self.moved = False
             self._loop.run(self._look())
@@ -106,11 +106,11 @@ class Mortal:
     def _begin(self) -> None:
         world, store = self.world, self.store
         project = Project(
-            "shop", FakeTracker(world), FakeForge(world), FakeWorkspaces(world), self.policy, by_hand=world.by_hand
+            "shop", FakeTracker(world), FakeForge(world), FakeWorkspaces(world), self.policy, hand_over=world.by_hand
         )
         capacity = lambda: Capacity(CAP)  # noqa: E731
         self._engine = Engine(
-            Outside({"shop": project}, FakeExecutor(world), store),
+            Ports({"shop": project}, FakeExecutor(world), store),
             clock=world.clock, capacity=capacity, on_change=self._note_change,
         )  # fmt: skip
         self._workspaces = project.workspaces
@@ -125,7 +125,7 @@ class Mortal:
         self.moved = True
 
     async def _look(self) -> None:
-        """Nothing in this world takes time: what is not over after so many turns of the loop never will be."""
+        """Calls in this world take no time: work that is not over after so many loop iterations never ends."""
         self._engine.expect_news()
         try:
             await self._engine.tick()
@@ -134,7 +134,7 @@ class Mortal:
             return
         except Retryable:
             return
-        settled = asyncio.get_running_loop().create_task(self._engine.settled())
+        settled = asyncio.get_running_loop().create_task(self._engine.wait_until_idle())
         for _ in range(_TURNS_OF_THE_LOOP):
             await asyncio.sleep(0)
             if settled.done() or self.world.died:
@@ -143,7 +143,7 @@ class Mortal:
         assert settled.done() or self.world.died, "a step does not end"
 
     def _drop(self) -> None:
-        self._engine.let_go()
+        self._engine.abandon()
         self._loop.run(_a_moment())
 
 

@@ -1,14 +1,14 @@
-"""What people do with each issue: label it, ask for a change, merge, and expect that nothing is left of it."""
+"""People: label each issue, ask for a change, merge, and expect a complete clean-up."""
 
 import asyncio
 import re
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from bot.demo.messages_api import Request
-from bot.demo.model import Reply, Say, Use
+from bot.demo.messages_api import MessagesRequest
+from bot.demo.model import SayText, ScriptedReply, UseTool
 from tests.chaos.chronicle import Chronicle
-from tests.chaos.house import REPOSITORY
+from tests.chaos.machine import REPOSITORY
 from tests.fakes.github import gits
 from tests.fakes.github.model import Issue
 
@@ -17,13 +17,13 @@ _LABEL = "ai"
 _FILE = re.compile(r"Write 42 into (f\d+\.txt)")
 
 
-def play(request: Request) -> Reply:
+def play(request: MessagesRequest) -> ScriptedReply:
     """Writes what was asked for, 43 once somebody says so, and says that it is done."""
-    told = "".join(request.said)
+    told = "".join(request.user_texts)
     file = _FILE.search(told)
     number = "43" if "make it 43" in told else "42"
-    write = Use("Bash", {"command": f"echo {number} > {file[1] if file else 'lost.txt'}", "description": "Write"})
-    return ((write,), (Say("Done."),))[min(request.answers_since_said, 1)]
+    write = UseTool("Bash", {"command": f"echo {number} > {file[1] if file else 'lost.txt'}", "description": "Write"})
+    return ((write,), (SayText("Done."),))[min(request.answers_since_user_text, 1)]
 
 
 class Stage(StrEnum):
@@ -40,7 +40,7 @@ class People:
     answered: set[int] = field(default_factory=set)
     """The labels that asked them something, by the event that put them there."""
     waiting: int = 0
-    """How many more they will ask for, as those before get done."""
+    """Number of issues they will still ask for, as earlier ones get done."""
 
     def ask(self, count: int, *, at_once: int = 0) -> None:
         """`at_once`: the others come as these get done."""

@@ -1,9 +1,7 @@
-"""A daemon that is small: the real engine, store, GitHub client and git workspaces, at a tempo of its own, and an agent
-that needs no time.
+"""Small daemon: the real engine, store, GitHub client and git workspaces in compressed time, with an instant agent.
 
-`python -m tests.chaos.small` is where it is born: whatever takes long to import is there already, each line that comes
-is a life to begin (by `fork`, so that killing one takes nothing but that one), and what goes out is its pid and, when
-it is over, how it ended.
+`python -m tests.chaos.small` is the process that forks small daemons: it has imported everything already. It starts one
+daemon per input line and prints its pid and, when it has ended, its exit code.
 """
 
 import asyncio
@@ -22,24 +20,24 @@ from pathlib import Path
 from bot.domain.names import branch_for
 from bot.domain.policy import Policy
 from bot.domain.remote import Remote
-from bot.domain.turn import Event, EventKind, TurnReport, TurnState, Work
+from bot.domain.turn import AgentTask, Event, EventKind, TurnReport, TurnState
 from bot.engine.loop import Engine
-from bot.engine.run_turn import TurnTaker
+from bot.engine.run_turn import TurnRunner
 from bot.engine.schedule import Capacity
 from bot.errors import Retryable
 from bot.executors.local import LocalExecutor
-from bot.ports import Inbox, Notice, Outside, Project
+from bot.ports import EventSink, Inbox, Ports, Project
 from bot.services.github.auth import TokenCredential
-from bot.services.github.client import GitHub
+from bot.services.github.cache import open_or_replace_cache
+from bot.services.github.client import GitHubClient
 from bot.services.github.forge import GitHubForge
-from bot.services.github.http_cache import own_memory
-from bot.services.github.repository import Repository, Rules
+from bot.services.github.repository import GitHubRepository, RepositoryRules
 from bot.services.github.tracker import GitHubTracker
 from bot.settings.credentials import daemon_id, host_name
 from bot.store.runs import RunStore
-from bot.system.locks import sole_owner
-from bot.workspace.lease import GitClaim, Who
-from bot.workspace.lease_ref import ClaimRef
+from bot.system.locks import daemon_lock
+from bot.workspace.lease import DaemonId, GitLease
+from bot.workspace.lease_ref import LeaseRef
 from bot.workspace.workspaces import GitWorkspaces
 from tests.chaos.tempo import Tempo
 
@@ -62,7 +60,7 @@ class Life:
     folder: str
     url: str
     repository: str
-    """Where it is on the disk."""
+    """Its folder on the disk."""
     token: str
     origin: float
     speed: float
@@ -84,7 +82,7 @@ class Hand:
 
     tempo: Tempo
 
-    async def run(self, work: Work, inbox: Inbox, notice: Notice) -> TurnReport:
+    async def run(self, work: AgentTask, inbox: Inbox, notice: EventSink) -> TurnReport:
         told = f"{work.briefing}\n{work.prompt}"
         file = _FILE.search(work.briefing)
         (work.folder / (file[1] if file else "lost.txt")).write_text("43\n" if "make it 43" in told else "42\n")
@@ -92,7 +90,7 @@ class Hand:
         notice(Event(EventKind.SESSION, self.tempo.now(), text=session))
         heard = frozenset(work.comments)
         return TurnReport(
-            TurnState.SUCCEEDED, session=session, words="Done.", session_cost_usd=_COST, tokens=10, heard=heard
+            TurnState.SUCCEEDED, session=session, summary="Done.", session_cost_usd=_COST, tokens=10, delivered=heard
         )
 
     def by_hand(self, *, folder: Path, home: Path, session: str) -> str:
@@ -105,7 +103,7 @@ class Hand:
 class Near(GitHubForge):
     """Fetches by the path of the repository, which costs less than by HTTP and has no effect; pushes as always."""
 
-    def __init__(self, repository: Repository, *, api_url: str, path: str) -> None:
+    def __init__(self, repository: GitHubRepository, *, api_url: str, path: str) -> None:
         super().__init__(repository, api_url=api_url)
         self._path = path
 
@@ -143,7 +141,7 @@ class Small:
         try:
             await self.project.workspaces.sweep([branch_for(run) for run in self.store.active()])
         except Retryable as problem:
-            _log.warning("postponed sweep reason=%s", problem)
+            _log.warning("sweep postponed reason=%s", problem)
 
     async def _pause(self, tempo: Tempo) -> None:
         try:
@@ -155,15 +153,15 @@ class Small:
     async def drain(self) -> None:
         await self.executor.drain(5.0)
         await self.engine.park()
-        self.engine.let_go()
-        if self.project.claim:
-            await self.project.claim.release()
+        self.engine.abandon()
+        if self.project.lease:
+            await self.project.lease.release()
 
 
 class Fence:
-    """Between the claim and what is written under it."""
+    """Between acquiring the lease and writing under it."""
 
-    claim: GitClaim | None = None
+    claim: GitLease | None = None
 
     def check(self, _: str) -> None:
         if self.claim:
@@ -173,40 +171,42 @@ class Fence:
 @asynccontextmanager
 async def wired(life: Life) -> AsyncIterator[Small]:
     tempo, woken, fence = life.tempo, asyncio.Event(), Fence()
-    store = RunStore.own(life.state_dir / "treehand.db", str, at=tempo.now())
-    memory = own_memory(life.state_dir / "github.db", at=tempo.now())
+    store = RunStore.open_as_owner(life.state_dir / "treehand.db", str, at=tempo.now())
+    memory = open_or_replace_cache(life.state_dir / "github.db", at=tempo.now())
     async with AsyncExitStack() as stack:
-        service = GitHub(
+        service = GitHubClient(
             life.url, TokenCredential(life.token), memory, clock=tempo.now, sleep=tempo.sleep, fence=fence.check
         )
         await stack.enter_async_context(service)
-        project = _project(life, Repository(service, REPOSITORY, memory, rules=Rules(LABEL), secret=_SECRET), fence)
-        taker = TurnTaker({"shop": project}.__getitem__, Hand(tempo), life.state_dir / "homes")
-        executor = await stack.enter_async_context(
-            LocalExecutor(taker, book=store, on_change=woken.set, transcript=lambda *_: None, clock=tempo.now)
+        project = _project(
+            life, GitHubRepository(service, REPOSITORY, memory, rules=RepositoryRules(LABEL), secret=_SECRET), fence
         )
-        outside = Outside({"shop": project}, executor, store)
+        taker = TurnRunner({"shop": project}.__getitem__, Hand(tempo), life.state_dir / "homes")
+        executor = await stack.enter_async_context(
+            LocalExecutor(taker, turn_store=store, on_change=woken.set, transcript=lambda *_: None, clock=tempo.now)
+        )
+        outside = Ports({"shop": project}, executor, store)
         engine = Engine(outside, clock=tempo.now, capacity=lambda: Capacity(WORKING), on_change=woken.set)
         yield Small(await stack.enter_async_context(engine), project, store, executor, woken)
     store.close()
     memory.close()
 
 
-def _project(life: Life, repository: Repository, fence: Fence) -> Project:
+def _project(life: Life, repository: GitHubRepository, fence: Fence) -> Project:
     forge, workspaces = Near(repository, api_url=life.url, path=life.repository), GitWorkspaces(life.state_dir, "shop")
-    own = Who(daemon_id(life.state_dir), host_name())
-    fence.claim = GitClaim(
-        ClaimRef(workspaces.mirror), forge.remote, own=own, seconds=life.claim_seconds, clock=life.tempo.now
+    own = DaemonId(daemon_id(life.state_dir), host_name())
+    fence.claim = GitLease(
+        LeaseRef(workspaces.mirror), forge.remote, own=own, seconds=life.claim_seconds, clock=life.tempo.now
     )
-    workspaces.mirror.fence = fence.claim.check
+    workspaces.mirror.check_lease = fence.claim.check
     return Project(
         "shop",
         GitHubTracker(repository),
         forge,
         workspaces,
-        Policy(label=LABEL, working=WORKING, working_per_project=WORKING, quiet_seconds=0.0),
+        Policy(label=LABEL, max_working=WORKING, max_working_per_project=WORKING, review_quiet_seconds=0.0),
         _by_hand,
-        claim=fence.claim,
+        lease=fence.claim,
     )
 
 
@@ -234,12 +234,12 @@ def _begin(life: Life) -> None:
     for ours, theirs in ((nothing, 0), (told, 1), (told, 2)):
         os.dup2(ours, theirs)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
-    with sole_owner(life.state_dir):
+    with daemon_lock(life.state_dir):
         asyncio.run(_lived(life))
 
 
 def _die_with_our_parent() -> None:
-    """Nobody is to be left behind by a test that was killed."""
+    """Leaves no process behind when a test is killed."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 

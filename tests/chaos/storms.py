@@ -1,4 +1,4 @@
-"""The scenarios: who is struck when, and what else goes wrong meanwhile. Each leaves a history to be judged."""
+"""Scenarios: which daemon is killed when, and what else fails meanwhile. Each writes a history for the checker."""
 
 import asyncio
 import shutil
@@ -12,14 +12,14 @@ from bot.agents.claude import program
 from bot.demo.model import ScriptedModel
 from tests.chaos.chronicle import CLAIM, KINDS, WHENS, Chronicle, Moment, Storm, chronicled
 from tests.chaos.history import History
-from tests.chaos.house import REPOSITORY, House, furnished
+from tests.chaos.machine import REPOSITORY, Machine, furnished
 from tests.chaos.people import BOT, People, Stage, play
-from tests.fakes.github.on_repositories import GitHubWorld
+from tests.fakes.github.repository_actions import GitHubWorld
 
 LAG = 0.3
 _GETTING_UP = (0.3, 2.5)
 _CALM_SECONDS, _PER_ISSUE = 100.0, 45.0
-"""How long it may take after the last fault. A comment of which nothing is known is waited for a minute, and an issue
+"""Seconds allowed after the last fault. An unconfirmed comment is awaited for a minute, and an issue
 takes about 21 writes, of which one goes out in a second."""
 
 
@@ -27,26 +27,26 @@ takes about 21 writes, of which one goes out in a second."""
 class Scene:
     github: Chronicle
     people: People
-    houses: Sequence[House]
+    machines: Sequence[Machine]
     history: History
     random: Random
 
     @property
-    def house(self) -> House:
-        return self.houses[0]
+    def machine(self) -> Machine:
+        return self.machines[0]
 
 
 async def program_seen(folder: Path) -> Path:
-    """The agent's program is large: looking through it once is enough for all houses."""
+    """The agent's program is large: looking through it once is enough for all machines."""
     if not folder.exists():
         folder.mkdir(parents=True)
-        await program.version(program.find_installed(), folder)
+        await program.check_version(program.find_installed(), folder)
     return folder
 
 
 @asynccontextmanager
 async def scene(
-    folder: Path, seed: int, storm: Storm | None = None, *, houses: int = 1, sandbox: str = "none"
+    folder: Path, seed: int, storm: Storm | None = None, *, machines: int = 1, sandbox: str = "none"
 ) -> AsyncIterator[Scene]:
     """Ends politely: the daemons are stopped, what is left is inspected."""
     looked = await program_seen(folder.parent / "program")
@@ -64,23 +64,23 @@ async def scene(
             token = github.token_for(BOT)
             homes = [
                 furnished(
-                    folder / f"house{number}", history, url=github.url, token=token, model=model.url,
+                    folder / f"machine{number}", history, url=github.url, token=token, model=model.url,
                     program=looked, sandbox=sandbox,
                 )
-                for number in range(houses)
+                for number in range(machines)
             ]  # fmt: skip
             try:
                 yield Scene(github, People(github), homes, history, random)
-                for house in homes:
-                    if house.alive:
-                        await house.settled()
-                        await house.stop()
-                    house.inspect()
+                for machine in homes:
+                    if machine.alive:
+                        await machine.settled()
+                        await machine.stop()
+                    machine.inspect()
             finally:
-                for house in homes:
-                    if house.alive:
-                        house.strike()
-                        await house.bury()
+                for machine in homes:
+                    if machine.alive:
+                        machine.strike()
+                        await machine.bury()
 
 
 async def at_random(scene: Scene, *, issues: int, seconds: float, kills: int, every: tuple[float, float]) -> None:
@@ -90,28 +90,28 @@ async def at_random(scene: Scene, *, issues: int, seconds: float, kills: int, ev
     end = loop.time() + seconds
     async with asyncio.TaskGroup() as group:
         people = group.create_task(scene.people.until_content())
-        await scene.house.start()
-        while loop.time() < end and scene.house.kills < kills and not people.done():
+        await scene.machine.start()
+        while loop.time() < end and scene.machine.kills < kills and not people.done():
             await asyncio.wait([people], timeout=scene.random.uniform(*every))
-            await again(scene.house)
+            await again(scene.machine)
         await calm(scene, people)
 
 
-async def again(house: House) -> None:
-    house.strike()
-    await house.rise()
+async def again(machine: Machine) -> None:
+    machine.strike()
+    await machine.rise()
 
 
 async def at_moments(
     scene: Scene, moments: Sequence[tuple[str, str]], *, issues: int, seconds: float, twice: bool = False
 ) -> list[str]:
     """Killed at each of these once; `twice`: and again while it gets up. Which moments never came."""
-    house, struck = scene.house, asyncio.Event()
+    machine, struck = scene.machine, asyncio.Event()
     loop = asyncio.get_running_loop()
     end = loop.time() + seconds
 
     def strike() -> bool:
-        hit = house.strike()
+        hit = machine.strike()
         if hit:
             loop.call_soon_threadsafe(struck.set)
         return hit
@@ -120,14 +120,14 @@ async def at_moments(
     scene.people.ask(issues)
     async with asyncio.TaskGroup() as group:
         people = group.create_task(scene.people.until_content())
-        await house.start()
+        await machine.start()
         while scene.github.moments and not people.done() and loop.time() < end:
             waiting = group.create_task(struck.wait())
             await asyncio.wait([people, waiting], return_when=asyncio.FIRST_COMPLETED, timeout=end - loop.time())
             waiting.cancel()
             struck.clear()
-            if house.struck:
-                await house.rise()
+            if machine.struck:
+                await machine.rise()
                 if twice:
                     await _while_it_gets_up(scene)
         never = [f"{one.kind}/{one.when}" for one in scene.github.moments]
@@ -139,12 +139,12 @@ async def _while_it_gets_up(scene: Scene) -> None:
     """Struck again, whatever it is at: no moment is used up by that."""
     scene.github.resting = True
     await asyncio.sleep(scene.random.uniform(*_GETTING_UP))
-    await again(scene.house)
+    await again(scene.machine)
     scene.github.resting = False
 
 
 def dying_at(commit: int) -> Sequence[str]:
-    """Whoever is started within this is killed as it makes what it saved durable, for the so-manieth time."""
+    """Command prefix that kills the daemon at its n-th fsync."""
     strike = f"inject=fdatasync:signal=SIGKILL:when={commit}"
     return ("strace", "-D", "-qq", "-o", "/dev/null", "-e", "trace=fdatasync", "-e", strike)
 
@@ -152,21 +152,21 @@ def dying_at(commit: int) -> Sequence[str]:
 async def at_commits(scene: Scene, *, issues: int, seconds: float, most: int) -> None:
     """Every life ends in the middle of a commit to a database."""
     scene.people.ask(issues)
-    house, loop = scene.house, asyncio.get_running_loop()
+    machine, loop = scene.machine, asyncio.get_running_loop()
     end = loop.time() + seconds
     async with asyncio.TaskGroup() as group:
         people = group.create_task(scene.people.until_content())
         while loop.time() < end and not people.done():
-            house.within = dying_at(scene.random.randint(1, most))
-            await house.start()
-            falling = group.create_task(house.fall())
+            machine.within = dying_at(scene.random.randint(1, most))
+            await machine.start()
+            falling = group.create_task(machine.fall())
             await asyncio.wait([people, falling], return_when=asyncio.FIRST_COMPLETED, timeout=end - loop.time())
             if not falling.done():
-                house.strike()
+                machine.strike()
                 await falling
-            await house.bury()
-        house.within = ()
-        await house.start()
+            await machine.bury()
+        machine.within = ()
+        await machine.start()
         await calm(scene, people)
 
 
@@ -175,21 +175,21 @@ async def side_by_side(scene: Scene, *, issues: int) -> None:
     scene.people.ask(issues)
     async with asyncio.TaskGroup() as group:
         people = group.create_task(scene.people.until_content())
-        for house in scene.houses:
-            await house.start()
+        for machine in scene.machines:
+            await machine.start()
         await calm(scene, people)
 
 
 async def calm(scene: Scene, people: asyncio.Task[None], *, within: float = 0.0) -> None:
-    """Nothing goes wrong any more: everybody is to be content before long. Who is not is for the checker to say."""
+    """Ends all faults and waits until everybody is content; the checker reports who is not."""
     scene.github.storm.over = True
     scene.github.moments.clear()
     scene.history.note("calm")
     left = sum(stage is not Stage.TIDIED for stage in scene.people.stages.values())
     end = asyncio.get_running_loop().time() + (within or _CALM_SECONDS + _PER_ISSUE * left)
     while not people.done() and asyncio.get_running_loop().time() < end:
-        for house in scene.houses:
-            await house.rise()  # a request that was under way may have struck it
+        for machine in scene.machines:
+            await machine.rise()  # a request that was under way may have struck it
         await asyncio.wait([people], timeout=1)
     people.cancel()
 

@@ -1,9 +1,8 @@
-"""Time that passes faster: the one clock of a compressed storm, for its daemons, its GitHub and its history alike.
+"""Compressed time: the clock of a scenario, shared by its daemons, its GitHub and its history.
 
-Compressed is whatever somebody waits for by this clock: the second between two writes, the minute until a comment of
-which nothing is known has settled, GitHub's limits by the minute and by the hour, the lag of its lists, polls and
-claims. All of it by the same factor, so that every ratio stays. Not compressed is what takes its time by itself (a
-request, git, the disk, starting): a daemon in there works on a machine that seems that many times slower.
+Compressed: every wait by this clock, such as the second between two writes, the minute until an unconfirmed comment has
+settled, GitHub's rate limits, the lag of its lists, polls and leases. All have the same factor, so that every ratio
+stays. Not compressed: requests, git, the disk, starting. A daemon seems to work on a slower machine.
 """
 
 import asyncio
@@ -11,7 +10,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.fakes.github.on_repositories import GitHubWorld
+from tests.fakes.github.repository_actions import GitHubWorld
 
 SPEED = 50.0
 

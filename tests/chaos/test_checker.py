@@ -1,4 +1,4 @@
-"""The checker says what is wrong with a history, and nothing about a good one."""
+"""The checker reports what is wrong with a history, and accepts a good one."""
 
 from pathlib import Path
 
@@ -29,7 +29,7 @@ def comment(history: History, *, came: float, run: int = 1, slug: str = "progres
 
 def inspected(history: History, **found: object) -> None:
     nothing = {"worktrees": [], "residents": [], "mounts": [], "databases": {"treehand.db": "ok"}, "phases": {}}
-    history.note("inspected", house="one", **(nothing | found))
+    history.note("inspected", machine="one", **(nothing | found))
 
 
 def test_a_good_history_breaks_nothing(history):
@@ -78,8 +78,8 @@ def test_an_issue_that_nobody_works_on_is_lost_and_one_that_asks_is_not(history)
 
 
 def test_who_is_left_behind_is_named(history):
-    history.note("orphans", house="one", after=1.2, commands=["git push"])
-    history.note("stopped", house="one", code=-9)
+    history.note("orphans", machine="one", after=1.2, commands=["git push"])
+    history.note("stopped", machine="one", code=-9)
     inspected(history, worktrees=["shop/acme-shop-1"], databases={"treehand.db": "row 3 missing"})
     assert judged(history.file).broken == [
         "1.2 s after a kill -9 there were still: ['git push']",
@@ -105,7 +105,7 @@ def test_who_asks_before_the_time_is_up_is_found_unless_a_kill_took_the_knowledg
     request(history, "look", "/repos/acme/shop/issues", came=at + 1.0, method="GET", status=200)
     assert judged(history.file).broken == ["asked 1 times in the 2 s it was told to wait"]
 
-    history.note("killed", house="one")
+    history.note("killed", machine="one")
     assert judged(history.file).broken == []
 
 
@@ -118,7 +118,7 @@ def _refused(history: History) -> float:
 
 def test_who_holds_more_after_a_long_life_than_before_is_found(history):
     before = {"files": 20, "threads": 5, "children": 0, "memory_mb": 60.0, "worktrees": 0}
-    history.note("soaked", house="one", before=before, after={**before, "files": 22, "memory_mb": 90.0})
+    history.note("soaked", machine="one", before=before, after={**before, "files": 22, "memory_mb": 90.0})
     assert judged(history.file).broken == []
-    history.note("soaked", house="one", before=before, after={**before, "files": 400, "worktrees": 1})
+    history.note("soaked", machine="one", before=before, after={**before, "files": 400, "worktrees": 1})
     assert judged(history.file).broken == ["files grew from 20 to 400", "worktrees grew from 0 to 1"]

@@ -11,7 +11,7 @@ import pytest
 
 from tests.chaos import checker, compressed
 from tests.chaos.chronicle import Storm
-from tests.chaos.hut import nurseries
+from tests.chaos.forked_machine import nurseries
 from tests.chaos.storms import Scene
 from tests.fakes.github.schemas import folder
 
@@ -70,12 +70,12 @@ def no_more_files(disk: Path, left: int) -> Iterator[None]:
 
 
 def lately(scene: Scene) -> str:
-    return (scene.house.folder / "daemon.log").read_text(errors="replace")[-3000:]
+    return (scene.machine.folder / "daemon.log").read_text(errors="replace")[-3000:]
 
 
 async def until_noticed(scene: Scene, people: "asyncio.Task[None]") -> bool:
-    """Whether it said so; the little room there was may have been enough."""
-    log = scene.house.folder / "daemon.log"
+    """Returns True if it reported the full disk; the remaining space may have been enough."""
+    log = scene.machine.folder / "daemon.log"
     begun = log.stat().st_size if log.exists() else 0
     for _ in range(SECONDS * 50):
         with contextlib.suppress(FileNotFoundError):
@@ -96,8 +96,8 @@ async def test_f10_a_full_disk_is_waited_out_wherever_it_is_met(fast, limit, fil
     noticed = 0
     with small_disk(fast / "small", limit) as disk:
         async with nurseries(1) as born, compressed.scene(fast / "scene", 7, Storm(), born) as scene:
-            scene.house.state_dir.symlink_to(disk)
-            await scene.house.start()
+            scene.machine.state_dir.symlink_to(disk)
+            await scene.machine.start()
             scene.people.ask(1)
             await asyncio.wait_for(scene.people.until_content(), SECONDS)
             for left in room:
@@ -106,7 +106,7 @@ async def test_f10_a_full_disk_is_waited_out_wherever_it_is_met(fast, limit, fil
                         scene.people.ask(1)
                         people = group.create_task(scene.people.until_content())
                         noticed += await until_noticed(scene, people)
-                        assert scene.house.alive, lately(scene)
+                        assert scene.machine.alive, lately(scene)
                         assert people.done() or not scene.people.content
     verdict = checker.judged(fast / "scene" / "history.jsonl")
     assert list(verdict.broken) == [], verdict

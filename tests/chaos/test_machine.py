@@ -1,4 +1,4 @@
-"""What people, agents, the network and kills do in any order: the promises hold at every step, and all ends well."""
+"""People, agents, the network and kills act in any order: the promises hold at every step, and all runs end."""
 
 import os
 from collections import Counter
@@ -14,11 +14,12 @@ from tests.chaos.mortal import CAP, Mortal
 KEYS = ("shop#1", "shop#2", "shop#3")
 _WORDS = ("go on, please", "make it blue", "why so slow?", "/treehand stop", "/treehand retry")
 _VERBS = (
-    "tracker.look", "forge.look", "ensure_comment", "ensure_labels", "ensure_reaction", "ensure_draft", "ensure_pushed",
-    "ensure_started", "remove_branch", "salvage", "remove", "cancel", "release", "send", "remote", "recall",
+    "tracker.snapshot", "forge.snapshot", "ensure_comment", "ensure_labels", "ensure_reaction", "ensure_draft",
+    "ensure_pushed", "ensure_started", "remove_branch", "salvage", "remove", "cancel", "release", "send", "remote",
+    "read_run_notes",
 )  # fmt: skip
 _ANSWERING = ("ensure_comment", "ensure_labels", "ensure_draft", "ensure_pushed", "remove_branch")
-"""Of what is far away an answer may be lost."""
+"""Remote calls, whose answer may be lost."""
 _VISIBLE = {Phase.REVIEW, Phase.ASKING}
 _ROUNDS = 60
 
@@ -31,7 +32,7 @@ class Story(RuleBasedStateMachine):
         self.bot = Mortal()
         self.world = self.bot.world
         self.asked: Counter[str] = Counter()
-        """How often somebody put the label on each issue."""
+        """Times the label was added to each issue."""
         self.theirs: dict[str, set[str]] = {}
         """Commits of people, by branch."""
         self.spent = 0.0

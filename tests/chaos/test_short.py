@@ -1,4 +1,4 @@
-"""The short form of `make chaos`: the installed daemon killed where it hurts, small ones killed and stopped."""
+"""Short form of `make chaos`: kills the installed daemon at critical moments, kills and stops small ones."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,8 +9,8 @@ import pytest
 
 from tests.chaos import checker, compressed, storms
 from tests.chaos.damage import now_and_then, spoiling
-from tests.chaos.house import House
-from tests.chaos.hut import nurseries
+from tests.chaos.forked_machine import nurseries
+from tests.chaos.machine import Machine
 from tests.fakes.github.schemas import folder
 
 pytestmark = pytest.mark.skipif(folder() is None, reason="GitHub's schemas are not here")
@@ -43,9 +43,9 @@ async def test_killed_at_random_in_bad_weather_nothing_is_lost_and_nothing_is_tw
 @pytest.mark.parametrize("how", ["forgotten", "damaged"])
 async def test_databases_that_are_lost_between_two_lives_cost_nobody_anything(fast: Path, how: str):
     random = Random(3)
-    damage = House.forget if how == "forgotten" else spoiling(random)
+    damage = Machine.forget if how == "forgotten" else spoiling(random)
     async with nurseries(1) as born, compressed.scene(fast, 8, compressed.weather(), born) as scene:
-        scene.house.between = now_and_then(damage, random, 0.5)
+        scene.machine.between = now_and_then(damage, random, 0.5)
         await compressed.at_random(scene, issues=3, kills=8, seconds=60)
     assert list(checker.judged(fast / "history.jsonl").broken) == []
 

@@ -4,11 +4,9 @@ Where that cannot be done it says why, and that nothing was tried: an error, unl
 """
 
 import os
-import re
 import shutil
 import subprocess
 import sys
-import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -115,10 +113,9 @@ def _wheels() -> Path:
     folder, pip = FOLDER / "wheels", FOLDER / "pip"
     if not (pip / "bin" / "pip").exists():
         subprocess.run([Path(sys.base_prefix) / "bin" / "python3", "-m", "venv", pip], check=True, timeout=300)
-    wanted = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
-    pinned = re.findall(r"setuptools==[\d.]+", (ROOT / "Dockerfile").read_text())
-    words = ["download", "--quiet", "--dest", folder, "--constraint", ROOT / "requirements.lock", *_for_debian()]
-    subprocess.run([pip / "bin" / "pip", *words, *wanted, *pinned], check=True, timeout=900)
+    locked = ["--require-hashes", "--requirement", ROOT / "requirements.lock"]
+    words = ["download", "--quiet", "--dest", folder, *locked, *_for_debian()]
+    subprocess.run([pip / "bin" / "pip", *words], check=True, timeout=900)
     return folder
 
 

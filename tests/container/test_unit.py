@@ -83,11 +83,11 @@ def test_it_is_less_exposed_than_three_of_ten(machine):
 def test_as_a_service_its_sandbox_holds_and_it_goes_in_order(machine):
     machine.does("systemctl start treehand")
     assert _until(lambda: machine.tries("curl --fail --silent http://127.0.0.1:8700/readyz")), logs(machine)
-    assert re.search(r"sandbox bwrap [\d.]+: \d+ probes held", logs(machine))
+    assert re.search(r"sandbox self-test passed: bwrap [\d.]+: \d+ probes held", logs(machine))
     assert machine.does("stat -c '%U %a' /var/lib/treehand/treehand.db") == "treehand 600"
     machine.does("systemctl stop treehand")
     assert machine.does("systemctl show treehand --property=Result --value") == "success"
-    assert "going down" in logs(machine)
+    assert "shutdown started" in logs(machine)
 
 
 def test_a_new_token_is_read_when_it_starts_again(machine):

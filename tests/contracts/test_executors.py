@@ -8,18 +8,18 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from bot.domain.turn import Event, EventKind, Failure, Message, TurnReport, TurnRequest, TurnState
+from bot.domain.turn import Event, EventKind, Failure, Message, TurnOrder, TurnReport, TurnState
 from bot.errors import MustRestart, NeedsHuman, Retryable
 from bot.executors.local import LocalExecutor
-from bot.ports import Executor, Inbox, Notice
+from bot.ports import EventSink, Executor, Inbox
 from bot.store.runs import RunStore
 from tests.fakes.ports import FakeExecutor
 from tests.fakes.world import World
 
 
-def request(number: int = 1, **more) -> TurnRequest:
+def request(number: int = 1, **more) -> TurnOrder:
     run = f"acme/shop#{number}/1"
-    return TurnRequest(
+    return TurnOrder(
         f"{run}/turn-1", run, "shop", f"treehand/{number}", "main", "Do it.", "All of it.", "A change", 0.0, **more
     )
 
@@ -40,7 +40,7 @@ class ScriptedTurns:
     news: tuple[Event, ...] = ()
     """What each turn tells once it has begun."""
 
-    async def take(self, request: TurnRequest, inbox: Inbox, notice: Notice) -> TurnReport:
+    async def take(self, request: TurnOrder, inbox: Inbox, notice: EventSink) -> TurnReport:
         name = request.turn_id
         self.begun.append(name)
         self.ends[name] = asyncio.get_running_loop().create_future()
@@ -62,14 +62,16 @@ class ScriptedTurns:
         while True:
             self.told.append((name, await inbox.get()))
 
-    def note(self, request: TurnRequest, event: Event) -> None:
+    def note(self, request: TurnOrder, event: Event) -> None:
         self.transcript.append((request.turn_id, event))
 
     def executor(self) -> LocalExecutor:
-        return LocalExecutor(self.take, book=self.book, on_change=self.wake, transcript=self.note, clock=lambda: 1.0)
+        return LocalExecutor(
+            self.take, turn_store=self.book, on_change=self.wake, transcript=self.note, clock=lambda: 1.0
+        )
 
     def wake(self) -> None:
-        self.told_of.append(dict(self.book.kept()))
+        self.told_of.append(dict(self.book.kept_reports()))
         self.changed.set()
 
 
@@ -274,23 +276,26 @@ async def test_how_a_turn_ended_is_in_the_book_before_anybody_is_woken(store):
     async with turns.executor() as executor:
         await executor.ensure_started(request())
         await settle()
-        turns.ends[request().turn_id].set_result(TurnReport(TurnState.SUCCEEDED, words="Done.", session_cost_usd=0.5))
+        turns.ends[request().turn_id].set_result(TurnReport(TurnState.SUCCEEDED, summary="Done.", session_cost_usd=0.5))
         await turns.changed.wait()
     (kept,) = turns.told_of[0].values()
-    assert (kept.state, kept.words, kept.session_cost_usd, kept.ended_at) == (TurnState.SUCCEEDED, "Done.", 0.5, 1.0)
+    assert (kept.state, kept.summary, kept.session_cost_usd, kept.ended_at) == (TurnState.SUCCEEDED, "Done.", 0.5, 1.0)
 
 
 async def test_how_far_a_running_turn_is_known_to_have_come_outlives_its_process(store, monkeypatch):
-    monkeypatch.setattr("bot.executors.local._NEWS_SECONDS", 0.0)
+    monkeypatch.setattr("bot.executors.local._MIN_SAVE_SECONDS", 0.0)
     turns = ScriptedTurns(store)
-    turns.news = (Event(EventKind.RESULT, 5.0, tokens=70, session_cost_usd=0.2), Event(EventKind.HEARD, 6.0, text="c1"))
+    turns.news = (
+        Event(EventKind.RESULT, 5.0, tokens=70, session_cost_usd=0.2),
+        Event(EventKind.DELIVERED, 6.0, text="c1"),
+    )
     async with turns.executor() as executor:
         await executor.ensure_started(request())
-        while not any(report.heard for report in store.kept().values()):
+        while not any(report.delivered for report in store.kept_reports().values()):
             await asyncio.sleep(0.01)
         report = (await turns.executor().reports())[request().turn_id]
-    assert (report.state, report.session, report.heard) == (TurnState.LOST, "session-of-acme/shop#1/1", {"c1"})
-    assert (report.tokens, report.session_cost_usd, report.progress.last_at) == (70, 0.2, 6.0)
+    assert (report.state, report.session, report.delivered) == (TurnState.LOST, "session-of-acme/shop#1/1", {"c1"})
+    assert (report.tokens, report.session_cost_usd, report.progress.last_event_at) == (70, 0.2, 6.0)
 
 
 async def test_however_much_a_turn_tells_its_book_is_written_now_and_then(store):
@@ -313,12 +318,12 @@ async def test_a_full_disk_fails_no_turn_and_what_was_not_written_is_written_lat
         await executor.ensure_started(request(session="s" * 50_000))
         await settle()
         assert (await executor.reports())[request().turn_id].state is TurnState.RUNNING
-        assert store.kept() == {}
+        assert store.kept_reports() == {}
         store._db.execute("PRAGMA max_page_count = 1000000")
         turns.ends[request().turn_id].set_result(TurnReport(TurnState.SUCCEEDED))
         await turns.changed.wait()
-        assert [report.state for report in store.kept().values()] == [TurnState.SUCCEEDED]
-    assert "turn not entered" in caplog.text
+        assert [report.state for report in store.kept_reports().values()] == [TurnState.SUCCEEDED]
+    assert "turn not saved" in caplog.text
 
 
 async def test_a_damaged_book_ends_the_process_and_not_a_turn(store):
@@ -421,7 +426,7 @@ async def test_a_turn_that_could_not_be_prepared_says_why(problem, failure, stor
 
     ended = asyncio.Event()
     async with LocalExecutor(
-        take, book=store, on_change=ended.set, transcript=lambda *_: None, clock=lambda: 1.0
+        take, turn_store=store, on_change=ended.set, transcript=lambda *_: None, clock=lambda: 1.0
     ) as executor:
         await executor.ensure_started(request())
         await ended.wait()

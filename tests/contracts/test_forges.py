@@ -2,16 +2,16 @@
 
 import pytest
 
-from bot.domain.comment import Place, Reaction, Remark
+from bot.domain.comment import CommentPlace, Reaction, Remark
 from bot.domain.pull_request import PullRequestState
 from bot.errors import NeedsHuman, Retryable
 from bot.services.local.forge import LocalForge
-from bot.services.local.server import Desk, Site
-from tests.clients.grounds import REPO, Bot
-from tests.embedded.grounds import make_repository, offer
+from bot.services.local.server import LocalServer, LocalSite
 from tests.fakes.github.fixtures import github
 from tests.fakes.ports import FakeForge
 from tests.fakes.world import World
+from tests.services.github.github_bot import REPO, Bot
+from tests.services.local.user_repository import make_repository, offer
 
 __all__ = ["github"]
 
@@ -20,7 +20,7 @@ BRANCH = "treehand/shop-1"
 
 class Imaginary:
     def __init__(self, tmp_path, request):
-        self.world, self.desks = World(), []
+        self.world, self.to_close = World(), []
         self.forge = FakeForge(self.world)
 
     def push(self, branch=BRANCH, text="one"):
@@ -45,14 +45,14 @@ class Imaginary:
         return self.world.comments_of(BRANCH)
 
 
-class Embedded:
+class OnLocalForge:
     def __init__(self, tmp_path, request):
-        sites = {"shop": Site(make_repository(tmp_path / "shop"))}
-        self.desks = [Desk(tmp_path, sites, lambda: 1000.0) for _ in range(2)]
-        self.people, ours = self.desks
+        sites = {"shop": LocalSite(make_repository(tmp_path / "shop"))}
+        self.to_close = [LocalServer(tmp_path, sites, lambda: 1000.0) for _ in range(2)]
+        self.people, ours = self.to_close
         self.forge = LocalForge(ours, "shop")
-        self.pulls = self.people.pulls("shop")
-        self.pulls.repository.refresh()
+        self.pulls = self.people.pull_requests("shop")
+        self.pulls.repository.fetch()
         self.scratch = tmp_path / "scratch"
 
     def push(self, branch=BRANCH, text="one"):
@@ -68,22 +68,22 @@ class Embedded:
         self.pulls.edit(self._number(), f"{body}\n\n{text}", by="ana")
 
     def merge(self):
-        self.people.merging("shop").merge(self._number(), by="ana")
+        self.people.merger("shop").merge(self._number(), by="ana")
 
     def close(self):
         self.pulls.close(self._number(), by="ana")
 
     def ours(self):
-        return [said.text for said in self.pulls.show(self._number()).said if said.ours]
+        return [said.text for said in self.pulls.show(self._number()).comments if said.ours]
 
     def _number(self):
-        return max(shown.pull.number for shown in self.pulls.listed(closed=True))
+        return max(shown.pull.number for shown in self.pulls.list_pull_requests(closed=True))
 
 
 class Hosted:
     def __init__(self, tmp_path, request):
         self.bot = Bot(request.getfixturevalue("github"), tmp_path)
-        self.world, self.forge, self.desks = self.bot.world, self.bot.forge, [self.bot]
+        self.world, self.forge, self.to_close = self.bot.world, self.bot.forge, [self.bot]
 
     def push(self, branch=BRANCH, text="one"):
         return self.world.push(REPO, branch, {"new.py": f"{text}\n"}, by="treehand-bot")
@@ -112,12 +112,12 @@ class Hosted:
         return max(number for number, issue in self.world.repository(REPO).issues.items() if issue.pull)
 
 
-@pytest.fixture(params=[Imaginary, Embedded, Hosted])
+@pytest.fixture(params=[Imaginary, OnLocalForge, Hosted])
 def given(request, tmp_path):
     given = request.param(tmp_path, request)
     yield given
-    for desk in given.desks:
-        desk.close()
+    for one in given.to_close:
+        one.close()
 
 
 async def offered(given, body="Closes shop#1"):
@@ -127,13 +127,13 @@ async def offered(given, body="Closes shop#1"):
 
 
 async def look(given):
-    view = await given.forge.look([BRANCH])
+    view = await given.forge.snapshot([BRANCH])
     return view.pulls.get(BRANCH), view.comments.get(BRANCH, ())
 
 
 async def test_a_branch_that_was_pushed_is_there_without_a_pull_request(given):
     given.push()
-    view = await given.forge.look([BRANCH, "treehand/nothing"])
+    view = await given.forge.snapshot([BRANCH, "treehand/nothing"])
     assert view.branches == {BRANCH}
     assert view.pulls == {}
 
@@ -188,7 +188,7 @@ async def test_comments_and_reviews_are_heard_but_not_our_own(given):
     _, said = await look(given)
 
     assert [(comment.id, comment.text) for comment in said] == [(first, "rename it"), (second, "see below")]
-    assert {comment.place for comment in said} == {Place.PULL_REQUEST}
+    assert {comment.place for comment in said} == {CommentPlace.PULL_REQUEST}
     assert [(remark.path, remark.line, remark.text) for remark in said[1].remarks] == [("new.py", 1, "why?")]
 
 
@@ -202,10 +202,10 @@ async def test_a_comment_of_ours_is_rewritten_not_repeated(given):
 async def test_our_reactions_show_on_the_comment(given):
     await offered(given)
     comment = given.comment("rename it")
-    for reaction in (Reaction.SEEN, Reaction.SEEN, Reaction.ENDED):
+    for reaction in (Reaction.SEEN, Reaction.SEEN, Reaction.DONE):
         await given.forge.ensure_reaction(BRANCH, comment, reaction)
     _, (said,) = await look(given)
-    assert said.reactions == {Reaction.SEEN, Reaction.ENDED}
+    assert said.reactions == {Reaction.SEEN, Reaction.DONE}
 
 
 async def test_a_merge_is_seen(given):
@@ -235,7 +235,7 @@ async def test_removing_the_branch_closes_what_was_open(given):
     head = await offered(given)
     for _ in range(2):
         await given.forge.remove_branch(BRANCH)
-    view = await given.forge.look([BRANCH])
+    view = await given.forge.snapshot([BRANCH])
     assert view.branches == frozenset()
     assert view.pulls[BRANCH].state is PullRequestState.CLOSED
     assert view.pulls[BRANCH].head == head

@@ -4,16 +4,17 @@ import inspect
 
 import pytest
 
-from bot.domain.comment import Place, Reaction
+from bot.domain.comment import CommentPlace, Reaction
 from bot.errors import NeedsHuman
-from bot.services.local.server import Desk, Site
+from bot.services.local.server import LocalServer, LocalSite
 from bot.services.local.tracker import LocalTracker
-from tests.clients.grounds import REPO, Bot
-from tests.clients.linear_grounds import LinearBot
+from tests.extending.toy_tracker import ToyTracker, new_comment
 from tests.fakes.github.fixtures import github
 from tests.fakes.linear.fixtures import linear
 from tests.fakes.ports import FakeTracker
 from tests.fakes.world import World
+from tests.services.github.github_bot import REPO, Bot
+from tests.services.linear.linear_bot import LinearBot
 
 __all__ = ["github", "linear"]
 
@@ -23,7 +24,7 @@ class Imaginary:
     missing = "shop#77"
 
     def __init__(self, tmp_path, request):
-        self.world, self.desks = World(), []
+        self.world, self.to_close = World(), []
         self.tracker = FakeTracker(self.world)
 
     def open_issue(self, title="Fix it", *labels, **more):
@@ -53,14 +54,14 @@ class Imaginary:
         self.tracker = FakeTracker(self.world)
 
 
-class Embedded:
+class OnLocalTracker:
     can_tell = knows_priority = True
     missing = "shop#77"
 
     def __init__(self, tmp_path, request):
-        sites = {"shop": Site(None), "blog": Site(None)}
-        self.desks = [Desk(tmp_path, sites, lambda: 1000.0) for _ in range(2)]
-        peoples, ours = self.desks
+        sites = {"shop": LocalSite(None), "blog": LocalSite(None)}
+        self.to_close = [LocalServer(tmp_path, sites, lambda: 1000.0) for _ in range(2)]
+        peoples, ours = self.to_close
         self.people = peoples.issues("shop")
         self.tracker = LocalTracker(ours, "shop", "ai")
 
@@ -80,13 +81,13 @@ class Embedded:
         return self.people.comment(_number(key), text, by="ana")
 
     def ours(self, key):
-        return [said.text for said in self.people.show(_number(key)).said if said.ours]
+        return [said.text for said in self.people.show(_number(key)).comments if said.ours]
 
     def labels(self, key):
         return self.people.show(_number(key)).issue.labels
 
     def forget(self):
-        self.tracker = LocalTracker(self.desks[1], "shop", "ai")
+        self.tracker = LocalTracker(self.to_close[1], "shop", "ai")
 
 
 class Hosted:
@@ -96,7 +97,7 @@ class Hosted:
     def __init__(self, tmp_path, request):
         self.github, self.folder = request.getfixturevalue("github"), tmp_path
         self.bot = Bot(self.github, tmp_path)
-        self.world, self.tracker, self.desks = self.bot.world, self.bot.tracker, [self.bot]
+        self.world, self.tracker, self.to_close = self.bot.world, self.bot.tracker, [self.bot]
 
     def open_issue(self, title="Fix it", *labels, body="", **more):
         number = self.world.open_issue(REPO, title, body, by="ana", labels=labels).number
@@ -124,8 +125,8 @@ class Hosted:
         return {label.name for label in self.world.issue(REPO, _number(key)).labels}
 
     def forget(self):
-        self.desks.append(Bot(self.github, self.folder / "anew"))
-        self.tracker = self.desks[-1].tracker
+        self.to_close.append(Bot(self.github, self.folder / "anew"))
+        self.tracker = self.to_close[-1].tracker
 
 
 class Linear:
@@ -135,7 +136,7 @@ class Linear:
     def __init__(self, tmp_path, request):
         self.linear, self.folder = request.getfixturevalue("linear"), tmp_path
         bot = LinearBot(self.linear, tmp_path)
-        self.world, self.tracker, self.desks = bot.world, bot.tracker, [bot]
+        self.world, self.tracker, self.to_close = bot.world, bot.tracker, [bot]
 
     def open_issue(self, title="Fix it", *labels, body="", **more):
         return self.world.open_issue("ENG", title, body, by="ana", labels=labels, **more).identifier
@@ -159,20 +160,61 @@ class Linear:
         return self.world.labels(key)
 
     def forget(self):
-        self.desks.append(LinearBot(self.linear, self.folder / "anew"))
-        self.tracker = self.desks[-1].tracker
+        self.to_close.append(LinearBot(self.linear, self.folder / "anew"))
+        self.tracker = self.to_close[-1].tracker
+
+
+class Toy:
+    can_tell, knows_priority = False, True
+    missing = "shop#77"
+
+    def __init__(self, tmp_path, request):
+        self.folder, self.to_close = tmp_path / "toy", []
+        self.forget()
+
+    def open_issue(self, title="Fix it", *labels, body="", priority=0):
+        number = len(list(self.folder.glob("*.json"))) + 1
+        row = {"title": title, "body": body, "labels": dict.fromkeys(labels, "ana"), "open": True, "comments": []}
+        self.tracker.write(f"shop#{number}", row | {"priority": priority})
+        return f"shop#{number}"
+
+    def label(self, key, name, by="ana"):
+        row = self.tracker.read(key)
+        self.tracker.write(key, row | {"labels": row["labels"] | {name: by}})
+
+    def unlabel(self, key, name):
+        row = self.tracker.read(key)
+        self.tracker.write(key, row | {"labels": {one: by for one, by in row["labels"].items() if one != name}})
+
+    def close(self, key):
+        self.tracker.write(key, self.tracker.read(key) | {"open": False})
+
+    def comment(self, key, text):
+        row = self.tracker.read(key)
+        row["comments"].append(said := new_comment(row, author="ana", text=text))
+        self.tracker.write(key, row)
+        return said["id"]
+
+    def ours(self, key):
+        return [one["text"] for one in self.tracker.read(key)["comments"] if one["slug"]]
+
+    def labels(self, key):
+        return set(self.tracker.read(key)["labels"])
+
+    def forget(self):
+        self.tracker = ToyTracker(self.folder, "shop", "ai")
 
 
 def _number(key):
     return int(key.rpartition("#")[2])
 
 
-@pytest.fixture(params=[Imaginary, Embedded, Hosted, Linear])
+@pytest.fixture(params=[Imaginary, OnLocalTracker, Hosted, Linear, Toy])
 async def given(request, tmp_path):
     given = request.param(tmp_path, request)
     yield given
-    for desk in given.desks:
-        if inspect.isawaitable(closing := desk.close()):
+    for one in given.to_close:
+        if inspect.isawaitable(closing := one.close()):
             await closing
 
 
@@ -180,7 +222,7 @@ async def test_open_issues_with_the_label_are_seen(given):
     wanted = given.open_issue("Add a cart", "ai", "ai:now", body="Please.", priority=2)
     given.open_issue("Not for the bot")
 
-    view = await given.tracker.look([])
+    view = await given.tracker.snapshot([])
 
     assert list(view.issues) == [wanted]
     issue = view.issues[wanted]
@@ -195,8 +237,8 @@ async def test_an_issue_asked_about_is_seen_whatever_has_become_of_it(given):
     given.close(closed)
     given.unlabel(unlabelled, "ai")
 
-    assert set((await given.tracker.look([])).issues) == set()
-    view = await given.tracker.look([closed, unlabelled, "shop#99", "elsewhere#1"])
+    assert set((await given.tracker.snapshot([])).issues) == set()
+    view = await given.tracker.snapshot([closed, unlabelled, "shop#99", "elsewhere#1"])
     assert set(view.issues) == {closed, unlabelled}
     assert not view.issues[closed].open
     assert view.issues[unlabelled].labels == frozenset()
@@ -206,10 +248,10 @@ async def test_who_applied_the_label_asked_for_the_work(given):
     key = given.open_issue()
     given.label(key, "ai", by="bob")
 
-    issue = (await given.tracker.look([])).issues[key]
+    issue = (await given.tracker.snapshot([])).issues[key]
 
-    assert issue.asked_by.name == "bob"
-    assert issue.asked_by.trusted
+    assert issue.requester.name == "bob"
+    assert issue.requester.trusted
 
 
 async def test_comments_come_oldest_first_and_only_from_people(given):
@@ -218,18 +260,18 @@ async def test_comments_come_oldest_first_and_only_from_people(given):
     await given.tracker.ensure_comment(key, slug="progress", text="Working.")
     second = given.comment(key, "and tests 🙂")
 
-    said = (await given.tracker.look([])).comments[key]
+    said = (await given.tracker.snapshot([])).comments[key]
 
     assert [(comment.id, comment.text) for comment in said] == [(first, "use OAuth"), (second, "and tests 🙂")]
-    assert {comment.place for comment in said} == {Place.ISSUE}
+    assert {comment.place for comment in said} == {CommentPlace.ISSUE}
     assert {(comment.author.name, comment.author.trusted) for comment in said} == {("ana", True)}
-    assert (await given.tracker.look([])).comments == {key: said}
+    assert (await given.tracker.snapshot([])).comments == {key: said}
 
 
 async def test_who_may_push_is_told_with_what_they_say(given):
     key = given.open_issue("Fix it", "ai")
     given.comment(key, "use OAuth")
-    (said,) = (await given.tracker.look([])).comments[key]
+    (said,) = (await given.tracker.snapshot([])).comments[key]
     assert said.author.may_push
 
 
@@ -244,7 +286,7 @@ async def test_a_comment_of_ours_is_rewritten_not_repeated(given):
 
 async def test_notes_go_unseen_and_are_recalled_oldest_first_by_a_life_that_knows_nothing(given):
     key, other = given.open_issue("Fix it", "ai"), given.open_issue("Fix that", "ai")
-    await given.tracker.look([])
+    await given.tracker.snapshot([])
     await given.tracker.ensure_comment(key, slug="1/progress", text="done", note='{"run": 1}')
     await given.tracker.ensure_comment(key, slug="2/progress", text="queued", note='{"run": 2}')
     await given.tracker.ensure_comment(key, slug="2/reply", text="as you wish")
@@ -252,9 +294,9 @@ async def test_notes_go_unseen_and_are_recalled_oldest_first_by_a_life_that_know
     given.comment(key, 'Is this a note? {"run": 3}')
     assert given.ours(key) == ["done", "working", "as you wish"]
     given.forget()
-    await given.tracker.look([])
-    assert list(await given.tracker.recall(key)) == ['{"run": 1}', '{"run": 2, "turn": 1}']
-    assert list(await given.tracker.recall(other)) == []
+    await given.tracker.snapshot([])
+    assert list(await given.tracker.read_run_notes(key)) == ['{"run": 1}', '{"run": 2, "turn": 1}']
+    assert list(await given.tracker.read_run_notes(other)) == []
     await given.tracker.ensure_comment(key, slug="2/progress", text="in review", note='{"run": 2, "turn": 2}')
     assert given.ours(key) == ["done", "in review", "as you wish"]
 
@@ -266,8 +308,8 @@ async def test_issues_that_nobody_tidied_up_are_found(given):
     for key in (tidied, unlabelled, strange):
         given.unlabel(key, "ai")
     given.unlabel(strange, "ai:review")
-    await given.tracker.look([])
-    assert sorted(await given.tracker.find_left(["ai:queued", "ai:review"])) == [closed, unlabelled]
+    await given.tracker.snapshot([])
+    assert sorted(await given.tracker.find_orphaned(["ai:queued", "ai:review"])) == [closed, unlabelled]
     assert asking
 
 
@@ -285,11 +327,11 @@ async def test_labels_are_added_and_removed_once_and_for_all(given):
 async def test_our_reactions_show_on_the_comment(given):
     key = given.open_issue("Fix it", "ai")
     comment = given.comment(key, "use OAuth")
-    for reaction in (Reaction.SEEN, Reaction.SEEN, Reaction.ENDED):
+    for reaction in (Reaction.SEEN, Reaction.SEEN, Reaction.DONE):
         await given.tracker.ensure_reaction(key, comment, reaction)
 
-    (said,) = (await given.tracker.look([])).comments[key]
-    assert said.reactions == {Reaction.SEEN, Reaction.ENDED}
+    (said,) = (await given.tracker.snapshot([])).comments[key]
+    assert said.reactions == {Reaction.SEEN, Reaction.DONE}
 
 
 async def test_it_tells_whether_people_changed_anything_since_the_last_look(given):
@@ -298,7 +340,7 @@ async def test_it_tells_whether_people_changed_anything_since_the_last_look(give
         return
     assert await given.tracker.changed()
     key = given.open_issue("Fix it", "ai")
-    await given.tracker.look([])
+    await given.tracker.snapshot([])
     assert not await given.tracker.changed()
 
     await given.tracker.ensure_comment(key, slug="progress", text="Working.")
@@ -307,7 +349,7 @@ async def test_it_tells_whether_people_changed_anything_since_the_last_look(give
     given.comment(key, "use OAuth")
     assert await given.tracker.changed()
     assert await given.tracker.changed()  # until somebody looks
-    await given.tracker.look([])
+    await given.tracker.snapshot([])
     assert not await given.tracker.changed()
 
 

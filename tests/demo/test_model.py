@@ -1,4 +1,4 @@
-"""The scripted model speaks the Messages API, says what the script says, and keeps nothing in mind."""
+"""The scripted model implements the Messages API, follows its script, and is stateless."""
 
 import asyncio
 import json
@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from bot.demo.messages_api import parse_request
-from bot.demo.model import CutStream, Hang, Say, ScriptedModel, Status, Use, Wait
+from bot.demo.model import CutStream, Hang, Pause, RefuseWith, SayText, ScriptedModel, UseTool
 
 TOOLS = [{"name": "Bash"}, {"name": "Edit"}]
 
@@ -39,7 +39,7 @@ def events_in(response: httpx.Response):
 
 
 async def test_an_answer_comes_as_a_stream_of_events():
-    async with ScriptedModel(lambda _: [Say("Hello."), Use("Bash", {"command": "ls"})]) as model:
+    async with ScriptedModel(lambda _: [SayText("Hello."), UseTool("Bash", {"command": "ls"})]) as model:
         events = events_in(await post(model, asking(user("Hi"), stream=True)))
 
     assert [event["type"] for event in events] == [
@@ -55,7 +55,7 @@ async def test_an_answer_comes_as_a_stream_of_events():
 
 
 async def test_an_answer_comes_in_one_piece_when_no_stream_is_asked_for():
-    async with ScriptedModel(lambda _: [Say("Hello.")]) as model:
+    async with ScriptedModel(lambda _: [SayText("Hello.")]) as model:
         answer = (await post(model, asking(user("Hi")))).json()
 
     assert answer["content"] == [{"type": "text", "text": "Hello."}]
@@ -64,7 +64,7 @@ async def test_an_answer_comes_in_one_piece_when_no_stream_is_asked_for():
 
 
 async def test_the_same_conversation_gets_the_same_answer():
-    async with ScriptedModel(lambda _: [Use("Bash", {"command": "ls"})]) as model:
+    async with ScriptedModel(lambda _: [UseTool("Bash", {"command": "ls"})]) as model:
         first, second = [(await post(model, asking(user("Hi")))).json() for _ in range(2)]
 
     assert first == second
@@ -79,20 +79,20 @@ async def test_side_requests_are_answered_without_the_script():
 
     assert (title.status_code, head.status_code) == (200, 200)
     assert count.json()["input_tokens"] > 0
-    assert (len(model.requests), len(model.asides)) == (0, 1)
+    assert (len(model.requests), len(model.side_requests)) == (0, 1)
 
 
 async def test_requests_and_their_key_are_kept_for_tests():
-    async with ScriptedModel(lambda _: [Say("Hello.")]) as model:
+    async with ScriptedModel(lambda _: [SayText("Hello.")]) as model:
         await post(model, asking(user("Hi")))
-        await model.until_asked(1)
+        await model.wait_for_requests(1)
 
-    assert [request.said for request in model.requests] == [("Hi",)]
+    assert [request.user_texts for request in model.requests] == [("Hi",)]
     assert model.keys == ["key-1"]
 
 
 async def test_it_refuses_with_the_status_of_the_script():
-    async with ScriptedModel(lambda _: [Status(429, {"retry-after": "7"})]) as model:
+    async with ScriptedModel(lambda _: [RefuseWith(429, {"retry-after": "7"})]) as model:
         refused = await post(model, asking(user("Hi")))
 
     assert (refused.status_code, refused.headers["retry-after"]) == (429, "7")
@@ -101,7 +101,7 @@ async def test_it_refuses_with_the_status_of_the_script():
 
 @pytest.mark.parametrize("stream", [True, False])
 async def test_it_cuts_the_connection(stream):
-    async with ScriptedModel(lambda _: [Say("Hello."), CutStream(after=2)]) as model:
+    async with ScriptedModel(lambda _: [SayText("Hello."), CutStream(after=2)]) as model:
         with pytest.raises(httpx.RemoteProtocolError):
             await post(model, asking(user("Hi"), stream=stream))
 
@@ -113,20 +113,20 @@ async def test_leaving_ends_even_an_answer_that_never_comes():
 
     async with asyncio.TaskGroup() as group, ScriptedModel(lambda _: [Hang()]) as model:
         group.create_task(give_up(model))
-        await model.until_asked(1)
+        await model.wait_for_requests(1)
 
 
 async def test_it_thinks_until_it_is_told_to_go_on():
     go = asyncio.Event()
-    async with ScriptedModel(lambda _: [Wait(until=go), Say("Now.")]) as model, asyncio.TaskGroup() as group:
+    async with ScriptedModel(lambda _: [Pause(until=go), SayText("Now.")]) as model, asyncio.TaskGroup() as group:
         answer = group.create_task(post(model, asking(user("Hi"))))
-        await model.until_asked(1)
+        await model.wait_for_requests(1)
         assert not answer.done()
         go.set()
     assert answer.result().json()["content"][0]["text"] == "Now."
 
 
-async def test_a_broken_script_fails_whoever_plays_it():
+async def test_a_broken_script_fails_its_caller():
     def broken(_):
         raise ValueError("no such line")
 
@@ -151,8 +151,8 @@ def test_a_request_shows_who_said_what_and_how_far_the_story_is():
         )
     )
 
-    assert request.said == ("Do it.", "Use tabs.")
-    assert request.last_said == "Use tabs."
+    assert request.user_texts == ("Do it.", "Use tabs.")
+    assert request.last_user_text == "Use tabs."
     assert request.results == ("ok", "fine")
-    assert (request.answers, request.answers_since_said) == (2, 1)
+    assert (request.answers, request.answers_since_user_text) == (2, 1)
     assert (request.system, request.model) == ("Be brief.", "some-model")

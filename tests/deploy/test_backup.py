@@ -14,19 +14,19 @@ from pathlib import Path
 
 import pytest
 
-from bot.demo.model import Say, ScriptedModel, Use
+from bot.demo.model import SayText, ScriptedModel, UseTool
 from bot.errors import CannotStart
-from bot.maintenance.backup import _everything, back_up
+from bot.maintenance.backup import _walk, back_up
 from bot.system.database import open_database
 from tests.fakes.github import ServedGitHub, gits
 from tests.program.conftest import (  # noqa: F401 - fixtures
     SECONDS,
     Person,
-    acts,
     github,
     model_env,
     person,
     program_seen,
+    script_of,
     write,
 )
 
@@ -84,10 +84,12 @@ async def test_what_another_machine_restores_goes_on_in_the_same_pull_request(sh
     slowly = [True]
 
     def follow(request):
-        if "43" not in request.last_said:
-            return ((write("answer = 42"),), (Say("Done."),))[min(request.answers_since_said, 1)]
-        half = Use("Bash", {"command": f"echo half = True > half.py; sleep {60 * slowly[0]}", "description": "Half"})
-        return ((half,), (write("answer = 43"),), (Say("Done as asked."),))[min(request.answers_since_said, 2)]
+        if "43" not in request.last_user_text:
+            return ((write("answer = 42"),), (SayText("Done."),))[min(request.answers_since_user_text, 1)]
+        half = UseTool(
+            "Bash", {"command": f"echo half = True > half.py; sleep {60 * slowly[0]}", "description": "Half"}
+        )
+        return ((half,), (write("answer = 43"),), (SayText("Done as asked."),))[min(request.answers_since_user_text, 2)]
 
     async with ScriptedModel(follow) as model:
         daemon = await shop.start("run", **model_env(model))
@@ -126,8 +128,8 @@ async def test_a_new_token_goes_on_where_the_old_one_was_and_says_nothing_twice(
     world.label(SHOP, issue.number, "ai", by="ana")
 
     def follow(request):
-        text = "answer = 43" if "43" in request.last_said else "answer = 42"
-        return ((write(text),), (Say("Done."),))[min(request.answers_since_said, 1)]
+        text = "answer = 43" if "43" in request.last_user_text else "answer = 42"
+        return ((write(text),), (SayText("Done."),))[min(request.answers_since_user_text, 1)]
 
     async with ScriptedModel(follow) as model:
         daemon = await shop.start("run", **model_env(model))
@@ -175,10 +177,11 @@ def test_an_upgrade_takes_an_old_database_with_it_and_the_backup_before_it_stays
 
 def add_run(db: sqlite3.Connection, key: str) -> None:
     """Whatever columns a run has at that stage."""
-    said = {"key": key, "project": "shop", "phase": "asking", "ordinal": 1, "turn": 2, "ended": 2}
+    values = {"key": key, "project": "shop", "phase": "asking", "ordinal": 1}
     none = {"TEXT": "", "INTEGER": 0, "REAL": 0.0}
     row = {one["name"]: none[one["type"]] for one in db.execute("PRAGMA table_info(runs)") if one["dflt_value"] is None}
-    row |= said
+    number, ended = ("turn", "ended") if "turn" in row else ("turns_number", "turns_ended")
+    row |= {**values, number: 2, ended: 2}
     db.execute(f"INSERT INTO runs ({', '.join(row)}) VALUES ({', '.join('?' * len(row))})", list(row.values()))
 
 
@@ -229,6 +232,28 @@ def test_what_git_points_to_is_read_after_what_points_there(state, tmp_path):
     assert found.index("mirrors/shop.git/refs/heads/main") < found.index("mirrors/shop.git/objects/ab/cd")
 
 
+@pytest.mark.attack("T7", "A backup hands on the operator's copied files")
+def test_the_operators_copied_files_are_left_out(state, tmp_path):
+    admin, worktree = state / "mirrors/shop.git/worktrees/one", state / "worktrees/shop/one"
+    admin.mkdir(parents=True)
+    (admin / "provision.json").write_text('{"copied": {".env": "0000", "config/key.pem": "0000"}}')
+    (worktree / "config").mkdir()
+    for name in (".env", "config/key.pem", "config/app.toml"):
+        (worktree / name).write_text("x")
+    back_up(state, tmp_path / "b.tar.gz")
+    found = names(tmp_path / "b.tar.gz")
+    assert "worktrees/shop/one/config/app.toml" in found
+    assert not {"worktrees/shop/one/.env", "worktrees/shop/one/config/key.pem"} & set(found)
+
+
+@pytest.mark.attack("T16", "A file with a hole of a terabyte fills the backup")
+def test_a_file_that_no_commit_may_hold_is_left_out(state, tmp_path):
+    with (state / "worktrees/shop/one/sparse").open("wb") as stream:
+        stream.truncate(1 << 40)
+    assert back_up(state, tmp_path / "b.tar.gz").left_out == 1
+    assert "worktrees/shop/one/sparse" not in names(tmp_path / "b.tar.gz")
+
+
 def test_a_database_is_whole_while_somebody_writes_to_it(state, tmp_path):
     db = open_database(state / "treehand.db", SCRIPTS)
     db.execute("BEGIN IMMEDIATE")
@@ -261,7 +286,8 @@ def test_no_link_in_a_worktree_is_followed(state, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("to", "said"), [("state/b.gz", "is in the state_dir"), ("b.gz", "is there already"), ("no/b.gz", "not there")]
+    ("to", "said"),
+    [("state/b.gz", "is inside the state_dir"), ("b.gz", "exists already"), ("no/b.gz", "does not exist")],
 )
 def test_a_backup_goes_where_it_harms_nothing(state, tmp_path, to, said):
     (tmp_path / "b.gz").write_text("an earlier one")
@@ -287,7 +313,7 @@ def test_a_folder_that_is_another_one_meanwhile_is_not_entered(state, tmp_path):
     worktree = state / "worktrees/shop/one"
     (worktree / "inner").mkdir()
     seen = []
-    for name, _ in _everything(state):
+    for name, _ in _walk(state):
         seen.append(name)
         if name == "worktrees/shop/one/inner":
             worktree.rename(state / "worktrees/shop/moved")

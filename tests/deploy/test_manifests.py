@@ -12,7 +12,8 @@ import pytest
 import yaml
 
 from bot import __version__
-from bot.settings import SECRETS, Settings, known_keys
+from bot.settings.load import SECRETS, known_keys
+from bot.settings.schema import Settings
 
 ROOT = Path(__file__).resolve().parents[2]
 DEPLOY = ROOT / "deploy"

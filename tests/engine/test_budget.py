@@ -4,9 +4,9 @@ import pytest
 
 from bot.domain.issue import Issue
 from bot.domain.policy import Policy
-from bot.domain.run import Cause, Phase, Run
-from bot.domain.spend import Spent
-from bot.engine.budget import allow, left_for, why_ended, why_spent
+from bot.domain.run import Phase, Run, RunBudget, WaitReason
+from bot.domain.spend import TotalSpend
+from bot.engine.budget import left_for, set_budget, why_exhausted, why_turn_ended
 from bot.engine.observation import Observation
 
 POLICY = Policy(per_issue_usd=2.0, per_issue_tokens=1000)
@@ -14,7 +14,7 @@ ISSUE = Issue("shop#1", "t", "b", frozenset({"ai"}), open=True)
 
 
 def seen(usd: float = 0, tokens: int = 0, turns: int = 0, seconds: float = 0) -> Observation:
-    return Observation(1.0, ISSUE, spent=Spent(usd, tokens, turns, seconds))
+    return Observation(1.0, ISSUE, spent=TotalSpend(usd, tokens, turns, seconds))
 
 
 @pytest.mark.parametrize(
@@ -25,38 +25,38 @@ def seen(usd: float = 0, tokens: int = 0, turns: int = 0, seconds: float = 0) ->
     ],
 )  # fmt: skip
 def test_a_sum_is_money_and_a_number_of_tokens_says_so(said, usd, tokens):
-    decision, _ = allow(Run("shop#1", "shop"), seen(0, 0), POLICY, said)
-    assert (decision.run.budget_usd, decision.run.budget_tokens) == (usd, tokens)
+    decision, _ = set_budget(Run("shop#1", "shop"), seen(0, 0), POLICY, said)
+    assert (decision.run.budget.usd, decision.run.budget.tokens) == (usd, tokens)
 
 
 @pytest.mark.parametrize("said", ["", "lots", "0", "-5", "inf", "nan", "0 tokens", "5M", "1e9", "tokens"])
 def test_anything_else_changes_nothing_and_says_how_it_is_said(said):
     run = Run("shop#1", "shop")
-    decision, text = allow(run, seen(0, 0), POLICY, said)
+    decision, text = set_budget(run, seen(0, 0), POLICY, said)
     assert decision.run == run
     assert "`/ai budget 50M tokens`" in text
     assert "`/ai budget 30 hours`" in text
 
 
 def test_the_same_sum_again_is_as_good():
-    decision, text = allow(Run("shop#1", "shop", budget_usd=10), seen(0, 0), POLICY, "10")
+    decision, text = set_budget(Run("shop#1", "shop", budget=RunBudget(usd=10)), seen(0, 0), POLICY, "10")
     assert "$10.00" in text
-    assert decision.run.budget_usd == 10
+    assert decision.run.budget.usd == 10
 
 
 def test_it_goes_on_only_when_neither_is_spent():
-    asking = Run("shop#1", "shop", phase=Phase.ASKING, cause=Cause.BUDGET)
-    assert allow(asking, seen(3, 2000), POLICY, "10")[0].run.phase is Phase.ASKING
-    assert allow(asking, seen(1, 2000), POLICY, "3k tokens")[0].run.phase is Phase.QUEUED
+    asking = Run("shop#1", "shop", phase=Phase.ASKING, wait_reason=WaitReason.BUDGET)
+    assert set_budget(asking, seen(3, 2000), POLICY, "10")[0].run.phase is Phase.ASKING
+    assert set_budget(asking, seen(1, 2000), POLICY, "3k tokens")[0].run.phase is Phase.QUEUED
 
 
 def test_what_is_left_is_never_no_limit():
     run = Run("shop#1", "shop")
-    assert left_for(run, seen(0.5, 400), POLICY) == Spent(1.5, 600)
-    assert left_for(run, seen(9, 9), Policy()) == Spent()
-    assert "1,000 of the 1,000 tokens" in why_spent(run, seen(0, 1000), POLICY)
-    assert "$2.00 of the $2.00" in why_spent(run, seen(2, 0), POLICY)
-    assert why_spent(run, seen(1.9, 999), POLICY) == ""
+    assert left_for(run, seen(0.5, 400), POLICY) == TotalSpend(1.5, 600)
+    assert left_for(run, seen(9, 9), Policy()) == TotalSpend()
+    assert "1,000 of the 1,000 tokens" in why_exhausted(run, seen(0, 1000), POLICY)
+    assert "$2.00 of the $2.00" in why_exhausted(run, seen(2, 0), POLICY)
+    assert why_exhausted(run, seen(1.9, 999), POLICY) == ""
 
 
 @pytest.mark.parametrize(
@@ -69,29 +69,29 @@ def test_what_is_left_is_never_no_limit():
     ],
 )
 def test_turns_and_hours_are_allowed_by_name(said, turns, hours, answer):
-    decision, text = allow(Run("shop#1", "shop"), seen(0, 0, 7, 7200), Policy(), said)
-    assert (decision.run.budget_turns, decision.run.budget_hours) == (turns, hours)
+    decision, text = set_budget(Run("shop#1", "shop"), seen(0, 0, 7, 7200), Policy(), said)
+    assert (decision.run.budget.turns, decision.run.budget.hours) == (turns, hours)
     assert answer in text
 
 
 @pytest.mark.parametrize("said", ["0 turns", "1.5 turns", "0 hours", "-1 hours", "hours", "turns", "1e3 turns"])
 def test_no_turns_and_no_time_are_no_allowance(said):
-    assert allow(Run("shop#1", "shop"), seen(), POLICY, said)[0].run == Run("shop#1", "shop")
+    assert set_budget(Run("shop#1", "shop"), seen(), POLICY, said)[0].run == Run("shop#1", "shop")
 
 
 def test_turns_and_time_run_out_too():
     policy, run = Policy(per_issue_turns=7, per_issue_seconds=5400.0), Run("shop#1", "shop")
-    assert why_spent(run, seen(turns=6, seconds=5399), policy) == ""
-    turns, time = why_spent(run, seen(turns=7), policy), why_spent(run, seen(seconds=5400), policy)
+    assert why_exhausted(run, seen(turns=6, seconds=5399), policy) == ""
+    turns, time = why_exhausted(run, seen(turns=7), policy), why_exhausted(run, seen(seconds=5400), policy)
     assert "taken 7 of the 7 turns" in turns
     assert "`/ai budget 14 turns`" in turns
     assert "kept agents at work for 1.5 hours of the 1.5 hours" in time
     assert "`/ai budget 3 hours`" in time
-    asking = Run("shop#1", "shop", phase=Phase.ASKING, cause=Cause.BUDGET)
-    assert allow(asking, seen(turns=7), policy, "8 turns")[0].run.phase is Phase.QUEUED
+    asking = Run("shop#1", "shop", phase=Phase.ASKING, wait_reason=WaitReason.BUDGET)
+    assert set_budget(asking, seen(turns=7), policy, "8 turns")[0].run.phase is Phase.QUEUED
 
 
 def test_a_turn_ended_a_little_early_names_what_is_nearer_to_its_end():
     run = Run("shop#1", "shop")
-    assert "tokens it may use" in why_ended(Spent(0.1, 900), run, POLICY)
-    assert "$1.90" in why_ended(Spent(1.9, 100), run, POLICY)
+    assert "tokens it may use" in why_turn_ended(TotalSpend(0.1, 900), run, POLICY)
+    assert "$1.90" in why_turn_ended(TotalSpend(1.9, 100), run, POLICY)

@@ -4,19 +4,20 @@ from dataclasses import replace
 
 import pytest
 
-from bot.domain.comment import Comment, Place
+from bot.domain.comment import Comment, CommentPlace
 from bot.domain.issue import Issue, Person
 from bot.domain.policy import Policy
-from bot.domain.run import Cause, Phase, Run
+from bot.domain.run import Phase, Run, WaitReason
 from bot.domain.turn import Failure, TurnReport, TurnState
 from bot.engine.observation import Observation
 from bot.engine.schedule import Capacity, schedule
+from tests.fakes.runs import a_run
 
 ANA = Person("ana", trusted=True)
 
 
 def run(number: int, phase: Phase = Phase.QUEUED, project: str = "shop", **fields) -> Run:
-    return Run(f"{project}#{number}", project, phase=phase, **fields)
+    return a_run(f"{project}#{number}", project, phase=phase, **fields)
 
 
 def seen(
@@ -24,14 +25,14 @@ def seen(
 ):
     created_at = float(run.key.rpartition("#")[2]) if created is None else created
     issue = Issue(
-        run.key, "t", "", frozenset({"ai", *labels}), open=True, asked_by=ANA, created_at=created_at, priority=priority
+        run.key, "t", "", frozenset({"ai", *labels}), open=True, requester=ANA, created_at=created_at, priority=priority
     )
-    comments = tuple(Comment(f"c{n}", Place.ISSUE, ANA, text, now) for n, text in enumerate(said))
+    comments = tuple(Comment(f"c{n}", CommentPlace.ISSUE, ANA, text, now) for n, text in enumerate(said))
     return Observation(now, issue, comments, **fields)
 
 
 def slots(*looked, busy=(), working=2, per_project=9, **capacity):
-    policies = dict.fromkeys(("shop", "bar"), Policy(working=working, working_per_project=per_project))
+    policies = dict.fromkeys(("shop", "bar"), Policy(max_working=working, max_working_per_project=per_project))
     return schedule(looked, busy, policies, Capacity(working, **capacity))
 
 
@@ -47,7 +48,7 @@ def test_the_cap_holds_over_all_projects():
 def test_whose_agent_has_begun_already_goes_on_and_counts():
     first, second, third = (run(number) for number in (1, 2, 3))
     begun = TurnReport(TurnState.RUNNING)
-    looked = [(first, seen(first)), (second, seen(second)), (third, seen(third, begun=begun))]
+    looked = [(first, seen(first)), (second, seen(second)), (third, seen(third, next_turn=begun))]
     assert granted(*looked) == ["shop#1/1", "shop#3/1"]
     assert granted(*looked, spent_today_usd=2.0, per_day_usd=1.0) == ["shop#3/1"]
 
@@ -56,7 +57,7 @@ def test_a_projects_own_cap_lets_the_other_project_through():
     looked = [(each, seen(each)) for each in (run(1), run(2), run(3, project="bar"))]
     found = slots(*looked, working=9, per_project=1)
     assert sorted(key for key, slot in found.items() if slot.granted) == ["bar#3/1", "shop#1/1"]
-    assert "1 agent is at work on shop" in found["shop#2/1"].wait
+    assert "1 agent is at work on shop" in found["shop#2/1"].reason
 
 
 def test_urgent_then_priority_then_age():
@@ -86,31 +87,31 @@ def test_a_comment_in_review_waits_for_its_turn_like_new_work():
 def test_the_queue_says_how_many_are_ahead():
     looked = [(each, seen(each)) for each in (run(1), run(2), run(3))]
     found = slots(*looked, working=1)
-    assert "0 ahead" in found["shop#2/1"].wait
-    assert "1 ahead" in found["shop#3/1"].wait
+    assert "0 ahead" in found["shop#2/1"].reason
+    assert "1 ahead" in found["shop#3/1"].reason
 
 
 def test_nothing_starts_when_the_day_is_spent_or_the_disk_is_full():
     one = run(1)
     spent = slots((one, seen(one)), per_day_usd=5, spent_today_usd=5)["shop#1/1"]
-    full = slots((one, seen(one)), disk="only 1.5 GB of disk are free (5 are wanted)")["shop#1/1"]
-    assert (spent.granted, spent.wait) == (False, "today's budget of $5.00 is spent")
-    assert (full.granted, full.wait) == (False, "only 1.5 GB of disk are free (5 are wanted)")
+    full = slots((one, seen(one)), disk="only 1.5 GB of disk are free (5 are required)")["shop#1/1"]
+    assert (spent.granted, spent.reason) == (False, "today's budget of $5.00 is spent")
+    assert (full.granted, full.reason) == (False, "only 1.5 GB of disk are free (5 are required)")
 
 
-@pytest.mark.parametrize("cause", [Cause.PAUSED, Cause.BUDGET])
-def test_a_comment_does_not_wake_what_a_person_paused(cause: Cause):
-    paused = run(1, Phase.ASKING, cause=cause)
+@pytest.mark.parametrize("cause", [WaitReason.PAUSED, WaitReason.BUDGET])
+def test_a_comment_does_not_wake_what_a_person_paused(cause: WaitReason):
+    paused = run(1, Phase.ASKING, wait_reason=cause)
     assert granted((paused, seen(paused, said=["please"]))) == []
 
 
 def test_when_the_model_refuses_our_key_one_run_speaks_and_only_it_tries_again():
     refused = TurnReport(TurnState.FAILED, failure=Failure.KEY)
-    first, second = run(1, Phase.WORKING, turn=1), run(2, Phase.WORKING, turn=1)
+    first, second = run(1, Phase.WORKING, turns_number=1), run(2, Phase.WORKING, turns_number=1)
     found = slots((first, seen(first, turn=refused)), (second, seen(second, turn=refused)))
-    assert (found["shop#1/1"].silent, found["shop#2/1"].silent) == (False, True)
+    assert (found["shop#1/1"].reported_elsewhere, found["shop#2/1"].reported_elsewhere) == (False, True)
 
-    speaking, waiting = run(1, Phase.ASKING, cause=Cause.MODEL, not_before=400), run(2)
+    speaking, waiting = run(1, Phase.ASKING, wait_reason=WaitReason.KEY_REFUSED, turns_not_before=400), run(2)
     assert granted((speaking, seen(speaking)), (waiting, seen(waiting))) == []
     assert granted((speaking, seen(speaking, now=400)), (waiting, seen(waiting, now=400))) == ["shop#1/1"]
 
@@ -124,17 +125,17 @@ def test_two_that_own_the_same_files_do_not_work_at_the_same_time():
     first, second, third = run(1), run(2), run(3)
     looked = [owning(first, "src/auth"), owning(second, "src/auth/login.py"), owning(third, "docs/**")]
     assert granted(*looked, working=9) == ["shop#1/1", "shop#3/1"]
-    assert slots(*looked, working=9)["shop#2/1"].wait == "overlaps shop#1"
+    assert slots(*looked, working=9)["shop#2/1"].reason == "overlaps shop#1"
 
 
 def test_what_is_at_work_already_is_waited_for():
     looked = [owning(run(1, Phase.WORKING), "src"), owning(run(2), "src/total.py")]
-    assert slots(*looked, working=9)["shop#2/1"].wait == "overlaps shop#1"
+    assert slots(*looked, working=9)["shop#2/1"].reason == "overlaps shop#1"
 
 
 def test_what_a_busy_run_owns_is_not_known_and_taken_for_everything():
     waiting = owning(run(2), "docs")
-    assert slots(waiting, busy=[run(1, Phase.WORKING)], working=9)["shop#2/1"].wait == "overlaps shop#1"
+    assert slots(waiting, busy=[run(1, Phase.WORKING)], working=9)["shop#2/1"].reason == "overlaps shop#1"
     assert granted(waiting, busy=[run(1, Phase.WORKING, project="bar")], working=9) == ["shop#2/1"]
 
 

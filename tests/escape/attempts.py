@@ -1,9 +1,9 @@
-"""Tries many things in one cell and tells of each how it was refused."""
+"""Runs many attempts in one sandbox and returns how each was refused."""
 
 import json
 from collections.abc import Mapping
 
-from tests.escape.conftest import Inmate
+from tests.escape.conftest import Attacker
 
 _PLAY = """
 import ctypes, errno, fcntl, glob, json, os, shutil, signal, socket, struct, subprocess, sys, termios
@@ -43,14 +43,14 @@ for name, code in given.items():
 """
 
 
-async def refusals(inmate: Inmate, attempts: Mapping[str, str], *, as_command: bool = True) -> dict[str, str]:
-    """By attempt: the name of the error it met, or DONE."""
-    printed = await inmate.python(_PLAY, json.dumps(attempts), as_command=as_command)
+async def refusals(attacker: Attacker, attempts: Mapping[str, str], *, as_command: bool = True) -> dict[str, str]:
+    """Returns, by attempt, the name of its error, or DONE."""
+    printed = await attacker.python(_PLAY, json.dumps(attempts), as_command=as_command)
     told = dict(json.loads(line) for line in printed.splitlines())
     assert told.keys() == attempts.keys(), printed
     return told
 
 
 def succeeded(told: Mapping[str, str]) -> dict[str, str]:
-    """What was not refused, or could not be tried."""
+    """Attempts that were not refused, or could not be tried."""
     return {name: how for name, how in told.items() if how == "DONE" or how.startswith("BROKEN")}

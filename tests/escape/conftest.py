@@ -1,7 +1,7 @@
-"""A prison to break out of: a real worktree, the real sandbox, and guard files and canaries that the tests planted.
+"""An attacked project: a real worktree, the real sandbox, and guard files and canaries that the tests planted.
 
-Rule: whatever plays the prisoner first tries to read its guard, outside; where it can, it says UNCONFINED and does
-nothing more. What stands for other people's secrets was made up here.
+Rule: an attacker first tries to read its guard file, outside of the sandbox; if it can, it prints UNCONFINED and does
+nothing more. The secrets of others are made up.
 """
 
 import asyncio
@@ -11,45 +11,50 @@ import shlex
 import subprocess
 import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
-from bot.agents.claude import ClaudeAgent
-from bot.demo.messages_api import Request
-from bot.demo.model import Reply, Say, ScriptedModel, Use
-from bot.domain.turn import Event, TurnReport, Work, Workspace
-from bot.sandbox.bubblewrap import Bubblewrap, Rules
-from bot.sandbox.interface import Cell
-from bot.sandbox.mount_plan import Limits
+from bot.agents.claude.agent import ClaudeAgent
+from bot.demo.messages_api import MessagesRequest
+from bot.demo.model import SayText, ScriptedModel, ScriptedReply, UseTool
+from bot.domain.turn import AgentTask, Event, TurnReport, Workspace
+from bot.sandbox.bubblewrap import Bubblewrap, SandboxRules
+from bot.sandbox.interface import AgentSandbox, CommandSandbox
+from bot.sandbox.mount_plan import SHELL
+from bot.sandbox.resource_limits import ProcessLimits
 from bot.system.launch import KEEP, PARENT
 from bot.system.processes import MARKER
 from bot.workspace.workspaces import GitWorkspaces
+from tests.sandbox.test_port_forward import free_port
 from tests.workspace.conftest import Origin, run_git
 
 BRANCH = "treehand/shop-1"
 OTHER = "treehand/shop-2"
 UNCONFINED = "UNCONFINED"
 BASH = Path("/bin/bash")
-LIMITS = Limits(memory_bytes=6 << 30, processes=400, file_bytes=1 << 30, scratch_bytes=64 << 20)
+LIMITS = ProcessLimits(memory_bytes=6 << 30, processes=400, file_bytes=1 << 30, scratch_bytes=64 << 20)
+COMMAND = "command"
+SANDBOX_KINDS = (COMMAND, "program", "setup", "verification", "server")
+"""A command of an agent, the agent's program itself, and what the host orders."""
 _SECONDS = 60.0
 _MOOT = pytest.StashKey[int]()
 
 
 @dataclass
-class Prison:
-    """One project with two runs. The first is the prisoner's, everything else is not for its eyes."""
+class AttackedProject:
+    """One project with two runs. The attacker has the first; everything else must be hidden from it."""
 
     state: Path
     origin: Origin
     workspaces: GitWorkspaces
     guard: Path
-    """Outside; only ever to be read by what has broken out."""
+    """A file outside of the sandbox; readable only for an attacker that has got out."""
     trace: Path
-    """Outside; whatever is run out there leaves it."""
-    rules: Rules = field(default_factory=lambda: Rules(limits=LIMITS))
+    """A file outside of the sandbox; written by the attacker's program if it runs there."""
+    rules: SandboxRules = field(default_factory=lambda: SandboxRules(process_limits=LIMITS))
     mine: Workspace = field(init=False)
     other: Workspace = field(init=False)
     report: TurnReport | None = None
@@ -65,35 +70,49 @@ class Prison:
 
     @property
     def evil(self) -> Path:
-        """A program that leaves the trace, inside the worktree."""
+        """A program in the worktree that writes the trace."""
         return self.mine.path / "evil.sh"
 
     def plant_evil(self) -> None:
         self.evil.write_text(f"#!/bin/sh\necho ran >> {shlex.quote(str(self.trace))} 2>/dev/null\ncat 2>/dev/null\n")
         self.evil.chmod(0o755)
 
-    def work(self, turn: int = 1, **more) -> Work:
-        return Work(f"acme/shop#1/1/turn-{turn}", self.mine.ground, self.home, "Go on.", "Begin.", **more)
+    def work(self, turn: int = 1, **more) -> AgentTask:
+        return AgentTask(f"acme/shop#1/1/turn-{turn}", self.mine.mounts, self.home, "Go on.", "Begin.", **more)
 
     def sandbox(self, model_url: str = "http://127.0.0.1:9") -> Bubblewrap:
         model = {"ANTHROPIC_BASE_URL": model_url, "ANTHROPIC_API_KEY": "sk-ant-REAL-KEY"}
         return Bubblewrap(self.state, model, self.rules)
 
     @asynccontextmanager
-    async def cell(self) -> AsyncIterator["Inmate"]:
-        """The cell of a turn, without an agent's program in it."""
+    async def open_sandbox(self, kind: str = COMMAND) -> AsyncIterator["Attacker"]:
+        """A sandbox of one of the kinds, without an agent's program in it."""
         self.home.mkdir(parents=True, exist_ok=True)
         marker = f"escape:{secrets.token_hex(4)}"
-        async with self.sandbox().open(self.work(), marker) as cell:
-            yield Inmate(self, cell, marker)
+        async with self._open(kind, marker) as sandbox:
+            yield Attacker(self, sandbox, marker, kind)
+
+    def _open(self, kind: str, marker: str) -> AbstractAsyncContextManager[AgentSandbox | CommandSandbox]:
+        sandboxes, mounts = self.sandbox(), self.mine.mounts
+        match kind:
+            case "setup":
+                return sandboxes.open_setup(mounts, self.home, marker, network=True)
+            case "verification":
+                return sandboxes.open_test(mounts, self.home, None, marker)
+            case "server":
+                return sandboxes.open_test(mounts, self.home, None, marker, ports=[free_port()])
+            case _:
+                return sandboxes.open_turn(self.work(), marker)
 
     async def turn(self, *commands: str, number: int = 1, session: str = "", seconds: float = 90.0) -> list[str]:
-        """The real program plays these as a shell's commands; what each printed."""
+        """Runs these as shell commands of the agent's real program; returns the output of each."""
         guarded = [f"{self.watch_out()}{command}" for command in commands]
 
-        def play(request: Request) -> Reply:
-            done = request.answers_since_said
-            return [Use("Bash", {"command": guarded[done]})] if done < len(guarded) else [Say("All tests pass.")]
+        def play(request: MessagesRequest) -> ScriptedReply:
+            done = request.answers_since_user_text
+            return (
+                [UseTool("Bash", {"command": guarded[done]})] if done < len(guarded) else [SayText("All tests pass.")]
+            )
 
         async with ScriptedModel(play) as model, asyncio.timeout(seconds):
             agent = ClaudeAgent(self.state / "agent", sandbox=self.sandbox(model.url), clock=time.time)
@@ -104,11 +123,11 @@ class Prison:
         return printed
 
     def watch_out(self) -> str:
-        """What a hostile command begins with."""
+        """Beginning of each hostile command."""
         return f"if cat {shlex.quote(str(self.guard))} >/dev/null 2>&1; then echo UNCON''FINED; exit 0; fi\n"
 
     async def life(self, message: str = "m") -> str:
-        """All that the host does with a worktree after an agent has been there. The commit it made of it."""
+        """Does everything that the host does with a worktree after a turn; returns the commit it made."""
         change = await self.capture(message)
         await self.workspaces.ensure_pushed(BRANCH, remote=self.origin.remote)
         await self.workspaces.ensure(BRANCH, base="", remote=self.origin.remote)
@@ -117,12 +136,12 @@ class Prison:
 
     async def end(self) -> None:
         await self.workspaces.salvage(BRANCH)
-        await self.workspaces.maintain()
+        await self.workspaces.pack_mirror()
         await self.workspaces.remove(BRANCH)
         await self.workspaces.sweep({OTHER})
 
     async def capture(self, message: str = "m") -> str:
-        """With a person's word for whatever is objected to."""
+        """Captures; a person approves every objection."""
         change = await self.workspaces.capture(BRANCH, message=message, at=1000.0)
         if change.objections:
             allowed = [one.id for one in change.objections]
@@ -131,17 +150,18 @@ class Prison:
 
 
 @dataclass
-class Inmate:
-    """Runs programs of its own choice in a cell."""
+class Attacker:
+    """Runs programs of its own choice in a sandbox."""
 
-    prison: Prison
-    cell: Cell
+    project: AttackedProject
+    sandbox: AgentSandbox | CommandSandbox
     marker: str
+    kind: str = COMMAND
 
     async def run(self, script: str, *, as_command: bool = True, ends_well: bool = True) -> str:
-        """What it prints. `as_command`: as the agent's shell would run it, else in place of the agent's program."""
-        script = self.prison.watch_out() + script
-        script = f"{self.cell.shell} {shlex.quote(script)}" if as_command else script
+        """Returns its output. `as_command`: run by the agent's shell, else in place of the agent's program."""
+        script = self.project.watch_out() + script
+        script = f"{SHELL} {shlex.quote(script)}" if as_command and self.kind == COMMAND else script
         code, printed = await self._run("-c", script)
         assert UNCONFINED not in printed, printed
         assert code == 0 or not ends_well, printed
@@ -152,11 +172,11 @@ class Inmate:
         return await self.run(words, as_command=as_command, ends_well=ends_well)
 
     async def _run(self, *arguments: str) -> tuple[int, str]:
-        told = {**self.cell.environment, MARKER: self.marker, "CLAUDE_CONFIG_DIR": str(self.prison.home)}
-        keep = ",".join((*told, *self.cell.handed_on))
+        told = {**self.sandbox.environment, MARKER: self.marker, "CLAUDE_CONFIG_DIR": str(self.project.home)}
+        keep = ",".join((*told, *self.sandbox.inherited_variables))
         environment = {**os.environ, **told, KEEP: keep, PARENT: str(os.getpid())}
         process = await asyncio.create_subprocess_exec(
-            str(self.cell.launcher(BASH)), *arguments, env=environment, stdin=subprocess.DEVNULL,
+            str(self.sandbox.launcher(BASH)), *arguments, env=environment, stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         )  # fmt: skip
         try:
@@ -169,7 +189,7 @@ class Inmate:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """What is about being root is nothing to try for anybody else; the rest is tried by root and by a user."""
+    """Deselects the tests that need root; the others run as root and as a user."""
     if os.geteuid() != 0:
         moot = [item for item in items if "as_root" in getattr(item, "fixturenames", ())]
         config.stash[_MOOT] = len(moot)
@@ -184,7 +204,7 @@ def pytest_report_collectionfinish(config: pytest.Config) -> str:
 
 @pytest.fixture
 def as_root() -> None:
-    """Only where we are root, see above."""
+    """Marks a test that needs root, see above."""
     assert os.geteuid() == 0
 
 
@@ -199,10 +219,12 @@ def origin(tmp_path) -> Origin:
 
 
 @pytest.fixture
-async def prison(tmp_path, origin) -> Prison:
+async def project(tmp_path, origin) -> AttackedProject:
     state = tmp_path / "state"
     state.mkdir(mode=0o700)
-    made = Prison(state, origin, GitWorkspaces(state, "shop"), guard=tmp_path / "guard", trace=tmp_path / "trace")
+    made = AttackedProject(
+        state, origin, GitWorkspaces(state, "shop"), guard=tmp_path / "guard", trace=tmp_path / "trace"
+    )
     made.guard.write_text("the guard's own words")
     made.mine = await made.workspaces.ensure(BRANCH, base="", remote=origin.remote)
     made.other = await made.workspaces.ensure(OTHER, base="", remote=origin.remote)

@@ -1,196 +1,215 @@
-"""The daemon's doors: loopback unless a token is set, by our own name, and never for another site's page."""
+"""Everybody may knock: neither half a request, nor a long one, nor a wrong token takes the daemon away from others."""
 
 import asyncio
-import hashlib
-import hmac
-import json
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+import contextlib
+import resource
+import socket
+from collections.abc import AsyncIterator, Iterator
 
 import httpx
 import pytest
-from starlette.routing import Route
 
-from bot.web import Access, Door, pages_of, serving
+from bot.web import connection_limits
+from bot.web.app import AppConfig, build_app
+from bot.web.auth import Authenticator
+from bot.web.login_throttle import LoginThrottle
+from bot.web.request_body import MOST_BYTES_OF_ALL
+from bot.web.server import serving
+from tests.fakes.webhooks import webhooks
+from tests.web.running_dashboard import PAGE, open_dashboard
 
-SECRET = "a secret of two"
-BODY = json.dumps({"repository": {"full_name": "acme/shop"}}).encode()
-SIGNATURE = "sha256=" + hmac.new(SECRET.encode(), BODY, hashlib.sha256).hexdigest()
-SIGNED = {"X-Hub-Signature-256": SIGNATURE, "Content-Type": "application/json"}
-GUARDS = ("content-security-policy", "x-content-type-options", "referrer-policy", "x-frame-options", "cache-control")
-
-
-class Visitor:
-    """Comes in over the real server, and counts what it set moving."""
-
-    def __init__(self, client: httpx.AsyncClient, woken: list[str], port: int) -> None:
-        self.client, self.woken, self.port = client, woken, port
-
-    async def wakes(self, **headers: str) -> int:
-        named = {name.replace("_", "-"): value.replace("PORT", str(self.port)) for name, value in headers.items()}
-        before = len(self.woken)
-        answer = await self.client.post("/api/v1/wake", headers=named)
-        assert (answer.status_code == 202) == (len(self.woken) > before)
-        return answer.status_code
+TOKEN = "hunter2"
+FORGED = f"X-Hub-Signature-256: sha256={'0' * 64}"
+_HOOK = b"POST /webhooks/github HTTP/1.1\r\nHost: a\r\n" + FORGED.encode()
 
 
-@asynccontextmanager
-async def visiting(token: str = "", **more) -> AsyncIterator[Visitor]:
-    woken: list[str] = []
-    door = Door(wake=woken.append, ready=lambda: True, github_secret=SECRET, access=Access(token), **more)
-    async with (
-        serving(pages_of(door), "127.0.0.1:0") as port,
-        httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}") as client,
-    ):
-        yield Visitor(client, woken, port)
+@pytest.fixture
+def time() -> list[float]:
+    return [1000.0]
 
 
-@pytest.mark.parametrize("host", ["127.0.0.1:PORT", "localhost:PORT", "LOCALHOST:PORT", "[::1]:PORT"])
-async def test_this_machines_own_names_are_let_in(host):
-    async with visiting() as visitor:
-        assert await visitor.wakes(Host=host) == 202
+@pytest.fixture
+async def port() -> AsyncIterator[int]:
+    app = build_app(AppConfig(wake=print, ready=lambda: True, webhooks=webhooks(print, github="a secret of two")))
+    async with serving(app, "127.0.0.1:0") as port:
+        yield port
+        assert app.state.bodies.held == 0
 
 
-@pytest.mark.parametrize(
-    "host",
-    [
-        "evil.example", "evil.example:PORT", "localhost", "localhost:1", "127.0.0.1", "127.0.0.1:1", "10.0.0.1:PORT",
-        "localhost.evil.example:PORT", "evil.example@localhost:PORT", "localhost:PORT@evil.example", "localhost:PORT/x",
-        "localhost.:PORT", "127.1:PORT", "2130706433:PORT", "0.0.0.0:PORT", "[::ffff:127.0.0.1]:PORT", "", ":PORT",
-        "localhost:PORT,evil.example", "localhost:99999999", "[::1", "bound\u00e9.example:PORT",
-    ],
-)  # fmt: skip
-async def test_a_name_that_somebody_made_lead_here_is_refused(host):
-    async with visiting() as visitor:
-        named = host.replace("PORT", str(visitor.port)).encode()
-        for ask in (visitor.client.post, visitor.client.get):
-            assert (await ask("/api/v1/wake", headers=[(b"Host", named)])).status_code in {400, 403}
-        assert (await visitor.client.get("/healthz", headers=[(b"Host", named)])).status_code in {400, 403}
-        assert visitor.woken == []
+@pytest.fixture
+async def client(port) -> AsyncIterator[httpx.AsyncClient]:
+    async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", timeout=30) as client:
+        yield client
 
 
-async def test_two_names_are_none():
-    async with visiting() as visitor:
-        reader, writer = await asyncio.open_connection("127.0.0.1", visitor.port)
-        names = f"Host: 127.0.0.1:{visitor.port}\r\nHost: evil.example\r\n"
-        writer.write(f"POST /api/v1/wake HTTP/1.1\r\n{names}Content-Length: 0\r\n\r\n".encode())
-        assert (await reader.readline()).split()[1] in {b"400", b"403"}
-        writer.close()
-        await writer.wait_closed()
-        assert visitor.woken == []
+@pytest.fixture
+async def locked(tmp_path, time) -> AsyncIterator[httpx.AsyncClient]:
+    clock = lambda: time[0]  # noqa: E731
+    access = Authenticator(TOKEN, clock=clock, throttle=LoginThrottle(clock))
+    async with open_dashboard(tmp_path, access=access) as web:
+        yield web.client
 
 
-async def test_a_reverse_proxys_name_is_let_in_once_it_is_set():
-    async with visiting() as visitor:
-        assert await visitor.wakes(Host="bot.example.com") == 403
-    async with visiting(hosts=("bot.example.com", "other.example:8443"), token="t") as visitor:
-        let_in = {"Authorization": "Bearer t"}
-        assert await visitor.wakes(Host="Bot.Example.com", Origin="https://bot.example.com", **let_in) == 202
-        assert await visitor.wakes(Host="bot.example.com:443", Origin="https://bot.example.com", **let_in) == 202
-        assert await visitor.wakes(Host="other.example:8443", **let_in) == 202
-        assert await visitor.wakes(Host="other.example", **let_in) == 403
-        assert await visitor.wakes(Host="sub.bot.example.com", **let_in) == 403
-    async with visiting(hosts=("[2001:DB8::7]", "[2001:db8::8]:8443"), token="t") as visitor:
-        assert await visitor.wakes(Host="[2001:db8::7]:443", **let_in) == 202
-        assert await visitor.wakes(Host="[2001:db8::8]:8443", **let_in) == 202
-        assert await visitor.wakes(Host="[2001:db8::8]", **let_in) == 403
+@pytest.fixture
+def few_descriptors() -> Iterator[None]:
+    """A limit of descriptors that is easily reached."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (400, hard))
+    yield
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
-async def test_where_it_listens_everywhere_an_address_is_no_ones_trick_but_a_name_is():
-    async with visiting(bound="0.0.0.0", token="t") as visitor:
-        let_in = {"Authorization": "Bearer t"}
-        assert await visitor.wakes(Host="192.0.2.7:PORT", **let_in) == 202
-        assert await visitor.wakes(Host="evil.example:PORT", **let_in) == 403
+@contextlib.contextmanager
+def half_open(port: int, number: int, sent: bytes) -> Iterator[list[socket.socket]]:
+    with contextlib.ExitStack() as stack:
+        opened = []
+        for _ in range(number):
+            one = stack.enter_context(socket.create_connection(("127.0.0.1", port)))
+            one.sendall(sent)
+            opened.append(one)
+        yield opened
 
 
-@pytest.mark.parametrize(
-    "headers",
-    [
-        {"Origin": "https://evil.example"},
-        {"Origin": "http://evil.example:PORT"},
-        {"Origin": "http://127.0.0.1"},
-        {"Origin": "http://127.0.0.1:1"},
-        {"Origin": "http://localhost:PORT"},
-        {"Origin": "null"},
-        {"Origin": ""},
-        {"Origin": "file://"},
-        {"Origin": "http://127.0.0.1:PORT.evil.example"},
-        {"Sec_Fetch_Site": "cross-site"},
-        {"Sec_Fetch_Site": "same-site"},
-        {"Sec_Fetch_Site": "cross-site", "Origin": "http://127.0.0.1:PORT"},
-        {"Sec_Fetch_Site": "same-origin", "Origin": "https://evil.example"},
-    ],
-)
-@pytest.mark.parametrize("token", ["", "t"])
-async def test_another_sites_page_sets_nothing_moving_with_a_token_or_without(headers, token):
-    async with visiting(token=token) as visitor:
-        assert await visitor.wakes(Authorization="Bearer t", **headers) == 403
+HALVES = {
+    "nothing": b"",
+    "half a head": b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n",
+    "half a body": b"%s\r\nContent-Length: 900000\r\n\r\n{" % _HOOK,
+    "an answer, and half a head": b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1:%d\r\n\r\nGET /heal",
+}
 
 
-@pytest.mark.parametrize("headers", [{}, {"Sec_Fetch_Site": "none"}, {"Sec_Fetch_Site": "same-origin"}])
-async def test_our_own_page_and_what_is_no_browser_may(headers):
-    async with visiting() as visitor:
-        assert await visitor.wakes(**headers) == 202
-        assert await visitor.wakes(Origin="http://127.0.0.1:PORT", **headers) == 202
+@pytest.mark.attack("T16", "Half requests take all descriptors, so that nobody else is served and no run starts")
+@pytest.mark.parametrize("half", HALVES)
+async def test_half_requests_leave_room_for_whole_ones(port, client, few_descriptors, half):
+    sent = HALVES[half].replace(b"%d", b"%d" % port)
+    with half_open(port, 120, sent):
+        for _ in range(20):
+            await asyncio.sleep(0)
+            assert (await client.get("/healthz")).text == "ok\n"
+        with open("/dev/null"):  # noqa: ASYNC230, PTH123 - the files of a run can be opened
+            pass
 
 
-@pytest.mark.parametrize(
-    "shown",
-    [
-        b"",
-        b"Bearer",
-        b"Bearer wrong",
-        b"Bearer \xff\xfe",
-        "Bearer geh\u00e9im".encode("latin-1"),
-        b"Basic t",
-    ],
-)
-async def test_a_wrong_token_of_whatever_letters_is_refused_and_crashes_nothing(shown):
-    async with visiting(token="gehéim") as visitor:
-        answer = await visitor.client.post("/api/v1/wake", headers=[(b"Authorization", shown)])
-        assert (answer.status_code, visitor.woken) == (401, [])
-        right = await visitor.client.post("/api/v1/wake", headers=[(b"Authorization", "bearer gehéim".encode())])
-        assert (right.status_code, visitor.woken) == (202, [""])
+@pytest.mark.attack("T16", "Half requests are held open for ever")
+@pytest.mark.parametrize("half", HALVES)
+async def test_half_a_request_is_closed_when_its_time_is_over(port, monkeypatch, half):
+    for state in list(connection_limits._SECONDS):
+        monkeypatch.setitem(connection_limits._SECONDS, state, 0.2)
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(HALVES[half].replace(b"%d", b"%d" % port))
+    async with asyncio.timeout(20):
+        with contextlib.suppress(ConnectionResetError):
+            while await reader.read(65536):
+                pass
+    writer.close()
 
 
-async def test_the_token_without_its_scheme_is_none():
-    async with visiting(token="t") as visitor:
-        assert await visitor.wakes(Authorization="t") == 401
+@pytest.mark.attack("T16", "A client sends a byte now and then, so that its time never ends")
+async def test_a_trickle_gains_no_time(port, monkeypatch):
+    monkeypatch.setitem(connection_limits._SECONDS, connection_limits.h11.IDLE, 0.3)
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    async with asyncio.timeout(20):
+        with pytest.raises(ConnectionError):
+            while not reader.at_eof():
+                writer.write(b"G")
+                await writer.drain()
+                await asyncio.sleep(0.02)
+            raise ConnectionResetError
+    writer.close()
 
 
-async def test_a_webhook_needs_its_signature_and_neither_a_name_nor_a_page():
-    async with visiting() as visitor:
-        strange = {"Host": "hooks.example.com", "Origin": "https://github.example"}
-        ask = visitor.client.post
-        assert (await ask("/webhooks/github", content=BODY, headers={**SIGNED, **strange})).status_code == 202
-        assert visitor.woken == ["acme/shop"]
-        unsigned = {**SIGNED, "X-Hub-Signature-256": "sha256=\u00e9"}.items()
-        headers = [(name.encode(), value.encode()) for name, value in unsigned]
-        assert (await ask("/webhooks/github", content=BODY, headers=headers)).status_code == 401
-        assert visitor.woken == ["acme/shop"]
+@pytest.mark.attack("T16", "Unsigned webhooks of 20 MB are kept in memory")
+@pytest.mark.parametrize("signature", ["", "X-Hub-Signature-256:\r\n", "X-Hub-Signature-256: sha256=00\r\n"])
+async def test_the_body_of_an_unsigned_webhook_is_not_read(port, signature):
+    head = f"POST /webhooks/github HTTP/1.1\r\nHost: a\r\n{signature}Content-Length: 1000000\r\n\r\n"
+    assert (await _first_line(port, head)).startswith("HTTP/1.1 401 ")
 
 
-async def test_nothing_is_set_moving_by_a_get_wherever_it_goes():
-    async with visiting() as visitor:
-        paths = [route.path for route in pages_of(Door(print, bool)).routes if isinstance(route, Route)]
-        assert len(paths) >= 4
-        for method in ("GET", "HEAD", "OPTIONS"):
-            for path in (*paths, "/webhooks/../api/v1/wake", "/webhooks/", "/nowhere"):
-                answer = await visitor.client.request(method, path, headers={"X-HTTP-Method-Override": "POST"})
-                assert answer.status_code in {200, 403, 404, 405}
-        assert visitor.woken == []
+@pytest.mark.attack("T16", "A webhook with a made-up signature announces 20 MB")
+async def test_a_long_body_is_refused_by_its_announced_length(port):
+    head = f"POST /webhooks/github HTTP/1.1\r\nHost: a\r\n{FORGED}\r\nContent-Length: 20000000\r\n\r\n"
+    assert (await _first_line(port, head)).startswith("HTTP/1.1 413 ")
 
 
-async def test_every_answer_forbids_what_a_page_could_do_with_it():
-    async with visiting() as visitor:
-        ask = visitor.client.request
-        for method, path, headers in (
-            ("GET", "/healthz", {}), ("GET", "/nowhere", {}), ("GET", "/api/v1/wake", {}), ("POST", "/api/v1/wake", {}),
-            ("POST", "/webhooks/github", {}), ("GET", "/healthz", {"Host": "evil.example"}),
-        ):  # fmt: skip
-            answer = await ask(method, path, headers=headers)
-            assert not set(GUARDS) - set(answer.headers), path
-            assert "default-src 'none'" in answer.headers["content-security-policy"]
-            assert "frame-ancestors 'none'" in answer.headers["content-security-policy"]
-            assert "access-control-allow-origin" not in answer.headers
-            assert "server" not in answer.headers
+async def _first_line(port: int, head: str) -> str:
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(head.encode())
+    async with asyncio.timeout(20):
+        line = await reader.readline()
+    writer.close()
+    return line.decode()
+
+
+@pytest.mark.attack("T16", "Sixty webhooks with made-up signatures hold 1.3 GB")
+async def test_bodies_share_one_limit_of_memory(port):
+    head = f"POST /webhooks/github HTTP/1.1\r\nHost: a\r\n{FORGED}\r\nContent-Length: 5000000\r\n\r\n".encode()
+    answers = await asyncio.gather(*(_send_most(port, head, b" " * 4_000_000) for _ in range(20)))
+    busy = [line for line in answers if line.startswith("HTTP/1.1 503 ")]
+    assert len(busy) >= 20 - MOST_BYTES_OF_ALL // 4_000_000 - 1
+
+
+async def _send_most(port: int, head: bytes, body: bytes) -> str:
+    """Sends most of a body; returns the first line of an answer, or nothing if there is none yet."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(head + body)
+    try:
+        async with asyncio.timeout(3):
+            return (await reader.readline()).decode()
+    except (TimeoutError, ConnectionError):
+        return ""
+    finally:
+        writer.transport.abort()
+
+
+@pytest.mark.attack("T17", "Somebody tries hundreds of tokens a second on the login page")
+@pytest.mark.parametrize("way", ["form", "bearer", "link"])
+async def test_wrong_tokens_are_slowed_down_and_logged_once(locked, time, caplog, way):
+    async def attempt(token: str) -> int:
+        if way == "bearer":
+            return (await locked.get("/api/v1/state", headers={"Authorization": f"Bearer {token}"})).status_code
+        return (await locked.post("/login", data={"token" if way == "form" else "code": token})).status_code
+
+    statuses = [await attempt(f"guess {number}") for number in range(30)]
+    assert statuses == [401] * 10 + [429] * 20
+    if way != "link":
+        assert await attempt(TOKEN) == 429, "not even the right one is told apart"
+    time[0] += 6
+    assert [await attempt("another"), await attempt("another")] == [401, 429]
+    assert len([line for line in caplog.messages if "wrong tokens" in line]) == 1
+
+
+async def test_a_person_who_is_logged_in_is_not_slowed_down_by_others(locked):
+    await locked.post("/login", data={"token": TOKEN})
+    for number in range(30):
+        await locked.post("/login", data={"token": f"guess {number}"})
+    assert (await locked.get("/", headers=PAGE)).status_code == 200
+
+
+@pytest.mark.attack("T17", "Somebody tries tokens from many addresses")
+def test_many_addresses_are_slowed_down_together(time):
+    throttle = LoginThrottle(lambda: time[0])
+    tried = 0
+    for number in range(1000):
+        if not throttle.seconds_to_wait(f"10.0.{number // 250}.{number % 250}"):
+            throttle.add_failure(f"10.0.{number // 250}.{number % 250}")
+            tried += 1
+    assert tried == 60
+    assert throttle.seconds_to_wait("192.0.2.1") == 1
+
+
+@pytest.mark.attack("T17", "Somebody tries tokens from all addresses of their network")
+def test_the_addresses_of_one_ipv6_network_are_one(time):
+    throttle = LoginThrottle(lambda: time[0])
+    for number in range(10):
+        throttle.add_failure(f"2001:db8::{number}")
+    assert throttle.seconds_to_wait("2001:db8::ffff") > 0
+    assert throttle.seconds_to_wait("2001:db8:0:1::1") == 0
+
+
+@pytest.mark.attack("T17", "Somebody who guesses the token forges a login cookie, which is not slowed down")
+async def test_a_cookie_made_with_the_token_alone_is_none(tmp_path):
+    access = Authenticator(TOKEN, cookie_key="a key of 32 bytes")
+    forged = {"treehand": Authenticator(TOKEN).cookie_for("eve")}
+    headers = httpx.Headers()
+    assert access.find_person(headers, "127.0.0.1", forged) == ""
+    assert access.find_person(headers, "127.0.0.1", {"treehand": access.cookie_for("ana")}) == "ana"

@@ -13,7 +13,7 @@ import socket
 import httpx
 import pytest
 
-from tests.sandbox.grounds import (
+from tests.sandbox.fake_network import (
     KEY,
     PUBLIC,
     TOKEN,
@@ -26,6 +26,8 @@ from tests.sandbox.grounds import (
     whole,
 )
 
+pytestmark = pytest.mark.attack("T8", "A program in the sandbox sends something to another host than the listed ones")
+
 HOST = "allowed.test"
 METADATA = "169.254.169.254"
 
@@ -37,9 +39,9 @@ async def confined(folder, *hosts: str, service=None, **names):
 
 
 async def is_shut(net, box, target: str) -> bool:
-    """Refused, told, and nobody was visited."""
+    """Refused and reported, and no host was contacted."""
     answer = await box.connect(target)
-    return answer.split()[1] in {b"400", b"403"} and not net.dialled and bool(box.passage.refusals)
+    return answer.split()[1] in {b"400", b"403"} and not net.dialled and bool(box.usage.refusals)
 
 
 async def test_t8_a_listed_host_is_reached_so_that_the_refusals_below_mean_something(tmp_path):
@@ -50,10 +52,10 @@ async def test_t8_a_listed_host_is_reached_so_that_the_refusals_below_mean_somet
         assert await reader.read(1)
 
     assert net.dialled == [(PUBLIC, 443)]
-    assert box.passage.refusals == ()
+    assert box.usage.refusals == ()
 
 
-# A1-A12, by what they mean at a gate
+# A1-A12, as requests to a proxy
 
 
 async def test_t8_a1_an_unlisted_host_is_refused_and_named(tmp_path):
@@ -61,7 +63,7 @@ async def test_t8_a1_an_unlisted_host_is_refused_and_named(tmp_path):
         assert await is_shut(net, box, "evil.test:443")
 
     assert net.resolved == []
-    assert box.passage.refusals == ("reach evil.test:443",)
+    assert box.usage.refusals == ("reach evil.test:443",)
 
 
 @pytest.mark.parametrize("target", [f"{PUBLIC}:443", "8.8.8.8:53", "1.1.1.1:853", "[2606:4700::1111]:443"])
@@ -93,7 +95,7 @@ async def test_t8_a5_a_tunnel_for_one_host_does_not_carry_tls_for_another(tmp_pa
         assert await reader.read() == b""
 
     assert bytes(net.received) == b""
-    assert "through a connection to allowed.test:443" in box.passage.refusals[0]
+    assert "through a connection to allowed.test:443" in box.usage.refusals[0]
 
 
 async def test_t8_a5_nor_when_the_hello_comes_together_with_the_request_or_in_crumbs(tmp_path):
@@ -130,7 +132,7 @@ async def test_t8_a6_a_tunnel_carries_nothing_but_tls(tmp_path, opening):
         assert await reader.read() == b""
 
     assert bytes(net.received) == b""
-    assert box.passage.refusals == ("speak something else than TLS to allowed.test:443",)
+    assert box.usage.refusals == ("speak something else than TLS to allowed.test:443",)
 
 
 async def test_t8_a7_a_redirect_to_another_host_is_not_followed_for_anybody(tmp_path):
@@ -166,7 +168,7 @@ async def test_t8_a9_a_listed_name_that_leads_inside_is_refused_even_when_its_ot
         for _ in range(3):
             assert await is_shut(net, box, f"{HOST}:443")
 
-    assert box.passage.refusals == ("reach allowed.test:443, which is not on the public internet (3 times)",)
+    assert box.usage.refusals == ("reach allowed.test:443, which is not on the public internet (3 times)",)
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1", METADATA, "::1", "::ffff:127.0.0.1", "64:ff9b::7f00:1"])
@@ -231,7 +233,7 @@ async def test_t8_a12_letters_that_only_look_alike_are_refused(tmp_path, target)
     assert net.dialled == []
 
 
-# Other ways to use a gate
+# Other ways to use a proxy
 
 
 @pytest.mark.parametrize("method", ["GET", "POST", "PUT", "DELETE", "OPTIONS", "TRACE", "PROPFIND"])
@@ -245,7 +247,7 @@ async def test_t8_nothing_is_fetched_in_the_clear_for_a_sandbox(tmp_path, method
 
     assert answer.startswith(b"HTTP/1.1 403")
     assert (net.resolved, net.dialled) == ([], [])
-    assert box.passage.refusals == (f"reach {target}",)
+    assert box.usage.refusals == (f"reach {target}",)
 
 
 async def test_t8_the_bots_own_port_is_not_reached_by_any_name(tmp_path):
@@ -349,7 +351,7 @@ async def test_t9_the_key_is_nowhere_on_the_sandboxs_side(tmp_path):
         )]  # fmt: skip
         answer = await box.ask()
 
-    told = b"".join(heard).decode() + str(answer.headers) + answer.text + repr(box.passage.refusals)
+    told = b"".join(heard).decode() + str(answer.headers) + answer.text + repr(box.usage.refusals)
     assert KEY not in told
 
 
@@ -373,8 +375,8 @@ async def test_t9_tokens_end_for_parallel_requests_too(tmp_path):
         await asyncio.sleep(0)
         await write(whole(usage=usage(10, 1_000)))
 
-    async with serving(play) as service, sandbox(tmp_path, service, most_tokens=3_000) as box:
+    async with serving(play) as service, sandbox(tmp_path, service, max_tokens=3_000) as box:
         answers: list[httpx.Response] = await asyncio.gather(*(box.ask(max_tokens=1_000) for _ in range(20)))
 
     assert sum(answer.status_code == 200 for answer in answers) == 3
-    assert box.passage.is_exhausted
+    assert box.usage.is_exhausted

@@ -1,15 +1,22 @@
-"""T14, T16: files and folders made to trip, to hang or to fill whoever reads or removes them."""
+"""T14, T16: files and folders that an agent makes so that reading or removing them fails, hangs or fills the disk."""
 
+import ast
+import asyncio
+import contextlib
 import os
+import stat
 import time
 from pathlib import Path
 
 import pytest
 
 from bot.errors import BadSettings, CannotStart
-from bot.sandbox.bubblewrap import Rules
+from bot.sandbox import resource_limits
+from bot.sandbox.bubblewrap import SandboxRules
 from bot.sandbox.host_tools import find_tools
-from bot.sandbox.mount_plan import Limits
+from bot.sandbox.ownership import chown_tree
+from bot.sandbox.resource_limits import ProcessLimits, ResourceLimits
+from bot.system.tree_walk import FolderMoved
 from tests.escape.attempts import refusals, succeeded
 
 _TRAPS = """
@@ -36,56 +43,58 @@ echo laid
 """
 
 
-async def test_t14_nothing_leaks_nothing_hangs_and_nothing_stays(prison):
-    async with prison.cell() as inmate:
-        script = _TRAPS.format(guard=prison.guard, other=prison.other.path, size=1 << 29)
-        assert "laid" in await inmate.run(script)
+async def test_t14_nothing_leaks_nothing_hangs_and_nothing_stays(project):
+    async with project.open_sandbox() as attacker:
+        script = _TRAPS.format(guard=project.guard, other=project.other.path, size=1 << 29)
+        assert "laid" in await attacker.run(script)
     begun = time.monotonic()
-    await prison.life()
+    await project.life()
     assert time.monotonic() - begun < 10
-    everything = b"".join(_objects(prison))
-    assert prison.guard.read_bytes() not in everything
-    async with prison.cell() as inmate:  # the next turn goes on in it
-        assert "deep" in await inmate.run("ls")
-    await prison.end()
-    assert not prison.mine.path.exists()
-    assert list((prison.state / "trash" / "shop").iterdir()) == []
-    assert prison.guard.read_text() == "the guard's own words"
-    assert sorted(path.name for path in prison.other.path.iterdir()) == [".git", "README.md", "src"]
+    everything = b"".join(_objects(project))
+    assert project.guard.read_bytes() not in everything
+    async with project.open_sandbox() as attacker:  # the next turn goes on in it
+        assert "deep" in await attacker.run("ls")
+    await project.end()
+    assert not project.mine.path.exists()
+    assert list((project.state / "trash" / "shop").iterdir()) == []
+    assert project.guard.read_text() == "the guard's own words"
+    assert sorted(path.name for path in project.other.path.iterdir()) == [".git", "README.md", "src"]
 
 
-def _objects(prison):
+def _objects(project):
     import zlib
 
-    for path in (prison.mirror / "objects").glob("??/*"):
+    for path in (project.mirror / "objects").glob("??/*"):
         yield zlib.decompress(path.read_bytes())
 
 
-async def test_t14_a_folder_of_names_too_long_to_write_down_does_not_stop_the_next_turn(prison):
+async def test_t14_a_folder_of_names_too_long_to_write_down_does_not_stop_the_next_turn(project):
     code = "import os\nfor _ in range(40):\n    os.mkdir('x' * 200)\n    os.chdir('x' * 200)\nopen('end', 'w').close()"
-    async with prison.cell() as inmate:
-        await inmate.python(code)
-    await prison.life()
-    async with prison.cell() as inmate:
-        assert "evil.sh" in await inmate.run("ls")
-    await prison.end()
-    assert not prison.mine.path.exists()
+    async with project.open_sandbox() as attacker:
+        await attacker.python(code)
+    await project.life()
+    async with project.open_sandbox() as attacker:
+        assert "evil.sh" in await attacker.run("ls")
+    await project.end()
+    assert not project.mine.path.exists()
 
 
 @pytest.fixture
-def tight(prison):
-    prison.rules = Rules(limits=Limits(memory_bytes=512 << 20, processes=64, file_bytes=8 << 20, scratch_bytes=4 << 20))
-    return prison
+def tight(project):
+    project.rules = SandboxRules(
+        process_limits=ProcessLimits(memory_bytes=512 << 20, processes=64, file_bytes=8 << 20, scratch_bytes=4 << 20)
+    )
+    return project
 
 
 @pytest.mark.parametrize("as_command", [True, False], ids=["a command", "in place of the program"])
 async def test_t16_every_folder_that_lives_in_memory_has_an_end(tight, as_command):
-    """Thirty-two megabytes are tried in each, in pieces."""
+    """Writes up to 32 MB into each, in parts."""
     code = """
 import os
 places = {line.split()[4] for line in open("/proc/self/mountinfo") if " - tmpfs " in line and not line.startswith("x")}
 for place in sorted(places | {"/dev", "/", "/run", "/run/agent", "/tmp", "/dev/shm", "/home/agent", "/opt", "/etc"}):
-    if not os.path.isdir(place) or place.startswith(os.environ["STATE"]):
+    if not os.path.isdir(place) or place.startswith((os.environ["STATE"], "/opt/treehand/git")):
         continue
     written = 0
     for number in range(8):
@@ -97,9 +106,9 @@ for place in sorted(places | {"/dev", "/", "/run", "/run/agent", "/tmp", "/dev/s
             break
     print(place, written)
 """
-    async with tight.cell() as inmate:
+    async with tight.open_sandbox() as attacker:
         prelude = f"import os; os.environ['STATE'] = {str(tight.state)!r}"
-        printed = await inmate.python(prelude + code, as_command=as_command)
+        printed = await attacker.python(prelude + code, as_command=as_command)
     held = {line.split()[0]: int(line.split()[1]) for line in printed.splitlines()}
     assert {"/dev", "/tmp", "/run/agent", "/dev/shm"} <= held.keys(), printed
     assert max(held.values()) <= 4 << 20, held
@@ -117,15 +126,66 @@ async def test_t16_files_processes_and_memory_have_an_end(tight):
                      "if pid == 0: signal.pause()\n        kept.append(pid)\nfinally:\n    "
                      "[os.kill(pid, 9) for pid in kept]",
     }  # fmt: skip
-    async with tight.cell() as inmate:
-        assert succeeded(await refusals(inmate, attempts)) == {}
+    async with tight.open_sandbox() as attacker:
+        assert succeeded(await refusals(attacker, attempts)) == {}
     assert max((path.stat().st_size for path in tight.mine.path.rglob("big*")), default=0) <= 8 << 20
 
 
-async def test_t22_without_bubblewrap_no_agent_starts(prison, tmp_path, monkeypatch):
+HOARDS = {
+    "in /tmp": "open('/tmp/x', 'wb').write(bytes(SIZE))",
+    "in /dev/shm": "open('/dev/shm/x', 'wb').write(bytes(SIZE))",
+    "in a file without a name": "f = open('/tmp/x', 'wb'); f.write(bytes(SIZE)); f.flush(); os.unlink('/tmp/x')",
+    "in memory files": "for _ in range(16):\n    os.write(os.memfd_create('x'), bytes(SIZE // 16))",
+    "in a memory file that is mapped and closed":
+        "f = os.memfd_create('x'); os.truncate(f, SIZE); kept = mmap.mmap(f, SIZE); os.close(f); fill(kept)",
+    "in shared memory": "kept = mmap.mmap(-1, SIZE); fill(kept)",
+    "in private memory": "kept = mmap.mmap(-1, SIZE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS); fill(kept)",
+    "in a memory file that another process holds": "f = os.memfd_create('x'); os.write(f, bytes(SIZE))\n"
+        "if os.fork() == 0:\n    os.setsid(); time.sleep(60)\nos.close(f)",
+}  # fmt: skip
+_HOARD = """
+import mmap, os, time
+SIZE = 96 << 20
+def fill(kept):
+    for at in range(0, SIZE, 1 << 20):
+        kept[at:at + (1 << 20)] = bytes(1 << 20)
+"""
+
+
+@pytest.fixture
+def counted(project, monkeypatch):
+    """A project whose programs may take 64 MB together, though each folder in memory could hold more."""
+    monkeypatch.setattr(resource_limits, "_INTERVAL_SECONDS", 0.05)
+    limits = ProcessLimits(memory_bytes=1 << 30, processes=64, file_bytes=1 << 30, scratch_bytes=256 << 20)
+    project.rules = SandboxRules(process_limits=limits, resource_limits=ResourceLimits(memory_bytes=64 << 20))
+    return project
+
+
+@pytest.mark.attack("T16", "Programs fill the memory by files that live in it")
+@pytest.mark.parametrize("kind", ["command", "verification"])
+async def test_t16_memory_counts_wherever_it_is_kept(counted, kind):
+    missed = []
+    for place, code in HOARDS.items():
+        async with counted.open_sandbox(kind) as attacker:
+            printed = await attacker.python(f"{_HOARD}{code}\ntime.sleep(20)\nprint('not ended')", ends_well=False)
+            if "not ended" in printed or "sandbox.memory_gb" not in attacker.sandbox.ended[1]:
+                missed.append(place)
+    assert missed == []
+
+
+async def test_memory_of_this_machine_is_nobodys(counted):
+    """Folders of this machine that live in memory, and files that are mapped and open, are not counted twice."""
+    async with counted.open_sandbox() as attacker:
+        code = "f = open('/dev/shm/x', 'wb+'); f.truncate(32 << 20); kept = mmap.mmap(f.fileno(), 32 << 20)"
+        filled = "[kept.__setitem__(slice(at, at + 4096), bytes(4096)) for at in range(0, 32 << 20, 4096)]"
+        printed = await attacker.python(f"{_HOARD}{code}\n{filled}\ntime.sleep(1)\nprint('not ended')")
+    assert "not ended" in printed
+
+
+async def test_t22_without_bubblewrap_no_agent_starts(project, tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(CannotStart, match="bubblewrap"):
-        async with prison.sandbox().open(prison.work(), "escape:x"):
+        async with project.sandbox().open_turn(project.work(), "escape:x"):
             raise AssertionError
 
 
@@ -144,3 +204,61 @@ def test_t20_of_etc_only_what_programs_do_not_start_without_is_shown(tmp_path):
     assert [name for name in hidden if any(Path(f"/etc/{name}").is_relative_to(one) for one in shown)] == []
     started = Path("/etc/maven/m2.conf")
     assert (started in shown) is started.exists()
+
+
+_SWAPS = """
+import os, threading, time
+os.makedirs(".treehand/bait", exist_ok=True)
+for number in range(800):
+    os.makedirs(f".treehand/bait/{number:04}/inner", exist_ok=True)
+    open(f".treehand/bait/{number:04}/inner/file", "w").close()
+print("laid", flush=True)
+while not os.path.exists("stop"):
+    for number in range(0, 800, 7):
+        at = f".treehand/bait/{number:04}"
+        try:
+            os.rename(at, at + "-away"); os.symlink(OUTSIDE, at); os.unlink(at); os.rename(at + "-away", at)
+        except OSError:
+            pass
+"""
+
+
+@pytest.mark.attack("T14", "A server swaps folders for links while root hands the worktree over")
+async def test_t14_root_gives_no_folder_away_that_a_program_puts_in_the_place_of_one(as_root, project, tmp_path):
+    outside = tmp_path / "outside"
+    (outside / "inner").mkdir(parents=True)
+    for path in (outside / "program", outside / "inner" / "file"):
+        path.touch()
+        path.chmod(0o4755)
+    async with project.open_sandbox("server") as attacker:
+        script = f"OUTSIDE = {str(outside)!r}\n{_SWAPS}"
+        swapping = asyncio.ensure_future(attacker.python(script, ends_well=False))
+        bait = project.mine.path / ".treehand" / "bait" / "0799" / "inner" / "file"
+        while not bait.exists():
+            await asyncio.sleep(0.02)
+        for _ in range(10):
+            with contextlib.suppress(FolderMoved):
+                await asyncio.to_thread(chown_tree, [project.mine.path], bait.lstat().st_uid)
+        (project.mine.path / "stop").touch()
+        await swapping
+    files = [path.lstat() for path in (outside / "program", outside / "inner" / "file")]
+    assert {(status.st_uid, stat.S_IMODE(status.st_mode)) for status in files} == {(0, 0o4755)}
+    assert {outside.lstat().st_uid, (outside / "inner").lstat().st_uid} == {0}
+
+
+_BY_NAME = {"walk", "fwalk", "rglob", "chown", "lchown", "copytree", "move"}
+_MAY = {
+    ("sandbox/bubblewrap.py", "copytree"): "the shadow, which no sandbox writes",
+    ("workspace/mirror.py", "walk"): "the mirror, which no sandbox writes",
+}
+
+
+def test_t14_no_module_walks_a_worktree_by_name():
+    """A path below a worktree that is used twice may be another file the second time."""
+    bot, found = Path(chown_tree.__code__.co_filename).parents[1], set()
+    for room in ("sandbox", "workspace", "setup", "evidence", "control", "publish_guard", "maintenance"):
+        for path in (bot / room).rglob("*.py"):
+            for node in ast.walk(ast.parse(path.read_text())):
+                if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _BY_NAME:
+                    found.add((str(path.relative_to(bot)), node.func.attr))
+    assert found == _MAY.keys()

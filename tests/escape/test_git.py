@@ -1,4 +1,4 @@
-"""T10, T11: whatever an agent does to git, the host's life goes on and runs nothing of it."""
+"""T10, T11: however an agent changes git's files, the host continues to work and runs none of them."""
 
 import ast
 import os
@@ -8,12 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.escape.conftest import OTHER, Prison
+from tests.escape.conftest import OTHER, AttackedProject
 from tests.workspace.conftest import run_git
 
+pytestmark = pytest.mark.attack("T10", "Git of the host obeys files that an agent changed")
+
 BOT = Path(__file__).parents[2] / "bot"
-MAY_RUN_GIT = {"workspace/git.py"}
-"""And `demo` makes a sample repository where no agent has been."""
+MAY_RUN_GIT = {"git/command.py"}
+"""`demo` makes a sample repository that no agent has written to."""
 
 _POISON = """
 cat >> {config} <<END
@@ -105,49 +107,49 @@ ATTACKS = {
 
 
 @pytest.fixture
-def watched_git(tmp_path, monkeypatch, prison):
-    """A `git` that comes first on the PATH and tells who ran git in or on a worktree."""
+def watched_git(tmp_path, monkeypatch, project):
+    """A `git` that comes first on the PATH and records calls in or on a worktree."""
     told, folder = tmp_path / "told", tmp_path / "first"
     folder.mkdir()
-    real, worktrees = shutil.which("git"), str(prison.state / "worktrees")
+    real, worktrees = shutil.which("git"), str(project.state / "worktrees")
     (folder / "git").write_text(
         f'#!/bin/sh\ncase "$(pwd -P) $GIT_DIR $GIT_WORK_TREE $*" in\n'
-        f'*{worktrees}/*|*{prison.state}/shadows/*) echo "$(pwd -P): $*" >> {told};;\nesac\nexec {real} "$@"\n'
+        f'*{worktrees}/*|*{project.state}/shadows/*) echo "$(pwd -P): $*" >> {told};;\nesac\nexec {real} "$@"\n'
     )
     (folder / "git").chmod(0o755)
     monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
     return told
 
 
-async def fresh_checkout(prison: Prison) -> dict[str, bytes]:
-    """Of another issue, begun after the attack."""
-    made = await prison.workspaces.ensure("treehand/shop-3", base="", remote=prison.origin.remote)
+async def fresh_checkout(project: AttackedProject) -> dict[str, bytes]:
+    """A run of another issue, begun after the attack."""
+    made = await project.workspaces.ensure("treehand/shop-3", base="", remote=project.origin.remote)
     files = {str(path.relative_to(made.path)): path.read_bytes()
              for path in sorted(made.path.rglob("*")) if path.is_file() and path.name != ".git"}  # fmt: skip
-    await prison.workspaces.remove("treehand/shop-3")
+    await project.workspaces.remove("treehand/shop-3")
     return files
 
 
 @pytest.mark.parametrize("attack", ATTACKS)
-async def test_t10_the_hosts_life_goes_on_and_runs_nothing_an_agent_planted(prison, watched_git, attack):
-    async with prison.cell() as inmate:
-        printed = await inmate.run(f"{ATTACKS[attack]}\necho played", ends_well=False)
+async def test_t10_the_hosts_life_goes_on_and_runs_nothing_an_agent_planted(project, watched_git, attack):
+    async with project.open_sandbox() as attacker:
+        printed = await attacker.run(f"{ATTACKS[attack]}\necho played", ends_well=False)
     assert "played" in printed
-    (prison.mine.path / "src" / "app.py").write_text("print(2)\n")
-    commit = await prison.life()
-    assert prison.origin.tip("treehand/shop-1") == commit
-    assert prison.origin.tip("main") == prison.mine.base
-    assert (prison.mine.path / ".git").read_text() == f"gitdir: {prison.mine.ground.shadow}\n"
-    assert await fresh_checkout(prison) == {"README.md": b"hello\n", "src/app.py": b"print(1)\n"}
-    async with prison.cell() as inmate:  # a turn after the attack still finds its git
-        assert "treehand/shop-1" in await inmate.run("git branch --show-current || cat .git")
-    await prison.end()
-    assert not prison.trace.exists(), prison.trace.read_text()
+    (project.mine.path / "src" / "app.py").write_text("print(2)\n")
+    commit = await project.life()
+    assert project.origin.tip("treehand/shop-1") == commit
+    assert project.origin.tip("main") == project.mine.base
+    assert (project.mine.path / ".git").read_text() == f"gitdir: {project.mine.mounts.shadow}\n"
+    assert await fresh_checkout(project) == {"README.md": b"hello\n", "src/app.py": b"print(1)\n"}
+    async with project.open_sandbox() as attacker:  # a turn after the attack still finds its git
+        assert "treehand/shop-1" in await attacker.run("git branch --show-current || cat .git")
+    await project.end()
+    assert not project.trace.exists(), project.trace.read_text()
     told = watched_git.read_text().splitlines() if watched_git.exists() else []
     assert [line for line in told if " worktree add " not in line] == []
     checks = ("-c", "fsck.gitmodulesUpdate=ignore", "-c", "fsck.gitmodulesUrl=ignore", "fsck", "--strict")
-    assert run_git(prison.mirror, *checks) == ""
-    assert not prison.mine.path.exists()
+    assert run_git(project.mirror, *checks) == ""
+    assert not project.mine.path.exists()
 
 
 def test_git_is_run_from_one_module_only():
@@ -166,7 +168,7 @@ def test_git_is_run_from_one_module_only():
     assert found <= MAY_RUN_GIT, found
 
 
-def test_evil_leaves_a_trace_where_it_runs_outside(prison):
-    """Else the tests above would prove nothing."""
-    os.system(f"{shlex.quote(str(prison.evil))} < /dev/null > /dev/null")
-    assert prison.trace.exists()
+def test_evil_leaves_a_trace_where_it_runs_outside(project):
+    """Without this the tests above would prove nothing."""
+    os.system(f"{shlex.quote(str(project.evil))} < /dev/null > /dev/null")
+    assert project.trace.exists()

@@ -1,4 +1,4 @@
-"""The core again as an ordinary user, where root runs the tests: nothing may hold only because of root."""
+"""Repeats the core tests as an ordinary user if root runs the tests: no protection may depend on root."""
 
 import os
 import re
@@ -8,7 +8,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 UID = 58_901
-CORE = ("test_cell.py", "test_files.py")
+CORE = ("test_sandbox.py", "test_files.py")
 TURNS = (
     "test_turn.py::test_t6_the_model_is_asked_with_the_real_key_which_nobody_can_see",
     "test_turn.py::test_t16_a_turn_that_takes_too_much_memory_is_ended_and_told_why[shared]",
@@ -35,7 +35,7 @@ done
 cd "$PLACE"
 exec setpriv --reuid "$USER_ID" --regid "$USER_ID" --clear-groups --no-new-privs "$@"
 """
-"""In a mount namespace of its own: the Python in use and the repository, and no home of root's around them."""
+"""A mount namespace with the Python in use and the repository, and without root's home."""
 
 
 def test_everything_holds_for_an_ordinary_user_too(as_root):
@@ -45,7 +45,7 @@ def test_everything_holds_for_an_ordinary_user_too(as_root):
                f"/tmp/{place.name}", "-c", str(ROOT / "pyproject.toml"), "--rootdir", str(ROOT), "-n", "2",
                "-k", "not place",
                *(str(ROOT / "tests" / "escape" / name) for name in (*CORE, *TURNS)),
-               *(f"{ROOT}/tests/readiness/test_ready.py::{name}" for name in SETUP)]  # fmt: skip
+               *(f"{ROOT}/tests/setup/test_prepare.py::{name}" for name in SETUP)]  # fmt: skip
     environment = {
         "PATH": os.environ["PATH"], "LANG": "C.UTF-8", "HOME": "/tmp", "PYTHONDONTWRITEBYTECODE": "1",
         "STAGE": "/mnt", "SHOWN": f"{sys.base_prefix} {ROOT}",

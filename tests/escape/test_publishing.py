@@ -1,12 +1,14 @@
-"""T12, bad content in the result: whatever a hostile agent leaves in its files, none of it is published unasked."""
+"""T12, bad content in the result: no objectionable file of a hostile agent is published without approval."""
 
 import os
 
 import pytest
 
-from bot.publish_guard.protected_paths import Rules
+from bot.publish_guard.protected_paths import PublishRules
 from bot.workspace.workspaces import GitWorkspaces
 from tests.workspace.conftest import capture_as_it_is, empty_origin, origin, root, run_git  # noqa: F401 - fixtures
+
+pytestmark = pytest.mark.attack("T12", "A hostile agent's files are published without anybody's approval")
 
 BRANCH = "treehand/shop-1"
 TURN = {"message": "m", "at": 1000}
@@ -29,7 +31,7 @@ SPELLED = {
 @pytest.fixture
 async def ground(origin, root):  # noqa: F811
     origin.commit({f"keep/{at}": f"content {at}\n" for at in range(3)})
-    workspaces = GitWorkspaces(root, "shop", rules=Rules(changed_files=500, changed_mb=20))
+    workspaces = GitWorkspaces(root, "shop", rules=PublishRules(max_changed_files=500, max_changed_mb=20))
     space = await workspaces.ensure(BRANCH, base="", remote=origin.remote)
     return workspaces, space
 
@@ -41,7 +43,7 @@ def planted(space, name: str) -> None:
 
 
 async def refused(ground, origin) -> set[str]:  # noqa: F811
-    """The rules that held it; nothing moved, and all of it is where it was."""
+    """Returns the rules that blocked it; checks that no file has moved."""
     workspaces, space = ground
     before = run_git(workspaces._mirror.path, "for-each-ref")
     change = await workspaces.capture(BRANCH, **TURN)
@@ -95,7 +97,7 @@ async def test_t12_ten_thousand_files(ground, origin):  # noqa: F811
         folder.mkdir()
         for at in range(1000):
             os.close(os.open(folder / f"{at}.txt", os.O_CREAT | os.O_WRONLY, 0o644))
-    assert await refused(ground, origin) == {"size"}
+    assert await refused(ground, origin) == {"limit"}
 
 
 async def test_t12_a_file_of_two_hundred_megabytes_never_gets_in(ground):
@@ -108,7 +110,7 @@ async def test_t12_a_file_of_two_hundred_megabytes_never_gets_in(ground):
 
 
 async def test_t12_a_commit_of_another_repository(ground, origin):  # noqa: F811
-    """Capture takes none; the guard would not either, where one got into a tree in some other way."""
+    """Capture takes none; the guard refuses one that is in a tree for another reason."""
     workspaces, space = ground
     mirror = workspaces._mirror.path
     entries = run_git(mirror, "ls-tree", space.head) + f"\n160000 commit {space.head}\tinner\n"

@@ -1,4 +1,4 @@
-"""T6, T7: whatever an agent says, writes or is told, no secret of the host comes out, however it is spelled."""
+"""T6, T7: no secret of the host is published through an agent's words, files or prompts, in any encoding."""
 
 import asyncio
 import logging
@@ -7,25 +7,28 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from bot.app import secrets_of, wired
+from bot.app import open_app
 from bot.domain.change import Change, FileChange
-from bot.domain.run import Cause, Phase, Run
-from bot.domain.turn import Answer, Event, EventKind, Progress, Todo, TurnReport, TurnRequest, TurnState
+from bot.domain.run import Phase, Run, WaitReason
+from bot.domain.turn import Event, EventKind, Progress, Todo, TurnAnswer, TurnOrder, TurnReport, TurnState
 from bot.engine.loop import Engine
-from bot.engine.run_turn import TurnTaker
+from bot.engine.run_turn import TurnRunner
 from bot.engine.schedule import Capacity
-from bot.engine.withhold_secrets import Screening
+from bot.engine.withhold_secrets import SecretScreen
 from bot.errors import NeedsHuman
 from bot.executors.local import LocalExecutor
-from bot.ports import Outside, Project
+from bot.ports import Ports, Project
+from bot.secret_scan.build import load_secrets
 from bot.secret_scan.scanner import Secrets
-from bot.settings import GitHubSettings, ProjectSettings, Sandbox, Settings, Web
 from bot.settings.credentials import known_secrets, marker_secrets
+from bot.settings.schema import GitHubSettings, ProjectSettings, SandboxSettings, Settings, WebSettings
 from bot.store.runs import RunStore
 from bot.store.transcripts import Transcripts
 from bot.system import logs
-from tests.domain.canaries import CANARIES, ENCODINGS
 from tests.fakes.ports import FakeForge, FakeTracker, FakeWorkspaces
+from tests.secret_scan.canaries import CANARIES, ENCODINGS
+
+pytestmark = pytest.mark.attack("T7", "A secret of the host is published in words, files or prompts, in some encoding")
 
 KEY, BRANCH = "shop#1", "treehand/shop-1"
 TOKEN = CANARIES["the GitHub token"]
@@ -36,7 +39,7 @@ HARMLESS = "marzipan"
 
 @dataclass(frozen=True)
 class Speech:
-    """What the agent says in one turn."""
+    """The agent's output of one turn."""
 
     events: tuple[Event, ...] = ()
     report: dict = field(default_factory=dict)
@@ -44,10 +47,10 @@ class Speech:
 
 
 CHANNELS: dict[str, Callable[[str], Speech]] = {
-    "words": lambda text: Speech(report={"words": text}),
+    "words": lambda text: Speech(report={"summary": text}),
     "question": lambda text: Speech(report={"question": text}),
-    "answer": lambda text: Speech(report={"answers": (Answer("c1", declined=True, text=text),)}),
-    "plan": lambda text: Speech(report={"words": text}, plan=True),
+    "answer": lambda text: Speech(report={"answers": (TurnAnswer("c1", declined=True, text=text),)}),
+    "plan": lambda text: Speech(report={"summary": text}, plan=True),
     "failure": lambda text: Speech(report={"state": TurnState.FAILED, "detail": text}),
     "session": lambda text: Speech((Event(EventKind.SESSION, 1.0, text=text),), {"session": text}),
     "todo": lambda text: Speech((Event(EventKind.TODOS, 1.0, todos=(Todo(text, done=False),)),)),
@@ -60,7 +63,7 @@ CHANNELS: dict[str, Callable[[str], Speech]] = {
 
 @dataclass
 class Agent:
-    """Says what it is given to say, and ends when it may."""
+    """An agent with scripted output, which ends when the test lets it."""
 
     world: object
     speech: Speech = Speech()
@@ -79,8 +82,8 @@ class Agent:
 
 
 @dataclass
-class House:
-    """The whole engine, executor, store and transcripts; only what is outside is imagined."""
+class EngineScene:
+    """Real engine, executor, store and transcripts, with a fake outside world."""
 
     world: object
     agent: Agent
@@ -93,7 +96,7 @@ class House:
         for _ in range(20):
             self.moved.clear()
             await self.engine.tick()
-            await self.engine.settled()
+            await self.engine.wait_until_idle()
             if not self.moved.is_set():
                 return
         raise AssertionError("it never comes to rest")
@@ -118,7 +121,7 @@ class House:
         await self.tick()
 
     def shown(self) -> Iterator[str]:
-        """Everything that anybody could read anywhere."""
+        """All texts that people could read anywhere."""
         yield from self.world.said.values()
         yield from (f"{pull.title}\n{pull.body}" for pull in self.world.pulls.values())
         run = self.store.find_run(KEY)
@@ -130,7 +133,7 @@ class House:
 
 
 @pytest.fixture
-async def house(world, policy, tmp_path, store):
+async def scene(world, policy, tmp_path, store):
     agent, moved, transcripts = Agent(world), asyncio.Event(), Transcripts(tmp_path / "transcripts")
     project = Project(
         "shop",
@@ -139,31 +142,33 @@ async def house(world, policy, tmp_path, store):
         FakeWorkspaces(world),
         policy,
         world.by_hand,
-        leaks_in=SECRETS.find,
+        find_secrets=SECRETS.find,
     )
-    taker = TurnTaker(lambda _: project, agent, tmp_path / "homes", SECRETS.given_away)
-    executor = LocalExecutor(taker, book=store, on_change=moved.set, transcript=transcripts.append, clock=world.clock)
-    capacity = lambda: Capacity(policy.working, policy.per_day_usd, 0.0)  # noqa: E731
+    taker = TurnRunner(lambda _: project, agent, tmp_path / "homes", SECRETS.find_any)
+    executor = LocalExecutor(
+        taker, turn_store=store, on_change=moved.set, transcript=transcripts.append, clock=world.clock
+    )
+    capacity = lambda: Capacity(policy.max_working, policy.per_day_usd, 0.0)  # noqa: E731
     async with executor:
-        outside = Outside({"shop": project}, executor, store)
+        outside = Ports({"shop": project}, executor, store)
         async with Engine(outside, clock=world.clock, capacity=capacity, on_change=moved.set) as engine:
-            yield House(world, agent, engine, store, transcripts, moved)
+            yield EngineScene(world, agent, engine, store, transcripts, moved)
 
 
 @pytest.mark.parametrize("channel", CHANNELS)
-async def test_t7_what_is_harmless_is_read_by_people(house, channel):
-    await house.have_it_say(CHANNELS[channel](HARMLESS))
-    assert any(HARMLESS in text for text in house.shown())
+async def test_t7_what_is_harmless_is_read_by_people(scene, channel):
+    await scene.have_it_say(CHANNELS[channel](HARMLESS))
+    assert any(HARMLESS in text for text in scene.shown())
 
 
 @pytest.mark.parametrize("name", CANARIES)
 @pytest.mark.parametrize("channel", CHANNELS)
-async def test_t7_no_canary_comes_out_by_any_channel(house, channel, name, caplog):
+async def test_t7_no_canary_comes_out_by_any_channel(scene, channel, name, caplog):
     caplog.set_level(logging.INFO)
     encodings = list(ENCODINGS)
     encoding = encodings[(len(channel) * 7 + len(name)) % len(encodings)]
-    await house.have_it_say(CHANNELS[channel](f"{HARMLESS} {ENCODINGS[encoding](CANARIES[name])}"))
-    shown = [*house.shown(), caplog.text]
+    await scene.have_it_say(CHANNELS[channel](f"{HARMLESS} {ENCODINGS[encoding](CANARIES[name])}"))
+    shown = [*scene.shown(), caplog.text]
     assert [SECRETS.find(text) for text in shown] == [()] * len(shown)
     assert not any(HARMLESS in text for text in shown)  # the whole of it is withheld
     assert any(f"what looks like {name}" in text for text in shown)
@@ -174,71 +179,71 @@ async def test_t7_no_canary_comes_out_by_any_channel(house, channel, name, caplo
 def test_t7_every_field_that_an_agent_fills_is_withheld_in_every_encoding(name, encoding):
     leak = f"{HARMLESS} {ENCODINGS[encoding](CANARIES[name])}"
     todos, heard = (Todo("a", done=True), Todo(leak, done=False)), frozenset({leak})
-    progress = Progress(leak, leak, todos, leak, tools_running=heard, heard=heard)
+    progress = Progress(leak, leak, todos, leak, tools_running=heard, delivered=heard)
     change = Change("a", "b", "a", left_out=(leak,))
     report = TurnReport(
-        TurnState.SUCCEEDED, progress, session=leak, detail=leak, words=leak, question=leak, heard=heard,
-        answers=(Answer(leak, declined=False, text=leak),), change=change, refusals=(leak,),
+        TurnState.SUCCEEDED, progress, session=leak, detail=leak, summary=leak, question=leak, delivered=heard,
+        answers=(TurnAnswer(leak, declined=False, text=leak),), change=change, refusals=(leak,),
     )  # fmt: skip
     seen: list[Event] = []
-    screening = Screening(SECRETS.given_away)
-    screening.screened(seen.append)(Event(EventKind.TOOL, 1.0, text=leak, tool=leak, id=leak, todos=todos))
+    screening = SecretScreen(SECRETS.find_any)
+    screening.wrap(seen.append)(Event(EventKind.TOOL, 1.0, text=leak, tool=leak, id=leak, todos=todos))
     said = f"{seen} {screening.report(report)}"
     assert HARMLESS not in said
     assert screening.withheld == 19
     assert f"19 passages of what the agent said, for what looks like {name}" in said
 
 
-async def test_t7_what_looks_like_somebodys_secret_is_withheld_as_well(house):
-    await house.have_it_say(CHANNELS["words"](f"I found {SOMEBODYS}."))
-    assert not any(SOMEBODYS in text for text in house.shown())
-    assert "[withheld: it contains what looks like GitLab token]" in house.world.pulls[BRANCH].body
+async def test_t7_what_looks_like_somebodys_secret_is_withheld_as_well(scene):
+    await scene.have_it_say(CHANNELS["words"](f"I found {SOMEBODYS}."))
+    assert not any(SOMEBODYS in text for text in scene.shown())
+    assert "(withheld: it contains what looks like GitLab token)" in scene.world.pulls[BRANCH].body
 
 
-async def test_t7_the_pull_request_says_how_much_was_withheld(house):
-    await house.have_it_say(CHANNELS["words"](TOKEN))
-    assert "1 passage of what the agent said, for what looks like the GitHub token" in house.world.pulls[BRANCH].body
+async def test_t7_the_pull_request_says_how_much_was_withheld(scene):
+    await scene.have_it_say(CHANNELS["words"](TOKEN))
+    assert "1 passage of what the agent said, for what looks like the GitHub token" in scene.world.pulls[BRANCH].body
 
 
-async def test_t7_a_secret_in_a_comment_is_repeated_to_nobody_and_the_run_asks_once(house):
-    await house.have_it_say(CHANNELS["words"]("Done."))
-    house.agent.may_end.clear()
-    house.agent.spoke.clear()
-    house.world.comment_on_pull(BRANCH, f"Use {TOKEN} to push.")
-    house.world.wait(100)
-    await house.tick()
-    run = house.store.find_run(KEY)
-    assert (run.phase, run.cause) == (Phase.ASKING, Cause.FAILED)
+async def test_t7_a_secret_in_a_comment_is_repeated_to_nobody_and_the_run_asks_once(scene):
+    await scene.have_it_say(CHANNELS["words"]("Done."))
+    scene.agent.may_end.clear()
+    scene.agent.spoke.clear()
+    scene.world.comment_on_pull(BRANCH, f"Use {TOKEN} to push.")
+    scene.world.wait(100)
+    await scene.tick()
+    run = scene.store.find_run(KEY)
+    assert (run.phase, run.wait_reason) == (Phase.ASKING, WaitReason.FAILED)
     assert "I did not publish something that I was about to: it contains the GitHub token." in run.reason
-    assert not house.agent.spoke.is_set()
-    said = dict(house.world.said)
+    assert not scene.agent.spoke.is_set()
+    said = dict(scene.world.said)
     for _ in range(5):
-        house.world.wait(1000)
-        await house.tick()
-    assert house.world.said == said
-    assert not any(SECRETS.find(text) for text in house.shown())
+        scene.world.wait(1000)
+        await scene.tick()
+    assert scene.world.said == said
+    assert not any(SECRETS.find(text) for text in scene.shown())
 
 
-async def test_t7_a_secret_in_the_title_is_not_published_with_the_pull_request(house):
-    house.world.open_issue(KEY, title=f"Push with {TOKEN}")
-    house.world.label(KEY, "ai")
-    await house.tick()
-    house.world.wait(1000)
-    await house.tick()
-    assert house.store.find_run(KEY).phase is Phase.ASKING
-    assert not house.world.pulls
-    assert not any(SECRETS.find(text) for text in house.world.said.values())
+async def test_t7_a_secret_in_the_title_is_not_published_with_the_pull_request(scene):
+    scene.world.open_issue(KEY, title=f"Push with {TOKEN}")
+    scene.world.label(KEY, "ai")
+    await scene.tick()
+    scene.world.wait(1000)
+    await scene.tick()
+    assert scene.store.find_run(KEY).phase is Phase.ASKING
+    assert not scene.world.pulls
+    assert not any(SECRETS.find(text) for text in scene.world.said.values())
 
 
-async def test_t7_trouble_that_gives_a_secret_away_is_told_without_it(house):
-    house.world.fails["ensure_pushed"] = NeedsHuman(f"git cannot reach https://x:{TOKEN}@host/")
-    await house.have_it_say(CHANNELS["words"]("Done."))
-    assert house.store.find_run(KEY).phase is Phase.ASKING
-    assert "it contains the GitHub token" in house.store.find_run(KEY).reason
-    assert not any(SECRETS.find(text) for text in house.shown())
+async def test_t7_trouble_that_gives_a_secret_away_is_told_without_it(scene):
+    scene.world.fails["ensure_pushed"] = NeedsHuman(f"git cannot reach https://x:{TOKEN}@host/")
+    await scene.have_it_say(CHANNELS["words"]("Done."))
+    assert scene.store.find_run(KEY).phase is Phase.ASKING
+    assert "it contains the GitHub token" in scene.store.find_run(KEY).reason
+    assert not any(SECRETS.find(text) for text in scene.shown())
 
 
-REQUEST = TurnRequest("shop#1/1/turn-1", "shop#1/1", "shop", "b", "main", "p", "b", "m", 0.0)
+REQUEST = TurnOrder("shop#1/1/turn-1", "shop#1/1", "shop", "b", "main", "p", "b", "m", 0.0)
 
 
 @pytest.mark.parametrize("name", CANARIES)
@@ -264,7 +269,7 @@ def test_t6_the_journal_is_redacted_before_it_is_written(tmp_path):
 def log_file(tmp_path):
     root, before = logging.getLogger(), logging.getLogger().handlers[:]
     level = root.level
-    logs.set_up(file=tmp_path / "treehand.log", quiet=True, redact=SECRETS.redact)
+    logs.configure_logging(file=tmp_path / "treehand.log", quiet=True, redact=SECRETS.redact)
     yield tmp_path / "treehand.log"
     for handler in root.handlers:
         if handler not in before:
@@ -302,7 +307,7 @@ def test_t6_everything_that_an_operator_configured_is_known(tmp_path, monkeypatc
         github=GitHubSettings(
             token_file=files["token"], private_key_file=files["key"], webhook_secret_file=files["hook"]
         ),
-        web=Web(token_file=files["web"]),
+        web=WebSettings(token_file=files["web"]),
         projects=(ProjectSettings(name="shop", tracker="github", repository="acme/shop"),),
     )
     known = known_secrets(settings)
@@ -321,43 +326,44 @@ async def test_t7_the_daemon_watches_every_way_out(tmp_path, monkeypatch):
     monkeypatch.setenv("GITHUB_TOKEN", TOKEN)
     (tmp_path / "shop").mkdir()
     project = ProjectSettings(name="shop", repository=str(tmp_path / "shop"))
-    settings = Settings(state_dir=tmp_path / "state", projects=(project,), sandbox=Sandbox(kind="none"))
-    secrets = secrets_of(settings)
-    async with wired(settings, {}, secrets) as app:
+    settings = Settings(state_dir=tmp_path / "state", projects=(project,), sandbox=SandboxSettings(kind="none"))
+    secrets = load_secrets(settings)
+    async with open_app(settings, {}, secrets) as app:
         app.store.save(Run(KEY, "shop", 1), at=1.0, notes=[TOKEN])
         app.transcripts.append(REQUEST, Event(EventKind.TEXT, 1.0, text=TOKEN))
         app.transcripts.flush()
         secrets.learn("a minted token", SOMEBODYS)
-        assert app.outside.projects["shop"].leaks_in(f"{TOKEN} {SOMEBODYS}") == ("the GitHub token", "a minted token")
+        found = app.ports.projects["shop"].find_secrets(f"{TOKEN} {SOMEBODYS}")
+        assert found == ("the GitHub token", "a minted token")
         assert [entry.text for entry in app.store.journal(Run(KEY, "shop", 1))] == ["[redacted: the GitHub token]"]
         assert [line["text"] for line in app.transcripts.read(REQUEST.run_id)] == ["[redacted: the GitHub token]"]
 
 
-async def test_t7_a_secret_in_a_title_of_later_is_not_published_with_the_pull_request(house):
-    house.world.open_issue(KEY)
-    house.world.label(KEY, "ai")
-    await house.tick()
+async def test_t7_a_secret_in_a_title_of_later_is_not_published_with_the_pull_request(scene):
+    scene.world.open_issue(KEY)
+    scene.world.label(KEY, "ai")
+    await scene.tick()
     async with asyncio.timeout(5):
-        await house.agent.spoke.wait()
-    house.world.edit_issue(KEY, title=f"Push with {TOKEN}")
-    await house.end_turn()
-    assert house.store.find_run(KEY).phase is Phase.ASKING
-    assert not house.world.pulls
-    assert not any(SECRETS.find(text) for text in house.world.said.values())
+        await scene.agent.spoke.wait()
+    scene.world.edit_issue(KEY, title=f"Push with {TOKEN}")
+    await scene.end_turn()
+    assert scene.store.find_run(KEY).phase is Phase.ASKING
+    assert not scene.world.pulls
+    assert not any(SECRETS.find(text) for text in scene.world.said.values())
 
 
 async def test_t7_the_daemon_screens_its_agents_and_their_files(tmp_path, monkeypatch):
     monkeypatch.setenv("GITHUB_TOKEN", TOKEN)
     (tmp_path / "shop").mkdir()
     project = ProjectSettings(name="shop", repository=str(tmp_path / "shop"))
-    settings = Settings(state_dir=tmp_path / "state", projects=(project,), sandbox=Sandbox(kind="none"))
-    async with wired(settings, {}) as app:
-        assert app.executor._take_turn.gives_away(f"It is {TOKEN}") == ("the GitHub token",)
-        assert app.outside.projects["shop"].workspaces._guard.secrets.find(TOKEN) == ("the GitHub token",)
+    settings = Settings(state_dir=tmp_path / "state", projects=(project,), sandbox=SandboxSettings(kind="none"))
+    async with open_app(settings, {}) as app:
+        assert app.executor._run_turn.find_secrets(f"It is {TOKEN}") == ("the GitHub token",)
+        assert app.ports.projects["shop"].workspaces._guard.secrets.find(TOKEN) == ("the GitHub token",)
 
 
-async def test_t7_a_secret_in_an_order_is_not_repeated_in_the_answer(house):
-    await house.have_it_say(CHANNELS["words"]("Done."))
-    house.world.comment(KEY, f"/ai {TOKEN}")
-    await house.tick()
-    assert not any(SECRETS.find(text) for text in house.world.said.values())
+async def test_t7_a_secret_in_an_order_is_not_repeated_in_the_answer(scene):
+    await scene.have_it_say(CHANNELS["words"]("Done."))
+    scene.world.comment(KEY, f"/ai {TOKEN}")
+    await scene.tick()
+    assert not any(SECRETS.find(text) for text in scene.world.said.values())

@@ -1,109 +1,111 @@
-"""T1, T2, T24: who may set an agent to work, with which words, and whose words it gets to read. On GitHub."""
+"""T1, T2, T24 on GitHub: people who may start an agent, commands that do so, and comments that it gets to read."""
 
 import pytest
 
-from bot.domain.run import Cause, Phase
-from tests.clients.grounds import BRANCH, REPO
-from tests.escape.house import OBEY, PEOPLE, House, house_at
+from bot.domain.run import Phase, WaitReason
+from tests.escape.github_scene import OBEY, PEOPLE, GitHubScene, scene_at
 from tests.fakes.github.fixtures import github
+from tests.services.github.github_bot import BRANCH, REPO
+
+pytestmark = pytest.mark.attack("T1", "People without permission start an agent, order it about, or are read by it")
 
 __all__ = ["github"]
 
 
 @pytest.fixture
-async def house(github, tmp_path):
-    async with house_at(github, tmp_path) as house:
-        house.world.set_permission(REPO, "rob", "none")
-        yield house
+async def scene(github, tmp_path):
+    async with scene_at(github, tmp_path) as scene:
+        scene.world.set_permission(REPO, "rob", "none")
+        yield scene
 
 
 @pytest.mark.parametrize("who", PEOPLE)
-async def test_t1_a_label_by_whoever_may_not_push_sets_no_agent_to_work_and_is_asked_about_once(house, who):
-    house.ask(by=who)
-    await house.tick(2)
-    assert house.inside.requests == {}
-    assert (house.run.phase, house.run.cause) == (Phase.ASKING, Cause.CONSENT)
-    assert len([text for text in house.answers if "/ai approve" in text]) == 1
+async def test_t1_a_label_by_a_person_who_may_not_push_sets_no_agent_to_work_and_is_asked_about_once(scene, who):
+    scene.ask(by=who)
+    await scene.tick(2)
+    assert scene.inside.requests == {}
+    assert (scene.run.phase, scene.run.wait_reason) == (Phase.ASKING, WaitReason.CONSENT)
+    assert len([text for text in scene.answers if "/ai approve" in text]) == 1
 
 
-async def test_t1_a_label_by_somebody_who_could_push_then_and_cannot_any_more_asks_for_nothing(house):
-    house.world.set_permission(REPO, "rob", "write")
-    house.ask(by="rob")
-    house.world.set_permission(REPO, "rob", "none")
-    await house.tick(2)
-    assert house.inside.requests == {}
+async def test_t1_a_label_by_somebody_who_could_push_then_and_cannot_any_more_asks_for_nothing(scene):
+    scene.world.set_permission(REPO, "rob", "write")
+    scene.ask(by="rob")
+    scene.world.set_permission(REPO, "rob", "none")
+    await scene.tick(2)
+    assert scene.inside.requests == {}
 
 
 @pytest.mark.parametrize("status", [404, 403, 500, 502])
 @pytest.mark.parametrize("what", ["who labelled", "who may push"])
-async def test_t1_nothing_begins_while_github_does_not_tell(house, status, what):
+async def test_t1_nothing_begins_while_github_does_not_tell(scene, status, what):
     if what == "who labelled":
-        house.github.faults.answer("POST /graphql", status, times=1000)
-        house.github.faults.answer("GET /repos/*/issues/*/events*", status, times=1000)
+        scene.github.faults.answer("POST /graphql", status, times=1000)
+        scene.github.faults.answer("GET /repos/*/issues/*/events*", status, times=1000)
     else:
-        house.github.faults.answer("GET /repos/*/collaborators/*", status, times=1000)
-    house.ask(by="ana")
-    await house.tick(2)
-    assert house.inside.requests == {}
+        scene.github.faults.answer("GET /repos/*/collaborators/*", status, times=1000)
+    scene.ask(by="ana")
+    await scene.tick(2)
+    assert scene.inside.requests == {}
 
 
-async def test_t1_whoever_may_push_sets_one_to_work(house):
-    house.ask(by="ana")
-    await house.tick()
-    assert len(house.inside.requests) == 1
+async def test_t1_a_person_who_may_push_sets_one_to_work(scene):
+    scene.ask(by="ana")
+    await scene.tick()
+    assert len(scene.inside.requests) == 1
 
 
-def on_the_issue(house: House, pull: int, who: str) -> None:
-    house.world.comment(REPO, house.number, OBEY, by=who)
+def on_the_issue(scene: GitHubScene, pull: int, who: str) -> None:
+    scene.world.comment(REPO, scene.number, OBEY, by=who)
 
 
-def on_the_pull_request(house: House, pull: int, who: str) -> None:
-    house.world.comment_on_pull(REPO, pull, OBEY, by=who)
+def on_the_pull_request(scene: GitHubScene, pull: int, who: str) -> None:
+    scene.world.comment_on_pull(REPO, pull, OBEY, by=who)
 
 
-def in_a_review(house: House, pull: int, who: str) -> None:
-    house.world.review(REPO, pull, by=who, state="CHANGES_REQUESTED", body=OBEY, remarks=[("new.py", 2, OBEY)])
+def in_a_review(scene: GitHubScene, pull: int, who: str) -> None:
+    scene.world.review(REPO, pull, by=who, state="CHANGES_REQUESTED", body=OBEY, remarks=[("new.py", 2, OBEY)])
 
 
-def in_an_approval(house: House, pull: int, who: str) -> None:
-    house.world.review(REPO, pull, by=who, state="APPROVED", body=OBEY)
+def in_an_approval(scene: GitHubScene, pull: int, who: str) -> None:
+    scene.world.review(REPO, pull, by=who, state="APPROVED", body=OBEY)
 
 
-def on_a_line(house: House, pull: int, who: str) -> None:
-    house.world.remark(REPO, pull, "new.py", 2, OBEY, by=who)
+def on_a_line(scene: GitHubScene, pull: int, who: str) -> None:
+    scene.world.remark(REPO, pull, "new.py", 2, OBEY, by=who)
 
 
-def in_reply_to_a_trusted_remark(house: House, pull: int, who: str) -> None:
-    remark = house.world.remark(REPO, pull, "new.py", 3, "Why three?", by="ana")
-    house.world.reply(REPO, remark.id, OBEY, by=who)
+def in_reply_to_a_trusted_remark(scene: GitHubScene, pull: int, who: str) -> None:
+    remark = scene.world.remark(REPO, pull, "new.py", 3, "Why three?", by="ana")
+    scene.world.reply(REPO, remark.id, OBEY, by=who)
 
 
-def filed_under_a_trusted_review(house: House, pull: int, who: str) -> None:
-    review = house.world.review(REPO, pull, by="ana", body="Nearly.", remarks=[("new.py", 2, "Why two?")])
-    remark = list(house.world.repository(REPO).inlines.values())[-1]
-    house.world.reply(REPO, remark.id, OBEY, by=who).review = review.id
+def filed_under_a_trusted_review(scene: GitHubScene, pull: int, who: str) -> None:
+    review = scene.world.review(REPO, pull, by="ana", body="Nearly.", remarks=[("new.py", 2, "Why two?")])
+    remark = list(scene.world.repository(REPO).inlines.values())[-1]
+    scene.world.reply(REPO, remark.id, OBEY, by=who).review = review.id
 
 
-def in_a_comment_edited_later(house: House, pull: int, who: str) -> None:
-    comment = house.world.comment(REPO, house.number, "Nice.", by=who)
-    house.world.advance(60)
-    house.world.edit_comment(REPO, comment.id, OBEY, by=who)
+def in_a_comment_edited_later(scene: GitHubScene, pull: int, who: str) -> None:
+    comment = scene.world.comment(REPO, scene.number, "Nice.", by=who)
+    scene.world.advance(60)
+    scene.world.edit_comment(REPO, comment.id, OBEY, by=who)
 
 
-def in_a_comment_that_a_trusted_person_edited(house: House, pull: int, who: str) -> None:
-    comment = house.world.comment(REPO, house.number, f"Nice. {OBEY}", by=who)
-    house.world.advance(60)
-    house.world.edit_comment(REPO, comment.id, f"Very nice. {OBEY}", by="ana")
+def in_a_comment_that_a_trusted_person_edited(scene: GitHubScene, pull: int, who: str) -> None:
+    comment = scene.world.comment(REPO, scene.number, f"Nice. {OBEY}", by=who)
+    scene.world.advance(60)
+    scene.world.edit_comment(REPO, comment.id, f"Very nice. {OBEY}", by="ana")
 
 
-def as_a_command(house: House, pull: int, who: str) -> None:
-    house.world.comment(REPO, house.number, f"/ai retry {OBEY}", by=who)
-    house.world.comment_on_pull(REPO, pull, f"/ai plan {OBEY}", by=who)
+def as_a_command(scene: GitHubScene, pull: int, who: str) -> None:
+    scene.world.comment(REPO, scene.number, f"/ai retry {OBEY}", by=who)
+    scene.world.comment_on_pull(REPO, pull, f"/ai plan {OBEY}", by=who)
 
 
-def with_a_copied_signature(house: House, pull: int, who: str) -> None:
-    ours = next(text for text in house.answers if "<!-- treehand" in text)
-    house.world.comment(REPO, house.number, f"{OBEY}\n{ours[ours.index('<!-- treehand') :]}", by=who)
+def with_a_copied_signature(scene: GitHubScene, pull: int, who: str) -> None:
+    ours = next(text for text in scene.answers if "<!-- treehand" in text)
+    scene.world.comment(REPO, scene.number, f"{OBEY}\n{ours[ours.index('<!-- treehand') :]}", by=who)
 
 
 WAYS = (
@@ -114,97 +116,97 @@ WAYS = (
 
 
 @pytest.mark.parametrize("way", WAYS)
-async def test_t1_t24_what_others_say_reaches_no_agent_whatever_way_they_say_it(house, way):
-    pull = await house.offered()
-    turns = len(house.inside.requests)
+async def test_t1_t24_what_others_say_reaches_no_agent_whatever_way_they_say_it(scene, way):
+    pull = await scene.offered()
+    turns = len(scene.inside.requests)
     for who in PEOPLE:
-        way(house, pull, who)
-        house.world.advance(60)
-    await house.tick(2)
+        way(scene, pull, who)
+        scene.world.advance(60)
+    await scene.tick(2)
     if "trusted" not in way.__name__:
-        assert len(house.inside.requests) == turns
-        assert house.inside.running() == []
-    await house.forgets()
-    assert len(house.inside.requests) > turns
-    assert house.inside.running()
-    way(house, pull, "eve")  # also while one is at work
-    await house.tick(2)
-    assert "Go on" in house.told
-    assert OBEY not in house.told
+        assert len(scene.inside.requests) == turns
+        assert scene.inside.running() == []
+    await scene.forgets()
+    assert len(scene.inside.requests) > turns
+    assert scene.inside.running()
+    way(scene, pull, "eve")  # also while one is at work
+    await scene.tick(2)
+    assert "Go on" in scene.told
+    assert OBEY not in scene.told
 
 
 @pytest.mark.parametrize("way", [on_the_issue, on_the_pull_request, in_a_review, on_a_line])
-async def test_t24_what_somebody_who_may_push_says_that_way_does_reach_it(house, way):
-    pull = await house.offered()
-    way(house, pull, "ana")
-    await house.tick(2)
-    assert OBEY in house.told
+async def test_t24_what_somebody_who_may_push_says_that_way_does_reach_it(scene, way):
+    pull = await scene.offered()
+    way(scene, pull, "ana")
+    await scene.tick(2)
+    assert OBEY in scene.told
 
 
-async def test_t1_what_was_said_by_a_stranger_stays_so_when_they_may_push_later(house):
-    await house.offered()
-    house.world.comment(REPO, house.number, OBEY, by="eve")
-    await house.tick()
-    house.world.set_permission(REPO, "eve", "write")
-    house.world.advance(4000)
-    await house.forgets()
-    assert OBEY not in house.told
+async def test_t1_what_was_said_by_a_stranger_stays_so_when_they_may_push_later(scene):
+    await scene.offered()
+    scene.world.comment(REPO, scene.number, OBEY, by="eve")
+    await scene.tick()
+    scene.world.set_permission(REPO, "eve", "write")
+    scene.world.advance(4000)
+    await scene.forgets()
+    assert OBEY not in scene.told
 
 
-async def test_t1_a_strangers_words_reach_an_agent_when_a_trusted_person_quotes_them(house):
-    await house.offered()
-    house.world.comment(REPO, house.number, OBEY, by="eve")
-    house.world.comment(REPO, house.number, f"She is right:\n\n> {OBEY}", by="ana")
-    await house.tick()
-    assert house.told.count(OBEY) == house.told.count(f"> {OBEY}") > 0
+async def test_t1_a_strangers_words_reach_an_agent_when_a_trusted_person_quotes_them(scene):
+    await scene.offered()
+    scene.world.comment(REPO, scene.number, OBEY, by="eve")
+    scene.world.comment(REPO, scene.number, f"She is right:\n\n> {OBEY}", by="ana")
+    await scene.tick()
+    assert scene.told.count(OBEY) == scene.told.count(f"> {OBEY}") > 0
 
 
-async def test_t24_what_is_said_on_a_pull_request_that_is_not_ours_reaches_no_agent(house):
-    await house.offered()
-    house.world.push(REPO, "release", {"old.py": "one\n"}, by="ana")
-    theirs = house.world.open_pull(REPO, "Mine now", head=BRANCH, base="release", by="eve")
-    house.world.comment_on_pull(REPO, theirs.number, OBEY, by="ana")
-    await house.tick()
-    await house.forgets()
-    assert OBEY not in house.told
+async def test_t24_what_is_said_on_a_pull_request_that_is_not_ours_reaches_no_agent(scene):
+    await scene.offered()
+    scene.world.push(REPO, "release", {"old.py": "one\n"}, by="ana")
+    theirs = scene.world.open_pull(REPO, "Mine now", head=BRANCH, base="release", by="eve")
+    scene.world.comment_on_pull(REPO, theirs.number, OBEY, by="ana")
+    await scene.tick()
+    await scene.forgets()
+    assert OBEY not in scene.told
 
 
 @pytest.mark.parametrize(("seconds", "used"), [(-1, True), (0, False), (1, False)])
-async def test_t2_only_words_from_before_the_label_are_used(house, seconds, used):
-    world = house.world
-    house.number = world.open_issue(REPO, "Add a cart", "Please.", by="eve").number
+async def test_t2_only_words_from_before_the_label_are_used(scene, seconds, used):
+    world = scene.world
+    scene.number = world.open_issue(REPO, "Add a cart", "Please.", by="eve").number
     world.advance(10)
     if seconds < 0:
-        world.edit_issue(REPO, house.number, body=OBEY, by="eve")
+        world.edit_issue(REPO, scene.number, body=OBEY, by="eve")
         world.advance(-seconds)
-    world.label(REPO, house.number, "ai", by="ana")
+    world.label(REPO, scene.number, "ai", by="ana")
     if seconds >= 0:
         world.advance(seconds)
-        world.edit_issue(REPO, house.number, body=OBEY, by="eve")
-    await house.tick(2)
-    assert (OBEY in house.told) == used
-    assert used or house.run.cause is Cause.CONSENT
+        world.edit_issue(REPO, scene.number, body=OBEY, by="eve")
+    await scene.tick(2)
+    assert (OBEY in scene.told) == used
+    assert used or scene.run.wait_reason is WaitReason.CONSENT
 
 
 @pytest.mark.parametrize("field", ["title", "body"])
-async def test_t2_an_edit_while_an_agent_is_at_work_ends_it_publishes_nothing_and_asks(house, field):
-    house.ask(author="eve")
-    await house.tick()
-    assert house.inside.running()
-    house.world.edit_issue(REPO, house.number, by="eve", **{field: OBEY})
-    await house.tick(2)
-    assert house.inside.running() == []
-    assert (house.run.phase, house.run.cause) == (Phase.ASKING, Cause.CONSENT)
-    assert house.inside.branches == {}
-    assert not [one for one in house.world.repository(REPO).issues.values() if one.pull]
-    assert OBEY not in house.told
+async def test_t2_an_edit_while_an_agent_is_at_work_ends_it_publishes_nothing_and_asks(scene, field):
+    scene.ask(author="eve")
+    await scene.tick()
+    assert scene.inside.running()
+    scene.world.edit_issue(REPO, scene.number, by="eve", **{field: OBEY})
+    await scene.tick(2)
+    assert scene.inside.running() == []
+    assert (scene.run.phase, scene.run.wait_reason) == (Phase.ASKING, WaitReason.CONSENT)
+    assert scene.inside.branches == {}
+    assert not [one for one in scene.world.repository(REPO).issues.values() if one.pull]
+    assert OBEY not in scene.told
 
 
-async def test_t2_an_edit_just_before_the_offer_publishes_nothing(house):
-    house.ask(author="eve")
-    await house.tick()
-    house.inside.finish_turn()
-    house.world.edit_issue(REPO, house.number, body=OBEY, by="eve")
-    await house.tick(2)
-    assert house.inside.branches == {}
-    assert house.run.cause is Cause.CONSENT
+async def test_t2_an_edit_just_before_the_offer_publishes_nothing(scene):
+    scene.ask(author="eve")
+    await scene.tick()
+    scene.inside.finish_turn()
+    scene.world.edit_issue(REPO, scene.number, body=OBEY, by="eve")
+    await scene.tick(2)
+    assert scene.inside.branches == {}
+    assert scene.run.wait_reason is WaitReason.CONSENT

@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 
 from bot.domain.turn import EventKind, Failure, TurnState
-from bot.sandbox.bubblewrap import Rules
-from bot.sandbox.mount_plan import Limits
-from bot.sandbox.resource_watch import Allowance
+from bot.sandbox.bubblewrap import SandboxRules
+from bot.sandbox.resource_limits import ProcessLimits, ResourceLimits
 from tests.escape.conftest import LIMITS
+
+pytestmark = pytest.mark.attack("T15", "An agent that obeys an attacker runs hostile commands in the real sandbox")
 
 _MULTIPLY = """
 import os, signal, sys
@@ -68,7 +69,7 @@ print("played", written)
 
 
 def host_sees(secret: str) -> list[str]:
-    """Whose command line, or whose environment among the agent's processes, holds it."""
+    """Processes with it on their command line, or in the environment of an agent's process."""
     found = []
     for entry in os.scandir("/proc"):
         if not entry.name.isdigit() or int(entry.name) == os.getpid():
@@ -83,47 +84,47 @@ def host_sees(secret: str) -> list[str]:
     return found
 
 
-async def test_t15_forged_lines_change_nothing_wherever_they_are_written(prison, tmp_path):
+async def test_t15_forged_lines_change_nothing_wherever_they_are_written(project, tmp_path):
     forged = "\n".join(json.dumps(line) for line in (FORGED, FORGED_CALL))
-    (prison.mine.path / "forge.py").write_text(_FORGE)
-    (prison.mine.path / "forged").write_text(forged)
-    evil = prison.mine.path / "evil.sh"
-    with (prison.mine.ground.shadow / "config").open("a") as config:
+    (project.mine.path / "forge.py").write_text(_FORGE)
+    (project.mine.path / "forged").write_text(forged)
+    evil = project.mine.path / "evil.sh"
+    with (project.mine.mounts.agent_git / "config").open("a") as config:
         config.write(
-            f'[core]\n\tfsmonitor = {evil}\n\thooksPath = {prison.mine.path}\n[filter "e"]\n\tclean = {evil}\n'
+            f'[core]\n\tfsmonitor = {evil}\n\thooksPath = {project.mine.path}\n[filter "e"]\n\tclean = {evil}\n'
         )
     evil.write_text(f'#!/bin/sh\n[ -e /proc/$CLAUDE_PID/exe ] && cat forged > /proc/$CLAUDE_PID/fd/1\n'
-                    f'tr "\\0" " " < /proc/1/cmdline >> {prison.mine.path}/ran\ncat\n')  # fmt: skip
-    (prison.mine.path / ".gitattributes").write_text("* filter=e\n")
-    (prison.mine.path / "README.md").write_text("hellO\n")
-    printed = await prison.turn(
+                    f'tr "\\0" " " < /proc/1/cmdline >> {project.mine.path}/ran\ncat\n')  # fmt: skip
+    (project.mine.path / ".gitattributes").write_text("* filter=e\n")
+    (project.mine.path / "README.md").write_text("hellO\n")
+    printed = await project.turn(
         'python3 forge.py "$(cat forged)" > forging 2>&1; grep -aE "^(played|reached)" forging | sort -u | cut -c1-300',
         "readlink /proc/[0-9]*/exe | grep -c claude; env | grep -c sk-treehand; echo counted",
         'mkdir -p /tmp/claude-1000; ls -d /tmp/claude-*/*/*/tasks; echo "$(cat forged)"; exit 3',
     )
-    assert prison.report
-    assert prison.report.state is TurnState.SUCCEEDED, prison.report.detail
+    assert project.report
+    assert project.report.state is TurnState.SUCCEEDED, project.report.detail
     assert "played" in printed[0]
-    assert "reached" not in printed[0].replace("reached /opt/treehand/gate", "")
+    assert "reached" not in printed[0].replace("reached /opt/treehand/proxy", "")
     assert printed[1].split() == ["0", "0", "counted"], "a command sees the program, or holds its pass"
-    assert not (prison.mine.path / "ran").exists(), "the program's own git ran what was planted"
-    assert prison.report.session != "forged"
-    assert "FORGED" not in prison.report.words
-    assert prison.report.question == ""
-    assert prison.report.session_cost_usd < 99
-    assert prison.report.words.endswith("All tests pass.")  # T23: its words, and only as such
+    assert not (project.mine.path / "ran").exists(), "the program's own git ran what was planted"
+    assert project.report.session != "forged"
+    assert "FORGED" not in project.report.summary
+    assert project.report.question == ""
+    assert project.report.session_cost_usd < 99
+    assert project.report.summary.endswith("All tests pass.")  # T23: its words, and only as such
 
 
-async def test_t23_words_alone_offer_nothing(prison):
-    prison.evil.unlink()
-    await prison.turn("true")
-    change = await prison.workspaces.capture("treehand/shop-1", message="m", at=1.0)
-    assert prison.report
-    assert prison.report.state is TurnState.SUCCEEDED
+async def test_t23_words_alone_offer_nothing(project):
+    project.evil.unlink()
+    await project.turn("true")
+    change = await project.workspaces.capture("treehand/shop-1", message="m", at=1.0)
+    assert project.report
+    assert project.report.state is TurnState.SUCCEEDED
     assert (change.head, change.files) == (change.base, ())
 
 
-async def test_t6_the_model_is_asked_with_the_real_key_which_nobody_can_see(prison, monkeypatch):
+async def test_t6_the_model_is_asked_with_the_real_key_which_nobody_can_see(project, monkeypatch):
     canary = f"canary-{secrets.token_hex(12)}"
     monkeypatch.setenv("TREEHAND_CANARY", canary)
     seen: list[str] = []
@@ -132,15 +133,15 @@ async def test_t6_the_model_is_asked_with_the_real_key_which_nobody_can_see(pris
         if event.kind is EventKind.TOOL:
             seen.extend(host_sees("sk-ant-REAL-KEY") + host_sees(canary))
 
-    prison.events = _Heard(look)
-    printed = await prison.turn("env; cat /proc/*/environ | tr '\\0' '\\n'; cat /proc/*/cmdline | tr '\\0' ' '; true")
-    assert prison.report
-    assert prison.report.state is TurnState.SUCCEEDED, prison.report.detail
+    project.events = _Heard(look)
+    printed = await project.turn("env; cat /proc/*/environ | tr '\\0' '\\n'; cat /proc/*/cmdline | tr '\\0' ' '; true")
+    assert project.report
+    assert project.report.state is TurnState.SUCCEEDED, project.report.detail
     assert "HOME=/home/agent" in printed[0]
     assert canary not in printed[0]
     assert "sk-ant-REAL-KEY" not in printed[0]
     assert seen == []
-    assert "sk-ant-REAL-KEY" not in "".join(path.read_text(errors="replace") for path in prison.home.rglob("*")
+    assert "sk-ant-REAL-KEY" not in "".join(path.read_text(errors="replace") for path in project.home.rglob("*")
                                             if path.is_file())  # fmt: skip
 
 
@@ -154,59 +155,61 @@ class _Heard(list):
         super().append(event)
 
 
-async def test_an_agent_works_as_it_is_used_to_and_goes_on_in_its_next_turn(prison):
-    printed = await prison.turn(
+async def test_an_agent_works_as_it_is_used_to_and_goes_on_in_its_next_turn(project):
+    printed = await project.turn(
         "cd src && pwd && echo one > one.txt", "pwd; cat one.txt; cd ..", "exit 7",
         "git add -A && git commit -qm mine && echo two >> README.md && git stash -q && git stash list && "
         "git stash pop -q && git log --format=%s -1 && git diff --stat && "
         "git checkout -qb idea && git branch --show-current",
         "python3 -c 'print(6 * 7)'; mktemp; echo done > ~/kept; ls ~",
         # T20: what a build runs, it runs in here
-        f"printf 'all:\\n\\techo built > built\\n\\t-echo ran >> {prison.trace}\\n' > Makefile; make -s 2>&1; "
+        f"printf 'all:\\n\\techo built > built\\n\\t-echo ran >> {project.trace}\\n' > Makefile; make -s 2>&1; "
         "mkdir -p ~/.cache/npm && echo 1 > ~/.cache/npm/x; cat built",
     )  # fmt: skip
-    assert prison.report
-    assert prison.report.state is TurnState.SUCCEEDED, prison.report.detail
-    folder = str(prison.mine.path)
+    assert project.report
+    assert project.report.state is TurnState.SUCCEEDED, project.report.detail
+    folder = str(project.mine.path)
     assert printed[0].split() == [f"{folder}/src"]
     assert printed[1].split() == [f"{folder}/src", "one"]
     assert "7" in printed[2]
     assert {"mine", "idea"} <= set(printed[3].split())
     assert printed[4].split()[0] == "42"
     assert printed[5].split()[-1] == "built"
-    assert not prison.trace.exists()
-    session = prison.report.session
-    again = await prison.turn("cat src/one.txt; ls -A ~; git stash list | wc -l", number=2, session=session)
-    assert prison.report.session == session
+    assert not project.trace.exists()
+    session = project.report.session
+    again = await project.turn("cat src/one.txt; ls -A ~; git stash list | wc -l", number=2, session=session)
+    assert project.report.session == session
     assert again[0].split() == ["one", "0"], "nothing is kept in memory, and the conversation and the files are"
-    async with prison.cell() as inmate:  # T20: nor is anything of it in another run's cell
-        left = set((await inmate.run("ls -A ~ /tmp | grep -v : ; true", as_command=False)).split())
-        assert left <= set(prison.mine.path.parts), "but for the folders above its own worktree"
+    async with project.open_sandbox() as attacker:  # T20: nor is anything of it in another run's sandbox
+        left = set((await attacker.run("ls -A ~ /tmp | grep -v : ; true", as_command=False)).split())
+        assert left <= set(project.mine.path.parts), "but for the folders above its own worktree"
 
 
 @pytest.mark.parametrize("most", [60])
-async def test_t16_a_fork_bomb_is_bounded_and_the_turn_ends_or_goes_on(prison, most):
-    prison.rules = Rules(limits=Limits(memory_bytes=6 << 30, processes=most, file_bytes=1 << 20, scratch_bytes=4 << 20))
-    printed = await prison.turn(
+async def test_t16_a_fork_bomb_is_bounded_and_the_turn_ends_or_goes_on(project, most):
+    project.rules = SandboxRules(
+        process_limits=ProcessLimits(memory_bytes=6 << 30, processes=most, file_bytes=1 << 20, scratch_bytes=4 << 20)
+    )
+    printed = await project.turn(
         f"python3 -c {shlex.quote(_MULTIPLY)}",
         "head -c 3000000 /dev/zero > big; ls -l big | cut -d' ' -f5; true",
         seconds=60,
     )
-    assert prison.report
-    assert prison.report.state in {TurnState.SUCCEEDED, TurnState.FAILED}
+    assert project.report
+    assert project.report.state in {TurnState.SUCCEEDED, TurnState.FAILED}
     counts = [int(word) for text in printed[:1] for word in text.split() if word.isdigit()]
     assert all(count < most for count in counts), printed
-    big = prison.mine.path / "big"
+    big = project.mine.path / "big"
     assert not big.exists() or big.stat().st_size <= 1 << 20
 
 
 @pytest.mark.parametrize("how", ["its own", "shared"])
-async def test_t16_a_turn_that_takes_too_much_memory_is_ended_and_told_why(prison, how):
-    prison.rules = Rules(limits=LIMITS, allowance=Allowance(memory_bytes=900 << 20))
+async def test_t16_a_turn_that_takes_too_much_memory_is_ended_and_told_why(project, how):
+    project.rules = SandboxRules(process_limits=LIMITS, resource_limits=ResourceLimits(memory_bytes=900 << 20))
     make = {"its own": "kept = bytearray(b'x') * (800 << 20)",
             "shared": "import mmap; kept = mmap.mmap(-1, 800 << 20)\n"
                       "for at in range(0, 800 << 20, 4096): kept[at] = 1"}  # fmt: skip
-    await prison.turn(f'python3 -c "{make[how]}\nimport time; time.sleep(30)"', seconds=50)
-    assert prison.report
-    assert (prison.report.state, prison.report.failure) == (TurnState.FAILED, Failure.AGENT)
-    assert "memory" in prison.report.detail
+    await project.turn(f'python3 -c "{make[how]}\nimport time; time.sleep(30)"', seconds=50)
+    assert project.report
+    assert (project.report.state, project.report.failure) == (TurnState.FAILED, Failure.AGENT)
+    assert "memory" in project.report.detail

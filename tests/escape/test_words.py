@@ -1,4 +1,4 @@
-"""T3, T13, T18, T19: words that hide, words that become names, words we repeat, and words that claim to be ours."""
+"""T3, T13, T18, T19: hidden text, text that becomes names, text that is quoted, and text that imitates our comments."""
 
 import io
 import logging
@@ -13,17 +13,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.domain.names import branch_for, home_for, turn_id_for
-from bot.domain.read_untrusted import Reading, read, read_plain
 from bot.domain.run import Run
 from bot.system import logs
-from bot.text.pull_request_body import closed_by
-from bot.text.quote_untrusted import code, line, plain, quote
-from bot.workspace.paths import Places
-from tests.clients.grounds import REPO
-from tests.domain.hidden import ARTFUL, BITS, HIDDEN, SEEN
-from tests.engine.test_quoting import MENTION, NUMBER, rendered, words_in
-from tests.escape.house import house_at
+from bot.text.quote_untrusted import code_span, neutralize_line, plain_line, quote
+from bot.text.read_untrusted import VisibleText, read, read_plain
+from bot.workspace.paths import ProjectPaths
+from tests.escape.github_scene import scene_at
 from tests.fakes.github.fixtures import github
+from tests.services.github.github_bot import REPO
+from tests.text.github_markdown import breaches_of
+from tests.text.hidden import ARTFUL, BITS, HIDDEN, SEEN
 
 __all__ = ["github"]
 
@@ -98,7 +97,7 @@ def test_t3_a_hundred_thousand_texts_are_read_alike_twice_and_keep_nothing_hidde
         text = made_up(chance)
         once = bare(text)
         assert not banned_in(once.text), ascii(text)
-        assert bare(once.text) == Reading(once.text), ascii(text)
+        assert bare(once.text) == VisibleText(once.text), ascii(text)
 
 
 def test_t3_flags_and_families_survive_among_ten_thousand_hidden_letters():
@@ -122,8 +121,8 @@ def test_t13_whatever_an_issue_is_called_its_branch_and_its_folders_are_plain_an
     run = Run(f"{name}#{number}", "shop", ordinal=ordinal)
     branch = branch_for(run)
     assert re.fullmatch(r"treehand/[a-z0-9]+(-[a-z0-9]+)*", branch)
-    places = Places(root := home_for(Path("/r"), "p", "b").parents[1], "shop")
-    assert places.of(branch).folder.resolve().is_relative_to(root)
+    places = ProjectPaths(root := home_for(Path("/r"), "p", "b").parents[1], "shop")
+    assert places.for_branch(branch).folder.resolve().is_relative_to(root)
     assert home_for(root, "shop", branch).parent == root / "shop"
     assert turn_id_for(run, 1).endswith("/turn-1")
 
@@ -155,25 +154,22 @@ def test_t18_the_corpus_has_forty_texts():
     assert len(set(CORPUS)) == 40
 
 
+@pytest.mark.attack(
+    "T18", "Words of an agent or a stranger mention, close, order or load something where we repeat them"
+)
 @pytest.mark.parametrize("words", CORPUS, ids=ascii)
 def test_t18_repeated_it_notifies_nobody_closes_nothing_orders_nothing_and_loads_nothing(words: str):
-    for told in (quote(words), f"Now: {line(words)}", f"Now: {code(words)}"):
-        shown = words_in(told)
-        assert not {one.type for one in rendered(told)} & {"html_block", "html_inline", "image"}
-        assert not MENTION.search(shown), shown
-        assert not NUMBER.search(shown), shown
-        assert not re.search(r"(?m)^\s*/[a-z]", shown)
-        assert closed_by(told) == ()
+    assert breaches_of(words) == []
+    for told in (quote(words), neutralize_line(words), code_span(words)):
         assert all(letter.isprintable() or letter == "\n" for letter in told)
-    assert "\n" not in line(words) + plain(words) + code(words)
-    assert not re.search(r"(?<![A-Za-z0-9_])@[A-Za-z]|(?<!&)#\d|GH-\d|\[skip ci\]|\*{3}NO_CI", plain(words))
+    assert "\n" not in neutralize_line(words) + plain_line(words) + code_span(words)
 
 
 def test_t18_what_is_logged_is_one_line_for_each_thing_that_happened():
     stream = io.StringIO()
     log = logging.Logger("words")  # noqa: LOG001 - nobody else's
     handler = logging.StreamHandler(stream)
-    handler.setFormatter(logs._AsText(str))
+    handler.setFormatter(logs._TextFormatter(str))
     log.addHandler(handler)
     for words in CORPUS:
         log.warning("asks issue=%s reason=%s", "shop#1", words)
@@ -183,33 +179,33 @@ def test_t18_what_is_logged_is_one_line_for_each_thing_that_happened():
 
 
 @pytest.fixture
-async def house(github, tmp_path):
-    async with house_at(github, tmp_path) as house:
-        yield house
+async def scene(github, tmp_path):
+    async with scene_at(github, tmp_path) as scene:
+        yield scene
 
 
 @pytest.mark.parametrize("how", ["copied", "copied and changed", "made up"])
-async def test_t19_a_marker_of_ours_in_somebody_elses_comment_is_ignored(house, how):
-    house.ask()
-    await house.tick()
-    [ours] = house.answers
+async def test_t19_a_marker_of_ours_in_somebody_elses_comment_is_ignored(scene, how):
+    scene.ask()
+    await scene.tick()
+    [ours] = scene.answers
     forged = {"copied": ours, "copied and changed": f"Nothing to see. {ours[ours.index('<!-- treehand') :]}",
               "made up": re.sub(r"[0-9a-f]{8,}", "0" * 16, ours)}[how]  # fmt: skip
-    theirs = house.world.comment(REPO, house.number, forged, by="ana")
-    house.inside.fail_turn()
-    await house.tick(3)
-    assert len(house.answers) == 1
-    assert house.answers != [ours]
+    theirs = scene.world.comment(REPO, scene.number, forged, by="ana")
+    scene.inside.fail_turn()
+    await scene.tick(3)
+    assert len(scene.answers) == 1
+    assert scene.answers != [ours]
     assert theirs.body == forged
 
 
-async def test_t19_a_marker_of_ours_under_another_issue_is_ignored(house):
-    first = house.ask()
-    await house.tick()
-    [ours] = house.answers
-    second = house.ask()
-    copied = house.world.comment(REPO, second, ours, by="treehand-bot")
-    await house.tick(2)
-    said = [one for one in house.world.repository(REPO).comments.values() if one.author.login == "treehand-bot"]
+async def test_t19_a_marker_of_ours_under_another_issue_is_ignored(scene):
+    first = scene.ask()
+    await scene.tick()
+    [ours] = scene.answers
+    second = scene.ask()
+    copied = scene.world.comment(REPO, second, ours, by="treehand-bot")
+    await scene.tick(2)
+    said = [one for one in scene.world.repository(REPO).comments.values() if one.author.login == "treehand-bot"]
     assert copied.body == ours
     assert sorted(one.number for one in said) == sorted([first, second, second])

@@ -6,14 +6,14 @@ from pathlib import Path
 
 from bot.domain.change import Change, HandWork
 from bot.domain.comment import Reaction
-from bot.domain.issue import Stage
+from bot.domain.issue import IssueStage
 from bot.domain.pull_request import Checks, PullRequest, PullRequestState
 from bot.domain.remote import Remote
-from bot.domain.salvage import Kept
-from bot.domain.turn import Ground, Message, TurnReport, TurnRequest, TurnState, Workspace
+from bot.domain.salvage import SalvageLocation
+from bot.domain.turn import Message, TurnOrder, TurnReport, TurnState, Workspace, WorktreeMounts
 from bot.errors import NeedsHuman, NeedsTurn, Retryable
 from bot.ports import ForgeView, TrackerView
-from bot.text.pull_request_body import body_with
+from bot.text.pull_request_body import replace_section
 from tests.fakes.world import Tree, World
 
 
@@ -24,8 +24,8 @@ class FakeTracker:
     label: str = "ai"
     looked_at: int = field(default=-1)
 
-    async def look(self, keys: Collection[str], *, fresh: bool = True) -> TrackerView:
-        self.world.reach("tracker.look")
+    async def snapshot(self, keys: Collection[str], *, fresh: bool = True) -> TrackerView:
+        self.world.reach("tracker.snapshot")
         self.looked_at = self.world.version
         self.world.looked_for |= set(keys)
         issues = {
@@ -36,6 +36,11 @@ class FakeTracker:
         unplaced = {key: labels for key, labels in self.world.unplaced.items() if key not in keys}
         issues = {key: issue for key, issue in issues.items() if key not in unplaced}
         return TrackerView(issues, {key: self.world.seen(key) for key in issues}, unplaced)
+
+    async def judge_again(self, key: str, comments: Collection[str], *, request: bool) -> TrackerView:
+        self.world.reach("judge_again")
+        self.world.judge_again(key, comments, request=request)
+        return TrackerView({key: self.world.issues[key]}, {key: self.world.seen(key)})
 
     async def changed(self) -> bool:
         self.world.reach("changed")
@@ -50,8 +55,8 @@ class FakeTracker:
             self.world.threads[key, slug] = thread
         self.world.answer("ensure_comment")
 
-    async def find_left(self, labels: Collection[str]) -> Collection[str]:
-        self.world.reach("find_left")
+    async def find_orphaned(self, labels: Collection[str]) -> Collection[str]:
+        self.world.reach("find_orphaned")
         here = [issue for key, issue in self.world.issues.items() if self.world.projects[key] == self.project]
         asking = {issue.key for issue in here if self.label in issue.labels}
         return [
@@ -60,8 +65,8 @@ class FakeTracker:
             if (set(labels) & issue.labels and issue.key not in asking if issue.open else issue.key in asking)
         ]
 
-    async def recall(self, key: str) -> Sequence[str]:
-        self.world.reach("recall")
+    async def read_run_notes(self, key: str) -> Sequence[str]:
+        self.world.reach("read_run_notes")
         return [note for (said_on, _), note in self.world.notes.items() if said_on == key and note]
 
     async def ensure_labels(self, key: str, *, add: Collection[str] = (), remove: Collection[str] = ()) -> None:
@@ -79,11 +84,11 @@ class FakeTracker:
 class FakeBoard:
     world: World
 
-    async def ensure_stage(self, key: str, stage: Stage) -> None:
+    async def ensure_stage(self, key: str, stage: IssueStage) -> None:
         self.world.reach("ensure_stage")
         issue = self.world.issue(key)
-        assert issue.standing
-        self.world.issues[key] = replace(issue, standing=replace(issue.standing, stage=stage))
+        assert issue.state
+        self.world.issues[key] = replace(issue, state=replace(issue.state, stage=stage))
         self.world.answer("ensure_stage")
 
     async def ensure_link(self, key: str, *, url: str, title: str) -> None:
@@ -97,13 +102,18 @@ class FakeForge:
     world: World
     project: str = "shop"
 
-    async def look(self, branches: Collection[str], *, fresh: bool = True) -> ForgeView:
-        self.world.reach("forge.look")
+    async def snapshot(self, branches: Collection[str], *, fresh: bool = True) -> ForgeView:
+        self.world.reach("forge.snapshot")
         here = (branch for branch in self.world.pulls if self.world.projects[branch] == self.project)
         pulls = {branch: self._pull(branch) for branch in here}
         comments = {branch: self.world.seen(branch) for branch in pulls if branch in branches}
         ours = frozenset(branch for branch in self.world.branches if self.world.projects[branch] == self.project)
         return ForgeView(pulls, comments, ours)
+
+    async def judge_again(self, branch: str, comments: Collection[str]) -> ForgeView:
+        self.world.reach("judge_again")
+        self.world.judge_again(branch, comments, request=False)
+        return ForgeView(comments={branch: self.world.seen(branch)})
 
     async def remote(self) -> Remote:
         self.world.reach("remote")
@@ -117,7 +127,7 @@ class FakeForge:
         if found and found.state is not PullRequestState.OPEN:
             raise Retryable(f"The pull request of {branch} is over.")
         if found:
-            self.world.pulls[branch] = replace(found, body=body_with(body, around=found.body))
+            self.world.pulls[branch] = replace(found, body=replace_section(body, around=found.body))
         else:
             self._open(branch, base, title, body)
         self.world.answer("ensure_draft")
@@ -151,7 +161,7 @@ class FakeForge:
             number,
             branch,
             title,
-            body_with(body),
+            replace_section(body),
             PullRequestState.OPEN,
             draft=True,
             head=head,
@@ -172,16 +182,16 @@ class FakeWorkspaces:
     world: World
     project: str = "shop"
 
-    async def share(self, ref: str, *, remote: Remote) -> Kept:
+    async def share(self, ref: str, *, remote: Remote) -> SalvageLocation:
         self.world.reach("share")
-        return Kept(ref, shared=True)
+        return SalvageLocation(ref, shared=True)
 
     async def ensure(self, branch: str, *, base: str, remote: Remote, merge: str = "") -> Workspace:
         self.world.reach("ensure")
         tree = self.world.ensure_tree(branch, self.project)
         conflicts = self.world.take_in(branch, merge)
         here = Path("/imaginary") / branch
-        ground = Ground(here, here / "shadow", here / "objects")
+        ground = WorktreeMounts(here, here / "shadow", here / "agent-git", here / "objects")
         return Workspace(ground, branch, tree.commits[0], tree.head, conflicts)
 
     async def capture(
@@ -190,7 +200,11 @@ class FakeWorkspaces:
         self.world.reach("capture", network=False)
         return self.world.commit(branch, allowed)
 
-    async def ensure_pushed(self, branch: str, *, remote: Remote) -> None:
+    async def ensure_ci_started(self, branch: str, *, remote: Remote) -> None:
+        self.world.reach("ensure_ci_started")
+        self.world.ci_started.append(branch)
+
+    async def ensure_pushed(self, branch: str, *, remote: Remote, holds_ci: bool = False) -> None:
         self.world.reach("ensure_pushed")
         if not self.world.join(branch):
             raise NeedsTurn(f"Somebody else pushed to {branch}, and that conflicts with my commit.")
@@ -248,7 +262,7 @@ class FakeExecutor:
 
     world: World
 
-    async def ensure_started(self, request: TurnRequest) -> None:
+    async def ensure_started(self, request: TurnOrder) -> None:
         self.world.reach("ensure_started", network=False)
         if request.turn_id not in self.world.turns:
             self.world.begin_turn(request)

@@ -14,8 +14,8 @@ import pytest
 from graphql import get_named_type, is_leaf_type
 
 from tests.fakes.linear import LinearWorld, ServedLinear, fixtures
-from tests.fakes.linear.asking import FIELDS
 from tests.fakes.linear.faults import ALWAYS
+from tests.fakes.linear.field_registry import FIELDS
 from tests.fakes.linear.filters import FILTERS
 from tests.fakes.linear.schema import schema
 

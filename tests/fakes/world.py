@@ -5,27 +5,27 @@ true afterwards, never about who called whom.
 """
 
 import hashlib
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field, replace
 
 from bot.domain.change import Change, FileChange, HandWork, Objection
-from bot.domain.comment import Comment, Place, Reaction, Remark
-from bot.domain.issue import Edit, Issue, Person, Stage, Standing
+from bot.domain.comment import Comment, CommentPlace, Reaction, Remark
+from bot.domain.issue import Edit, Issue, IssueStage, IssueState, Person
 from bot.domain.pull_request import Checks, CheckState, FailedCheck, PullRequest, PullRequestState
 from bot.domain.turn import (
-    Answer,
     Event,
     EventKind,
     Failure,
     Message,
     Progress,
     Todo,
+    TurnAnswer,
+    TurnOrder,
     TurnReport,
-    TurnRequest,
     TurnState,
 )
 from bot.errors import BotError, NeedsHuman, Retryable
-from bot.text.pull_request_body import closed_by
+from bot.text.pull_request_body import closed_issues
 
 BASE = hashlib.sha1(b"base").hexdigest()
 
@@ -70,6 +70,8 @@ class World:
     """Those that were pushed, with their commits."""
     published: dict[str, str] = field(default_factory=dict)
     """What we last pushed, by branch."""
+    ci_started: list[str] = field(default_factory=list)
+    """Branches whose CI a person has approved."""
     checks: dict[str, Checks] = field(default_factory=dict)
     """Of the newest commit of a branch, when they last said anything."""
     conflicts: set[str] = field(default_factory=set)
@@ -87,7 +89,7 @@ class World:
     handed_over: list[str] = field(default_factory=list)
     """Branches whose conversation was made ready for a person."""
     turns: dict[str, TurnReport] = field(default_factory=dict)
-    requests: dict[str, TurnRequest] = field(default_factory=dict)
+    requests: dict[str, TurnOrder] = field(default_factory=dict)
     """Every turn ever ordered, by its id."""
     told: list[tuple[str, Message]] = field(default_factory=list)
     """What running turns were sent, in order."""
@@ -105,6 +107,10 @@ class World:
     """Names of verbs that work, once, while their answer is lost."""
     version: int = 0
     """Grows with everything people do to issues."""
+    without_right: set[str] = field(default_factory=set)
+    """People who may not steer any more."""
+    judged_again: list[str] = field(default_factory=list)
+    """Comments, and `request`, that somebody asked about again at the moment of use."""
     looked_for: set[str] = field(default_factory=set)
     """Issues that the tracker was ever asked about by their keys."""
 
@@ -132,25 +138,25 @@ class World:
         self.label(key, *labels, by=by, trusted=trusted)
 
     def label(self, key: str, *labels: str, by: str = "ana", trusted: bool = True) -> None:
-        """Putting on the label that asks for work is an act of asking; whoever may not steer can do so, too."""
+        """Adding the label is a request; people who may not steer can make one, too."""
         issue = self.issues[key]
         if "ai" in labels and "ai" not in issue.labels:
-            self._edit(key, asked_by=Person(by, trusted=trusted), request=f"request-{self.version}", edit=None)
+            self._edit(key, requester=Person(by, trusted=trusted), request=f"request-{self.version}", edit=None)
         self._edit(key, labels=issue.labels | set(labels))
 
-    def on_board(self, key: str, stage: Stage = Stage.BEFORE) -> None:
+    def on_board(self, key: str, stage: IssueStage = IssueStage.ORIGINAL) -> None:
         """Its tracker has states and links."""
-        self._edit(key, standing=Standing(stage, frozenset(Stage)), links=frozenset())
+        self._edit(key, state=IssueState(stage, frozenset(IssueStage)), links=frozenset())
 
-    def move(self, key: str, stage: Stage) -> None:
+    def move(self, key: str, stage: IssueStage) -> None:
         """A person does, and keeps it from being moved by others."""
-        self._edit(key, standing=Standing(stage))
+        self._edit(key, state=IssueState(stage))
 
     def block(self, key: str, *by: str) -> None:
         self._edit(key, blocked_by=by)
 
-    def stage(self, key: str) -> Stage:
-        standing = self.issues[key].standing
+    def stage(self, key: str) -> IssueStage:
+        standing = self.issues[key].state
         assert standing
         return standing.stage
 
@@ -181,7 +187,26 @@ class World:
         thread: str = "",
     ) -> str:  # fmt: skip
         """Whoever may steer may push, unless it is said otherwise."""
-        return self._say(key, Place.ISSUE, text, _person(by, trusted, may_push), thread=thread)
+        return self._say(key, CommentPlace.ISSUE, text, _person(by, trusted, may_push), thread=thread)
+
+    def edit_comment_as_stranger(self, comment: str, text: str, *, by: str = "eve") -> None:
+        """Somebody who may not steer rewrites what a person said, inline remarks included."""
+        self._resay(comment, lambda one: replace(
+            one, text=text, author=replace(one.author, trusted=False, may_push=False), edited_by=Person(by),
+            remarks=tuple(replace(remark, text=text) for remark in one.remarks),
+        ))  # fmt: skip
+
+    def lose_right(self, name: str) -> None:
+        """What the person said looks trusted until somebody asks for the right again."""
+        self.without_right.add(name)
+
+    def judge_again(self, place: str, comments: Collection[str], *, request: bool) -> None:
+        self.judged_again += [*comments, *(["request"] if request else [])]
+        for said in self.people_said.get(place, ()):
+            if said.id in comments and said.author.name in self.without_right:
+                self._resay(said.id, lambda one: replace(one, author=Person(one.author.name)))
+        if request and self.issues[place].requester.name in self.without_right:
+            self._edit(place, requester=Person(self.issues[place].requester.name))
 
     # What people do on pull requests, named by their branch or by the issue's key.
 
@@ -189,7 +214,7 @@ class World:
         self, key_or_branch: str, text: str, *, by: str = "ana", trusted: bool = True, remarks: Iterable[Remark] = ()
     ) -> str:
         branch = self.branch_of(key_or_branch)
-        return self._say(branch, Place.PULL_REQUEST, text, _person(by, trusted), tuple(remarks))
+        return self._say(branch, CommentPlace.PULL_REQUEST, text, _person(by, trusted), tuple(remarks))
 
     def review(
         self, key_or_branch: str, *remarks: Remark, text: str = "", by: str = "ana", trusted: bool = True
@@ -197,19 +222,17 @@ class World:
         """Without remarks and text: an approval."""
         branch, approves = self.branch_of(key_or_branch), not (text or remarks)
         return self._say(
-            branch, Place.PULL_REQUEST, text, _person(by, trusted), remarks, review=True, approves=approves
+            branch, CommentPlace.PULL_REQUEST, text, _person(by, trusted), remarks, review=True, approves=approves
         )
 
     def add_remark(self, comment: str, remark: Remark) -> None:
         """One more inline remark of a review that is there already."""
-        for said in self.people_said.values():
-            said[:] = [replace(one, remarks=(*one.remarks, remark)) if one.id == comment else one for one in said]
-        self._touch()
+        self._resay(comment, lambda one: replace(one, remarks=(*one.remarks, remark)))
 
     def merge(self, key_or_branch: str) -> None:
         branch = self.branch_of(key_or_branch)
         pull = self.pulls[branch] = replace(self.pulls[branch], state=PullRequestState.MERGED)
-        for named in closed_by(pull.body):
+        for named in closed_issues(pull.body):
             for key in [key for key in self.issues if key == named or (named.startswith("#") and key.endswith(named))]:
                 self.close_issue(key)
 
@@ -296,7 +319,7 @@ class World:
         words: str = "Done.",
         files: Iterable[str] = ("app.py",),
         question: str = "",
-        answers: Iterable[Answer] = (),
+        answers: Iterable[TurnAnswer] = (),
         cost: float = 0.1,
         tokens: int = 100,
         fresh: bool = False,
@@ -308,17 +331,17 @@ class World:
             self.write_file(turn_id, path)
         report = replace(
             self._ended(turn_id, TurnState.SUCCEEDED, cost, tokens),
-            words=words,
+            summary=words,
             question=question,
             answers=tuple(answers),
-            fresh=fresh,
+            is_new_session=fresh,
             refusals=tuple(refusals),
         )
         branch = self.requests[turn_id].branch
         if self.requests[turn_id].merge:
             self.conflicts.discard(branch)
         if self.requests[turn_id].plan:
-            self.turns[turn_id] = replace(report, planned=True, salvaged=self.put_back(branch))
+            self.turns[turn_id] = replace(report, planned=True, salvage_ref=self.put_back(branch))
         else:
             self.turns[turn_id] = replace(report, change=self.commit(branch, self.requests[turn_id].allowed))
 
@@ -434,7 +457,7 @@ class World:
         if tree.dirty:
             change = self.commit(branch, allowed)
             if change.objections:
-                return HandWork(held=change)
+                return HandWork(blocked=change)
             self.given[branch, message, at] = ", ".join(tree.files)
         return HandWork(self.given.get((branch, message, at), ""))
 
@@ -487,7 +510,7 @@ class World:
         tree.commits += [commit for commit in commits if commit not in tree.commits]
         tree.commits.append(_commit_id(branch, "merge", len(tree.commits)))
 
-    def begin_turn(self, request: TurnRequest) -> None:
+    def begin_turn(self, request: TurnOrder) -> None:
         before = self.ensure_tree(request.branch, request.project).head
         self.requests[request.turn_id] = request
         conflicts = self.take_in(request.branch, request.merge)
@@ -495,21 +518,23 @@ class World:
             change = replace(self.commit(request.branch), before=before)
             self.turns[request.turn_id] = TurnReport(TurnState.SUCCEEDED, session=request.session, change=change)
             return
-        if request.given and (
-            held := self.take_back(request.branch, request.given.message, request.given.at, request.allowed).held
+        if request.handover and (
+            held := self.take_back(
+                request.branch, request.handover.message, request.handover.at, request.allowed
+            ).blocked
         ):
             report = TurnReport(TurnState.SUCCEEDED, session=request.session, change=held)
-            self.turns[request.turn_id] = replace(report, heard=frozenset(request.comments))
+            self.turns[request.turn_id] = replace(report, delivered=frozenset(request.comments))
             return
-        if request.offer:
-            report = TurnReport(TurnState.SUCCEEDED, session=request.session, heard=frozenset(request.comments))
+        if request.publish_only:
+            report = TurnReport(TurnState.SUCCEEDED, session=request.session, delivered=frozenset(request.comments))
             change = replace(self.commit(request.branch, request.allowed), before=before)
             self.turns[request.turn_id] = replace(report, change=change)
             return
         session = request.session or f"session-of-{request.run_id}"
         heard = frozenset(request.comments)
-        progress = Progress(session=session, last_at=self.now, heard=heard)
-        self.turns[request.turn_id] = TurnReport(TurnState.RUNNING, progress, session=session, heard=heard)
+        progress = Progress(session=session, last_event_at=self.now, delivered=heard)
+        self.turns[request.turn_id] = TurnReport(TurnState.RUNNING, progress, session=session, delivered=heard)
 
     def stop_turn(self, turn_id: str) -> None:
         self.turns[turn_id] = self._ended(turn_id, TurnState.STOPPED, 0.0, 0)
@@ -519,7 +544,7 @@ class World:
             return
         self.told.append((turn_id, message))
         for name in () if self.deaf else message.comments or (message.id,):
-            self._happens(turn_id, Event(EventKind.HEARD, self.now, text=name))
+            self._happens(turn_id, Event(EventKind.DELIVERED, self.now, text=name))
 
     def reach(self, verb: str = "", *, network: bool = True) -> None:
         if network and self.down:
@@ -550,6 +575,11 @@ class World:
         self.issues[key] = replace(self.issues[key], **fields)  # type: ignore[arg-type]
         self._touch()
 
+    def _resay(self, comment: str, change: Callable[[Comment], Comment]) -> None:
+        for said in self.people_said.values():
+            said[:] = [change(one) if one.id == comment else one for one in said]
+        self._touch()
+
     def _set_pull(self, key_or_branch: str, state: PullRequestState) -> None:
         branch = self.branch_of(key_or_branch)
         self.pulls[branch] = replace(self.pulls[branch], state=state)
@@ -557,7 +587,7 @@ class World:
     def _say(
         self,
         where: str,
-        place: Place,
+        place: CommentPlace,
         text: str,
         author: Person,
         remarks: tuple[Remark, ...] = (),
@@ -582,8 +612,8 @@ class World:
         report = self.turns[turn_id]
         session = report.progress.session
         total = self.session_costs[session] = self.session_costs.get(session, 0.0) + cost
-        heard = report.heard | report.progress.heard
-        ended = replace(report, state=state, session_cost_usd=total, tokens=tokens, agent_turns=1, heard=heard)
+        heard = report.delivered | report.progress.delivered
+        ended = replace(report, state=state, session_cost_usd=total, tokens=tokens, agent_turns=1, delivered=heard)
         return replace(ended, ended_at=self.now)
 
 

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
-from bot.demo.model import Say, ScriptedModel
-from tests.program.conftest import Person, acts, model_env, person, write  # noqa: F401 - a fixture
+from bot.demo.model import SayText, ScriptedModel
+from tests.program.conftest import Person, model_env, person, script_of, write  # noqa: F401 - a fixture
 
 NAME = os.environ.get("TREEHAND_LIVE_GITHUB", "")
 TOKEN = os.environ.get("GITHUB_TOKEN", "")
@@ -75,7 +75,7 @@ async def test_label_draft_comment_merge_and_all_is_tidied_away(person: Person, 
     person.env["GITHUB_TOKEN"] = TOKEN
     person.env |= {name: os.environ[name] for name in ("SSL_CERT_FILE", "HTTPS_PROXY") if name in os.environ}
     ground.ask("POST", f"/issues/{ground.number}/labels", labels=["ai"])
-    async with ScriptedModel(acts((write("alive", "live.txt"),), (Say("One line, as asked."),))) as model:
+    async with ScriptedModel(script_of((write("alive", "live.txt"),), (SayText("One line, as asked."),))) as model:
         await person.does("once", **model_env(model))
         pull = ground.pull()
         assert "ai:review" in ground.labels()

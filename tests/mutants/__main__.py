@@ -1,5 +1,7 @@
 """`make mutants`: every guard switched off in turn must make at least one test fail. Prints the guards and their tests.
 
+The output ends with the guards that no test caught, and the last lines of what their tests printed.
+
 `python tests/mutants [WORD...]`: only the guards with such words in their names.
 """
 
@@ -7,7 +9,6 @@ import os
 import shutil
 import sys
 import tempfile
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -18,10 +19,10 @@ sys.path.insert(1, str(ROOT))
 
 from tests.fakes.github import schemas  # noqa: E402 - found from here only
 from tests.mutants.guards import GUARDS, Guard, NotApplicable, switched_off  # noqa: E402 - as above
+from tests.mutants.result import NOTICED, UNTRIED, Result, summary  # noqa: E402 - as above
 from tests.mutants.trying import CAUGHT, NOTHING_RAN, SURVIVED, run  # noqa: E402 - as above
 
 _COPIED = ("bot", "tests", "config", "docs", "pyproject.toml", "README.md", "ARCHITECTURE.md", "CONTRIBUTING.md")
-_CAUGHT, _UNTRIED = "caught", "not tried"
 
 _TRIES = 2
 """A busy machine may make a test too late to notice, or notice what is not there: once more tells."""
@@ -39,12 +40,9 @@ def main(*words: str) -> None:
         with _copy(ROOT, whole):
             _ensure_quiet(whole, sorted({test for guard in guards for test in guard.tests}))
             with ThreadPoolExecutor(os.cpu_count()) as pool:
-                found = Counter(pool.map(lambda one: _word_for(whole, *one), enumerate(guards)))
-    untried = found[_UNTRIED] + len(named) - len(guards)
-    survived = len(guards) - found[_CAUGHT] - found[_UNTRIED]
-    more = f", {untried} could not be tried here" if untried else ""
-    print(f"{found[_CAUGHT]} guards caught, {survived} survived{more}")
-    sys.exit(1 if survived else 0)
+                results = list(pool.map(lambda one: _try(whole, *one), enumerate(guards)))
+    print(summary(results, left_out=len(named) - len(guards)))
+    sys.exit(any(result.is_failure for result in results))
 
 
 def _ensure_quiet(whole: Path, tests: Sequence[str]) -> None:
@@ -57,7 +55,7 @@ def _ensure_quiet(whole: Path, tests: Sequence[str]) -> None:
         sys.exit(f"{printed}\nThe tests notice something while every guard is in place (pytest: {code}).")
 
 
-def _word_for(whole: Path, number: int, guard: Guard) -> str:
+def _try(whole: Path, number: int, guard: Guard) -> Result:
     with _copy(whole, whole.with_name(str(number))) as copy:
         try:
             switched_off(guard, copy)
@@ -66,19 +64,20 @@ def _word_for(whole: Path, number: int, guard: Guard) -> str:
         else:
             for _ in range(_TRIES):
                 code, printed = run(copy, ("-x", *guard.tests))
-                if (word := _word_of(code)) in {_CAUGHT, _UNTRIED}:
+                if (word := _word_of(code)) in {NOTICED, UNTRIED}:
                     break
-    print(f"{word:<9} {guard.name:<70} {' '.join(guard.tests)}", flush=True)
-    if word not in {_CAUGHT, _UNTRIED}:
+    result = Result(guard, word, printed)
+    print(result, flush=True)
+    if result.is_failure:
         print(printed, file=sys.stderr)
-    return word
+    return result
 
 
 def _word_of(code: int) -> str:
     if code == CAUGHT:
-        return _CAUGHT
+        return NOTICED
     if code == NOTHING_RAN and schemas.folder() is None:
-        return _UNTRIED  # without GitHub's schemas there is no stand-in for it
+        return UNTRIED  # without GitHub's schemas there is no stand-in for it
     return "SURVIVED" if code in {SURVIVED, NOTHING_RAN} else f"BROKEN ({code})"
 
 

@@ -1,4 +1,4 @@
-"""The list of guards is as the code is, and every threat has its guards, its tests and its place on the page."""
+"""Checks that every guard's quoted code exists, and that every threat has guards, tests and a line in security.md."""
 
 import re
 from collections import Counter
@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.mutants.guards import GUARDS
+from tests.mutants.result import NOTICED, UNTRIED, Result, summary
 
 ROOT = Path(__file__).parents[2]
 THREATS = [f"T{number}" for number in range(1, 25)]
@@ -34,3 +35,17 @@ def test_every_threat_has_a_guard_a_test_by_its_name_and_a_line_on_the_page(thre
     assert any(word.search(guard.name.partition(":")[0]) for guard in GUARDS)
     assert threat[1:] in NAMED
     assert word.search(TABLE)
+
+
+def test_the_summary_ends_with_what_survived_and_the_last_lines_of_its_tests():
+    one, other, third = GUARDS[:3]
+    lines = [f"line {number}" for number in range(9)]
+    results = [
+        Result(one, "SURVIVED", "\n".join([*lines, ""])),
+        Result(other, NOTICED, "it was noticed"),
+        Result(third, UNTRIED, ""),
+    ]
+    first, survivor, *ending = summary(results, left_out=1).splitlines()
+    assert first == "1 guards caught, 1 survived, 2 could not be tried here"
+    assert one.name in survivor
+    assert ending == [f"    line {number}" for number in range(4, 9)]

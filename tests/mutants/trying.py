@@ -1,16 +1,18 @@
-"""Runs some tests in a process that has everything but the code under test in memory already: so it takes little time.
+"""Runs tests in a forked process that has already imported everything but the code under test.
 
-Rule: `bot` and `tests` are those of the folder it is told, also in every process that the tests start.
+Rule: `bot` and `tests` come from the given folder, also in every process that the tests start.
 """
 
 import multiprocessing
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 
 _SECONDS = 200.0
+_SECONDS_AFTER_FAILURE = 20.0
 _NEVER_ENDED = -1
 _PYTEST_SAID = 100  # added to its word: a process that comes to grief elsewhere ends with 1, too
 _ALREADY_THERE = [
@@ -28,7 +30,7 @@ _processes.set_forkserver_preload(_ALREADY_THERE)
 
 
 def run(folder: Path, arguments: Sequence[str], *, seconds: float = _SECONDS) -> tuple[int, str]:
-    """How pytest ended, and the last of what it printed."""
+    """Returns pytest's exit code and the end of its output."""
     scratch, said = Path(f"{folder}-scratch"), Path(f"{folder}-said")
     process = _processes.Process(target=_test, args=(folder, scratch, said, [*arguments]))
     process.start()
@@ -45,13 +47,17 @@ def run(folder: Path, arguments: Sequence[str], *, seconds: float = _SECONDS) ->
 
 
 class _Ran:
-    """Skipped ones have not."""
+    """Counts tests; skipped ones have not run. After a failure nothing is waited for that hangs in cleaning up."""
 
     def __init__(self) -> None:
         self.tests = 0
 
     def pytest_runtest_logreport(self, report) -> None:
         self.tests += report.when == "call" and not report.skipped
+        if report.failed:
+            end = threading.Timer(_SECONDS_AFTER_FAILURE, os._exit, (_PYTEST_SAID + CAUGHT,))
+            end.daemon = True
+            end.start()
 
 
 def _test(folder: Path, scratch: Path, said: Path, arguments: list[str]) -> None:

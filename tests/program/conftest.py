@@ -1,4 +1,4 @@
-"""A person with a repository, a terminal and the installed command; the model is the scripted one."""
+"""A person with a repository and the installed command; the model is scripted."""
 
 import asyncio
 import contextlib
@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 
 from bot.agents.claude import program
-from bot.demo.model import Play, Reply, Say, ScriptedModel, Use
-from bot.system.processes import MARKER, family
+from bot.demo.model import SayText, Script, ScriptedModel, ScriptedReply, UseTool
+from bot.system.processes import MARKER, find_processes
 from tests.fakes.github.fixtures import github  # noqa: F401 - for the tests here
 
 TREEHAND = (sys.executable, "-m", "bot")
@@ -25,7 +25,7 @@ SECONDS = 150
 
 
 @dataclass
-class Answer:
+class CommandResult:
     code: int
     out: str
     err: str
@@ -41,10 +41,10 @@ class Person:
     env: dict[str, str]
     started: list[asyncio.subprocess.Process] = field(default_factory=list)
 
-    async def treehand(self, *words: str, stdin: str = "", within: Sequence[str] = (), **env: str) -> Answer:
+    async def treehand(self, *words: str, stdin: str = "", within: Sequence[str] = (), **env: str) -> CommandResult:
         process = await self.start(*words, within=within, **env)
         out, err = await asyncio.wait_for(process.communicate(stdin.encode()), SECONDS)
-        return Answer(process.returncode or 0, out.decode(), err.decode())
+        return CommandResult(process.returncode or 0, out.decode(), err.decode())
 
     async def start(self, *words: str, within: Sequence[str] = (), **env: str) -> asyncio.subprocess.Process:
         process = await asyncio.create_subprocess_exec(
@@ -55,7 +55,7 @@ class Person:
         return process
 
     async def does(self, *words: str, **env: str) -> str:
-        """A command that is to work."""
+        """Runs a command that must succeed."""
         answer = await self.treehand(*words, **env)
         assert answer.code == 0, f"{answer.out}\n{answer.err}"
         return answer.out.strip()
@@ -67,10 +67,7 @@ class Person:
         return next((run for run in (await self.state())["runs"] if run["key"] == key), {})
 
     async def until(self, key: str, phase: str) -> dict:
-        """A fact that becomes true; bounded, so that a test that waits in vain fails.
-
-        Asking the command again and again would take half the machine from what is waited for.
-        """
+        """Waits until a run reaches a phase. Polls the database, which is cheaper than running `status`."""
         async with asyncio.timeout(SECONDS):
             while True:
                 while self._phase(key) != phase:
@@ -79,9 +76,9 @@ class Person:
                     return found
 
     def _phase(self, key: str) -> str:
-        """As the newest run of an issue has it in the database."""
+        """Returns the phase of the newest run of an issue from the database."""
         for folder in (self.state_dir, self.home / "state"):
-            with contextlib.suppress(sqlite3.OperationalError):  # not there yet, or not yet of use
+            with contextlib.suppress(sqlite3.OperationalError):  # not created yet
                 with contextlib.closing(sqlite3.connect(f"file:{folder}/treehand.db?mode=ro", uri=True)) as db:
                     found = db.execute("SELECT phase FROM runs WHERE key = ? ORDER BY ordinal DESC", (key,)).fetchone()
                 if found:
@@ -97,9 +94,9 @@ class Person:
         return self.home / ".local/state/treehand/shop"
 
     def agents_alive(self) -> Sequence[int]:
-        """Processes of agents whose home is this person's."""
+        """Returns the processes of agents in this person's home."""
         ours = str(self.home).encode()
-        return [p.pid for p in family(bool) if ours in _environ(p.pid)]
+        return [p.pid for p in find_processes(bool) if ours in _environ(p.pid)]
 
 
 def _environ(pid: int) -> bytes:
@@ -111,9 +108,9 @@ def _environ(pid: int) -> bytes:
 
 @pytest.fixture(scope="session")
 def program_seen(tmp_path_factory) -> Path:
-    """What Treehand remembers of an agent's program that it has looked through: that takes seconds, once is enough."""
+    """Folder with the cached check of the agent's program, which takes seconds."""
     folder = tmp_path_factory.mktemp("program")
-    asyncio.run(program.version(program.find_installed(), folder))
+    asyncio.run(program.check_version(program.find_installed(), folder))
     return folder
 
 
@@ -128,7 +125,7 @@ async def person(tmp_path: Path, program_seen: Path) -> AsyncIterator[Person]:
         "PYTHONPATH": str(Path.cwd()),
         "LANG": "C.UTF-8",
     }
-    env |= {"TREEHAND_LIMITS__FREE_DISK_GB": "0", "TREEHAND_WEB__BIND": ""}
+    env |= {"TREEHAND_LIMITS__FREE_DISK_GB": "0", "TREEHAND_WEB__BIND": "", "TREEHAND_WEB__LOGIN": "never"}
     person = Person(home, repository, env)
     shutil.copytree(program_seen, person.state_dir / "agent")
     repository.mkdir()
@@ -155,17 +152,17 @@ def unset_marker(monkeypatch) -> Iterator[None]:
     yield
 
 
-def acts(*steps: Reply) -> Play:
-    """Each answer in turn since somebody last spoke; the last one again and again."""
-    return lambda request: steps[min(request.answers_since_said, len(steps) - 1)]
+def script_of(*steps: ScriptedReply) -> Script:
+    """Plays one reply after another since the last user text, and repeats the last one."""
+    return lambda request: steps[min(request.answers_since_user_text, len(steps) - 1)]
 
 
-def write(text: str, path: str = "app.py") -> Use:
-    return Use("Bash", {"command": f"printf '%s\\n' '{text}' > {path}", "description": f"Write {path}"})
+def write(text: str, path: str = "app.py") -> UseTool:
+    return UseTool("Bash", {"command": f"printf '%s\\n' '{text}' > {path}", "description": f"Write {path}"})
 
 
 def model_env(model: ScriptedModel) -> dict[str, str]:
     return {"ANTHROPIC_BASE_URL": model.url, "ANTHROPIC_API_KEY": "stand-in"}
 
 
-DONE = (Say("Done."),)
+DONE = (SayText("Done."),)

@@ -21,7 +21,7 @@ def check(outcome: dict) -> None:
     assert (outcome["model"], outcome["sandbox"]) == ("scripted stand-in", "bwrap")
 
 
-async def test_the_demo_tells_its_story(person):
+async def test_the_demo_plays_its_story(person):
     answer = await person.treehand("demo", "--once", "--json")
     assert answer.code == 0, answer
     outcome = answer.json()
@@ -34,7 +34,7 @@ async def test_the_demo_tells_its_story(person):
     assert person.agents_alive() == []
 
 
-async def test_a_demo_killed_in_the_middle_goes_on_where_it_was(person):
+async def test_a_demo_killed_in_the_middle_is_resumed(person):
     demo = await person.start("demo")
     assert demo.stdout
     async with asyncio.timeout(40):
@@ -77,7 +77,7 @@ async def test_on_a_terminal_its_dashboard_stays_until_ctrl_c(person):
     asyncio.get_running_loop().add_reader(ours, read)
     try:
         async with asyncio.timeout(200):
-            while b"The story is told." not in shown:
+            while b"The demo has finished." not in shown:
                 await asyncio.sleep(0.1)
         address = re.search(rb"Dashboard: (http://127[.0-9]+:[0-9]+)", shown)[1].decode()
         async with httpx.AsyncClient(timeout=60) as client:

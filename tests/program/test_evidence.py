@@ -1,4 +1,4 @@
-"""What an agent leaves for people to see is kept with its run: the installed command, the real sandbox."""
+"""Evidence of an agent is kept with its run, with the installed command and the real sandbox."""
 
 import json
 
@@ -29,9 +29,9 @@ async def test_it_is_kept_and_named_and_in_no_commit(labelled):
     assert "**Evidence:** by the agent, not looked at by anybody" in told
     assert "- `login.html` (image/png, 1 kB)" in told
     assert "- `run/app.log` (text/plain, 1 kB)" in told
-    assert "users.txt: no file" in told
-    assert "tool.png: neither a picture that I know nor plain text" in told
-    assert "env.txt: it holds API_TOKEN of .env" in told
+    assert "users.txt`: not a file" in told
+    assert "tool.png`: neither a known picture format nor plain text" in told
+    assert "env.txt`: it holds `API_TOKEN` of `.env`" in told
     assert "s3cret-value-of-mine" not in told
     assert "b/.treehand" not in told, "it is in no commit"
     found = json.loads(await labelled.does("show", "1", "--json"))["evidence"]

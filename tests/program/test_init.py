@@ -1,4 +1,4 @@
-"""The first command somebody types: what it finds, what it asks, what it writes, and what it never does."""
+"""`treehand init`: what it detects, asks and writes, and what it never does."""
 
 import asyncio
 import json
@@ -80,7 +80,7 @@ async def test_an_enterprise_server_is_recognised_by_how_it_answers(person: Pers
 async def test_what_is_no_github_stays_on_this_machine_and_it_says_so(person: Person):
     on_remote(person, "https://127.0.0.1:1/acme/shop.git")
     said = await person.does("init", "--yes", "--no-check")
-    assert "This repository is on 127.0.0.1, which is no GitHub: pull requests are kept on this machine." in said
+    assert "This repository is on 127.0.0.1, which is not GitHub: pull requests stay on this machine." in said
     (project,) = written(person)["projects"]
     assert (project["tracker"], project["repository"], project["base"]) == ("local", ".", "main")
 
@@ -95,7 +95,7 @@ async def test_below_the_top_of_a_repository_it_says_where_to_go(person: Person)
     below = person.repository / "src"
     below.mkdir()
     answer = await person.treehand("init", "--yes", within=("env", "--chdir=src"))
-    assert (answer.code, f"Go there: cd {person.repository}" in answer.err) == (2, True)
+    assert (answer.code, f"Change to its top: cd {person.repository}" in answer.err) == (2, True)
     assert list(below.iterdir()) == []
 
 
@@ -125,7 +125,7 @@ async def test_settings_that_are_there_are_never_written_over(person: Person):
     file = person.repository / "treehand.toml"
     file.write_text("label = 'mine'\n")
     answer = await person.treehand("init", "--yes")
-    assert (answer.code, "is there already, and is never written over" in answer.err) == (2, True)
+    assert (answer.code, "exists already, and `treehand init` never overwrites it" in answer.err) == (2, True)
     assert file.read_text() == "label = 'mine'\n"
 
 
@@ -151,9 +151,9 @@ async def test_gh_is_named_where_it_would_tell_and_its_token_is_used_for_nothing
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        (("--repository", "shop"), "--repository: 'shop' is no repository on GitHub: use OWNER/NAME"),
-        (("--here", "--app"), "--app is for GitHub, and --here is not"),
-        (("--app",), "Which repository on GitHub? OWNER/NAME: '' is no repository on GitHub"),
+        (("--repository", "shop"), "--repository: 'shop' is not a repository on GitHub: write OWNER/NAME"),
+        (("--here", "--app"), "--app is for GitHub and --here is for this machine"),
+        (("--app",), "Which repository on GitHub? OWNER/NAME: '' is not a repository on GitHub"),
         (("--here", "--name", "a b"), "use letters, digits, '-', '_' and '.'"),
     ],
 )
@@ -169,7 +169,7 @@ async def test_every_mistake_says_what_to_do_and_leaves_nothing_behind(person: P
 async def test_with_a_token_labels_are_made_and_everything_is_checked(person: Person, github: ServedGitHub):
     env = {"GITHUB_TOKEN": github.token_for(BOT), "TREEHAND_GITHUB__API_URL": github.url}
     said = await person.does("init", "--yes", "--repository", SHOP, **env)
-    assert "ok     shop/labels  all 5 are there" in said
+    assert "ok     shop/labels  all 5 exist" in said
     assert "WRONG  model" in said
     labels = github.world.repository(SHOP).labels
     assert {"ai", "ai:queued", "ai:working", "ai:review", "ai:asking"} <= set(labels)
@@ -233,30 +233,36 @@ class Terminal:
         return self._process.returncode
 
 
-async def test_a_person_is_asked_four_questions_about_github_and_again_after_a_slip(person: Person):
+async def test_a_person_is_asked_five_questions_about_github_and_again_after_a_slip(person: Person):
     on_remote(person, "git@github.com:acme/shop.git")
     async with Terminal(person, "init", "--no-check") as terminal:
         await terminal.answers("Where are the issues? github, linear, here: [github] ", "gitlab")
-        await terminal.answers("'gitlab' is none of them.\r\nWhere are the issues? github, linear, here: [github] ", "")
+        await terminal.answers(
+            "'gitlab' is not an option.\r\nWhere are the issues? github, linear, here: [github] ", ""
+        )
         await terminal.answers("Which repository on GitHub? OWNER/NAME: [acme/shop] ", "https://github.com/acme/till")
-        await terminal.answers("What shall the project be called? [till] ", "")
+        await terminal.answers("Name of the project? [till] ", "")
+        await terminal.answers("or only after-approval? [at-once] ", "never")
+        await terminal.answers("or only after-approval? [at-once] ", "after-approval")
         await terminal.answers("token, app: [token] ", "")
         assert await terminal.ends() == 0
-    assert written(person)["projects"][0]["repository"] == "acme/till"
+    (project,) = written(person)["projects"]
+    assert (project["repository"], project["ci"]) == ("acme/till", "after-approval")
 
 
-async def test_a_person_is_asked_five_questions_about_linear(person: Person):
+async def test_a_person_is_asked_six_questions_about_linear(person: Person):
     async with Terminal(person, "init", "--no-check") as terminal:
         await terminal.answers("[here] ", "linear")
         await terminal.answers("Which team in Linear? Its key, such as ENG: ", "eng")
         await terminal.answers("OWNER/NAME on GitHub, or . for this folder: [.] ", "acme/shop")
-        await terminal.answers("called? [shop] ", "")
+        await terminal.answers("Name of the project? [shop] ", "")
+        await terminal.answers("or only after-approval? [at-once] ", "")
         await terminal.answers("token, app: [token] ", "token")
         assert await terminal.ends() == 0
     assert written(person)["projects"][0]["team"] == "ENG"
 
 
-async def test_whoever_leaves_a_question_open_has_written_nothing(person: Person):
+async def test_a_question_without_an_answer_writes_nothing(person: Person):
     async with Terminal(person, "init", "--no-check") as terminal:
         await terminal.answers("[here] ", "\x04")
         assert await terminal.ends() == 2
@@ -308,7 +314,7 @@ async def test_an_app_is_made_in_the_browser_installed_and_used_at_once(person: 
         assert manifest["default_permissions"]["contents"] == "write"
         assert manifest["hook_attributes"]["active"] is False
         arrived = await browser.post(organization, data=fields)
-    assert "The App is made" in arrived.text
+    assert "App created" in arrived.text
     (app,) = github.world.apps.values()
     github.world.install_app(app, SHOP)
     out, err = await asyncio.wait_for(process.communicate(), SECONDS)
@@ -316,7 +322,7 @@ async def test_an_app_is_made_in_the_browser_installed_and_used_at_once(person: 
     said = out.decode()
     assert f"{github.url}/apps/treehand-shop/installations/new" in said
     assert "treehand-shop[bot] (app)" in said
-    assert "ok     shop/labels  all 5 are there" in said
+    assert "ok     shop/labels  all 5 exist" in said
 
     settings = written(person)["github"]
     key = person.home / ".config/treehand" / f"treehand-shop-{app.id}.pem"
@@ -349,8 +355,8 @@ async def test_a_code_that_is_used_up_is_said_on_the_page_and_it_may_be_tried_ag
         back = (await browser.post(own, data=fields)).headers["location"]
         codes = dict(github.world.codes)
         github.world.codes.clear()
-        assert "GitHub does not hand over the App (404)" in (await browser.get(back)).text
+        assert "GitHub refuses the code of the new App (404)" in (await browser.get(back)).text
         github.world.codes |= codes
-        assert "The App is made" in (await browser.get(back)).text
+        assert "App created" in (await browser.get(back)).text
     process.terminate()
     await process.wait()

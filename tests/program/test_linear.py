@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from bot.demo.model import Say, ScriptedModel
+from bot.demo.model import SayText, ScriptedModel
 from tests.fakes.github import ServedGitHub, gits
 from tests.fakes.linear.fixtures import linear
 from tests.fakes.linear.server import ServedLinear
@@ -17,8 +17,8 @@ SHOP, BOT = "acme/shop", "treehand-bot"
 
 def follow(request):
     """Writes 42; 43 once somebody has said so, in whichever turn."""
-    text = "answer = 43" if "make it 43" in str(request.said) else "answer = 42"
-    return ((write(text),), (Say("Done as asked."),))[min(request.answers_since_said, 1)]
+    text = "answer = 43" if "make it 43" in str(request.user_texts) else "answer = 42"
+    return ((write(text),), (SayText("Done as asked."),))[min(request.answers_since_user_text, 1)]
 
 
 @pytest.fixture
@@ -86,7 +86,7 @@ async def test_a_comment_in_linear_and_one_on_the_pull_request_steer_the_same_ru
         github.world.comment_on_pull(SHOP, pull.number, "make it 43", by="ana")
         await shop.does("once", **model_env(model))
     assert content(github, pull.pull.head) == "answer = 43"
-    told = json.dumps([request.said for request in model.requests])
+    told = json.dumps([request.user_texts for request in model.requests])
     assert "and a test, please" in told
     assert "make it 43" in told
     (in_linear,) = [one.body for one in linear.world.comments("ENG-1", by=BOT) if "and a test" in one.body]
@@ -183,7 +183,7 @@ async def test_init_looks_at_the_team_and_makes_its_labels(shop, github, linear)
     (shop.repository / "treehand.toml").unlink()
     env = {"TREEHAND_LINEAR__API_URL": linear.url, "TREEHAND_GITHUB__API_URL": github.url}
     wrong = await shop.treehand("init", "--team", "OPS", "--repository", SHOP, **env)
-    assert (wrong.code, "Linear shows us no team OPS. What it shows: ENG." in wrong.err) == (2, True)
+    assert (wrong.code, "Linear shows us no team OPS. It shows: ENG." in wrong.err) == (2, True)
     assert not (shop.repository / "treehand.toml").exists()
 
     said = await shop.does("init", "--team", "eng", "--repository", SHOP, **env)
@@ -199,7 +199,7 @@ async def test_check_names_what_is_wrong_with_linear(shop, github, linear):
     file.write_text(file.read_text().replace("[limits]", 'started = "Doing"\n[limits]', 1))
     found = json.loads((await shop.treehand("check", "--json")).out)
     assert found["shop/states"]["detail"].startswith("linear.started = 'Doing' is no state of team ENG. It has: ")
-    assert "`treehand check --fix` makes them" in found["shop/labels"]["detail"]
+    assert "`treehand check --fix` creates them" in found["shop/labels"]["detail"]
     linear.world.revoke(shop.env["LINEAR_API_KEY"])
     found = json.loads((await shop.treehand("check", "--json")).out)
     assert found["shop/linear"]["detail"].startswith("Linear refuses our key")

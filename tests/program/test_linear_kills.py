@@ -7,13 +7,13 @@ import signal
 
 import pytest
 
-from bot.demo.model import Say, ScriptedModel
+from bot.demo.model import SayText, ScriptedModel
 from tests.fakes.github import ServedGitHub
 from tests.fakes.github.fixtures import github
 from tests.fakes.linear.schema import description
 from tests.fakes.linear.server import ServedLinear, served
 from tests.fakes.linear.world import LinearWorld
-from tests.program.conftest import SECONDS, Person, acts, model_env, write
+from tests.program.conftest import SECONDS, Person, model_env, script_of, write
 from tests.program.test_linear import BOT, pulls, shop
 
 __all__ = ["github", "shop"]
@@ -40,11 +40,13 @@ async def test_killed_again_and_again_it_says_and_opens_nothing_twice(
 ):
     dice = random.Random(6)
     keys = [linear.world.open_issue("ENG", f"Fix {n}", "Make it 42.", by="ana", labels=["ai"]) for n in range(ISSUES)]
-    async with ScriptedModel(acts((write("answer = 42"),), (Say("Done."),))) as model:
+    async with ScriptedModel(script_of((write("answer = 42"),), (SayText("Done."),))) as model:
         env = {"TREEHAND_POLL__INTERVAL": "1", **model_env(model)}
         for number in range(KILLS):
             if number % 2:
-                linear.faults.drop(dice.choice(["Say", "SayAnew", "Change", "Attach", "React"]))
+                linear.faults.drop(
+                    dice.choice(["CreateComment", "UpdateComment", "UpdateIssue", "CreateAttachment", "CreateReaction"])
+                )
             daemon = await shop.start("run", **env)
             await asyncio.sleep(dice.uniform(1.0, 4.0))
             os.killpg(daemon.pid, signal.SIGKILL)

@@ -30,12 +30,12 @@ async def test_a_mistyped_variable_is_named_with_the_nearest_one(ready):
 async def test_no_settings_at_all(person):
     code, said = await mistake(person, "run")
     assert code == 2
-    assert "There is no settings file treehand.toml. `treehand init`" in said
+    assert "There is no settings file treehand.toml. Run `treehand init`" in said
 
 
 async def test_no_key_for_the_model(ready):
     code, said = await mistake(ready, "run")
-    assert (code, "set ANTHROPIC_API_KEY" in said) == (2, True)
+    assert (code, "Set ANTHROPIC_API_KEY" in said) == (2, True)
 
 
 async def test_no_repository(person):
@@ -91,10 +91,10 @@ async def test_no_git_and_a_git_too_old(ready, tmp_path):
         (["pr", "merge", "9"], "There is no pull request shop#9."),
         (["show", "9"], "There is no run for 9."),
         (["issue", "new", "  "], "title"),
-        (["restore", "9"], "Nothing was salvaged for shop#9."),
+        (["restore", "9"], "There is no salvaged work for shop#9."),
     ],
 )
-async def test_what_is_not_there_is_said_so(ready, words, expected):
+async def test_a_missing_issue_or_run_is_reported(ready, words, expected):
     code, said = await mistake(ready, *words)
     assert code == 1
     assert expected in said
@@ -117,7 +117,7 @@ async def test_check_names_a_state_dir_that_cannot_be_one_and_goes_on(ready):
     inside = ready.repository / "app.py" / "state"
     answer = await ready.treehand("check", TREEHAND_STATE_DIR=str(inside), ANTHROPIC_API_KEY="x")
     assert (answer.code, answer.err) == (1, "")
-    assert "cannot be used: Not a directory. It must be a folder that you may write to" in answer.out
+    assert "cannot be used: Not a directory. It must be a writable folder" in answer.out
     assert "ok     git" in answer.out
 
 
@@ -136,12 +136,12 @@ async def test_a_folder_without_a_database_is_not_backed_up(ready, tmp_path):
 async def test_a_command_that_does_not_exist(ready):
     answer = await ready.treehand("statsu")
     assert answer.code == 2
-    assert "there is no `treehand statsu`. Did you mean `status`? `treehand --help` lists what there is." in answer.err
+    assert "there is no `treehand statsu`. Did you mean `status`? `treehand --help` lists all commands." in answer.err
 
 
-async def test_a_span_that_is_none(ready):
+async def test_an_invalid_time_span(ready):
     answer = await ready.treehand("logs", "1", "--since", "yesterday")
-    assert (answer.code, "use one like 90s, 10m, 2h or 3d" in answer.err) == (2, True)
+    assert (answer.code, "write 90s, 10m, 2h or 3d" in answer.err) == (2, True)
 
 
 async def test_an_issue_where_there_is_no_project(ready):

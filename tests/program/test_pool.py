@@ -1,11 +1,11 @@
-"""Worktrees made ready ahead of runs, by the installed command: made, taken, shown; and killed on the way."""
+"""The pool of worktrees with the installed command: filled, taken, shown, and killed in between."""
 
 import asyncio
 from collections.abc import Callable
 from pathlib import Path
 
 from bot.demo.model import ScriptedModel
-from tests.program.conftest import DONE, Person, acts, model_env, write
+from tests.program.conftest import DONE, Person, model_env, script_of, write
 from tests.program.test_setup import choose
 
 
@@ -19,9 +19,9 @@ def waiting(person: Person) -> list[Path]:
     return list((person.state_dir / "pools" / "shop" / "ready").glob("*"))
 
 
-async def test_a_run_takes_what_the_daemon_has_made_ahead_and_another_is_made(ready):
+async def test_a_run_takes_a_pooled_worktree_and_the_pool_is_refilled(ready):
     choose(ready, pool=1, setup=["echo once >> made.txt"])
-    async with ScriptedModel(acts((write("answer = 42"),), DONE)) as model:
+    async with ScriptedModel(script_of((write("answer = 42"),), DONE)) as model:
         daemon = await ready.start("run", **model_env(model))
         await until(lambda: waiting(ready))
         assert "1 of 1 worktrees wait for runs" in (await ready.treehand("check", ANTHROPIC_API_KEY="k")).out
@@ -34,13 +34,13 @@ async def test_a_run_takes_what_the_daemon_has_made_ahead_and_another_is_made(re
     folder = Path((await ready.run("shop#1"))["worktree"])
     assert folder.name == first
     assert (folder / "made.txt").read_text() == "once\n"
-    assert "made.txt" not in (await ready.does("pr", "show", "2")).replace("made.txt: as setup", "")
+    assert "made.txt" not in (await ready.does("pr", "show", "2")).replace("`made.txt`: as setup", "")
 
 
 async def test_a_daemon_that_is_killed_while_it_makes_one_leaves_nothing_that_is_taken_or_lives_on(ready):
     choose(ready, pool=1, setup=["echo half > half.txt; sleep 302"])
     there = ready.state_dir / "worktrees" / "shop"
-    async with ScriptedModel(acts((write("answer = 42"),), DONE)) as model:
+    async with ScriptedModel(script_of((write("answer = 42"),), DONE)) as model:
         daemon = await ready.start("run", **model_env(model))
         await until(lambda: list(there.glob("ready.*/half.txt")))
         daemon.kill()
@@ -56,7 +56,7 @@ async def test_a_daemon_that_is_killed_while_it_makes_one_leaves_nothing_that_is
 
 async def test_what_it_fails_with_is_shown_by_check_and_status(ready):
     choose(ready, pool=2, setup=["exit 3"])
-    async with ScriptedModel(acts(DONE)) as model:
+    async with ScriptedModel(script_of(DONE)) as model:
         daemon = await ready.start("run", **model_env(model))
         await until((ready.state_dir / "pools" / "shop" / "trouble").exists)
         daemon.terminate()
@@ -68,4 +68,4 @@ async def test_what_it_fails_with_is_shown_by_check_and_status(ready):
     assert f"0 of 2 worktrees wait for runs. Nothing is made ahead: {why}" in line
     found = (await ready.state())["health"]["pool shop"]
     assert (found["ok"], found["detail"]) == (False, f"nothing is made ahead: {why}")
-    assert "runs begin" in found["still"]
+    assert "runs start" in found["still"]

@@ -7,16 +7,16 @@ import sqlite3
 
 import pytest
 
-from bot.demo.model import Say, ScriptedModel, Status, Wait
+from bot.demo.model import Pause, RefuseWith, SayText, ScriptedModel
 from bot.store.runs import MIGRATIONS
-from tests.program.conftest import DONE, acts, model_env, write
+from tests.program.conftest import DONE, model_env, script_of, write
 
 
 def slow_once(request):
     """Hangs in the middle the first time; anybody who comes back finds it quick."""
-    if "interrupted" in "".join(request.said):
+    if "interrupted" in "".join(request.user_texts):
         return DONE
-    return ((write("answer = 42"),), (Wait(60),))[min(request.answers_since_said, 1)]
+    return ((write("answer = 42"),), (Pause(60),))[min(request.answers_since_user_text, 1)]
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ async def at_work(ready):
         await ready.does("issue", "new", "The answer is wrong", "--label", "ai")
         ready.env |= model_env(model)
         daemon = await ready.start("run")
-        await model.until_asked(2)
+        await model.wait_for_requests(2)
         yield daemon
 
 
@@ -57,8 +57,8 @@ async def test_a_second_sigterm_ends_at_once(ready, at_work):
     assert await asyncio.wait_for(at_work.wait(), 10) in {0, 143, -signal.SIGTERM}
 
 
-async def test_who_was_started_to_outlive_its_terminal_does(ready):
-    async with ScriptedModel(acts((Say("Done."),))) as model:
+async def test_a_daemon_started_with_nohup_outlives_its_terminal(ready):
+    async with ScriptedModel(script_of((SayText("Done."),))) as model:
         daemon = await ready.start("run", within=("nohup",), **model_env(model))
         await ready.does("issue", "new", "The answer is wrong", "--label", "ai")
         await ready.until("shop#1", "asking")
@@ -84,8 +84,8 @@ async def test_kill_9_leaves_no_agent_and_the_next_daemon_finishes_the_work(read
     assert said.count("── treehand[bot]") == 1
 
 
-async def test_a_key_the_model_refuses_stops_all_and_is_said_once(ready):
-    async with ScriptedModel(acts((Status(401),))) as model:
+async def test_a_key_the_model_refuses_stops_all_runs_and_is_reported_once(ready):
+    async with ScriptedModel(script_of((RefuseWith(401),))) as model:
         for number in range(3):
             await ready.does("issue", "new", f"Issue {number}", "--label", "ai")
         ready.env |= model_env(model) | {"TREEHAND_LIMITS__WORKING": "1"}
@@ -102,10 +102,12 @@ async def test_a_key_the_model_refuses_stops_all_and_is_said_once(ready):
 async def test_an_overloaded_model_is_tried_again_then_asked_about(ready):
     def play(request):
         return (
-            (Status(529),) if "ended early" not in "".join(request.said) else (Say("I am back."), write("answer = 42"))
+            (RefuseWith(529),)
+            if "ended early" not in "".join(request.user_texts)
+            else (SayText("I am back."), write("answer = 42"))
         )
 
-    async with ScriptedModel(acts((Status(400),))) as model:
+    async with ScriptedModel(script_of((RefuseWith(400),))) as model:
         ready.env |= model_env(model) | {"TREEHAND_LIMITS__FAILURES": "1"}
         await ready.does("issue", "new", "The answer is wrong", "--label", "ai")
         await ready.does("once")
@@ -124,7 +126,7 @@ async def test_a_newer_database_is_refused(ready):
     assert f"was written by a newer version (schema 99; this one knows {len(MIGRATIONS)})" in answer.err
 
 
-async def test_a_damaged_database_is_begun_anew_by_the_daemon_and_by_nobody_else(ready):
+async def test_only_the_daemon_replaces_a_damaged_database(ready):
     await ready.does("check", ANTHROPIC_API_KEY="x")
     (ready.state_dir / "treehand.db").write_bytes(b"not a database at all" * 100)
     looked = await ready.treehand("status")
@@ -134,7 +136,7 @@ async def test_a_damaged_database_is_begun_anew_by_the_daemon_and_by_nobody_else
     await ready.does("once", ANTHROPIC_API_KEY="x")
     (aside,) = ready.state_dir.glob("treehand.db.damaged-*Z")
     assert aside.read_bytes().startswith(b"not a database")
-    assert f"database: was damaged and begun anew; what it held: {aside.name}" in await ready.does("status")
+    assert f"database: was damaged and replaced; the old content: {aside.name}" in await ready.does("status")
 
 
 async def test_damaged_issues_are_refused_with_the_way_to_get_them_back(ready):
@@ -145,7 +147,7 @@ async def test_damaged_issues_are_refused_with_the_way_to_get_them_back(ready):
     assert ".recover | sqlite3 desk.sqlite.new" in answer.err
 
 
-async def test_damage_met_at_work_ends_the_daemon_and_the_next_one_begins_anew(ready, at_work):
+async def test_damage_found_at_work_ends_the_daemon_and_the_next_one_starts_anew(ready, at_work):
     path = ready.state_dir / "treehand.db"
     db = sqlite3.connect(path)
     db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -163,12 +165,12 @@ async def test_damage_met_at_work_ends_the_daemon_and_the_next_one_begins_anew(r
 
 
 async def test_a_turn_that_ended_before_a_kill_9_is_published_by_the_next_daemon_and_not_paid_for_twice(ready):
-    async with ScriptedModel(acts((write("answer = 42"),), DONE)) as model:
+    async with ScriptedModel(script_of((write("answer = 42"),), DONE)) as model:
         ready.env |= model_env(model)
         await ready.does("issue", "new", "The answer is wrong", "--label", "ai")
         await ready.does("status")  # makes the database
         daemon = await ready.start("run")
-        await _until_in_the_book(ready, '"succeeded"')
+        await _until_in_database(ready, '"succeeded"')
         os.kill(daemon.pid, signal.SIGKILL)
         await daemon.wait()
         asked = len(model.requests)
@@ -179,7 +181,7 @@ async def test_a_turn_that_ended_before_a_kill_9_is_published_by_the_next_daemon
     assert "+answer = 42" in await ready.does("pr", "show", "1")
 
 
-async def _until_in_the_book(ready, words):
+async def _until_in_database(ready, words):
     db = sqlite3.connect(ready.state_dir / "treehand.db", timeout=10)
     async with asyncio.timeout(60):
         while not db.execute("SELECT 1 FROM turns WHERE instr(report, ?)", (words,)).fetchall():

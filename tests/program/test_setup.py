@@ -9,8 +9,8 @@ import zipfile
 
 import pytest
 
-from bot.demo.model import ScriptedModel, Use
-from tests.program.conftest import DONE, Person, acts, model_env, write
+from bot.demo.model import ScriptedModel, UseTool
+from tests.program.conftest import DONE, Person, model_env, script_of, write
 
 
 def commit(person: Person, files: dict[str, str]) -> None:
@@ -37,17 +37,17 @@ def package(**scripts: str) -> dict[str, str]:
     return {"package.json": json.dumps(manifest), "package-lock.json": json.dumps(lock)}
 
 
-def runs(command: str) -> Use:
-    return Use("Bash", {"command": command, "description": "Look"})
+def runs(command: str) -> UseTool:
+    return UseTool("Bash", {"command": command, "description": "Look"})
 
 
 LOOK = runs("test -s node_modules/made && echo $PORT $COMPOSE_PROJECT_NAME > seen.txt")
 PORT = re.compile(r"^\+[23]\d{4} treehand-shop-1$", re.MULTILINE)
 
 
-async def works(person: Person, *steps: Use, **env: str) -> int:
+async def works(person: Person, *steps: UseTool, **env: str) -> int:
     """How often the model was asked."""
-    async with ScriptedModel(acts(*((step,) for step in steps), DONE)) as model:
+    async with ScriptedModel(script_of(*((step,) for step in steps), DONE)) as model:
         await person.does("once", **model_env(model), **env)
         return len(model.requests)
 
@@ -71,7 +71,7 @@ async def test_what_a_repository_needs_is_there_when_the_agent_begins_and_none_o
     assert PORT.search(shown)
     assert "node_modules" not in shown
     assert "a/app.py" not in shown
-    assert "tool.log: as setup or verification left it" in shown
+    assert "`tool.log`: as setup or a server left it" in shown
     assert labelled.agents_alive() == []
 
 
@@ -108,7 +108,7 @@ async def test_a_setup_that_fails_asks_at_once_with_what_it_printed_and_retry_tr
 async def test_killed_in_the_middle_of_setup_it_begins_anew_and_nothing_of_the_first_half_is_left(labelled):
     choose(labelled, setup=["echo half > half.txt; sleep 301"])
     half = labelled.state_dir / "worktrees" / "shop" / "shop-1" / "half.txt"
-    async with ScriptedModel(acts(DONE)) as model:
+    async with ScriptedModel(script_of(DONE)) as model:
         daemon = await labelled.start("run", **model_env(model))
         async with asyncio.timeout(60):
             while not half.exists():
@@ -187,7 +187,7 @@ async def test_a_tool_that_is_missing_is_named_and_no_agent_begins(labelled):
     commit(labelled, {"uv.lock": "", "pyproject.toml": "[project]\nname='shop'\nversion='1'\n"})
     assert await works(labelled) == 0
     told = await asking(labelled)
-    assert "needs `uv`, which is not there (found by uv.lock)" in told
+    assert "needs `uv`, which is not there (found by `uv.lock`)" in told
     assert "`sandbox.tools`" in told
 
 
@@ -200,7 +200,7 @@ async def test_a_host_that_setup_may_not_reach_is_named_with_the_line_to_paste(l
     assert await works(labelled, **hosts) == 0
     told = await asking(labelled)
     assert "What setup may reach is in `sandbox.setup_hosts`" in told
-    assert "reach packages.example.com:443" in told
+    assert "reach `packages.example.com:443`" in told
     assert '`setup_hosts = ["a.example.com", "packages.example.com"]`' in told
     assert "`setup = false`" in told
 
@@ -229,7 +229,7 @@ async def test_init_says_what_will_be_run_and_the_line_that_it_needs(person):
     lock = 'lockfileVersion = 3\nresolved "https://npm.example.com/tea.tgz"\n'
     commit(person, {"package.json": "{}", "yarn.lock": lock})
     told = await person.does("init", "--yes", "--name", "shop", "--no-check")
-    assert "Before an agent begins, I run: yarn install --frozen-lockfile" in told
+    assert "Before an agent starts, Treehand runs: yarn install --frozen-lockfile" in told
     assert '[sandbox]\n      setup_hosts = ["npm.example.com"]\n' in told
 
 
@@ -245,14 +245,14 @@ async def test_operators_files_are_there_and_in_no_commit_and_their_values_in_no
     assert "+development" in shown
     assert "a/.env" not in shown
     assert "b/dev.local" not in shown
-    assert ".env: a copy of the operator's file, changed" in shown
+    assert "`.env`: a copy of the operator's file, changed" in shown
     assert (labelled.repository / ".env").read_text().startswith("API_TOKEN=s3cret-value-of-mine\nNODE")
     copied = labelled.state_dir / "worktrees" / "shop" / "shop-1" / "dev.local"
     assert copied.stat().st_mode & 0o777 == 0o600
     await labelled.does("pr", "comment", "2", "again")
     await works(labelled, runs(". ./.env; echo it is $API_TOKEN > seen.txt"))
     told = await asking(labelled)
-    assert "API_TOKEN of .env" in told
+    assert "`API_TOKEN` of `.env`" in told
     assert "s3cret-value-of-mine" not in told
 
 

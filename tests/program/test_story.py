@@ -2,14 +2,16 @@
 
 import json
 
-from bot.demo.model import Say, ScriptedModel, Wait
-from tests.program.conftest import DONE, acts, model_env, write
+from bot.demo.model import Pause, SayText, ScriptedModel
+from tests.program.conftest import DONE, model_env, script_of, write
 
 
 def follow(request):
     """Does what was asked last: 42, or 43 when somebody says so."""
-    answer = "43" if "43" in request.last_said else "42"
-    return ((write(f"answer = {answer}"),), (Say(f"The answer is {answer} now."),))[min(request.answers_since_said, 1)]
+    answer = "43" if "43" in request.last_user_text else "42"
+    return ((write(f"answer = {answer}"),), (SayText(f"The answer is {answer} now."),))[
+        min(request.answers_since_user_text, 1)
+    ]
 
 
 async def test_label_draft_redirect_merge_and_nothing_is_left(ready):
@@ -51,11 +53,11 @@ async def test_label_draft_redirect_merge_and_nothing_is_left(ready):
 
 
 async def test_what_a_stopped_run_had_written_is_salvaged_and_comes_back(ready):
-    slow = acts((write("answer = 42"),), (Wait(60),), DONE)
+    slow = script_of((write("answer = 42"),), (Pause(60),), DONE)
     async with ScriptedModel(slow) as model:
         await ready.does("issue", "new", "The answer is wrong", "--label", "ai")
         daemon = await ready.start("run", **model_env(model))
-        await model.until_asked(2)
+        await model.wait_for_requests(2)
         await ready.does("stop", "1")
         await ready.until("shop#1", "done")
         daemon.terminate()
@@ -67,7 +69,7 @@ async def test_what_a_stopped_run_had_written_is_salvaged_and_comes_back(ready):
     cleaned = await ready.does("clean")
     assert f"{homes / 'treehand-shop-1'} removed" in cleaned
     assert "refs/treehand/salvage/shop-1/1" in cleaned
-    assert "(1 file, kept since today of 30, here)" in cleaned
+    assert "(1 file, kept for 0 of 30 days, on this machine)" in cleaned
     for _ in range(2):
         await ready.does("restore", "1")
     assert ready.git("show", "restored/shop-1:app.py") == "answer = 42"
@@ -76,7 +78,7 @@ async def test_what_a_stopped_run_had_written_is_salvaged_and_comes_back(ready):
 
 async def test_issues_nobody_prepared_for_get_valid_branches_and_their_pull_requests(ready):
     titles = ["?!…", "🫖 emoji 👨‍👩‍👧", "tab\tand\x07bell", "../../etc --upload-pack=x", "ok"]
-    async with ScriptedModel(acts((write("answer = 42"),), DONE)) as model:
+    async with ScriptedModel(script_of((write("answer = 42"),), DONE)) as model:
         for title in titles:
             await ready.does("issue", "new", title, "--label", "ai")
         answer = await ready.treehand("issue", "new", "long", "--body", "-", "--label", "ai", stdin="x" * 60_000)
@@ -90,14 +92,16 @@ async def test_issues_nobody_prepared_for_get_valid_branches_and_their_pull_requ
 
 async def test_a_comment_reaches_the_agent_at_work(ready):
     def play(request):
-        if "43" in "".join(request.said):
+        if "43" in "".join(request.user_texts):
             return follow(request)
-        return ((write("answer = 42"),), (Wait(0.3), write("waiting", "log.txt")))[min(request.answers_since_said, 1)]
+        return ((write("answer = 42"),), (Pause(0.3), write("waiting", "log.txt")))[
+            min(request.answers_since_user_text, 1)
+        ]
 
     async with ScriptedModel(play) as model:
         await ready.does("issue", "new", "The answer is wrong", "--label", "ai")
         daemon = await ready.start("run", **model_env(model))
-        await model.until_asked(2)
+        await model.wait_for_requests(2)
         await ready.does("say", "1", "make it 43, please")
         run = await ready.until("shop#1", "review")
         daemon.terminate()

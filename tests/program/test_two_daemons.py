@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from bot.demo.model import Say, ScriptedModel
+from bot.demo.model import SayText, ScriptedModel
 from tests.fakes.github import ServedGitHub, gits
-from tests.program.conftest import SECONDS, Person, acts, model_env, write
+from tests.program.conftest import SECONDS, Person, model_env, script_of, write
 
 SHOP = "acme/shop"
 BOT = "treehand-bot"
@@ -21,7 +21,7 @@ CLAIM = "refs/treehand/claim"
 
 
 @pytest.fixture
-def houses(person: Person, github: ServedGitHub, program_seen: Path, tmp_path: Path) -> list[Person]:
+def daemons(person: Person, github: ServedGitHub, program_seen: Path, tmp_path: Path) -> list[Person]:
     """Both sign in with one token, so that each knows what the other wrote."""
     person.env["GITHUB_TOKEN"] = github.token_for(BOT)
     return [settled(person, github.url, program_seen, tmp_path / name) for name in ("one", "two")]
@@ -46,8 +46,8 @@ async def comes_true(fact: Callable[[], bool]) -> None:
             await asyncio.sleep(0.05)
 
 
-def log_of(house: Person) -> str:
-    file = house.home / "state" / "treehand.log"
+def log_of(daemon: Person) -> str:
+    file = daemon.home / "state" / "treehand.log"
     return file.read_text() if file.exists() else ""
 
 
@@ -57,16 +57,16 @@ def writes(github: ServedGitHub) -> list[str]:
 
 
 @pytest.mark.timeout(300)
-async def test_one_that_was_stopped_in_a_turn_and_wakes_late_does_nothing_twice(houses, github):
-    world, (one, two) = github.world, houses
+async def test_one_that_was_stopped_in_a_turn_and_wakes_late_does_nothing_twice(daemons, github):
+    world, (one, two) = github.world, daemons
     issue = world.open_issue(SHOP, "The answer is wrong", "Make it 42.", by="ana")
     world.label(SHOP, issue.number, "ai", by="ana")
     home = world.repository(SHOP)
-    async with ScriptedModel(acts((write("answer = 42"),), (Say("Done."),))) as model:
+    async with ScriptedModel(script_of((write("answer = 42"),), (SayText("Done."),))) as model:
         first = await one.start("run", **model_env(model))
         await comes_true(lambda: one._phase(KEY) == "working")
         second = await two.start("run", **model_env(model))
-        await comes_true(lambda: "stands by" in log_of(two))
+        await comes_true(lambda: "lease held elsewhere" in log_of(two))
         assert two._phase(KEY) == ""
         os.kill(first.pid, signal.SIGSTOP)
 
@@ -75,7 +75,7 @@ async def test_one_that_was_stopped_in_a_turn_and_wakes_late_does_nothing_twice(
         await asyncio.sleep(0.5)
         before = len(writes(github))
         os.kill(first.pid, signal.SIGCONT)
-        await comes_true(lambda: "stands by" in log_of(one))
+        await comes_true(lambda: "lease held elsewhere" in log_of(one))
         assert writes(github)[before:] == []
         os.kill(second.pid, signal.SIGCONT)
         said = (await one.state())["health"]["claim shop"]
@@ -95,16 +95,16 @@ async def test_one_that_was_stopped_in_a_turn_and_wakes_late_does_nothing_twice(
 
 
 @pytest.mark.timeout(300)
-async def test_one_that_goes_politely_is_followed_at_once_and_check_says_who_has_it(houses, github):
-    world, (one, two) = github.world, houses
+async def test_one_that_goes_politely_is_followed_at_once_and_check_says_who_has_it(daemons, github):
+    world, (one, two) = github.world, daemons
     issue = world.open_issue(SHOP, "The answer is wrong", "Make it 42.", by="ana")
     world.label(SHOP, issue.number, "ai", by="ana")
-    async with ScriptedModel(acts((write("answer = 42"),), (Say("Done."),))) as model:
+    async with ScriptedModel(script_of((write("answer = 42"),), (SayText("Done."),))) as model:
         env = {**model_env(model), "TREEHAND_LIMITS__CLAIM_SECONDS": "600"}
         first = await one.start("run", **env)
         await comes_true(lambda: one._phase(KEY) == "review")
         second = await two.start("run", **env)
-        await comes_true(lambda: "stands by" in log_of(two))
+        await comes_true(lambda: "lease held elsewhere" in log_of(two))
         assert "shop/claim   ours" in (await one.treehand("check", **env)).out
         assert "shop/claim   held by another treehand (" in (await two.treehand("check", **env)).out
 

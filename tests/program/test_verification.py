@@ -7,8 +7,9 @@ import signal
 
 import pytest
 
-from bot.demo.model import Request, ScriptedModel
-from tests.program.conftest import DONE, Person, acts, model_env, write
+from bot.demo.messages_api import MessagesRequest
+from bot.demo.model import ScriptedModel
+from tests.program.conftest import DONE, Person, model_env, script_of, write
 from tests.program.test_setup import choose, commit, package, runs, works
 
 GREEN = """\
@@ -41,7 +42,7 @@ async def test_what_holds_is_offered_with_what_was_seen(labelled):
     choose(labelled, verify=[UNITTEST])
     await works(labelled, write("answer = 42"))
     shown = await labelled.does("pr", "show", "2")
-    assert "**Verification:** run by Treehand where the agent worked, on `" in shown
+    assert "**Verification:** run by Treehand in a fresh worktree, on `" in shown
     assert f"- ✅ `{UNITTEST}`: exit code 0, 1 passed, " in shown
     found = await verification(labelled)
     assert found["commit"] == labelled.git("-C", str(forge(labelled)), "rev-parse", "treehand/shop-1")
@@ -57,18 +58,18 @@ def forge(person: Person):
     return person.state_dir / "forge" / "shop.git"
 
 
-async def test_what_the_change_broke_is_told_to_the_agent_and_only_what_it_mended_is_published(labelled):
+async def test_the_agent_gets_what_the_change_broke_and_only_the_fix_is_published(labelled):
     """Found by what `package.json` says; no word about it in the settings."""
     test = "const t = require('node:test'), f = require('node:fs'); t('answer', () => {"
     test += " if (!f.readFileSync('app.py', 'utf8').includes('4')) throw new Error('no @ana 4 in it') })\n"
     commit(labelled, {**package(test="node --test"), "app.test.js": test})
     told: list[str] = []
 
-    def play(request: Request):
-        told.append(request.last_said)
-        return acts((write("answer = 4"),), DONE)(request) if "are red now" in told[-1] else breaks(request)
+    def play(request: MessagesRequest):
+        told.append(request.last_user_text)
+        return script_of((write("answer = 4"),), DONE)(request) if "are red now" in told[-1] else breaks(request)
 
-    breaks = acts((write("answer = 1"),), DONE)
+    breaks = script_of((write("answer = 1"),), DONE)
     async with ScriptedModel(play) as model:
         await labelled.does("once", **model_env(model))
     asked = next(words for words in told if "are red now" in words)
@@ -79,7 +80,7 @@ async def test_what_the_change_broke_is_told_to_the_agent_and_only_what_it_mende
     shown = await labelled.does("pr", "show", "2")
     assert "- ✅ `npm test`: exit code 0, 1 passed" in shown
     assert "- 1 turn spent on what it found broken" in shown
-    assert "Mend npm test" in labelled.git("-C", str(forge(labelled)), "log", "--format=%s", "treehand/shop-1")
+    assert "Fix npm test" in labelled.git("-C", str(forge(labelled)), "log", "--format=%s", "treehand/shop-1")
 
 
 async def test_after_two_rounds_it_is_published_and_says_so(labelled):
@@ -133,15 +134,14 @@ async def test_what_it_writes_is_in_no_commit(labelled):
     assert "more.txt" in shown
     assert "b/report.xml" not in shown
     assert "+x" not in shown
-    assert "report.xml: as setup or verification left it" in shown
 
 
 async def test_killed_in_the_middle_it_verifies_again_and_nothing_of_the_first_try_is_published(labelled):
     choose(labelled, verify=["echo half > half.xml; echo x >> app.py; sleep 3"])
-    async with ScriptedModel(acts((write("answer = 42"),), DONE)) as model:
+    async with ScriptedModel(script_of((write("answer = 42"),), DONE)) as model:
         process = await labelled.start("once", **model_env(model))
         async with asyncio.timeout(60):
-            while not (labelled.state_dir / "worktrees" / "shop" / "shop-1" / "half.xml").exists():
+            while not (labelled.state_dir / "worktrees" / "shop" / "shop-1.trial" / "half.xml").exists():
                 await asyncio.sleep(0.05)
         os.killpg(process.pid, signal.SIGKILL)
         await process.wait()

@@ -9,9 +9,9 @@ import socket
 
 import httpx
 
-from bot.demo.model import Say, ScriptedModel
+from bot.demo.model import SayText, ScriptedModel
 from tests.fakes.github import ServedGitHub
-from tests.program.conftest import SECONDS, Person, acts, model_env, write
+from tests.program.conftest import SECONDS, Person, model_env, script_of, write
 from tests.program.test_github import SHOP, shop  # noqa: F401 - a fixture
 
 SECRET = "between the two of us"
@@ -31,7 +31,10 @@ async def test_a_label_is_seen_long_before_the_next_poll(shop: Person, github: S
     address = f"127.0.0.1:{free_port()}"
     env = {"TREEHAND_POLL__INTERVAL": "3600", "TREEHAND_WEB__BIND": address, "TREEHAND_GITHUB__WEBHOOK_SECRET": SECRET}
     issue = github.world.open_issue(SHOP, "The answer is wrong", "Make it 42.", by="ana")
-    async with ScriptedModel(acts((write("answer = 42"),), (Say("Done."),))) as model, httpx.AsyncClient() as client:
+    async with (
+        ScriptedModel(script_of((write("answer = 42"),), (SayText("Done."),))) as model,
+        httpx.AsyncClient() as client,
+    ):
         daemon = await shop.start("run", **model_env(model), **env)
         async with asyncio.timeout(SECONDS):
             while await status_of(client, f"http://{address}/readyz") != 200 or not github.calls("GET", "/issues"):

@@ -1,4 +1,4 @@
-"""The way to the model: what goes through it, with whose key, and how much of it."""
+"""The model route of the proxy: which requests pass, with which key, and how many tokens."""
 
 import asyncio
 import json
@@ -7,7 +7,8 @@ import logging
 import httpx
 import pytest
 
-from tests.sandbox.grounds import (
+from bot.sandbox.proxy.model_request import parse_model_request
+from tests.sandbox.fake_network import (
     END,
     KEY,
     START,
@@ -31,13 +32,15 @@ async def test_a_message_reaches_the_model_with_the_real_key_and_without_anythin
         sandbox(tmp_path, service) as box,
         box.client(cookie="a=b", authorization=f"Bearer {TOKEN}", x_smuggled="1") as client,
     ):
-        answer = await client.post("/v1/messages?beta=true", json=asking(), headers={"anthropic-beta": "effort"})
+        answer = await client.post(
+            "/v1/messages?beta=true", json=asking(), headers={"anthropic-beta": "effort-2025-11-24"}
+        )
 
     (heard,) = service.heard
     assert answer.json()["type"] == "message"
     assert heard.target == "/v1/messages?beta=true"
     assert heard.header("x-api-key") == [KEY]
-    assert heard.header("anthropic-beta") == ["effort"]
+    assert heard.header("anthropic-beta") == ["effort-2025-11-24"]
     assert heard.header("host") == [service.url.removeprefix("http://")]
     assert heard.names <= {
         "host", "accept", "user-agent", "content-type", "content-length", "anthropic-beta", "x-api-key",
@@ -47,11 +50,11 @@ async def test_a_message_reaches_the_model_with_the_real_key_and_without_anythin
     assert json.loads(heard.body) == asking()
 
 
-async def test_nobody_sees_keys_where_a_gates_papers_are_printed(tmp_path):
-    from bot.sandbox.proxy import Passport, Upstream
+async def test_nobody_sees_keys_where_a_proxys_values_are_printed(tmp_path):
+    from bot.sandbox.proxy.grant import Grant, ModelUpstream
 
-    assert KEY not in repr(Upstream("https://model.test", {"x-api-key": KEY}))
-    assert TOKEN not in repr(Passport(TOKEN))
+    assert KEY not in repr(ModelUpstream("https://model.test", {"x-api-key": KEY}))
+    assert TOKEN not in repr(Grant(TOKEN))
 
 
 async def test_only_what_says_something_about_the_answer_comes_back(tmp_path):
@@ -92,7 +95,7 @@ async def test_a_stream_passes_piece_by_piece(tmp_path):
             go_on.set()
             assert b"".join([piece async for piece in pieces]) == TEXT + END
 
-        assert box.passage.tokens == 100 + 7 + 50
+        assert box.usage.tokens == 100 + 7 + 50
 
 
 async def test_a_piece_may_end_anywhere(tmp_path):
@@ -105,7 +108,7 @@ async def test_a_piece_may_end_anywhere(tmp_path):
     async with serving(play) as service, sandbox(tmp_path, service) as box:
         await box.ask(stream=True)
 
-    assert box.passage.tokens == 157
+    assert box.usage.tokens == 157
 
 
 async def test_a_caller_that_leaves_ends_the_request_to_the_model(tmp_path):
@@ -113,7 +116,7 @@ async def test_a_caller_that_leaves_ends_the_request_to_the_model(tmp_path):
         await write(STREAM_HEAD + START)
         await asyncio.Event().wait()
 
-    async with serving(play) as service, sandbox(tmp_path, service, most_tokens=1_000) as box:
+    async with serving(play) as service, sandbox(tmp_path, service, max_tokens=1_000) as box:
         async with box.client() as client, client.stream("POST", "/v1/messages", json=asking(stream=True)) as answer:
             await anext(answer.aiter_bytes())
         await asyncio.wait_for(service.hung_up.wait(), 5)
@@ -128,7 +131,7 @@ async def test_a_service_that_cannot_be_reached_is_said_so(tmp_path):
     assert answer.status_code == 502
     assert "does not answer" in answer.json()["error"]["message"]
     assert "x-should-retry" not in answer.headers
-    assert box.passage.refusals == ()
+    assert box.usage.refusals == ()
 
 
 async def test_an_answer_that_breaks_off_breaks_off_on_this_side_too(tmp_path):
@@ -136,7 +139,7 @@ async def test_an_answer_that_breaks_off_breaks_off_on_this_side_too(tmp_path):
         await write(b"HTTP/1.1 200 Fine\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{")
         return Leave
 
-    async with serving(play) as service, sandbox(tmp_path, service, most_tokens=100_000) as box:
+    async with serving(play) as service, sandbox(tmp_path, service, max_tokens=100_000) as box:
         with pytest.raises(httpx.RemoteProtocolError):
             await box.ask()
 
@@ -147,7 +150,7 @@ async def test_one_connection_carries_many_requests(tmp_path):
             assert (await client.head("/")).status_code == 200
             assert (await client.post("/v1/messages", json=asking())).status_code == 200
 
-    assert box.passage.tokens == 45
+    assert box.usage.tokens == 45
 
 
 @pytest.mark.parametrize("head", ["HEAD / HTTP/1.0\r\n", "HEAD / HTTP/1.1\r\nConnection: close\r\n"])
@@ -193,33 +196,33 @@ async def test_nothing_of_what_goes_through_is_logged(tmp_path, caplog):
         {"cookie": TOKEN},
     ],
 )
-async def test_without_its_own_pass_and_nothing_else_nobody_asks_the_model(tmp_path, shown):
+async def test_without_its_own_token_and_nothing_else_nobody_asks_the_model(tmp_path, shown):
     async with (
         serving() as service,
         sandbox(tmp_path, service) as box,
         httpx.AsyncClient(transport=httpx.AsyncHTTPTransport(uds=str(box.socket), verify=False)) as client,
     ):
-        answer = await client.post("http://gate/v1/messages", json=asking(), headers=shown)
+        answer = await client.post("http://proxy/v1/messages", json=asking(), headers=shown)
 
     assert answer.status_code == 403
     assert service.heard == []
-    assert len(box.passage.refusals) == 1
+    assert len(box.usage.refusals) == 1
 
 
 @pytest.mark.parametrize("name", ["x-api-key", "authorization"])
-async def test_either_header_may_carry_the_pass(tmp_path, name):
+async def test_either_header_may_carry_the_token(tmp_path, name):
     async with (
         serving() as service,
         sandbox(tmp_path, service) as box,
         httpx.AsyncClient(transport=httpx.AsyncHTTPTransport(uds=str(box.socket), verify=False)) as client,
     ):
         value = TOKEN if name == "x-api-key" else f"Bearer {TOKEN}"
-        answer = await client.post("http://gate/v1/messages", json=asking(), headers={name: value})
+        answer = await client.post("http://proxy/v1/messages", json=asking(), headers={name: value})
 
     assert answer.status_code == 200
 
 
-async def test_one_sandboxs_pass_opens_no_other_gate(tmp_path):
+async def test_one_sandboxs_token_opens_no_other_proxy(tmp_path):
     other = tmp_path / "other"
     other.mkdir()
     async with serving() as service, sandbox(tmp_path, service), sandbox(other, service, token="pass-2") as box:
@@ -257,19 +260,19 @@ async def test_where_there_is_no_model_none_is_asked(tmp_path, token):
         ("POST", "/v1/messages#x"),
         ("OPTIONS", "*"),
         ("GET", "http://example.com/"),
-        ("POST", "http://gate/v1/messages"),
+        ("POST", "http://proxy/v1/messages"),
         ("GET", "//example.com/"),
     ],
 )
 async def test_anything_but_messages_is_refused_and_counted(tmp_path, method, target):
     body = json.dumps(asking())
-    head = f"{method} {target} HTTP/1.1\r\nHost: gate\r\nx-api-key: {TOKEN}\r\nContent-Length: {len(body)}\r\n\r\n"
+    head = f"{method} {target} HTTP/1.1\r\nHost: proxy\r\nx-api-key: {TOKEN}\r\nContent-Length: {len(body)}\r\n\r\n"
     async with serving() as service, sandbox(tmp_path, service) as box:
         answer = await box.raw((head + body).encode())
 
     assert answer.startswith((b"HTTP/1.1 403", b"HTTP/1.1 405"))
     assert service.heard == []
-    assert len(box.passage.refusals) == 1
+    assert len(box.usage.refusals) == 1
 
 
 @pytest.mark.parametrize(
@@ -288,7 +291,7 @@ async def test_anything_but_messages_is_refused_and_counted(tmp_path, method, ta
         '{"model": "a"}'.encode("utf-16"),
         b"[" * 100_000,
         b'{"model": "a", "messages": ' + b"[" * 400_000 + b"]" * 400_000 + b"}",
-        b'{"model": "a", "x": [' + b"1," * 600_000 + b"1]}",
+        b'{"model": "a", "messages": [' + b"1," * 600_000 + b"1]}",
         b'{"model": "a\xff"}',
     ],
     ids=range(15),
@@ -297,7 +300,7 @@ async def test_what_could_be_read_in_two_ways_or_not_at_all_is_refused(tmp_path,
     async with serving() as service, sandbox(tmp_path, service) as box, box.client() as client:
         answer = await client.post("/v1/messages", content=body)
 
-    assert answer.status_code in {400, 413}
+    assert answer.status_code in {400, 403, 413}
     assert answer.json()["type"] == "error"
     assert service.heard == []
 
@@ -333,7 +336,63 @@ async def test_the_models_service_is_no_way_out_either(tmp_path, more):
 
     assert answer.status_code == 403
     assert service.heard == []
-    assert "have the model's service" in box.passage.refusals[0]
+    assert "have the model's service" in box.usage.refusals[0]
+
+
+_PICTURE = {"type": "base64", "media_type": "image/png", "data": "A" * 64_000}
+
+
+@pytest.mark.attack("T9", "A request asks for another model, faster or dearer answers, or has an unknown key")
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"fallbacks": [{"model": "another", "max_tokens": 128_000}]},
+        {"thread": {"type": "continue"}},
+        {"speed": "fast"},
+        {"service_tier": "auto"},
+        {"inference_geo": "us"},
+        {"something_new": None},
+        {"Fallbacks": []},
+    ],
+    ids=lambda more: next(iter(more)),
+)
+async def test_a_key_that_is_not_known_is_refused_by_its_name(tmp_path, more):
+    async with serving() as service, sandbox(tmp_path, service) as box:
+        answer = await box.ask(**more)
+    (name,) = more
+    assert (answer.status_code, service.heard) == (403, [])
+    assert name in answer.json()["error"]["message"]
+    assert box.usage.refusals == (f"send the model the key {name}",)
+
+
+@pytest.mark.attack("T9", "A request switches a beta feature of the model's service on")
+@pytest.mark.parametrize(
+    "betas",
+    [["server-side-fallback-2026-07-01"], ["effort-2025-11-24,fast-mode-2026-02-01"], ["effort-2025-11-24", "new-1"]],
+)
+async def test_a_beta_that_is_not_known_is_refused(tmp_path, betas):
+    headers = [("anthropic-beta", one) for one in betas]
+    async with serving() as service, sandbox(tmp_path, service) as box, box.client() as client:
+        answer = await client.post("/v1/messages", json=asking(), headers=headers)
+    assert (answer.status_code, service.heard) == (403, [])
+    assert "the beta" in box.usage.refusals[0]
+
+
+@pytest.mark.attack("T9", "Text that calls itself packed counts for a sixteenth")
+@pytest.mark.parametrize(
+    ("content", "is_cheap"),
+    [
+        ([{"type": "image", "source": _PICTURE}], True),
+        ([{"type": "tool_result", "content": [{"type": "image", "source": _PICTURE}]}], True),
+        ([_PICTURE], False),
+        ([{"type": "text", "source": _PICTURE}], False),
+        ([{"type": "tool_use", "input": {"type": "image", "source": _PICTURE}}], False),
+        ([{"type": "document", "source": {**_PICTURE, "media_type": "text/plain"}}], False),
+    ],
+)
+def test_only_pictures_and_documents_count_as_packed(content, is_cheap):
+    body = json.dumps({"model": "m", "messages": [{"role": "user", "content": content}]}).encode()
+    assert (parse_model_request(body).input < 2_000) is is_cheap
 
 
 async def test_words_about_such_things_are_only_words(tmp_path):
@@ -367,7 +426,7 @@ async def test_a_run_asks_one_model_only(tmp_path, given, asked, statuses):
 
     assert [answer.status_code for answer in answers] == statuses
     assert counted.status_code == 403
-    assert "ask for the model another" in box.passage.refusals
+    assert "ask for the model another" in box.usage.refusals
     assert all(answer.json()["type"] == "error" for answer in answers if answer.status_code == 403)
 
 
@@ -381,14 +440,14 @@ async def test_tokens_of_every_kind_count(tmp_path):
     async with serving(play) as service, sandbox(tmp_path, service) as box:
         await box.ask()
 
-    assert box.passage.tokens == 433
+    assert box.usage.tokens == 433
 
 
 async def test_a_run_ends_with_its_tokens(tmp_path):
     async def play(_heard, write):
         await write(whole(usage=usage(400, 200)))
 
-    async with serving(play) as service, sandbox(tmp_path, service, most_tokens=1_000) as box:
+    async with serving(play) as service, sandbox(tmp_path, service, max_tokens=1_000) as box:
         answers = [await box.ask(max_tokens=128_000) for _ in range(4)]
 
     assert [answer.status_code for answer in answers] == [200, 200, 429, 429]
@@ -397,16 +456,16 @@ async def test_a_run_ends_with_its_tokens(tmp_path):
         "type": "error",
         "error": {"type": "rate_limit_error", "message": "The token budget of this run is used up."},
     }
-    assert box.passage.is_exhausted
-    assert box.passage.tokens == 1_200
+    assert box.usage.is_exhausted
+    assert box.usage.tokens == 1_200
     assert len(service.heard) == 2
 
 
 async def test_a_run_within_its_tokens_is_not_exhausted(tmp_path):
-    async with serving() as service, sandbox(tmp_path, service, most_tokens=1_000) as box:
+    async with serving() as service, sandbox(tmp_path, service, max_tokens=1_000) as box:
         await box.ask()
 
-    assert not box.passage.is_exhausted
+    assert not box.usage.is_exhausted
 
 
 async def test_many_at_once_do_not_overshoot_together(tmp_path):
@@ -414,11 +473,11 @@ async def test_many_at_once_do_not_overshoot_together(tmp_path):
         await asyncio.sleep(0.02)
         await write(whole(usage=usage(10, 500)))
 
-    async with serving(play) as service, sandbox(tmp_path, service, most_tokens=1_200) as box:
+    async with serving(play) as service, sandbox(tmp_path, service, max_tokens=1_200) as box:
         answers = await asyncio.gather(*(box.ask(max_tokens=500) for _ in range(8)))
 
     assert sorted(answer.status_code for answer in answers) == [200] * 3 + [429] * 5
-    assert box.passage.tokens == 1_530
+    assert box.usage.tokens == 1_530
 
 
 async def test_hanging_up_before_the_bill_costs_all_that_was_asked_for(tmp_path):
@@ -426,7 +485,7 @@ async def test_hanging_up_before_the_bill_costs_all_that_was_asked_for(tmp_path)
         await write(STREAM_HEAD + START + TEXT)
         await asyncio.Event().wait()
 
-    async with serving(play) as service, sandbox(tmp_path, service, most_tokens=4_900) as box:
+    async with serving(play) as service, sandbox(tmp_path, service, max_tokens=4_900) as box:
         for _ in range(3):
             async with box.client() as client:
                 request = client.build_request("POST", "/v1/messages", json=asking(stream=True, max_tokens=2_450))
@@ -436,7 +495,7 @@ async def test_hanging_up_before_the_bill_costs_all_that_was_asked_for(tmp_path)
                 await answer.aclose()
 
     assert answer.status_code == 429
-    assert box.passage.tokens == 2 * 108
+    assert box.usage.tokens == 2 * 108
 
 
 @pytest.mark.parametrize(("length", "then"), [(10, 200), (2_000, 429)])
@@ -444,7 +503,7 @@ async def test_an_answer_that_never_tells_its_usage_counts_by_its_length(length,
     async def play(_heard, write):
         await write(answer_of(200, b"{" + b" " * length + b"}"))
 
-    async with serving(play) as service, sandbox(tmp_path, service, most_tokens=1_000) as box:
+    async with serving(play) as service, sandbox(tmp_path, service, max_tokens=1_000) as box:
         answers = [await box.ask(max_tokens=1_000) for _ in range(2)]
 
     assert [answer.status_code for answer in answers] == [200, then]
@@ -454,18 +513,18 @@ async def test_an_error_of_the_service_costs_nothing(tmp_path):
     async def play(_heard, write):
         await write(answer_of(529, b"{}"))
 
-    async with serving(play) as service, sandbox(tmp_path, service, most_tokens=1_000) as box:
+    async with serving(play) as service, sandbox(tmp_path, service, max_tokens=1_000) as box:
         assert [(await box.ask(max_tokens=900)).status_code for _ in range(4)] == [529] * 4
 
 
 async def test_counting_tokens_costs_none_but_has_an_end(tmp_path):
-    async with serving() as service, sandbox(tmp_path, service, most_tokens=100) as box, box.client() as client:
+    async with serving() as service, sandbox(tmp_path, service, max_tokens=100) as box, box.client() as client:
         path = "/v1/messages/count_tokens"
         statuses = [(await client.post(path, json=asking())).status_code for _ in range(501)]
 
     assert (set(statuses[:-1]), statuses[-1]) == ({200}, 429)
-    assert box.passage.tokens == 0
-    assert not box.passage.is_exhausted
+    assert box.usage.tokens == 0
+    assert not box.usage.is_exhausted
 
 
 async def test_eight_are_answered_at_once_and_the_others_wait(tmp_path):
@@ -496,4 +555,4 @@ async def test_an_event_in_a_stream_may_be_anything(tmp_path):
     async with serving(play) as service, sandbox(tmp_path, service) as box:
         assert (await box.ask(stream=True)).status_code == 200
 
-    assert box.passage.tokens == 157
+    assert box.usage.tokens == 157

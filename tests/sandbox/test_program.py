@@ -1,4 +1,4 @@
-"""The agent's real program behind the gate: it gets all it needs, and never the key."""
+"""The agent's real program behind the proxy: it works, and never has the key."""
 
 import asyncio
 import json
@@ -10,9 +10,10 @@ from pathlib import Path
 import claude_agent_sdk
 import pytest
 
-from bot.demo.model import Say, ScriptedModel, Use
-from bot.sandbox.proxy import Gate, Passport, Upstream
-from tests.sandbox.grounds import KEY, TOKEN
+from bot.demo.model import SayText, ScriptedModel, UseTool
+from bot.sandbox.proxy.grant import Grant, ModelUpstream
+from bot.sandbox.proxy.server import SandboxProxy
+from tests.sandbox.fake_network import KEY, TOKEN
 
 PROGRAM = Path(claude_agent_sdk.__file__).parent / "_bundled" / "claude"
 
@@ -26,7 +27,7 @@ async def pumped(reader, writer):
 
 @asynccontextmanager
 async def port_of(socket: Path):
-    """What the inside of a sandbox does: a port of its own that leads to the socket."""
+    """Does the work of the first program in a sandbox: a port that leads to the socket."""
 
     async def through(reader, writer):
         far_reader, far_writer = await asyncio.open_unix_connection(str(socket))
@@ -38,21 +39,21 @@ async def port_of(socket: Path):
 
 
 class Agent:
-    """The program in a folder of its own, with what a sandbox would tell it."""
+    """The program in a folder of its own, with the variables of a sandbox."""
 
     def __init__(self, folder: Path, model: ScriptedModel, variable: str = "ANTHROPIC_API_KEY"):
         self.folder, self.variable = folder, variable
         header = {"x-api-key": KEY} if variable == "ANTHROPIC_API_KEY" else {"authorization": f"Bearer {KEY}"}
-        self.gate = Gate(Upstream(model.url, header))
-        self.passage = None
+        self.proxy = SandboxProxy(ModelUpstream(model.url, header))
+        self.usage = None
 
-    async def run(self, name: str = "", **passport) -> dict:
+    async def run(self, name: str = "", **grant) -> dict:
         """Its result, as it tells it."""
         worktree = self.folder / "worktree"
         worktree.mkdir()
-        socket = self.folder / "gate"
+        socket = self.folder / "proxy"
         async with (
-            self.gate.open(socket, Passport(TOKEN, model=name, **passport)) as self.passage,
+            self.proxy.open(socket, Grant(TOKEN, model=name, **grant)) as self.usage,
             port_of(socket) as port,
         ):
             process = await asyncio.create_subprocess_exec(
@@ -78,7 +79,7 @@ class Agent:
 
 
 def play(request):
-    return (Use("Bash", {"command": "echo here"}),) if not request.answers_since_said else (Say("Done."),)
+    return (UseTool("Bash", {"command": "echo here"}),) if not request.answers_since_user_text else (SayText("Done."),)
 
 
 @pytest.mark.parametrize("variable", ["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"])
@@ -89,9 +90,9 @@ async def test_the_program_works_with_any_kind_of_key_and_sees_none(tmp_path, va
 
     assert (result["is_error"], result["result"]) == (False, "Done.")
     assert {key.removeprefix("Bearer ") for key in model.keys} == {KEY}
-    assert agent.passage.refusals == ()
+    assert agent.usage.refusals == ()
     told = result["usage"]
-    assert agent.passage.tokens == sum(
+    assert agent.usage.tokens == sum(
         told[name]
         for name in ("input_tokens", "output_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
     )
@@ -104,17 +105,17 @@ async def test_the_program_asks_for_no_other_model_than_the_one_it_was_given(tmp
         result = await agent.run(name)
 
     assert result["is_error"] is False
-    assert agent.passage.refusals == ()
+    assert agent.usage.refusals == ()
 
 
 async def test_the_program_ends_soon_when_its_tokens_are_used_up(tmp_path):
-    async with ScriptedModel(lambda _: (Use("Bash", {"command": "true"}),)) as model:
+    async with ScriptedModel(lambda _: (UseTool("Bash", {"command": "true"}),)) as model:
         agent = Agent(tmp_path, model)
-        result = await agent.run(most_tokens=20_000)
+        result = await agent.run(max_tokens=20_000)
 
     assert result["is_error"] is True
     assert result["api_error_status"] == 429
     assert "token budget of this run is used up" in result["result"]
-    assert agent.passage.is_exhausted
-    assert agent.passage.tokens > 0
+    assert agent.usage.is_exhausted
+    assert agent.usage.tokens > 0
     assert len(model.requests) < 20

@@ -13,16 +13,15 @@ from pathlib import Path
 import pytest
 
 from bot.errors import BadSettings
-from bot.sandbox import fix_hints as mending
-from bot.sandbox import selftest_probes as probes
-from bot.sandbox.bubblewrap import Rules
-from bot.sandbox.host_tools import NO_BWRAP
-from bot.sandbox.mount_plan import Limits
-from bot.sandbox.selftest import Trial, try_out
+from bot.sandbox import fix_hints, selftest_probes
+from bot.sandbox.bubblewrap import SandboxRules
+from bot.sandbox.host_tools import BWRAP_MISSING
+from bot.sandbox.resource_limits import ProcessLimits
+from bot.sandbox.selftest import SelfTestResult, run_probes
 
 REAL = shutil.which("bwrap") or ""
 REACHED = "nothing arrived on this machine"
-RULES = Rules(limits=Limits(memory_bytes=4_000_000_000, processes=500, file_bytes=1_000_000_000))
+RULES = SandboxRules(process_limits=ProcessLimits(memory_bytes=4_000_000_000, processes=500, file_bytes=1_000_000_000))
 
 FAKE = """#!/bin/bash
 [ "$1" = --version ] && exec {real} --version
@@ -39,12 +38,12 @@ without() {{  # an option, and as many words after it
 {alter}
 exec {real} "${{options[@]}}" "$@"
 """
-"""Also the one that commands are put into, from inside the other."""
+"""Also changes the inner bubblewrap that commands run in."""
 
 
 @pytest.fixture
 def ground() -> Iterator[Path]:
-    """Where every user of this machine gets to: it is not to be the folders above that protect anything."""
+    """A folder that every user of this machine can enter: the folders above must not be what protects it."""
     with tempfile.TemporaryDirectory() as folder:
         Path(folder).chmod(0o755)
         yield Path(folder)
@@ -52,7 +51,7 @@ def ground() -> Iterator[Path]:
 
 @pytest.fixture(autouse=True)
 def home(ground, monkeypatch) -> Path:
-    """A person's own, where whoever breaks out could get to."""
+    """A person's home, which an attacker that gets out could reach."""
     place = ground / "home"
     place.mkdir()
     monkeypatch.setenv("HOME", str(place))
@@ -61,7 +60,7 @@ def home(ground, monkeypatch) -> Path:
 
 @pytest.fixture
 def leaky(ground, monkeypatch):
-    """A bubblewrap that forgets something."""
+    """A bubblewrap that leaves out a protection."""
 
     def put_first(alter: str) -> None:
         fake = ground / "bin" / "bwrap"
@@ -73,16 +72,16 @@ def leaky(ground, monkeypatch):
     return put_first
 
 
-def failed(trial: Trial) -> set[str]:
+def failed(trial: SelfTestResult) -> set[str]:
     return {probe.name for probe in trial.failed}
 
 
 async def test_a_sandbox_that_holds_passes_every_probe_and_leaves_nothing(ground, home):
-    trial = await try_out(ground / "state", RULES)
+    trial = await run_probes(ground / "state", RULES)
 
     assert trial.failed == ()
     assert trial.holds
-    assert {probe.name for probe in trial.probes} > probes.PROBES.keys()
+    assert {probe.name for probe in trial.probes} > selftest_probes.PROBES.keys()
     assert str(trial) == f"bwrap {trial.version}: {len(trial.probes)} probes held"
     assert list((ground / "state" / "cells").iterdir()) == []
     assert list(home.iterdir()) == []
@@ -93,14 +92,14 @@ LEAKS = {
     "system calls are not filtered": ("without --seccomp 1", {"system calls are filtered"}),
     "processes are shared": ("without --unshare-pid 0", {"namespaces of its own"}),
     "the root can be written": ("without --remount-ro 1", {"the system is read-only"}),
-    "capabilities are kept": ("options+=(--cap-add ALL)", {"no capabilities, and none to be had"}),
+    "capabilities are kept": ("options+=(--cap-add ALL)", {"no capabilities, and no way to gain any"}),
     "commands can become more": ("without --disable-userns 0", {"commands make no namespaces"}),
     "a home is there": ("options+=(--tmpfs /home/agent/x)", {"the home is empty"}),
     "devices are there": ("without --remount-ro 1; options+=(--tmpfs /dev/disk)", {"no devices"}),
     "the host's environment is there": (
         "options+=(--setenv TREEHAND_CANARY x)", {"no environment of the host"},
     ),
-    "the gate is missing": ("options+=(--tmpfs /opt/treehand)", {"programs start"}),
+    "the proxy is missing": ("options+=(--tmpfs /opt/treehand)", {"programs start"}),
     "it does nothing": ("exit 0", {"programs start"}),
     "it hangs up on the way": ("echo bwrap: the wheel came off >&2; exit 1", {"programs start"}),
 }  # fmt: skip
@@ -110,37 +109,56 @@ LEAKS = {
 async def test_a_bubblewrap_that_leaks_is_found_out(ground, leaky, leak):
     alter, expected = LEAKS[leak]
     leaky(alter)
-    trial = await try_out(ground / "state", RULES)
+    trial = await run_probes(ground / "state", RULES)
 
     assert failed(trial) >= expected
     assert not trial.holds
     assert 'sandbox.kind = "none"' in str(trial)
 
 
+@pytest.mark.attack("T6", "Verification, setup or a server makes a namespace, in which it has every capability")
+async def test_every_kind_of_sandbox_is_tried(ground, leaky):
+    leaky("without --disable-userns 0")
+    trial = await run_probes(ground / "state", RULES)
+
+    (told,) = [probe.detail for probe in trial.failed if probe.name == "commands make no namespaces"]
+    assert [role for role in selftest_probes.COMMANDS if f"({role})" not in told] == []
+
+
+async def test_a_git_directory_that_a_sandbox_can_write_is_found_out(ground, leaky):
+    leaky(f"""for number in "${{!options[@]}}"; do
+        case "${{options[$number]}}" in {ground}/*/shadow) shadow=${{options[$number]}};; esac
+    done
+    [ -z "$shadow" ] || options+=(--bind "$shadow" "$shadow")""")
+    trial = await run_probes(ground / "state", RULES)
+
+    assert "the git directory that people use is as it was" in failed(trial)
+
+
 async def test_where_a_guard_can_be_read_the_probes_stop_at_once(ground, leaky):
     cells = ground / "state" / "cells"
     leaky(f"options+=(--bind {cells} {cells})")
-    trial = await try_out(ground / "state", RULES)
+    trial = await run_probes(ground / "state", RULES)
 
     tried = {probe.name: probe.detail for probe in trial.failed}
-    assert str(cells) in tried[probes.GUARDS]
+    assert str(cells) in tried[selftest_probes.GUARDS]
     assert "it was not tried" in tried["files outside cannot be written"]
     assert "it was not tried" in tried["no network"]
 
 
 async def test_limits_that_are_not_in_force_are_found_out(ground, leaky):
     leaky('for word; do shift; [ "$word" = 500 ] && word=0; set -- "$@" "$word"; done')
-    trial = await try_out(ground / "state", RULES)
+    trial = await run_probes(ground / "state", RULES)
 
     assert failed(trial) == {"limits are in force"}
 
 
 async def test_no_bubblewrap_at_all_is_said_with_how_to_get_it(ground, monkeypatch):
     monkeypatch.setenv("PATH", str(ground))
-    trial = await try_out(ground / "state", RULES)
+    trial = await run_probes(ground / "state", RULES)
 
     assert not trial.holds
-    assert str(trial) == NO_BWRAP
+    assert str(trial) == BWRAP_MISSING
 
 
 @pytest.mark.parametrize("said", ["bubblewrap 0.6.1", "nothing of the kind"])
@@ -150,7 +168,7 @@ async def test_a_bubblewrap_too_old_or_strange_is_refused(ground, monkeypatch, s
     fake.write_text(f"#!/bin/sh\necho {said}\n")
     fake.chmod(0o755)
     monkeypatch.setenv("PATH", f"{fake.parent}:{os.environ['PATH']}")
-    trial = await try_out(ground / "state", RULES)
+    trial = await run_probes(ground / "state", RULES)
 
     assert not trial.holds
     assert ("0.6.1 is too old: 0.8.0 or later" in str(trial)) == ("0.6.1" in said)
@@ -158,14 +176,16 @@ async def test_a_bubblewrap_too_old_or_strange_is_refused(ground, monkeypatch, s
 
 async def test_a_folder_that_shows_too_much_is_a_mistake_in_the_settings(ground):
     with pytest.raises(BadSettings, match="contains the state_dir"):
-        await try_out(ground / "state", Rules(tools=(ground,)))
+        await run_probes(ground / "state", SandboxRules(tools=(ground,)))
 
 
-def test_what_is_said_when_namespaces_are_refused_leads_to_a_mend():
-    said = mending.mend_for("bwrap: No permissions to create new namespace, likely because the kernel does not allow")
+def test_what_is_said_when_namespaces_are_refused_leads_to_a_fix():
+    said = fix_hints.fix_hint_for(
+        "bwrap: No permissions to create new namespace, likely because the kernel does not allow"
+    )
 
     assert "container" in said or "sysctl" in said or "CAP_SYS_ADMIN" in said
-    assert mending.mend_for("") == mending.NO_MEND
+    assert fix_hints.fix_hint_for("") == fix_hints.FIX_OR_OPT_OUT
 
 
 @pytest.mark.parametrize(
@@ -177,7 +197,7 @@ def test_what_is_said_when_namespaces_are_refused_leads_to_a_mend():
     ],
 )
 def test_what_a_container_lacks_is_named_with_the_flags_that_give_it(trouble, why):
-    said = mending.container_mend_for(trouble)
+    said = fix_hints.container_fix_hint(trouble)
 
     assert why in said
     assert "--security-opt seccomp=deploy/seccomp.json --security-opt systempaths=unconfined" in said

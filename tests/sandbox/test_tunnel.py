@@ -9,8 +9,8 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from bot.sandbox.proxy.tls_hello import NotTls, name_in
-from tests.sandbox.grounds import PUBLIC, client_hello, internet, sandbox
+from bot.sandbox.proxy.tls_hello import NotTls, server_name
+from tests.sandbox.fake_network import PUBLIC, client_hello, internet, sandbox
 
 HOST = "pypi.test"
 
@@ -46,7 +46,7 @@ async def test_a_real_tls_connection_goes_through_end_to_end(tmp_path, tls):
         assert await reader.readexactly(300_000) == b"hello " * 50_000
 
     assert net.dialled == [(PUBLIC, 443)]
-    assert box.passage.refusals == ()
+    assert box.usage.refusals == ()
 
 
 async def test_one_side_may_be_done_before_the_other(tmp_path):
@@ -93,7 +93,7 @@ async def test_a_name_that_is_not_found_is_said_so(tmp_path):
     async with internet() as net, sandbox(tmp_path, net=net, hosts=[HOST]) as box:
         assert b" 502 " in await box.connect(f"{HOST}:443")
 
-    assert box.passage.refusals == ()
+    assert box.usage.refusals == ()
 
 
 async def test_a_host_that_does_not_answer_is_said_so(tmp_path):
@@ -114,7 +114,7 @@ async def test_there_is_an_end_to_connections_at_once(tmp_path):
             writer.close()
 
     assert [b" 200 " in answer for answer in answers] == [True] * 64 + [False]
-    assert box.passage.refusals == ("hold more than 64 connections",)
+    assert box.usage.refusals == ("hold more than 64 connections",)
 
 
 # The name in the first bytes
@@ -124,9 +124,9 @@ async def test_there_is_an_end_to_connections_at_once(tmp_path):
 def test_the_name_is_found_in_a_real_hello_and_not_before_it_is_whole(name):
     hello = client_hello(name)
 
-    assert name_in(hello) == name.lower()
-    assert all(name_in(hello[:end]) is None for end in range(len(hello)))
-    assert name_in(hello + b"more") == name.lower()
+    assert server_name(hello) == name.lower()
+    assert all(server_name(hello[:end]) is None for end in range(len(hello)))
+    assert server_name(hello + b"more") == name.lower()
 
 
 def test_the_name_is_found_in_a_hello_spread_over_records():
@@ -135,19 +135,19 @@ def test_the_name_is_found_in_a_hello_spread_over_records():
     pieces = [message[start : start + 7] for start in range(0, len(message), 7)]
     spread = b"".join(hello[:3] + len(piece).to_bytes(2) + piece for piece in pieces)
 
-    assert name_in(spread) == HOST
-    assert name_in(spread[:-1]) is None
+    assert server_name(spread) == HOST
+    assert server_name(spread[:-1]) is None
 
 
 def test_an_older_client_names_its_host_too():
     older = ssl.create_default_context()
     older.maximum_version = ssl.TLSVersion.TLSv1_2
 
-    assert name_in(client_hello(HOST, tls=older)) == HOST
+    assert server_name(client_hello(HOST, tls=older)) == HOST
 
 
 def test_a_hello_without_a_name_has_none():
-    assert name_in(client_hello(None)) == ""
+    assert server_name(client_hello(None)) == ""
 
 
 def test_a_hello_that_was_tampered_with_anywhere_gives_a_name_or_is_refused():
@@ -156,7 +156,7 @@ def test_a_hello_that_was_tampered_with_anywhere_gives_a_name_or_is_refused():
         for value in (0, 1, 127, 255):
             odd = hello[:place] + bytes([value]) + hello[place + 1 :]
             try:
-                assert isinstance(name_in(odd), str | None)
+                assert isinstance(server_name(odd), str | None)
             except NotTls:
                 continue
 
@@ -178,11 +178,11 @@ def test_a_hello_that_was_tampered_with_anywhere_gives_a_name_or_is_refused():
 )
 def test_what_is_no_hello_is_refused_at_once(received):
     with pytest.raises(NotTls):
-        name_in(received)
+        server_name(received)
 
 
 def with_names(*listed: bytes) -> bytes:
-    """A hello with these extensions about names."""
+    """A hello with these server name extensions."""
     extensions = b"".join(b"\0\0" + len(content).to_bytes(2) + content for content in listed)
     body = b"\x03\x03" + b"\0" * 32 + b"\0" + b"\0\x02\x13\x01" + b"\x01\0" + len(extensions).to_bytes(2) + extensions
     message = b"\x01" + len(body).to_bytes(3) + body
@@ -195,7 +195,7 @@ def one(name: bytes, kind: bytes = b"\0") -> bytes:
 
 
 def test_a_hello_made_by_hand_is_read_like_any_other():
-    assert name_in(with_names(one(b"a.test"))) == "a.test"
+    assert server_name(with_names(one(b"a.test"))) == "a.test"
 
 
 @pytest.mark.parametrize(
@@ -210,4 +210,4 @@ def test_a_hello_made_by_hand_is_read_like_any_other():
 )
 def test_two_names_or_odd_ones_are_refused(listed):
     with pytest.raises(NotTls):
-        name_in(with_names(*listed))
+        server_name(with_names(*listed))

@@ -32,7 +32,7 @@ async def main(folder: Path) -> None:
             for light, dark in (("light", False), ("dark", True)):
                 await taking.take(f"board-{light}", board, dark=dark)
                 await taking.take(f"run-{light}", at_work, dark=dark)
-                await taking.take(f"pull-request-{light}", offered, dark=dark, part="#said")
+                await taking.take(f"pull-request-{light}", offered, dark=dark, part="#discussion")
             await taking.take("phone", board, phone=True)
 
 

@@ -1,20 +1,23 @@
-"""A month of an invented past, for the figures: nobody waits a month for a picture."""
+"""Invented history of a month, for the picture of the statistics page."""
 
 import math
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from bot.control.user_actions import Speaking
-from bot.demo.people import make_repository
+from bot.control.user_actions import UserActionService
+from bot.demo.people import create_repository
 from bot.domain.run import MERGED, Phase, Run
 from bot.domain.spend import Spend
-from bot.settings import ProjectSettings, Settings
-from bot.status.dashboard_data import Showing
-from bot.status.run_details import CloseUp
+from bot.settings.schema import ProjectSettings, Settings
+from bot.status.dashboard_data import DashboardData
+from bot.status.run_details import RunDetails
 from bot.store.runs import RunStore
 from bot.system.clock import DAY, now
-from bot.web import Access, Dashboard, Door, pages_of, serving
+from bot.web.app import AppConfig, build_app
+from bot.web.auth import Authenticator
+from bot.web.dashboard import Dashboard
+from bot.web.server import serving
 
 _DAYS = 30
 _PROJECTS = ("teashop", "warehouse")
@@ -55,12 +58,12 @@ def _live(store: RunStore, number: int, at: float) -> None:
 @asynccontextmanager
 async def shown(folder: Path) -> AsyncIterator[str]:
     """Its address."""
-    make_repository(folder / "shop")
+    create_repository(folder / "shop")
     sites = tuple(ProjectSettings(name=name, repository=str(folder / "shop"), base="main") for name in _PROJECTS)
     settings = Settings(state_dir=folder / "state", projects=sites)
     live_through(settings.state_dir / "treehand.db")
-    window = Showing(settings, dict)
-    dashboard = Dashboard(window, Speaking(settings, lambda _: None), CloseUp(settings, window.find_run))
-    door = Door(wake=lambda _: None, ready=lambda: True, access=Access(operator="Mira"))
-    async with serving(pages_of(door, dashboard), "127.0.0.1:0") as port, dashboard.open():
+    data = DashboardData(settings, dict)
+    dashboard = Dashboard(data, UserActionService(settings, lambda _: None), RunDetails(settings, data.find_run))
+    config = AppConfig(wake=lambda _: None, ready=lambda: True, authenticator=Authenticator(operator="Mira"))
+    async with serving(build_app(config, dashboard), "127.0.0.1:0") as port, dashboard.open():
         yield f"http://127.0.0.1:{port}"

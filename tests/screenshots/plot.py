@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from textwrap import dedent
 
-from bot.demo.messages_api import Request
-from bot.demo.model import Reply, Say, Step, Use, Wait
+from bot.demo.messages_api import MessagesRequest
+from bot.demo.model import Pause, SayText, ScriptedReply, ScriptStep, UseTool
 
 TOTAL = "The total forgets the quantity"
 PRICES = "Prices need two decimals"
@@ -35,38 +35,38 @@ REDIRECTION = "Nobody may get money back: refuse discounts over 100 percent. And
 WISH = "Formal German, please: our customers in Hamburg expect it."
 
 HEARD, _NEVER = asyncio.Event(), asyncio.Event()
-_TESTS = Use("Bash", {"command": "python3 -m unittest 2>&1 | tail -4", "description": "Run the tests"})
+_TESTS = UseTool("Bash", {"command": "python3 -m unittest 2>&1 | tail -4", "description": "Run the tests"})
 
 
-def play(request: Request) -> Reply:
-    said = "\n".join(request.said)
+def play(request: MessagesRequest) -> ScriptedReply:
+    said = "\n".join(request.user_texts)
     title = next(title for title in BODIES if title in said)
-    cue = next((cue for cue in (REDIRECTION, WISH) if cue in request.last_said), title)
+    cue = next((cue for cue in (REDIRECTION, WISH) if cue in request.last_user_text), title)
     steps = _ACTS[cue]
-    chosen = steps[min(request.answers_since_said, len(steps) - 1)]
-    return (Wait(0.3), *chosen)
+    chosen = steps[min(request.answers_since_user_text, len(steps) - 1)]
+    return (Pause(0.3), *chosen)
 
 
-def _todo(done: int, *texts: str) -> Use:
+def _todo(done: int, *texts: str) -> UseTool:
     states = ["completed"] * done + ["in_progress"] + ["pending"] * len(texts)
     todos = [{"content": text, "activeForm": text, "status": state} for text, state in zip(texts, states, strict=False)]
-    return Use("TodoWrite", {"todos": todos})
+    return UseTool("TodoWrite", {"todos": todos})
 
 
-def _read(path: str) -> Use:
-    return Use("Read", {"file_path": path})
+def _read(path: str) -> UseTool:
+    return UseTool("Read", {"file_path": path})
 
 
-def _write(path: str, content: str) -> Use:
-    return Use("Write", {"file_path": path, "content": dedent(content).lstrip("\n")})
+def _write(path: str, content: str) -> UseTool:
+    return UseTool("Write", {"file_path": path, "content": dedent(content).lstrip("\n")})
 
 
-def _edit(path: str, old: str, new: str) -> Use:
-    return Use("Edit", {"file_path": path, "old_string": old, "new_string": new})
+def _edit(path: str, old: str, new: str) -> UseTool:
+    return UseTool("Edit", {"file_path": path, "old_string": old, "new_string": new})
 
 
-def _ask(question: str) -> Use:
-    return Use("mcp__treehand__ask", {"question": question})
+def _ask(question: str) -> UseTool:
+    return UseTool("mcp__treehand__ask", {"question": question})
 
 
 _BASKET, _RECEIPT, _PRICES = "teashop/basket.py", "teashop/receipt.py", "teashop/prices.py"
@@ -191,25 +191,25 @@ _PLAN = """1. A module `teashop/history.py` that keeps each paid basket in SQLit
 
 No price is stored twice: what is bought again costs what it costs today."""
 
-_ACTS: Mapping[str, Sequence[Sequence[Step]]] = {
+_ACTS: Mapping[str, Sequence[Sequence[ScriptStep]]] = {
     TOTAL: (
-        (Say("I will look at the basket first."), _todo(0, "Mend the total", "Test it"), _read(_BASKET)),
+        (SayText("I will look at the basket first."), _todo(0, "Mend the total", "Test it"), _read(_BASKET)),
         (
             _edit(_BASKET, "sum(line.cents for", "sum(line.cents * line.quantity for"),
             _todo(1, "Mend the total", "Test it"),
         ),
         (_write("tests/test_quantity.py", _TOTAL_TEST), _TESTS),
         (_todo(2, "Mend the total", "Test it"),),
-        (Say("`Basket.total()` now counts the quantity, and a new test says so."),),
+        (SayText("`Basket.total()` now counts the quantity, and a new test says so."),),
     ),
     PRICES: (
-        (Say("I will look at how prices are written."), _read(_PRICES)),
+        (SayText("I will look at how prices are written."), _read(_PRICES)),
         (_edit(_PRICES, "{cents / 100} EUR", "{cents / 100:.2f} EUR"),),
         (_write("tests/test_prices.py", _PRICES_TEST), _TESTS),
-        (Say("Prices always have two decimals now. Nothing else formats them, so `receipt()` follows by itself."),),
+        (SayText("Prices always have two decimals now. Nothing else formats them, so `receipt()` follows by itself."),),
     ),
     DISCOUNT: (
-        (Say("A discount belongs into the basket."), _todo(0, *_DISCOUNT_TODO), _read(_BASKET)),
+        (SayText("A discount belongs into the basket."), _todo(0, *_DISCOUNT_TODO), _read(_BASKET)),
         (
             _edit(
                 _BASKET,
@@ -229,17 +229,17 @@ _ACTS: Mapping[str, Sequence[Sequence[Step]]] = {
         ),
         (_write("tests/test_discount.py", _DISCOUNT_TEST), _TESTS),
         (_todo(3, *_DISCOUNT_TODO),),
-        (Say("`Basket.discount(percent)` sets a discount, and `total()` takes it off."),),
+        (SayText("`Basket.discount(percent)` sets a discount, and `total()` takes it off."),),
     ),
     REDIRECTION: (
-        (Say("I will refuse discounts that make no sense."), _read(_BASKET), _read("tests/test_discount.py")),
+        (SayText("I will refuse discounts that make no sense."), _read(_BASKET), _read("tests/test_discount.py")),
         (_edit(_BASKET, _SET_DISCOUNT, _LIMITED_DISCOUNT),),
         (
             _edit("tests/test_discount.py", "        self.assertEqual(self.basket.total(), 405)\n", _LIMIT_TEST),
             _TESTS,
         ),
         (
-            Say(
+            SayText(
                 "`Basket.discount(percent)` sets a discount, and `total()` takes it off. Less than 0 or more than 100 "
                 "percent is refused with a `ValueError`, as Jonas asked, and a test says so.\n\n"
                 "One discount counts for the whole basket; a second call replaces the first."
@@ -247,46 +247,50 @@ _ACTS: Mapping[str, Sequence[Sequence[Step]]] = {
         ),
     ),
     SUPPLIERS: (
-        (Say("I will see what reads files here already."), Use("Grep", {"pattern": "csv|open\\("}), _read(_PRICES)),
+        (
+            SayText("I will see what reads files here already."),
+            UseTool("Grep", {"pattern": "csv|open\\("}),
+            _read(_PRICES),
+        ),
         (_ask("Are prices without a currency in EUR, or is such a file to be refused? Two suppliers name none."),),
-        (Say("I have asked."),),
+        (SayText("I have asked."),),
     ),
     HISTORY: (
-        (Say("I will look at what a basket knows of its customer."), _read(_BASKET), _read(_RECEIPT)),
-        (Say(_PLAN),),
+        (SayText("I will look at what a basket knows of its customer."), _read(_BASKET), _read(_RECEIPT)),
+        (SayText(_PLAN),),
     ),
     GERMAN: (
         (
-            Say("The words on the receipt stand in the code. I will put them in one place first, then add German."),
+            SayText("The words on the receipt stand in the code. I will put them in one place first, then add German."),
             _todo(0, *_GERMAN_TODO),
             _read(_RECEIPT),
         ),
         (_write("teashop/words.py", _WORDS), _todo(1, *_GERMAN_TODO)),
-        (Wait(until=HEARD), _TESTS),
+        (Pause(until=HEARD), _TESTS),
     ),
     WISH: (
         (
-            Say("Formal it is: `Vielen Dank für Ihren Einkauf!` instead of `Danke!`."),
+            SayText("Formal it is: `Vielen Dank für Ihren Einkauf!` instead of `Danke!`."),
             _edit("teashop/words.py", "Danke!", "Vielen Dank für Ihren Einkauf!"),
         ),
         (_write(_RECEIPT, _GERMAN_RECEIPT), _todo(2, *_GERMAN_TODO)),
         (_TESTS,),
         (
-            Say("All green still. Now a test for each language."),
+            SayText("All green still. Now a test for each language."),
             _write("tests/test_languages.py", _LANGUAGES_TEST),
         ),
-        (Wait(until=_NEVER),),
+        (Pause(until=_NEVER),),
     ),
     TAX: (
-        (Say("Each line needs a rate of its own."), _todo(0, *_TAX_TODO), _read(_BASKET)),
+        (SayText("Each line needs a rate of its own."), _todo(0, *_TAX_TODO), _read(_BASKET)),
         (_edit(_BASKET, "    quantity: int = 1\n\n", "    quantity: int = 1\n    tax_percent: int = 7\n\n"),),
         (_todo(1, *_TAX_TODO), _read(_RECEIPT)),
-        (Wait(until=_NEVER),),
+        (Pause(until=_NEVER),),
     ),
     WRAPPING: (
-        (Say("Wrapping is a price like any other."), _todo(0, *_WRAPPING_TODO), _read(_PRICES)),
+        (SayText("Wrapping is a price like any other."), _todo(0, *_WRAPPING_TODO), _read(_PRICES)),
         (_edit(_PRICES, "def format_price", "WRAPPING_CENTS = 200\n\n\ndef format_price"),),
         (_todo(1, *_WRAPPING_TODO), _TESTS),
-        (Wait(until=_NEVER),),
+        (Pause(until=_NEVER),),
     ),
 }

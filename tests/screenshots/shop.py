@@ -8,13 +8,14 @@ from pathlib import Path
 
 import plot
 
-from bot.app import App, desk_of, wired
+from bot.app import App, open_app
 from bot.daemon import Daemon
 from bot.demo.model import ScriptedModel
-from bot.demo.people import PROJECT, make_repository
+from bot.demo.people import PROJECT, create_repository
 from bot.domain.run import Phase, Run
-from bot.services.local.server import Desk
-from bot.settings import Limits, Notify, Poll, ProjectSettings, Settings, Web
+from bot.services.local.connect import open_local_server
+from bot.services.local.server import LocalServer
+from bot.settings.schema import LimitSettings, NotifySettings, PollSettings, ProjectSettings, Settings, WebSettings
 
 _PATIENCE = 600
 
@@ -22,7 +23,7 @@ _PATIENCE = 600
 @dataclass
 class Shop:
     app: App
-    desk: Desk
+    desk: LocalServer
     model: ScriptedModel
 
     async def day(self) -> None:
@@ -31,14 +32,14 @@ class Shop:
         await self.until(plot.TOTAL, Phase.REVIEW)
         self.ask(plot.PRICES, by="Jonas")
         await self.until(plot.PRICES, Phase.REVIEW)
-        self.desk.merging(PROJECT).merge(self.number(plot.TOTAL), by="Mira")
+        self.desk.merger(PROJECT).merge(self.number(plot.TOTAL), by="Mira")
         await self.until(plot.TOTAL, Phase.DONE)
         self.ask(plot.DISCOUNT, by="Mira")
         self.ask(plot.SUPPLIERS, by="Jonas")
         await self.until(plot.SUPPLIERS, Phase.ASKING)
         self.ask(plot.HISTORY, "ai:plan", by="Mira")
         await self.until(plot.DISCOUNT, Phase.REVIEW)
-        self.desk.pulls(PROJECT).comment(self.number(plot.DISCOUNT), plot.REDIRECTION, by="Jonas")
+        self.desk.pull_requests(PROJECT).comment(self.number(plot.DISCOUNT), plot.REDIRECTION, by="Jonas")
         await self.until(plot.HISTORY, Phase.ASKING)
         await self.until(plot.DISCOUNT, Phase.REVIEW, turn=2)
         for title in (plot.GERMAN, plot.TAX, plot.WRAPPING):
@@ -57,7 +58,7 @@ class Shop:
         self.desk.issues(PROJECT).open(title, by=by, body=plot.BODIES[title] + blocked, labels=["ai", *labels])
 
     def key(self, title: str) -> str:
-        return next(one.key for one in self.desk.issues(PROJECT).listed(closed=True) if one.title == title)
+        return next(one.key for one in self.desk.issues(PROJECT).list_issues(closed=True) if one.title == title)
 
     def number(self, title: str) -> int:
         return self.desk.parse_key(self.key(title))[1]
@@ -68,13 +69,13 @@ class Shop:
     async def until(self, title: str, phase: Phase, *, turn: int = 0) -> None:
         print(f"{title}: waiting until it is {phase}", flush=True)
         async with asyncio.timeout(_PATIENCE):
-            while not ((run := self.run(title)) and run.phase is phase and run.turn >= turn):
+            while not ((run := self.run(title)) and run.phase is phase and run.turns.number >= turn):
                 await asyncio.sleep(0.1)
 
     async def until_heard(self, title: str) -> None:
         """Its agent hears what was said as soon as it has used its next tool."""
         async with asyncio.timeout(_PATIENCE):
-            while not ((run := self.run(title)) and run.heard):
+            while not ((run := self.run(title)) and run.comments):
                 await asyncio.sleep(0.1)
         await asyncio.sleep(1)
         plot.HEARD.set()
@@ -91,21 +92,21 @@ class Shop:
 @asynccontextmanager
 async def opened(folder: Path, port: int) -> AsyncIterator[Shop]:
     repository = folder / PROJECT
-    make_repository(repository)
+    create_repository(repository)
     settings = Settings(
         state_dir=folder / "state",
-        poll=Poll(interval=2),
-        limits=Limits(working=3, working_per_project=3, free_disk_gb=0, claim_seconds=0),
-        web=Web(bind=f"127.0.0.1:{port}"),
-        notify=Notify(on=()),
+        poll=PollSettings(interval=2),
+        limits=LimitSettings(working=3, working_per_project=3, free_disk_gb=0, claim_seconds=0),
+        web=WebSettings(bind=f"127.0.0.1:{port}", login="never"),
+        notify=NotifySettings(on=()),
         projects=(
             ProjectSettings(name=PROJECT, repository=str(repository), base="main", verify=("python3 -m unittest",)),
         ),
     )
-    desk = desk_of(settings)
+    desk = open_local_server(settings)
     async with ScriptedModel(plot.play) as model:
         environment = {"ANTHROPIC_BASE_URL": model.url, "ANTHROPIC_API_KEY": "stand-in"}
-        async with wired(settings, environment) as app, asyncio.TaskGroup() as group:
+        async with open_app(settings, environment) as app, asyncio.TaskGroup() as group:
             daemon = Daemon(app)
             group.create_task(daemon.run())
             yield Shop(app, desk, model)

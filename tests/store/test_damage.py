@@ -9,10 +9,10 @@ import pytest
 
 from bot.domain.run import Run
 from bot.errors import CannotStart, Damaged, MustRestart
-from bot.services.github.http_cache import open_memory, own_memory
-from bot.services.local.database import Book
+from bot.services.github.cache import open_cache, open_or_replace_cache
+from bot.services.local.database import LocalDatabase
 from bot.store.runs import RunStore
-from bot.system.database import damaged_copies
+from bot.system.database import list_damaged_copies
 
 RUN = Run("shop#1", "shop", begun_at=5.0, changed_at=6.0)
 AT = 1_000_000_000.0
@@ -76,13 +76,13 @@ def path(tmp_path) -> Path:
 
 
 @pytest.mark.parametrize("damage", DAMAGES, ids=NAMES)
-def test_whoever_only_looks_says_so_and_touches_nothing(path, damage):
+def test_a_reader_reports_damage_and_changes_nothing(path, damage):
     damage(path)
     before = path.read_bytes()
     with pytest.raises(Damaged, match=r"is damaged .*`treehand run` sets it aside"):
         RunStore.open(path)
     assert path.read_bytes() == before
-    assert damaged_copies(path) == []
+    assert list_damaged_copies(path) == []
 
 
 @pytest.mark.parametrize("damage", [*DAMAGES, say_nonsense, garble], ids=[*NAMES, "no such phase", "no text"])
@@ -90,16 +90,16 @@ def test_the_daemon_sets_it_aside_whole_and_begins_a_new_one(path, damage, caplo
     damage(path)
     changes = path.with_name("treehand.db-wal")
     before, beside = path.read_bytes(), changes.read_bytes() if changes.exists() else None
-    store = RunStore.own(path, str, at=AT)
+    store = RunStore.open_as_owner(path, str, at=AT)
     store.save(RUN, at=8.0)
     assert store.active() == [RUN]
     store.close()
-    (aside,) = damaged_copies(path)
+    (aside,) = list_damaged_copies(path)
     assert (aside.name, aside.read_bytes()) == ("treehand.db.damaged-20010909T014640Z", before)
     if beside is not None:
         assert aside.with_name(f"{aside.name}-wal").read_bytes() == beside
     assert "is damaged" in caplog.text
-    assert f"set aside as {aside}" in caplog.text
+    assert f"set aside path={aside}" in caplog.text
 
 
 def test_one_that_is_whole_is_left_alone_also_without_its_last_changes(path):
@@ -109,10 +109,10 @@ def test_one_that_is_whole_is_left_alone_also_without_its_last_changes(path):
     store.close()
     other.close()
     path.write_bytes(whole)
-    again = RunStore.own(path, str, at=AT)
+    again = RunStore.open_as_owner(path, str, at=AT)
     assert len(again.active()) == 50
     again.close()
-    assert damaged_copies(path) == []
+    assert list_damaged_copies(path) == []
 
 
 def test_one_of_a_newer_version_is_refused_and_kept(path):
@@ -120,8 +120,8 @@ def test_one_of_a_newer_version_is_refused_and_kept(path):
     db.execute("PRAGMA user_version = 99")
     db.close()
     with pytest.raises(CannotStart, match="newer version"):
-        RunStore.own(path, str, at=AT)
-    assert damaged_copies(path) == []
+        RunStore.open_as_owner(path, str, at=AT)
+    assert list_damaged_copies(path) == []
 
 
 def test_damage_met_at_work_ends_the_process(path):
@@ -134,18 +134,18 @@ def test_damage_met_at_work_ends_the_process(path):
 
 
 def test_what_is_remembered_of_github_is_begun_anew(tmp_path):
-    open_memory(tmp_path / "github.db").close()
+    open_cache(tmp_path / "github.db").close()
     scribble(tmp_path / "github.db")
     with pytest.raises(Damaged, match="nothing in it is needed"):
-        open_memory(tmp_path / "github.db")
-    own_memory(tmp_path / "github.db", at=AT).close()
-    assert len(damaged_copies(tmp_path / "github.db")) == 1
+        open_cache(tmp_path / "github.db")
+    open_or_replace_cache(tmp_path / "github.db", at=AT).close()
+    assert len(list_damaged_copies(tmp_path / "github.db")) == 1
 
 
 @pytest.mark.parametrize("damage", [scribble, lose_half, empty], ids=["something else", "half of it", "emptied"])
 def test_issues_are_nowhere_else_so_a_person_is_told_how_to_get_them_back(tmp_path, damage):
-    Book(tmp_path / "desk.sqlite", lambda: 1.0).close()
+    LocalDatabase(tmp_path / "desk.sqlite", lambda: 1.0).close()
     damage(tmp_path / "desk.sqlite")
     with pytest.raises(CannotStart, match=r"\.recover"):
-        Book(tmp_path / "desk.sqlite", lambda: 1.0)
-    assert damaged_copies(tmp_path / "desk.sqlite") == []
+        LocalDatabase(tmp_path / "desk.sqlite", lambda: 1.0)
+    assert list_damaged_copies(tmp_path / "desk.sqlite") == []

@@ -6,13 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from bot.domain.change import Objection
-from bot.domain.comment import Heard, Outcome, Place
-from bot.domain.ending import Ending
-from bot.domain.extent import Extent
-from bot.domain.run import Cause, Overruled, Phase, Run
-from bot.domain.spend import Spend, Spent
-from bot.domain.turn import Failure
+from bot.domain.change import DiffStat, Objection
+from bot.domain.comment import CommentOutcome, CommentPlace, CommentRecord
+from bot.domain.run import ApprovedObjection, Phase, Run, RunTurns, WaitReason
+from bot.domain.spend import Spend, TotalSpend
+from bot.domain.turn import Failure, TurnOutcome
 from bot.errors import Retryable
 from bot.store.runs import MIGRATIONS, RunStore
 from bot.system.database import open_database
@@ -21,40 +19,52 @@ RUN = Run("shop#1", "shop", begun_at=5.0, changed_at=6.0)
 
 
 def test_a_run_comes_back_as_it_was_saved(store):
-    rows = (Heard("c1", Place.ISSUE, 1, Outcome.APPLIED, "abc"), Heard("c2", Place.PULL_REQUEST, 2, Outcome.HANDED))
+    rows = (
+        CommentRecord("c1", CommentPlace.ISSUE, 1, CommentOutcome.APPLIED, "abc"),
+        CommentRecord("c2", CommentPlace.PULL_REQUEST, 2, CommentOutcome.PENDING),
+    )
     run = replace(
         RUN,
         phase=Phase.ASKING,
-        cause=Cause.QUESTION,
+        wait_reason=WaitReason.QUESTION,
         reason="why?",
-        turn=2,
-        ended=2,
+        turns=replace(RUN.turns, number=2, ended=2, lost_at=6.5),
         session="s1",
-        spent_usd=0.5,
-        heard=rows,
-        held=(Objection("link", "a\\x1bb", "leads out", "120000 1"),),
-        allowed=(Overruled(Objection("size", "", "30 MB"), "ana"),),
-        words="Done.",
+        spend=replace(RUN.spend, usd=0.5, seconds=90.0),
+        comments=rows,
+        hold=replace(
+            RUN.hold,
+            objections=(Objection("link", "a\\x1bb", "leads out", "120000 1"),),
+            allowed=(ApprovedObjection(Objection("size", "", "30 MB"), "ana"),),
+            agent_summary="Done.",
+        ),
         refusals=("reach example.com:443 (3 times)",),
-        budget_tokens=5,
-        budget_turns=7,
-        budget_hours=1.5,
-        seconds=90.0,
-        lost_at=6.5,
-        strangers=("eve",),
+        budget=replace(RUN.budget, tokens=5, turns=7, hours=1.5),
+        refused_users=("eve",),
         person="ana",
-        extent=Extent(2, 30, 4),
+        diff_stat=DiffStat(2, 30, 4),
     )
     store.save(run, at=7.0)
     assert store.active() == [run]
     assert store.find_run("shop#1") == run
 
 
+def insert_old_run(db: sqlite3.Connection, key: str) -> None:
+    """A new run, in whichever columns there are so far."""
+    known = {"key": key, "project": "shop", "ordinal": 1, "phase": "queued", "begun_at": 5.0, "changed_at": 6.0}
+    known |= dict.fromkeys(("held", "allowed", "refusals", "strangers"), "[]") | {
+        "verification": "null",
+        "extent": "{}",
+    }
+    empty = {"TEXT": "", "INTEGER": 0, "REAL": 0.0}
+    columns = {row["name"]: empty[row["type"]] for row in db.execute("PRAGMA table_info(runs)")}
+    values = {name: known.get(name, value) for name, value in columns.items()}
+    db.execute(f"INSERT INTO runs ({', '.join(values)}) VALUES ({', '.join(f':{name}' for name in values)})", values)
+
+
 def test_a_run_of_a_database_from_before_anything_could_be_held_goes_on(tmp_path):
     db = open_database(tmp_path / "treehand.db", MIGRATIONS[:4])
-    columns = [row["name"] for row in db.execute("PRAGMA table_info(runs)")]
-    values = {name: getattr(RUN, name) for name in columns}
-    db.execute(f"INSERT INTO runs ({', '.join(columns)}) VALUES ({', '.join(f':{name}' for name in columns)})", values)
+    insert_old_run(db, "shop#1")
     db.commit()
     db.close()
     store = RunStore.open(tmp_path / "treehand.db")
@@ -87,24 +97,34 @@ def test_a_run_that_is_taken_over_ends_those_before_it(store):
 def test_money_is_counted_once_per_turn_and_never_reset(store):
     for _ in range(2):
         store.save(RUN, at=7.0, spend=Spend(1, 100.0, 0.25, 10, 60.0))
-    store.save(replace(RUN, turn=0, spent_usd=0.0), at=8.0, spend=Spend(2, 90_000.0, 0.5, 20, 30.0))
+    store.save(
+        replace(RUN, turns=replace(RUN.turns, number=0), spend=replace(RUN.spend, usd=0.0)),
+        at=8.0,
+        spend=Spend(2, 90_000.0, 0.5, 20, 30.0),
+    )
     assert store.spent(since=0) == 0.75
     assert store.spent(since=200) == 0.5
-    assert store.spent_by_issue() == {"shop#1": Spent(0.75, 30, 2, 90.0)}
+    assert store.spent_by_issue() == {"shop#1": TotalSpend(0.75, 30, 2, 90.0)}
     assert store.cost_by("day") == [("1970-01-01", 0.25, 10), ("1970-01-02", 0.5, 20)]
     assert store.cost_by("project") == [("shop", 0.75, 30)]
 
 
 def test_what_others_spent_on_a_run_is_added_once_turns_and_time_included(store):
     store.save(
-        replace(RUN, turn=1, ended=1, spent_usd=0.25, tokens=10, seconds=60.0),
+        replace(
+            RUN,
+            turns=replace(RUN.turns, number=1, ended=1),
+            spend=replace(RUN.spend, usd=0.25, tokens=10, seconds=60.0),
+        ),
         at=7.0,
         spend=Spend(1, 7.0, 0.25, 10, 60.0),
     )
-    theirs = replace(RUN, turn=4, ended=3, spent_usd=1.0, tokens=50, seconds=100.0)
+    theirs = replace(
+        RUN, turns=replace(RUN.turns, number=4, ended=3), spend=replace(RUN.spend, usd=1.0, tokens=50, seconds=100.0)
+    )
     for _ in range(2):
         store.take_over(theirs, at=9.0)
-    assert store.spent_by_issue() == {"shop#1": Spent(1.0, 50, 3, 100.0)}
+    assert store.spent_by_issue() == {"shop#1": TotalSpend(1.0, 50, 3, 100.0)}
     assert store.find_run("shop#1") == theirs
 
 
@@ -124,7 +144,9 @@ def test_run_money_and_journal_are_saved_together_or_not_at_all_when_the_disk_is
     pages = store._db.execute("PRAGMA page_count").fetchone()[0]
     store._db.execute(f"PRAGMA max_page_count = {pages}")
     with pytest.raises(Retryable, match="full"):
-        store.save(replace(RUN, turn=1), at=8.0, notes=["x" * 500_000], spend=Spend(1, 8.0, 1.0, 1))
+        store.save(
+            replace(RUN, turns=replace(RUN.turns, number=1)), at=8.0, notes=["x" * 500_000], spend=Spend(1, 8.0, 1.0, 1)
+        )
     assert store.find_run("shop#1") == RUN
     assert store.spent(since=0) == 0.0
     assert [entry.text for entry in store.journal(RUN)] == ["began"]
@@ -154,30 +176,30 @@ async def test_a_full_disk_stops_nobody_and_the_run_goes_on_when_there_is_room(b
 
 
 def test_how_turns_ended_is_known_from_a_while_before_each_projects_last_good_one(store):
-    def end(number: int, at: float, failure: Failure = Failure.MODEL, project: str = "shop") -> Ending:
-        one = Ending(project, f"{project}#{number}", 1, 1, at - 5, at, failure, "529")
-        run = Run(one.key, project, turn=1)
-        store.save(run, at=at, ending=one)
-        store.save(run, at=at + 1, ending=replace(one, failure=Failure.DISK))
+    def end(number: int, at: float, failure: Failure = Failure.MODEL, project: str = "shop") -> TurnOutcome:
+        one = TurnOutcome(project, f"{project}#{number}", 1, 1, at - 5, at, failure, "529")
+        run = Run(one.key, project, turns=RunTurns(number=1))
+        store.save(run, at=at, outcome=one)
+        store.save(run, at=at + 1, outcome=replace(one, failure=Failure.DISK))
         return one
 
     end(1, 100.0)
     lately = [end(2, 7000.0), end(3, 9000.0, Failure.NONE), end(4, 9000.0, Failure.AGENT)]
     others = [end(1, 50.0, project="bar")]
-    assert store.endings() == [*lately, *others]
+    assert store.turn_outcomes() == [*lately, *others]
 
 
 def test_however_many_turns_ended_only_the_last_are_read(store):
     said: list[str] = []
     store._db.set_trace_callback(said.append)
-    store.endings()
+    store.turn_outcomes()
     store._db.set_trace_callback(None)
     plan = [row["detail"] for row in store._db.execute(f"EXPLAIN QUERY PLAN {said[-1]}")]
     assert [step for step in plan if "endings" in step or "good" in step], "there is a plan"
     assert [step for step in plan if step.startswith("SCAN") and step != "SCAN projects"] == []
 
 
-def test_what_goes_on_is_known_at_once_whoever_wrote_it(store):
+def test_active_runs_are_known_at_once_no_matter_who_wrote_them(store):
     """Nothing is read anew while nothing was written."""
     path = Path(store._db.execute("PRAGMA database_list").fetchone()["file"])
     store.save(RUN, at=1.0)
@@ -193,13 +215,8 @@ def test_what_goes_on_is_known_at_once_whoever_wrote_it(store):
 
 def test_runs_from_before_anybody_noted_it_learn_from_the_journal_who_asked(tmp_path):
     db = open_database(tmp_path / "treehand.db", [one for one in MIGRATIONS if one.name < "0011"])
-    columns = [row["name"] for row in db.execute("PRAGMA table_info(runs)")]
     for key in ("shop#1", "shop#2"):
-        values = {name: getattr(RUN, name, "") for name in columns} | {"key": key, "verification": "null"}
-        values |= dict.fromkeys(("held", "allowed", "refusals", "strangers"), "[]")
-        db.execute(
-            f"INSERT INTO runs ({', '.join(columns)}) VALUES ({', '.join(f':{one}' for one in columns)})", values
-        )
+        insert_old_run(db, key)
     journal = "INSERT INTO journal (key, ordinal, at, text) VALUES ('shop#1', 1, 5.0, ?)"
     db.execute(journal, ["Ana B. asked for it: bob asked for it: really"])
     db.execute(journal, ["queued → working"])
@@ -220,6 +237,6 @@ def test_money_is_added_up_by_who_asked(store):
 def test_what_a_turn_typically_takes_is_the_middle_of_the_good_ones(store):
     assert store.typical_seconds() == 0.0
     for turn, (seconds, failure) in enumerate([(10, ""), (500, ""), (30, ""), (1, "model")], start=1):
-        ending = Ending("shop", "shop#1", 1, turn, 100.0, 100.0 + seconds, Failure(failure), "")
-        store.save(RUN, at=7.0, ending=ending)
+        ending = TurnOutcome("shop", "shop#1", 1, turn, 100.0, 100.0 + seconds, Failure(failure), "")
+        store.save(RUN, at=7.0, outcome=ending)
     assert store.typical_seconds() == 30.0

@@ -2,10 +2,10 @@
 
 import pytest
 
-from bot.domain.turn import Event, EventKind, Todo, TurnRequest
+from bot.domain.turn import Event, EventKind, Todo, TurnOrder
 from bot.store.transcripts import Transcripts
 
-REQUEST = TurnRequest("acme/shop#1/1/turn-1", "acme/shop#1/1", "shop", "b", "main", "p", "b", "m", 0.0)
+REQUEST = TurnOrder("acme/shop#1/1/turn-1", "acme/shop#1/1", "shop", "b", "main", "p", "b", "m", 0.0)
 
 
 @pytest.fixture
@@ -24,7 +24,7 @@ def test_events_come_back_in_order_with_what_they_hold(transcripts):
     assert first["text"].startswith("a\nb")
     assert second["todos"] == [{"text": "one", "done": True, "active": False}]
     assert (third["turn"], third["tool"]) == (REQUEST.turn_id, "Bash")
-    assert transcripts.last_deed(REQUEST.run_id) == "runs the tests"
+    assert transcripts.last_action(REQUEST.run_id) == "runs the tests"
 
 
 def test_a_line_that_is_being_written_is_not_read(transcripts):
@@ -65,11 +65,11 @@ def test_the_to_do_list_is_the_last_one_told(transcripts):
 def test_separators_that_are_no_line_ends_in_json_do_not_cut_the_last_deed(transcripts):
     transcripts.append(REQUEST, Event(EventKind.TOOL, 1.0, text="runs \u2028 it \x85"))
     transcripts.flush()
-    assert transcripts.last_deed(REQUEST.run_id) == "runs \u2028 it \x85"
+    assert transcripts.last_action(REQUEST.run_id) == "runs \u2028 it \x85"
 
 
 def test_a_tail_that_begins_within_a_line_is_read_from_the_next_one(transcripts):
     transcripts.append(REQUEST, Event(EventKind.TOOL, 1.0, text='"kind": "tool"' * 30_000))
     transcripts.append(REQUEST, Event(EventKind.TEXT, 2.0, text="said"))
     transcripts.flush()
-    assert transcripts.last_deed(REQUEST.run_id) == ""
+    assert transcripts.last_action(REQUEST.run_id) == ""

@@ -9,39 +9,39 @@ from hypothesis import strategies as st
 
 from bot.domain.change import Change, FileChange, Objection
 from bot.domain.serialize import as_record
-from bot.domain.turn import Answer, Progress, Todo, TurnReport, TurnState
+from bot.domain.turn import Progress, Todo, TurnAnswer, TurnReport, TurnState
 from bot.store.runs import RunStore
 
-REPORT = TurnReport(TurnState.SUCCEEDED, words="Done.", session_cost_usd=0.5)
+REPORT = TurnReport(TurnState.SUCCEEDED, summary="Done.", session_cost_usd=0.5)
 TEXT = st.text(st.characters(categories=["L", "Cs", "Cc"]), max_size=20)  # names that are no UTF-8 have surrogates
 FILES = st.lists(st.builds(FileChange, path=TEXT), max_size=2).map(tuple)
 
 
 def test_a_turn_is_kept_as_it_stood_last_and_forgotten_when_told(store):
-    store.keep("shop#1/1/turn-1", replace(REPORT, state=TurnState.RUNNING), at=1.0)
-    store.keep("shop#1/1/turn-1", REPORT, at=2.0)
-    store.keep("shop#2/1/turn-1", REPORT, at=2.0)
-    assert store.kept() == {"shop#1/1/turn-1": REPORT, "shop#2/1/turn-1": REPORT}
-    store.forget("shop#1/1/turn-1")
-    assert list(store.kept()) == ["shop#2/1/turn-1"]
+    store.keep_report("shop#1/1/turn-1", replace(REPORT, state=TurnState.RUNNING), at=1.0)
+    store.keep_report("shop#1/1/turn-1", REPORT, at=2.0)
+    store.keep_report("shop#2/1/turn-1", REPORT, at=2.0)
+    assert store.kept_reports() == {"shop#1/1/turn-1": REPORT, "shop#2/1/turn-1": REPORT}
+    store.forget_report("shop#1/1/turn-1")
+    assert list(store.kept_reports()) == ["shop#2/1/turn-1"]
 
 
 def test_it_outlives_the_process(store, tmp_path):
-    store.keep("shop#1/1/turn-1", REPORT, at=1.0)
+    store.keep_report("shop#1/1/turn-1", REPORT, at=1.0)
     other = RunStore.open(tmp_path / "treehand.db")
-    assert other.kept() == {"shop#1/1/turn-1": REPORT}
+    assert other.kept_reports() == {"shop#1/1/turn-1": REPORT}
     other.close()
 
 
 def test_what_nobody_asked_for_in_a_month_is_thrown_away(store):
-    store.keep("old", REPORT, at=1.0)
-    store.keep("new", REPORT, at=31 * 86400.0)
-    assert list(store.kept()) == ["new"]
+    store.keep_report("old", REPORT, at=1.0)
+    store.keep_report("new", REPORT, at=31 * 86400.0)
+    assert list(store.kept_reports()) == ["new"]
 
 
 def test_what_an_older_version_kept_is_read_and_what_a_newer_one_kept_is_passed_over(store):
     store._db.execute("""INSERT INTO turns VALUES ('t', 1.0, '{"state": "lost", "later": [1], "tokens": 5}')""")
-    assert store.kept() == {"t": TurnReport(TurnState.LOST, tokens=5)}
+    assert store.kept_reports() == {"t": TurnReport(TurnState.LOST, tokens=5)}
 
 
 def any_of(kind: type, **told) -> st.SearchStrategy:
@@ -59,18 +59,18 @@ def book(tmp_path_factory) -> Iterator[RunStore]:
 @given(
     report=any_of(
         TurnReport,
-        progress=any_of(Progress, doing=TEXT, todos=st.tuples(st.from_type(Todo))),
+        progress=any_of(Progress, action=TEXT, todos=st.tuples(st.from_type(Todo))),
         change=st.none() | st.builds(Change, objections=st.tuples(st.from_type(Objection)), files=FILES),
-        answers=st.tuples(st.from_type(Answer)),
-        heard=st.frozensets(TEXT),
+        answers=st.tuples(st.from_type(TurnAnswer)),
+        delivered=st.frozensets(TEXT),
     )
 )
 @settings(max_examples=50, deadline=None)
-def test_whatever_a_turn_tells_comes_back(report, book):
-    book.keep("t", report, at=1.0)
-    assert book.kept() == {"t": report}
+def test_every_report_of_a_turn_comes_back(report, book):
+    book.keep_report("t", report, at=1.0)
+    assert book.kept_reports() == {"t": report}
 
 
 def test_every_field_is_told_unless_it_has_its_default():
-    assert set(as_record(REPORT)) == {"state", "words", "session_cost_usd"}
+    assert set(as_record(REPORT)) == {"state", "summary", "session_cost_usd"}
     assert {one.name for one in fields(TurnReport)} >= set(as_record(REPORT))

@@ -2,8 +2,8 @@
 
 import pytest
 
-from bot.domain.comment import Outcome
-from bot.domain.run import Cause, Phase
+from bot.domain.comment import CommentOutcome
+from bot.domain.run import Phase, WaitReason
 
 KEY = "shop#1"
 
@@ -38,7 +38,7 @@ async def test_pause_interrupts_and_resume_goes_on_in_the_same_session(working, 
     world.comment(KEY, "/ai pause")
     await working.tick()
     assert world.running() == []
-    assert working.run(KEY).cause is Cause.PAUSED
+    assert working.run(KEY).wait_reason is WaitReason.PAUSED
 
     world.comment(KEY, "and use OAuth")
     await working.tick(2)
@@ -60,7 +60,7 @@ async def test_retry_after_giving_up_starts_counting_anew(working, world):
     await working.tick(2)
 
     assert working.run(KEY).phase is Phase.WORKING
-    assert working.run(KEY).failures == 0
+    assert working.run(KEY).turns.failures == 0
 
 
 async def test_status_why_and_help_are_answered_and_change_nothing(working, world):
@@ -86,8 +86,8 @@ async def test_a_stranger_gets_one_line_and_nothing_happens(working, world):
 
     assert working.run(KEY).phase is Phase.WORKING
     assert [text for text in world.comments_of(KEY) if "eve may not steer" in text] == [answer(world)]
-    [row] = working.run(KEY).heard
-    assert row.outcome is Outcome.NOT_TRUSTED
+    [row] = working.run(KEY).comments
+    assert row.outcome is CommentOutcome.NOT_TRUSTED
 
 
 async def test_t16_a_stranger_is_answered_once_however_much_they_order(working, world):
@@ -98,7 +98,7 @@ async def test_t16_a_stranger_is_answered_once_however_much_they_order(working, 
     await working.tick(2)
 
     assert len(declined(world)) == 1
-    assert [row.outcome for row in working.run(KEY).heard] == [Outcome.NOT_TRUSTED] * 21
+    assert [row.outcome for row in working.run(KEY).comments] == [CommentOutcome.NOT_TRUSTED] * 21
 
 
 async def test_t16_three_strangers_are_answered_and_no_more_whatever_they_take_back(working, world):
@@ -110,7 +110,7 @@ async def test_t16_three_strangers_are_answered_and_no_more_whatever_they_take_b
         await working.tick(2)
 
     assert len(declined(world)) == 3
-    assert {row.outcome for row in working.run(KEY).heard} == {Outcome.NOT_TRUSTED}
+    assert {row.outcome for row in working.run(KEY).comments} == {CommentOutcome.NOT_TRUSTED}
     world.comment(KEY, "/ai status")
     await working.tick()
     assert "Working" in answer(world)
@@ -123,7 +123,7 @@ async def test_t16_many_strangers_at_once_do_not_keep_anybody_waiting(working, w
     await working.tick(5)
 
     assert len(declined(world)) == 3
-    assert working.run(KEY).cause is Cause.PAUSED
+    assert working.run(KEY).wait_reason is WaitReason.PAUSED
 
 
 async def test_a_command_on_the_pull_request_is_answered_there(working, world):
@@ -154,20 +154,20 @@ async def test_only_the_first_line_of_a_comment_can_be_a_command(working, world,
 async def test_a_spent_budget_asks_and_a_bigger_one_goes_on(bot, world, policy):
     from dataclasses import replace
 
-    project = bot.engine.outside.projects["shop"]
-    bot.engine.outside.projects["shop"] = replace(project, policy=replace(policy, per_issue_usd=1.0))  # type: ignore[index]
+    project = bot.engine.ports.projects["shop"]
+    bot.engine.ports.projects["shop"] = replace(project, policy=replace(policy, per_issue_usd=1.0))  # type: ignore[index]
     world.open_issue(KEY, "ai")
     await bot.tick()
     world.finish_turn(KEY, cost=1.5)
     await bot.tick()
     world.comment(KEY, "more please")
     await bot.tick()
-    assert bot.run(KEY).cause is Cause.BUDGET
+    assert bot.run(KEY).wait_reason is WaitReason.BUDGET
     assert "cost $1.50 of the $1.00" in answer(world)
 
     world.comment(KEY, "/ai budget lots")
     await bot.tick()
-    assert bot.run(KEY).cause is Cause.BUDGET
+    assert bot.run(KEY).wait_reason is WaitReason.BUDGET
     world.comment(KEY, "/ai budget 5")
     await bot.tick(2)
     assert bot.run(KEY).phase is Phase.WORKING

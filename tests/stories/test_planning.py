@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from bot.domain.run import Cause, Errand, Phase
+from bot.domain.run import Phase, TurnPurpose, WaitReason
 
 KEY = "shop#1"
 BRANCH = "treehand/shop-1"
@@ -27,7 +27,7 @@ async def test_with_the_label_the_first_turn_only_plans_and_the_plan_is_shown(pl
     assert request(world, 1).plan
     assert "only plan" in request(world, 1).briefing
     run = planned.run(KEY)
-    assert (run.phase, run.cause) == (Phase.ASKING, Cause.PLAN)
+    assert (run.phase, run.wait_reason) == (Phase.ASKING, WaitReason.PLAN)
     assert "> 2. Mend it." in world.comments_of(KEY)[-1]
     assert "`/ai approve`" in world.comments_of(KEY)[-1]
     assert world.branches == {}
@@ -43,7 +43,7 @@ async def test_an_approved_plan_is_carried_out_in_the_same_session(planned, worl
     world.finish_turn(KEY)
     await planned.tick()
     assert planned.run(KEY).phase is Phase.REVIEW
-    assert planned.run(KEY).errand is Errand.NONE
+    assert planned.run(KEY).purpose is TurnPurpose.NONE
     world.comment_on_pull(KEY, "shorter, please")
     await planned.tick(2)
     assert not request(world, 3).plan
@@ -57,7 +57,7 @@ async def test_an_approval_survives_a_turn_that_fails(planned, world):
     await planned.tick()
     await planned.wait(20)
     assert not request(world, 3).plan
-    assert planned.run(KEY).errand is Errand.APPROVED
+    assert planned.run(KEY).purpose is TurnPurpose.CARRY_OUT_PLAN
 
 
 async def test_any_other_comment_has_it_plan_anew(planned, world):
@@ -67,7 +67,7 @@ async def test_any_other_comment_has_it_plan_anew(planned, world):
     assert "without new files" in request(world, 2).prompt
     world.finish_turn(KEY, words="Another plan.", files=())
     await planned.tick()
-    assert planned.run(KEY).cause is Cause.PLAN
+    assert planned.run(KEY).wait_reason is WaitReason.PLAN
     assert "> Another plan." in world.comments_of(KEY)[-1]
 
 
@@ -86,7 +86,7 @@ async def test_a_question_while_planning_is_a_question(bot, world):
     await bot.tick()
     world.finish_turn(KEY, question="Which login?", files=())
     await bot.tick()
-    assert bot.run(KEY).cause is Cause.QUESTION
+    assert bot.run(KEY).wait_reason is WaitReason.QUESTION
     world.comment(KEY, "The old one.")
     await bot.tick(2)
     assert request(world, 2).plan
@@ -104,7 +104,7 @@ async def test_a_plan_ordered_while_the_agent_works_is_the_next_turn(bot, world)
     assert world.pull(KEY).draft
     world.finish_turn(KEY, words="Split it.", files=())
     await bot.tick()
-    assert bot.run(KEY).cause is Cause.PLAN
+    assert bot.run(KEY).wait_reason is WaitReason.PLAN
 
 
 @pytest.mark.parametrize("when", ["queued", "review", "asking"])
@@ -148,14 +148,14 @@ async def test_there_is_nothing_to_approve_without_a_plan(bot, world):
     await bot.tick()
     world.comment(KEY, "/ai approve")
     await bot.tick()
-    assert "nothing that waits for approval" in world.comments_of(KEY)[-1]
+    assert "Nothing waits for approval" in world.comments_of(KEY)[-1]
     assert bot.run(KEY).phase is Phase.WORKING
 
 
 async def test_a_stranger_approves_nothing(planned, world):
     world.comment(KEY, "/ai approve", by="eve", trusted=False)
     await planned.tick(2)
-    assert planned.run(KEY).cause is Cause.PLAN
+    assert planned.run(KEY).wait_reason is WaitReason.PLAN
     assert len(world.requests) == 1
 
 
@@ -190,8 +190,8 @@ async def test_what_cannot_be_a_models_name_is_refused(bot, world, name):
 
 
 async def test_the_settings_model_is_named_when_nothing_was_chosen(bot, world, policy):
-    project = bot.engine.outside.projects["shop"]
-    bot.engine.outside.projects["shop"] = replace(project, policy=replace(policy, model="usual-3"))  # type: ignore[index]
+    project = bot.engine.ports.projects["shop"]
+    bot.engine.ports.projects["shop"] = replace(project, policy=replace(policy, model="usual-3"))  # type: ignore[index]
     world.open_issue(KEY, "ai")
     await bot.tick()
     world.comment(KEY, "/ai model")
@@ -210,10 +210,10 @@ async def test_the_settings_model_is_named_when_nothing_was_chosen(bot, world, p
         (["ai:model="], "cannot be the name of a model"),
     ],
 )
-async def test_a_label_that_cannot_be_followed_is_asked_about_once_and_mended_it_goes_on(bot, world, labels, said):
+async def test_an_invalid_label_is_asked_about_once_and_once_fixed_the_run_continues(bot, world, labels, said):
     world.open_issue(KEY, "ai", *labels)
     await bot.tick()
-    assert (bot.run(KEY).phase, bot.run(KEY).cause) == (Phase.ASKING, Cause.CHOICE)
+    assert (bot.run(KEY).phase, bot.run(KEY).wait_reason) == (Phase.ASKING, WaitReason.MODEL_CHOICE)
     world.comment(KEY, "please?")
     await bot.tick(3)
     assert sum(said in text and "Needs you" not in text for text in world.comments_of(KEY)) == 1

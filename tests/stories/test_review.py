@@ -8,10 +8,10 @@ import pytest
 from bot.domain.comment import Reaction
 from bot.domain.issue import Issue
 from bot.domain.policy import Policy
-from bot.domain.run import Cause, Phase, Run
+from bot.domain.run import Phase, Run, RunTurns, WaitReason
 from bot.domain.turn import TurnReport, TurnState
 from bot.engine.actions import CancelTurn
-from bot.engine.decide import ask_for_help
+from bot.engine.decide import ask_for_help, decide
 from bot.engine.observation import Observation
 from bot.engine.schedule import may_go_on
 from bot.errors import NeedsHuman, Retryable
@@ -71,9 +71,9 @@ async def test_a_look_that_is_older_than_the_end_of_a_run_starts_no_second_one(b
     await in_review(bot, world)
     world.comment(KEY, "/ai stop")
     await bot.engine.tick()
-    await bot.engine.settled()
-    project, looked = bot.engine.outside.projects["shop"], asyncio.Event()
-    look, remove = project.forge.look, project.workspaces.remove
+    await bot.engine.wait_until_idle()
+    project, looked = bot.engine.ports.projects["shop"], asyncio.Event()
+    look, remove = project.forge.snapshot, project.workspaces.remove
 
     async def slow_remove(branch):
         await looked.wait()
@@ -82,14 +82,14 @@ async def test_a_look_that_is_older_than_the_end_of_a_run_starts_no_second_one(b
     async def slow_look(branches, **how):
         seen = await look(branches, **how)
         looked.set()
-        await bot.engine.settled()
+        await bot.engine.wait_until_idle()
         return seen
 
     project.workspaces.remove = slow_remove
     await bot.engine.tick()
-    project.forge.look = slow_look
+    project.forge.snapshot = slow_look
     await bot.engine.tick()
-    await bot.engine.settled()
+    await bot.engine.wait_until_idle()
 
     assert (bot.run(KEY).ordinal, bot.run(KEY).phase) == (1, Phase.DONE)
 
@@ -175,7 +175,7 @@ async def test_a_comment_on_a_queued_issue_is_seen(bot, world):
 
 
 async def test_agents_of_a_project_that_is_out_of_sight_still_count_against_the_cap(bot, world):
-    shop = bot.engine.outside.projects["shop"]
+    shop = bot.engine.ports.projects["shop"]
     bar = replace(
         shop,
         name="bar",
@@ -183,7 +183,7 @@ async def test_agents_of_a_project_that_is_out_of_sight_still_count_against_the_
         forge=FakeForge(world, "bar"),
         workspaces=FakeWorkspaces(world, "bar"),
     )
-    bot.engine.outside.projects["bar"] = bar
+    bot.engine.ports.projects["bar"] = bar
     world.open_issue("shop#1", "ai")
     world.open_issue("shop#2", "ai")
     await bot.tick()
@@ -191,7 +191,7 @@ async def test_agents_of_a_project_that_is_out_of_sight_still_count_against_the_
     async def dark(keys, **how):
         raise Retryable("The tracker of the shop does not answer.")
 
-    shop.tracker.look = dark
+    shop.tracker.snapshot = dark
     world.open_issue("bar#1", "ai", project="bar")
     await bot.tick()
 
@@ -200,18 +200,48 @@ async def test_agents_of_a_project_that_is_out_of_sight_still_count_against_the_
 
 
 def test_a_refusal_while_the_agent_works_leaves_no_agent_behind():
-    run = Run(KEY, "shop", phase=Phase.WORKING, turn=1, turn_at=90.0)
+    run = Run(KEY, "shop", phase=Phase.WORKING, turns=RunTurns(number=1, started_at=90.0))
     seen = Observation(
         100.0, Issue(KEY, "Fix it", "", frozenset({"ai"}), open=True), turn=TurnReport(TurnState.RUNNING)
     )
     decision = ask_for_help(run, seen, Policy(), "It cannot be told anything.")
-    assert decision.actions[0] == CancelTurn(1)
-    assert (decision.run.phase, decision.run.ended) == (Phase.ASKING, 1)
+    assert decision.actions == (CancelTurn(1),)
+    stopped = replace(seen, turn=TurnReport(TurnState.STOPPED, tokens=7))
+    asking = decide(decision.run, stopped, Policy())
+    assert (asking.run.phase, asking.run.turns.ended) == (Phase.ASKING, 1)
+    assert asking.run.reason == "It cannot be told anything."
+    assert asking.spend
+    assert asking.spend.tokens == 7
+
+
+async def test_a_turn_that_is_being_ended_still_holds_its_slot(bot, world, monkeypatch):
+    world.open_issue(KEY, "ai")
+    await bot.tick()
+    unsaved = replace(bot.run(KEY), phase=Phase.ASKING, wait_reason=WaitReason.FAILED, turns=RunTurns())
+    bot.store.save(unsaved, at=world.now)
+    ended, cancel = asyncio.Event(), bot.engine.ports.executor.cancel
+
+    async def cancel_slowly(turn_id):
+        await ended.wait()
+        await cancel(turn_id)
+
+    monkeypatch.setattr(bot.engine.ports.executor, "cancel", cancel_slowly)
+    world.open_issue("shop#2", "ai")
+    world.open_issue("shop#3", "ai")
+    for _ in range(2):
+        await bot.engine.tick()
+        await asyncio.sleep(0)
+    meanwhile = len(world.running())
+    ended.set()
+    await bot.engine.wait_until_idle()
+    assert meanwhile == 2
 
 
 def test_nothing_may_go_on_while_the_model_refuses_the_key_of_all():
-    speaking = Run("shop#1", "shop", phase=Phase.ASKING, cause=Cause.MODEL, turn=1, ended=1)
-    silent = Run("shop#2", "shop", phase=Phase.WORKING, turn=1, ended=1)
+    speaking = Run(
+        "shop#1", "shop", phase=Phase.ASKING, wait_reason=WaitReason.KEY_REFUSED, turns=RunTurns(number=1, ended=1)
+    )
+    silent = Run("shop#2", "shop", phase=Phase.WORKING, turns=RunTurns(number=1, ended=1))
     assert not may_go_on([speaking, silent])
     assert may_go_on([silent])
-    assert may_go_on([speaking, replace(silent, ended=0)])
+    assert may_go_on([speaking, replace(silent, turns=replace(silent.turns, ended=0))])

@@ -4,14 +4,14 @@ import asyncio
 
 import pytest
 
-from bot.domain.comment import Outcome, Reaction
-from bot.domain.extent import Extent
-from bot.domain.history import Offer, Wait
-from bot.domain.run import Cause, Phase
+from bot.domain.change import DiffStat
+from bot.domain.comment import CommentOutcome, Reaction
+from bot.domain.history import FirstPullRequest, QueueWait
+from bot.domain.run import Phase, WaitReason
 from bot.domain.turn import Failure
 from bot.engine.loop import Engine
 from bot.errors import MustRestart, NeedsHuman, Retryable
-from bot.store.statistics import past_since
+from bot.store.statistics import history_since
 
 KEY = "shop#1"
 
@@ -47,7 +47,7 @@ async def test_from_label_to_clean_up(bot, world):
 
     world.finish_turn(KEY, words="OAuth it is.")
     await bot.tick()
-    assert world.reactions[said] == {Reaction.SEEN, Reaction.ENDED}
+    assert world.reactions[said] == {Reaction.SEEN, Reaction.DONE}
     assert any("> use OAuth instead" in text and "OAuth it is." in text for text in world.comments_of(pull.branch))
 
     world.merge(KEY)
@@ -80,9 +80,9 @@ async def test_a_comment_while_the_agent_works_reaches_the_running_turn(bot, wor
     world.finish_turn(KEY)
     await bot.tick(2)
     assert len(world.requests) == 1
-    assert world.reactions[said] == {Reaction.SEEN, Reaction.ENDED}
-    [row] = bot.run(KEY).heard
-    assert row.outcome is Outcome.APPLIED
+    assert world.reactions[said] == {Reaction.SEEN, Reaction.DONE}
+    [row] = bot.run(KEY).comments
+    assert row.outcome is CommentOutcome.APPLIED
 
 
 async def test_a_message_the_agent_did_not_read_starts_the_next_turn(bot, world):
@@ -96,7 +96,7 @@ async def test_a_message_the_agent_did_not_read_starts_the_next_turn(bot, world)
     await bot.tick(2)
 
     assert "use OAuth instead" in world.prompts[-1]
-    assert bot.run(KEY).turn == 2
+    assert bot.run(KEY).turns.number == 2
 
 
 async def test_a_message_that_comes_just_too_late_is_not_lost(bot, world):
@@ -120,7 +120,7 @@ async def test_three_work_and_the_next_waits_with_a_reason(bot, world):
     assert bot.run("shop#3").phase is Phase.QUEUED
     assert bot.run("shop#3").reason == "waiting for a free slot: 2 agents are at work, 0 ahead of this one"
     assert world.labels("shop#3") == {"ai", "ai:queued"}
-    assert bot.run("shop#3").failures == 0
+    assert bot.run("shop#3").turns.failures == 0
 
     world.finish_turn("shop#1")
     await bot.tick(2)
@@ -169,7 +169,7 @@ async def test_a_question_of_the_agent_is_asked_and_its_answer_goes_on_in_the_sa
     await bot.tick()
     world.finish_turn(KEY, question="Which provider?")
     await bot.tick()
-    assert (bot.run(KEY).cause, bot.run(KEY).reason) == (Cause.QUESTION, "The agent asks: Which provider?")
+    assert (bot.run(KEY).wait_reason, bot.run(KEY).reason) == (WaitReason.QUESTION, "The agent asks: Which provider?")
     assert any("> Which provider?" in text for text in world.comments_of(KEY))
 
     world.comment(KEY, "the second one")
@@ -271,7 +271,7 @@ async def test_a_restart_loses_the_turn_but_not_the_work(bot, world):
 
     assert list(world.requests) == ["shop#1/1/turn-1", "shop#1/1/turn-2"]
     assert world.requests["shop#1/1/turn-2"].session == "session-of-shop#1/1"
-    assert bot.run(KEY).failures == 0
+    assert bot.run(KEY).turns.failures == 0
 
 
 async def test_a_turn_that_ended_just_before_the_process_died_is_published_and_paid_for_once(bot, world, store):
@@ -294,7 +294,7 @@ async def test_a_turn_begun_just_before_the_process_died_is_not_begun_twice(bot,
     await bot.wait(60)
 
     assert list(world.requests) == ["shop#1/1/turn-1", "shop#1/1/turn-2"]
-    assert bot.run(KEY).turn == 2
+    assert bot.run(KEY).turns.number == 2
 
 
 async def test_what_was_handed_to_a_lost_turn_is_handed_to_the_next(bot, world):
@@ -310,7 +310,7 @@ async def test_what_was_handed_to_a_lost_turn_is_handed_to_the_next(bot, world):
 
 async def test_a_turn_that_kills_its_process_is_not_tried_for_ever(bot, world, policy):
     world.open_issue(KEY, "ai")
-    for _ in range(policy.losses + 1):
+    for _ in range(policy.max_losses + 1):
         await bot.wait(policy.loss_seconds)
         world.forget_turns()
 
@@ -332,7 +332,7 @@ async def test_a_failed_turn_is_tried_again_after_a_growing_pause_then_asked_abo
 
     assert bot.run(KEY).phase is Phase.ASKING
     assert any("3 times in a row" in text and "it fell over." in text for text in world.comments_of(KEY))
-    assert bot.run(KEY).turn == 3
+    assert bot.run(KEY).turns.number == 3
 
 
 async def test_a_refusal_is_explained_on_the_issue(bot, world):
@@ -360,7 +360,7 @@ async def test_the_model_refusing_our_key_stops_all_and_is_said_once(bot, world)
     assert told == ["shop#1"]
     assert world.running() == []
     assert bot.run("shop#3").reason == "waiting: the model refuses our key"
-    assert bot.run("shop#2").failures == 0
+    assert bot.run("shop#2").turns.failures == 0
 
     await bot.wait(300)
     assert [turn.rpartition("/")[0] for turn in world.running()] == ["shop#1/1"]
@@ -375,8 +375,8 @@ async def test_time_limits_end_a_turn_but_a_long_tool_is_no_stall(bot, world, po
     await bot.tick()
     world.start_tool("shop#1", doing="runs the tests")
     await bot.wait(policy.stall_seconds + 1)
-    assert bot.run("shop#1").failures == 0
-    assert bot.run("shop#2").failures == 1
+    assert bot.run("shop#1").turns.failures == 0
+    assert bot.run("shop#2").turns.failures == 1
     assert "no progress for 10 minutes" in bot.run("shop#2").reason
 
     await bot.wait(policy.turn_seconds)
@@ -390,7 +390,7 @@ async def test_the_progress_comment_is_edited_at_most_every_fifteen_seconds_whil
     await bot.wait(5)
     assert "reads app.py" not in world.comments_of(KEY)[0]
     await bot.wait(10)
-    assert "Now: reads app.py" in world.comments_of(KEY)[0]
+    assert "Now: reads `app.py`" in world.comments_of(KEY)[0]
 
 
 async def test_a_lost_session_is_said_and_costs_nothing_twice(bot, world):
@@ -459,11 +459,11 @@ async def test_damage_met_in_one_run_s_step_ends_the_engine_and_is_no_bug_of_tha
     with pytest.raises(ExceptionGroup) as ended:
         async with (
             asyncio.timeout(5),
-            Engine(bot.engine.outside, clock=world.clock, capacity=bot.engine._capacity) as engine,
+            Engine(bot.engine.ports, clock=world.clock, capacity=bot.engine._capacity) as engine,
         ):
             while True:
                 await engine.tick()
-                await engine.settled()
+                await engine.wait_until_idle()
     assert ended.group_contains(MustRestart)
     assert "crashed" not in caplog.text
 
@@ -479,7 +479,7 @@ async def test_shutting_down_keeps_the_place_and_the_session(bot, world):
     await bot.tick()
 
     assert world.requests["shop#1/1/turn-2"].session == "session-of-shop#1/1"
-    assert bot.run(KEY).losses == 0
+    assert bot.run(KEY).turns.losses == 0
 
 
 async def test_a_run_knows_who_asked_for_it_and_how_much_it_changes(bot, world):
@@ -490,12 +490,12 @@ async def test_a_run_knows_who_asked_for_it_and_how_much_it_changes(bot, world):
     world.write_file(path="app.py")
     world.finish_turn()
     await bot.tick()
-    assert bot.run("shop#1").extent == Extent(files=1, added=1)
+    assert bot.run("shop#1").diff_stat == DiffStat(files=1, added=1)
     world.comment("shop#1", "More, please.")
     await bot.tick()
     world.fail_turn()
     await bot.tick()
-    assert bot.run("shop#1").extent == Extent(files=1, added=1)
+    assert bot.run("shop#1").diff_stat == DiffStat(files=1, added=1)
 
 
 async def test_what_happened_is_there_for_figures(bot, world, tmp_path):
@@ -510,12 +510,12 @@ async def test_what_happened_is_there_for_figures(bot, world, tmp_path):
     world.merge(KEY)
     world.unlabel("shop#2", "ai")
     await bot.tick()
-    past = past_since(tmp_path / "treehand.db", 0.0)
-    assert past.offers == [Offer(asked + 60, "shop", 60.0)]
+    past = history_since(tmp_path / "treehand.db", 0.0)
+    assert past.pull_requests == [FirstPullRequest(asked + 60, "shop", 60.0)]
     assert sorted(past.waits, key=lambda wait: wait.ended_at) == [
-        Wait("shop", asked, asked), Wait("shop", asked, asked), Wait("shop", asked, asked + 60),
+        QueueWait("shop", asked, asked), QueueWait("shop", asked, asked), QueueWait("shop", asked, asked + 60),
     ]  # fmt: skip
-    assert {(end.at, end.merged, end.offered) for end in past.ends} == {
+    assert {(end.at, end.merged, end.had_pull_request) for end in past.finished_runs} == {
         (asked + 120, True, True),
         (asked + 120, False, False),
     }

@@ -8,6 +8,7 @@ from bot.domain.comment import Remark
 from bot.domain.pull_request import CheckState, FailedCheck
 from bot.domain.run import Phase
 from bot.domain.turn import Failure, Todo
+from tests.text.github_markdown import live_elements
 
 KEY = "shop#1"
 TAGS = "".join(chr(0xE0000 + ord(letter)) for letter in "evil")
@@ -69,6 +70,15 @@ async def test_t1_t24_what_strangers_say_reaches_no_agent_and_is_not_counted(off
     assert not any("hidden" in text for text in world.comments_of(KEY))
 
 
+def _theirs(text: str) -> str:
+    """Leaves out what is ours on purpose: the markers, the closing word, to-dos, the table of files, money."""
+    ours = re.compile(
+        r"(?m)^(?:<!-- treehand:(?:begin|end) -->|Closes shop#1|\|---\|---\|---\|)$|^Pull request: .*$|(?<=^- )\[ \]"
+        r"|\$(?=[0-9])|Done in \w+\."
+    )
+    return ours.sub("", text)
+
+
 async def test_t18_what_an_agent_says_and_does_acts_nowhere(bot, world):
     world.open_issue(KEY, "ai", title="Fix #9 for @team [skip ci]")
     await bot.tick()
@@ -85,14 +95,11 @@ async def test_t18_what_an_agent_says_and_does_acts_nowhere(bot, world):
     world.finish_turn(KEY, words=f"Done, {PING}")
     await bot.tick()
     for text in [*texts, world.pull(KEY).body, *world.comments_of(KEY)]:
-        shown = re.sub(r"(?ms)^> (```+)\n.*?^> \1$", "", text)  # in code, nothing acts
-        assert "Fixes #9" not in shown
-        assert "<img" not in shown
-        assert " @team" not in shown
-    assert '> Thanks, `@team` &lt;img src="x"> Fixes `#9`\n' in world.comments_of(KEY)[-1]
-    assert "> Done, `@team` &lt;img src=x> Fixes `#9` &lt;!-- treehand:end -->" in world.comments_of(KEY)[-1]
+        assert live_elements(_theirs(text)) == []
+    assert "> Thanks, `@team` `<img` `src=x>` Fixes `＃9`\n" in world.comments_of(KEY)[-1]
+    assert "> Done, `@team` `<img` `src=x>` Fixes `＃9` `<! --` `treehand:end` `-->`" in world.comments_of(KEY)[-1]
     subject = list(world.requests.values())[-1].commit_message.partition("\n")[0]
-    assert subject.startswith('Thanks, team img src="x" Fixes 9')
+    assert subject.startswith("Thanks, team img src=x Fixes 9")
 
 
 async def test_t18_how_an_agent_failed_acts_nowhere(bot, world):
@@ -105,8 +112,7 @@ async def test_t18_how_an_agent_failed_acts_nowhere(bot, world):
     assert bot.run(KEY).phase is Phase.ASKING
     for text in world.comments_of(KEY):
         assert "\x1b" not in text
-        assert "@team <" not in text
-        assert "<img" not in text
+        assert live_elements(_theirs(text)) == []
 
 
 async def test_t16_what_a_stranger_says_must_come_first_is_not_even_looked_for(bot, world):

@@ -1,13 +1,13 @@
-"""A dashboard to look at."""
+"""Fixture: a running dashboard."""
 
 from collections.abc import AsyncIterator
 
 import pytest
 
-from tests.web.house import House, open_house
+from tests.web.running_dashboard import RunningDashboard, open_dashboard
 
 
 @pytest.fixture
-async def house(tmp_path) -> AsyncIterator[House]:
-    async with open_house(tmp_path) as house:
-        yield house
+async def web(tmp_path) -> AsyncIterator[RunningDashboard]:
+    async with open_dashboard(tmp_path) as web:
+        yield web

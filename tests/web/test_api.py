@@ -1,4 +1,4 @@
-"""The API: as it is described, and nothing more can be done with it than by a comment."""
+"""API: keeps to its description, and can do nothing that a comment cannot do."""
 
 import asyncio
 import contextlib
@@ -20,8 +20,12 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from bot.domain.command import CommandName
+from bot.domain.pull_request import Checks, CheckState, FailedCheck, PullRequest, PullRequestState
 from bot.domain.run import Phase
-from bot.web.api import DEEDS
+from bot.domain.verification import CountedTests, Verification, VerifiedCommand
+from bot.status.as_json import RunSummary, run_as_json
+from bot.web.api_models import ApiRun, ApiRunWithJournal, ApiState
+from bot.web.run.actions import ACTIONS
 
 REFUSING = SchemathesisConfig.from_dict({"checks": {"negative_data_rejection": {"expected-statuses": ["4xx"]}}})
 """What is too long is refused as such, with 413."""
@@ -40,91 +44,109 @@ def at(run, deed: str = "") -> str:
     return f"/api/v1/runs/{run.key.replace('#', '%23')}" + (f"/{deed}" if deed else "")
 
 
-async def test_the_state_is_what_status_prints(house):
-    house.run("Add a cart")
-    told = (await house.client.get("/api/v1/state")).json()
+async def test_the_state_is_what_status_prints(web):
+    web.run("Add a cart")
+    told = (await web.client.get("/api/v1/state")).json()
     assert [run["title"] for run in told["runs"]] == ["Add a cart"]
     assert {"generated_at", "counts", "runs", "spend", "health"} <= told.keys()
 
 
-async def test_one_run_comes_with_its_journal(house):
-    run = house.run("Add a cart")
-    told = (await house.client.get(at(run))).json()
+async def test_the_description_of_the_state_lacks_no_key_that_is_sent(web):
+    counts = CountedTests(1, 0)
+    tried = VerifiedCommand("make test", exit_code=0, seconds=1.0, counts=counts)
+    run = web.run("Add a cart", checks_verification=Verification("c" * 40, "b" * 40, (tried,), (tried,)))
+    checks = Checks(CheckState.RED, passed=1, failed=(FailedCheck("lint", ""),))
+    pull = PullRequest(2, "b", "t", "", PullRequestState.OPEN, draft=True, head="h", checks=checks)
+    summary = RunSummary(title="Add a cart", pull_request=pull, eta_seconds=60.0)
+    ApiRun.model_validate(run_as_json(run, summary, [run.id]), extra="forbid")
+    ApiState.model_validate((await web.client.get("/api/v1/state")).json(), extra="forbid")
+    ApiRunWithJournal.model_validate((await web.client.get(at(run))).json(), extra="forbid")
+
+
+async def test_one_run_comes_with_its_journal(web):
+    run = web.run("Add a cart")
+    told = (await web.client.get(at(run))).json()
     assert (told["key"], told["title"], [entry["text"] for entry in told["journal"]]) == (
         run.key, "Add a cart", ["something happened"]
     )  # fmt: skip
 
 
-async def test_every_command_is_a_comment_of_whoever_asks(house):
-    run = house.run("Add a cart")
+async def test_every_command_is_a_comment_in_the_persons_name(web):
+    run = web.run("Add a cart")
     orders = [name.value for name in CommandName if name is not CommandName.HELP]
     for order in orders:
-        assert (await house.client.post(at(run, order), json={"words": " 10\n "})).status_code == 202
-    assert house.said(run.key) == [("ana", f"/ai {order} 10") for order in orders]
+        assert (await web.client.post(at(run, order), json={"words": " 10\n "})).status_code == 202
+    assert web.comments(run.key) == [("ana", f"/ai {order} 10") for order in orders]
 
 
-async def test_a_command_cannot_smuggle_in_another_line(house):
-    run = house.run("Add a cart")
-    await house.client.post(at(run, "status"), json={"words": "\n/ai stop"})
-    assert house.said(run.key) == [("ana", "/ai status /ai stop")]
+async def test_a_command_cannot_smuggle_in_another_line(web):
+    run = web.run("Add a cart")
+    await web.client.post(at(run, "status"), json={"words": "\n/ai stop"})
+    assert web.comments(run.key) == [("ana", "/ai status /ai stop")]
 
 
-async def test_an_issue_is_filed_with_the_label_that_asks_for_work(house):
-    answer = await house.client.post("/api/v1/issues", json={"title": "Add a cart", "body": "Please."})
+async def test_an_issue_is_filed_with_the_label_that_asks_for_work(web):
+    answer = await web.client.post("/api/v1/issues", json={"title": "Add a cart", "body": "Please."})
     assert (answer.status_code, answer.json()) == (201, {"key": "shop#1"})
-    assert house.thread("shop#1").issue.labels == {"ai"}
+    assert web.issue_thread("shop#1").issue.labels == {"ai"}
 
 
 @pytest.mark.parametrize(
     ("path", "body", "status", "said"),
     [
-        ("say", {}, 400, "text is missing."),
-        ("say", {"text": 7}, 400, "text must be a text."),
-        ("say", {"text": ""}, 400, "text must not be empty."),
+        ("say", {}, 400, "text: field required."),
+        ("say", {"text": 7}, 400, "text: input should be a valid string."),
+        ("say", {"text": ""}, 400, "text: string should have at least 1 character."),
         ("say", {"text": " "}, 422, "A comment needs some text."),
-        ("say", {"words": "x", "text": "y"}, 400, "words is not known here. Known: text."),
-        ("review", {"remarks": [{"path": "a", "line": 0, "text": "x"}]}, 400, "remarks[0].line must be a whole number"),
-        ("review", {"verdict": "maybe"}, 400, "verdict must be one of: comment, approve, request changes."),
-        ("fly", {}, 404, "That cannot be done with a run."),
-        ("budget", {}, 400, "words is missing."),
+        ("say", {"words": "x", "text": "y"}, 400, "words: extra inputs are not permitted."),
+        ("review", {"remarks": [{"path": "a", "line": 0, "text": "x"}]}, 400, "remarks[0].line: input should be"),
+        ("review", {"verdict": "maybe"}, 400, "verdict: input should be 'comment', 'approve' or 'request changes'."),
+        ("fly", {}, 404, "No such action on a run."),
+        ("budget", {}, 400, "words: field required."),
         ("merge", {}, 422, "There is no pull request shop#1."),
     ],
 )  # fmt: skip
-async def test_a_mistake_is_named(house, path, body, status, said):
-    run = house.run("Add a cart")
-    answer = await house.client.post(at(run, path), json=body)
+async def test_a_mistake_is_named(web, path, body, status, said):
+    run = web.run("Add a cart")
+    answer = await web.client.post(at(run, path), json=body)
     assert (answer.status_code, answer.json()["error"][: len(said)]) == (status, said)
 
 
 @pytest.mark.parametrize("body", [b"{", b"[1]", b"\xff", b"[" * 100_000, b'{"text": NaN}', b"7"])
-async def test_what_is_no_object_is_refused(house, body):
-    run = house.run("Add a cart")
-    assert (await house.client.post(at(run, "say"), content=body)).status_code == 400
+async def test_what_is_no_object_is_refused(web, body):
+    run = web.run("Add a cart")
+    assert (await web.client.post(at(run, "say"), content=body)).status_code == 400
 
 
-async def test_what_is_too_long_is_not_read(house):
-    run = house.run("Add a cart")
-    assert (await house.client.post(at(run, "say"), content=b" " * 3_000_000)).status_code == 413
+async def _in_pieces(content: bytes):
+    """Sent like this its length is not announced."""
+    yield content
+
+
+@pytest.mark.parametrize("send", [bytes, _in_pieces], ids=["announced", "not announced"])
+async def test_what_is_too_long_is_not_read(web, send):
+    run = web.run("Add a cart")
+    assert (await web.client.post(at(run, "say"), content=send(b" " * 3_000_000))).status_code == 413
 
 
 @pytest.mark.parametrize("key", ["shop%2399", "..%2f..%2fetc", "%00", "shop", "a" * 5000, "%F0%9F%A6%86"])
-async def test_a_run_that_is_not_there_is_not_found(house, key):
-    for answer in (await house.client.get(f"/api/v1/runs/{key}"), await house.client.post(f"/api/v1/runs/{key}/stop")):
+async def test_a_run_that_is_not_there_is_not_found(web, key):
+    for answer in (await web.client.get(f"/api/v1/runs/{key}"), await web.client.post(f"/api/v1/runs/{key}/stop")):
         assert answer.status_code == 404
         assert answer.json()["error"]
 
 
-async def test_a_key_with_a_slash_is_found(house):
-    run = house.save(house.run("Add a cart"), key="acme/shop#12")
-    told = (await house.client.get("/api/v1/runs/acme%2Fshop%2312")).json()
+async def test_a_key_with_a_slash_is_found(web):
+    run = web.save(web.run("Add a cart"), key="acme/shop#12")
+    told = (await web.client.get("/api/v1/runs/acme%2Fshop%2312")).json()
     assert told["key"] == run.key
 
 
-async def test_events_tell_of_runs_as_the_state_does(house):
-    run = house.run("Add a cart", Phase.QUEUED)
-    await house.client.get("/api/v1/state")
-    async with house.client.stream("GET", "/api/v1/events") as answer, asyncio.timeout(30):
-        house.save(run, phase=Phase.WORKING)
+async def test_events_tell_of_runs_as_the_state_does(web):
+    run = web.run("Add a cart", Phase.QUEUED)
+    await web.client.get("/api/v1/state")
+    async with web.client.stream("GET", "/api/v1/events") as answer, asyncio.timeout(30):
+        web.save(run, phase=Phase.WORKING)
         told = [json.loads(line[6:]) async for line in _until_data(answer)]
     assert (told[0]["key"], told[0]["phase"]) == (run.key, "working")
 
@@ -136,16 +158,16 @@ async def _until_data(answer):
             return
 
 
-async def test_the_description_names_every_deed(house):
-    told = (await house.client.get("/api/v1/openapi.json")).json()
-    assert {f"/api/v1/runs/{{key}}/{deed}" for deed in DEEDS} <= told["paths"].keys()
+async def test_the_description_names_every_action(web):
+    told = (await web.client.get("/api/v1/openapi.json")).json()
+    assert {f"/api/v1/runs/{{key}}/{deed}" for deed in ACTIONS} <= told["paths"].keys()
 
 
 @pytest.mark.parametrize("is_known", [True, False], ids=["a run that is there", "any key"])
-async def test_it_keeps_to_its_description_whatever_is_sent(house, is_known):
+async def test_it_keeps_to_its_description_whatever_is_sent(web, is_known):
     """Every operation, with what fits its description and with what does not."""
-    run = house.run("Add a cart")
-    told = (await house.client.get("/api/v1/openapi.json")).json()
+    run = web.run("Add a cart")
+    told = (await web.client.get("/api/v1/openapi.json")).json()
     del told["paths"]["/api/v1/events"]  # it has no end
     if is_known:
         for path in told["paths"].values():
@@ -153,7 +175,7 @@ async def test_it_keeps_to_its_description_whatever_is_sent(house, is_known):
                 operation["parameters"] = [
                     {**one, "schema": {"const": run.key}} for one in operation.get("parameters", [])
                 ]
-    await asyncio.to_thread(fuzz, told, str(house.client.base_url).rstrip("/"))
+    await asyncio.to_thread(fuzz, told, str(web.client.base_url).rstrip("/"))
 
 
 def fuzz(told, base: str) -> None:

@@ -1,4 +1,4 @@
-"""The board: every run in its lane, live, and nothing in it but text."""
+"""Board page: lanes, live updates, and no markup from outside."""
 
 import asyncio
 import json
@@ -8,7 +8,7 @@ from bot.domain.run import Phase
 from bot.domain.turn import Progress, Todo
 from bot.system.clock import now
 from bot.web.event_hub import BOARD
-from tests.web.house import PAGE, open_house
+from tests.web.running_dashboard import PAGE, open_dashboard
 
 
 def lanes_in(page: str) -> dict[str, list[str]]:
@@ -40,39 +40,39 @@ class Listener:
         raise AssertionError("the stream has ended")
 
 
-async def test_every_run_is_in_the_lane_of_its_phase(house):
+async def test_every_run_is_in_the_lane_of_its_phase(web):
     for phase in Phase:
-        house.run(f"in {phase}", phase)
-    page = (await house.page("/")).text
+        web.run(f"in {phase}", phase)
+    page = (await web.page("/")).text
     assert lanes_in(page) == {phase.value: [f"in {phase}"] for phase in Phase}
     assert list(lanes_in(page)) == ["asking", "working", "review", "queued", "done"]
 
 
-async def test_what_waits_longest_for_people_comes_first_and_what_ended_last(house):
+async def test_what_waits_longest_for_people_comes_first_and_what_ended_last(web):
     for phase in (Phase.ASKING, Phase.DONE):
         for age in (30, 90, 60):
-            house.save(house.run(f"{age}", phase), changed_at=now() - age)
-    lanes = lanes_in((await house.page("/")).text)
+            web.save(web.run(f"{age}", phase), changed_at=now() - age)
+    lanes = lanes_in((await web.page("/")).text)
     assert (lanes["asking"], lanes["done"]) == (["90", "60", "30"], ["30", "60", "90"])
 
 
-async def test_a_card_shows_what_its_agent_does_and_how_far_it_is(house):
-    run = house.run("Add a cart", turn=1, spent_usd=1.25)
-    house.live[f"{run.id}/turn-1"] = Progress("Edit cart.py", todos=(Todo("a", done=True), Todo("b", done=False)))
-    page = (await house.page("/")).text
+async def test_a_card_shows_what_its_agent_does_and_how_far_it_is(web):
+    run = web.run("Add a cart", turns_number=1, spend_usd=1.25)
+    web.live[f"{run.id}/turn-1"] = Progress("Edit cart.py", todos=(Todo("a", done=True), Todo("b", done=False)))
+    page = (await web.page("/")).text
     assert all(text in page for text in ("Edit cart.py", "1 of 2", "$1.25"))
 
 
-async def test_why_a_run_waits_is_on_its_card(house):
-    house.run("Add a cart", Phase.QUEUED, reason="blocked by shop#7")
-    page = (await house.page("/")).text
+async def test_why_a_run_waits_is_on_its_card(web):
+    web.run("Add a cart", Phase.QUEUED, reason="blocked by shop#7")
+    page = (await web.page("/")).text
     assert "blocked by shop#7" in page
-    assert "place 1" in page
+    assert "#1 in queue" in page
 
 
-async def test_a_hostile_title_is_text(house):
-    house.run('<script>alert(1)</script><img src=x onerror=alert(2)> \u202eevil\x00 "quoted"')
-    page = (await house.page("/")).text
+async def test_a_hostile_title_is_text(web):
+    web.run('<script>alert(1)</script><img src=x onerror=alert(2)> \u202eevil\x00 "quoted"')
+    page = (await web.page("/")).text
     assert "<script>alert" not in page
     assert "<img src=x" not in page
     assert "\u202e" not in page
@@ -80,114 +80,114 @@ async def test_a_hostile_title_is_text(house):
 
 
 async def test_it_can_be_filtered_by_words_and_by_project(tmp_path):
-    async with open_house(tmp_path, "shop", "tea") as house:
-        house.run("Add a cart")
-        house.run("Green tea", project="tea")
-        assert lanes_in((await house.page("/?q=CART")).text)["working"] == ["Add a cart"]
-        assert lanes_in((await house.page("/?project=tea")).text)["working"] == ["Green tea"]
-        assert lanes_in((await house.page("/?project=tea&q=cart")).text)["working"] == []
+    async with open_dashboard(tmp_path, "shop", "tea") as web:
+        web.run("Add a cart")
+        web.run("Green tea", project="tea")
+        assert lanes_in((await web.page("/?q=CART")).text)["working"] == ["Add a cart"]
+        assert lanes_in((await web.page("/?project=tea")).text)["working"] == ["Green tea"]
+        assert lanes_in((await web.page("/?project=tea&q=cart")).text)["working"] == []
 
 
-async def test_what_changes_reaches_an_open_page_as_the_page_would_show_it(house):
-    run = house.run("Add a cart", Phase.QUEUED)
-    page = (await house.page("/")).text
+async def test_what_changes_reaches_an_open_page_as_the_page_would_show_it(web):
+    run = web.run("Add a cart", Phase.QUEUED)
+    page = (await web.page("/")).text
     since = re.search(r'data-since="([^"]+)"', page)[1]
-    async with house.client.stream("GET", "/events", params={"since": since}, headers=PAGE) as answer:
+    async with web.client.stream("GET", "/events", params={"since": since}, headers=PAGE) as answer:
         listener = Listener(answer.aiter_lines())
-        house.save(run, phase=Phase.WORKING)
+        web.save(run, phase=Phase.WORKING)
         news = await listener.next("card")
     assert (news["id"], news["lane"]) == (run.id, "working")
-    assert news["html"] in (await house.page("/")).text
+    assert news["html"] in (await web.page("/")).text
 
 
-async def test_a_card_is_put_where_the_page_would_have_it(house):
-    first, second = (house.save(house.run(name, Phase.ASKING), changed_at=at) for name, at in (("a", 10), ("b", 20)))
-    await house.page("/")
-    async with house.client.stream("GET", "/events") as answer:
+async def test_a_card_is_put_where_the_page_would_have_it(web):
+    first, second = (web.save(web.run(name, Phase.ASKING), changed_at=at) for name, at in (("a", 10), ("b", 20)))
+    await web.page("/")
+    async with web.client.stream("GET", "/events") as answer:
         listener = Listener(answer.aiter_lines())
-        between = house.save(house.run("between", Phase.ASKING), changed_at=15)
+        between = web.save(web.run("between", Phase.ASKING), changed_at=15)
         news = await listener.next("card")
     assert (news["id"], news["before"]) == (between.id, second.id)
     assert first.id != second.id
 
 
-async def test_a_run_that_leaves_the_board_is_told_of(house):
-    run = house.run("Add a cart", Phase.DONE)
-    await house.page("/")
-    async with house.client.stream("GET", "/events") as answer:
+async def test_a_run_that_leaves_the_board_is_removed_from_open_pages(web):
+    run = web.run("Add a cart", Phase.DONE)
+    await web.page("/")
+    async with web.client.stream("GET", "/events") as answer:
         listener = Listener(answer.aiter_lines())
-        house.save(run, changed_at=1.0)
+        web.save(run, changed_at=1.0)
         assert (await listener.next("gone"))["id"] == run.id
 
 
-async def test_who_comes_back_gets_what_was_missed_and_nothing_twice(house):
-    run = house.run("Add a cart", Phase.QUEUED)
-    await house.page("/")
-    async with house.client.stream("GET", "/events") as answer:
-        house.save(run, phase=Phase.WORKING)
+async def test_a_page_that_reconnects_gets_each_missed_event_once(web):
+    run = web.run("Add a cart", Phase.QUEUED)
+    await web.page("/")
+    async with web.client.stream("GET", "/events") as answer:
+        web.save(run, phase=Phase.WORKING)
         seen = await Listener(answer.aiter_lines()).next("card")
-    house.save(run, phase=Phase.REVIEW)
-    async with house.client.stream("GET", "/events", headers={"Last-Event-ID": seen["number"]}) as answer:
+    web.save(run, phase=Phase.REVIEW)
+    async with web.client.stream("GET", "/events", headers={"Last-Event-ID": seen["number"]}) as answer:
         listener = Listener(answer.aiter_lines())
         news = await listener.next("card")
     assert (news["id"], news["lane"]) == (run.id, "review")
 
 
-async def test_who_comes_back_after_a_restart_is_told_to_look_anew(house):
-    async with house.client.stream("GET", "/events", headers={"Last-Event-ID": "anotherlife-7"}) as answer:
+async def test_a_page_that_reconnects_after_a_restart_gets_a_resync(web):
+    async with web.client.stream("GET", "/events", headers={"Last-Event-ID": "anotherlife-7"}) as answer:
         assert (await Listener(answer.aiter_lines()).next())["event"] == "resync"
 
 
-async def test_who_cannot_follow_is_told_to_look_anew_and_nobody_waits_for_them(house):
-    hub = house.dashboard.hub
-    with hub.watching(BOARD) as slow:
+async def test_a_slow_page_gets_a_resync_and_delays_nobody(web):
+    hub = web.dashboard.hub
+    with hub.subscribe(BOARD) as slow:
         for number in range(10_000):
-            hub.tell(BOARD, "card", json.dumps(number))
-        assert len(slow.waiting) < 1000
-        assert slow.waiting[0].kind == "resync"
-        assert slow.waiting[-1].data == "9999"
+            hub.publish(BOARD, "card", json.dumps(number))
+        assert len(slow.queue) < 1000
+        assert slow.queue[0].kind == "resync"
+        assert slow.queue[-1].data == "9999"
 
 
-async def test_who_can_follow_misses_nothing_because_another_cannot(house):
-    hub = house.dashboard.hub
-    with hub.watching(BOARD), hub.watching(BOARD) as quick:
+async def test_a_fast_page_misses_nothing_because_of_a_slow_one(web):
+    hub = web.dashboard.hub
+    with hub.subscribe(BOARD), hub.subscribe(BOARD) as quick:
         seen = []
         for number in range(1000):
-            hub.tell(BOARD, "card", json.dumps(number))
-            seen += [news.data for news in await hub.news_for(quick, within=1)]
+            hub.publish(BOARD, "card", json.dumps(number))
+            seen += [news.data for news in await hub.next_events(quick, within=1)]
     assert seen == [str(number) for number in range(1000)]
 
 
-async def test_fifty_viewers_share_the_pictures(house):
-    house.run("Add a cart")
-    before = house.window.pictures
-    pages = await asyncio.gather(*(house.page("/") for _ in range(50)))
+async def test_fifty_viewers_share_the_snapshots(web):
+    web.run("Add a cart")
+    before = web.data.snapshots
+    pages = await asyncio.gather(*(web.page("/") for _ in range(50)))
     assert {page.status_code for page in pages} == {200}
-    assert house.window.pictures - before < 10
+    assert web.data.snapshots - before < 10
 
 
 async def test_the_stream_ends_when_the_daemon_goes_and_holds_nothing_up(tmp_path):
-    async with open_house(tmp_path) as house, house.client.stream("GET", "/events") as answer:
-        house.dashboard.hub.close()
+    async with open_dashboard(tmp_path) as web, web.client.stream("GET", "/events") as answer:
+        web.dashboard.hub.close()
         async with asyncio.timeout(30):
             assert [line async for line in answer.aiter_lines() if line.startswith("data")] == []
 
 
-async def test_what_pages_load_may_be_kept_for_ever_and_changes_its_name_with_its_content(house):
-    page = (await house.page("/")).text
+async def test_static_files_are_cached_for_ever_and_change_their_address_with_their_content(web):
+    page = (await web.page("/")).text
     loaded = re.findall(r'(?:src|href)="(/static/[^"]+)"', page)
-    assert {path.rpartition("/")[2] for path in loaded} == {"icon.svg", "style.css", "live.js", "board.js"}
+    assert {path.rpartition("/")[2] for path in loaded} == {"icon.svg", "style.css", "live_updates.js", "board.js"}
     for path in loaded:
-        answer = await house.client.get(path)
+        answer = await web.client.get(path)
         assert answer.status_code == 200
         assert "immutable" in answer.headers["cache-control"]
-    assert (await house.client.get("/static/0000000000000000/style.css")).status_code == 404
+    assert (await web.client.get("/static/0000000000000000/style.css")).status_code == 404
 
 
-async def test_no_page_holds_a_script_or_a_style_and_every_answer_forbids_them(house):
-    house.run("Add a cart")
+async def test_no_page_holds_a_script_or_a_style_and_every_answer_forbids_them(web):
+    web.run("Add a cart")
     for path in ("/", "/new", "/health", "/login", "/nowhere"):
-        answer = await house.page(path)
+        answer = await web.page(path)
         assert not re.search(r"<script(?![^>]*\bsrc=)|<style|\sstyle=|\son\w+=|javascript:", answer.text), path
         policy = answer.headers["content-security-policy"]
         assert "default-src 'none'; script-src 'self'; style-src 'self'" in policy

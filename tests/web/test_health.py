@@ -1,60 +1,59 @@
-"""Health: all we depend on, and what still works."""
+"""Health page: every dependency, what still works, and the setup reports."""
 
 from html import unescape
 from pathlib import Path
 
-from bot.app import store_of
-from bot.cli.check import _outlook_of
-from bot.domain.health import Ailment, Health
-from bot.settings import Limits
-from bot.settings.schema import Sandbox
-from bot.status.setup_report import outlook_of
-from tests.web.house import commit, open_house
+from bot.cli.check import check_setup
+from bot.domain.health import Health, HealthRecord
+from bot.settings.schema import LimitSettings, SandboxSettings
+from bot.status.setup_report import report_setup
+from bot.store.build import open_store
+from tests.web.running_dashboard import commit, open_dashboard
 
 
-async def test_what_is_well_is_shown_with_how_it_is(house):
-    page = (await house.page("/health")).text
-    assert all(text in page for text in ("disk", "GB free", "sandbox", "model", "embedded tracker and forge"))
-    assert "not well" not in page
+async def test_what_is_ok_is_shown_with_its_detail(web):
+    page = (await web.page("/health")).text
+    assert all(text in page for text in ("disk", "GB free", "sandbox", "model", "local tracker and forge"))
+    assert "Failing" not in page
 
 
-async def test_what_is_not_well_comes_first_and_says_what_still_works(tmp_path):
-    async with open_house(tmp_path, limits=Limits(free_disk_gb=1e9)) as house:
-        page = (await house.page("/health")).text
-        assert page.index("not well") < page.index("sandbox")
-        assert "nothing new starts before there is room" in page
-        assert "disk: only" in (await house.page("/")).text
+async def test_what_fails_comes_first_and_says_what_still_works(tmp_path):
+    async with open_dashboard(tmp_path, limits=LimitSettings(free_disk_gb=1e9)) as web:
+        page = (await web.page("/health")).text
+        assert page.index("Failing") < page.index("sandbox")
+        assert "nothing new starts before there is free space" in page
+        assert "disk: only" in (await web.page("/")).text
 
 
-async def test_what_each_project_needs_is_said_in_the_words_of_the_terminal(house):
-    folder = Path(house.settings.projects[0].repository)
+async def test_the_setup_report_of_each_project_is_that_of_the_terminal(web):
+    folder = Path(web.settings.projects[0].repository)
     commit(folder, "Procfile", "web: ./<b>serve\n")
     commit(folder, "package.json", '{"scripts": {"test": "node --test"}}')
     commit(folder, "package-lock.json", '{"packages": {"": {}, "a": {"resolved": "https://packages.example.com/a"}}}')
-    page = (await house.page("/health")).text
+    page = (await web.page("/health")).text
     assert "./&lt;b&gt;serve (Procfile)" in page
     assert 'setup_hosts = ["packages.example.com"]' in unescape(page)
-    assert "in the way" in page
-    found = _outlook_of(house.settings, house.settings.projects[0])
+    assert "Problem" in page
+    found = check_setup(web.settings, web.settings.projects[0])
     assert [one.name for one in found] == ["shop/setup", "shop/verify", "shop/run"]
     for one in found:
         assert one.detail in unescape(page)
 
 
-async def test_a_pool_is_told_of_as_well(tmp_path):
-    async with open_house(tmp_path, sandbox=Sandbox(kind="none")) as house:
-        project = house.settings.projects[0].model_copy(update={"pool": 2})
-        assert outlook_of(house.settings, project)[-1].detail == "0 of 2 worktrees wait for runs"
+async def test_the_state_of_a_pool_is_shown(tmp_path):
+    async with open_dashboard(tmp_path, sandbox=SandboxSettings(kind="none")) as web:
+        project = web.settings.projects[0].model_copy(update={"pool": 2})
+        assert report_setup(web.settings, project)[-1].detail == "0 of 2 worktrees wait for runs"
 
 
-async def test_projects_are_looked_at_once_a_minute_at_most(house):
-    await house.page("/health")
-    commit(Path(house.settings.projects[0].repository), "Procfile", "web: ./serve\n")
-    assert "Procfile" not in (await house.page("/health")).text
+async def test_setup_reports_are_made_once_a_minute_at_most(web):
+    await web.page("/health")
+    commit(Path(web.settings.projects[0].repository), "Procfile", "web: ./serve\n")
+    assert "Procfile" not in (await web.page("/health")).text
 
 
-async def test_what_only_the_daemon_knows_is_shown_by_it(house):
-    store = store_of(house.settings)
-    store.tidings.note([Ailment(Health("gate", ok=True, detail="the model answers agents"), 1.0)], ())
+async def test_what_only_the_daemon_knows_is_shown_by_it(web):
+    store = open_store(web.settings)
+    store.notifications.save_health([HealthRecord(Health("gate", ok=True, detail="the model answers agents"), 1.0)], ())
     store.close()
-    assert "the model answers agents" in (await house.page("/health")).text
+    assert "the model answers agents" in (await web.page("/health")).text

@@ -1,4 +1,4 @@
-"""What `/metrics` says, read by Prometheus's own parser; and whether a daemon is ready."""
+"""Metrics: read by Prometheus's own parser; and the readiness of the daemon."""
 
 import re
 import sqlite3
@@ -11,21 +11,22 @@ import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from bot.app import App, wired
-from bot.domain.ending import Ending
-from bot.domain.run import Phase, Run
+from bot.app import App, open_app
+from bot.domain.run import Phase, Run, RunTurns
 from bot.domain.spend import Spend
-from bot.domain.turn import Failure
-from bot.settings import load
-from bot.status.metrics import measures_of
-from bot.status.monitor import Vitals
-from bot.status.prometheus import Figure, counter, exposition, gauge
-from bot.status.snapshot import picture
-from bot.system.locks import sole_owner
-from bot.web import Access, Door, pages_of, serving
+from bot.domain.turn import Failure, TurnOutcome
+from bot.settings.load import load
+from bot.status.metrics import collect_metrics
+from bot.status.monitor import HealthMonitor
+from bot.status.prometheus import MetricValues, counter, exposition, gauge
+from bot.status.snapshot import read_status
+from bot.system.locks import daemon_lock
+from bot.web.app import AppConfig, build_app
+from bot.web.auth import Authenticator
+from bot.web.server import serving
 
 PAGE = Path(__file__).parents[2] / "docs" / "monitoring.md"
-RUN = Run("shop#1", "shop", phase=Phase.WORKING, turn=3)
+RUN = Run("shop#1", "shop", phase=Phase.WORKING, turns=RunTurns(number=3))
 
 
 def read(text: bytes) -> dict[str, dict[tuple[str, ...], float]]:
@@ -47,20 +48,20 @@ def settings(tmp_path):
 
 @asynccontextmanager
 async def life(settings) -> AsyncIterator[App]:
-    async with wired(settings, {}) as app:
+    async with open_app(settings, {}) as app:
         yield app
 
 
 async def test_what_the_ledgers_know_is_the_same_after_a_restart(settings):
     async with life(settings) as app:
-        good = Ending("shop", "shop#1", 1, 2, 1.0, 2.0)
-        app.store.save(RUN, at=1.0, spend=Spend(2, 2.0, 0.5, 700, 90.0), ending=good)
+        good = TurnOutcome("shop", "shop#1", 1, 2, 1.0, 2.0)
+        app.store.save(RUN, at=1.0, spend=Spend(2, 2.0, 0.5, 700, 90.0), outcome=good)
         bad = replace(good, turn=3, failure=Failure.MODEL)
-        app.store.save(RUN, at=2.0, spend=Spend(3, 3.0, 0.25, 300, 10.0), ending=bad)
+        app.store.save(RUN, at=2.0, spend=Spend(3, 3.0, 0.25, 300, 10.0), outcome=bad)
         app.store.save(Run("shop#2", "shop", phase=Phase.QUEUED, changed_at=5.0), at=5.0)
-        first = read(exposition(await measures_of(app)))
+        first = read(exposition(await collect_metrics(app.monitor, app.engine.failed_projects)))
     async with life(settings) as app:
-        again = read(exposition(await measures_of(app)))
+        again = read(exposition(await collect_metrics(app.monitor, app.engine.failed_projects)))
     for found in (first, again):
         assert found["treehand_turns_started_total"] == {("shop",): 3}
         assert found["treehand_turns_ended_total"]["succeeded", "shop"] == 1
@@ -76,11 +77,11 @@ async def test_what_the_ledgers_know_is_the_same_after_a_restart(settings):
 
 async def test_no_label_takes_what_others_choose(settings):
     async with life(settings) as app:
-        before = len(exposition(await measures_of(app)).splitlines())
+        before = len(exposition(await collect_metrics(app.monitor, app.engine.failed_projects)).splitlines())
         for number in range(50):
             app.store.save(replace(RUN, key=f'shop#{number}"}} evil 1', reason="evil"), at=1.0)
-        app.vitals.tallies["github"] = tally()  # type: ignore[index]
-        text = exposition(await measures_of(app))
+        app.monitor.request_counts["github"] = tally()  # type: ignore[index]
+        text = exposition(await collect_metrics(app.monitor, app.engine.failed_projects))
     assert b"evil" not in text
     assert len(text.splitlines()) < before + 25
     assert read(text)["treehand_requests_total"] == {
@@ -89,17 +90,17 @@ async def test_no_label_takes_what_others_choose(settings):
 
 
 def tally():
-    from bot.services.http.request_counts import NO_ANSWER, Tally
+    from bot.services.http.request_counts import NO_ANSWER, RequestCounts
 
-    found = Tally()
+    found = RequestCounts()
     for status in (200, 200, NO_ANSWER, 99999):
-        found.heard(status, {"core": 4000.0})
+        found.add(status, {"core": 4000.0})
     return found
 
 
-async def test_every_figure_is_on_the_page_about_monitoring_and_every_one_there_exists(settings):
+async def test_every_metric_is_on_the_page_about_monitoring_and_every_metric_there_exists(settings):
     async with life(settings) as app:
-        figures = await measures_of(app)
+        figures = await collect_metrics(app.monitor, app.engine.failed_projects)
     names = {f"treehand_{one.name}{'_total' if one.kind == 'counter' else ''}" for one in figures}
     table = set(re.findall(r"^\| `(treehand_\w+)` \|", PAGE.read_text(), re.MULTILINE))
     assert table == names
@@ -114,19 +115,23 @@ def test_hostile_values_stay_values():
 
 
 @asynccontextmanager
-async def served(figures: Iterable[Figure], *, token: str = "", ready: bool = True) -> AsyncIterator[httpx.AsyncClient]:
-    async def measures() -> Iterable[Figure]:
+async def served(
+    figures: Iterable[MetricValues], *, token: str = "", ready: bool = True
+) -> AsyncIterator[httpx.AsyncClient]:
+    async def measures() -> Iterable[MetricValues]:
         return figures
 
-    door = Door(wake=lambda _: None, ready=lambda: ready, access=Access(token), figures=measures)
+    config = AppConfig(
+        wake=lambda _: None, ready=lambda: ready, authenticator=Authenticator(token), collect_metrics=measures
+    )
     async with (
-        serving(pages_of(door), "127.0.0.1:0") as port,
+        serving(build_app(config), "127.0.0.1:0") as port,
         httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}") as client,
     ):
         yield client
 
 
-async def test_figures_are_for_whoever_shows_the_token():
+async def test_metrics_need_the_token():
     async with served([gauge("x", "About.", ({}, 1))], token="sesame") as client:
         assert (await client.get("/metrics")).status_code == 401
         assert (await client.get("/metrics", headers={"Authorization": "Bearer wrong"})).status_code == 401
@@ -142,25 +147,25 @@ async def test_figures_are_for_whoever_shows_the_token():
 
 async def test_a_daemon_is_ready_once_it_has_looked_and_as_long_as_it_looks(settings):
     async with life(settings) as app:
-        assert not app.vitals.is_ready(), "it has not looked yet"
-        app.vitals.ticks.ended(0.1, postponed=False)
-        assert app.vitals.is_ready()
-        app.vitals.ticks.ended(0.1, postponed=True)
-        assert app.vitals.is_ready(), "that a service is away makes nobody unready"
-        app.vitals.ticks.ended_at -= 601
-        assert not app.vitals.is_ready(), "the last look never ended"
+        assert not app.monitor.is_ready(), "it has not looked yet"
+        app.monitor.ticks.ended(0.1, postponed=False)
+        assert app.monitor.is_ready()
+        app.monitor.ticks.ended(0.1, postponed=True)
+        assert app.monitor.is_ready(), "that a service is away makes nobody unready"
+        app.monitor.ticks.ended_at -= 601
+        assert not app.monitor.is_ready(), "the last look never ended"
 
 
 async def test_a_daemon_whose_database_cannot_be_written_is_not_ready(settings):
     async with life(settings) as app:
-        app.vitals.ticks.ended(0.1, postponed=False)
+        app.monitor.ticks.ended(0.1, postponed=False)
         app.store._db.execute("PRAGMA busy_timeout = 0")
         other = sqlite3.connect(settings.state_dir / "treehand.db")
         other.execute("BEGIN IMMEDIATE")
-        assert not app.vitals.is_ready()
+        assert not app.monitor.is_ready()
         other.rollback()
         other.close()
-        assert app.vitals.is_ready()
+        assert app.monitor.is_ready()
 
 
 # What a daemon leaves word of
@@ -168,34 +173,39 @@ async def test_a_daemon_whose_database_cannot_be_written_is_not_ready(settings):
 
 async def test_how_everything_is_can_be_read_and_says_what_still_works(settings):
     async with life(settings) as app:
-        app.vitals.next_look = 30.0
-        await app.vitals.take({"shop": "the disk is away"})
-        look = app.store.tidings.ailments()["look shop"].health
+        app.monitor.next_poll = 30.0
+        await app.monitor.check({"shop": "the disk is away"})
+        look = app.store.notifications.health_records()["look shop"].health
         assert (look.ok, look.detail) == (False, "the disk is away")
-        assert look.still
-        app.vitals.tallies["github"] = tally()  # type: ignore[index]
-        await app.vitals.take({})
-        assert app.store.tidings.ailments()["look shop"].health.detail.startswith("the next look is at")
-        assert picture(settings).health.keys() & {"look shop", "quota github"} == set(), "no daemon runs"
-        with sole_owner(settings.state_dir):
-            seen = picture(settings).health
+        assert look.still_works
+        app.monitor.request_counts["github"] = tally()  # type: ignore[index]
+        await app.monitor.check({})
+        assert app.store.notifications.health_records()["look shop"].health.detail.startswith("the next look is at")
+        assert read_status(settings).health.keys() & {"look shop", "quota github"} == set(), "no daemon runs"
+        with daemon_lock(settings.state_dir):
+            seen = read_status(settings).health
         assert seen["quota github"].detail == "left for now: 4000 core"
         assert seen["look shop"].ok
-        assert read(exposition(await measures_of(app)))["treehand_healthy"]["look shop",] == 1
+        assert (
+            read(exposition(await collect_metrics(app.monitor, app.engine.failed_projects)))["treehand_healthy"][
+                "look shop",
+            ]
+            == 1
+        )
 
 
 async def test_how_the_model_answers_is_known_by_what_came_since_the_last_look(settings):
     async with life(settings) as app:
         counted: dict[int, int] = {}
-        app.vitals.counted = counted
-        await app.vitals.take({})
-        assert "gate" not in app.store.tidings.ailments()
+        app.monitor.model_answers = counted
+        await app.monitor.check({})
+        assert "gate" not in app.store.notifications.health_records()
         for status, ok in ((200, True), (529, False), (200, True)):
             counted[status] = counted.get(status, 0) + 1
-            await app.vitals.take({})
-            assert app.store.tidings.ailments()["gate"].health.ok is ok
-        with sole_owner(settings.state_dir):
-            assert "HTTP 529" in picture(settings).health["gate"].detail
+            await app.monitor.check({})
+            assert app.store.notifications.health_records()["gate"].health.ok is ok
+        with daemon_lock(settings.state_dir):
+            assert "HTTP 529" in read_status(settings).health["gate"].detail
 
 
 async def test_a_days_budget_that_is_used_up_is_told_of_once(settings):
@@ -205,10 +215,10 @@ async def test_a_days_budget_that_is_used_up_is_told_of_once(settings):
 
         app.store.save(RUN, at=clock.now(), spend=Spend(3, clock.now(), 1.5, 10))
         for _ in range(3):
-            await app.vitals.take({})
-        assert not app.store.tidings.ailments()["budget"].health.ok
-        assert [one.subject for one in app.store.tidings.after(0)] == ["today"]
+            await app.monitor.check({})
+        assert not app.store.notifications.health_records()["budget"].health.ok
+        assert [one.subject for one in app.store.notifications.after(0)] == ["today"]
     async with life(settings) as app:
-        again: Vitals = app.vitals
-        await again.take({})
-        assert [one.subject for one in app.store.tidings.after(0)] == ["today"]
+        again: HealthMonitor = app.monitor
+        await again.check({})
+        assert [one.subject for one in app.store.notifications.after(0)] == ["today"]

@@ -1,4 +1,4 @@
-"""A webhook wakes the poll of its repository, if it is signed; and that is all it can do."""
+"""Webhooks: a signed message wakes the poll of its repository and does nothing else."""
 
 import hashlib
 import hmac
@@ -9,7 +9,10 @@ import httpx
 import pytest
 
 from bot.errors import CannotStart
-from bot.web import Access, Door, pages_of, serving
+from bot.web.app import AppConfig, build_app
+from bot.web.auth import Authenticator
+from bot.web.server import serving
+from tests.fakes.webhooks import webhooks
 
 SECRET = "a secret of two"
 ABOUT = {"action": "labeled", "repository": {"full_name": "acme/shop"}}
@@ -22,9 +25,9 @@ def woken() -> list[str]:
 
 @pytest.fixture
 async def daemon(woken) -> AsyncIterator[httpx.AsyncClient]:
-    door = Door(wake=woken.append, ready=lambda: True, github_secret=SECRET)
+    config = AppConfig(wake=woken.append, ready=lambda: True, webhooks=webhooks(woken.append, github=SECRET))
     async with (
-        serving(pages_of(door), "127.0.0.1:0") as port,
+        serving(build_app(config), "127.0.0.1:0") as port,
         httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}") as client,
     ):
         yield client
@@ -70,8 +73,8 @@ async def test_one_about_no_repository_wakes_nobody(daemon, woken, told):
     assert (answer.status_code, woken) == (202, [])
 
 
-async def test_one_that_is_longer_than_github_sends_is_not_read(daemon, woken):
-    body = b" " * (26 * 1024 * 1024)
+async def test_one_that_is_too_long_is_not_read(daemon, woken):
+    body = b" " * (6 * 1024 * 1024)
     answer = await daemon.post("/webhooks/github", content=body, headers=signed(body))
     assert (answer.status_code, woken) == (413, [])
 
@@ -81,16 +84,16 @@ async def test_it_cannot_be_asked_for_with_get(daemon):
 
 
 async def test_without_a_secret_of_ours_nothing_is_believed(woken):
-    door = Door(wake=woken.append, ready=lambda: True)
+    config = AppConfig(wake=woken.append, ready=lambda: True, webhooks=webhooks(woken.append, github=""))
     body = json.dumps(ABOUT).encode()
-    async with serving(pages_of(door), "127.0.0.1:0") as port, httpx.AsyncClient() as client:
+    async with serving(build_app(config), "127.0.0.1:0") as port, httpx.AsyncClient() as client:
         where = f"http://127.0.0.1:{port}/webhooks/github"
         answer = await client.post(where, content=body, headers=signed(body, ""))
     assert (answer.status_code, woken) == (503, [])
     assert "TREEHAND_GITHUB__WEBHOOK_SECRET" in answer.text
 
 
-async def test_whoever_is_on_this_machine_may_wake_it(daemon, woken):
+async def test_anybody_on_this_machine_may_wake_it(daemon, woken):
     assert (await daemon.post("/api/v1/wake")).status_code == 202
     assert woken == [""]
 
@@ -102,9 +105,9 @@ async def test_a_web_page_may_not(daemon, woken, headers):
 
 
 async def test_where_there_is_a_token_it_is_needed(woken):
-    door = Door(wake=woken.append, ready=lambda: False, access=Access("open sesame"))
+    config = AppConfig(wake=woken.append, ready=lambda: False, authenticator=Authenticator("open sesame"))
     async with (
-        serving(pages_of(door), "127.0.0.1:0") as port,
+        serving(build_app(config), "127.0.0.1:0") as port,
         httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}") as client,
     ):
         assert (await client.post("/api/v1/wake")).status_code == 401
@@ -113,8 +116,8 @@ async def test_where_there_is_a_token_it_is_needed(woken):
         assert [(await client.get(page)).status_code for page in ("/healthz", "/readyz")] == [200, 503]
 
 
-async def test_a_port_that_is_taken_is_named_with_the_mend(daemon):
+async def test_a_port_that_is_taken_is_named_with_the_fix(daemon):
     port = daemon.base_url.port
     with pytest.raises(CannotStart, match=r"web\.bind"):
-        async with serving(pages_of(Door(wake=print, ready=lambda: True)), f"127.0.0.1:{port}"):
+        async with serving(build_app(AppConfig(wake=print, ready=lambda: True)), f"127.0.0.1:{port}"):
             pass

@@ -25,7 +25,7 @@ PERSON = {
 
 
 def run_git(folder: Path, *args: str, stdin: str = "") -> str:
-    """As a person would, in a folder."""
+    """Runs git in a folder, as a person does."""
     env = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", **PERSON}
     done = subprocess.run(
         ["git", *args], cwd=folder, env=env, input=stdin.encode(), capture_output=True, check=False, timeout=60
@@ -35,7 +35,7 @@ def run_git(folder: Path, *args: str, stdin: str = "") -> str:
 
 
 async def capture_as_it_is(workspaces: GitWorkspaces, branch: str, *, message: str, at: float) -> Change:
-    """With a person's word for whatever is objected to."""
+    """Approves every objection."""
     change = await workspaces.capture(branch, message=message, at=at)
     allowed = [one.id for one in change.objections]
     return await workspaces.capture(branch, message=message, at=at, allowed=allowed) if allowed else change

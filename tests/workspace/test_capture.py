@@ -1,4 +1,4 @@
-"""One commit of what a worktree holds: the tree that git itself would have made, byte for byte."""
+"""A capture commits the same tree as git, byte for byte."""
 
 import os
 import shutil
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from bot.errors import NeedsHuman
 from bot.git.index import Index, read_index, write_index
-from bot.git.objects import hash_content, write_tree
+from bot.git.objects import blob_id, write_tree
 from bot.workspace.capture import read_file, read_worktree
 from tests.workspace.conftest import capture_as_it_is, run_git
 
@@ -23,7 +23,7 @@ async def workspace(workspaces, origin):
 
 
 def tree_git_makes(folder, *, base, scratch, origin):
-    """What `git add -A` of the same files gives, in a clone that has nothing to do with us."""
+    """Tree of `git add -A` of the same files in an independent clone."""
     shutil.rmtree(scratch, ignore_errors=True)
     run_git(scratch.parent, "clone", "-q", "--no-checkout", str(origin.bare), str(scratch))
     run_git(scratch, "read-tree", base)
@@ -132,14 +132,14 @@ def test_ignore_rules_mean_what_they_mean_to_git(files, rules, tmp_path_factory)
     for place, lines in rules.items():
         plant(folder, f"{place}/.gitignore".lstrip("/"), "\n".join(lines))
 
-    found = read_worktree(folder, Index(), hash_content)
+    found = read_worktree(folder, Index(), blob_id)
 
     run_git(folder, "add", "-A")
     assert {os.fsdecode(name) for name in found.entries} == set(run_git(folder, "ls-files", "-z").split("\0")) - {""}
 
 
 def plant(folder, name, content):
-    """Where there is room for it."""
+    """Skipped without enough disk space."""
     path = folder / name
     if path.exists() or any(parent.is_file() for parent in path.parents):
         return
@@ -148,9 +148,9 @@ def plant(folder, name, content):
 
 
 def test_a_malicious_pattern_takes_no_time(tmp_path):
-    write(tmp_path, ".gitignore", "*a" * 60 + "*b\n" + "**/a*/" * 40 + "b\n" + "[" * 5000 + "\n")
+    write(tmp_path, ".gitignore", "*a" * 60 + "*b\n" + "**/a*/" * 40 + "b\n" + "[" * 4000 + "/\n")
     write(tmp_path, "/".join(["a" * 200] * 15))
-    assert len(read_worktree(tmp_path, Index(), hash_content).entries) == 2
+    assert len(read_worktree(tmp_path, Index(), blob_id).entries) == 2
 
 
 async def test_the_same_content_at_the_same_time_is_the_same_commit(workspaces, workspace, mirror):
@@ -295,7 +295,7 @@ def test_t14_a_worktree_that_is_a_link_is_not_read(tmp_path):
     (tmp_path / "secret").mkdir()
     (tmp_path / "worktree").symlink_to(tmp_path / "secret")
     with pytest.raises(NeedsHuman):
-        read_worktree(tmp_path / "worktree", Index(), hash_content)
+        read_worktree(tmp_path / "worktree", Index(), blob_id)
 
 
 def test_t14_a_folder_that_is_swapped_for_another_while_it_is_read_is_not_read(tmp_path):
@@ -310,7 +310,7 @@ def test_t14_a_folder_that_is_swapped_for_another_while_it_is_read_is_not_read(t
             other = tmp_path / "worktree" / ("one" if content.endswith(b"two") else "two")
             other.rename(tmp_path / "gone")
             (tmp_path / "secret").rename(other)
-        return hash_content(content)
+        return blob_id(content)
 
     found = read_worktree(tmp_path / "worktree", Index(), keep)
     assert len(kept) == 1

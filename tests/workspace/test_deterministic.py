@@ -1,4 +1,4 @@
-"""The same work at the same time is the same commit, whoever makes it and when: so a push can be repeated."""
+"""The same work at the same date gives the same commit id on any machine, so a push can be repeated."""
 
 import pytest
 
@@ -12,7 +12,7 @@ MERGE = "296711c8e7c81bc644447b18e2f81138ed38a74c"
 
 @pytest.fixture
 def elsewhere(monkeypatch):
-    """Another machine: other clock zone, other person, other settings."""
+    """Another machine: other time zone, user and git settings."""
 
     def move() -> None:
         monkeypatch.setenv("TZ", "Pacific/Kiritimati")

@@ -1,4 +1,4 @@
-"""A worktree: from what the remote has now, whole or not at all, and found again as it was left."""
+"""A worktree is made from the remote's current state, completely or not at all, and found again unchanged."""
 
 import asyncio
 import re
@@ -9,7 +9,7 @@ import pytest
 from bot.domain.remote import Remote
 from bot.errors import NeedsHuman, Retryable
 from bot.workspace.mirror import Mirror
-from bot.workspace.paths import Places, slug_for
+from bot.workspace.paths import ProjectPaths, slug_for
 from bot.workspace.workspaces import GitWorkspaces
 from tests.workspace.conftest import run_git
 
@@ -105,7 +105,7 @@ async def test_what_was_half_made_when_the_process_died_is_made_anew(workspaces,
 
 
 async def test_a_folder_that_is_not_ours_is_set_aside_and_not_deleted(workspaces, origin, root):
-    Places(root, "shop").of(BRANCH).folder.mkdir(parents=True)
+    ProjectPaths(root, "shop").for_branch(BRANCH).folder.mkdir(parents=True)
     (root / "worktrees" / "shop" / "shop-1" / "precious").write_text("x")
 
     await workspaces.ensure(BRANCH, base="", remote=origin.remote)

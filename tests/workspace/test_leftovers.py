@@ -1,4 +1,4 @@
-"""F11: what processes that died left in git's way. It is cleared once, by who owns the folder, and by nobody else."""
+"""F11: stale files of killed processes are removed once, by the daemon that owns the folder."""
 
 import asyncio
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from bot.errors import CannotStart
-from bot.system.locks import sole_owner
+from bot.system.locks import daemon_lock
 from bot.workspace.mirror import Mirror
 from bot.workspace.workspaces import GitWorkspaces
 from tests.workspace.conftest import run_git
@@ -68,13 +68,13 @@ async def test_f11_a_worktree_locked_by_a_process_that_died_is_made_anew_and_rem
 
 async def test_f11_while_another_daemon_lives_nothing_of_its_is_cleared(workspace, root, mirror):
     """`clean`, and a second daemon, get no further than this; `restore` and `clean --dry-run` look without clearing."""
-    with sole_owner(root):
+    with daemon_lock(root):
         left = leave(mirror)
-        with pytest.raises(CannotStart, match="already running"), sole_owner(root):
+        with pytest.raises(CannotStart, match="already running"), daemon_lock(root):
             raise AssertionError
         other = GitWorkspaces(root, "shop")
-        await other.over([])
-        await other.shelf.look()
+        await other.list_removable([])
+        await other.salvage_store.list()
         Mirror(mirror).refs()
         assert [one for one in left if not one.exists()] == []
 

@@ -1,4 +1,4 @@
-"""A full disk, and a person who is not root: said clearly, and nothing half-made is left."""
+"""A full disk and missing permissions: reported clearly, and nothing half-made is left."""
 
 import os
 import subprocess
@@ -59,7 +59,7 @@ async def test_a_disk_full_at_capture_commits_nothing_and_goes_on_when_there_is_
 
 @pytest.fixture
 def full(small_disk):
-    """Fills the disk; what is returned makes room again."""
+    """Fills the disk. The returned function frees the space."""
 
     def fill():
         filler = small_disk / "filler"

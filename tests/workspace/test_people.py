@@ -1,4 +1,4 @@
-"""F15: what people do to our branch and to its base, at every moment of a turn. Nothing they made is ever lost."""
+"""F15: people change our branch and its base at every moment of a turn; none of their work is lost."""
 
 from collections.abc import Awaitable, Callable
 
@@ -97,7 +97,7 @@ class Story:
     def __init__(self, workspaces, origin: Origin, deed: Deed, moment: str) -> None:
         self.workspaces, self.origin, self.deed, self.moment = workspaces, origin, deed, moment
         self.theirs = ""
-        workspaces.mirror.fence = lambda: self.at("within the push")
+        workspaces.mirror.check_lease = lambda: self.at("within the push")
 
     def at(self, moment: str) -> None:
         if moment == self.moment:

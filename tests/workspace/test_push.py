@@ -1,4 +1,4 @@
-"""Offering a branch: once, and never over what others pushed."""
+"""A branch is pushed once, and never over others' commits."""
 
 import shutil
 
@@ -100,11 +100,44 @@ async def test_a_branch_in_the_way_of_ours_is_for_people_to_remove(workspaces, o
         await workspaces.ensure_pushed(BRANCH, remote=origin.remote)
 
 
-async def test_nothing_is_pushed_once_the_right_has_ended(workspaces, origin, head):
+async def test_nothing_is_pushed_once_the_lease_has_ended(workspaces, origin, head):
     def ended() -> None:
         raise Elsewhere
 
-    workspaces.mirror.fence = ended
+    workspaces.mirror.check_lease = ended
     with pytest.raises(Elsewhere):
         await workspaces.ensure_pushed(BRANCH, remote=origin.remote)
     assert origin.tip(BRANCH) == ""
+
+
+async def test_ci_is_held_at_every_push_and_starts_only_at_an_approved_tip(workspaces, origin, head):
+    def subject(commit: str) -> str:
+        return run_git(origin.bare, "show", "--no-patch", "--format=%s", commit)
+
+    for _ in range(2):
+        await workspaces.ensure_pushed(BRANCH, remote=origin.remote, holds_ci=True)
+    held = origin.tip(BRANCH)
+    assert run_git(origin.bare, "rev-parse", f"{held}^", f"{held}^^{{tree}}").split() == [
+        head, run_git(origin.bare, "rev-parse", f"{held}^{{tree}}"),
+    ]  # fmt: skip
+    assert "[skip ci]" in subject(held)
+
+    for _ in range(2):
+        await workspaces.ensure_ci_started(BRANCH, remote=origin.remote)
+        await workspaces.ensure_pushed(BRANCH, remote=origin.remote, holds_ci=True)
+    started = origin.tip(BRANCH)
+    assert (run_git(origin.bare, "rev-parse", f"{started}^"), "[skip ci]" in subject(started)) == (held, False)
+
+    workspace = await workspaces.ensure(BRANCH, base="", remote=origin.remote)
+    (workspace.path / "more.py").write_text("x\n")
+    await workspaces.capture(BRANCH, message="More", at=2000)
+    await workspaces.ensure_ci_started(BRANCH, remote=origin.remote)
+    assert "[skip ci]" in subject(origin.tip(BRANCH)), "an approval covers no later commit"
+
+
+async def test_commits_of_other_people_are_held_with_ours(workspaces, origin, head):
+    origin.commit({"theirs.py": "x\n"}, branch=BRANCH)
+    await workspaces.ensure_pushed(BRANCH, remote=origin.remote, holds_ci=True)
+    tip = origin.tip(BRANCH)
+    assert "[skip ci]" in run_git(origin.bare, "show", "--no-patch", "--format=%B", tip)
+    assert len(run_git(origin.bare, "rev-parse", f"{tip}^^@").split()) == 2

@@ -1,23 +1,22 @@
-"""A whole turn over real worktrees, where there is something to merge."""
+"""A complete turn over real worktrees with a merge."""
 
 from dataclasses import dataclass, field, replace
 
 import pytest
 
-from bot.domain.change import Change
+from bot.domain.change import Change, Handover
 from bot.domain.evidence import FOLDER
-from bot.domain.given import Given
 from bot.domain.issue import Issue
 from bot.domain.policy import Policy
 from bot.domain.remote import Remote
 from bot.domain.run import Run
-from bot.domain.turn import Failure, TurnReport, TurnRequest, TurnState, Work
+from bot.domain.turn import AgentTask, Failure, TurnOrder, TurnReport, TurnState
 from bot.engine import prompts
-from bot.engine.messages import checks as facts
-from bot.engine.run_turn import TurnTaker
+from bot.engine.messages import checks_text
+from bot.engine.run_turn import TurnRunner
 from bot.errors import Retryable
-from bot.evidence.collect import Exhibits
-from bot.evidence.store import Evidence
+from bot.evidence.collect import EvidenceCollector
+from bot.evidence.store import EvidenceStore
 from bot.ports import Project
 from bot.secret_scan.scanner import Secrets
 from bot.workspace.workspaces import GitWorkspaces
@@ -31,7 +30,7 @@ class Writing:
     """An agent that writes what it is given to write."""
 
     files: dict[str, str] = field(default_factory=dict)
-    works: list[Work] = field(default_factory=list)
+    works: list[AgentTask] = field(default_factory=list)
     question: str = ""
 
     async def hand_over(self, home, session) -> None:
@@ -47,7 +46,7 @@ class Writing:
             (work.folder / name).write_text(content)
         return TurnReport(
             TurnState.SUCCEEDED,
-            words="Done.",
+            summary="Done.",
             question=self.question,
             session="s1",
             session_cost_usd=0.5,
@@ -57,7 +56,7 @@ class Writing:
 
 @dataclass
 class Away:
-    """A forge, as far as a turn needs one."""
+    """A forge with the methods that a turn needs."""
 
     origin: Origin
 
@@ -67,18 +66,18 @@ class Away:
 
 @dataclass
 class Turns:
-    taker: TurnTaker
+    taker: TurnRunner
     agent: Writing
     workspaces: GitWorkspaces
 
     def keeping(self, take_evidence) -> "Turns":
-        project = replace(self.taker.projects("shop"), take_evidence=take_evidence)
+        project = replace(self.taker.projects("shop"), collect_evidence=take_evidence)
         self.taker = replace(self.taker, projects=lambda name: project)
         return self
 
     async def take(self, number: int, files: dict[str, str] | None = None, **more) -> TurnReport:
         self.agent.files = files or {}
-        request = TurnRequest(
+        request = TurnOrder(
             f"shop#1/1/turn-{number}", "shop#1/1", "shop", BRANCH, "main", "Prompt.", "Briefing.", f"Turn {number}",
             1000.0 + number, **more,
         )  # fmt: skip
@@ -93,7 +92,7 @@ async def full(worktree, run_id, turn):
 def turns(workspaces, origin, tmp_path):
     agent = Writing()
     project = Project("shop", None, Away(origin), workspaces, Policy(), lambda branch, session: "")
-    return Turns(TurnTaker(lambda name: project, agent, tmp_path / "homes"), agent, workspaces)
+    return Turns(TurnRunner(lambda name: project, agent, tmp_path / "homes"), agent, workspaces)
 
 
 async def test_a_base_that_git_can_merge_needs_no_agent(turns, origin):
@@ -102,7 +101,7 @@ async def test_a_base_that_git_can_merge_needs_no_agent(turns, origin):
     report = await turns.take(2, merge="main", session="s1")
 
     assert len(turns.agent.works) == 1
-    assert (report.state, report.session, report.session_cost_usd, report.words) == (
+    assert (report.state, report.session, report.session_cost_usd, report.summary) == (
         TurnState.SUCCEEDED, "s1", 0.0, "",
     )  # fmt: skip
     assert isinstance(report.change, Change)
@@ -117,7 +116,7 @@ async def test_what_people_said_is_told_to_an_agent_after_a_clean_merge(turns, o
     report = await turns.take(2, {"more.py": "z\n"}, merge="main", comments=("c1",))
 
     assert turns.agent.works[-1].prompt == "Prompt."
-    assert report.heard == {"c1"}
+    assert report.delivered == {"c1"}
     assert {file.path for file in report.change.files} == {"mine.py", "more.py"}
 
 
@@ -151,7 +150,7 @@ async def test_what_a_person_did_by_hand_in_the_middle_of_a_merge_becomes_part_o
     origin.commit({"README.md": "theirs\n"})
     await turns.take(2, merge="main")
     (turns.agent.works[-1].folder / "by_hand.py").write_text("x\n")
-    report = await turns.take(3, {"README.md": "both\n"}, merge="main", given=Given("ana", "By ana", 1002.5))
+    report = await turns.take(3, {"README.md": "both\n"}, merge="main", handover=Handover("ana", "By ana", 1002.5))
 
     assert "Merge conflict in README.md" in turns.agent.works[-1].prompt
     assert {file.path for file in report.change.files} == {"README.md", "by_hand.py"}
@@ -172,38 +171,38 @@ async def test_markers_that_are_left_fail_the_turn_and_its_cost_is_reported(turn
 async def test_t12_what_a_person_made_by_hand_and_is_held_gets_no_agent(turns):
     await turns.take(1)
     (turns.workspaces.folder(BRANCH) / "CLAUDE.md").write_text("Obey.\n")
-    report = await turns.take(2, given=Given("ben", "By hand", 2000.0))
+    report = await turns.take(2, handover=Handover("ben", "By hand", 2000.0))
     assert [one.path for one in report.change.objections] == ["CLAUDE.md"]
     assert len(turns.agent.works) == 1
 
 
 async def test_what_is_left_for_people_to_see_is_in_the_report_and_what_cannot_be_kept_is_told(turns, tmp_path):
     secrets = Secrets({"TOKEN": "s3cret-value-of-mine"})
-    turns.keeping(Exhibits(Evidence(tmp_path / "evidence"), secrets).take)
+    turns.keeping(EvidenceCollector(EvidenceStore(tmp_path / "evidence"), secrets).collect)
     files = {f"{FOLDER}/a.log": "seen", f"{FOLDER}/b.log": "s3cret-value-of-mine", "mine.py": "x\n"}
     report = await turns.take(1, files)
     assert [(one.name, one.turn) for one in report.evidence] == [("a.log", "turn-1")]
     assert report.change.left_out == (f"{FOLDER}/b.log: it holds TOKEN",)
     assert [file.path for file in report.change.files] == ["mine.py"]
-    told = facts.of_evidence(Run("shop#1", "shop"), report)
+    told = checks_text.of_evidence(Run("shop#1", "shop"), report)
     assert "- `a.log` (text/plain, 1 kB)" in told
     assert "`treehand show shop#1`" in told
     assert FOLDER in prompts.briefing(Issue("shop#1", "Fix", "", frozenset(), open=True), ())
 
 
 async def test_a_name_that_holds_a_secret_is_not_told(turns, tmp_path):
-    turns.keeping(Exhibits(Evidence(tmp_path / "evidence"), Secrets({"TOKEN": "s3cret-value"})).take)
+    turns.keeping(EvidenceCollector(EvidenceStore(tmp_path / "evidence"), Secrets({"TOKEN": "s3cret-value"})).collect)
     report = await turns.take(1, {f"{FOLDER}/s3cret-value.log": "seen"})
     assert report.evidence == ()
     assert report.change.left_out == (f"{FOLDER}: a file whose name holds TOKEN",)
 
 
 async def test_no_run_fills_the_disk_with_it(turns, tmp_path):
-    turns.keeping(Exhibits(Evidence(tmp_path / "evidence"), Secrets(), most_bytes=10).take)
+    turns.keeping(EvidenceCollector(EvidenceStore(tmp_path / "evidence"), Secrets(), max_bytes=10).collect)
     await turns.take(1, {f"{FOLDER}/a.log": "123456"})
     report = await turns.take(2, {f"{FOLDER}/b.log": "123456"})
     assert [one.name for one in report.evidence] == ["a.log"]
-    assert "b.log: this run has left" in report.change.left_out[0]
+    assert "b.log: this run has" in report.change.left_out[0]
 
 
 async def test_trouble_with_what_is_to_be_seen_is_in_nobodys_way(turns):

@@ -1,5 +1,1 @@
 """Claude, through its Agent SDK and the program that comes with it. The only room that knows either."""
-
-from bot.agents.claude.agent import ClaudeAgent
-
-__all__ = ["ClaudeAgent"]

@@ -1,37 +1,37 @@
-"""Which of the repository's instructions a conversation has heard: it hears them again only when they change."""
+"""Remembers which instructions of the repository a session has got: it gets them again only when they change."""
 
 import hashlib
 from pathlib import Path
 
 
-class Told:
-    """Kept on our side: what lies in an agent's home, the agent may have written."""
+class InstructionsSeen:
+    """Kept outside the agent's home, where the agent could change it."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def is_news(self, session: str, instructions: str) -> bool:
+    def is_new(self, session: str, instructions: str) -> bool:
         if not instructions:
             return False
         try:
-            return self._note(session).read_text() != _digest(instructions)
+            return self._file(session).read_text() != _digest(instructions)
         except OSError:
             return True
 
-    def note(self, session: str, instructions: str) -> None:
+    def record(self, session: str, instructions: str) -> None:
         self._folder.mkdir(parents=True, exist_ok=True)
-        self._note(session).write_text(_digest(instructions))
+        self._file(session).write_text(_digest(instructions))
 
     def forget(self, before: float) -> None:
-        """A conversation that has heard nothing new since then hears its instructions once more, if it goes on."""
+        """Removes older records. A session that continues gets its instructions once more."""
         if not self._folder.is_dir():
             return
-        for note in self._folder.iterdir():
-            if note.lstat().st_mtime < before:
-                note.unlink()
+        for file in self._folder.iterdir():
+            if file.lstat().st_mtime < before:
+                file.unlink()
 
-    def _note(self, session: str) -> Path:
-        """The session's name is the agent's word: it names no file of ours."""
+    def _file(self, session: str) -> Path:
+        """Hashes the session's id: the agent chooses it, so it must not name a file."""
         return self._folder / _digest(session)
 
 

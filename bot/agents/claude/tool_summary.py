@@ -1,4 +1,4 @@
-"""Says in a few words what a tool is about to do. What goes in is untrusted; what comes out is one short line."""
+"""Summarizes a tool call in one short line, such as `edits app.py`. The arguments are untrusted."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -6,7 +6,7 @@ from typing import Any
 
 from bot.domain.turn import Todo
 
-_LENGTH = 120
+_MAX_LENGTH = 120
 _VERBS: Mapping[str, tuple[str, str]] = {
     "Bash": ("runs", "command"),
     "Read": ("reads", "file_path"),
@@ -17,32 +17,36 @@ _VERBS: Mapping[str, tuple[str, str]] = {
 }
 
 
-def doing(tool: str, arguments: Mapping[str, Any], folder: Path) -> str:
+def summarize(tool: str, arguments: Mapping[str, Any], folder: Path) -> str:
     if tool not in _VERBS:
-        return "updates its to-do list" if tool == "TodoWrite" else line(f"uses {tool.rpartition('__')[2]}")
+        return "updates its to-do list" if tool == "TodoWrite" else shorten(f"uses {tool.rpartition('__')[2]}")
     verb, argument = _VERBS[tool]
-    return line(f"{verb} {relative(str(arguments.get(argument, '')), folder)}")
+    return shorten(f"{verb} {_relative(str(arguments.get(argument, '')), folder)}")
 
 
-def relative(text: str, folder: Path) -> str:
+def _relative(text: str, folder: Path) -> str:
     return text.replace(f"{folder}/", "").replace(str(folder), ".")
 
 
-def line(text: str, length: int = _LENGTH) -> str:
+def shorten(text: str, length: int = _MAX_LENGTH) -> str:
     flat = " ".join(text.split())
     return flat if len(flat) <= length else flat[: length - 1] + "…"
 
 
-def todos(arguments: Mapping[str, Any]) -> tuple[Todo, ...]:
+def read_todos(arguments: Mapping[str, Any]) -> tuple[Todo, ...]:
     listed = arguments.get("todos")
     if not isinstance(listed, list):
         return ()
     return tuple(
-        Todo(line(str(item.get("content", ""))), item.get("status") == "completed", item.get("status") == "in_progress")
+        Todo(
+            shorten(str(item.get("content", ""))),
+            item.get("status") == "completed",
+            item.get("status") == "in_progress",
+        )
         for item in listed
         if isinstance(item, dict)
     )
 
 
-def cut(text: str, length: int = 2_000) -> str:
+def truncate(text: str, length: int = 2_000) -> str:
     return text if len(text) <= length else f"{text[:length]}\n… and {len(text) - length} more characters"

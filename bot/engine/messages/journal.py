@@ -1,26 +1,25 @@
-"""What the journal says about a step, in words for people. Pure."""
+"""Journal lines of one step, for people. Pure."""
 
 from collections.abc import Sequence
 
 from bot.domain.run import Run
 from bot.engine.decision import Decision
+from bot.text.money import dollars
 
 
 def history(run: Run, decision: Decision) -> Sequence[str]:
     after = decision.run
     moved = f"{run.phase} → {after.phase}" + (f": {after.reason}" if after.reason else "")
-    began = f"turn {after.turn} began"
-    cost = (
-        decision.spend and f"turn {decision.spend.turn} cost ${decision.spend.usd:.2f}, {decision.spend.tokens} tokens"
-    )
+    began = f"turn {after.turns.number} began"
+    cost = (spend := decision.spend) and f"turn {spend.turn} cost {dollars(spend.usd)}, {spend.tokens} tokens"
     return [
-        *([began] if after.turn > run.turn else []),
+        *([began] if after.turns.number > run.turns.number else []),
         *([cost] if cost else []),
         *([moved] if after.phase is not run.phase else []),
         *(f"the sandbox refused: {what}" for what in after.refusals if what not in run.refusals),
         *(
             f"{one.by} allowed: {one.objection.rule} {one.objection.path}"
-            for one in after.allowed
-            if one not in run.allowed
+            for one in after.hold.allowed
+            if one not in run.hold.allowed
         ),
     ]

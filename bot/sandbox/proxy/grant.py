@@ -1,79 +1,79 @@
-"""What one sandbox may reach through the gate, and what came of it."""
+"""Grant: what one sandbox may reach through the proxy; and its usage: tokens, refusals, limits."""
 
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from bot.text.visible import on_one_line
+from bot.text.invisible_characters import on_one_line
 
-_KINDS_LISTED = 20
-_LETTERS = 100
+_MAX_KINDS = 20
+_MAX_LETTERS = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Upstream:
-    """Where the model is, and the credential that is added on our side of the gate."""
+class ModelUpstream:
+    """Address of the model, and the headers with the credential that the proxy adds."""
 
     address: str
-    """May be loopback or private: the operator chose it."""
+    """May be loopback or private, since the operator chose it."""
     headers: Mapping[str, str] = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
-class Passport:
+class Grant:
     token: str = field(repr=False)
-    """Shown instead of a key; worth nothing elsewhere. Empty: the model is not for this sandbox."""
+    """Used instead of the model's key, and valid only here. Empty: this sandbox has no access to the model."""
     hosts: frozenset[str] = frozenset()
-    """Exactly these, as `name` (port 443) or `name:port`."""
+    """Allowed hosts, as `name` (port 443) or `name:port`."""
     model: str = ""
-    """A full name is the only one that may be asked for; an alias, or none, lets the first request choose."""
-    most_tokens: int = 0
+    """A full name is the only model allowed; with an alias, or an empty name, the first request chooses."""
+    max_tokens: int = 0
     """0: no limit."""
 
 
-class Refusal(Exception):
-    """Goes back as an answer, and is told to people as something the sandbox tried to do."""
+class ProxyRefusal(Exception):
+    """Sent back as an answer, and shown to people as an attempt of the sandbox."""
 
-    def __init__(self, status: int, reason: str, *, tried: str = "") -> None:
+    def __init__(self, status: int, reason: str, *, attempt: str = "") -> None:
         super().__init__(reason)
         self.status = status
         self.reason = reason
-        self.tried = tried
-        """As in "it tried to ..."; empty: nothing people need to know."""
+        self.attempt = attempt
+        """Completes "it tried to ..."; empty if people need not know."""
 
 
-class Passage:
-    """The live figures of one sandbox."""
+class SandboxUsage:
+    """Live usage of one sandbox."""
 
     def __init__(self) -> None:
         self.tokens = 0
-        """As the model's service told them."""
+        """Tokens used, as the model's service reported them."""
         self.is_exhausted = False
-        """A request was refused because the tokens of this sandbox are used up."""
+        """A request was refused since the sandbox has used its tokens."""
         self.is_key_refused = False
-        """By the model's service itself."""
-        self.limit: float | None = None
-        """The service's last answer was that nothing more may be used until then; 0: it did not say when."""
-        self._tried: Counter[str] = Counter()
-        self._more = 0
+        """The model's service refused the key."""
+        self.limit_reset_at: float | None = None
+        """Reset time of the usage limit that the last answer reported; 0 if unknown; None if there is no limit."""
+        self._attempts: Counter[str] = Counter()
+        self._unlisted = 0
 
     @property
     def refusals(self) -> tuple[str, ...]:
-        """What it tried and may not do, in words; the sandbox chose some of them."""
-        told = [what if times == 1 else f"{what} ({times} times)" for what, times in self._tried.items()]
-        return (*told, *([f"and {self._more} more"] if self._more else []))
+        """Refused attempts in words, some chosen by the sandbox, each on one harmless line."""
+        listed = [attempt if times == 1 else f"{attempt} ({times} times)" for attempt, times in self._attempts.items()]
+        return (*listed, *([f"and {self._unlisted} more"] if self._unlisted else []))
 
-    def count(self, tokens: int) -> None:
+    def add_tokens(self, tokens: int) -> None:
         self.tokens += tokens
 
-    def note(self, tried: str) -> None:
-        what = _harmless(tried)
-        if what in self._tried or len(self._tried) < _KINDS_LISTED:
-            self._tried[what] += 1
+    def record_refusal(self, attempt: str) -> None:
+        line = _one_line(attempt)
+        if line in self._attempts or len(self._attempts) < _MAX_KINDS:
+            self._attempts[line] += 1
         else:
-            self._more += 1
+            self._unlisted += 1
 
 
-def _harmless(text: str) -> str:
-    flat = on_one_line(text[: 10 * _LETTERS])
-    return flat if len(flat) <= _LETTERS else f"{flat[:_LETTERS]}…"
+def _one_line(text: str) -> str:
+    flat = on_one_line(text[: 10 * _MAX_LETTERS])
+    return flat if len(flat) <= _MAX_LETTERS else f"{flat[:_MAX_LETTERS]}…"

@@ -1,51 +1,78 @@
-"""The one way to the model: its messages and nothing else, with a key that the sandbox never sees."""
+"""Model route of the proxy: forwards message requests to the model, with a key that the sandbox never sees."""
 
 import asyncio
 import contextlib
 import logging
 import re
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field
 
 import h11
 import httpx
 
-from bot.sandbox.proxy.connection import Caller, Gone, Headers
-from bot.sandbox.proxy.grant import Passage, Passport, Refusal, Upstream
-from bot.sandbox.proxy.model_request import Ask, parse_ask
-from bot.sandbox.proxy.token_budget import Bill, Meter
-from bot.sandbox.proxy.token_usage import Usage
-from bot.sandbox.proxy.usage_limit import limit_in
+from bot.sandbox.mount_plan import MODEL_KEYS, PROXY_PORT
+from bot.sandbox.proxy.connection import Connection, ConnectionGone, HeaderList
+from bot.sandbox.proxy.grant import Grant, ModelUpstream, ProxyRefusal, SandboxUsage
+from bot.sandbox.proxy.model_request import ModelRequest, parse_model_request, refuse_unknown_betas
+from bot.sandbox.proxy.token_budget import RequestBill, TokenBudget
+from bot.sandbox.proxy.token_usage import TokenUsage
+from bot.sandbox.proxy.usage_limit import parse_usage_limit
 
+MODEL_ADDRESS = "https://api.anthropic.com"
+_PROXY_ADDRESS = f"http://127.0.0.1:{PROXY_PORT}"
+PROXY_VARIABLES = dict.fromkeys(("HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"), _PROXY_ADDRESS)
+"""Variables through which programs in the sandbox find the proxy."""
+_KEY_HEADERS = {"ANTHROPIC_API_KEY": "x-api-key"}
 MESSAGES = "/v1/messages"
-COUNT = "/v1/messages/count_tokens"
+COUNT_TOKENS = "/v1/messages/count_tokens"
 _QUERIES = frozenset({"", "beta=true"})
 
-_MOST_BYTES = 64 * 1024 * 1024
-_MOST_AT_ONCE = 8
-_MOST_COUNTS = 500
-_LARGE = 1024 * 1024
-_ERROR = 400
+_MAX_BYTES = 64 * 1024 * 1024
+_MAX_AT_ONCE = 8
+_MAX_COUNTS = 500
+_LARGE_BYTES = 1024 * 1024
+_FIRST_ERROR_STATUS = 400
 _KEY_REFUSED = frozenset({401, 402, 403})
 
-_SENT_ON = re.compile(
-    rb"accept|content-type|user-agent|x-app|x-claude-[\w-]+|x-stainless-[\w-]+"
+_REQUEST_HEADERS = re.compile(
+    rb"accept|content-type|user-agent|x-app|x-claude-code-[\w-]+|x-stainless-[\w-]+"
     rb"|anthropic-(?:beta|version|dangerous-direct-browser-access)"
 )
-_SENT_BACK = re.compile(rb"content-type|request-id|retry-after(?:-ms)?|x-should-retry|anthropic-[\w-]+")
+_RESPONSE_HEADERS = re.compile(rb"content-type|request-id|retry-after(?:-ms)?|x-should-retry|anthropic-[\w-]+")
 _ALIAS = re.compile(r"[A-Za-z-]+")
 _ANY_MODEL = frozenset({"", "default", "best", "opusplan"})
 _WINDOW = re.compile(r"\[\w+\]$")
 
 
-def client_for(upstream: Upstream) -> httpx.AsyncClient:
-    """Goes nowhere else: no redirects, no proxies of the environment. And tells nobody what it carries."""
+def key_variable(model: Mapping[str, str]) -> str:
+    """Name of the variable whose key is used; empty if there is no key."""
+    return next((name for name in MODEL_KEYS if model.get(name)), "")
+
+
+def upstream_for(model: Mapping[str, str]) -> ModelUpstream:
+    address, key = model.get("ANTHROPIC_BASE_URL") or MODEL_ADDRESS, key_variable(model)
+    if not key:
+        return ModelUpstream(address, {})
+    header = _KEY_HEADERS.get(key, "authorization")
+    return ModelUpstream(address, {header: model[key] if key in _KEY_HEADERS else f"Bearer {model[key]}"})
+
+
+def model_variables(model: Mapping[str, str], token: str) -> dict[str, str]:
+    """Variables of the agent's program, with `token` in place of the model's key."""
+    variables = {"ANTHROPIC_BASE_URL": _PROXY_ADDRESS, key_variable(model) or MODEL_KEYS[0]: token}
+    if name := model.get("ANTHROPIC_MODEL"):
+        variables["ANTHROPIC_MODEL"] = name
+    return {**variables, **PROXY_VARIABLES}
+
+
+def model_client(upstream: ModelUpstream) -> httpx.AsyncClient:
+    """A client for this address alone: no redirects, no proxies of the environment, and no log of requests."""
     for name in ("httpx", "httpcore"):
         logging.getLogger(name).setLevel(logging.WARNING)
     return httpx.AsyncClient(
         base_url=upstream.address,
         timeout=httpx.Timeout(600.0, connect=15.0, write=60.0, pool=None),
-        limits=httpx.Limits(max_connections=None, max_keepalive_connections=_MOST_AT_ONCE),
+        limits=httpx.Limits(max_connections=None, max_keepalive_connections=_MAX_AT_ONCE),
         trust_env=False,
         verify=httpx.create_ssl_context() if upstream.address.startswith("https:") else False,
     )
@@ -53,140 +80,147 @@ def client_for(upstream: Upstream) -> httpx.AsyncClient:
 
 @dataclass(slots=True)
 class ModelRoute:
-    """For one sandbox."""
+    """Access of one sandbox to the model."""
 
-    upstream: Upstream
-    passport: Passport
-    passage: Passage
+    upstream: ModelUpstream
+    grant: Grant
+    usage: SandboxUsage
     client: httpx.AsyncClient
-    heard: Callable[[int], None] = lambda _: None
-    """With the status of each answer of the model's service; 0: there was none."""
+    count_answer: Callable[[int], None] = lambda _: None
+    """Called with the status of each answer of the model's service; 0: no answer came."""
     _pinned: str = ""
-    _counted: int = 0
-    _slots: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(_MOST_AT_ONCE))
-    _reading: asyncio.Lock = field(default_factory=asyncio.Lock)
-    _meter: Meter = field(init=False)
+    _counts: int = 0
+    _slots: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(_MAX_AT_ONCE))
+    _parse_lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _budget: TokenBudget = field(init=False)
 
     def __post_init__(self) -> None:
-        self._meter = Meter(self.passport.most_tokens, self.passage)
+        self._budget = TokenBudget(self.grant.max_tokens, self.usage)
 
-    async def serve(self, caller: Caller, request: h11.Request, path: str) -> None:
+    async def serve(self, connection: Connection, request: h11.Request, path: str) -> None:
         _ensure_known_query(request)
+        refuse_unknown_betas(request.headers)
         async with self._slots:
-            body = await caller.body(_MOST_BYTES)
-            ask = await self._read(body)
-            self._ensure_model(ask.model)
+            body = await connection.body(_MAX_BYTES)
+            parsed = await self._parse(body)
+            self._ensure_model(parsed.model)
             target = request.target.decode("ascii")
-            sent = self.client.build_request("POST", target, content=body, headers=self._sent_on(request))
-            if path == COUNT:
-                self._count()
-                await self._pass_on(caller, sent, None)
+            upstream_request = self.client.build_request(
+                "POST", target, content=body, headers=self._request_headers(request)
+            )
+            if path == COUNT_TOKENS:
+                self._limit_counts()
+                await self._forward(connection, upstream_request, None)
                 return
-            bill = Bill(ask.input, ask.output)
-            async with self._meter.holding(bill):
-                await self._pass_on(caller, sent, bill)
+            bill = RequestBill(parsed.input, parsed.output)
+            async with self._budget.reserve(bill):
+                await self._forward(connection, upstream_request, bill)
 
-    def _sent_on(self, request: h11.Request) -> Headers:
-        """Answers come unpacked, so that they can be counted."""
+    def _request_headers(self, request: h11.Request) -> HeaderList:
+        """Asks for uncompressed answers, so that tokens can be counted."""
         ours = [(name.encode(), value.encode()) for name, value in self.upstream.headers.items()]
-        known = [(name, value) for name, value in request.headers if _SENT_ON.fullmatch(name)]
+        known = [(name, value) for name, value in request.headers if _REQUEST_HEADERS.fullmatch(name)]
         return [*known, *ours, (b"accept-encoding", b"identity")]
 
-    async def _read(self, body: bytes) -> Ask:
-        """A large one stops everything else for a moment: then everything else has its turn first."""
-        if len(body) < _LARGE:
-            return parse_ask(body)
-        async with self._reading:
+    async def _parse(self, body: bytes) -> ModelRequest:
+        """Parsing a large body blocks the loop: afterwards it waits as long, so that other tasks can run."""
+        if len(body) < _LARGE_BYTES:
+            return parse_model_request(body)
+        async with self._parse_lock:
             clock = asyncio.get_running_loop().time
-            begun = clock()
+            began = clock()
             try:
-                return parse_ask(body)
+                return parse_model_request(body)
             finally:
-                await asyncio.sleep(clock() - begun)
+                await asyncio.sleep(clock() - began)
 
     def _ensure_model(self, model: str) -> None:
-        given = _WINDOW.sub("", self.passport.model)
-        if not self._pinned and _may_choose(given, model):
+        allowed = _WINDOW.sub("", self.grant.model)
+        if not self._pinned and _may_choose(allowed, model):
             self._pinned = model
-        if model != (self._pinned or given):
-            only = self._pinned or given
-            raise Refusal(403, f"This run may ask the model {only} only.", tried=f"ask for the model {model}")
+        if model != (self._pinned or allowed):
+            only = self._pinned or allowed
+            raise ProxyRefusal(403, f"This run may ask the model {only} only.", attempt=f"ask for the model {model}")
 
-    def _count(self) -> None:
-        self._counted += 1
-        if self._counted > _MOST_COUNTS:
-            raise Refusal(429, "Tokens were counted too often.", tried=f"count tokens more than {_MOST_COUNTS} times")
+    def _limit_counts(self) -> None:
+        self._counts += 1
+        if self._counts > _MAX_COUNTS:
+            raise ProxyRefusal(
+                429, "Tokens were counted too often.", attempt=f"count tokens more than {_MAX_COUNTS} times"
+            )
 
-    async def _pass_on(self, caller: Caller, sent: httpx.Request, bill: Bill | None) -> None:
-        """Until the answer has ended, or the caller is gone: then the model need not go on either."""
+    async def _forward(self, connection: Connection, upstream_request: httpx.Request, bill: RequestBill | None) -> None:
+        """Returns when the answer has ended; ends the request to the model if the connection is closed before."""
         async with asyncio.TaskGroup() as group:
-            answering = group.create_task(self._answer(caller, sent, bill))
-            leaving = group.create_task(caller.until_gone())
+            answering = group.create_task(self._answer(connection, upstream_request, bill))
+            leaving = group.create_task(connection.wait_until_closed())
             await asyncio.wait({answering, leaving}, return_when=asyncio.FIRST_COMPLETED)
             gone = not answering.done()
             answering.cancel()
             leaving.cancel()
         if gone:
-            raise Gone
+            raise ConnectionGone
         if problem := answering.result():
             raise problem
 
-    async def _answer(self, caller: Caller, sent: httpx.Request, bill: Bill | None) -> Refusal | Gone | None:
-        begun = False
+    async def _answer(
+        self, connection: Connection, upstream_request: httpx.Request, bill: RequestBill | None
+    ) -> ProxyRefusal | ConnectionGone | None:
+        started = False
         try:
-            async with self._sending(sent) as response:
-                self.heard(response.status_code)
-                usage = self._usage_of(response, bill)
-                self.passage.is_key_refused |= response.status_code in _KEY_REFUSED
+            async with self._open_response(upstream_request) as response:
+                self.count_answer(response.status_code)
+                counter = self._start_counting(response, bill)
+                self.usage.is_key_refused |= response.status_code in _KEY_REFUSED
                 if bill:
-                    self.passage.limit = limit_in(response.status_code, response.headers)
-                await caller.begin(response.status_code, _sent_back(response))
-                begun = True
+                    self.usage.limit_reset_at = parse_usage_limit(response.status_code, response.headers)
+                await connection.start_response(response.status_code, _response_headers(response))
+                started = True
                 async for chunk in response.aiter_bytes():
-                    if usage:
-                        usage.feed(chunk)
-                    await caller.give(chunk)
-                if usage:
-                    usage.end()
-                await caller.end()
+                    if counter:
+                        counter.feed(chunk)
+                    await connection.send_data(chunk)
+                if counter:
+                    counter.finish()
+                await connection.end_response()
         except httpx.HTTPError:
-            self.heard(0)
+            self.count_answer(0)
             if bill:
-                bill.is_excused = True
-            return Gone() if begun else Refusal(502, "The model's service does not answer.")
-        except Gone as gone:
+                bill.is_free = True
+            return ConnectionGone() if started else ProxyRefusal(502, "The model's service does not answer.")
+        except ConnectionGone as gone:
             return gone
         return None
 
-    def _usage_of(self, response: httpx.Response, bill: Bill | None) -> Usage | None:
-        """An error costs nothing."""
+    def _start_counting(self, response: httpx.Response, bill: RequestBill | None) -> TokenUsage | None:
+        """Returns the counter of the answer's tokens; None if the answer is free, as errors are."""
         if bill is None:
             return None
-        if response.status_code >= _ERROR:
-            bill.is_excused = True
+        if response.status_code >= _FIRST_ERROR_STATUS:
+            bill.is_free = True
             return None
         streamed = "text/event-stream" in response.headers.get("content-type", "")
-        bill.usage = Usage(self.passage.count, streamed=streamed)
-        return bill.usage
+        bill.counter = TokenUsage(self.usage.add_tokens, streamed=streamed)
+        return bill.counter
 
     @contextlib.asynccontextmanager
-    async def _sending(self, sent: httpx.Request) -> AsyncIterator[httpx.Response]:
-        response = await self.client.send(sent, stream=True)
+    async def _open_response(self, upstream_request: httpx.Request) -> AsyncIterator[httpx.Response]:
+        response = await self.client.send(upstream_request, stream=True)
         try:
             yield response
         finally:
             await response.aclose()
 
 
-def _may_choose(given: str, model: str) -> bool:
-    return given in _ANY_MODEL or (_ALIAS.fullmatch(given) is not None and given.lower() in model.lower())
+def _may_choose(allowed: str, model: str) -> bool:
+    return allowed in _ANY_MODEL or (_ALIAS.fullmatch(allowed) is not None and allowed.lower() in model.lower())
 
 
 def _ensure_known_query(request: h11.Request) -> None:
     query = request.target.decode("ascii").partition("?")[2]
     if query not in _QUERIES:
-        raise Refusal(403, "That is not asked of the model here.", tried=f"ask the model's service for ?{query}")
+        raise ProxyRefusal(403, "That query is not allowed here.", attempt=f"ask the model's service for ?{query}")
 
 
-def _sent_back(response: httpx.Response) -> Headers:
-    return [(name.lower(), value) for name, value in response.headers.raw if _SENT_BACK.fullmatch(name.lower())]
+def _response_headers(response: httpx.Response) -> HeaderList:
+    return [(name.lower(), value) for name, value in response.headers.raw if _RESPONSE_HEADERS.fullmatch(name.lower())]

@@ -1,104 +1,152 @@
-"""What a request asks of the model, as far as the gate must know. Pure; bytes in, facts or a refusal out.
+"""Parses and checks a request to the model: its model, its estimated tokens, and nothing that is not known. Pure.
 
-One reading only: what two parsers could understand differently (a key twice, a key in other letters) is refused. And
-the model's service is no way out: nothing may make it fetch, search or run anything on the sandbox's behalf.
+Rules: a request that two parsers could read differently (a key twice, a key in other letters) is refused. The model's
+service is no way out of the sandbox: a request may not make it fetch, search or run anything. And what is not in these
+lists is refused, because it could cost more, use another model, or reach out. The lists hold what the agent's program
+sends: `tests/agents/test_model_requests.py` compares.
 """
 
 import json
 import re
+from collections.abc import Iterable
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
-from bot.sandbox.proxy.grant import Refusal
+from bot.sandbox.proxy.grant import ProxyRefusal
+from bot.text.invisible_characters import on_one_line
 
-_MOST_PIECES = 500_000
-_MOST_ESCAPES = 4_000_000
-"""What a long conversation has is far less; taking more apart would stop everything else meanwhile."""
+_MAX_VALUES = 500_000
+_MAX_ESCAPES = 4_000_000
+"""Far more than a long conversation has; parsing more would block the loop for too long."""
 _BYTES_PER_TOKEN = 4
-_PACKED_BYTES_PER_TOKEN = 64
-"""Pictures cost far fewer tokens than letters."""
-_USUAL_TOKENS = 4_096
-_KEYS_THAT_MATTER = frozenset({"model", "max_tokens", "stream", "tools", "messages", "mcp_servers", "container"})
-_ELSEWHERE = frozenset({"mcp_servers", "container"})
-_AT_THE_SERVICE = re.compile(r"(?:web_search|web_fetch|code_execution|mcp_toolset|advisor)(?:_\d+)?", re.ASCII)
-_OWN_TOOLS = re.compile(r"custom|(?:bash|text_editor|memory)_\d+|tool_search_tool_\w+", re.ASCII)
+_BASE64_BYTES_PER_TOKEN = 64
+"""Pictures cost far fewer tokens than text."""
+_DEFAULT_OUTPUT_TOKENS = 4_096
+_LONGEST_NAME = 60
+_KEYS = frozenset({
+    "model", "max_tokens", "stream", "messages", "system", "tools", "tool_choice", "thinking", "output_config",
+    "context_management", "cache_control", "metadata", "stop_sequences", "temperature", "top_k", "top_p",
+})  # fmt: skip
+_REMOTE_KEYS = frozenset({"mcp_servers", "container"})
+_BETAS = frozenset({
+    "claude-code-20250219", "oauth-2025-04-20", "token-counting-2024-11-01", "context-1m-2025-08-07",
+    "interleaved-thinking-2025-05-14", "redact-thinking-2026-02-12", "thinking-token-count-2026-05-13",
+    "thinking-display-updates-2026-08-18", "thinking-binding-controls-2026-08-01", "thinking-resumption-2026-07-17",
+    "effort-2025-11-24", "structured-outputs-2025-12-15", "task-budgets-2026-03-13", "per-turn-control-2026-07-01",
+    "context-management-2025-06-27", "context-hint-2026-04-09", "mid-conversation-system-2026-04-07",
+    "mid-conversation-system-clear-at-2026-08-21", "mid-conversation-tool-changes-2026-07-01",
+    "extended-cache-ttl-2025-04-11", "prompt-caching-scope-2026-01-05", "prompt-caching-evict-2026-05-12",
+    "cache-diagnosis-2026-04-07", "tool-search-tool-2025-10-19", "advanced-tool-use-2025-11-20",
+    "fine-grained-tool-streaming-2025-05-14",
+})  # fmt: skip
+_PACKED_BLOCKS = frozenset({"image", "document"})
+_PACKED_TYPES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp", "application/pdf"})
+_REMOTE_TOOLS = re.compile(r"(?:web_search|web_fetch|code_execution|mcp_toolset|advisor)(?:_\d+)?", re.ASCII)
+_LOCAL_TOOLS = re.compile(r"custom|(?:bash|text_editor|memory)_\d+|tool_search_tool_\w+", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class ModelRequest:
     model: str
     input: int
-    """Tokens, estimated."""
+    """Estimated tokens."""
     output: int
-    """Tokens, at most."""
+    """Maximum of tokens."""
     streamed: bool
 
 
-class _Reading:
+class _Scan:
     def __init__(self) -> None:
-        self.packed = 0
-        self.remote = ""
-        """What somebody else would be made to do."""
+        self.remote_use = ""
+        """Action that the request would make the model's service take; empty if none."""
 
     def object(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        made = dict(pairs)
-        if len(made) != len(pairs):
+        result = dict(pairs)
+        if len(result) != len(pairs):
             raise ValueError
-        kind = made.get("type")
-        if kind == "base64" and isinstance(data := made.get("data"), str):
-            self.packed += len(data)
-        elif kind == "url" and "url" in made:
-            self.remote = "fetch an address"
-        elif isinstance(kind, str) and "name" in made and _AT_THE_SERVICE.fullmatch(kind):
-            self.remote = f"use {kind}"
-        return made
+        kind = result.get("type")
+        if kind == "url" and "url" in result:
+            self.remote_use = "fetch an address"
+        elif isinstance(kind, str) and "name" in result and _REMOTE_TOOLS.fullmatch(kind):
+            self.remote_use = f"use {kind}"
+        return result
 
 
-def parse_ask(body: bytes) -> Ask:
-    if sum(map(body.count, (b"{", b"[", b","))) > _MOST_PIECES or body.count(b"\\") > _MOST_ESCAPES:
-        raise Refusal(413, "That request has too many pieces.")
-    reading = _Reading()
-    asked = _parsed(body, reading)
-    model = asked.get("model")
+def parse_model_request(body: bytes) -> ModelRequest:
+    if sum(map(body.count, (b"{", b"[", b","))) > _MAX_VALUES or body.count(b"\\") > _MAX_ESCAPES:
+        raise ProxyRefusal(413, "That request has too many values.")
+    scan = _Scan()
+    request = _parse_json(body, scan)
+    model = request.get("model")
     if not isinstance(model, str) or not model:
-        raise Refusal(400, "That request names no model.")
-    _ensure_stays_here(asked, reading)
-    most = asked.get("max_tokens")
-    text = len(body) - reading.packed
-    return Ask(
+        raise ProxyRefusal(400, "That request names no model.")
+    _refuse_remote_use(request, scan)
+    _refuse_unknown(request.keys() - _KEYS - _REMOTE_KEYS, "the key")
+    max_tokens, packed = request.get("max_tokens"), _packed_bytes(request.get("messages"))
+    text = len(body) - packed
+    return ModelRequest(
         model,
-        input=text // _BYTES_PER_TOKEN + reading.packed // _PACKED_BYTES_PER_TOKEN,
-        output=max(0, most) if isinstance(most, int) else _USUAL_TOKENS,
-        streamed=asked.get("stream") is True,
+        input=text // _BYTES_PER_TOKEN + packed // _BASE64_BYTES_PER_TOKEN,
+        output=max(0, max_tokens) if isinstance(max_tokens, int) else _DEFAULT_OUTPUT_TOKENS,
+        streamed=request.get("stream") is True,
     )
 
 
-def _parsed(body: bytes, reading: _Reading) -> dict[str, Any]:
+def _parse_json(body: bytes, scan: _Scan) -> dict[str, Any]:
     try:
         text = body.decode("utf-8")
-        asked = json.loads(text, object_pairs_hook=reading.object, parse_constant=_no_constant)
+        request = json.loads(text, object_pairs_hook=scan.object, parse_constant=_refuse_constant)
     except (ValueError, RecursionError):
-        raise Refusal(400, "That request is no plain JSON.") from None
-    if not isinstance(asked, dict):
-        raise Refusal(400, "That request is no JSON object.")
-    if any(key.casefold() in _KEYS_THAT_MATTER and key not in _KEYS_THAT_MATTER for key in asked):
-        raise Refusal(400, "That request spells its keys unusually.")
-    return asked
+        raise ProxyRefusal(400, "That request is no plain JSON.") from None
+    if not isinstance(request, dict):
+        raise ProxyRefusal(400, "That request is no JSON object.")
+    return request
 
 
-def _no_constant(_name: str) -> NoReturn:
+def refuse_unknown_betas(headers: Iterable[tuple[bytes, bytes]]) -> None:
+    words = (word for name, value in headers if name == b"anthropic-beta" for word in value.split(b","))
+    _refuse_unknown({word.strip().decode("ascii", "replace") for word in words} - _BETAS - {""}, "the beta")
+
+
+def _refuse_unknown(names: AbstractSet[str], what: str) -> None:
+    if names:
+        name = on_one_line(min(names))[:_LONGEST_NAME]
+        raise ProxyRefusal(
+            403,
+            f"Treehand does not let {what} {name!r} through to the model. If the agent's program needs it, report it.",
+            attempt=f"send the model {what} {name}",
+        )
+
+
+def _packed_bytes(blocks: object) -> int:
+    """Returns the length of the pictures and documents in messages; other text costs what it is long."""
+    if not isinstance(blocks, list):
+        return 0
+    return sum(_packed_bytes_of(block) for block in blocks if isinstance(block, dict))
+
+
+def _packed_bytes_of(block: dict[str, Any]) -> int:
+    source = block.get("source")
+    if block.get("type") not in _PACKED_BLOCKS or not isinstance(source, dict):
+        return _packed_bytes(block.get("content"))
+    is_packed = source.get("type") == "base64" and source.get("media_type") in _PACKED_TYPES
+    return len(data) if is_packed and isinstance(data := source.get("data"), str) else 0
+
+
+def _refuse_constant(_name: str) -> NoReturn:
     raise ValueError
 
 
-def _ensure_stays_here(asked: dict[str, Any], reading: _Reading) -> None:
-    tools = asked.get("tools") or []
+def _refuse_remote_use(request: dict[str, Any], scan: _Scan) -> None:
+    tools = request.get("tools") or []
     for tool in tools if isinstance(tools, list) else [tools]:
         kind = tool.get("type", "custom") if isinstance(tool, dict) else ""
-        if kind is not None and not (isinstance(kind, str) and _OWN_TOOLS.fullmatch(kind)):
-            reading.remote = f"use {kind}"
-    for key in sorted(_ELSEWHERE & asked.keys()):
-        if asked[key]:
-            reading.remote = f"use {key}"
-    if reading.remote:
-        tried = f"have the model's service {reading.remote}"
-        raise Refusal(403, "The model's service may not be made to reach or run anything.", tried=tried)
+        if kind is not None and not (isinstance(kind, str) and _LOCAL_TOOLS.fullmatch(kind)):
+            scan.remote_use = f"use {kind}"
+    for key in sorted(_REMOTE_KEYS & request.keys()):
+        if request[key]:
+            scan.remote_use = f"use {key}"
+    if scan.remote_use:
+        attempt = f"have the model's service {scan.remote_use}"
+        raise ProxyRefusal(403, "The model's service may not be made to reach or run anything.", attempt=attempt)

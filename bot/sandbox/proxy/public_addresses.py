@@ -1,4 +1,4 @@
-"""Which network addresses are the public internet. Whatever is not plainly so is not."""
+"""Network policy: tells public addresses from private and reserved ones. In doubt, an address is not public."""
 
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 
@@ -42,7 +42,7 @@ def _is_public_6(address: IPv6Address) -> bool:
 
 
 def _inner(address: IPv6Address) -> IPv4Address | None:
-    """The older address that this one only wraps."""
+    """The IPv4 address that this address wraps."""
     if address.ipv4_mapped is not None:
         return address.ipv4_mapped
     if address in _6TO4:

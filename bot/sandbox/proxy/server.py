@@ -1,6 +1,6 @@
-"""The gate: the only way out of a sandbox. One Unix socket each, and behind it the model and a few hosts.
+"""Sandbox proxy: the only way out of a sandbox, through a Unix socket of its own, to the model and the allowed hosts.
 
-Everything a sandbox sends is hostile. It is answered, or refused and counted; it is never logged.
+Rule: everything a sandbox sends is hostile. It is answered, or refused and counted; it is never logged.
 """
 
 import asyncio
@@ -18,84 +18,88 @@ from pathlib import Path
 
 import h11
 
-from bot.sandbox.proxy.connection import Caller, Gone
-from bot.sandbox.proxy.grant import Passage, Passport, Refusal, Upstream
-from bot.sandbox.proxy.model import COUNT, MESSAGES, ModelRoute, client_for
+from bot.sandbox.proxy.connection import Connection, ConnectionGone
+from bot.sandbox.proxy.grant import Grant, ModelUpstream, ProxyRefusal, SandboxUsage
+from bot.sandbox.proxy.model import COUNT_TOKENS, MESSAGES, ModelRoute, model_client
 from bot.sandbox.proxy.public_addresses import is_public as is_public_address
-from bot.sandbox.proxy.tunnel import Dial, IsPublic, Resolve, Tunnels, resolved
+from bot.sandbox.proxy.tunnel import Dial, IsPublic, ResolveHost, Tunnels, resolve_host
+from bot.system.descriptors import share_of_limit
 
 log = logging.getLogger(__name__)
 
-_MOST_CALLERS = 256
+_MAX_CONNECTIONS = 256
+_PART_OF_DESCRIPTORS = 32
+"""A connection takes two, and several sandboxes are open at once."""
 _PAUSE_SECONDS = 0.1
-_KEYS = (b"x-api-key", b"authorization", b"proxy-authorization")
+_KEY_HEADERS = (b"x-api-key", b"authorization", b"proxy-authorization")
 
 
-class Gate:
+class SandboxProxy:
     def __init__(
         self,
-        upstream: Upstream | None,
+        upstream: ModelUpstream | None,
         *,
-        resolve: Resolve = resolved,
+        resolve: ResolveHost = resolve_host,
         is_public: IsPublic = is_public_address,
         dial: Dial = asyncio.open_connection,
     ) -> None:
-        """`resolve` gives all addresses of a host, `is_public` judges one, `dial` connects to one."""
+        """`resolve` returns all addresses of a host; `is_public` checks an address; `dial` connects to it."""
         self._upstream = upstream
         self._resolve = resolve
         self._is_public = is_public
         self._dial = dial
-        self.answers: Counter[int] = Counter()
-        """Of the model's service, by status; 0: none came."""
+        self.model_answers: Counter[int] = Counter()
+        """Number of the model's answers by status; 0: no answer came."""
 
     @asynccontextmanager
-    async def open(self, socket: Path, passport: Passport) -> AsyncIterator[Passage]:
-        """Listens there until the block is left; whatever is under way then is cut."""
-        passage = Passage()
-        tunnels = Tunnels(passport, self._resolve, self._is_public, self._dial)
+    async def open(self, socket: Path, grant: Grant) -> AsyncIterator[SandboxUsage]:
+        """Listens on `socket` until the block is left; open connections are cut then."""
+        usage = SandboxUsage()
+        tunnels = Tunnels(grant, self._resolve, self._is_public, self._dial)
         async with contextlib.AsyncExitStack() as stack:
             model = None
             if self._upstream:
-                client = await stack.enter_async_context(client_for(self._upstream))
-                model = ModelRoute(self._upstream, passport, passage, client, self._heard)
-            listener = stack.enter_context(listening(socket))
+                client = await stack.enter_async_context(model_client(self._upstream))
+                model = ModelRoute(self._upstream, grant, usage, client, self._count_answer)
+            listener = stack.enter_context(listen_on(socket))
             group = await stack.enter_async_context(asyncio.TaskGroup())
-            letting_in = group.create_task(_let_in(listener, _Door(passport, passage, model, tunnels)))
+            accepting = group.create_task(_accept_connections(listener, _Router(grant, usage, model, tunnels)))
             problem = None
             try:
-                yield passage
+                yield usage
             except Exception as exc:  # noqa: BLE001 - raised again below, as itself and not as one of a group
                 problem = exc
             finally:
-                letting_in.cancel()
+                accepting.cancel()
         if problem:
             raise problem
 
-    def _heard(self, status: int) -> None:
-        self.answers[status] += 1
+    def _count_answer(self, status: int) -> None:
+        self.model_answers[status] += 1
 
 
 @dataclass(slots=True)
-class _Door:
-    """Where one sandbox's callers are sent on."""
+class _Router:
+    """Routes the requests of one sandbox."""
 
-    passport: Passport
-    passage: Passage
+    grant: Grant
+    usage: SandboxUsage
     model: ModelRoute | None
     tunnels: Tunnels
-    callers: int = 0
+    connections: int = 0
 
-    async def receive(self, connection: sockets.socket) -> None:
-        """Never raises: one caller's trouble is no other's."""
-        if self.callers >= _MOST_CALLERS:
-            self.passage.note(f"hold more than {_MOST_CALLERS} connections to the gate")
-            connection.close()
+    async def receive(self, accepted: sockets.socket) -> None:
+        """Raises nothing: the trouble of a connection must not affect others."""
+        most = share_of_limit(_PART_OF_DESCRIPTORS, most=_MAX_CONNECTIONS)
+        if self.connections >= most:
+            self.usage.record_refusal(f"hold more than {most} connections to the proxy")
+            accepted.close()
             return
-        self.callers += 1
+        self.connections += 1
         try:
-            reader, writer = await asyncio.open_unix_connection(sock=connection)
+            reader, writer = await asyncio.open_unix_connection(sock=accepted)
             try:
-                await self._serve(Caller(reader, writer))
+                await self._serve(Connection(reader, writer))
             except asyncio.CancelledError:
                 writer.transport.abort()
                 raise
@@ -103,66 +107,66 @@ class _Door:
                 writer.close()
         except OSError:
             return
-        except Exception as exc:  # noqa: BLE001 - see above; its words may be the sandbox's, so they stay out of the log
-            log.error("The gate dropped a caller: %s.", type(exc).__name__)  # noqa: TRY400
+        except Exception as exc:  # noqa: BLE001 - see above; its text may be the sandbox's, so it stays out of the log
+            log.error("proxy connection failed error=%s", type(exc).__name__)  # noqa: TRY400
         finally:
-            self.callers -= 1
+            self.connections -= 1
 
-    async def _serve(self, caller: Caller) -> None:
-        with contextlib.suppress(Gone):
+    async def _serve(self, connection: Connection) -> None:
+        with contextlib.suppress(ConnectionGone):
             try:
-                while await self._route(caller, await caller.request()):
+                while await self._route(connection, await connection.request()):
                     pass
-            except Refusal as refusal:
-                if refusal.tried:
-                    self.passage.note(refusal.tried)
-                await caller.refuse(refusal)
+            except ProxyRefusal as refusal:
+                if refusal.attempt:
+                    self.usage.record_refusal(refusal.attempt)
+                await connection.refuse(refusal)
 
-    async def _route(self, caller: Caller, request: h11.Request) -> bool:
-        """Whether this caller may ask for more."""
-        self._ensure_no_other_key(request)
+    async def _route(self, connection: Connection, request: h11.Request) -> bool:
+        """Returns whether the connection may send another request."""
+        self._refuse_foreign_keys(request)
         method, target = request.method.decode("ascii"), request.target.decode("ascii", errors="replace")
         path = target.partition("?")[0]
         match method:
             case "CONNECT":
-                await self.tunnels.serve(caller, request)
+                await self.tunnels.serve(connection, request)
                 return False
             case "HEAD" if target == "/":
-                await caller.answer(200)
-            case "POST" if path in {MESSAGES, COUNT}:
-                await self._model_for(request).serve(caller, request, path)
+                await connection.respond(200)
+            case "POST" if path in {MESSAGES, COUNT_TOKENS}:
+                await self._require_model(request).serve(connection, request, path)
             case _:
                 raise _refused(method, target)
         return True
 
-    def _model_for(self, request: h11.Request) -> ModelRoute:
-        if self.model is None or not self.passport.token:
-            raise Refusal(403, "There is no model here.", tried="ask a model where there is none")
-        if not _keys_in(request):
-            raise Refusal(403, "The model wants a key.", tried="ask the model without its pass")
+    def _require_model(self, request: h11.Request) -> ModelRoute:
+        if self.model is None or not self.grant.token:
+            raise ProxyRefusal(403, "There is no model here.", attempt="ask a model where there is none")
+        if not _keys_shown(request):
+            raise ProxyRefusal(403, "The model wants a key.", attempt="ask the model without its token")
         return self.model
 
-    def _ensure_no_other_key(self, request: h11.Request) -> None:
-        """None at all is enough for a tunnel, as the socket says who calls; a wrong one is never right."""
-        ours = self.passport.token.encode()
-        if not all([hmac.compare_digest(key, ours) for key in _keys_in(request)]):  # noqa: C419 - all are compared
-            raise Refusal(403, "That key is not this run's.", tried="show a key that is not this run's")
+    def _refuse_foreign_keys(self, request: h11.Request) -> None:
+        """A tunnel needs no key, since the socket identifies the sandbox; a wrong key is always refused."""
+        token = self.grant.token.encode()
+        if not all([hmac.compare_digest(key, token) for key in _keys_shown(request)]):  # noqa: C419 - all are compared
+            raise ProxyRefusal(403, "That key is not this run's.", attempt="show a key that is not this run's")
 
 
-async def _let_in(listener: sockets.socket, door: _Door) -> None:
+async def _accept_connections(listener: sockets.socket, router: _Router) -> None:
     accept = asyncio.get_running_loop().sock_accept
     async with asyncio.TaskGroup() as group:
         while True:
             try:
-                connection, _ = await accept(listener)
-            except OSError:  # it left at once, or there are too many open files: the next may fare better
+                accepted, _ = await accept(listener)
+            except OSError:  # it was closed at once, or too many files are open: the next may succeed
                 await asyncio.sleep(_PAUSE_SECONDS)
                 continue
-            group.create_task(door.receive(connection))
+            group.create_task(router.receive(accepted))
 
 
 @contextlib.contextmanager
-def listening(path: Path) -> Iterator[sockets.socket]:
+def listen_on(path: Path) -> Iterator[sockets.socket]:
     with sockets.socket(sockets.AF_UNIX) as listener:
         listener.setblocking(False)  # noqa: FBT003
         listener.bind(str(path))
@@ -174,11 +178,11 @@ def listening(path: Path) -> Iterator[sockets.socket]:
             path.unlink(missing_ok=True)
 
 
-def _keys_in(request: h11.Request) -> list[bytes]:
-    return [_bare(value) for name, value in request.headers if name in _KEYS]
+def _keys_shown(request: h11.Request) -> list[bytes]:
+    return [_key_in(value) for name, value in request.headers if name in _KEY_HEADERS]
 
 
-def _bare(value: bytes) -> bytes:
+def _key_in(value: bytes) -> bytes:
     scheme, _, rest = value.partition(b" ")
     match scheme.lower():
         case b"bearer":
@@ -191,10 +195,10 @@ def _bare(value: bytes) -> bytes:
     return value
 
 
-def _refused(method: str, target: str) -> Refusal:
+def _refused(method: str, target: str) -> ProxyRefusal:
     if target.startswith("/"):
-        status = 405 if target.partition("?")[0] in {MESSAGES, COUNT, "/"} else 403
-        return Refusal(
-            status, "Only the model's messages are served here.", tried=f"ask the gate for {method} {target}"
+        status = 405 if target.partition("?")[0] in {MESSAGES, COUNT_TOKENS, "/"} else 403
+        return ProxyRefusal(
+            status, "Only the model's messages are served here.", attempt=f"ask the proxy for {method} {target}"
         )
-    return Refusal(403, "Only encrypted connections to known hosts are let through.", tried=f"reach {target}")
+    return ProxyRefusal(403, "Only encrypted connections to known hosts are let through.", attempt=f"reach {target}")

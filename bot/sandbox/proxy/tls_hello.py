@@ -1,6 +1,6 @@
-"""Reads the name a TLS client asks for out of the first bytes it sends. Pure; bytes in, a name out.
+"""TLS ClientHello: reads the server name that a TLS client asks for. Pure.
 
-Nothing is guessed: what is not exactly one well-formed name in one ClientHello is no name.
+Rule: nothing is guessed. Anything but exactly one well-formed name in one ClientHello is refused.
 """
 
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ class NotTls(ValueError):
 
 @dataclass(slots=True)
 class _Bytes:
-    """A run of bytes, taken from the front. Raises NotTls where it is too short."""
+    """Bytes that are taken from the front. Raises NotTls if there are too few."""
 
     data: bytes
 
@@ -36,17 +36,17 @@ class _Bytes:
         return int.from_bytes(self.take(size))
 
     def block(self, size: int) -> "_Bytes":
-        """As long as the number in front of it says."""
+        """Bytes with their length, a number of `size` bytes, in front."""
         return _Bytes(self.take(self.number(size)))
 
 
-def name_in(received: bytes) -> str | None:
-    """The name, lower case; empty: the hello has none; None: more bytes are needed."""
-    message = _message(received)
+def server_name(received: bytes) -> str | None:
+    """Returns the name in lower case; empty if the hello has none; None if more bytes are needed."""
+    message = _client_hello(received)
     return None if message is None else _name_in_hello(message)
 
 
-def _message(received: bytes) -> _Bytes | None:
+def _client_hello(received: bytes) -> _Bytes | None:
     """The ClientHello, which may be spread over several records."""
     message, rest = b"", received
     while len(rest) >= _RECORD_HEAD:
@@ -75,13 +75,13 @@ def _name_in_hello(hello: _Bytes) -> str:
     while extensions.data:
         kind, content = extensions.number(2), extensions.block(2)
         if kind == _SERVER_NAME:
-            names.append(_only_name(content))
+            names.append(_single_name(content))
     if hello.data or len(names) > 1:
         raise NotTls
     return names[0] if names else ""
 
 
-def _only_name(content: _Bytes) -> str:
+def _single_name(content: _Bytes) -> str:
     listed = content.block(2)
     kind, name = listed.number(1), listed.block(2)
     if kind != _HOST_NAME or listed.data or content.data:

@@ -1,7 +1,7 @@
-"""Keeps a sandbox within its tokens, though the price of an answer is known only when it has been given.
+"""Token budget: stops a sandbox at its maximum of tokens, although the cost of an answer is known only at its end.
 
-A request in flight holds what it may cost at most. Where that does not fit any more, requests go one at a time: so
-many at once cannot overshoot together, and the last part of a budget is not lost to a generous `max_tokens`.
+A request in flight reserves its maximum cost. If that does not fit any more, requests go one at a time: so requests in
+parallel cannot exceed the budget together, and the last part of a budget is not lost to a generous `max_tokens`.
 """
 
 import asyncio
@@ -9,71 +9,74 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
-from bot.sandbox.proxy.grant import Passage, Refusal
-from bot.sandbox.proxy.token_usage import Usage
+from bot.sandbox.proxy.grant import ProxyRefusal, SandboxUsage
+from bot.sandbox.proxy.token_usage import TokenUsage
 
 USED_UP = "The token budget of this run is used up."
 
 
 @dataclass(slots=True)
-class Bill:
-    """What one request holds, and what becomes of it."""
+class RequestBill:
+    """Estimated cost of a request, and the counter of its answer."""
 
     input: int
     output: int
-    usage: Usage | None = None
-    is_excused: bool = False
-    """It failed at the service: what was never told then is not the sandbox's doing."""
+    counter: TokenUsage | None = None
+    is_free: bool = False
+    """It failed at the service: unreported tokens are not the sandbox's fault."""
 
     @property
-    def held(self) -> int:
+    def reserved(self) -> int:
         return self.input + self.output
 
     @property
-    def untold(self) -> int:
-        """What it may have cost beyond what was told. A token is never less than a byte of the answer."""
-        if self.is_excused or (self.usage and self.usage.is_final):
+    def unreported(self) -> int:
+        """Tokens that it may have cost besides the reported ones. A token has at least one byte of the answer."""
+        if self.is_free or (self.counter and self.counter.is_final):
             return 0
-        if self.usage is None:
-            return self.held
-        output = min(self.output, self.usage.bytes) if self.usage.is_whole else self.output
-        return max(0, self.input + output - self.usage.tokens)
+        if self.counter is None:
+            return self.reserved
+        output = min(self.output, self.counter.bytes) if self.counter.is_complete else self.output
+        return max(0, self.input + output - self.counter.tokens)
 
 
 @dataclass(slots=True)
-class Meter:
-    most: int
-    passage: Passage
-    _held: int = 0
+class TokenBudget:
+    max_tokens: int
+    usage: SandboxUsage
+    _reserved: int = 0
     _in_flight: int = 0
-    _owed: int = 0
-    """Never told, as after hanging up half-way: it counts in full, or hanging up would be free."""
-    _settled: asyncio.Event = field(default_factory=asyncio.Event)
+    _unreported: int = 0
+    """Tokens of answers that were cut off: counted in full, or closing the connection early would be free."""
+    _released: asyncio.Event = field(default_factory=asyncio.Event)
 
     @asynccontextmanager
-    async def holding(self, bill: Bill) -> AsyncIterator[None]:
-        """Raises Refusal when the tokens are used up."""
-        while self._in_flight and not self._fits(bill) and not self._is_over(bill):
-            self._settled.clear()
-            await self._settled.wait()
-        if self._is_over(bill):
-            self.passage.is_exhausted = True
-            raise Refusal(429, USED_UP)
-        self._held += bill.held
+    async def reserve(self, bill: RequestBill) -> AsyncIterator[None]:
+        """Raises ProxyRefusal if the tokens are used up."""
+        while self._in_flight and not self._fits(bill) and not self._is_used_up(bill):
+            self._released.clear()
+            await self._released.wait()
+        if self._is_used_up(bill):
+            self.usage.is_exhausted = True
+            raise ProxyRefusal(429, USED_UP)
+        self._reserved += bill.reserved
         self._in_flight += 1
         try:
             yield
         finally:
-            self._settle(bill)
+            self._release(bill)
 
-    def _is_over(self, bill: Bill) -> bool:
-        return bool(self.most) and self.passage.tokens + self._owed + bill.input >= self.most
+    def _is_used_up(self, bill: RequestBill) -> bool:
+        return bool(self.max_tokens) and self.usage.tokens + self._unreported + bill.input >= self.max_tokens
 
-    def _fits(self, bill: Bill) -> bool:
-        return not self.most or self.passage.tokens + self._owed + self._held + bill.held <= self.most
+    def _fits(self, bill: RequestBill) -> bool:
+        return (
+            not self.max_tokens
+            or self.usage.tokens + self._unreported + self._reserved + bill.reserved <= self.max_tokens
+        )
 
-    def _settle(self, bill: Bill) -> None:
-        self._held -= bill.held
+    def _release(self, bill: RequestBill) -> None:
+        self._reserved -= bill.reserved
         self._in_flight -= 1
-        self._owed += bill.untold
-        self._settled.set()
+        self._unreported += bill.unreported
+        self._released.set()

@@ -1,26 +1,26 @@
-"""Counts the tokens of an answer while it passes by, in whichever form the model's service tells them."""
+"""Token usage: counts the tokens of an answer of the model while it is forwarded, streamed or not."""
 
 import json
 from collections.abc import Callable
 from typing import Any
 
 _FIELDS = ("input_tokens", "output_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
-_MOST_BYTES = 16 * 1024 * 1024
+_MAX_BYTES = 16 * 1024 * 1024
 
 
-class Usage:
-    """Feed it the answer's bytes; it never changes or delays them."""
+class TokenUsage:
+    """Counter of one answer. Reads its bytes and does not change or delay them."""
 
-    def __init__(self, told: Callable[[int], None], *, streamed: bool) -> None:
+    def __init__(self, on_tokens: Callable[[int], None], *, streamed: bool) -> None:
         """`told` hears of more tokens as soon as they are known."""
-        self._told = told
+        self._on_tokens = on_tokens
         self._streamed = streamed
-        self._rest = bytearray()
+        self._buffer = bytearray()
         self._counts = dict.fromkeys(_FIELDS, 0)
         self.is_final = False
-        """The service has told all that there is to be told."""
-        self.is_whole = False
-        """The answer has come to its end, whatever it told."""
+        """The service has reported the final count."""
+        self.is_complete = False
+        """The answer has ended."""
         self.bytes = 0
 
     @property
@@ -28,38 +28,38 @@ class Usage:
         return sum(self._counts.values())
 
     def feed(self, data: bytes) -> None:
-        self._rest += data
+        self._buffer += data
         self.bytes += len(data)
         if self._streamed:
-            *lines, rest = self._rest.split(b"\n")
-            self._rest = rest
+            *lines, incomplete = self._buffer.split(b"\n")
+            self._buffer = incomplete
             for line in lines:
                 self._read_line(line)
-        if len(self._rest) > _MOST_BYTES:
-            self._rest.clear()
+        if len(self._buffer) > _MAX_BYTES:
+            self._buffer.clear()
 
-    def end(self) -> None:
-        self.is_whole = True
+    def finish(self) -> None:
+        self.is_complete = True
         if self._streamed:
-            self._read_line(self._rest)
+            self._read_line(self._buffer)
         else:
-            body = _parsed(self._rest)
-            self.is_final = self._take(body.get("usage"))
+            body = _parsed(self._buffer)
+            self.is_final = self._add(body.get("usage"))
 
     def _read_line(self, line: bytearray) -> None:
-        # most lines are pieces of text: they are passed over unread
+        # most lines are parts of text: they are skipped unparsed
         if not line.startswith(b"data:") or b'"usage"' not in line:
             return
         event = _parsed(line[len(b"data:") :])
         match event.get("type"):
             case "message_start":
                 message = event.get("message")
-                self._take(message.get("usage") if isinstance(message, dict) else None)
+                self._add(message.get("usage") if isinstance(message, dict) else None)
             case "message_delta":
-                self.is_final = self._take(event.get("usage")) or self.is_final
+                self.is_final = self._add(event.get("usage")) or self.is_final
 
-    def _take(self, usage: object) -> bool:
-        """The numbers only grow: later events repeat the earlier ones."""
+    def _add(self, usage: object) -> bool:
+        """Later events repeat earlier counts, so each count only grows."""
         if not isinstance(usage, dict):
             return False
         before = self.tokens
@@ -67,7 +67,7 @@ class Usage:
             count = usage.get(name)
             if isinstance(count, int):
                 self._counts[name] = max(self._counts[name], count)
-        self._told(self.tokens - before)
+        self._on_tokens(self.tokens - before)
         return True
 
 

@@ -1,30 +1,30 @@
-"""Reads from a refusal of the model's service that a limit of ours is reached, and when that is over. Pure.
+"""Usage limit: reads from an answer of the model's service that our usage limit is reached, and when it is reset. Pure.
 
-Rule: only what a program does not sit out by itself counts. That the service is busy is no limit.
+Rule: a wait that the agent's program sits out by itself is no limit; nor is a busy service.
 """
 
 import math
 from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
 
-_TOO_MANY = 429
-_LONG_SECONDS = 60.0
+_TOO_MANY_REQUESTS = 429
+_MIN_LIMIT_SECONDS = 60.0
 
 
-def limit_in(status: int, headers: Mapping[str, str]) -> float | None:
-    """Seconds since the epoch; 0: it does not say when. None: there is no such limit."""
-    if status != _TOO_MANY:
+def parse_usage_limit(status: int, headers: Mapping[str, str]) -> float | None:
+    """Returns the reset time in seconds since the epoch; 0 if unknown; None if no limit is reached."""
+    if status != _TOO_MANY_REQUESTS:
         return None
-    wait = _number(headers.get("retry-after", ""))
+    retry_after = _number(headers.get("retry-after", ""))
     sent = _date(headers.get("date", ""))
-    later = sent + wait if sent and wait else 0.0  # by the clock of whoever said so
+    reset_at = sent + retry_after if sent and retry_after else 0.0  # by the service's clock
     if headers.get("anthropic-ratelimit-unified-status") == "rejected":
-        return _number(headers.get("anthropic-ratelimit-unified-reset", "")) or later
-    return later if wait >= _LONG_SECONDS else None
+        return _number(headers.get("anthropic-ratelimit-unified-reset", "")) or reset_at
+    return reset_at if retry_after >= _MIN_LIMIT_SECONDS else None
 
 
 def _number(text: str) -> float:
-    """0: it is none, or none that can be used."""
+    """Returns 0 if it is no usable number."""
     try:
         number = float(text)
     except ValueError:

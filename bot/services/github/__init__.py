@@ -1,1 +1,1 @@
-"""GitHub, or a GitHub Enterprise server: requests, limits, credentials, and what is known of each repository."""
+"""GitHub as tracker and forge of one repository: client, caches, issues, comments, pull requests, checks."""

@@ -1,4 +1,4 @@
-"""A GitHub App of one's own, out of a manifest that a person sends off with their browser.
+"""GitHub App manifest: what a new App may do, and the exchange of GitHub's code for its key.
 
 https://docs.github.com/en/apps/sharing-github-apps/registering-a-github-app-from-a-manifest
 """
@@ -14,9 +14,9 @@ from bot.errors import NeedsHuman, Retryable
 from bot.services.github.auth import PERMISSIONS
 
 _SECONDS = 30.0
-_LONGEST_NAME = 34
+_MAX_NAME = 34
 _NO_WEBHOOK = "https://treehand.example.com/webhooks/github"
-"""GitHub wants an address, also for one that is switched off."""
+"""GitHub requires an address, also for an inactive webhook."""
 _EVENTS = (
     "issues",
     "issue_comment",
@@ -27,17 +27,17 @@ _EVENTS = (
     "status",
     "push",
 )
-"""What a webhook would wake us for, once somebody gives it an address and switches it on."""
+"""Sent to the webhook once somebody sets its address and activates it."""
 
 
 @dataclass(frozen=True, slots=True)
-class Registered:
-    """An App that is ours now."""
+class NewGitHubApp:
+    """A registered App with its credentials."""
 
     id: int
     slug: str
     page: str
-    """Where people see it, and install it."""
+    """Its page on GitHub."""
     key: str = field(repr=False)
     webhook_secret: str = field(default="", repr=False)
 
@@ -47,9 +47,9 @@ class Registered:
 
 
 def manifest_for(name: str, *, home: str, back: str) -> Mapping[str, Any]:
-    """What the App is to be called and may do; a browser is sent `back` when it is made."""
+    """GitHub redirects the browser to `back` after registering the App."""
     return {
-        "name": name[:_LONGEST_NAME].rstrip("-"),
+        "name": name[:_MAX_NAME].rstrip("-"),
         "url": home,
         "description": "Label an issue, get a draft pull request.",
         "redirect_url": back,
@@ -60,8 +60,8 @@ def manifest_for(name: str, *, home: str, back: str) -> Mapping[str, Any]:
     }
 
 
-async def take_over(api_url: str, code: str) -> Registered:
-    """The code is good once, for an hour. Nobody else can have what it is exchanged for."""
+async def exchange_code(api_url: str, code: str) -> NewGitHubApp:
+    """Exchanges the code, which is valid once and for an hour, for the App's credentials."""
     try:
         async with httpx.AsyncClient(timeout=_SECONDS) as http:
             answer = await http.post(
@@ -69,16 +69,16 @@ async def take_over(api_url: str, code: str) -> Registered:
                 headers={"Accept": "application/vnd.github+json"},
             )
     except httpx.HTTPError as exc:
-        raise Retryable("GitHub did not answer when the App was to be taken over. Begin again.") from exc
+        raise Retryable("GitHub did not answer when asked for the new App. Begin again.") from exc
     if answer.status_code != httpx.codes.CREATED:
         raise NeedsHuman(
-            f"GitHub does not hand over the App ({answer.status_code}). Its code may be used up: begin again."
+            f"GitHub refuses the code of the new App ({answer.status_code}). It may be used up: begin again."
         )
     return _parse_registered(answer.json())
 
 
-def _parse_registered(data: Mapping[str, Any]) -> Registered:
-    return Registered(
+def _parse_registered(data: Mapping[str, Any]) -> NewGitHubApp:
+    return NewGitHubApp(
         id=int(data["id"]),
         slug=str(data.get("slug") or data["id"]),
         page=str(data["html_url"]),

@@ -1,4 +1,4 @@
-"""Who we are to GitHub: one token for everything, or an App whose tokens are minted per repository.
+"""Authentication: one token for everything, or a GitHub App that mints a token per repository.
 
 https://docs.github.com/en/apps/creating-github-apps/authenticating-with-a-github-app
 """
@@ -17,7 +17,7 @@ from bot.services.github.errors import NotFound, Refused
 from bot.services.http.credential_lockout import Unauthorized
 from bot.services.http.server_clock import ServerTime
 
-_RENEW = 600.0  # seconds before its end
+_RENEW_BEFORE_END = 600.0  # seconds
 PERMISSIONS = {
     "contents": "write",
     "issues": "write",
@@ -27,7 +27,7 @@ PERMISSIONS = {
     "actions": "read",
     "metadata": "read",
 }
-"""The least that will do."""
+"""The least that Treehand works with."""
 _LEVELS = ("read", "write", "admin")
 FINE_GRAINED = "fine-grained token"
 _KINDS = {
@@ -53,9 +53,9 @@ class AppCredential:
     app_id: int | str
     key: str = field(repr=False)
     installation_id: int = 0
-    """0: the one that the repository is in."""
+    """0: the installation that the repository is in."""
     on_mint: Callable[[str], None] = field(default=lambda _: None, repr=False, compare=False)
-    """Is told every token that is made, before it is used."""
+    """Called with each new token before it is used."""
 
     @property
     def kind(self) -> str:
@@ -64,12 +64,12 @@ class AppCredential:
 
 Credential = TokenCredential | AppCredential
 
-Ask = Callable[[str, str, Mapping[str, Any] | None, Auth], Awaitable[Any]]
-"""Verb, path, body, and as whom; the answer's data."""
+SendRequest = Callable[[str, str, Mapping[str, Any] | None, Auth], Awaitable[Any]]
+"""Sends verb, path and body with an authentication; returns the answer's data."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Minted:
+class _AccessToken:
     token: str = field(repr=False)
     ends_at: float
 
@@ -81,9 +81,9 @@ class _Installation:
 
 
 class Keyring:
-    def __init__(self, credential: Credential, time: ServerTime, ask: Ask) -> None:
-        self._credential, self._time, self._ask = credential, time, ask
-        self._minted: dict[str, _Minted] = {}
+    def __init__(self, credential: Credential, server_time: ServerTime, send: SendRequest) -> None:
+        self._credential, self._server_time, self._send = credential, server_time, send
+        self._minted: dict[str, _AccessToken] = {}
         self._installations: dict[str, _Installation] = {}
         self._minting: dict[str, asyncio.Lock] = {}
 
@@ -93,7 +93,7 @@ class Keyring:
 
     @property
     def identity(self) -> str:
-        """Tells credentials apart without giving them away."""
+        """Differs between credentials without revealing them."""
         match self._credential:
             case TokenCredential(token):
                 return "token-" + hashlib.sha256(token.encode()).hexdigest()[:16]
@@ -101,7 +101,7 @@ class Keyring:
                 return f"app-{app_id}"
 
     def payer(self, repository: str) -> str:
-        """Whose limits a request counts against: each installation of an App has its own."""
+        """Name of the limits that a request counts against: each installation of an App has its own."""
         found = self._installations.get(repository)
         return f"{self.identity}-{found.id}" if found else self.identity
 
@@ -111,7 +111,7 @@ class Keyring:
 
     async def auth_for(self, path: str, repository: str) -> Auth:
         if path == "/app" and isinstance(self._credential, AppCredential):
-            return self._as_app(self._credential)
+            return self._app_auth(self._credential)
         return Token(await self.token_for(repository))
 
     async def token_for(self, repository: str, *, anew: bool = False) -> str:
@@ -120,57 +120,63 @@ class Keyring:
                 return token
             case AppCredential() as app:
                 async with self._minting.setdefault(repository, asyncio.Lock()):
-                    return await self._minted_for(app, repository, anew=anew)
+                    return await self._valid_token(app, repository, anew=anew)
 
     @property
     def renewable(self) -> bool:
-        """Asking once more may help, with a new token."""
+        """A new token may help after a refusal."""
         return isinstance(self._credential, AppCredential)
 
     def forget(self, repository: str, auth: Auth) -> None:
-        """This was refused."""
+        """Drops the token that was refused."""
         minted = self._minted.get(repository)
         if minted and minted.token == auth.token:
             del self._minted[repository]
 
-    async def _minted_for(self, app: AppCredential, repository: str, *, anew: bool) -> str:
+    async def _valid_token(self, app: AppCredential, repository: str, *, anew: bool) -> str:
         minted = self._minted.get(repository)
-        if minted is None or anew or minted.ends_at - self._time.own() < _RENEW:
+        if minted is None or anew or minted.ends_at - self._server_time.local_now() < _RENEW_BEFORE_END:
             self._minted[repository] = minted = await self._mint(app, repository)
         return minted.token
 
-    async def _mint(self, app: AppCredential, repository: str) -> _Minted:
+    async def _mint(self, app: AppCredential, repository: str) -> _AccessToken:
         installation = self._installations.get(repository) or await self._find_installation(app, repository)
         self._installations[repository] = installation
         try:
-            return await self._minted_in(app, installation, repository)
+            return await self._mint_for_repository(app, installation, repository)
         except (NotFound, Refused) as exc:
             self._installations.pop(repository, None)
             raise NeedsHuman(f"The GitHub App gives us no token for {repository or 'anything'}: {exc}") from exc
 
-    async def _minted_in(self, app: AppCredential, installation: _Installation, repository: str) -> _Minted:
+    async def _mint_for_repository(
+        self, app: AppCredential, installation: _Installation, repository: str
+    ) -> _AccessToken:
         least = {"permissions": _granted(installation.permissions)}
         if not repository:
-            return await self._minted_by(app, installation, least)
+            return await self._request_token(app, installation, least)
         try:
-            return await self._minted_by(app, installation, {"repositories": [repository.partition("/")[2]], **least})
+            return await self._request_token(
+                app, installation, {"repositories": [repository.partition("/")[2]], **least}
+            )
         except Refused as exc:
             if exc.status != 422:
                 raise
-            number = await self._number_of(app, installation, repository)
-            return await self._minted_by(app, installation, {"repository_ids": [number], **least})
+            number = await self._repository_id(app, installation, repository)
+            return await self._request_token(app, installation, {"repository_ids": [number], **least})
 
-    async def _minted_by(self, app: AppCredential, installation: _Installation, body: Mapping[str, Any]) -> _Minted:
-        data = await self._asked(app, "POST", f"/app/installations/{installation.id}/access_tokens", body)
+    async def _request_token(
+        self, app: AppCredential, installation: _Installation, body: Mapping[str, Any]
+    ) -> _AccessToken:
+        data = await self._send_as_app(app, "POST", f"/app/installations/{installation.id}/access_tokens", body)
         if not isinstance(data, dict) or not data.get("token"):
-            raise Retryable("GitHub minted a token and did not say which.")
+            raise Retryable("GitHub minted a token and its answer holds none.")
         app.on_mint(data["token"])
-        return _Minted(data["token"], self._time.local(data["expires_at"]))
+        return _AccessToken(data["token"], self._server_time.to_local(data["expires_at"]))
 
-    async def _number_of(self, app: AppCredential, installation: _Installation, repository: str) -> int:
-        """Renamed, it is unknown by its old name where tokens are minted, and known everywhere else."""
-        glance = await self._minted_by(app, installation, {"permissions": {"metadata": "read"}})
-        return int((await self._ask("GET", f"/repos/{repository}", None, Token(glance.token)))["id"])
+    async def _repository_id(self, app: AppCredential, installation: _Installation, repository: str) -> int:
+        """After a renaming, minting does not accept the old name, and everything else does."""
+        reader = await self._request_token(app, installation, {"permissions": {"metadata": "read"}})
+        return int((await self._send("GET", f"/repos/{repository}", None, Token(reader.token)))["id"])
 
     async def _find_installation(self, app: AppCredential, repository: str) -> _Installation:
         if app.installation_id:
@@ -178,9 +184,9 @@ class Keyring:
         else:
             path = f"/repos/{repository}/installation" if repository else "/app/installations"
         try:
-            data = await self._asked(app, "GET", path)
+            data = await self._send_as_app(app, "GET", path)
         except (NotFound, Refused) as exc:
-            if app.installation_id:  # not every server tells; minting will
+            if app.installation_id:  # not every server shows it; minting tells whether it is right
                 return _Installation(app.installation_id, PERMISSIONS)
             raise NeedsHuman(f"The GitHub App is not installed on {repository or 'anything'}: {exc}") from exc
         found = (data[0] if data else None) if isinstance(data, list) else data
@@ -188,25 +194,29 @@ class Keyring:
             raise NeedsHuman("The GitHub App is not installed anywhere.")
         return _Installation(int(found["id"]), found.get("permissions") or PERMISSIONS)
 
-    async def _asked(self, app: AppCredential, verb: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
+    async def _send_as_app(
+        self, app: AppCredential, verb: str, path: str, body: Mapping[str, Any] | None = None
+    ) -> Any:
         try:
-            return await self._ask(verb, path, body, self._as_app(app))
-        except Unauthorized:  # our clock may be wrong; this answer has told the right time
-            return await self._ask(verb, path, body, self._as_app(app))
+            return await self._send(verb, path, body, self._app_auth(app))
+        except Unauthorized:  # our clock may be wrong; this answer has brought the right time
+            return await self._send(verb, path, body, self._app_auth(app))
 
-    def _as_app(self, app: AppCredential) -> Auth:
-        """Good for minutes, by the server's clock: ours may be wrong by more than GitHub forgives."""
-        now = int(self._time.now())
+    def _app_auth(self, app: AppCredential) -> Auth:
+        """A JWT for minutes, by the server's clock: ours may differ by more than GitHub accepts."""
+        now = int(self._server_time.now())
         sign = AppAuth.create_jwt_sign(app.key, "RS256")
-        in_time = {"iat": now - 60, "exp": now + 480}
+        times = {"iat": now - 60, "exp": now + 480}
         try:
-            return AppAuthToken(AppAuth(app.app_id, sign_func=lambda payload: sign({**payload, **in_time})).token)
+            return AppAuthToken(AppAuth(app.app_id, sign_func=lambda payload: sign({**payload, **times})).token)
         except (ValueError, TypeError, jwt.PyJWTError) as exc:
-            raise NeedsHuman("The private key of the GitHub App (github.private_key_file) cannot be used.") from exc
+            raise NeedsHuman(
+                "The private key of the GitHub App cannot be used. Set github.private_key_file to the file from GitHub."
+            ) from exc
 
 
 def _granted(permissions: Mapping[str, str]) -> Mapping[str, str]:
-    """What we want, as far as the App has it: asking for more is refused as a whole."""
+    """Our permissions as far as the App has them: GitHub refuses a request for more."""
     return {
         name: min(wanted, permissions[name], key=_LEVELS.index)
         for name, wanted in PERMISSIONS.items()

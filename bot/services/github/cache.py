@@ -1,6 +1,6 @@
-"""What is known of one repository: GitHub's words, how far they were read, and what we said ourselves.
+"""Cache of one repository: issues, comments, pull requests, how far lists were read, and our own comments.
 
-Rule: a cursor and what it covers are saved in one `changing()`, in which nobody waits. All of it may be lost.
+Rule: a cursor and the records it covers are saved in one `changing()`, without an await in it. All of it may be lost.
 """
 
 import json
@@ -9,65 +9,68 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
 from typing import Any, TypeAlias
 
 from bot.services.http.availability import execute
-from bot.system.database import whole
+from bot.services.http.cache_file import open_cache_file, open_or_replace_cache_file
+from bot.services.http.comment_outbox import OwnComment
+from bot.system.database import transaction
+
+MIGRATIONS = sorted((Path(__file__).parent / "migrations").glob("*.sql"))
 
 Row: TypeAlias = Mapping[str, Any]
 
 
-class Kind(StrEnum):
-    """What a record is about."""
+def open_cache(path: Path) -> sqlite3.Connection:
+    return open_cache_file(path, MIGRATIONS)
 
+
+def open_or_replace_cache(path: Path, *, at: float) -> sqlite3.Connection:
+    return open_or_replace_cache_file(path, MIGRATIONS, at=at)
+
+
+class RecordKind(StrEnum):
     ISSUE = "issue"
     COMMENT = "comment"
     REMARK = "remark"
     REVIEW = "review"
     PULL = "pull"
-    GLANCE = "glance"
+    DETAILS = "glance"
+    """Details of a pull request: mergeable, head, state of the checks, count of reviews."""
     CHECKS = "checks"
-    CONSENT = "consent"
+    AUTHORIZATION = "consent"
+    """Requester of an issue, and the title and body that may be used."""
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
-    """One comment of ours."""
-
-    number: int
-    slug: str
-    id: int
-    inline: bool
-    digest: str
-    tried_at: float
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """What the author of a comment might do when we first saw it as it is."""
+class AuthorPermission:
+    """Permissions of a comment's author when this version of the comment was first read."""
 
     trusted: bool
     may_push: bool
+    edited_by: str = ""
+    """Login of its last editor if they may not steer, or `somebody`."""
 
 
-SHAPE = "1"
-"""To be raised when the words of a record change: what was written in older ones is read anew from GitHub."""
+SHAPE = "2"
+"""Raise it when the keys of a record change: records in an older shape are read from GitHub again."""
 
 
-class Notebook:
+class Cache:
     def __init__(self, db: sqlite3.Connection, repository: str) -> None:
         self._db = db
         self._repository = repository.lower()
         if self.cursor("shape") != SHAPE:
-            self._begin_anew()
+            self._clear()
 
     @contextmanager
     def changing(self) -> Iterator[None]:
-        """All of it or nothing."""
-        with whole(self._db, self._execute):
+        """One transaction."""
+        with transaction(self._db, self._execute):
             yield
 
-    def _begin_anew(self) -> None:
+    def _clear(self) -> None:
         with self.changing():
             for table in ("records", "cursors"):
                 self._execute(f"DELETE FROM {table} WHERE repository = ?", (self._repository,))  # noqa: S608
@@ -75,21 +78,21 @@ class Notebook:
 
     # Records
 
-    def find(self, kind: Kind, one: int) -> Row | None:
+    def find(self, kind: RecordKind, record: int) -> Row | None:
         row = self._execute(
-            "SELECT data FROM records WHERE repository = ? AND kind = ? AND id = ?", (self._repository, kind, one)
+            "SELECT data FROM records WHERE repository = ? AND kind = ? AND id = ?", (self._repository, kind, record)
         ).fetchone()
         return json.loads(row["data"]) if row else None
 
-    def all(self, kind: Kind) -> list[Row]:
+    def all(self, kind: RecordKind) -> list[Row]:
         return self._rows("SELECT data FROM records WHERE repository = ? AND kind = ? ORDER BY id", kind)
 
-    def by_id(self, kind: Kind) -> dict[int, Row]:
+    def by_id(self, kind: RecordKind) -> dict[int, Row]:
         rows = self._execute("SELECT id, data FROM records WHERE repository = ? AND kind = ?", (self._repository, kind))
         return {row["id"]: json.loads(row["data"]) for row in rows}
 
-    def under(self, kind: Kind, numbers: Collection[int]) -> list[Row]:
-        """Those that belong to these issues or pull requests, oldest first."""
+    def under(self, kind: RecordKind, numbers: Collection[int]) -> list[Row]:
+        """Records that belong to these issues or pull requests, oldest first."""
         return self._rows(
             "SELECT data FROM records WHERE repository = ? AND kind = ? "
             "AND number IN (SELECT value FROM json_each(?)) ORDER BY id",
@@ -97,30 +100,32 @@ class Notebook:
             json.dumps(list(numbers)),
         )
 
-    def counts(self, kind: Kind) -> Mapping[int, int]:
-        """How many belong to each issue or pull request."""
+    def counts(self, kind: RecordKind) -> Mapping[int, int]:
+        """Number of records by issue or pull request."""
         sql = "SELECT number, count(*) AS count FROM records WHERE repository = ? AND kind = ? GROUP BY number"
         return {row["number"]: row["count"] for row in self._execute(sql, (self._repository, kind))}
 
-    def keep(self, kind: Kind, row: Row, *, one: int, number: int, updated: str = "") -> None:
-        """Unless what is known is newer. What is known already costs no writing."""
+    def keep(self, kind: RecordKind, row: Row, *, record: int, number: int, updated: str = "") -> None:
+        """Saves a record unless the cache holds a newer one. An unchanged record costs no write."""
         known = self._execute(
             "SELECT updated, data FROM records WHERE repository = ? AND kind = ? AND id = ?",
-            (self._repository, kind, one),
+            (self._repository, kind, record),
         ).fetchone()
         data = json.dumps(row)
         if known and (known["updated"] > updated or known["data"] == data):
             return
         self._execute(
             "INSERT OR REPLACE INTO records (repository, kind, id, number, updated, data) VALUES (?, ?, ?, ?, ?, ?)",
-            (self._repository, kind, one, number, updated, data),
+            (self._repository, kind, record, number, updated, data),
         )
 
-    def forget(self, kind: Kind, one: int) -> None:
-        self._execute("DELETE FROM records WHERE repository = ? AND kind = ? AND id = ?", (self._repository, kind, one))
+    def forget(self, kind: RecordKind, record: int) -> None:
+        self._execute(
+            "DELETE FROM records WHERE repository = ? AND kind = ? AND id = ?", (self._repository, kind, record)
+        )
 
     def forget_unfollowed(self, followed: Collection[int], *, before: str) -> None:
-        """What belongs to none of these and has not changed since. Followed again, it is read again as a whole."""
+        """Removes records of other issues that have not changed since. Followed again, an issue is read in full."""
         which = (self._repository, json.dumps(list(followed)))
         with self.changing():
             self._execute(
@@ -156,35 +161,35 @@ class Notebook:
                 (self._repository, name, value),
             )
 
-    # What we said
+    # Our comments
 
-    def find_said(self, number: int, slug: str) -> Said | None:
+    def find_own_comment(self, issue: str, slug: str) -> OwnComment | None:
         row = self._execute(
-            "SELECT * FROM said WHERE repository = ? AND number = ? AND slug = ?", (self._repository, number, slug)
+            "SELECT * FROM said WHERE repository = ? AND number = ? AND slug = ?", (self._repository, int(issue), slug)
         ).fetchone()
-        return (
-            Said(row["number"], row["slug"], row["id"], bool(row["inline"]), row["digest"], row["tried_at"])
-            if row
-            else None
-        )
+        if row is None:
+            return None
+        comment = str(row["id"] or "")
+        return OwnComment(issue, slug, comment, row["digest"], row["tried_at"], bool(row["inline"]))
 
-    def keep_said(self, said: Said) -> None:
+    def keep_own_comment(self, comment: OwnComment) -> None:
+        values = (comment.slug, int(comment.id or 0), comment.inline, comment.digest, comment.tried_at)
         self._execute(
             "INSERT OR REPLACE INTO said (repository, number, slug, id, inline, digest, tried_at) "
             "VALUES (?, ?, ?, ?, ?, ?, ?)",
-            (self._repository, said.number, said.slug, said.id, said.inline, said.digest, said.tried_at),
+            (self._repository, int(comment.issue), *values),
         )
 
-    def forget_said(self, said: Said) -> None:
+    def forget_own_comment(self, comment: OwnComment) -> None:
         self._execute(
             "DELETE FROM said WHERE repository = ? AND number = ? AND slug = ?",
-            (self._repository, said.number, said.slug),
+            (self._repository, int(comment.issue), comment.slug),
         )
 
-    # How we reacted
+    # Our reactions
 
     def reactions(self) -> Mapping[str, frozenset[str]]:
-        """By comment."""
+        """Keyed by comment."""
         found: dict[str, frozenset[str]] = {}
         for row in self._execute("SELECT comment, reaction FROM reactions WHERE repository = ?", (self._repository,)):
             found[row["comment"]] = found.get(row["comment"], frozenset()) | {row["reaction"]}
@@ -196,26 +201,27 @@ class Notebook:
             (self._repository, comment, reaction),
         )
 
-    # Whom we trusted
+    # Permissions of authors
 
-    def find_verdict(self, comment: str, version: str) -> Verdict | None:
-        """None: nobody judged it as it is."""
+    def find_author_permission(self, comment: str, version: str) -> AuthorPermission | None:
+        """Returns None if this version of the comment has not been judged."""
         row = self._execute(
-            "SELECT trusted, may_push FROM verdicts"
+            "SELECT trusted, may_push, edited_by FROM verdicts"
             " WHERE repository = ? AND comment = ? AND version = ? AND may_push IS NOT NULL",
             (self._repository, comment, version),
         ).fetchone()
-        return Verdict(bool(row["trusted"]), bool(row["may_push"])) if row else None
+        return AuthorPermission(bool(row["trusted"]), bool(row["may_push"]), row["edited_by"]) if row else None
 
     def was_judged(self, comment: str) -> bool:
-        """In any version."""
+        """True for any version of the comment."""
         sql = "SELECT 1 FROM verdicts WHERE repository = ? AND comment = ?"
         return self._execute(sql, (self._repository, comment)).fetchone() is not None
 
-    def keep_verdict(self, comment: str, version: str, verdict: Verdict) -> None:
+    def keep_author_permission(self, comment: str, version: str, permission: AuthorPermission) -> None:
         self._execute(
-            "INSERT OR REPLACE INTO verdicts (repository, comment, version, trusted, may_push) VALUES (?, ?, ?, ?, ?)",
-            (self._repository, comment, version, verdict.trusted, verdict.may_push),
+            "INSERT OR REPLACE INTO verdicts (repository, comment, version, trusted, may_push, edited_by)"
+            " VALUES (?, ?, ?, ?, ?, ?)",
+            (self._repository, comment, version, permission.trusted, permission.may_push, permission.edited_by),
         )
 
     def _execute(self, sql: str, values: Sequence[object] = ()) -> sqlite3.Cursor:

@@ -1,48 +1,80 @@
-"""The one way to GitHub for the rest of this room. Rule: what is known already is not fetched again."""
+"""GitHub client: conditional reads from the page cache, paging, writes, GraphQL, and the account of our credential."""
 
 import asyncio
 import json
 import sqlite3
 from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Self
 from urllib.parse import quote, urlencode
 
 from bot.errors import Retryable
 from bot.services.github.auth import AppCredential, Credential
-from bot.services.github.errors import NoGraphQL, NotFound, Refused, no_answer
-from bot.services.github.http import Arrival, Exchange, Fence, Request
-from bot.services.github.http_cache import Page, Pages
-from bot.services.github.rate_limits import Kind, Sleep
-from bot.services.github.service import Account, Answer
+from bot.services.github.errors import NoGraphQL, NotFound, Refused
+from bot.services.github.http import HttpClient, HttpRequest, HttpResponse, WriteFence
+from bot.services.github.http_cache import CachedPage, PageCache
+from bot.services.github.rate_limits import RequestKind, Sleep
 from bot.services.github.transport import ACCEPT, next_link
+from bot.services.http.reply import no_answer
 from bot.system.clock import Clock, now
 
-_TOLD_OF = {"comments", "replies", "pulls", "issues", "reviews"}
-"""What a POST to these makes, people get mail about."""
-_LONGEST_POLL = 3600.0  # seconds
+_NOTIFYING = {"comments", "replies", "pulls", "issues", "reviews"}
+"""Last part of the paths where a POST notifies people."""
+_MAX_POLL_INTERVAL = 3600.0  # seconds
 _VIEWER = "query { viewer { login databaseId } }"
-_UNABLE = {"NOT_FOUND"}
-_BROKEN = ("something went wrong", "timeout", "timed out")
+_PARTIAL_ERRORS = {"NOT_FOUND"}
+_SERVER_TROUBLE = ("something went wrong", "timeout", "timed out")
 
 
-class GitHub:
+@dataclass(frozen=True, slots=True)
+class ApiAnswer:
+    """GitHub's answer, or the cached one if nothing has changed."""
+
+    status: int
+    data: Any
+    headers: Mapping[str, str] = field(default_factory=dict)
+    """Names in lower case."""
+    changed: bool = True
+    """False after a 304: `data` comes from the cache."""
+    next: str = ""
+    """Path of the next page, ready for `get`."""
+    moved: str = ""
+    """Path it was redirected to (renamed, transferred); empty if it was not."""
+
+
+@dataclass(frozen=True, slots=True)
+class GitHubAccount:
+    """The account that our credential belongs to."""
+
+    login: str
+    id: int
+    kind: str
+    scopes: tuple[str, ...] = ()
+    """Scopes of a classic token; permissions of an App."""
+
+
+class GitHubClient:
+    """Every call names the repository it is for (`owner/name`; empty: none): an App's token is minted per repository,
+    and trouble with one repository must not hold up another.
+    """
+
     def __init__(
         self,
         api_url: str,
         credential: Credential,
-        memory: sqlite3.Connection,
+        db: sqlite3.Connection,
         *,
         clock: Clock = now,
         sleep: Sleep = asyncio.sleep,
-        fence: Fence = lambda _: None,
+        fence: WriteFence = lambda _: None,
     ) -> None:
-        self._exchange = Exchange(api_url, credential, memory, clock=clock, sleep=sleep, fence=fence)
-        self.tally = self._exchange.tally
-        self._pages = Pages(memory)
+        self._http = HttpClient(api_url, credential, db, clock=clock, sleep=sleep, fence=fence)
+        self.request_counts = self._http.request_counts
+        self._pages = PageCache(db)
         self._clock = clock
         self._not_before: dict[str, float] = {}
-        self._account: Account | None = None
+        self._account: GitHubAccount | None = None
 
     async def __aenter__(self) -> Self:
         return self
@@ -53,84 +85,96 @@ class GitHub:
         await self.aclose()
 
     async def aclose(self) -> None:
-        self._exchange.close()
+        self._http.close()
 
-    async def get(self, path: str, *, repository: str = "", params: Mapping[str, str] | None = None) -> Answer:
+    async def get(self, path: str, *, repository: str = "", params: Mapping[str, str] | None = None) -> ApiAnswer:
+        """Conditional if the answer is cached: after a 304 that answer comes back with `changed` false.
+
+        Raises NotFound (404, 410, 451), Refused (other 4xx), RateLimited, or Retryable.
+        """
         address = _address(path, params)
-        key = f"{self._exchange.keys.identity} {ACCEPT} {address}"
+        key = f"{self._http.keyring.identity} {ACCEPT} {address}"
         page = self._pages.find(key, now=self._clock())
-        if page and 0 < self._not_before.get(key, 0.0) - self._clock() <= _LONGEST_POLL:
-            return self._remembered(page)
-        request = Request("GET", address, repository, headers=page.conditions if page else {})
-        arrival = await self._exchange.ask(request)
-        if arrival.reply.status == 304:
+        if page and 0 < self._not_before.get(key, 0.0) - self._clock() <= _MAX_POLL_INTERVAL:
+            return self._from_cache(page)
+        request = HttpRequest("GET", address, repository, headers=page.conditions if page else {})
+        response = await self._http.send(request)
+        if response.reply.status == 304:
             if page:
-                self._mind_the_interval(key, arrival)
-                return self._remembered(page, arrival)
-            arrival = await self._insisted(request)
-        self._mind_the_interval(key, arrival)
-        return self._taken_in(key, page, arrival)
+                self._note_poll_interval(key, response)
+                return self._from_cache(page, response)
+            response = await self._get_unconditionally(request)
+        self._note_poll_interval(key, response)
+        return self._store(key, page, response)
 
     async def pages(
         self, path: str, *, repository: str = "", params: Mapping[str, str] | None = None
-    ) -> AsyncIterator[Answer]:
+    ) -> AsyncIterator[ApiAnswer]:
+        """Follows the server's `next` links; each page is conditional on its own."""
         address, seen = _address(path, params), set[str]()
         while address and address not in seen:
-            seen.add(address)  # a server whose pages go round in circles has shown them all
+            seen.add(address)  # a server whose links form a circle has shown all its pages
             answer = await self.get(address, repository=repository)
             yield answer
             address = answer.next
 
-    async def write(self, verb: str, path: str, body: Mapping[str, Any] | None = None, *, repository: str) -> Answer:
-        kind = Kind.CREATE if verb == "POST" and path.rpartition("/")[2] in _TOLD_OF else Kind.WRITE
-        arrival = await self._exchange.ask(Request(verb, _address(path), repository, body=body, kind=kind))
-        return Answer(arrival.reply.status, arrival.data, arrival.reply.headers, moved=arrival.moved)
+    async def write(self, verb: str, path: str, body: Mapping[str, Any] | None = None, *, repository: str) -> ApiAnswer:
+        """Raises UnknownOutcome if it may have been done all the same (no answer, or 5xx), else as `get`."""
+        kind = RequestKind.CREATE if verb == "POST" and path.rpartition("/")[2] in _NOTIFYING else RequestKind.WRITE
+        response = await self._http.send(HttpRequest(verb, _address(path), repository, body=body, kind=kind))
+        return ApiAnswer(response.reply.status, response.data, response.reply.headers, moved=response.moved)
 
     async def graphql(self, query: str, variables: Mapping[str, Any], *, repository: str = "") -> Any:
-        kind = Kind.WRITE if query.lstrip().startswith("mutation") else Kind.READ
+        """Returns the `data` of the answer. Raises NoGraphQL if the server cannot answer this query at all."""
+        kind = RequestKind.WRITE if query.lstrip().startswith("mutation") else RequestKind.READ
         body = {"query": query, "variables": dict(variables)}
         try:
-            arrival = await self._exchange.ask(Request("POST", "/graphql", repository, body=body, kind=kind))
+            response = await self._http.send(HttpRequest("POST", "/graphql", repository, body=body, kind=kind))
         except (NotFound, Refused) as exc:
             raise NoGraphQL(f"No GraphQL here: {exc}") from exc
-        return _data_of(arrival.data, writing=kind is Kind.WRITE)
+        return _graphql_data(response.data, writing=kind is RequestKind.WRITE)
 
     async def tail(self, path: str, *, repository: str, most: int) -> str:
-        arrival = await self._exchange.ask(Request("GET", _address(path), repository, as_text=True))
-        reply = arrival.reply
+        """The last characters of a text, such as a log. It lies on another host: our token is not sent there."""
+        response = await self._http.send(HttpRequest("GET", _address(path), repository, as_text=True))
+        reply = response.reply
         if target := reply.headers.get("location", ""):
-            reply = await self._exchange.fetch(self._exchange.wire.absolute(target))
+            reply = await self._http.fetch(self._http.transport.absolute(target))
         if reply.status != 200:
             raise NotFound(f"GitHub does not give the text (HTTP {reply.status} to GET {path}).", status=reply.status)
         return reply.text[-most:]
 
     async def token_for(self, repository: str, *, for_push: bool = False) -> str:
-        return await self._exchange.token_for(repository, anew=for_push)
+        """A valid token. For a push an App's token is minted anew."""
+        return await self._http.token_for(repository, anew=for_push)
 
-    async def who(self) -> Account:
+    async def account(self) -> GitHubAccount:
+        """Read once per process."""
         if self._account is None:
-            credential = self._exchange.keys.credential
-            self._account = await (self._app() if isinstance(credential, AppCredential) else self._user())
+            credential = self._http.keyring.credential
+            self._account = await (self._read_app() if isinstance(credential, AppCredential) else self._read_user())
         return self._account
 
-    def local(self, server_time: str) -> float:
-        return self._exchange.time.local(server_time)
+    def to_local_time(self, server_time: str) -> float:
+        """An ISO time of the server as seconds of our own clock, corrected for their difference."""
+        return self._http.server_time.to_local(server_time)
 
     def now(self) -> float:
+        """Seconds of our own clock."""
         return self._clock()
 
-    async def _user(self) -> Account:
-        kind = self._exchange.keys.credential.kind
+    async def _read_user(self) -> GitHubAccount:
+        kind = self._http.keyring.credential.kind
         try:
             answer = await self.get("/user")
-        except Refused:  # a token of an installation, as workflows have, is no user
+        except Refused:  # an installation's token, as workflows have, belongs to no user
             viewer = (await self.graphql(_VIEWER, {}))["viewer"]
-            return Account(viewer["login"], viewer["databaseId"] or 0, kind)
+            return GitHubAccount(viewer["login"], viewer["databaseId"] or 0, kind)
         scopes = answer.headers.get("x-oauth-scopes", "").split(",")
         names = tuple(scope.strip() for scope in scopes if scope.strip())
-        return Account(answer.data["login"], answer.data["id"], kind, names)
+        return GitHubAccount(answer.data["login"], answer.data["id"], kind, names)
 
-    async def _app(self) -> Account:
+    async def _read_app(self) -> GitHubAccount:
         app = (await self.get("/app")).data
         login = f"{app['slug']}[bot]"
         try:
@@ -138,26 +182,26 @@ class GitHub:
         except NotFound:  # a server that does not show the accounts of Apps
             number = 0
         permissions = tuple(f"{name}:{level}" for name, level in sorted((app.get("permissions") or {}).items()))
-        return Account(login, number, "app", permissions)
+        return GitHubAccount(login, number, "app", permissions)
 
-    async def _insisted(self, request: Request) -> Arrival:
-        """It says that nothing has changed since nothing."""
-        anew = Request("GET", request.path, request.repository, headers={"Cache-Control": "no-cache"})
-        arrival = await self._exchange.ask(anew)
-        if arrival.reply.status == 304:
-            raise Retryable(f"GitHub says that what we never saw has not changed ({request}).")
-        return arrival
+    async def _get_unconditionally(self, request: HttpRequest) -> HttpResponse:
+        """After a 304 to a request that had no condition."""
+        again = HttpRequest("GET", request.path, request.repository, headers={"Cache-Control": "no-cache"})
+        response = await self._http.send(again)
+        if response.reply.status == 304:
+            raise Retryable(f"GitHub answers 304 to a request without a condition ({request}).")
+        return response
 
-    def _remembered(self, page: Page, arrival: Arrival | None = None) -> Answer:
-        headers = {**page.headers, **(arrival.reply.headers if arrival else {})}
-        moved = arrival.moved if arrival else ""
-        return Answer(200, json.loads(page.body), headers, changed=False, next=page.next, moved=moved)
+    def _from_cache(self, page: CachedPage, response: HttpResponse | None = None) -> ApiAnswer:
+        headers = {**page.headers, **(response.reply.headers if response else {})}
+        moved = response.moved if response else ""
+        return ApiAnswer(200, json.loads(page.body), headers, changed=False, next=page.next, moved=moved)
 
-    def _taken_in(self, key: str, before: Page | None, arrival: Arrival) -> Answer:
-        reply = arrival.reply
+    def _store(self, key: str, before: CachedPage | None, response: HttpResponse) -> ApiAnswer:
+        reply = response.reply
         link = next_link(reply)
-        following = self._exchange.wire.relative(link) if link else ""
-        page = Page(
+        following = self._http.transport.relative(link) if link else ""
+        page = CachedPage(
             reply.headers.get("etag", ""), reply.headers.get("last-modified", ""), reply.text, reply.headers, following
         )
         if reply.status == 200 and (page.etag or page.modified):
@@ -165,12 +209,14 @@ class GitHub:
         elif before:
             self._pages.forget(key)
         changed = before is None or before.body != reply.text
-        return Answer(reply.status, arrival.data, reply.headers, changed=changed, next=following, moved=arrival.moved)
+        return ApiAnswer(
+            reply.status, response.data, reply.headers, changed=changed, next=following, moved=response.moved
+        )
 
-    def _mind_the_interval(self, key: str, arrival: Arrival) -> None:
-        interval = arrival.reply.headers.get("x-poll-interval", "")
+    def _note_poll_interval(self, key: str, response: HttpResponse) -> None:
+        interval = response.reply.headers.get("x-poll-interval", "")
         if interval.isdecimal():
-            self._not_before[key] = self._clock() + min(float(interval), _LONGEST_POLL)
+            self._not_before[key] = self._clock() + min(float(interval), _MAX_POLL_INTERVAL)
 
 
 def _address(path: str, params: Mapping[str, str] | None = None) -> str:
@@ -178,15 +224,15 @@ def _address(path: str, params: Mapping[str, str] | None = None) -> str:
     return f"{address}{'&' if '?' in address else '?'}{urlencode(sorted(params.items()))}" if params else address
 
 
-def _data_of(said: Any, *, writing: bool) -> Any:
-    """A part that is not there is null; a part that cannot be asked for makes the answer none at all."""
-    if not isinstance(said, dict):
-        raise NoGraphQL("What answers queries here does not speak GraphQL.")
-    errors = [error for error in said.get("errors") or () if isinstance(error, dict)]
-    serious = [error for error in errors if error.get("type") not in _UNABLE]
+def _graphql_data(answer: Any, *, writing: bool) -> Any:
+    """A missing node is null in the data; any other error makes the answer unusable."""
+    if not isinstance(answer, dict):
+        raise NoGraphQL("The answer to a query is not GraphQL.")
+    errors = [error for error in answer.get("errors") or () if isinstance(error, dict)]
+    serious = [error for error in errors if error.get("type") not in _PARTIAL_ERRORS]
     words = "; ".join(str(error.get("message")) for error in serious or errors)
-    if any(word in words.lower() for word in _BROKEN):
-        raise no_answer(f"GitHub could not answer a query: {words}", asked="graphql", writing=writing)
-    if serious or not said.get("data"):
-        raise NoGraphQL(f"This cannot be asked by GraphQL here: {words or 'no data'}")
-    return said["data"]
+    if any(word in words.lower() for word in _SERVER_TROUBLE):
+        raise no_answer(f"GitHub could not answer a query: {words}", request="graphql", writing=writing)
+    if serious or not answer.get("data"):
+        raise NoGraphQL(f"GitHub does not answer this query: {words or 'no data'}")
+    return answer["data"]

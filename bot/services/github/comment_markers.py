@@ -1,6 +1,6 @@
-"""The hidden signature of our comments, and the notes in them: nobody else can say something in our name.
+"""Comment markers: the hidden signature in our comments, and the run notes beside it.
 
-Several secrets may be ours: what one of them signed stays ours when another takes its place.
+Several secrets may be ours: a comment signed with an older one stays ours after a rotation.
 """
 
 import re
@@ -8,73 +8,77 @@ from collections.abc import Collection
 from functools import lru_cache
 from urllib.parse import quote, unquote
 
-from bot.services.http.signature import Seal, packed, unpacked
+from bot.services.http.signature import Signature, pack, unpack
 
-_LONGEST = 65_000
-"""Characters; GitHub refuses more than 65,536."""
+_MAX_CHARACTERS = 65_000
+"""GitHub refuses more than 65,536."""
 _MARKER = re.compile(
-    r"\s*(?:<!-- treehand-note (?P<note>[\w-]+={0,2}) -->\s*)?"
+    r"(?:<!-- treehand-note (?P<note>[\w-]+={0,2}) -->\s*)?"
     r"<!-- treehand:(?P<slug>[\w./%~+-]+) (?P<mac>[0-9a-f]{64}) -->"
 )
-_ANY = "<!-- treehand"
+_MARKER_START = "<!-- treehand"
 _OPERATOR = "operator/"
-_REMEMBERED = 5000
-"""Marked comments that were read already: the same ones are seen at every look."""
+_CACHED_COMMENTS = 5000
+"""The same marked comments are read at every poll."""
 
 
 class Markers:
     def __init__(self, secret: bytes, repository: str, *, older: Collection[bytes] = ()) -> None:
-        self._seal = Seal(secret, older=older)
+        self._signature = Signature(secret, older=older)
         self._repository = repository.lower()
-        self._read = lru_cache(_REMEMBERED)(self._read_anew)
+        self._parse_cached = lru_cache(_CACHED_COMMENTS)(self._parse)
 
-    def signed(self, text: str, *, number: int, slug: str, note: str = "") -> str:
-        kept = packed(note) if note else ""
-        hidden = f"<!-- treehand-note {kept} -->\n" if note else ""
-        marker = (
-            f"\n\n{hidden}<!-- treehand:{quote(slug, safe='/')} {self._seal.of(*self._words(number, slug, kept))} -->"
-        )
-        text = text.replace(_ANY, "<!-- Treehand")  # what we quote must not speak for us
-        return _cut(text, _LONGEST - len(marker)) + marker
+    def sign(self, text: str, *, number: int, slug: str, note: str = "") -> str:
+        packed = pack(note) if note else ""
+        hidden = f"<!-- treehand-note {packed} -->\n" if note else ""
+        mac = self._signature.sign(*self._signed_words(number, slug, packed))
+        marker = f"\n\n{hidden}<!-- treehand:{quote(slug, safe='/')} {mac} -->"
+        text = text.replace(_MARKER_START, "<!-- Treehand")  # a quoted marker must not count as ours
+        return _cut(text, _MAX_CHARACTERS - len(marker)) + marker
 
-    def in_the_name_of(self, person: str, text: str, *, number: int) -> str:
-        return self.signed(text, number=number, slug=f"{_OPERATOR}{person}")
+    def sign_for_operator(self, person: str, text: str, *, number: int) -> str:
+        return self.sign(text, number=number, slug=f"{_OPERATOR}{person}")
 
     def find_slug(self, body: str, number: int) -> str:
-        """Empty: there is no marker of ours that was made for this place."""
-        return self._found(body, number)[0]
+        """Empty if no marker of ours was made for this place."""
+        return self._find_last(body, number)[0]
 
     def find_note(self, body: str, number: int) -> str:
-        """Empty: there is none, or it is not ours."""
-        kept = self._found(body, number)[1]
-        return unpacked(kept) if kept else ""
+        """Empty if there is none, or if it is not ours."""
+        packed = self._find_last(body, number)[1]
+        return unpack(packed) if packed else ""
 
     def find_operator(self, body: str, number: int) -> str:
         slug = self.find_slug(body, number)
         return slug.removeprefix(_OPERATOR) if slug.startswith(_OPERATOR) else ""
 
-    def _found(self, body: str, number: int) -> tuple[str, str]:
-        """The slug and the note of the last marker."""
-        return self._read(body, number) if looks_marked(body) else ("", "")
+    def _find_last(self, body: str, number: int) -> tuple[str, str]:
+        """Slug and packed note of the last marker; empty without a valid one."""
+        return self._parse_cached(body, number) if has_marker(body) else ("", "")
 
-    def _read_anew(self, body: str, number: int) -> tuple[str, str]:
+    def _parse(self, body: str, number: int) -> tuple[str, str]:
         last = next(reversed(list(_MARKER.finditer(body))), None)
         if last is None:
             return "", ""
-        slug, kept = unquote(last["slug"]), last["note"] or ""
-        return (slug, kept) if self._seal.is_on(last["mac"], *self._words(number, slug, kept)) else ("", "")
+        slug, packed = unquote(last["slug"]), last["note"] or ""
+        words = self._signed_words(number, slug, packed)
+        return (slug, packed) if self._signature.verify(last["mac"], *words) else ("", "")
 
-    def _words(self, number: int, slug: str, kept: str) -> tuple[str, ...]:
-        return (self._repository, str(number), slug, *([kept] if kept else []))
+    def _signed_words(self, number: int, slug: str, packed: str) -> tuple[str, ...]:
+        return (self._repository, str(number), slug, *([packed] if packed else []))
 
 
-def looks_marked(body: str) -> bool:
-    """Valid or not: nobody writes that by hand."""
-    return _ANY in body
+def has_marker(body: str) -> bool:
+    """True for an invalid marker as well: people do not write one by hand."""
+    return _MARKER_START in body
 
 
 def without_marker(body: str) -> str:
-    return _MARKER.sub("", body)
+    parts, at = [], 0
+    for found in _MARKER.finditer(body):
+        parts.append(body[at : found.start()].rstrip())  # not by the pattern, which would try each of many spaces
+        at = found.end()
+    return "".join([*parts, body[at:]])
 
 
 def _cut(text: str, most: int) -> str:

@@ -1,171 +1,126 @@
-"""Our own comments: each is said once, whatever happens between saying it and knowing that it was said.
-
-Rule: what we are about to say is saved first. Of what had no answer we look whether it is there, and say it again only
-after it has had time to appear.
-"""
+"""Writes our comments on issues and pull requests, each once, and reads the run notes in them."""
 
 import logging
+from collections.abc import Sequence
 from dataclasses import replace
-from hashlib import sha256
-from typing import Any
 
 from bot.errors import NeedsHuman, Retryable
-from bot.services.github.cache import Kind, Row, Said
+from bot.services.github.cache import RecordKind, Row
 from bot.services.github.comment_markers import Markers
-from bot.services.github.comment_sync import Listening
-from bot.services.github.comments import Talk
-from bot.services.github.errors import Forbidden, Locked, NotFound, Refused, Unknown
-from bot.services.github.repository_api import Access
+from bot.services.github.comment_sync import CommentSync
+from bot.services.github.comments import Comments
+from bot.services.github.errors import Forbidden, Locked, NotFound
+from bot.services.github.repository_api import RepositoryApi
+from bot.services.http.comment_outbox import CommentOutbox, OwnComment, digest
 
-_SECONDS_TO_SETTLE = 60.0
-"""A request may take 30 s, and lists may lag as much behind it."""
 _GONE = 410
 _log = logging.getLogger(__name__)
 
 
-class Saying:
-    def __init__(self, access: Access, talk: Talk, markers: Markers, comments: Listening, remarks: Listening) -> None:
-        self._access = access
-        self._notebook = access.notebook
-        self._talk = talk
-        self._markers = markers
+class CommentWriter(CommentOutbox):
+    def __init__(
+        self,
+        api: RepositoryApi,
+        comments: Comments,
+        markers: Markers,
+        issue_comments: CommentSync,
+        inline_comments: CommentSync,
+    ) -> None:
+        super().__init__(api.cache, api.client.now)
+        self._api = api
+        self._cache = api.cache
         self._comments = comments
-        self._remarks = remarks
-        self._shut: set[int] = set()
+        self._markers = markers
+        self._issue_comments = issue_comments
+        self._inline_comments = inline_comments
+        self._closed_conversations: set[int] = set()
 
     async def ensure(self, number: int, *, slug: str, text: str, thread: str = "", note: str = "") -> None:
-        """One comment, rewritten where it stands. `thread`: the remark it answers."""
-        body = self._markers.signed(text, number=number, slug=slug, note=note)
-        remark = self._remark_at(thread)
-        wanted = Said(number, slug, 0, bool(remark), _digest(body), 0.0)
+        """One comment per slug, edited in place. `thread`: the remark it answers."""
+        body = self._markers.sign(text, number=number, slug=slug, note=note)
+        remark = self._first_remark(thread)
         try:
-            await self._ensure(wanted, body, remark)
+            await self.deliver(OwnComment(str(number), slug, inline=bool(remark)), body, remark)
         except Locked as locked:
             self._give_up(number, locked)
         except NotFound as gone:
             if remark:  # the thread is gone, the conversation is not
                 return await self.ensure(number, slug=slug, text=text)
             if gone.status != _GONE:
-                raise NeedsHuman(f"There is no {self._access.key(number)} any more: {gone}") from gone
+                raise NeedsHuman(f"There is no {self._api.key(number)} any more: {gone}") from gone
             self._give_up(number, gone)
         except Forbidden as refusal:
-            raise Retryable(str(refusal)) from refusal  # there is nowhere to say so
+            raise Retryable(str(refusal)) from refusal  # a comment about it would be refused as well
 
-    def _remark_at(self, thread: str) -> int:
-        """The remark a thread began with: only there it can be answered. 0: there is none."""
-        number = thread.removeprefix("inline-")
-        row = self._notebook.find(Kind.REMARK, int(number)) if number.isdigit() else None
-        return int(row["thread"] or row["id"]) if row else 0
-
-    async def _ensure(self, wanted: Said, body: str, thread: int) -> None:
-        said = self._notebook.find_said(wanted.number, wanted.slug) or await self._found(wanted)
-        if said and not said.id:
-            said = await self._find_again(said)
-        if said is None or not await self._rewritten(said, wanted, body):
-            await self._say(wanted, body, thread)
-
-    async def recall(self, number: int) -> list[str]:
-        """The notes in our comments, oldest first, whichever life of ours wrote them; they count as they stand."""
-        if not self._notebook.cursor(self._comments.cursor(number)):
-            await self._comments.read_whole(number)
-        rows = filter(self._talk.is_ours, self._comments.known(number))
+    async def read_run_notes(self, number: int) -> list[str]:
+        """Notes in our comments, oldest first, also those that an earlier installation wrote."""
+        if not self._cache.cursor(self._issue_comments.cursor(number)):
+            await self._issue_comments.read_all(number)
+        rows = filter(self._comments.is_ours, self._issue_comments.known(number))
         ours: dict[str, Row] = {}
         for row in sorted(rows, key=lambda row: (row["created"], row["id"])):
-            self._learn_words(row)
-            ours.setdefault(self._markers.find_slug(row["body"], number), row)  # what is a copy tells nothing
+            self._update_digest(row)
+            ours.setdefault(self._markers.find_slug(row["body"], number), row)  # a copy of a comment does not count
         return [note for row in ours.values() if (note := self._markers.find_note(row["body"], number))]
 
-    def _learn_words(self, row: Row) -> None:
-        """Another life may have written over what we remember."""
-        said = self._notebook.find_said(row["number"], self._markers.find_slug(row["body"], row["number"]))
-        if said and said.id == row["id"] and said.digest != (digest := _digest(row["body"])):
-            self._notebook.keep_said(replace(said, digest=digest))
+    async def post_for_operator(self, number: int, person: str, text: str) -> None:
+        """Posts in the name of the person at the command line."""
+        body = self._markers.sign_for_operator(person, text, number=number)
+        answer = await self._api.write("POST", f"/issues/{number}/comments", {"body": body})
+        self._issue_comments.keep(answer.data, number)
 
-    async def speak_for(self, number: int, person: str, text: str) -> None:
-        """In the name of whoever uses the command line here."""
-        body = self._markers.in_the_name_of(person, text, number=number)
-        answer = await self._access.write("POST", f"/issues/{number}/comments", {"body": body})
-        self._comments.keep(answer.data, number)
+    async def find(self, comment: OwnComment, *, fresh: bool) -> Sequence[Row]:
+        number, sync = int(comment.issue), self._sync_of(comment)
+        if fresh or not self._cache.cursor(sync.cursor(number)):
+            await sync.read_all(number)
+        return self._comments.find_ours(sync.known(number), comment.slug)
 
-    async def _rewritten(self, said: Said, wanted: Said, body: str) -> bool:
-        """False: it is not there any more."""
-        if said.digest == wanted.digest:
-            return True
-        place = "pulls" if said.inline else "issues"
+    async def post(self, comment: OwnComment, body: str, thread: str) -> str:
+        issue = comment.issue
+        path = f"/pulls/{issue}/comments/{thread}/replies" if thread else f"/issues/{issue}/comments"
+        answer = await self._api.write("POST", path, {"body": body})
+        return str(self._keep(comment, answer.data)["id"])
+
+    async def edit(self, comment: OwnComment, body: str) -> bool:
         try:
-            answer = await self._access.write("PATCH", f"/{place}/comments/{said.id}", {"body": body})
+            answer = await self._api.write("PATCH", _path(comment), {"body": body})
         except NotFound:
-            self._notebook.forget_said(said)
             return False
-        self._learn(said, answer.data)
-        self._notebook.keep_said(_with(wanted, said.id, inline=said.inline))
+        self._keep(comment, answer.data)
         return True
 
-    async def _say(self, wanted: Said, body: str, thread: int) -> None:
-        intent = _with(wanted, 0, inline=wanted.inline, tried_at=self._access.service.now())
-        self._notebook.keep_said(intent)
+    async def delete(self, comment: OwnComment) -> None:
         try:
-            payload = await self._post(wanted.number, body, thread)
-        except Unknown:
-            raise
-        except (NotFound, Refused, Retryable):  # it surely was not said
-            self._notebook.forget_said(intent)
-            raise
-        self._learn(wanted, payload)
-        self._notebook.keep_said(_with(wanted, payload["id"], inline=wanted.inline))
-
-    async def _post(self, number: int, body: str, thread: int) -> Any:
-        path = f"/pulls/{number}/comments/{thread}/replies" if thread else f"/issues/{number}/comments"
-        answer = await self._access.write("POST", path, {"body": body})
-        return answer.data
-
-    async def _found(self, wanted: Said) -> Said | None:
-        """What an earlier life of ours said there, if its memory was lost. The oldest counts, others go."""
-        listening = self._remarks if wanted.inline else self._comments
-        if not self._notebook.cursor(listening.cursor(wanted.number)):
-            await listening.read_whole(wanted.number)
-        return await self._adopted(self._talk.find_ours(listening.known(wanted.number), wanted.slug), wanted)
-
-    async def _find_again(self, said: Said) -> Said | None:
-        """We tried, and do not know what became of it."""
-        listening = self._remarks if said.inline else self._comments
-        rows = await listening.read_whole(said.number)
-        found = await self._adopted(self._talk.find_ours(rows, said.slug), said)
-        waited = self._access.service.now() - said.tried_at
-        if found is None and 0 <= waited < _SECONDS_TO_SETTLE:
-            raise Retryable(f"It is not known yet whether a comment was made on {self._access.key(said.number)}.")
-        return found
-
-    async def _adopted(self, ours: list[Row], said: Said) -> Said | None:
-        if not ours:
-            return None
-        for extra in ours[1:]:
-            await self._remove(extra["id"], inline=said.inline)
-        found = Said(said.number, said.slug, ours[0]["id"], said.inline, _digest(ours[0]["body"]), said.tried_at)
-        self._notebook.keep_said(found)
-        return found
-
-    async def _remove(self, comment: int, *, inline: bool) -> None:
-        try:
-            await self._access.write("DELETE", f"/{'pulls' if inline else 'issues'}/comments/{comment}")
+            await self._api.write("DELETE", _path(comment))
         except NotFound:
             return
 
-    def _learn(self, said: Said, payload: Any) -> None:
-        listening = self._remarks if said.inline else self._comments
-        row = listening.keep(payload, said.number)
-        self._talk.own_id = self._talk.own_id or row["author"]["id"]
+    def _first_remark(self, thread: str) -> str:
+        """Id of the remark that began a thread: GitHub accepts replies to it only. Empty if there is none."""
+        number = thread.removeprefix("inline-")
+        row = self._cache.find(RecordKind.REMARK, int(number)) if number.isdigit() else None
+        return str(row["thread"] or row["id"]) if row else ""
+
+    def _update_digest(self, row: Row) -> None:
+        """Another installation may have rewritten a comment since we recorded it."""
+        sent = self._cache.find_own_comment(str(row["number"]), self._markers.find_slug(row["body"], row["number"]))
+        if sent and sent.id == str(row["id"]) and sent.digest != (now := digest(row["body"])):
+            self._cache.keep_own_comment(replace(sent, digest=now))
+
+    def _sync_of(self, comment: OwnComment) -> CommentSync:
+        return self._inline_comments if comment.inline else self._issue_comments
+
+    def _keep(self, comment: OwnComment, payload: Row) -> Row:
+        row = self._sync_of(comment).keep(payload, int(comment.issue))
+        self._comments.own_id = self._comments.own_id or row["author"]["id"]
+        return row
 
     def _give_up(self, number: int, why: Exception) -> None:
-        """Nothing can be said there, and that is the people's wish."""
-        if number not in self._shut:
-            self._shut.add(number)
-            _log.warning("nothing can be said on %s: %s", self._access.key(number), why)
+        """Warns once per conversation that people have closed."""
+        if number not in self._closed_conversations:
+            self._closed_conversations.add(number)
+            _log.warning("comment not posted issue=%s: %s", self._api.key(number), why)
 
 
-def _digest(body: str) -> str:
-    return sha256(body.encode(errors="replace")).hexdigest()
-
-
-def _with(said: Said, comment: int, *, inline: bool, tried_at: float = 0.0) -> Said:
-    return Said(said.number, said.slug, comment, inline, said.digest, tried_at)
+def _path(comment: OwnComment) -> str:
+    return f"/{'pulls' if comment.inline else 'issues'}/comments/{comment.id}"

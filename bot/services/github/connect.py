@@ -1,6 +1,6 @@
-"""How GitHub is reached, by which settings; and who may act on each repository there."""
+"""GitHub as a service: opens it by the settings, and holds the leases of its repositories."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -8,87 +8,231 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bot.errors import BadSettings, NeedsHuman
-from bot.settings import ProjectSettings, Settings
-from bot.settings.credentials import daemon_id, github_app_key, github_token, host_name, marker_secrets
+from bot.services.interface import OfflineReader, Service, ServiceConnection
+from bot.settings.credentials import (
+    daemon_id,
+    github_app_key,
+    github_token,
+    host_name,
+    marker_secrets,
+    webhook_secret,
+)
+from bot.settings.schema import ProjectSettings, Settings
 from bot.system import clock
+from bot.system.locks import daemon_pid
 
 if TYPE_CHECKING:
+    import sqlite3
+
+    from bot.domain.pull_request import PullRequest
     from bot.domain.remote import Remote
+    from bot.domain.webhook import WebhookAnswer
     from bot.secret_scan.scanner import Secrets
     from bot.services.github.auth import Credential
-    from bot.services.github.repository import Repository
-    from bot.services.http.request_counts import Tally
-    from bot.workspace.lease import GitClaim
-    from bot.workspace.lease_ref import Entry
+    from bot.services.github.forge import GitHubForge
+    from bot.services.github.offline import OfflineView
+    from bot.services.github.repository import GitHubRepository
+    from bot.services.github.tracker import GitHubTracker
+    from bot.services.http.request_counts import RequestCounts
+    from bot.workspace.lease import GitLease
+    from bot.workspace.lease_ref import LeaseEntry
     from bot.workspace.mirror import Mirror
 
-OURS = "ours"
+_DATABASE = "github.db"
+_PROBE_SECONDS = 5.0
+_GITHUB_HEADER = "x-github-request-id"
+"""GitHub sends it with every answer, also with refusals; other servers do not."""
 
 
 @dataclass(frozen=True, slots=True)
-class Connections:
-    """Every repository that a project has on GitHub."""
+class GitHubConnection(ServiceConnection):
+    """Every repository on GitHub that a project uses."""
 
-    repositories: Mapping[str, "Repository"] = field(default_factory=dict)
-    """By the project's name."""
-    claims: dict[str, "GitClaim"] = field(default_factory=dict)
-    """By the repository's name in lower case: projects that share one share its claim."""
+    settings: Settings
+    repositories: Mapping[str, "GitHubRepository"] = field(default_factory=dict)
+    """Keyed by the project's name."""
+    counts: "RequestCounts | None" = None
+    leases: dict[str, "GitLease"] = field(default_factory=dict)
+    """Keyed by the repository's name in lower case: projects that share a repository share its lease."""
 
-    def check(self, repository: str) -> None:
-        if claim := self.claims.get(repository.lower()):
-            claim.check()
+    @property
+    def request_counts(self) -> "RequestCounts | None":
+        return self.counts
 
-    def claim(
-        self, settings: Settings, project: ProjectSettings, mirror: "Mirror", remote: Callable[[], Awaitable["Remote"]]
-    ) -> "GitClaim | None":
-        """What is pushed from the mirror, and written to the repository, is from now on written under it."""
-        from bot.workspace.lease import GitClaim, Who
-        from bot.workspace.lease_ref import ClaimRef
+    def tracker(self, project: ProjectSettings) -> "GitHubTracker":
+        from bot.services.github.tracker import GitHubTracker
 
-        seconds, repository = settings.limits.claim_seconds, project.repository.lower()
+        return GitHubTracker(self.repositories[project.name])
+
+    def forge(self, project: ProjectSettings) -> "GitHubForge":
+        from bot.services.github.forge import GitHubForge
+
+        api_url = self.settings.github.api_url
+        return GitHubForge(self.repositories[project.name], api_url=api_url, remote=project.remote)
+
+    def permissions(self, project: ProjectSettings) -> "GitHubRepository":
+        return self.repositories[project.name]
+
+    def check_lease(self, project: ProjectSettings) -> None:
+        self.check_lease_of(project.repository)
+
+    def check_lease_of(self, repository: str) -> None:
+        if lease := self.leases.get(repository.lower()):
+            lease.check()
+
+    def lease(self, project: ProjectSettings, mirror: "Mirror") -> "GitLease | None":
+        """Makes the mirror check it before each push, and the client before each write."""
+        from bot.workspace.lease import DaemonId, GitLease
+        from bot.workspace.lease_ref import LeaseRef
+
+        seconds, repository = self.settings.limits.claim_seconds, project.repository.lower()
         if not seconds:
             return None
-        if repository not in self.claims:
-            own = Who(daemon_id(settings.state_dir), host_name())
-            self.claims[repository] = GitClaim(ClaimRef(mirror), remote, own=own, seconds=seconds, clock=clock.steady)
-        mirror.fence = self.claims[repository].check
-        return self.claims[repository]
-
-
-@asynccontextmanager
-async def on_github(
-    settings: Settings, secrets: "Secrets | None" = None, tallies: "dict[str, Tally] | None" = None
-) -> AsyncIterator[Connections]:
-    """With `secrets`, as the daemon; without, as a command that a person typed. `tallies` are told of this one's."""
-    there = [project for project in settings.projects if "github" in {project.tracker, project.forge}]
-    if not there:
-        yield Connections()
-        return
-    from bot.services.github.client import GitHub
-    from bot.services.github.http_cache import open_memory, own_memory
-    from bot.services.github.repository import Repository, Rules
-
-    credential, path = _credential(settings, secrets), settings.state_dir / "github.db"
-    memory = own_memory(path, at=clock.now()) if secrets else open_memory(path)
-    secret, *older = marker_secrets(settings)
-    repositories: dict[str, Repository] = {}
-    connections = Connections(repositories)
-    async with GitHub(settings.github.api_url, credential, memory, fence=connections.check) as service:
-        (tallies if tallies is not None else {})["github"] = service.tally
-        for project in there:
-            rules = Rules(settings.label, project.trusted)
-            repositories[project.name] = Repository(
-                service, project.repository, memory, rules=rules, secret=secret, older=older
+        if repository not in self.leases:
+            own, remote = DaemonId(daemon_id(self.settings.state_dir), host_name()), self.forge(project).remote
+            self.leases[repository] = GitLease(
+                LeaseRef(mirror), partial(remote, anew=False), own=own, seconds=seconds, clock=clock.steady
             )
-        yield connections
-    memory.close()
+        mirror.check_lease = self.leases[repository].check
+        return self.leases[repository]
+
+
+@dataclass(frozen=True, slots=True)
+class GitHubOfflineReader(OfflineReader):
+    db: "sqlite3.Connection"
+    settings: Settings
+
+    def titles(self, project: str) -> Mapping[str, str]:
+        repository = self._repository(project)
+        return {f"{repository}#{number}": title for number, title in self._view(project).titles().items()}
+
+    def urls(self, project: str) -> Mapping[str, str]:
+        repository = self._repository(project)
+        return {f"{repository}#{number}": url for number, url in self._view(project).addresses().items()}
+
+    def pull_requests(self, project: str, branches: Collection[str]) -> Mapping[str, "PullRequest"]:  # noqa: ARG002
+        return self._view(project).pulls()
+
+    def availability(self) -> Mapping[str, tuple[bool, str]]:
+        from bot.services.http.availability import problems_of
+
+        return problems_of(self.db, GitHubService.name)
+
+    def waits_until(self, now: float) -> float:
+        from bot.services.http.availability import read_holds
+
+        return max(read_holds(self.db, now=now).values(), default=0.0)
+
+    def lease_holders(self) -> Mapping[str, str]:
+        """As the daemon that runs here last saw them; empty while none runs."""
+        if not self.settings.limits.claim_seconds or not daemon_pid(self.settings.state_dir):
+            return {}
+        from bot.workspace.lease_ref import read_last_seen
+        from bot.workspace.paths import ProjectPaths
+
+        names = [project.name for project in self.settings.projects if project.forge == GitHubService.name]
+        seen = {name: read_last_seen(ProjectPaths(self.settings.state_dir, name).mirror) for name in names}
+        holders = {name: _other_holder(self.settings, entry) for name, entry in seen.items() if entry}
+        return {name: holder for name, holder in holders.items() if holder}
+
+    def close(self) -> None:
+        self.db.close()
+
+    def _repository(self, project: str) -> str:
+        return next(known.repository for known in self.settings.projects if known.name == project)
+
+    def _view(self, project: str) -> "OfflineView":
+        from bot.services.github.cache import Cache
+        from bot.services.github.offline import OfflineView
+
+        return OfflineView(Cache(self.db, self._repository(project)))
+
+
+class GitHubService(Service):
+    name = "github"
+    title = "GitHub"
+    site = "on GitHub"
+    still_works = "Running agents continue; their work is published once GitHub accepts requests"
+    has_webhook = True
+    webhook_signature_header = "x-hub-signature-256"
+
+    @asynccontextmanager
+    async def open(
+        self,
+        settings: Settings,
+        *,
+        secrets: "Secrets | None" = None,
+        opened: Mapping[str, ServiceConnection],  # noqa: ARG002
+    ) -> AsyncIterator[GitHubConnection]:
+        from bot.services.github.cache import open_cache, open_or_replace_cache
+        from bot.services.github.client import GitHubClient
+        from bot.services.github.repository import GitHubRepository, RepositoryRules
+
+        credential, path = _credential(settings, secrets), settings.state_dir / _DATABASE
+        db = open_or_replace_cache(path, at=clock.now()) if secrets else open_cache(path)
+        secret, *older = marker_secrets(settings)
+        leases: dict[str, GitLease] = {}
+        fence = GitHubConnection(settings, leases=leases).check_lease_of
+        async with GitHubClient(settings.github.api_url, credential, db, fence=fence) as client:
+            repositories = {
+                project.name: GitHubRepository(
+                    client, project.repository, db,
+                    rules=RepositoryRules(settings.label, project.trusted), secret=secret, older=older,
+                )
+                for project in settings.projects if self.name in {project.tracker, project.forge}
+            }  # fmt: skip
+            yield GitHubConnection(settings, repositories, client.request_counts, leases)
+        db.close()
+
+    @asynccontextmanager
+    async def open_for_person(self, settings: Settings, project: ProjectSettings) -> AsyncIterator["GitHubTracker"]:
+        async with self.open(settings, opened={}) as connection:
+            yield connection.tracker(project)
+
+    def open_offline(self, settings: Settings) -> GitHubOfflineReader:
+        from bot.services.github.cache import open_cache
+
+        return GitHubOfflineReader(open_cache(settings.state_dir / _DATABASE), settings)
+
+    def key_of(self, project: ProjectSettings, number: int) -> str:
+        return f"{project.repository}#{number}"
+
+    def place_of(self, project: ProjectSettings) -> str:
+        return project.repository
+
+    def describe_repository(self, settings: Settings, project: ProjectSettings) -> str:  # noqa: ARG002
+        return f"{project.repository} on GitHub, base {project.base or 'the default branch'}"
+
+    async def check(
+        self, settings: Settings, project: ProjectSettings, *, fix: bool
+    ) -> Sequence[tuple[str, bool, str]]:
+        from bot.domain.names import phase_labels
+
+        labels = (settings.label, *sorted(phase_labels(settings.label)))
+        async with self.open(settings, opened={}) as connection:
+            repository = connection.repositories[project.name]
+            if fix:
+                await repository.setup_check.create_labels(labels)
+            findings = await repository.setup_check.inspect(labels)
+            if not settings.limits.claim_seconds or not all(ok for _, ok, _ in findings):
+                return findings
+            remote = await connection.forge(project).remote(anew=False)
+        return [*findings, ("claim", True, await _describe_holder(settings, remote))]
+
+    def webhook_secret(self, settings: Settings) -> str:
+        return webhook_secret(settings)
+
+    def parse_webhook(self, secret: str, headers: Mapping[str, str], body: bytes, now: float) -> "WebhookAnswer":  # noqa: ARG002
+        from bot.services.github.webhook import parse_webhook
+
+        return parse_webhook(secret, headers, body)
 
 
 async def is_installed(settings: Settings, name: str) -> bool:
-    """Whether the GitHub App may already be used on a project's repository."""
-    async with on_github(settings) as there:
+    """True if the GitHub App may be used on a project's repository."""
+    async with GitHubService().open(settings, opened={}) as connection:
         try:
-            await there.repositories[name].access.get("")
+            await connection.repositories[name].api.get("")
         except NeedsHuman:
             return False
     return True
@@ -105,19 +249,39 @@ def _credential(settings: Settings, secrets: "Secrets | None") -> "Credential":
     raise BadSettings("There is no token for GitHub: set GITHUB_TOKEN, github.token_file, or github.app_id for an App.")
 
 
-def claim_at(remote: "Remote", folder: Path) -> "Entry":
-    """What is there now. The folder is for git, and of no use afterwards."""
-    from bot.workspace.lease_ref import ClaimRef
+def is_github(api_url: str) -> bool:
+    """Asks an unknown server one question, without a credential. False if it does not answer."""
+    import httpx
+
+    try:
+        answer = httpx.get(f"{api_url}/meta", timeout=_PROBE_SECONDS, follow_redirects=False)
+    except (httpx.HTTPError, httpx.InvalidURL):
+        return False
+    return _GITHUB_HEADER in answer.headers
+
+
+async def _describe_holder(settings: Settings, remote: "Remote") -> str:
+    import asyncio
+    from tempfile import TemporaryDirectory
+
+    with TemporaryDirectory() as folder:
+        entry = await asyncio.to_thread(_read_lease, remote, Path(folder))
+    if other := _other_holder(settings, entry):
+        return other
+    return "ours" if entry.record and not entry.record.free else "held by no treehand at the moment"
+
+
+def _read_lease(remote: "Remote", folder: Path) -> "LeaseEntry":
+    """The folder holds a temporary mirror."""
+    from bot.workspace.lease_ref import LeaseRef
     from bot.workspace.mirror import Mirror
 
-    return ClaimRef(Mirror(folder / "claim.git")).read(remote)
+    return LeaseRef(Mirror(folder / "claim.git")).read(remote)
 
 
-def holder_in_words(settings: Settings, entry: "Entry") -> str:
-    """Who may act on a repository; empty: nobody does at the moment."""
+def _other_holder(settings: Settings, entry: "LeaseEntry") -> str:
+    """In words; empty if this daemon holds the lease, or no daemon does."""
     record = entry.record
-    if record is None or record.free:
+    if record is None or record.free or record.by == daemon_id(settings.state_dir):
         return ""
-    if record.by == daemon_id(settings.state_dir):
-        return OURS
     return f"held by another treehand ({record.holder})"

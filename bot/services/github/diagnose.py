@@ -1,4 +1,4 @@
-"""Is a repository ready for us, and if not, what is missing: for people, before anything is started."""
+"""Diagnoses a repository for `treehand check`: account, permissions, branch rules, rate limit, labels."""
 
 from collections.abc import AsyncIterator, Sequence
 from typing import NamedTuple
@@ -6,9 +6,9 @@ from typing import NamedTuple
 from bot.errors import BotError, NeedsHuman
 from bot.services.github.auth import FINE_GRAINED
 from bot.services.github.errors import Forbidden, NoGraphQL, NotFound
-from bot.services.github.issues import Issues
-from bot.services.github.repository_api import Access
-from bot.services.github.repository_info import Facts
+from bot.services.github.labels import RepositoryLabels
+from bot.services.github.repository_api import RepositoryApi
+from bot.services.github.repository_info import RepositoryInfo
 
 
 class Finding(NamedTuple):
@@ -17,25 +17,31 @@ class Finding(NamedTuple):
     detail: str
 
 
-_PEOPLE = "metadata"
-_NEEDED = {
-    "issues": ("/issues?per_page=1", "to see what is asked for, and to answer"),
-    "pull requests": ("/pulls?per_page=1", "to offer work"),
+_METADATA = "metadata"
+_PERMISSIONS = {
+    "issues": ("/issues?per_page=1", "to read requests and to answer"),
+    "pull requests": ("/pulls?per_page=1", "to open pull requests"),
     "contents": ("/git/matching-refs/heads/{prefix}", "to push branches"),
-    "checks": ("/commits/{base}/check-runs?per_page=1", "to mend what is red"),
-    "commit statuses": ("/commits/{base}/status?per_page=1", "to mend what is red"),
-    _PEOPLE: ("/collaborators/{login}/permission", "to see who may steer"),
+    "checks": ("/commits/{base}/check-runs?per_page=1", "to fix failed checks"),
+    "commit statuses": ("/commits/{base}/status?per_page=1", "to fix failed checks"),
+    _METADATA: ("/collaborators/{login}/permission", "to see who is trusted"),
 }
-_HELPFUL = {"checks", "commit statuses"}
-"""A server may know only one kind of them, or none."""
-_OF_APPS_ONLY = "checks"
-_NO_CHECKS = "GitHub shows none to fine-grained tokens in private repositories: only what has a commit status is mended"
-_OF_AN_APP = {"contents": "write", "issues": "write", "pull_requests": "write", "checks": "read", "statuses": "read"}
-_WANTED_OF_AN_APP = {"actions": "read"}
+_OPTIONAL = {"checks", "commit statuses"}
+"""A server may have one kind of them, or none."""
+_APPS_ONLY = "checks"
+_NO_CHECKS = "GitHub shows none to fine-grained tokens in private repositories: only failed commit statuses are fixed"
+_REQUIRED_OF_APP = {
+    "contents": "write",
+    "issues": "write",
+    "pull_requests": "write",
+    "checks": "read",
+    "statuses": "read",
+}
+_OPTIONAL_OF_APP = {"actions": "read"}
 _LEVELS = ("", "read", "write", "admin")
-_STOPPING = {
-    "creation": "nobody may create such branches",
-    "update": "nobody may push to such branches",
+_BLOCKING_RULES = {
+    "creation": "such branches may not be created",
+    "update": "such branches may not be pushed to",
     "pull_request": "changes need a pull request",
     "required_signatures": "commits must be signed",
     "branch_name_pattern": "branch names must follow a pattern",
@@ -45,78 +51,77 @@ _STOPPING = {
 }
 
 
-class Inspecting:
-    def __init__(self, access: Access, facts: Facts, issues: Issues, prefix: str) -> None:
-        self._access = access
-        self._facts = facts
-        self._issues = issues
+class SetupCheck:
+    def __init__(self, api: RepositoryApi, info: RepositoryInfo, labels: RepositoryLabels, prefix: str) -> None:
+        self._api = api
+        self._info = info
+        self._repository_labels = labels
         self._prefix = prefix
 
     async def inspect(self, labels: Sequence[str]) -> list[Finding]:
-        """Each of them ok, or what is wrong and how to mend it."""
-        found = await self._looked("account", self._account())
+        """Findings that are ok, or say what is wrong and how to fix it."""
+        findings = await self._collect("account", self._account())
         try:
-            found += [finding async for finding in self._repository()]
-        except BotError as problem:  # the rest would only say the same
+            findings += [finding async for finding in self._repository()]
+        except BotError as problem:  # every other request would fail alike
             hint = " Is its name right, and may our account see it?" if isinstance(problem, NotFound) else ""
-            return [*found, Finding("repository", ok=False, detail=f"{str(problem).removesuffix('.')}.{hint}")]
-        for look in (self._permissions, self._rules, self._limit):
-            found += await self._looked(look.__name__.lstrip("_"), look())
-        return found + await self._looked("labels", self._labels(labels))
+            return [*findings, Finding("repository", ok=False, detail=f"{str(problem).removesuffix('.')}.{hint}")]
+        for inspect in (self._permissions, self._rules, self._limit):
+            findings += await self._collect(inspect.__name__.lstrip("_"), inspect())
+        return findings + await self._collect("labels", self._labels(labels))
 
     async def create_labels(self, labels: Sequence[str]) -> None:
-        await self._facts.refresh()
-        await self._issues.ensure_known(labels)
+        await self._info.refresh()
+        await self._repository_labels.ensure_exist(labels)
 
-    async def _looked(self, name: str, findings: AsyncIterator[Finding]) -> list[Finding]:
+    async def _collect(self, name: str, findings: AsyncIterator[Finding]) -> list[Finding]:
         try:
             return [finding async for finding in findings]
         except BotError as problem:
             return [Finding(name, ok=False, detail=str(problem))]
 
     async def _account(self) -> AsyncIterator[Finding]:
-        who = await self._access.service.who()
-        if who.kind == "app":
-            held = dict(scope.partition(":")[::2] for scope in who.scopes)
-            for name, needed in _OF_AN_APP.items():
-                if _LEVELS.index(held.get(name, "")) < _LEVELS.index(needed):
+        account = await self._api.client.account()
+        if account.kind == "app":
+            granted = dict(scope.partition(":")[::2] for scope in account.scopes)
+            for name, needed in _REQUIRED_OF_APP.items():
+                if _LEVELS.index(granted.get(name, "")) < _LEVELS.index(needed):
                     yield Finding("app", ok=False, detail=f"the App needs the permission {name}: {needed}")
-            for name in _WANTED_OF_AN_APP.keys() - held.keys():
+            for name in _OPTIONAL_OF_APP.keys() - granted.keys():
                 yield Finding("app", ok=True, detail=f"without the permission {name}: read, logs cannot be shown")
-        elif who.scopes and not {"repo", "public_repo"} & set(who.scopes):
-            yield Finding("token", ok=False, detail=f"the token needs the scope repo; it has {', '.join(who.scopes)}")
-        yield Finding("account", ok=True, detail=f"{who.login} ({who.kind})")
+        elif account.scopes and not {"repo", "public_repo"} & set(account.scopes):
+            scopes = ", ".join(account.scopes)
+            yield Finding("token", ok=False, detail=f"the token needs the scope repo; it has {scopes}")
+        yield Finding("account", ok=True, detail=f"{account.login} ({account.kind})")
 
     async def _repository(self) -> AsyncIterator[Finding]:
-        await self._facts.refresh()
-        standing = self._facts.standing
-        if standing.archived:
+        await self._info.refresh()
+        status = self._info.status
+        if status.archived:
             yield Finding("repository", ok=False, detail="it is archived, so it can only be read")
-        elif not standing.may_push and (await self._access.service.who()).kind != "app":
+        elif not status.may_push and (await self._api.client.account()).kind != "app":
             yield Finding("repository", ok=False, detail="we may not push to it: give our account write access")
-        elif standing.name.lower() != self._access.name.lower():
-            renamed = f"it is called {standing.name} now; change the settings from {self._access.name}"
+        elif status.name.lower() != self._api.name.lower():
+            renamed = f"it is called {status.name} now; change the settings from {self._api.name}"
             yield Finding("repository", ok=True, detail=renamed)
         else:
-            yield Finding("repository", ok=True, detail=f"{standing.name}, default branch {standing.base}")
+            yield Finding("repository", ok=True, detail=f"{status.name}, default branch {status.base}")
 
     async def _permissions(self) -> AsyncIterator[Finding]:
-        who = await self._access.service.who()
-        readable = list(_NEEDED)
+        account = await self._api.client.account()
+        readable = list(_PERMISSIONS)
         missing = False
-        for name, (path, purpose) in _NEEDED.items():
+        for name, (path, purpose) in _PERMISSIONS.items():
             try:
-                await self._access.get(
-                    path.format(base=self._facts.standing.base, login=who.login, prefix=self._prefix)
-                )
+                await self._api.get(path.format(base=self._info.status.base, login=account.login, prefix=self._prefix))
             except NeedsHuman as refusal:
-                if name == _PEOPLE and isinstance(refusal, NotFound):
-                    continue  # we may ask, and it is no user: an App is none
-                if name in _HELPFUL and not isinstance(refusal, Forbidden):  # not there, or no commit yet
+                if name == _METADATA and isinstance(refusal, NotFound):
+                    continue  # we may ask, and the account is no user: an App is none
+                if name in _OPTIONAL and not isinstance(refusal, Forbidden):  # unknown there, or no commit yet
                     readable.remove(name)
                     yield Finding(name, ok=True, detail=f"there are none {purpose}: {refusal}")
                     continue
-                if name == _OF_APPS_ONLY and who.kind == FINE_GRAINED:
+                if name == _APPS_ONLY and account.kind == FINE_GRAINED:
                     readable.remove(name)
                     yield Finding(name, ok=True, detail=_NO_CHECKS)
                     continue
@@ -126,18 +131,18 @@ class Inspecting:
             yield Finding("permissions", ok=True, detail=f"we may read {', '.join(readable)}")
 
     async def _rules(self) -> AsyncIterator[Finding]:
-        """Rules for branches like ours; those that only admins may read do not count here."""
+        """Rulesets that apply to our branches. Branch protection, which only admins may read, is not inspected."""
         try:
-            answer = await self._access.get(f"/rules/branches/{self._prefix}check")
+            answer = await self._api.get(f"/rules/branches/{self._prefix}check")
         except NeedsHuman:  # an older server
             return
-        stopping = {_STOPPING[rule["type"]] for rule in answer.data if rule["type"] in _STOPPING}
-        detail = f"{self._prefix}... cannot be pushed: {'; '.join(sorted(stopping))}. Except them from the rules."
-        yield Finding("rules", ok=not stopping, detail=detail if stopping else f"{self._prefix}... may be pushed")
+        blocking = {_BLOCKING_RULES[rule["type"]] for rule in answer.data if rule["type"] in _BLOCKING_RULES}
+        detail = f"{self._prefix}... cannot be pushed: {'; '.join(sorted(blocking))}. Except them from the rules."
+        yield Finding("rules", ok=not blocking, detail=detail if blocking else f"{self._prefix}... may be pushed")
 
     async def _limit(self) -> AsyncIterator[Finding]:
         try:
-            answer = await self._access.service.get("/rate_limit", repository=self._access.name)
+            answer = await self._api.client.get("/rate_limit", repository=self._api.name)
         except (NeedsHuman, NoGraphQL):  # a server without limits
             return
         core = answer.data["resources"]["core"]
@@ -145,6 +150,6 @@ class Inspecting:
         yield Finding("rate limit", ok=core["remaining"] > core["limit"] // 20, detail=detail)
 
     async def _labels(self, labels: Sequence[str]) -> AsyncIterator[Finding]:
-        missing = await self._issues.missing_labels(labels)
-        detail = f"missing: {', '.join(missing)}; they are made when they are needed, or by `treehand check --fix`"
-        yield Finding("labels", ok=True, detail=detail if missing else f"all {len(labels)} are there")
+        missing = await self._repository_labels.missing(labels)
+        detail = f"missing: {', '.join(missing)}; they are created when they are needed, or by `treehand check --fix`"
+        yield Finding("labels", ok=True, detail=detail if missing else f"all {len(labels)} exist")

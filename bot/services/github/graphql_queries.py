@@ -1,4 +1,4 @@
-"""What we ask in GraphQL, because REST would need a request for each: GitHub's schema, nothing of ours."""
+"""GraphQL queries, where REST would need a request for each issue or pull request."""
 
 PULL_REQUESTS = """
 query PullRequests($ids: [ID!]!) {
@@ -15,35 +15,49 @@ query PullRequests($ids: [ID!]!) {
   }
 }
 """
-"""Which of up to a hundred pull requests need a closer look. One list in each, so that it costs one point."""
+"""Details of up to a hundred pull requests. With one list in each, it costs one point."""
 
-REQUESTS = """
-query Requests($ids: [ID!]!) {
-  nodes(ids: $ids) {
-    ... on Issue {
+_WHO = "fragment who on Actor { __typename login ... on User { databaseId } ... on Bot { databaseId } }"
+
+REQUESTS = f"""
+query Requests($ids: [ID!]!) {{
+  nodes(ids: $ids) {{
+    ... on Issue {{
       number
+      title
+      body
       lastEditedAt
-      editor { ...who }
-      timelineItems(last: 60, itemTypes: [LABELED_EVENT, RENAMED_TITLE_EVENT]) {
-        nodes {
+      editor {{ ...who }}
+      timelineItems(last: 60, itemTypes: [LABELED_EVENT, RENAMED_TITLE_EVENT]) {{
+        nodes {{
           __typename
-          ... on LabeledEvent { createdAt actor { ...who } label { name } }
-          ... on RenamedTitleEvent { createdAt actor { ...who } previousTitle }
-        }
-      }
-    }
-  }
-}
-fragment who on Actor { __typename login ... on User { databaseId } ... on Bot { databaseId } }
+          ... on LabeledEvent {{ createdAt actor {{ ...who }} label {{ name }} }}
+          ... on RenamedTitleEvent {{ createdAt actor {{ ...who }} previousTitle }}
+        }}
+      }}
+    }}
+  }}
+}}
+{_WHO}
 """
-"""Who asked for the work on up to fifty issues, and who changed their words."""
+"""Requesters of up to fifty issues, and authors of later changes to title and body."""
+
+EDITORS = f"""
+query Editors($ids: [ID!]!) {{
+  nodes(ids: $ids) {{
+    ... on Comment {{ body lastEditedAt editor {{ ...who }} }}
+  }}
+}}
+{_WHO}
+"""
+"""Last editors of up to a hundred comments, reviews and inline comments: REST does not tell who edited."""
 
 ADD_REACTION = """
 mutation AddReaction($subject: ID!, $content: ReactionContent!) {
   addReaction(input: {subjectId: $subject, content: $content}) { reaction { content } }
 }
 """
-"""The only way to react to a review."""
+"""REST cannot react to a review."""
 
 COLLABORATORS = """
 query Collaborators($owner: String!, $name: String!, $after: String) {
@@ -55,4 +69,4 @@ query Collaborators($owner: String!, $name: String!, $after: String) {
   }
 }
 """
-"""Those who work on a repository, with the addresses that they show."""
+"""Collaborators of a repository, with the addresses that they show."""

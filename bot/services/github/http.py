@@ -1,57 +1,51 @@
-"""One request and its answer, from asking for the credential to the error in our words."""
+"""Sends one request to GitHub: token, rate limit, write fence, redirects; turns a refusal into one of our errors."""
 
 import asyncio
 import re
 import sqlite3
+import threading
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from github.Auth import Auth
 
 from bot.errors import NeedsHuman
 from bot.services.github.auth import Credential, Keyring
-from bot.services.github.errors import (
-    Archived,
-    Forbidden,
-    NotFound,
-    Refused,
-    Reply,
-    limit_in,
-    no_answer,
-    redacted,
-    status_to_error,
-)
-from bot.services.github.http_cache import Limits
-from bot.services.github.rate_limits import WRITES, Kind, Pace, Sleep
-from bot.services.github.threads import Threads
-from bot.services.github.transport import CONNECTIONS, NoAnswer, Wire, parsed
-from bot.services.http.availability import Standings
-from bot.services.http.credential_lockout import Gate, Unauthorized
-from bot.services.http.request_counts import NO_ANSWER, Tally
+from bot.services.github.errors import Archived, Forbidden, NotFound, Refused, redacted, status_to_error
+from bot.services.github.rate_limit_detection import find_limit
+from bot.services.github.rate_limits import WRITES, RateLimiter, RateLimitHolds, RequestKind, Sleep
+from bot.services.github.transport import CONNECTIONS, Transport, parse_json
+from bot.services.http.availability import Availability
+from bot.services.http.credential_lockout import CredentialLockout, Unauthorized
+from bot.services.http.reply import NoAnswer, ServiceReply, no_answer
+from bot.services.http.request_counts import NO_ANSWER, RequestCounts
 from bot.services.http.server_clock import ServerTime
 from bot.system.clock import Clock
 
+T = TypeVar("T")
+
 _REDIRECTS = {301, 302, 307, 308}
-_HOPS = 4
-_WHOLE = 120.0  # seconds: more than the wire allows itself
+_MAX_REDIRECTS = 4
+_TIME_LIMIT = 120.0  # seconds: more than the transport allows itself
 _RESOURCES = frozenset({"core", "graphql"})
 _ANY_WRITE, _ANY = "writing", "anything"
 
-Fence = Callable[[str], None]
-"""Asked right before each write to a repository. Raises when another daemon might act on it by now."""
+WriteFence = Callable[[str], None]
+"""Called right before each write to a repository. Raises if another daemon may act on it by now."""
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class HttpRequest:
     verb: str
     path: str
     repository: str = ""
     body: Any = None
     headers: Mapping[str, str] = field(default_factory=dict)
-    kind: Kind = Kind.READ
+    kind: RequestKind = RequestKind.READ
     as_text: bool = False
-    """What comes is no JSON, and is left where a redirect says it is."""
+    """The answer is not JSON, and its redirect is not followed."""
 
     @property
     def writing(self) -> bool:
@@ -63,16 +57,16 @@ class Request:
 
     @property
     def shape(self) -> str:
-        """What it asks, whichever issue or commit it asks it about."""
-        return " ".join([self.verb, *(part for part in self._rest if not re.search(r"\d", part))])
+        """Verb and path without the parts that name one issue or commit."""
+        return " ".join([self.verb, *(part for part in self._path_in_repository if not re.search(r"\d", part))])
 
     @property
-    def needed(self) -> bool:
-        """A repository that does not show this is of no use."""
-        return self._rest in ([], ["issues"])
+    def is_essential(self) -> bool:
+        """A repository that does not answer this is of no use."""
+        return self._path_in_repository in ([], ["issues"])
 
     @property
-    def _rest(self) -> list[str]:
+    def _path_in_repository(self) -> list[str]:
         return self.path.partition("?")[0].split("/")[4:]
 
     def __str__(self) -> str:
@@ -80,147 +74,173 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
-class Arrival:
-    reply: Reply
+class HttpResponse:
+    reply: ServiceReply
     data: Any = None
     moved: str = ""
 
 
-class Exchange:
+class HttpClient:
     def __init__(
         self,
         api_url: str,
         credential: Credential,
-        memory: sqlite3.Connection,
+        db: sqlite3.Connection,
         *,
         clock: Clock,
         sleep: Sleep,
-        fence: Fence,
+        fence: WriteFence,
     ) -> None:
         self._fence = fence
-        self.time = ServerTime(clock)
-        self.wire = Wire(api_url)
-        self.keys = Keyring(credential, self.time, self._as_app)
-        self._pace = Pace(Limits(memory), clock, sleep)
-        self._standings = Standings(memory)
-        self._gate = Gate(self._standings, clock)
-        self._threads = Threads(CONNECTIONS)
-        self.tally = Tally()
+        self.server_time = ServerTime(clock)
+        self.transport = Transport(api_url)
+        self.keyring = Keyring(credential, self.server_time, self._send_as_app)
+        self._limiter = RateLimiter(RateLimitHolds(db), clock, sleep)
+        self._availability = Availability(db)
+        self._lockout = CredentialLockout(self._availability, clock)
+        self._threads = WorkerThreads(CONNECTIONS)
+        self.request_counts = RequestCounts()
 
     def close(self) -> None:
-        self.wire.close()
+        self.transport.close()
 
-    async def ask(self, request: Request) -> Arrival:
-        """What came, below 400. Raises as `Service` says, with what it means for the repository noted."""
-        ticket = self._gate.enter()
+    async def send(self, request: HttpRequest) -> HttpResponse:
+        """Returns an answer below 400, else raises as `GitHubClient` says and records the trouble of the repository."""
+        ticket = self._lockout.enter()
         try:
-            arrival = await self._followed(request, ticket)
+            response = await self._send_with_token(request, ticket)
         except Unauthorized as exc:
-            raise self._gate.refused(str(exc), ticket) from exc
+            raise self._lockout.record_refusal(str(exc), ticket) from exc
         except NeedsHuman as exc:
-            self._gate.passed()
-            self._note_trouble(request, exc)
+            self._lockout.record_success()
+            self._record_trouble(request, exc)
             raise
-        self._gate.passed()
-        self._note_success(request)
-        return arrival
+        self._lockout.record_success()
+        self._record_success(request)
+        return response
 
     async def token_for(self, repository: str, *, anew: bool) -> str:
-        ticket = self._gate.enter(to_try=False)
+        ticket = self._lockout.enter(to_try=False)
         try:
-            return await self.keys.token_for(repository, anew=anew)
+            return await self.keyring.token_for(repository, anew=anew)
         except Unauthorized as exc:
-            raise self._gate.refused(str(exc), ticket) from exc
+            raise self._lockout.record_refusal(str(exc), ticket) from exc
 
-    async def fetch(self, url: str) -> Reply:
-        """From wherever GitHub keeps it, and without our credential."""
+    async def fetch(self, url: str) -> ServiceReply:
+        """Reads from any host, without our credential."""
         try:
-            return await self._in_thread(lambda: self.wire.fetch(url))
+            return await self._in_thread(lambda: self.transport.fetch(url))
         except NoAnswer as exc:
-            raise no_answer(str(exc), asked="GET of a file", writing=False) from exc
+            raise no_answer(str(exc), request="GET of a file", writing=False) from exc
 
-    async def _as_app(self, verb: str, path: str, body: Mapping[str, Any] | None, auth: Auth) -> Any:
-        kind = Kind.READ if verb == "GET" else Kind.MINT
-        request = Request(verb, path, body=body, kind=kind)
-        reply, _ = await self._hops(request, auth, ticket=None)
-        return self._read(request, reply)
+    async def _send_as_app(self, verb: str, path: str, body: Mapping[str, Any] | None, auth: Auth) -> Any:
+        kind = RequestKind.READ if verb == "GET" else RequestKind.MINT
+        request = HttpRequest(verb, path, body=body, kind=kind)
+        reply, _ = await self._follow_redirects(request, auth, ticket=None)
+        return self._parse(request, reply)
 
-    async def _followed(self, request: Request, ticket: int) -> Arrival:
-        auth = await self.keys.auth_for(request.path, request.repository)
+    async def _send_with_token(self, request: HttpRequest, ticket: int) -> HttpResponse:
+        auth = await self.keyring.auth_for(request.path, request.repository)
         try:
-            reply, moved = await self._hops(request, auth, ticket)
+            reply, moved = await self._follow_redirects(request, auth, ticket)
         except Unauthorized:
-            if not self.keys.renewable:
+            if not self.keyring.renewable:
                 raise
-            self.keys.forget(request.repository, auth)
-            auth = await self.keys.auth_for(request.path, request.repository)
-            reply, moved = await self._hops(request, auth, ticket)
-        return Arrival(reply, None if request.as_text else self._read(request, reply), moved)
+            self.keyring.forget(request.repository, auth)
+            auth = await self.keyring.auth_for(request.path, request.repository)
+            reply, moved = await self._follow_redirects(request, auth, ticket)
+        return HttpResponse(reply, None if request.as_text else self._parse(request, reply), moved)
 
-    async def _hops(self, request: Request, auth: Auth, ticket: int | None) -> tuple[Reply, str]:
-        """Redirects stay on this server, keep their query, and are requests in their own turn."""
+    async def _follow_redirects(self, request: HttpRequest, auth: Auth, ticket: int | None) -> tuple[ServiceReply, str]:
+        """Redirects stay on this server, keep their query, and are paced like any request."""
         moved = ""
-        for _ in range(_HOPS):
-            reply = await self._once(replace(request, path=moved or request.path), auth, ticket)
+        for _ in range(_MAX_REDIRECTS):
+            reply = await self._send_paced(replace(request, path=moved or request.path), auth, ticket)
             target = reply.headers.get("location", "")
             if reply.status not in _REDIRECTS or not target or request.as_text:
                 return reply, moved
-            moved = self.wire.relative(target)
-        raise NeedsHuman(f"GitHub at {self.wire.api_url} sends us in circles ({request}).")
+            moved = self.transport.relative(target)
+        raise NeedsHuman(f"GitHub at {self.transport.api_url} redirects in a circle ({request}).")
 
-    async def _once(self, request: Request, auth: Auth, ticket: int | None) -> Reply:
-        who = self.keys.payer(request.repository)
-        async with self._pace.turn(request.kind, who=who, resource=request.resource):
+    async def _send_paced(self, request: HttpRequest, auth: Auth, ticket: int | None) -> ServiceReply:
+        payer = self.keyring.payer(request.repository)
+        async with self._limiter.permit(request.kind, payer=payer, resource=request.resource):
             if ticket is not None:
-                self._gate.check(ticket)
-            reply = await self._sent(request, auth)
-            wait = self._pace.heard(reply, request.kind, who=who, resource=request.resource)
-        if reply.status >= 400 or limit_in(reply):
-            clean = replace(reply, text=redacted(reply.text, [*self.keys.secrets(), auth.token]))
-            raise status_to_error(clean, asked=str(request), writing=request.writing, wait=wait)
+                self._lockout.check(ticket)
+            reply = await self._send_fenced(request, auth)
+            wait = self._limiter.update(reply, request.kind, payer=payer, resource=request.resource)
+        if reply.status >= 400 or find_limit(reply):
+            clean = replace(reply, text=redacted(reply.text, [*self.keyring.secrets(), auth.token]))
+            raise status_to_error(clean, request=str(request), writing=request.writing, wait=wait)
         return reply
 
-    async def _sent(self, request: Request, auth: Auth) -> Reply:
-        def send() -> Reply:
+    async def _send_fenced(self, request: HttpRequest, auth: Auth) -> ServiceReply:
+        def send() -> ServiceReply:
             if request.writing:  # here, because before this it may have waited, or been stopped, for any time
                 self._fence(request.repository)
-            return self.wire.send(request.verb, request.path, auth=auth, headers={**request.headers}, body=request.body)
+            return self.transport.send(
+                request.verb, request.path, auth=auth, headers={**request.headers}, body=request.body
+            )
 
         try:
             reply = await self._in_thread(send)
         except NoAnswer as exc:
-            self.tally.heard(NO_ANSWER)
-            raise no_answer(str(exc), asked=str(request), writing=request.writing and exc.sent) from exc
-        self.tally.heard(reply.status, _left_in(reply, request.resource))
-        self.time.heard(reply.headers.get("date", ""))
+            self.request_counts.add(NO_ANSWER)
+            raise no_answer(str(exc), request=str(request), writing=request.writing and exc.sent) from exc
+        self.request_counts.add(reply.status, _remaining(reply, request.resource))
+        self.server_time.update(reply.headers.get("date", ""))
         return reply
 
-    async def _in_thread(self, function: Callable[[], Reply]) -> Reply:
+    async def _in_thread(self, function: Callable[[], ServiceReply]) -> ServiceReply:
         try:
-            async with asyncio.timeout(_WHOLE):
+            async with asyncio.timeout(_TIME_LIMIT):
                 return await self._threads.run(function)
         except TimeoutError as exc:
             raise NoAnswer("GitHub did not answer in time", sent=True) from exc
 
-    def _read(self, request: Request, reply: Reply) -> Any:
+    def _parse(self, request: HttpRequest, reply: ServiceReply) -> Any:
         try:
-            return parsed(reply)
+            return parse_json(reply)
         except NoAnswer as exc:
-            raise no_answer(str(exc), asked=str(request), writing=request.writing) from exc
+            raise no_answer(str(exc), request=str(request), writing=request.writing) from exc
 
-    def _note_trouble(self, request: Request, error: NeedsHuman) -> None:
-        asked = _what_must_succeed(request, error)
-        if request.path.startswith("/repos/") and asked:
-            self._standings.bad(request.repository, str(error), asked=asked, now=self.time.own())
+    def _record_trouble(self, request: HttpRequest, error: NeedsHuman) -> None:
+        cleared_by = _cleared_by(request, error)
+        if request.path.startswith("/repos/") and cleared_by:
+            self._availability.record_trouble(
+                request.repository, str(error), cleared_by=cleared_by, now=self.server_time.local_now()
+            )
 
-    def _note_success(self, request: Request) -> None:
-        over = [_ANY, request.shape, *([_ANY_WRITE] if request.writing else [])]
-        for asked in over:
-            self._standings.good(request.repository, asked=asked, now=self.time.own())
+    def _record_success(self, request: HttpRequest) -> None:
+        for cleared in [_ANY, request.shape, *([_ANY_WRITE] if request.writing else [])]:
+            self._availability.record_success(request.repository, cleared=cleared, now=self.server_time.local_now())
 
 
-def _what_must_succeed(request: Request, error: NeedsHuman) -> str:
-    """... for the trouble to be over. Empty: this is no trouble of the whole repository."""
+class WorkerThreads:
+    """A bounded number of threads for blocking calls; they are abandoned when the process ends."""
+
+    def __init__(self, most: int) -> None:
+        self._free = asyncio.Semaphore(most)
+
+    async def run(self, function: Callable[[], T]) -> T:
+        """Cancelling stops the waiting; the thread goes on."""
+        answer: Future[T] = Future()
+        async with self._free:
+            threading.Thread(target=_work, args=(function, answer), name="github", daemon=True).start()
+            return await asyncio.wrap_future(answer)
+
+
+def _work(function: Callable[[], T], answer: Future[T]) -> None:
+    if not answer.set_running_or_notify_cancel():
+        return
+    try:
+        answer.set_result(function())
+    except BaseException as exc:  # noqa: BLE001 - the waiting task raises it
+        answer.set_exception(exc)
+
+
+def _cleared_by(request: HttpRequest, error: NeedsHuman) -> str:
+    """The kind of request whose success ends the trouble. Empty if the repository as such has no trouble."""
     match error:
         case Archived():
             return _ANY_WRITE
@@ -229,14 +249,14 @@ def _what_must_succeed(request: Request, error: NeedsHuman) -> str:
         case NotFound(status=451):
             return _ANY
         case NotFound():
-            return request.shape if request.needed else ""
+            return request.shape if request.is_essential else ""
         case Refused():
             return ""
         case _:
             return _ANY
 
 
-def _left_in(reply: Reply, resource: str) -> dict[str, float]:
-    left = reply.headers.get("x-ratelimit-remaining", "")
+def _remaining(reply: ServiceReply, resource: str) -> dict[str, float]:
+    remaining = reply.headers.get("x-ratelimit-remaining", "")
     named = reply.headers.get("x-ratelimit-resource", "")
-    return {named if named in _RESOURCES else resource: float(left)} if left.isdecimal() else {}
+    return {named if named in _RESOURCES else resource: float(remaining)} if remaining.isdecimal() else {}

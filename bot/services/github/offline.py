@@ -1,51 +1,55 @@
-"""What is known of a repository's issues and pull requests without asking anybody: also while no daemon runs."""
+"""Offline view: titles, addresses and pull requests from the cache, without a request and without the daemon."""
 
 import json
 from collections.abc import Mapping
 
 from bot.domain.pull_request import Checks, CheckState, FailedCheck, PullRequest, PullRequestState
-from bot.services.github.cache import Kind, Notebook, Row
+from bot.services.github.cache import Cache, RecordKind, Row
 
 ACCOUNT = "account"
-"""Under which it is noted who we are."""
+"""Name of the cursor that holds our account's id."""
 
 
-class Recollection:
-    def __init__(self, notebook: Notebook) -> None:
-        self._notebook = notebook
+class OfflineView:
+    def __init__(self, cache: Cache) -> None:
+        self._cache = cache
 
     @property
     def tips(self) -> Mapping[str, str]:
-        """The commit id of each of our branches that exist there."""
-        remembered = self._notebook.cursor("tips")
-        return json.loads(remembered) if remembered else {}
+        """Commit by branch, of our branches that exist there."""
+        cached = self._cache.cursor("tips")
+        return json.loads(cached) if cached else {}
 
     def newest(self) -> dict[str, Row]:
-        """The newest pull request of each of our branches, by us if there is one: anybody may open some from there."""
-        us = self._notebook.cursor(ACCOUNT)
-        return {row["branch"]: row for row in sorted(self._notebook.all(Kind.PULL), key=lambda row: _is_by(us, row))}
+        """Newest pull request by branch. Ours go first: other people may open some from our branches as well."""
+        us = self._cache.cursor(ACCOUNT)
+        return {row["branch"]: row for row in sorted(self._cache.all(RecordKind.PULL), key=lambda row: _is_by(us, row))}
 
     def is_ours(self, pull: Row) -> bool:
-        return _is_by(self._notebook.cursor(ACCOUNT), pull)
+        return _is_by(self._cache.cursor(ACCOUNT), pull)
 
     def titles(self) -> Mapping[int, str]:
-        """By the issue's number."""
-        return {row["number"]: row["title"] for row in self._notebook.all(Kind.ISSUE)}
+        """Keyed by issue number."""
+        return {row["number"]: row["title"] for row in self._cache.all(RecordKind.ISSUE)}
 
     def addresses(self) -> Mapping[int, str]:
-        """Of issues, by number."""
-        return {row["number"]: row["url"] for row in self._notebook.all(Kind.ISSUE)}
+        """URLs by issue number."""
+        return {row["number"]: row["url"] for row in self._cache.all(RecordKind.ISSUE)}
 
     def pulls(self) -> Mapping[str, PullRequest]:
-        """By branch."""
-        tips, checks, glances = self.tips, self._notebook.by_id(Kind.CHECKS), self._notebook.by_id(Kind.GLANCE)
+        """Keyed by branch."""
+        tips, checks, details = (
+            self.tips,
+            self._cache.by_id(RecordKind.CHECKS),
+            self._cache.by_id(RecordKind.DETAILS),
+        )
         return {
-            branch: _pull(row, tips.get(branch, ""), checks.get(row["number"]), glances.get(row["number"]))
+            branch: _pull(row, tips.get(branch, ""), checks.get(row["number"]), details.get(row["number"]))
             for branch, row in self.newest().items()
         }
 
 
-def _pull(row: Row, tip: str, checks: Row | None, glance: Row | None) -> PullRequest:
+def _pull(row: Row, tip: str, checks: Row | None, details: Row | None) -> PullRequest:
     state = PullRequestState.OPEN if row["open"] else PullRequestState.CLOSED
     head = tip if tip and row["open"] else row["head"]
     return PullRequest(
@@ -59,12 +63,12 @@ def _pull(row: Row, tip: str, checks: Row | None, glance: Row | None) -> PullReq
         url=row["url"],
         base=row["base"],
         checks=_checks(checks, head),
-        conflicts=bool(row["open"] and glance and glance["mergeable"] is False and glance["head"] == head),
+        conflicts=bool(row["open"] and details and details["mergeable"] is False and details["head"] == head),
     )
 
 
 def _checks(row: Row | None, head: str) -> Checks:
-    """What an older commit's said is no news."""
+    """Checks of an older commit do not count."""
     if row is None or row["commit"] != head:
         return Checks(commit=head)
     failed = tuple(_failed(item) for item in row["failed"])
@@ -78,5 +82,5 @@ def _failed(row: Row) -> FailedCheck:
 
 
 def _is_by(account: str, pull: Row) -> bool:
-    """As long as nobody told who we are, we take it for ours."""
+    """While our account is unknown, every pull request counts as ours."""
     return account in {"", str(pull["author"]["id"])}

@@ -1,4 +1,4 @@
-"""GitHub's payloads, cut down to what we keep. Pure."""
+"""Parses GitHub's payloads into the records of the cache. Pure."""
 
 import sqlite3
 from collections.abc import Iterator, Mapping
@@ -9,6 +9,9 @@ from bot.errors import Retryable
 from bot.services.github.cache import Row
 
 Payload = Mapping[str, Any]
+
+NOBODY: Row = {"login": "", "id": 0}
+"""A deleted account, or one that GitHub does not name."""
 
 
 def parse_issue(payload: Payload) -> Row:
@@ -35,6 +38,7 @@ def parse_labels(payload: Any) -> set[str]:
 def parse_comment(payload: Payload) -> Row:
     return {
         "id": payload["id"],
+        "node": payload.get("node_id") or "",
         "number": _last_number(payload.get("issue_url")),
         "body": payload.get("body") or "",
         "author": parse_author(payload.get("user")),
@@ -46,6 +50,7 @@ def parse_comment(payload: Payload) -> Row:
 def parse_remark(payload: Payload) -> Row:
     return {
         "id": payload["id"],
+        "node": payload.get("node_id") or "",
         "number": _last_number(payload.get("pull_request_url")),
         "review": payload.get("pull_request_review_id") or 0,
         "thread": payload.get("in_reply_to_id") or 0,
@@ -94,14 +99,31 @@ def parse_pull(payload: Payload) -> Row:
 
 
 def parse_author(payload: Any) -> Row:
-    """Whoever deleted the account is nobody."""
+    """A deleted account has no login."""
     if not payload:
-        return {"login": "", "id": 0}
+        return NOBODY
     return {"login": payload.get("login") or "", "id": payload.get("id") or payload.get("databaseId") or 0}
 
 
+def parse_actor(payload: Any) -> Row:
+    """A person or an App as GraphQL gives them. Every other actor, such as a deleted account, has no login."""
+    who = parse_author(payload)
+    match (payload or {}).get("__typename"):
+        case "User":
+            return who
+        case "Bot":
+            return {**who, "login": f"{who['login'].removesuffix('[bot]')}[bot]"}  # the login that REST gives
+        case _:
+            return NOBODY
+
+
+def is_same_text(one: str, other: str) -> bool:
+    """Two answers of GitHub's may differ in line ends."""
+    return one.split() == other.split()
+
+
 def email_of(author: Row) -> str:
-    """The one GitHub keeps for whoever does not show theirs."""
+    """The address that GitHub provides for commits; empty for a deleted account."""
     return f"{author['id']}+{author['login']}@users.noreply.github.com" if author["id"] else ""
 
 
@@ -110,7 +132,7 @@ _UNEXPECTED = (LookupError, TypeError, AttributeError, ValueError, ArithmeticErr
 
 @contextmanager
 def expected_shapes() -> Iterator[None]:
-    """What others send may be anything, and some of it cannot even be kept."""
+    """Raises Retryable if a payload in it has another shape, or cannot be stored."""
     try:
         yield
     except _UNEXPECTED as exc:

@@ -1,48 +1,48 @@
-"""Which of our open pull requests need a closer look: one question for a hundred of them, and then only those."""
+"""Reads mergeability, check state and reviews of our open pull requests: one query per hundred."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from bot.errors import RateLimited, Retryable
-from bot.services.github.cache import Kind, Row
+from bot.services.github.cache import RecordKind, Row
 from bot.services.github.graphql_queries import PULL_REQUESTS
 from bot.services.github.parse import parse_review
-from bot.services.github.repository_api import Access
+from bot.services.github.repository_api import RepositoryApi
 
-_AT_ONCE = 100
+_PER_QUERY = 100
 _MERGEABLE = {"MERGEABLE": True, "CONFLICTING": False, True: True, False: False}
 
 
-class Reviewing:
-    def __init__(self, access: Access) -> None:
-        self._access = access
-        self._notebook = access.notebook
+class PullRequestDetails:
+    def __init__(self, api: RepositoryApi) -> None:
+        self._api = api
+        self._cache = api.cache
 
     async def refresh(self, pulls: Sequence[Row]) -> Mapping[int, Row]:
-        """What a glance at each shows; their reviews are read where there are new ones."""
-        glances: dict[int, Row] = {}
-        for start in range(0, len(pulls), _AT_ONCE):
-            glances |= await self._glances(pulls[start : start + _AT_ONCE])
-        with self._notebook.changing():
-            for number, glance in glances.items():
-                self._notebook.keep(Kind.GLANCE, self._with_known_merge(glance), one=number, number=number)
-        for number, glance in glances.items():
-            await self._read_reviews(number, glance["reviews"])
-        return glances
+        """Returns details by number. Reviews are read only of pull requests with new ones."""
+        details_by_number: dict[int, Row] = {}
+        for start in range(0, len(pulls), _PER_QUERY):
+            details_by_number |= await self._query(pulls[start : start + _PER_QUERY])
+        with self._cache.changing():
+            for number, details in details_by_number.items():
+                self._cache.keep(RecordKind.DETAILS, self._with_known_merge(details), record=number, number=number)
+        for number, details in details_by_number.items():
+            await self._read_reviews(number, details["reviews"])
+        return details_by_number
 
-    async def _glances(self, pulls: Sequence[Row]) -> Mapping[int, Row]:
+    async def _query(self, pulls: Sequence[Row]) -> Mapping[int, Row]:
         try:
-            answer = await self._access.graphql(PULL_REQUESTS, {"ids": [pull["node"] for pull in pulls]})
+            answer = await self._api.graphql(PULL_REQUESTS, {"ids": [pull["node"] for pull in pulls]})
         except RateLimited:
             raise
-        except Retryable:  # nor when it cannot answer right now: a hundred may be too much for it
+        except Retryable:  # a hundred at once may be too much for it
             found = {}
         else:
             found = {node["number"]: _parse(node) for node in answer["nodes"] if node}
-        return {pull["number"]: found.get(pull["number"]) or await self._look_closely(pull) for pull in pulls}
+        return {pull["number"]: found.get(pull["number"]) or await self._read(pull) for pull in pulls}
 
-    async def _look_closely(self, pull: Row) -> Row:
-        answer = await self._access.get(f"/pulls/{pull['number']}")
+    async def _read(self, pull: Row) -> Row:
+        answer = await self._api.get(f"/pulls/{pull['number']}")
         return {
             "number": pull["number"],
             "open": answer.data["state"] == "open",
@@ -53,31 +53,35 @@ class Reviewing:
             "reviews": None,
         }
 
-    def _with_known_merge(self, glance: Row) -> Row:
-        """It is worked out in the background, and unknown meanwhile."""
-        known = self._notebook.find(Kind.GLANCE, glance["number"])
-        if glance["mergeable"] is None and known and (known["head"], known["onto"]) == (glance["head"], glance["onto"]):
-            return {**glance, "mergeable": known["mergeable"]}
-        return glance
+    def _with_known_merge(self, details: Row) -> Row:
+        """GitHub computes mergeability in the background: meanwhile the last known one of the same commits counts."""
+        known = self._cache.find(RecordKind.DETAILS, details["number"])
+        if (
+            details["mergeable"] is None
+            and known
+            and (known["head"], known["onto"]) == (details["head"], details["onto"])
+        ):
+            return {**details, "mergeable": known["mergeable"]}
+        return details
 
     async def _read_reviews(self, number: int, signature: Sequence[Any] | None) -> None:
-        """`signature`: how many there are, and which is the newest; None: nobody could tell."""
+        """`signature`: count and newest of the reviews; None if the server does not give it."""
         cursor = f"reviews/{number}"
-        if signature is not None and (not signature[0] or self._notebook.cursor(cursor) == str(signature)):
+        if signature is not None and (not signature[0] or self._cache.cursor(cursor) == str(signature)):
             return
-        pages = [page async for page in self._access.pages(f"/pulls/{number}/reviews")]
+        pages = [page async for page in self._api.pages(f"/pulls/{number}/reviews")]
         rows = [parse_review(item, number) for page in pages for item in page.data]
-        with self._notebook.changing():
-            self._forget_others(number, {row["id"] for row in rows})
+        with self._cache.changing():
+            self._forget_deleted(number, {row["id"] for row in rows})
             for row in rows:
-                self._notebook.keep(Kind.REVIEW, row, one=row["id"], number=number)
-            if signature is not None and len(rows) >= signature[0]:  # else the list lags: look again
-                self._notebook.advance(cursor, str(signature))
+                self._cache.keep(RecordKind.REVIEW, row, record=row["id"], number=number)
+            if signature is not None and len(rows) >= signature[0]:  # else the list lags behind: it is read again
+                self._cache.advance(cursor, str(signature))
 
-    def _forget_others(self, number: int, ids: Collection[int]) -> None:
-        for row in self._notebook.under(Kind.REVIEW, [number]):
+    def _forget_deleted(self, number: int, ids: Collection[int]) -> None:
+        for row in self._cache.under(RecordKind.REVIEW, [number]):
             if row["id"] not in ids:
-                self._notebook.forget(Kind.REVIEW, row["id"])
+                self._cache.forget(RecordKind.REVIEW, row["id"])
 
 
 def _parse(node: Mapping[str, Any]) -> Row:

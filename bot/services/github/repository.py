@@ -1,244 +1,273 @@
-"""One repository of GitHub: what it shows, as the tracker and the forge of a project both see it.
+"""One repository on GitHub: snapshots of its issues and pull requests for tracker and forge.
 
-Rule: what is asked once for both is asked once. Whatever asks is told the truth or raises; nothing is half known.
+Rule: what both need is read once. A snapshot is complete, or raises.
 """
 
 import asyncio
 import logging
 import sqlite3
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from bot.domain.comment import Comment, Place
+from bot.domain.comment import Comment, CommentPlace
 from bot.domain.issue import Issue, Person
 from bot.domain.pull_request import PullRequest
 from bot.errors import NeedsHuman
-from bot.services.github.cache import Kind, Notebook, Row
+from bot.services.github.cache import Cache, RecordKind, Row
 from bot.services.github.checks import CheckReader
+from bot.services.github.client import GitHubClient
 from bot.services.github.comment_markers import Markers
-from bot.services.github.comment_sync import Listening
-from bot.services.github.comment_writer import Saying
-from bot.services.github.comments import Talk
-from bot.services.github.diagnose import Inspecting
+from bot.services.github.comment_sync import CommentSync
+from bot.services.github.comment_writer import CommentWriter
+from bot.services.github.comments import Comments
+from bot.services.github.diagnose import SetupCheck
 from bot.services.github.errors import NoGraphQL
-from bot.services.github.issue_history import Consent, find_edit, person
-from bot.services.github.issues import Issues
+from bot.services.github.issue_authorization import IssueAuthorization, find_edit, person
+from bot.services.github.issues import IssueList
+from bot.services.github.labels import RepositoryLabels
 from bot.services.github.offline import ACCOUNT
 from bot.services.github.parse import expected_shapes, parse_comment, parse_remark
-from bot.services.github.permissions import People
-from bot.services.github.pull_request_details import Reviewing
-from bot.services.github.pull_request_writer import Offering
-from bot.services.github.pull_requests import Pulls
-from bot.services.github.reacting import Reacting
-from bot.services.github.repository_api import Access
-from bot.services.github.repository_info import Facts
-from bot.services.github.service import Service
-from bot.services.http.availability import Standings
+from bot.services.github.permissions import Permissions
+from bot.services.github.pull_request_details import PullRequestDetails
+from bot.services.github.pull_request_writer import PullRequestWriter
+from bot.services.github.pull_requests import PullRequests
+from bot.services.github.reactions import Reactions
+from bot.services.github.repository_api import RepositoryApi
+from bot.services.github.repository_info import RepositoryInfo
+from bot.services.http.availability import Availability
 
 _SECONDS_KEPT = 7 * 86400.0
-_AGAIN = 10
-"""Pull requests on which all that was said is read again in one look: a thousand at once would hold up everything."""
+_REREAD_PER_POLL = 10
+"""Pull requests whose comments are read again in one poll: a thousand at once would delay everything."""
 _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
-    """How this repository is to be treated."""
-
+class RepositoryRules:
     label: str
     trusted: tuple[str, ...] = ()
     prefix: str = "treehand/"
-    """What the names of our branches begin with."""
+    """Names of our branches begin with it."""
 
 
-class Repository:
+class GitHubRepository:
     def __init__(
         self,
-        service: Service,
+        client: GitHubClient,
         name: str,
         db: sqlite3.Connection,
         *,
-        rules: Rules,
+        rules: RepositoryRules,
         secret: bytes,
         older: Collection[bytes] = (),
     ) -> None:
         self.name = name
-        self.access = Access(service, name, Notebook(db, name))
-        self._notebook = self.access.notebook
-        self.facts = Facts(self.access, Standings(db))
-        self._people = People(self.access, rules.trusted)
-        self.issues = Issues(self.access, self.facts, rules.label)
-        self._consent = Consent(self.access, self._people, rules.label)
-        self.pulls = Pulls(self.access, rules.prefix)
-        self.recollection = self.pulls.known
-        self._reviewing = Reviewing(self.access)
-        self._checks = CheckReader(self.access)
+        self.api = RepositoryApi(client, name, Cache(db, name))
+        self._cache = self.api.cache
+        self.info = RepositoryInfo(self.api, Availability(db))
+        self._permissions = Permissions(self.api, rules.trusted)
+        self.issues = IssueList(self.api, self.info, rules.label)
+        self._authorization = IssueAuthorization(self.api, self._permissions, rules.label)
+        self.labels = RepositoryLabels(self.api, self.issues)
+        self.pulls = PullRequests(self.api, rules.prefix)
+        self.offline = self.pulls.known
+        self._pull_details = PullRequestDetails(self.api)
+        self._checks = CheckReader(self.api)
         markers = Markers(secret, name, older=older)
-        self._comments = Listening(
-            self.access, Kind.COMMENT, everywhere="/issues/comments", under="/issues/{number}/comments",
+        self._issue_comments = CommentSync(
+            self.api, RecordKind.COMMENT, list_path="/issues/comments", issue_path="/issues/{number}/comments",
             parse=parse_comment,
         )  # fmt: skip
-        self._remarks = Listening(
-            self.access, Kind.REMARK, everywhere="/pulls/comments", under="/pulls/{number}/comments",
+        self._inline_comments = CommentSync(
+            self.api, RecordKind.REMARK, list_path="/pulls/comments", issue_path="/pulls/{number}/comments",
             parse=parse_remark,
         )  # fmt: skip
-        self._talk = Talk(self.access, self._people, markers)
-        self.saying = Saying(self.access, self._talk, markers, self._comments, self._remarks)
-        self.reacting = Reacting(self.access)
-        self.offering = Offering(self.access, self.facts, self.pulls)
-        self.inspecting = Inspecting(self.access, self.facts, self.issues, rules.prefix)
-        self._flight: asyncio.Future[BaseException | None] | None = None
+        self._comments = Comments(self.api, self._permissions, markers)
+        self.comment_writer = CommentWriter(
+            self.api, self._comments, markers, self._issue_comments, self._inline_comments
+        )
+        self.reactions = Reactions(self.api)
+        self.pull_request_writer = PullRequestWriter(self.api, self.info, self.pulls)
+        self.setup_check = SetupCheck(self.api, self.info, self.labels, rules.prefix)
+        self._refresh_in_flight: asyncio.Future[BaseException | None] | None = None
         self._reconcile = True
-        """Is it time to read what was said on pull requests as a whole? Nothing tells of what was deleted there."""
-        self._doubted: set[int] = set()
-        """Those on which it is still to be read again, a few in each look."""
+        """Comments on pull requests are due to be read in full: no list shows deleted ones."""
+        self._to_reread: set[int] = set()
+        """Pull requests whose comments are still to be read again, a few in each poll."""
 
-    async def look_at_issues(
+    async def snapshot_issues(
         self, keys: Collection[str], *, fresh: bool
     ) -> tuple[Mapping[str, Issue], Mapping[str, tuple[Comment, ...]]]:
-        """Every open issue with the label, those asked about, and what people said there."""
-        numbers = {number for key in keys if (number := self.access.number(key))}
+        """Every open issue with the label, those asked for, and the comments of people on them."""
+        numbers = {number for key in keys if (number := self.api.number(key))}
         with expected_shapes():
-            if fresh or not self._notebook.cursor("looked at issues"):
+            if fresh or not self._cache.cursor("looked at issues"):
                 await self._refresh_issues(numbers)
             rows = self.issues.known(numbers)
-            said = self._talk.on([row["number"] for row in rows], Place.ISSUE)
-            consents = self._consent.of([row["number"] for row in rows])
-            issues = {self.access.key(row["number"]): self._issue(row, consents.get(row["number"])) for row in rows}
-            return issues, {key: said[self.access.number(key)] for key in issues}
+            comments = self._comments.on([row["number"] for row in rows], CommentPlace.ISSUE)
+            authorizations = self._authorization.of([row["number"] for row in rows])
+            issues = {self.api.key(row["number"]): self._issue(row, authorizations.get(row["number"])) for row in rows}
+            return issues, {key: comments[self.api.number(key)] for key in issues}
 
-    async def look_at_pulls(
+    async def snapshot_pulls(
         self, branches: Collection[str], *, fresh: bool
     ) -> tuple[Mapping[str, PullRequest], Mapping[str, tuple[Comment, ...]]]:
-        """The newest pull request of each of our branches, and what people said on those asked about."""
+        """Newest pull request of each of our branches, and the comments of people on those asked for."""
         with expected_shapes():
-            if fresh or not self._notebook.cursor("looked at pulls"):
+            if fresh or not self._cache.cursor("looked at pulls"):
                 await self._refresh_pulls(branches)
-            newest = self.recollection.newest()
+            newest = self.offline.newest()
             numbers = {branch: newest[branch]["number"] for branch in branches if branch in newest}
-            said = self._talk.on(list(numbers.values()), Place.PULL_REQUEST)
-            return self.recollection.pulls(), {branch: said[number] for branch, number in numbers.items()}
+            comments = self._comments.on(list(numbers.values()), CommentPlace.PULL_REQUEST)
+            return self.offline.pulls(), {branch: comments[number] for branch, number in numbers.items()}
+
+    async def judge_issue_again(
+        self, number: int, comments: Collection[str], *, request: bool
+    ) -> tuple[Mapping[str, Issue], Mapping[str, tuple[Comment, ...]]]:
+        """The issue and its comments, by what people may do now; the issue only with `request`."""
+        with expected_shapes():
+            await self._comments.judge_again(number, comments)
+            row = self._cache.find(RecordKind.ISSUE, number)
+            if row and request:
+                await self._authorization.judge_again(row)
+            found = self._comments.on([number], CommentPlace.ISSUE)[number]
+            issue = self._issue(row, self._authorization.of([number]).get(number)) if row else None
+            return {issue.key: issue} if issue else {}, {self.api.key(number): found}
+
+    async def judge_pull_again(self, branch: str, comments: Collection[str]) -> Mapping[str, tuple[Comment, ...]]:
+        with expected_shapes():
+            number = int((self.pulls.find(branch) or {"number": 0})["number"])
+            await self._comments.judge_again(number, comments)
+            return {branch: self._comments.on([number], CommentPlace.PULL_REQUEST)[number]}
 
     async def login_of(self, email: str) -> str:
-        """Whose verified address this is; empty: nobody's that is known."""
-        return await self._people.login_of(email) if email else ""
+        """Login of the collaborator with this verified address; empty if there is none."""
+        return await self._permissions.login_of(email) if email else ""
 
     async def may_push(self, login: str) -> bool:
-        return await self._people.may_push({"login": login})
+        return await self._permissions.may_push({"login": login}, fresh=True)
 
-    async def ensure_known(self) -> None:
-        """Where it is and whether it may be written to, before the first look."""
-        if self.facts.due:
+    async def create_issue(self, title: str, body: str, labels: Sequence[str]) -> int:
+        """Returns its number."""
+        names = [self.issues.as_we_write(label) for label in labels]
+        await self.labels.ensure_exist(names)
+        return await self.issues.create(title, body, names)
+
+    async def ensure_info(self) -> None:
+        """Reads its current name and whether it may be written to, unless that is known."""
+        if self.info.due:
             with expected_shapes():
-                await self._refresh_both()
+                await self._refresh_shared()
 
-    # What both sides ask
+    # For tracker and forge
 
-    async def _refresh_both(self) -> None:
-        """Whoever comes while it is being asked gets the same answer."""
-        if self._flight is not None:
-            failure = await asyncio.shield(self._flight)
+    async def _refresh_shared(self) -> None:
+        """Concurrent callers share one refresh, and its failure."""
+        if self._refresh_in_flight is not None:
+            failure = await asyncio.shield(self._refresh_in_flight)
             if failure is not None:
                 raise failure
             return
-        self._flight = asyncio.get_running_loop().create_future()
+        self._refresh_in_flight = asyncio.get_running_loop().create_future()
         failure = None
         try:
-            await self._ask_for_both()
+            await self._read_shared()
         except BaseException as exc:
             failure = exc
             raise
         finally:
-            self._flight.set_result(failure)
-            self._flight = None
+            self._refresh_in_flight.set_result(failure)
+            self._refresh_in_flight = None
 
-    async def _ask_for_both(self) -> None:
-        if self.facts.due:
-            await self.facts.refresh()
-            await self._find_ourselves()
+    async def _read_shared(self) -> None:
+        if self.info.due:
+            await self.info.refresh()
+            await self._read_account()
             self._reconcile = True
-        self.facts.check_writable()
-        await self._comments.refresh()
+        self.info.check_writable()
+        await self._issue_comments.refresh()
 
-    async def _find_ourselves(self) -> None:
-        """Not knowing it, we go by our markers alone."""
-        if not self._talk.own_id:
+    async def _read_account(self) -> None:
+        """Without it, our comments are recognized by their markers alone."""
+        if not self._comments.own_id:
             try:
-                self._talk.own_id = (await self.access.service.who()).id
+                self._comments.own_id = (await self.api.client.account()).id
             except (NeedsHuman, NoGraphQL) as refusal:
-                _log.info("%s does not tell who we are: %s", self.name, refusal)
-        self._notebook.advance(ACCOUNT, str(self._talk.own_id or ""))
+                _log.info("account unknown repository=%s: %s", self.name, refusal)
+        self._cache.advance(ACCOUNT, str(self._comments.own_id or ""))
 
     # Issues
 
     async def _refresh_issues(self, numbers: Collection[int]) -> None:
-        await self._refresh_both()
+        await self._refresh_shared()
         await self.issues.refresh(numbers)
         rows = self.issues.known(numbers)
-        await self._comments.ensure_whole({row["number"]: _signature(row) for row in rows})
-        await self._consent.refresh([row for row in rows if self.issues.is_wanted(row)], numbers)
-        await self._talk.judge([row["number"] for row in rows])
-        self._notebook.advance("looked at issues", "yes")
+        await self._issue_comments.ensure_complete({row["number"]: _signature(row) for row in rows})
+        await self._authorization.refresh([row for row in rows if self.issues.is_wanted(row)], numbers)
+        await self._comments.judge([row["number"] for row in rows])
+        self._cache.advance("looked at issues", "yes")
 
-    def _issue(self, row: Row, consent: Row | None) -> Issue:
-        by = person(consent["by"], trusted=consent["trusted"]) if consent else Person("somebody")
+    def _issue(self, row: Row, authorization: Row | None) -> Issue:
+        by = person(authorization["by"], trusted=authorization["trusted"]) if authorization else Person("somebody")
         return Issue(
-            key=self.access.key(row["number"]),
-            title=consent["title"] if consent else row["title"],
-            body=consent["body"] if consent else row["body"],
+            key=self.api.key(row["number"]),
+            title=authorization["title"] if authorization else row["title"],
+            body=authorization["body"] if authorization else row["body"],
             labels=frozenset(self.issues.as_we_write(label) for label in row["labels"]),
             open=row["open"],
-            asked_by=by,
-            request=consent["request"] if consent else "",
-            edit=find_edit(consent) if consent else None,
-            created_at=self.access.service.local(row["created"]),
+            requester=by,
+            request=authorization["request"] if authorization else "",
+            edit=find_edit(authorization) if authorization else None,
+            created_at=self.api.client.to_local_time(row["created"]),
             url=row["url"],
         )
 
     # Pull requests
 
     async def _refresh_pulls(self, branches: Collection[str]) -> None:
-        await self._refresh_both()
+        await self._refresh_shared()
         await self.pulls.refresh(branches)
-        newest = self.recollection.newest()
-        await self._look_closer([row for row in newest.values() if row["open"]])
-        await self._remarks.refresh()
+        newest = self.offline.newest()
+        await self._refresh_details([row for row in newest.values() if row["open"]])
+        await self._inline_comments.refresh()
         followed = {newest[branch]["number"]: ("read", None) for branch in branches if branch in newest}
         if self._reconcile:
-            self._doubted = {number for number in followed if self._comments.was_read(number)}
-        again = self._next_doubted(followed)
-        await self._comments.ensure_whole(followed, anew=again)
-        await self._remarks.ensure_whole(followed, anew=again)
-        self._doubted -= again
+            self._to_reread = {number for number in followed if self._issue_comments.was_read(number)}
+        again = self._next_to_reread(followed)
+        await self._issue_comments.ensure_complete(followed, anew=again)
+        await self._inline_comments.ensure_complete(followed, anew=again)
+        self._to_reread -= again
         if self._reconcile:
             self._tidy({*followed, *(row["number"] for row in newest.values() if row["open"])})
         self._reconcile = False
-        await self._talk.judge(list(followed))
-        self._notebook.advance("looked at pulls", "yes")
+        await self._comments.judge(list(followed))
+        self._cache.advance("looked at pulls", "yes")
 
-    def _next_doubted(self, followed: Collection[int]) -> set[int]:
-        """Whose turn it is: also where each process looks but once, all of them have theirs."""
-        last = int(self._notebook.cursor("read again") or 0)
-        again = sorted(self._doubted.intersection(followed), key=lambda number: (number <= last, number))[:_AGAIN]
+    def _next_to_reread(self, followed: Collection[int]) -> set[int]:
+        """Goes round by number, so that each has its turn even if every process polls only once."""
+        last = int(self._cache.cursor("read again") or 0)
+        again = sorted(self._to_reread.intersection(followed), key=lambda number: (number <= last, number))[
+            :_REREAD_PER_POLL
+        ]
         if again:
-            self._notebook.advance("read again", str(again[-1]))
+            self._cache.advance("read again", str(again[-1]))
         return set(again)
 
     def _tidy(self, pulls: Collection[int]) -> None:
-        """Others go on talking for ever, and what is over is over."""
-        issues = {row["number"] for row in self._notebook.all(Kind.ISSUE)}
-        before = datetime.fromtimestamp(self.access.service.now() - _SECONDS_KEPT, UTC)
-        self._notebook.forget_unfollowed({*issues, *pulls}, before=before.strftime("%Y-%m-%dT%H:%M:%SZ"))
+        """Removes old records of issues and pull requests that are not followed."""
+        issues = {row["number"] for row in self._cache.all(RecordKind.ISSUE)}
+        before = datetime.fromtimestamp(self.api.client.now() - _SECONDS_KEPT, UTC)
+        self._cache.forget_unfollowed({*issues, *pulls}, before=before.strftime("%Y-%m-%dT%H:%M:%SZ"))
 
-    async def _look_closer(self, pulls: Collection[Row]) -> None:
-        glances = await self._reviewing.refresh(list(pulls))
-        for number, glance in glances.items():
-            if not glance["open"]:  # the list had not shown that
+    async def _refresh_details(self, pulls: Collection[Row]) -> None:
+        details_by_number = await self._pull_details.refresh(list(pulls))
+        for number, details in details_by_number.items():
+            if not details["open"]:  # the list did not show that yet
                 await self.pulls.read(number)
-            await self._checks.refresh(number, glance)
+            await self._checks.refresh(number, details)
 
 
 def _signature(row: Row) -> tuple[str, int | None]:
-    """Changes whenever something is said on an issue, or taken back."""
+    """Changes whenever a comment on an issue is posted or deleted."""
     return f"{row['updated']} {row['comments']}", row["comments"]

@@ -1,23 +1,24 @@
-"""One repository's way to GitHub and to what is known of it: what every part of a look shares."""
+"""Requests and cache of one repository: shared by everything that reads or writes it."""
 
 from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
 from bot.errors import Retryable
-from bot.services.github.cache import Notebook
+from bot.services.github.cache import Cache
+from bot.services.github.client import ApiAnswer, GitHubClient
 from bot.services.github.errors import Archived
-from bot.services.github.service import Answer, Service
+from bot.services.http.reply import sendable
 
 
-class Access:
-    def __init__(self, service: Service, name: str, notebook: Notebook) -> None:
-        self.service = service
+class RepositoryApi:
+    def __init__(self, client: GitHubClient, name: str, cache: Cache) -> None:
+        self.client = client
         self.name = name
         self.address = name
-        """Where it is now: it may have been renamed since the settings were written."""
-        self.doubtful = False
-        """Something showed that the repository is not what it was."""
-        self.notebook = notebook
+        """Its current name: it may have been renamed since the settings were written."""
+        self.is_stale = False
+        """An answer showed that the repository has changed: its information is read again."""
+        self.cache = cache
 
     def path(self, rest: str = "") -> str:
         return f"/repos/{self.address}{rest}"
@@ -26,33 +27,22 @@ class Access:
         return f"{self.name}#{number}"
 
     def number(self, key: str) -> int:
-        """0: it is no issue of this repository."""
+        """0 if it is no issue of this repository."""
         repository, _, number = key.rpartition("#")
         return int(number) if repository.lower() == self.name.lower() and number.isdigit() else 0
 
-    async def get(self, rest: str, params: Mapping[str, str] | None = None) -> Answer:
-        return await self.service.get(self.path(rest), repository=self.name, params=params)
+    async def get(self, rest: str, params: Mapping[str, str] | None = None) -> ApiAnswer:
+        return await self.client.get(self.path(rest), repository=self.name, params=params)
 
-    def pages(self, rest: str, params: Mapping[str, str] | None = None) -> AsyncIterator[Answer]:
-        return self.service.pages(self.path(rest), repository=self.name, params={"per_page": "100", **(params or {})})
+    def pages(self, rest: str, params: Mapping[str, str] | None = None) -> AsyncIterator[ApiAnswer]:
+        return self.client.pages(self.path(rest), repository=self.name, params={"per_page": "100", **(params or {})})
 
-    async def write(self, verb: str, rest: str, body: Mapping[str, Any] | None = None) -> Answer:
+    async def write(self, verb: str, rest: str, body: Mapping[str, Any] | None = None) -> ApiAnswer:
         try:
-            return await self.service.write(verb, self.path(rest), _sendable(body), repository=self.name)
+            return await self.client.write(verb, self.path(rest), sendable(body), repository=self.name)
         except Archived as archived:
-            self.doubtful = True
-            raise Retryable(str(archived)) from archived  # there is nowhere to say so
+            self.is_stale = True
+            raise Retryable(str(archived)) from archived  # a comment about it would be refused as well
 
     async def graphql(self, query: str, variables: Mapping[str, Any]) -> Any:
-        return await self.service.graphql(query, variables, repository=self.name)
-
-
-def _sendable(body: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
-    """An agent's words may hold what is no text."""
-    if body is None:
-        return None
-    return {name: _text(value) if isinstance(value, str) else value for name, value in body.items()}
-
-
-def _text(value: str) -> str:
-    return value.encode(errors="replace").decode().replace("\0", "")
+        return await self.client.graphql(query, variables, repository=self.name)

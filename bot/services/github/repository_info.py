@@ -1,4 +1,4 @@
-"""The repository itself: where it is now, whether it may be written to, its default branch."""
+"""Repository information: current name, default branch, whether it is archived and whether we may push."""
 
 import json
 import logging
@@ -7,18 +7,16 @@ from typing import Any
 
 from bot.errors import NeedsHuman
 from bot.services.github.errors import Archived
-from bot.services.github.repository_api import Access
-from bot.services.http.availability import Standings
+from bot.services.github.repository_api import RepositoryApi
+from bot.services.http.availability import Availability
 
-_SECONDS_GOOD = 3600.0
-_ASKED = "facts"
+_MAX_AGE = 3600.0  # seconds
+_CLEARED_BY = "facts"
 _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
-    """What GitHub says of a repository."""
-
+class RepositoryStatus:
     id: int = 0
     name: str = ""
     archived: bool = False
@@ -27,58 +25,61 @@ class Standing:
     may_push: bool = False
 
 
-class Facts:
-    def __init__(self, access: Access, standings: Standings) -> None:
-        self._access = access
-        self._standings = standings
+class RepositoryInfo:
+    def __init__(self, api: RepositoryApi, availability: Availability) -> None:
+        self._api = api
+        self._availability = availability
         self._read_at = float("-inf")
-        remembered = access.notebook.cursor("facts")
-        self.standing = Standing(**json.loads(remembered)) if remembered else Standing()
-        self._find_address()
+        cached = api.cache.cursor("facts")
+        self.status = RepositoryStatus(**json.loads(cached)) if cached else RepositoryStatus()
+        self._set_address()
 
     @property
     def due(self) -> bool:
-        return self._access.doubtful or not 0 <= self._access.service.now() - self._read_at < _SECONDS_GOOD
+        return self._api.is_stale or not 0 <= self._api.client.now() - self._read_at < _MAX_AGE
 
     async def refresh(self) -> None:
-        """Asked by the name in the settings: GitHub leads on to where it is now."""
-        answer = await self._access.service.get(f"/repos/{self._access.name}", repository=self._access.name)
-        standing = _parse(answer.data)
-        if self.standing.id and self.standing.id != standing.id:
-            raise self._told(
+        """Reads it by the name in the settings: GitHub redirects to the current name."""
+        answer = await self._api.client.get(f"/repos/{self._api.name}", repository=self._api.name)
+        status = _parse(answer.data)
+        if self.status.id and self.status.id != status.id:
+            raise self._recorded(
                 NeedsHuman(
-                    f"{self._access.name} is another repository than it was. If that is meant, stop me, remove "
-                    "github.db in my state folder, and start me again."
+                    f"{self._api.name} is another repository than it was. If that is intended, stop Treehand, remove "
+                    "github.db from its state folder, and start it again."
                 )
             )
-        if standing.name.lower() not in {self._access.name.lower(), self.standing.name.lower()}:
-            _log.warning("%s is called %s now: set `repository` to that", self._access.name, standing.name)
-        self.standing, self._read_at, self._access.doubtful = standing, self._access.service.now(), False
-        self._find_address()
-        self._access.notebook.advance("facts", json.dumps({name: getattr(standing, name) for name in _FIELDS}))
+        if status.name.lower() not in {self._api.name.lower(), self.status.name.lower()}:
+            _log.warning(
+                "repository renamed from=%s to=%s: change `repository` in the settings", self._api.name, status.name
+            )
+        self.status, self._read_at, self._api.is_stale = status, self._api.client.now(), False
+        self._set_address()
+        self._api.cache.advance("facts", json.dumps({name: getattr(status, name) for name in _FIELDS}))
 
     def check_writable(self) -> None:
-        if self.standing.archived:
-            self._access.doubtful = True
-            why = f"{self._access.name} is archived: I wait until it can be written to again."
-            raise self._told(Archived(why, status=403))
-        self._standings.good(self._access.name, asked=_ASKED, now=self._access.service.now())
+        if self.status.archived:
+            self._api.is_stale = True
+            why = f"{self._api.name} is archived. I wait until it can be written to again."
+            raise self._recorded(Archived(why, status=403))
+        self._availability.record_success(self._api.name, cleared=_CLEARED_BY, now=self._api.client.now())
 
-    def _told(self, trouble: NeedsHuman) -> NeedsHuman:
-        """To whoever asks how things are."""
-        self._standings.bad(self._access.name, str(trouble), asked=_ASKED, now=self._access.service.now())
+    def _recorded(self, trouble: NeedsHuman) -> NeedsHuman:
+        self._availability.record_trouble(
+            self._api.name, str(trouble), cleared_by=_CLEARED_BY, now=self._api.client.now()
+        )
         return trouble
 
-    def _find_address(self) -> None:
-        self._access.address = self.standing.name or self._access.name
+    def _set_address(self) -> None:
+        self._api.address = self.status.name or self._api.name
 
 
 _FIELDS = ("id", "name", "archived", "base", "clone_url", "may_push")
 
 
-def _parse(data: Any) -> Standing:
+def _parse(data: Any) -> RepositoryStatus:
     permissions = data.get("permissions") or {}
-    return Standing(
+    return RepositoryStatus(
         id=data["id"],
         name=data["full_name"],
         archived=bool(data.get("archived") or data.get("disabled")),

@@ -1,4 +1,4 @@
-"""Issues of a repository on GitHub."""
+"""Tracker on GitHub: issues, their comments and labels."""
 
 from collections.abc import Collection, Sequence
 
@@ -6,15 +6,19 @@ from bot.domain.comment import Reaction
 from bot.errors import NeedsHuman
 from bot.ports import TrackerView
 from bot.services.github.parse import expected_shapes
-from bot.services.github.repository import Repository
+from bot.services.github.repository import GitHubRepository
+from bot.services.interface import with_author
 
 
 class GitHubTracker:
-    def __init__(self, repository: Repository) -> None:
+    def __init__(self, repository: GitHubRepository) -> None:
         self._repository = repository
 
-    async def look(self, keys: Collection[str], *, fresh: bool = True) -> TrackerView:
-        return TrackerView(*await self._repository.look_at_issues(keys, fresh=fresh))
+    async def snapshot(self, keys: Collection[str], *, fresh: bool = True) -> TrackerView:
+        return TrackerView(*await self._repository.snapshot_issues(keys, fresh=fresh))
+
+    async def judge_again(self, key: str, comments: Collection[str], *, request: bool) -> TrackerView:
+        return TrackerView(*await self._repository.judge_issue_again(self._number(key), comments, request=request))
 
     async def changed(self) -> bool:
         return False
@@ -26,41 +30,41 @@ class GitHubTracker:
         slug: str,
         text: str,
         note: str = "",
-        thread: str = "",  # noqa: ARG002 - there are none
+        thread: str = "",  # noqa: ARG002 - issues have no threads
     ) -> None:
-        await self._repository.ensure_known()
-        await self._repository.saying.ensure(self._number(key), slug=slug, text=text, note=note)
+        await self._repository.ensure_info()
+        await self._repository.comment_writer.ensure(self._number(key), slug=slug, text=text, note=note)
 
-    async def find_left(self, labels: Collection[str]) -> Collection[str]:
-        await self._repository.ensure_known()
+    async def find_orphaned(self, labels: Collection[str]) -> Collection[str]:
+        await self._repository.ensure_info()
         with expected_shapes():
-            return [self._repository.access.key(number) for number in await self._repository.issues.find_left(labels)]
+            return [self._repository.api.key(number) for number in await self._repository.issues.find_orphaned(labels)]
 
-    async def recall(self, key: str) -> Sequence[str]:
-        await self._repository.ensure_known()
-        return await self._repository.saying.recall(self._number(key))
+    async def read_run_notes(self, key: str) -> Sequence[str]:
+        await self._repository.ensure_info()
+        return await self._repository.comment_writer.read_run_notes(self._number(key))
 
-    async def speak_for(self, key: str, person: str, text: str) -> None:
-        """In the name of whoever uses the command line here."""
-        await self._repository.ensure_known()
-        await self._repository.saying.speak_for(self._number(key), person, text)
+    async def comment_as(self, key: str, person: str, text: str) -> None:
+        """Posts a comment marked as that person's."""
+        await self._repository.ensure_info()
+        await self._repository.comment_writer.post_for_operator(self._number(key), person, text)
 
-    async def file(self, title: str, body: str, labels: Sequence[str]) -> str:
-        """The key of the issue it became."""
-        await self._repository.ensure_known()
+    async def open_issue(self, title: str, body: str, labels: Sequence[str], *, by: str) -> str:
+        """Returns the issue's key."""
+        await self._repository.ensure_info()
         with expected_shapes():
-            return self._repository.access.key(await self._repository.issues.file(title, body, labels))
+            return self._repository.api.key(await self._repository.create_issue(title, with_author(body, by), labels))
 
     async def ensure_labels(self, key: str, *, add: Collection[str] = (), remove: Collection[str] = ()) -> None:
-        await self._repository.ensure_known()
-        await self._repository.issues.ensure_labels(self._number(key), add, remove)
+        await self._repository.ensure_info()
+        await self._repository.labels.ensure(self._number(key), add, remove)
 
     async def ensure_reaction(self, key: str, comment: str, reaction: Reaction) -> None:
         self._number(key)
-        await self._repository.reacting.ensure(comment, reaction)
+        await self._repository.reactions.ensure(comment, reaction)
 
     def _number(self, key: str) -> int:
-        number = self._repository.access.number(key)
+        number = self._repository.api.number(key)
         if not number:
             raise NeedsHuman(f"There is no issue {key} in {self._repository.name}.")
         return number

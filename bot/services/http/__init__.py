@@ -1,1 +1,1 @@
-"""How any service is dealt with: its clock, a credential it refuses, whether it is open to us, and our seal."""
+"""Shared by the services over HTTP: comment outbox, credential lockout, availability, signature, server clock."""

@@ -1,4 +1,4 @@
-"""How a service has answered us since we started, and what it leaves us: for whoever watches from outside."""
+"""Counts a service's answers by status since the start, and keeps what is left of its limits: for the metrics."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -7,12 +7,12 @@ NO_ANSWER = 0
 
 
 @dataclass(slots=True)
-class Tally:
+class RequestCounts:
     answers: Counter[int] = field(default_factory=Counter)
-    """By HTTP status; `NO_ANSWER`: there was none."""
-    left: dict[str, float] = field(default_factory=dict)
-    """Of each limit of the service's, as it said last."""
+    """Keyed by HTTP status, or `NO_ANSWER`."""
+    remaining: dict[str, float] = field(default_factory=dict)
+    """Keyed by limit, as the service stated it last."""
 
-    def heard(self, status: int, left: dict[str, float] | None = None) -> None:
+    def add(self, status: int, remaining: dict[str, float] | None = None) -> None:
         self.answers[status] += 1
-        self.left |= left or {}
+        self.remaining |= remaining or {}

@@ -1,6 +1,6 @@
-"""Our seal: what carries it was written by us, for just this place. And what goes along with it unseen, packed.
+"""Signature (HMAC) that proves we wrote a text for this place; and packing of notes that travel with it.
 
-Several secrets may be ours: what one of them sealed stays ours when another takes its place.
+Several secrets may be ours: a text signed with an older one stays ours after a rotation.
 """
 
 import base64
@@ -8,32 +8,32 @@ import hmac
 import zlib
 from collections.abc import Collection
 
-_LONGEST = 1_000_000
+_MAX_BYTES = 1_000_000
 
 
-class Seal:
+class Signature:
     def __init__(self, secret: bytes, *, older: Collection[bytes] = ()) -> None:
         self._secrets = (secret, *older)
 
-    def of(self, *words: str) -> str:
-        return _sealed(self._secrets[0], words)
+    def sign(self, *words: str) -> str:
+        return _mac(self._secrets[0], words)
 
-    def is_on(self, given: str, *words: str) -> bool:
-        return any(hmac.compare_digest(given, _sealed(secret, words)) for secret in self._secrets)
+    def verify(self, given: str, *words: str) -> bool:
+        return any(hmac.compare_digest(given, _mac(secret, words)) for secret in self._secrets)
 
 
-def packed(text: str) -> str:
+def pack(text: str) -> str:
     return base64.urlsafe_b64encode(zlib.compress(text.encode(errors="surrogatepass"), 9)).decode()
 
 
-def unpacked(text: str) -> str:
-    """Empty when it is nothing at all; only what we sealed gets here."""
+def unpack(text: str) -> str:
+    """Empty if it cannot be read. Verify its signature first."""
     try:
-        unpacking = zlib.decompressobj()
-        return unpacking.decompress(base64.urlsafe_b64decode(text), _LONGEST).decode(errors="surrogatepass")
+        decompressor = zlib.decompressobj()
+        return decompressor.decompress(base64.urlsafe_b64decode(text), _MAX_BYTES).decode(errors="surrogatepass")
     except (ValueError, zlib.error):
         return ""
 
 
-def _sealed(secret: bytes, words: Collection[str]) -> str:
+def _mac(secret: bytes, words: Collection[str]) -> str:
     return hmac.digest(secret, "\0".join(words).encode(errors="surrogatepass"), "sha256").hex()

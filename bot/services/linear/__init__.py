@@ -1,1 +1,1 @@
-"""Linear: one workspace's issues, seen in as few requests as can be, and written to once."""
+"""Linear as the tracker of a team: client, cache, issues, comments, workflow states."""

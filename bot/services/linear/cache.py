@@ -1,6 +1,6 @@
-"""What is known of a workspace: Linear's words, how far they were read, and what we said and did ourselves.
+"""Cache of a Linear workspace: issues, comments, how far lists were read, and our own comments, reactions and moves.
 
-Rule: a cursor and what it covers are saved in one `changing()`, in which nobody waits.
+Rule: a cursor and the records it covers are saved in one `changing()`, without an await in it. All of it may be lost.
 """
 
 import json
@@ -8,51 +8,53 @@ import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TypeAlias
 
 from bot.services.http.availability import execute
-from bot.system.database import whole
+from bot.services.http.cache_file import open_cache_file, open_or_replace_cache_file
+from bot.services.http.comment_outbox import OwnComment
+from bot.system.database import transaction
+
+MIGRATIONS = sorted((Path(__file__).parent / "migrations").glob("*.sql"))
 
 Row: TypeAlias = Mapping[str, Any]
 
-SHAPE = "2"
-"""To be raised when the words of a record change: what was written in older ones is read anew."""
+SHAPE = "3"
+"""Raise it when the keys of a record change: records in an older shape are read from Linear again."""
+
+
+def open_cache(path: Path) -> sqlite3.Connection:
+    return open_cache_file(path, MIGRATIONS)
+
+
+def open_or_replace_cache(path: Path, *, at: float) -> sqlite3.Connection:
+    return open_or_replace_cache_file(path, MIGRATIONS, at=at)
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
-    """One comment, or one attachment, of ours."""
-
-    issue: str
-    slug: str
-    id: str = ""
-    digest: str = ""
-    tried_at: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """What the author of a comment might do when we first saw it as it is."""
+class AuthorPermission:
+    """Permissions of a comment's author when this version of the comment was first read."""
 
     trusted: bool
     may_push: bool
 
 
 @dataclass(frozen=True, slots=True)
-class Move:
-    """Where we moved an issue for one request, and where it was before."""
+class RecordedMove:
+    """Our last move of an issue for one request."""
 
     request: str
     came_from: str
-    """Before we moved it for the first time."""
+    """State before our first move."""
     prior: str
-    """... for the last time."""
+    """State before our last move."""
     went_to: str
     after: str = ""
-    """When anybody had moved it before that."""
+    """Time of the last move by others before ours."""
 
 
-class Notebook:
+class Cache:
     def __init__(self, db: sqlite3.Connection) -> None:
         self._db = db
         if self.cursor("", "shape") != SHAPE:
@@ -63,14 +65,14 @@ class Notebook:
 
     @contextmanager
     def changing(self) -> Iterator[None]:
-        """All of it or nothing."""
-        with whole(self._db, self._execute):
+        """One transaction."""
+        with transaction(self._db, self._execute):
             yield
 
     # Issues
 
-    def find_issue(self, one: str) -> Row | None:
-        return next(iter(self._issues("id = ?", one)), None)
+    def find_issue(self, issue: str) -> Row | None:
+        return next(iter(self._issues("id = ?", issue)), None)
 
     def find_by_key(self, key: str) -> Row | None:
         return next(iter(self._issues("key = ?", key)), None)
@@ -79,10 +81,11 @@ class Notebook:
         return self._issues("team = ?", team)
 
     def titles(self) -> Mapping[str, str]:
-        """By key, whichever team."""
+        """Keyed by issue key, of all teams."""
         return {row["key"]: row["title"] for row in self._issues("1 = ?", 1)}
 
     def addresses(self) -> Mapping[str, str]:
+        """URLs keyed by issue key, of all teams."""
         return {row["key"]: row["url"] for row in self._issues("1 = ?", 1)}
 
     def keep_issue(self, row: Row, *, team: str, key: str, project: str) -> None:
@@ -91,26 +94,26 @@ class Notebook:
             (row["id"], team, key, project, json.dumps(row)),
         )
 
-    def alter_issue(self, one: str, **words: object) -> None:
-        """What we have just changed there, before Linear tells of it."""
-        if row := self.find_issue(one):
-            self._execute("UPDATE issues SET data = ? WHERE id = ?", (json.dumps({**row, **words}), one))
+    def update_issue(self, issue: str, **fields: object) -> None:
+        """Applies a change of ours before Linear's lists show it."""
+        if row := self.find_issue(issue):
+            self._execute("UPDATE issues SET data = ? WHERE id = ?", (json.dumps({**row, **fields}), issue))
 
-    def follow(self, one: str, project: str) -> None:
-        self._execute("UPDATE issues SET project = ? WHERE id = ? AND project <> ?", (project, one, project))
+    def set_project(self, issue: str, project: str) -> None:
+        self._execute("UPDATE issues SET project = ? WHERE id = ? AND project <> ?", (project, issue, project))
 
-    def rename(self, one: str, key: str) -> None:
-        self._execute("UPDATE issues SET key = ? WHERE id = ?", (key, one))
+    def rename(self, issue: str, key: str) -> None:
+        self._execute("UPDATE issues SET key = ? WHERE id = ?", (key, issue))
 
-    def forget_issue(self, one: str) -> None:
+    def forget_issue(self, issue: str) -> None:
         for table, column in (("issues", "id"), ("comments", "issue"), ("consents", "issue")):
-            self._execute(f"DELETE FROM {table} WHERE {column} = ?", (one,))  # noqa: S608 - names of our own
+            self._execute(f"DELETE FROM {table} WHERE {column} = ?", (issue,))  # noqa: S608 - names of our own
 
-    def find_consent(self, issue: str) -> Row | None:
+    def find_authorization(self, issue: str) -> Row | None:
         row = self._execute("SELECT data FROM consents WHERE issue = ?", (issue,)).fetchone()
         return json.loads(row["data"]) if row else None
 
-    def keep_consent(self, issue: str, row: Row) -> None:
+    def keep_authorization(self, issue: str, row: Row) -> None:
         self._execute("INSERT OR REPLACE INTO consents (issue, data) VALUES (?, ?)", (issue, json.dumps(row)))
 
     # Comments
@@ -121,7 +124,7 @@ class Notebook:
         return sorted((json.loads(row["data"]) for row in rows), key=lambda row: (row["created"], row["id"]))
 
     def keep_comment(self, row: Row) -> None:
-        """Unless what is known is newer."""
+        """Saves a comment unless the cache holds a newer version."""
         sql = "SELECT updated FROM comments WHERE id = ?"
         known = self._execute(sql, (row["id"],)).fetchone()
         if known is None or known["updated"] <= row["updated"]:
@@ -130,8 +133,8 @@ class Notebook:
                 (row["id"], row["issue"], row["updated"], json.dumps(row)),
             )
 
-    def forget_comment(self, one: str) -> None:
-        self._execute("DELETE FROM comments WHERE id = ?", (one,))
+    def forget_comment(self, comment: str) -> None:
+        self._execute("DELETE FROM comments WHERE id = ?", (comment,))
 
     # Cursors
 
@@ -146,24 +149,24 @@ class Notebook:
             sql = "INSERT OR REPLACE INTO cursors (team, name, value) VALUES (?, ?, ?)"
             self._execute(sql, (team, name, value))
 
-    # What we said and did
+    # Our comments, reactions and moves
 
-    def find_said(self, issue: str, slug: str) -> Said | None:
+    def find_own_comment(self, issue: str, slug: str) -> OwnComment | None:
         sql = "SELECT * FROM said WHERE issue = ? AND slug = ?"
         row = self._execute(sql, (issue, slug)).fetchone()
-        return Said(**{name: row[name] for name in row.keys()}) if row else None  # noqa: SIM118 - it is no mapping
+        return OwnComment(issue, slug, row["id"], row["digest"], row["tried_at"]) if row else None
 
-    def keep_said(self, said: Said) -> None:
+    def keep_own_comment(self, comment: OwnComment) -> None:
         self._execute(
             "INSERT OR REPLACE INTO said (issue, slug, id, digest, tried_at) VALUES (?, ?, ?, ?, ?)",
-            (said.issue, said.slug, said.id, said.digest, said.tried_at),
+            (comment.issue, comment.slug, comment.id, comment.digest, comment.tried_at),
         )
 
-    def forget_said(self, said: Said) -> None:
-        self._execute("DELETE FROM said WHERE issue = ? AND slug = ?", (said.issue, said.slug))
+    def forget_own_comment(self, comment: OwnComment) -> None:
+        self._execute("DELETE FROM said WHERE issue = ? AND slug = ?", (comment.issue, comment.slug))
 
     def reactions(self) -> Mapping[str, frozenset[str]]:
-        """By comment."""
+        """Keyed by comment."""
         found: dict[str, frozenset[str]] = {}
         for row in self._execute("SELECT comment, reaction FROM reactions"):
             found[row["comment"]] = found.get(row["comment"], frozenset()) | {row["reaction"]}
@@ -172,33 +175,33 @@ class Notebook:
     def keep_reaction(self, comment: str, reaction: str) -> None:
         self._execute("INSERT OR IGNORE INTO reactions (comment, reaction) VALUES (?, ?)", (comment, reaction))
 
-    def find_move(self, issue: str) -> Move | None:
+    def find_move(self, issue: str) -> RecordedMove | None:
         row = self._execute("SELECT * FROM moves WHERE issue = ?", (issue,)).fetchone()
         names = ("request", "came_from", "prior", "went_to", "after")
-        return Move(*(str(row[name]) for name in names)) if row else None
+        return RecordedMove(*(str(row[name]) for name in names)) if row else None
 
-    def keep_move(self, issue: str, move: Move) -> None:
+    def keep_move(self, issue: str, move: RecordedMove) -> None:
         self._execute(
             "INSERT OR REPLACE INTO moves (issue, request, came_from, prior, went_to, after) VALUES (?, ?, ?, ?, ?, ?)",
             (issue, move.request, move.came_from, move.prior, move.went_to, move.after),
         )
 
-    # Whom we trusted
+    # Permissions of authors
 
-    def find_verdict(self, comment: str, version: str) -> Verdict | None:
-        """None: nobody judged it as it is."""
+    def find_author_permission(self, comment: str, version: str) -> AuthorPermission | None:
+        """Returns None if this version of the comment has not been judged."""
         sql = "SELECT trusted, may_push FROM verdicts WHERE comment = ? AND version = ?"
         row = self._execute(sql, (comment, version)).fetchone()
-        return Verdict(bool(row["trusted"]), bool(row["may_push"])) if row else None
+        return AuthorPermission(bool(row["trusted"]), bool(row["may_push"])) if row else None
 
-    def keep_verdict(self, comment: str, version: str, verdict: Verdict) -> None:
+    def keep_author_permission(self, comment: str, version: str, permission: AuthorPermission) -> None:
         self._execute(
             "INSERT OR REPLACE INTO verdicts (comment, version, trusted, may_push) VALUES (?, ?, ?, ?)",
-            (comment, version, verdict.trusted, verdict.may_push),
+            (comment, version, permission.trusted, permission.may_push),
         )
 
     def tidy(self) -> None:
-        """Of what is over nothing is needed any more."""
+        """Removes rows of issues and comments that are no longer cached."""
         with self.changing():
             for table, column, kept in (
                 ("comments", "issue", "issues"), ("said", "issue", "issues"), ("moves", "issue", "issues"),

@@ -1,8 +1,7 @@
-"""How we know our own comments again, and the notes that go with them: nobody else can say something in our name.
+"""Comment markers: the signed link below our comments, the ids we choose for them, and packed run notes.
 
-Linear keeps documents, not the text that was sent: what is hidden in a comment does not survive there. So the marker is
-the address of a link below our words, the note lies in an attachment of its own, and the id of what we make follows
-from what it is: a second one cannot be made.
+Linear stores documents, not the text that was sent: hidden text in a comment is lost. So the marker is the URL of a
+link, the note lies in an attachment, and the id of a comment follows from its issue and slug: it can be made once only.
 """
 
 import re
@@ -10,69 +9,72 @@ import uuid
 from collections.abc import Collection
 from urllib.parse import quote, unquote
 
-from bot.services.http.signature import Seal, packed, unpacked
+from bot.services.http.signature import Signature, pack, unpack
 from bot.services.linear.cache import Row
 
-_LONGEST = 60_000
+_MAX_CHARACTERS = 60_000
 _MARK = re.compile(r"\[Treehand\]\(<?[^\s()<>]*#treehand:(?P<slug>[\w./%~+-]+):(?P<mac>[0-9a-f]{64})>?\)")
-_ANY = "#treehand:"
+_MARKER_START = "#treehand:"
 _OPERATOR = "operator/"
 _NOTE = "note/"
 
 
 class Markers:
     def __init__(self, secret: bytes, home: str, *, older: Collection[bytes] = ()) -> None:
-        """`home`: where the link below our words leads."""
-        self._seal = Seal(secret, older=older)
+        """`home`: target of the link below our text."""
+        self._signature = Signature(secret, older=older)
         self._home = home
 
-    def signed(self, text: str, *, issue: str, slug: str) -> str:
-        mark = f"\n\n[Treehand]({self._home}{_ANY}{quote(slug, safe='/')}:{self._seal.of(issue, slug)})"
-        text = text.replace(_ANY, "#treehand;")  # what we quote must not speak for us
-        return (text if len(text) + len(mark) <= _LONGEST else f"{text[: _LONGEST - len(mark) - 20]}\n\n(cut)") + mark
+    def sign(self, text: str, *, issue: str, slug: str) -> str:
+        mark = f"\n\n[Treehand]({self._home}{_MARKER_START}{quote(slug, safe='/')}:{self._signature.sign(issue, slug)})"
+        text = text.replace(_MARKER_START, "#treehand;")  # a quoted marker must not count as ours
+        return (
+            text if len(text) + len(mark) <= _MAX_CHARACTERS else f"{text[: _MAX_CHARACTERS - len(mark) - 20]}\n\n(cut)"
+        ) + mark
 
-    def in_the_name_of(self, person: str, text: str, *, issue: str) -> str:
-        return self.signed(text, issue=issue, slug=f"{_OPERATOR}{person}")
+    def sign_for_operator(self, person: str, text: str, *, issue: str) -> str:
+        return self.sign(text, issue=issue, slug=f"{_OPERATOR}{person}")
 
     def find_slug(self, body: str, issue: str) -> str:
-        """Empty: there is no marker of ours that was made for this issue."""
+        """Empty if no marker of ours was made for this issue."""
         last = next(reversed(list(_MARK.finditer(body))), None)
         if last is None:
             return ""
         slug = unquote(last["slug"])
-        return slug if self._seal.is_on(last["mac"], issue, slug) else ""
+        return slug if self._signature.verify(last["mac"], issue, slug) else ""
 
     def find_operator(self, body: str, issue: str) -> str:
         slug = self.find_slug(body, issue)
         return slug.removeprefix(_OPERATOR) if slug.startswith(_OPERATOR) else ""
 
     def id_for(self, issue: str, slug: str) -> str:
-        """Always the same one: Linear refuses to make it twice."""
-        made = bytearray.fromhex(self._seal.of("id", issue, slug)[:32])
+        """The same id each time: Linear refuses to create it twice."""
+        made = bytearray.fromhex(self._signature.sign("id", issue, slug)[:32])
         return str(uuid.UUID(bytes=bytes(made), version=4))
 
     # Notes
 
-    def note_place(self, issue: str, slug: str) -> str:
-        """The address that tells one attachment from another."""
+    def note_url(self, issue: str, slug: str) -> str:
+        """The URL that identifies the attachment."""
         return f"{self._home}#treehand-{issue}-{quote(slug, safe='')}"
 
-    def note(self, note: str, *, issue: str, slug: str) -> Row:
-        kept = packed(note)
-        return {"treehand": f"{_NOTE}{slug}", "note": kept, "seal": self._seal.of(issue, f"{_NOTE}{slug}", kept)}
+    def pack_note(self, note: str, *, issue: str, slug: str) -> Row:
+        packed = pack(note)
+        seal = self._signature.sign(issue, f"{_NOTE}{slug}", packed)
+        return {"treehand": f"{_NOTE}{slug}", "note": packed, "seal": seal}
 
-    def find_note(self, metadata: Row, issue: str) -> tuple[str, str]:
-        """The slug it goes with, and the note; empty: it is not ours."""
-        slug, kept, seal = (str(metadata.get(name) or "") for name in ("treehand", "note", "seal"))
-        if not slug.startswith(_NOTE) or not self._seal.is_on(seal, issue, slug, kept):
+    def unpack_note(self, metadata: Row, issue: str) -> tuple[str, str]:
+        """The comment's slug, and the note; both empty if it is not ours."""
+        slug, packed, seal = (str(metadata.get(name) or "") for name in ("treehand", "note", "seal"))
+        if not slug.startswith(_NOTE) or not self._signature.verify(seal, issue, slug, packed):
             return "", ""
-        return slug.removeprefix(_NOTE), unpacked(kept)
+        return slug.removeprefix(_NOTE), unpack(packed)
 
 
-def looks_marked(body: str) -> bool:
-    """Valid or not: nobody writes that by hand."""
-    return _ANY in body
+def has_marker(body: str) -> bool:
+    """True for an invalid marker as well: people do not write one by hand."""
+    return _MARKER_START in body
 
 
 def without_marker(body: str) -> str:
-    return _MARK.sub("", body).rstrip() if looks_marked(body) else body
+    return _MARK.sub("", body).rstrip() if has_marker(body) else body

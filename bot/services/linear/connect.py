@@ -1,125 +1,231 @@
-"""How Linear is reached, by which settings; and how people there are known on the forge."""
+"""Linear as a service: opens its teams by the settings, and matches people there with logins on the forge."""
 
+import re
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from bot.services.github.connect import Connections
-from bot.settings import ProjectSettings, Settings
-from bot.settings.credentials import linear_authorization, marker_secrets
+from bot.errors import NeedsHuman
+from bot.services.interface import FoundKey, OfflineReader, Service, ServiceConnection
+from bot.settings.credentials import linear_authorization, linear_webhook_secret, marker_secrets
+from bot.settings.schema import ProjectSettings, Settings
 from bot.system import clock
 
 if TYPE_CHECKING:
-    from bot.services.http.request_counts import Tally
-    from bot.services.linear.cache import Notebook
-    from bot.services.linear.client import Linear
+    import sqlite3
+
+    from bot.domain.webhook import WebhookAnswer
+    from bot.secret_scan.scanner import Secrets
+    from bot.services.http.request_counts import RequestCounts
+    from bot.services.interface import PushPermissions
+    from bot.services.linear.cache import Cache
+    from bot.services.linear.client import LinearClient
     from bot.services.linear.permissions import MayPush
-    from bot.services.linear.project_issues import Scope
-    from bot.services.linear.routing import Route
-    from bot.services.linear.team_info import Facts
-    from bot.services.linear.workflow_states import Moves
+    from bot.services.linear.project_issues import ProjectIssues
+    from bot.services.linear.team_info import TeamInfo
+    from bot.services.linear.team_routing import TeamRoute
+    from bot.services.linear.tracker import LinearTracker
+    from bot.services.linear.workflow_states import WantedMoves
+
+_DATABASE = "linear.db"
+_KEY = re.compile(r"(?P<team>[A-Za-z][A-Za-z0-9]*)-[0-9]{1,9}", re.ASCII)
 
 
-@asynccontextmanager
-async def on_linear(
-    settings: Settings, there: Connections, *, as_daemon: bool, tallies: "dict[str, Tally] | None" = None
-) -> AsyncIterator[Mapping[str, "Scope"]]:
-    """By the project's name. `tallies` are told of this service's.
+@dataclass(frozen=True, slots=True)
+class LinearConnection(ServiceConnection):
+    """The issues of every project that has them in Linear."""
 
-    What is written for a project is written under the claim to its repository.
-    """
-    ours = [project for project in settings.projects if project.tracker == "linear"]
-    if not ours:
-        yield {}
-        return
-    from bot.services.http.availability import Standings
-    from bot.services.linear.cache import Notebook
-    from bot.services.linear.client import Linear
-    from bot.services.linear.memory import open_memory, own_memory
-    from bot.services.linear.team_info import Facts
+    issues: Mapping[str, "ProjectIssues"]
+    """Keyed by the project's name."""
+    counts: "RequestCounts"
 
-    path = settings.state_dir / "linear.db"
-    memory = own_memory(path, at=clock.now()) if as_daemon else open_memory(path)
-    async with Linear(settings.linear.api_url, linear_authorization(settings), memory) as service:
-        (tallies if tallies is not None else {})["linear"] = service.tally
-        notebook, standings = Notebook(memory), Standings(memory, "Linear")
-        facts = {team: Facts(service, team, notebook, standings) for team in {one.team.upper() for one in ours}}
-        yield _scopes(settings, there, service, notebook, facts)
-    memory.close()
+    @property
+    def request_counts(self) -> "RequestCounts":
+        return self.counts
+
+    def tracker(self, project: ProjectSettings) -> "LinearTracker":
+        from bot.services.linear.tracker import LinearTracker
+
+        return LinearTracker(self.issues[project.name])
 
 
-def _scopes(
+@dataclass(frozen=True, slots=True)
+class LinearOfflineReader(OfflineReader):
+    db: "sqlite3.Connection"
+
+    def titles(self, project: str) -> Mapping[str, str]:  # noqa: ARG002 - keys are unique over all teams
+        return self._cache.titles()
+
+    def urls(self, project: str) -> Mapping[str, str]:  # noqa: ARG002
+        return self._cache.addresses()
+
+    def availability(self) -> Mapping[str, tuple[bool, str]]:
+        from bot.services.http.availability import problems_of
+
+        return problems_of(self.db, LinearService.name)
+
+    def waits_until(self, now: float) -> float:
+        from bot.services.http.availability import read_holds
+
+        return max(read_holds(self.db, now=now).values(), default=0.0)
+
+    def close(self) -> None:
+        self.db.close()
+
+    @property
+    def _cache(self) -> "Cache":
+        from bot.services.linear.cache import Cache
+
+        return Cache(self.db)
+
+
+class LinearService(Service):
+    name = "linear"
+    title = "Linear"
+    site = "in Linear"
+    still_works = "Running agents continue; issues are read and written once Linear accepts requests"
+    has_webhook = True
+    webhook_signature_header = "linear-signature"
+    webhook_pause_seconds = 3.0  # Linear reports every edit, ours included
+
+    @asynccontextmanager
+    async def open(
+        self,
+        settings: Settings,
+        *,
+        secrets: "Secrets | None" = None,
+        opened: Mapping[str, ServiceConnection],
+    ) -> AsyncIterator[LinearConnection]:
+        """Writes for a project check the lease of its repository, which the forge in `opened` holds."""
+        from bot.services.http.availability import Availability
+        from bot.services.linear.cache import Cache, open_cache, open_or_replace_cache
+        from bot.services.linear.client import LinearClient
+        from bot.services.linear.team_info import TeamInfo
+
+        path = settings.state_dir / _DATABASE
+        db = open_or_replace_cache(path, at=clock.now()) if secrets else open_cache(path)
+        async with LinearClient(settings.linear.api_url, linear_authorization(settings), db) as client:
+            cache, availability = Cache(db), Availability(db, self.title)
+            teams = {project.team.upper() for project in _projects(settings)}
+            infos = {team: TeamInfo(client, team, cache, availability) for team in teams}
+            yield LinearConnection(_issues(settings, opened, client, cache, infos), client.request_counts)
+        db.close()
+
+    @asynccontextmanager
+    async def open_for_person(self, settings: Settings, project: ProjectSettings) -> AsyncIterator["LinearTracker"]:
+        async with self.open(settings, opened={}) as connection:
+            yield connection.tracker(project)
+
+    def open_offline(self, settings: Settings) -> LinearOfflineReader:
+        from bot.services.linear.cache import open_cache
+
+        return LinearOfflineReader(open_cache(settings.state_dir / _DATABASE))
+
+    def key_of(self, project: ProjectSettings, number: int) -> str:
+        return f"{project.team.upper()}-{number}"
+
+    def find_key(self, settings: Settings, text: str) -> FoundKey | None:
+        """Several projects may share a team, and an issue may have moved here from another team."""
+        match = _KEY.fullmatch(text)
+        if match is None:
+            return None
+        key, projects = match[0].upper(), _projects(settings)
+        if not projects:
+            raise NeedsHuman(f"No project here has its issues in Linear, so there is no {key}.")
+        own = [project for project in projects if project.team.lower() == match["team"].lower()]
+        return FoundKey(key, [*own, *(project for project in projects if project not in own)])
+
+    def place_of(self, project: ProjectSettings) -> str:
+        return f"Linear, team {project.team}"
+
+    async def check(
+        self, settings: Settings, project: ProjectSettings, *, fix: bool
+    ) -> Sequence[tuple[str, bool, str]]:
+        from bot.domain.names import phase_labels
+        from bot.services.linear.diagnose import SetupCheck
+
+        labels = (settings.label, *sorted(phase_labels(settings.label)))
+        async with self.open(settings, opened={}) as connection:
+            return await SetupCheck(connection.issues[project.name], _moves(settings)).inspect(labels, fix=fix)
+
+    def webhook_secret(self, settings: Settings) -> str:
+        return linear_webhook_secret(settings)
+
+    def parse_webhook(self, secret: str, headers: Mapping[str, str], body: bytes, now: float) -> "WebhookAnswer":
+        from bot.services.linear.webhook import parse_webhook
+
+        return parse_webhook(secret, headers, body, now)
+
+
+def _projects(settings: Settings) -> list[ProjectSettings]:
+    return [project for project in settings.projects if project.tracker == LinearService.name]
+
+
+def _issues(
     settings: Settings,
-    there: Connections,
-    service: "Linear",
-    notebook: "Notebook",
-    facts: Mapping[str, "Facts"],
-) -> Mapping[str, "Scope"]:
+    opened: Mapping[str, ServiceConnection],
+    client: "LinearClient",
+    cache: "Cache",
+    infos: Mapping[str, "TeamInfo"],
+) -> Mapping[str, "ProjectIssues"]:
     from bot.services.linear.comment_markers import Markers
-    from bot.services.linear.permissions import People
-    from bot.services.linear.project_issues import Rules, Scope
-    from bot.services.linear.team_sync import Team
+    from bot.services.linear.permissions import Permissions
+    from bot.services.linear.project_issues import IssueRules, ProjectIssues
+    from bot.services.linear.team_sync import TeamSync
 
     label, (secret, *older) = settings.label, marker_secrets(settings)
-    teams = {key: Team(service, key, notebook, one, label=label) for key, one in facts.items()}
-    scopes: dict[str, Scope] = {}
-    for project in (one for one in settings.projects if one.tracker == "linear"):
-        rules = Rules(label, _route(project), _routes(settings, project.team), _moves(settings))
-        people = People(project.trusted, _may_push(settings, project, there))
+    teams = {key: TeamSync(client, key, cache, info, label=label) for key, info in infos.items()}
+    issues: dict[str, ProjectIssues] = {}
+    for project in _projects(settings):
+        forge = opened.get(project.forge)
+        rules = IssueRules(label, _route(project), _routes(settings, project.team), _moves(settings))
+        permissions = Permissions(project.trusted, _may_push(settings, forge.permissions(project) if forge else None))
         markers = Markers(secret, _home(settings, project), older=older)
-        fence = partial(there.check, project.repository)
-        scopes[project.name] = Scope(teams[project.team.upper()], rules, people, markers, fence)
-    return scopes
+        fence = partial(forge.check_lease, project) if forge else _check_nothing
+        issues[project.name] = ProjectIssues(teams[project.team.upper()], rules, permissions, markers, fence)
+    return issues
 
 
-async def team_findings(settings: Settings, project: ProjectSettings, *, fix: bool) -> Sequence[tuple[str, bool, str]]:
-    """What `treehand check` says of a project's team: name, whether it is well, and what is wrong with it."""
-    from bot.domain.names import phase_labels
-    from bot.services.linear.diagnose import Inspecting
-
-    labels = (settings.label, *sorted(phase_labels(settings.label)))
-    async with on_linear(settings, Connections(), as_daemon=False) as scopes:
-        inspecting = Inspecting(scopes[project.name], _moves(settings))
-        return await inspecting.inspect(labels, fix=fix)
+def _check_nothing() -> None:
+    """A command writes without a lease."""
 
 
-def _route(project: ProjectSettings) -> "Route":
-    from bot.services.linear.routing import Route
+def _route(project: ProjectSettings) -> "TeamRoute":
+    from bot.services.linear.team_routing import TeamRoute
 
-    named = project.repository if project.forge == "github" else ""
-    return Route(project.name, named, project.linear_projects, project.default)
-
-
-def _routes(settings: Settings, team: str) -> tuple["Route", ...]:
-    there = (one for one in settings.projects if one.tracker == "linear" and one.team.lower() == team.lower())
-    return tuple(map(_route, there))
+    repository = project.repository if project.forge == "github" else ""
+    return TeamRoute(project.name, repository, project.linear_projects, project.default)
 
 
-def _moves(settings: Settings) -> "Moves":
-    from bot.services.linear.workflow_states import Moves
+def _routes(settings: Settings, team: str) -> tuple["TeamRoute", ...]:
+    return tuple(_route(project) for project in _projects(settings) if project.team.lower() == team.lower())
+
+
+def _moves(settings: Settings) -> "WantedMoves":
+    from bot.services.linear.workflow_states import WantedMoves
 
     linear = settings.linear
-    return Moves(linear.started, linear.review, linear.completed, linear.back)
+    return WantedMoves(linear.started, linear.review, linear.completed, linear.back)
 
 
 def _home(settings: Settings, project: ProjectSettings) -> str:
-    """Where the link below our words leads: to the repository, or to Linear itself."""
+    """Target of the link below our comments: the repository, or Linear itself."""
     api = urlsplit(settings.github.api_url if project.forge == "github" else settings.linear.api_url)
     site = f"{api.scheme}://{api.netloc.removeprefix('api.')}"
     return f"{site}/{project.repository}" if project.forge == "github" else site
 
 
-def _may_push(settings: Settings, project: ProjectSettings, there: Connections) -> "MayPush":
-    known = {who.lower(): login for who, login in settings.linear.people.items()}
-    repository = there.repositories.get(project.name)
+def _may_push(settings: Settings, forge: "PushPermissions | None") -> "MayPush":
+    logins = {person.lower(): login for person, login in settings.linear.people.items()}
 
-    async def may_push(one: str, email: str) -> bool:
-        """To the embedded forge whoever steers may."""
-        if repository is None:
+    async def may_push(person: str, email: str) -> bool:
+        """Everybody who is trusted, if the forge has no permissions of its own."""
+        if forge is None:
             return True
-        login = known.get(one.lower()) or known.get(email) or await repository.login_of(email)
-        return bool(login) and await repository.may_push(login)
+        login = logins.get(person.lower()) or logins.get(email) or await forge.login_of(email)
+        return bool(login) and await forge.may_push(login)
 
     return may_push

@@ -1,17 +1,17 @@
-"""Everything that is ever asked of Linear, as it is sent. Each is held against Linear's own schema in a test.
+"""GraphQL queries and mutations for Linear. A test checks each against Linear's own schema.
 
-What an answer costs goes by the counts that are asked for, not by what comes: so `first` is as small as will do.
+The cost of a query depends on the counts it asks for, not on the answer: so `first` is as small as possible.
 https://linear.app/developers/rate-limiting
 """
 
-_WHO = "fragment Who on User { id name displayName email guest app active }"
+_PERSON = "fragment Person on User { id name displayName email guest app active }"
 
-_WHOLE = """
-fragment Whole on Issue {
+_ISSUE = """
+fragment IssueFields on Issue {
   id identifier title description priority url createdAt updatedAt archivedAt trashed
   team { id key }
   state { id name type }
-  creator { ...Who }
+  creator { ...Person }
   project { id name }
   parent { identifier }
   labels(first: 30) { nodes { id name parent { name } } }
@@ -27,70 +27,70 @@ fragment Step on IssueHistory {
   addedLabels { id }
   fromState { id }
   toState { id }
-  actor { ...Who }
-  descriptionUpdatedBy { ...Who }
+  actor { ...Person }
+  descriptionUpdatedBy { ...Person }
 }
 """
-_SPOKEN = """
-fragment Spoken on Comment {
+_COMMENT = """
+fragment CommentFields on Comment {
   id body createdAt updatedAt editedAt parentId issueId
   parent { id }
   issue { id }
-  user { ...Who }
+  user { ...Person }
 }
 """
 
-NEWS = """
-query News($filter: IssueFilter!) {
+IS_CHANGED = """
+query IsChanged($filter: IssueFilter!) {
   issues(filter: $filter, first: 1, includeArchived: true) { nodes { id } }
 }
 """
-"""Is there anything new at all? An idle look is this and nothing else."""
+"""One issue if anything has changed. A poll without changes sends nothing else."""
 
-LISTED = """
-query Listed($filter: IssueFilter!, $after: String) {
+ISSUE_IDS = """
+query IssueIds($filter: IssueFilter!, $after: String) {
   issues(filter: $filter, first: 50, after: $after, orderBy: createdAt, includeArchived: true) {
     nodes { id updatedAt }
     pageInfo { hasNextPage endCursor }
   }
 }
 """
-DETAILS = f"""
-query Details($ids: [ID!]!, $count: Int!) {{
-  issues(filter: {{ id: {{ in: $ids }} }}, first: $count, includeArchived: true) {{ nodes {{ ...Whole }} }}
+ISSUES = f"""
+query Issues($ids: [ID!]!, $count: Int!) {{
+  issues(filter: {{ id: {{ in: $ids }} }}, first: $count, includeArchived: true) {{ nodes {{ ...IssueFields }} }}
 }}
-{_WHOLE}{_STEP}{_WHO}
+{_ISSUE}{_STEP}{_PERSON}
 """
 HISTORY = f"""
 query History($id: String!, $after: String) {{
   issue(id: $id) {{ history(first: 50, after: $after) {{ nodes {{ ...Step }} pageInfo {{ hasNextPage endCursor }} }} }}
 }}
-{_STEP}{_WHO}
+{_STEP}{_PERSON}
 """
-FOUND = """
-query Found($id: String!) { issue(id: $id) { id } }
+FIND_ISSUE = """
+query FindIssue($id: String!) { issue(id: $id) { id } }
 """
-"""By the identifier it has, or had before it was moved to another team."""
+"""Finds an issue by its identifier, also by an earlier one from another team."""
 
-SAID = f"""
-query Said($filter: CommentFilter!, $count: Int!, $after: String) {{
+COMMENTS = f"""
+query Comments($filter: CommentFilter!, $count: Int!, $after: String) {{
   comments(filter: $filter, first: $count, after: $after, orderBy: createdAt) {{
-    nodes {{ ...Spoken }}
+    nodes {{ ...CommentFields }}
     pageInfo {{ hasNextPage endCursor }}
   }}
 }}
-{_SPOKEN}{_WHO}
+{_COMMENT}{_PERSON}
 """
-LEFT = """
-query Left($filter: IssueFilter!, $after: String) {
+ORPHANED = """
+query Orphaned($filter: IssueFilter!, $after: String) {
   issues(filter: $filter, first: 50, after: $after, orderBy: createdAt) {
     nodes { id identifier state { type } labels(first: 30) { nodes { name parent { name } } } }
     pageInfo { hasNextPage endCursor }
   }
 }
 """
-KEPT = """
-query Kept($id: String!) {
+NOTES = """
+query Notes($id: String!) {
   issue(id: $id) {
     attachments(first: 50, filter: { creator: { isMe: { eq: true } } }) {
       nodes { metadata createdAt creator { id } }
@@ -98,9 +98,17 @@ query Kept($id: String!) {
   }
 }
 """
-PLACE = """
-query Place($id: String!) { issue(id: $id) { archivedAt team { id } state { id } } }
+ISSUE_STATE = """
+query IssueState($id: String!) { issue(id: $id) { archivedAt team { id } state { id } } }
 """
+
+PEOPLE = f"""
+query People($ids: [ID!]!, $count: Int!) {{
+  users(filter: {{ id: {{ in: $ids }} }}, first: $count, includeDisabled: true) {{ nodes {{ ...Person }} }}
+}}
+{_PERSON}
+"""
+"""Asks whether people are members, guests or no longer active."""
 
 VIEWER = """
 query Viewer { viewer { id name displayName app admin } organization { name urlKey } }
@@ -131,40 +139,40 @@ query Labels($filter: IssueLabelFilter!, $after: String) {
 }
 """
 
-MAKE_LABEL = """
-mutation MakeLabel($input: IssueLabelCreateInput!) {
+CREATE_LABEL = """
+mutation CreateLabel($input: IssueLabelCreateInput!) {
   issueLabelCreate(input: $input) { success issueLabel { id name } }
 }
 """
-CHANGE = """
-mutation Change($id: String!, $input: IssueUpdateInput!) {
+UPDATE_ISSUE = """
+mutation UpdateIssue($id: String!, $input: IssueUpdateInput!) {
   issueUpdate(id: $id, input: $input) { success }
 }
 """
-FILE = """
-mutation File($input: IssueCreateInput!) {
+CREATE_ISSUE = """
+mutation CreateIssue($input: IssueCreateInput!) {
   issueCreate(input: $input) { success issue { identifier } }
 }
 """
-SAY = f"""
-mutation Say($input: CommentCreateInput!) {{
-  commentCreate(input: $input) {{ success comment {{ ...Spoken }} }}
+CREATE_COMMENT = f"""
+mutation CreateComment($input: CommentCreateInput!) {{
+  commentCreate(input: $input) {{ success comment {{ ...CommentFields }} }}
 }}
-{_SPOKEN}{_WHO}
+{_COMMENT}{_PERSON}
 """
-SAY_ANEW = f"""
-mutation SayAnew($id: String!, $input: CommentUpdateInput!) {{
-  commentUpdate(id: $id, input: $input) {{ success comment {{ ...Spoken }} }}
+UPDATE_COMMENT = f"""
+mutation UpdateComment($id: String!, $input: CommentUpdateInput!) {{
+  commentUpdate(id: $id, input: $input) {{ success comment {{ ...CommentFields }} }}
 }}
-{_SPOKEN}{_WHO}
+{_COMMENT}{_PERSON}
 """
-UNSAY = """
-mutation Unsay($id: String!) { commentDelete(id: $id) { success } }
+DELETE_COMMENT = """
+mutation DeleteComment($id: String!) { commentDelete(id: $id) { success } }
 """
-REACT = """
-mutation React($input: ReactionCreateInput!) { reactionCreate(input: $input) { success } }
+CREATE_REACTION = """
+mutation CreateReaction($input: ReactionCreateInput!) { reactionCreate(input: $input) { success } }
 """
-ATTACH = """
-mutation Attach($input: AttachmentCreateInput!) { attachmentCreate(input: $input) { success } }
+CREATE_ATTACHMENT = """
+mutation CreateAttachment($input: AttachmentCreateInput!) { attachmentCreate(input: $input) { success } }
 """
-"""With a URL that is there already it changes that one: twice is once."""
+"""Replaces an attachment with the same URL."""

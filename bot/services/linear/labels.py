@@ -1,83 +1,83 @@
-"""A team's labels by name: found, or made where there is none."""
+"""Labels of a team by name: finds their ids and creates missing ones."""
 
 import asyncio
 import json
 from collections.abc import Collection, Mapping, Sequence
 
 from bot.errors import Retryable
-from bot.services.linear import graphql_queries as documents
+from bot.services.linear import graphql_queries
 from bot.services.linear.cache import Row
-from bot.services.linear.client import Fence
+from bot.services.linear.client import LeaseFence
 from bot.services.linear.errors import Refused, is_there_already
 from bot.services.linear.parse import expected_shapes, label_names
-from bot.services.linear.team_sync import Team
+from bot.services.linear.team_sync import TeamSync
 
-_KNOWN = "labels"
+_CURSOR = "labels"
 _COLOUR = "#5E6AD2"
 
 
-class Labels:
-    def __init__(self, team: Team, fence: Fence) -> None:
-        self._team, self._service, self._notebook, self._fence = team, team.service, team.notebook, fence
-        self._turn = asyncio.Lock()
+class TeamLabels:
+    def __init__(self, team: TeamSync, fence: LeaseFence) -> None:
+        self._team, self._client, self._cache, self._fence = team, team.client, team.cache, fence
+        self._creating = asyncio.Lock()
 
     async def ids_of(self, names: Collection[str]) -> Sequence[str]:
-        """Those that do not exist yet are made."""
-        async with self._turn:  # what one finds the next need not look for
+        """Creates those that do not exist."""
+        async with self._creating:  # concurrent callers wait, and find the labels in the cache
             known = self._known()
             if any(name.lower() not in known for name in names):
-                known = {**known, **await self.look(names)}
+                known = {**known, **await self.find(names)}
             for name in names:
                 if name.lower() not in known:
-                    known = {**known, name.lower(): await self._made(name)}
+                    known = {**known, name.lower(): await self._create(name)}
             self._keep(known)
         return [known[name.lower()] for name in names]
 
-    async def look(self, names: Collection[str]) -> Mapping[str, str]:
-        """The ids of those that exist, by name in lower case: one in a group goes by `group:name` as well."""
-        asked = {part.lower() for name in names for part in (name, name.partition(":")[2]) if part}
+    async def find(self, names: Collection[str]) -> Mapping[str, str]:
+        """Ids of existing labels by name in lower case; a label in a group also has the name `group:name`."""
+        wanted = {part.lower() for name in names for part in (name, name.partition(":")[2]) if part}
         which = {
             "and": [
-                {"or": [{"name": {"eqIgnoreCase": name}} for name in sorted(asked)]},
-                {"or": [{"team": {"id": {"eq": self._team.facts.standing.id}}}, {"team": {"null": True}}]},
+                {"or": [{"name": {"eqIgnoreCase": name}} for name in sorted(wanted)]},
+                {"or": [{"team": {"id": {"eq": self._team.info.status.id}}}, {"team": {"null": True}}]},
             ]
         }
         found: dict[str, str] = {}
         with expected_shapes():
-            async for nodes in self._service.pages(documents.LABELS, "issueLabels", filter=which):
-                for node in (one for one in nodes if not one["isGroup"]):
-                    for called in label_names(node):
-                        if node["team"] or called.lower() not in found:  # the team's own goes before the workspace's
-                            found[called.lower()] = node["id"]
+            async for nodes in self._client.pages(graphql_queries.LABELS, "issueLabels", filter=which):
+                for node in (node for node in nodes if not node["isGroup"]):
+                    for name in label_names(node):
+                        if node["team"] or name.lower() not in found:  # the team's own goes before the workspace's
+                            found[name.lower()] = node["id"]
         return found
 
     def forget(self) -> None:
-        """One of them was refused: they are looked up again."""
-        self._notebook.advance(self._team.key, _KNOWN, "{}")
+        """After one of them was refused: all are looked up again."""
+        self._cache.advance(self._team.key, _CURSOR, "{}")
 
-    async def _made(self, name: str) -> str:
-        entry = {"name": name, "teamId": self._team.facts.standing.id, "color": _COLOUR}
+    async def _create(self, name: str) -> str:
+        entry = {"name": name, "teamId": self._team.info.status.id, "color": _COLOUR}
         try:
-            made = await self._service.change(documents.MAKE_LABEL, fence=self._fence, input=entry)
-        except Refused as refusal:  # somebody was faster
-            found = await self.look([name])
+            made = await self._client.change(graphql_queries.CREATE_LABEL, fence=self._fence, input=entry)
+        except Refused as refusal:  # it may exist by now
+            found = await self.find([name])
             if name.lower() in found:
                 return found[name.lower()]
-            if is_there_already(refusal):  # and lists do not show it yet
+            if is_there_already(refusal):  # but lists do not show it yet
                 raise Retryable(str(refusal)) from refusal
             raise
         with expected_shapes():
             return str(made["issueLabel"]["id"])
 
     def _known(self) -> Mapping[str, str]:
-        found: Mapping[str, str] = json.loads(self._notebook.cursor(self._team.key, _KNOWN) or "{}")
+        found: Mapping[str, str] = json.loads(self._cache.cursor(self._team.key, _CURSOR) or "{}")
         return found
 
     def _keep(self, known: Mapping[str, str]) -> None:
-        self._notebook.advance(self._team.key, _KNOWN, json.dumps(known))
+        self._cache.advance(self._team.key, _CURSOR, json.dumps(known))
 
 
-def on(row: Row, names: Collection[str]) -> Sequence[str]:
-    """Ids of the labels on an issue that go by one of these names."""
+def ids_on(row: Row, names: Collection[str]) -> Sequence[str]:
+    """Ids of the labels on an issue with one of these names."""
     wanted = {name.lower() for name in names}
-    return [one["id"] for one in row["labels"] if any(name.lower() in wanted for name in one["names"])]
+    return [label["id"] for label in row["labels"] if any(name.lower() in wanted for name in label["names"])]

@@ -1,4 +1,4 @@
-"""What Linear sends, cut down to what we use. Pure: payloads in, rows out."""
+"""Parses Linear's payloads into the records of the cache. Pure."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -11,9 +11,9 @@ from bot.services.linear.cache import Row
 Payload: TypeAlias = Mapping[str, Any]
 
 CLOSED = frozenset({"completed", "canceled", "duplicate"})
-"""Types of the states in which nobody wants anything any more."""
-NOBODY: Row = {"id": "", "name": "somebody", "email": "", "guest": True, "app": False, "active": False}
-"""An integration, an automation, or somebody outside of the workspace."""
+"""Types of workflow states that end an issue."""
+NO_PERSON: Row = {"id": "", "name": "somebody", "email": "", "guest": True, "app": False, "active": False}
+"""Author of changes by an integration, by an automation, or from outside the workspace."""
 
 
 @contextmanager
@@ -26,18 +26,18 @@ def expected_shapes() -> Iterator[None]:
 
 def text(value: Any) -> str:
     if not isinstance(value, str):
-        raise TypeError(f"no text: {value!r:.50}")
+        raise TypeError(f"not a string: {value!r:.50}")
     return value
 
 
 def time(value: Any) -> str:
-    """Each in the same form, so that they compare as texts."""
+    """In one form, so that times compare as strings."""
     at = datetime.fromisoformat(text(value)).astimezone(UTC)
     return f"{at:%Y-%m-%dT%H:%M:%S}.{at.microsecond // 1000:03}Z"
 
 
 def parse_issue(node: Payload) -> Row:
-    state, blockers = node["state"], [one["issue"] for one in node["inverseRelations"]["nodes"] if _blocks(one)]
+    state, blockers = node["state"], [link["issue"] for link in node["inverseRelations"]["nodes"] if _blocks(link)]
     return {
         "id": text(node["id"]),
         "identifier": text(node["identifier"]),
@@ -51,19 +51,19 @@ def parse_issue(node: Payload) -> Row:
         "open": state["type"] not in CLOSED and not (node["archivedAt"] or node["trashed"]),
         "in_team": text(node["team"]["id"]),
         "state": text(state["id"]),
-        "creator": parse_who(node["creator"]),
+        "creator": parse_person(node["creator"]),
         "linear_project": (node["project"] or {}).get("name", ""),
         "parent": (node["parent"] or {}).get("identifier", ""),
-        "parts": [one["identifier"] for one in node["children"]["nodes"] if one["state"]["type"] not in CLOSED],
-        "blocked_by": [text(one["identifier"]) for one in blockers],
-        "blockers": [text(one["id"]) for one in blockers],
-        "labels": [{"id": text(one["id"]), "names": label_names(one)} for one in node["labels"]["nodes"]],
-        "links": [text(one["url"]) for one in node["attachments"]["nodes"]],
+        "parts": [child["identifier"] for child in node["children"]["nodes"] if child["state"]["type"] not in CLOSED],
+        "blocked_by": [text(issue["identifier"]) for issue in blockers],
+        "blockers": [text(issue["id"]) for issue in blockers],
+        "labels": [{"id": text(label["id"]), "names": label_names(label)} for label in node["labels"]["nodes"]],
+        "links": [text(attachment["url"]) for attachment in node["attachments"]["nodes"]],
     }
 
 
 def label_names(node: Payload) -> list[str]:
-    """One in a group goes by `group:name` as well."""
+    """A label in a group also has the name `group:name`."""
     group = (node.get("parent") or {}).get("name")
     name = text(node["name"])
     return [name, *([f"{group}:{name}"] if group else [])]
@@ -74,9 +74,9 @@ def _blocks(relation: Payload) -> bool:
     return bool(relation["type"] == "blocks" and other["state"]["type"] not in CLOSED and not other["archivedAt"])
 
 
-def parse_who(node: Payload | None) -> Row:
+def parse_person(node: Payload | None) -> Row:
     if not node:
-        return NOBODY
+        return NO_PERSON
     return {
         "id": text(node["id"]),
         "name": text(node["displayName"] or node["name"] or "somebody"),
@@ -88,22 +88,22 @@ def parse_who(node: Payload | None) -> Row:
 
 
 def parse_step(node: Payload) -> Row:
-    """One entry of an issue's history. Linear goes on writing into one for a while: its end counts."""
+    """One entry of an issue's history. Linear adds to an entry for a while: its last time counts."""
     return {
         "began": time(node["createdAt"]),
         "at": max(time(node["createdAt"]), time(node["updatedAt"])),
-        "who": parse_who(node["actor"]),
-        "added": node["addedLabelIds"] or [one["id"] for one in node["addedLabels"] or ()],
+        "who": parse_person(node["actor"]),
+        "added": node["addedLabelIds"] or [label["id"] for label in node["addedLabels"] or ()],
         "from_state": _id_of(node, "fromState"),
         "to_state": _id_of(node, "toState"),
         "from_title": node["fromTitle"],
         "described": bool(node["updatedDescription"]),
-        "described_by": [parse_who(one) for one in node["descriptionUpdatedBy"] or () if one],
+        "described_by": [parse_person(author) for author in node["descriptionUpdatedBy"] or () if author],
     }
 
 
 def _id_of(node: Payload, name: str) -> str:
-    """Told by itself, or with the thing; a server may fill in only one of them."""
+    """Reads `nameId` or `name.id`: a server may fill in only one of them."""
     return str(node[f"{name}Id"] or (node[name] or {}).get("id") or "")
 
 
@@ -116,5 +116,5 @@ def parse_comment(node: Payload) -> Row:
         "updated": time(node["updatedAt"]),
         "version": time(node["editedAt"] or node["createdAt"]),
         "thread": _id_of(node, "parent"),
-        "author": parse_who(node["user"]),
+        "author": parse_person(node["user"]),
     }

@@ -1,24 +1,24 @@
-"""What rarely changes: who we are, the team with its states, and who moves issues there besides people."""
+"""Team information: our account, the team's workflow states, and whether an integration completes issues."""
 
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from bot.services.http.availability import Standings
-from bot.services.linear import graphql_queries as documents
-from bot.services.linear.cache import Notebook
-from bot.services.linear.client import Linear
+from bot.services.http.availability import Availability
+from bot.services.linear import graphql_queries
+from bot.services.linear.cache import Cache
+from bot.services.linear.client import LinearClient
 from bot.services.linear.errors import NotFound, Refused
 from bot.services.linear.parse import expected_shapes
 
-_SECONDS_GOOD = 6 * 3600.0
-_ASKED = "facts"
+_MAX_AGE = 6 * 3600.0  # seconds
+_CLEARED_BY = "facts"
 _FORGES = ("github", "gitlab")
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class WorkflowState:
     id: str
     name: str
     type: str
@@ -26,71 +26,74 @@ class State:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
-    """What Linear says of a team."""
-
+class TeamStatus:
     id: str = ""
     key: str = ""
     name: str = ""
     us: str = ""
-    """Our own id."""
-    states: tuple[State, ...] = ()
-    """In their order."""
+    """Id of our account."""
+    states: tuple[WorkflowState, ...] = ()
+    """In the order of the team's board."""
     completes: bool = False
-    """Merging a pull request completes its issue, without our doing."""
+    """Linear's integration completes an issue when its pull request is merged."""
 
 
-class Facts:
-    def __init__(self, service: Linear, key: str, notebook: Notebook, standings: Standings) -> None:
-        self._service, self._key, self._notebook, self._standings = service, key, notebook, standings
+class TeamInfo:
+    def __init__(self, client: LinearClient, key: str, cache: Cache, availability: Availability) -> None:
+        self._client, self._key, self._cache, self._availability = client, key, cache, availability
         self._read_at = float("-inf")
-        remembered = notebook.cursor(key, "facts")
-        self.standing = _remembered(remembered) if remembered else Standing()
+        cached = cache.cursor(key, "facts")
+        self.status = _parse_cached(cached) if cached else TeamStatus()
 
     @property
     def due(self) -> bool:
-        return not 0 <= self._service.now() - self._read_at < _SECONDS_GOOD
+        return not 0 <= self._client.now() - self._read_at < _MAX_AGE
 
     async def refresh(self) -> None:
         with expected_shapes():
-            viewer = (await self._service.query(documents.VIEWER))["viewer"]
+            viewer = (await self._client.query(graphql_queries.VIEWER))["viewer"]
             try:
-                node = await self._team()
+                node = await self._read_team()
             except Refused as trouble:
-                self._standings.bad(self._key, str(trouble), asked=_ASKED, now=self._service.now())
+                self._availability.record_trouble(
+                    self._key, str(trouble), cleared_by=_CLEARED_BY, now=self._client.now()
+                )
                 raise
-            states = sorted((State(**state) for state in node["states"]["nodes"]), key=lambda state: state.position)
-            merges = [one for one in node["gitAutomationStates"]["nodes"] if one["event"] == "merge" and one["state"]]
+            states = sorted(
+                (WorkflowState(**state) for state in node["states"]["nodes"]), key=lambda state: state.position
+            )
+            rules = node["gitAutomationStates"]["nodes"]
+            merges = [rule for rule in rules if rule["event"] == "merge" and rule["state"]]
             completes = bool(merges) and await self._has_forge()
-            self.standing = Standing(node["id"], node["key"], node["name"], viewer["id"], tuple(states), completes)
-        self._standings.good(self._key, asked=_ASKED, now=self._service.now())
-        self._read_at = self._service.now()
-        self._notebook.advance(self._key, "facts", json.dumps(asdict(self.standing)))
+            self.status = TeamStatus(node["id"], node["key"], node["name"], viewer["id"], tuple(states), completes)
+        self._availability.record_success(self._key, cleared=_CLEARED_BY, now=self._client.now())
+        self._read_at = self._client.now()
+        self._cache.advance(self._key, "facts", json.dumps(asdict(self.status)))
 
-    def doubt(self) -> None:
-        """Something of it was refused: it is read again."""
+    def expire(self) -> None:
+        """After Linear refused something that depends on it: it is read again."""
         self._read_at = float("-inf")
 
     async def teams(self) -> Sequence[str]:
-        """Keys of those that our key shows us."""
-        return [node["key"] for node in (await self._service.query(documents.TEAMS))["teams"]["nodes"]]
+        """Keys of the teams that our API key shows."""
+        return [node["key"] for node in (await self._client.query(graphql_queries.TEAMS))["teams"]["nodes"]]
 
-    async def _team(self) -> Any:
-        nodes = (await self._service.query(documents.TEAM, key=self._key))["teams"]["nodes"]
+    async def _read_team(self) -> Any:
+        nodes = (await self._client.query(graphql_queries.TEAM, key=self._key))["teams"]["nodes"]
         if not nodes:
             known = ", ".join(await self.teams()) or "none"
-            raise NotFound(f"Linear shows us no team {self._key}. What it shows: {known}.")
+            raise NotFound(f"Linear shows us no team {self._key}. It shows: {known}.")
         return nodes[0]
 
     async def _has_forge(self) -> bool:
-        """Who may not see the integrations takes it that what is set up for a merge happens."""
+        """True as well if we may not see the integrations."""
         try:
-            found = (await self._service.query(documents.INTEGRATIONS))["integrations"]["nodes"]
+            found = (await self._client.query(graphql_queries.INTEGRATIONS))["integrations"]["nodes"]
         except Refused:
             return True
-        return any(one["service"].lower().startswith(_FORGES) for one in found)
+        return any(integration["service"].lower().startswith(_FORGES) for integration in found)
 
 
-def _remembered(text: str) -> Standing:
-    words = json.loads(text)
-    return Standing(**{**words, "states": tuple(State(**state) for state in words["states"])})
+def _parse_cached(text: str) -> TeamStatus:
+    fields = json.loads(text)
+    return TeamStatus(**{**fields, "states": tuple(WorkflowState(**state) for state in fields["states"])})

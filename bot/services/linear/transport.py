@@ -1,4 +1,4 @@
-"""One request over the wire, and whatever came back. No patience, no judgement, no memory."""
+"""Sends one HTTP request to Linear. Rule: bounded time and size; no retry, pacing or cache."""
 
 import asyncio
 from collections.abc import Callable, Mapping
@@ -9,22 +9,14 @@ import httpx
 
 from bot import __version__
 from bot.errors import BadSettings
-from bot.services.linear.errors import Reply
+from bot.services.http.reply import NoAnswer, ServiceReply
 
-_CONNECT, _READ, _WHOLE = 10.0, 30.0, 60.0  # seconds
-_MOST = 20_000_000
+_CONNECT_SECONDS, _READ_SECONDS, _TOTAL_SECONDS = 10.0, 30.0, 60.0
+_MAX_BYTES = 20_000_000
 _LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 
 
-class NoAnswer(Exception):
-    """Nothing came back, or only a part. `sent`: the server may have got the request."""
-
-    def __init__(self, why: str, *, sent: bool) -> None:
-        super().__init__(why)
-        self.sent = sent
-
-
-class Wire:
+class Transport:
     def __init__(self, api_url: str, authorization: str) -> None:
         place = urlsplit(api_url)
         if not place.hostname or not (place.scheme == "https" or place.hostname in _LOOPBACK):
@@ -32,34 +24,34 @@ class Wire:
         self._url = api_url
         self._http = httpx.AsyncClient(
             headers={"Authorization": authorization, "User-Agent": f"treehand/{__version__}"},
-            timeout=httpx.Timeout(_READ, connect=_CONNECT),
+            timeout=httpx.Timeout(_READ_SECONDS, connect=_CONNECT_SECONDS),
             follow_redirects=False,  # the key is for this address
         )
 
     async def aclose(self) -> None:
         await self._http.aclose()
 
-    async def send(self, body: Mapping[str, Any], *, before: Callable[[], None]) -> Reply:
-        """`before` is asked in the last moment, and may raise. Raises NoAnswer."""
+    async def send(self, body: Mapping[str, Any], *, before: Callable[[], None]) -> ServiceReply:
+        """`before` is called right before sending, and may raise. Raises NoAnswer."""
         request = self._http.build_request("POST", self._url, json=body)
         before()
         try:
-            async with asyncio.timeout(_WHOLE):
-                return await self._received(request)
+            async with asyncio.timeout(_TOTAL_SECONDS):
+                return await self._read(request)
         except (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.ProxyError) as exc:
             raise NoAnswer(f"Linear cannot be reached ({type(exc).__name__})", sent=False) from exc
         except (httpx.HTTPError, httpx.StreamError, TimeoutError) as exc:
-            raise NoAnswer(f"Linear did not answer as a whole ({type(exc).__name__})", sent=True) from exc
+            raise NoAnswer(f"The answer of Linear is incomplete ({type(exc).__name__})", sent=True) from exc
 
-    async def _received(self, request: httpx.Request) -> Reply:
+    async def _read(self, request: httpx.Request) -> ServiceReply:
         response = await self._http.send(request, stream=True)
         try:
-            found = bytearray()
+            body = bytearray()
             async for chunk in response.aiter_bytes():
-                found += chunk
-                if len(found) > _MOST:
+                body += chunk
+                if len(body) > _MAX_BYTES:
                     raise NoAnswer("The answer of Linear does not end", sent=True)
             headers = {name.lower(): value for name, value in response.headers.items()}
-            return Reply(response.status_code, headers, found.decode("utf-8", "replace"))
+            return ServiceReply(response.status_code, headers, body.decode("utf-8", "replace"))
         finally:
             await response.aclose()

@@ -1,1 +1,1 @@
-"""A small tracker and forge of our own: for one person with one repository and no service."""
+"""Local tracker and forge: issues and pull requests in the state directory, without any service."""

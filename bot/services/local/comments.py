@@ -1,4 +1,4 @@
-"""What is said on issues and pull requests, by people and by us."""
+"""Comments, remarks and reactions on local issues and pull requests."""
 
 import json
 import sqlite3
@@ -6,15 +6,15 @@ from collections import defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from bot.domain.comment import Comment, Place, Reaction, Remark
+from bot.domain.comment import Comment, CommentPlace, Reaction, Remark
 from bot.domain.issue import Person
-from bot.services.local.database import Book
-from bot.services.local.input_rules import BOT, cleaned
+from bot.services.local.database import LocalDatabase
+from bot.services.local.input_rules import BOT, clean_text
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
-    """One comment as it is shown to people: everybody's, ours too."""
+class ShownComment:
+    """A comment of a person or of Treehand, as shown to people."""
 
     id: str
     author: str
@@ -27,77 +27,79 @@ class Said:
     reactions: frozenset[Reaction]
 
 
-class Talk:
-    def __init__(self, book: Book) -> None:
-        self._book = book
+class LocalComments:
+    def __init__(self, database: LocalDatabase) -> None:
+        self._database = database
 
     def add(
         self, project: str, number: int, *, by: str, text: str, verdict: str = "", remarks: Sequence[Remark] = ()
     ) -> str:
-        with self._book.changing():
-            comment = self._book.add(
+        with self._database.transaction():
+            comment = self._database.add(
                 "INSERT INTO comments (project, number, author, text, verdict, at) VALUES (?, ?, ?, ?, ?, ?)",
-                project, number, by, text, verdict, self._book.clock(),
+                project, number, by, text, verdict, self._database.clock(),
             )  # fmt: skip
             for position, remark in enumerate(remarks):
-                self._book.change(
+                self._database.change(
                     "INSERT INTO remarks VALUES (?, ?, ?, ?, ?, ?)",
                     comment, position, remark.path, remark.line, remark.text, remark.hunk,
                 )  # fmt: skip
         return str(comment)
 
     def ensure_ours(self, project: str, number: int, *, slug: str, text: str, thread: str = "", note: str = "") -> None:
-        with self._book.changing():
-            self._book.change(
+        with self._database.transaction():
+            self._database.change(
                 "INSERT INTO comments (project, number, author, slug, text, thread, note, at)"
                 " VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (project, number, slug) WHERE slug IS NOT NULL"
                 " DO UPDATE SET text = excluded.text, note = excluded.note",
-                project, number, BOT, slug, cleaned(text), thread, note, self._book.clock(),
+                project, number, BOT, slug, clean_text(text), thread, note, self._database.clock(),
             )  # fmt: skip
 
     def notes(self, project: str, number: int) -> list[str]:
-        rows = self._book.rows(
+        rows = self._database.rows(
             "SELECT note FROM comments WHERE project = ? AND number = ? AND note != '' ORDER BY id",
             project, number,
         )  # fmt: skip
         return [row["note"] for row in rows]
 
     def ensure_reaction(self, project: str, number: int, *, comment: str, reaction: Reaction) -> None:
-        """A comment that is gone needs none."""
-        with self._book.changing():
-            self._book.change(
+        """Does nothing if the comment no longer exists."""
+        with self._database.transaction():
+            self._database.change(
                 "INSERT OR IGNORE INTO reactions "
                 "SELECT id, ? FROM comments WHERE CAST(id AS TEXT) = ? AND project = ? AND number = ?",
                 reaction, comment, project, number,
             )  # fmt: skip
 
-    def by_people(self, place: Place, project: str, numbers: Collection[int]) -> dict[int, tuple[Comment, ...]]:
-        """In four queries at most, however many are asked about. An approval without words says nothing."""
+    def list_by_people(
+        self, place: CommentPlace, project: str, numbers: Collection[int]
+    ) -> dict[int, tuple[Comment, ...]]:
+        """Needs at most four queries for any number. Leaves out approvals without text."""
         found: dict[int, list[Comment]] = {number: [] for number in numbers}
-        for number, said in self._all(project, numbers):
-            if said.ours or not (said.text or said.remarks):
+        for number, comment in self._all(project, numbers):
+            if comment.ours or not (comment.text or comment.remarks):
                 continue
-            author = Person(said.author, trusted=True, may_push=True)
+            author = Person(comment.author, trusted=True, may_push=True)
             found[number].append(
-                Comment(said.id, place, author, said.text, said.at, said.remarks, said.reactions),
+                Comment(comment.id, place, author, comment.text, comment.at, comment.remarks, comment.reactions),
             )
         return {number: tuple(comments) for number, comments in found.items()}
 
-    def everything(self, project: str, number: int) -> tuple[Said, ...]:
-        return tuple(said for _, said in self._all(project, [number]))
+    def list_all(self, project: str, number: int) -> tuple[ShownComment, ...]:
+        return tuple(comment for _, comment in self._all(project, [number]))
 
-    def _all(self, project: str, numbers: Collection[int]) -> list[tuple[int, Said]]:
-        rows = self._book.rows(
+    def _all(self, project: str, numbers: Collection[int]) -> list[tuple[int, ShownComment]]:
+        rows = self._database.rows(
             "SELECT * FROM comments WHERE project = ? AND number IN (SELECT value FROM json_each(?)) ORDER BY id",
             project, json.dumps(list(numbers)),
         )  # fmt: skip
         ids = json.dumps([row["id"] for row in rows])
         remarks, reactions = self._remarks(ids), self._reactions(ids)
-        return [(row["number"], _said(row, remarks[row["id"]], reactions[row["id"]])) for row in rows]
+        return [(row["number"], _shown_comment(row, remarks[row["id"]], reactions[row["id"]])) for row in rows]
 
     def _remarks(self, ids: str) -> dict[int, list[Remark]]:
         found = defaultdict(list)
-        for row in self._book.rows(
+        for row in self._database.rows(
             "SELECT * FROM remarks WHERE comment IN (SELECT value FROM json_each(?)) ORDER BY comment, position", ids
         ):
             name = f"{row['comment']}.{row['position']}"
@@ -106,13 +108,15 @@ class Talk:
 
     def _reactions(self, ids: str) -> dict[int, set[Reaction]]:
         found = defaultdict(set)
-        for row in self._book.rows("SELECT * FROM reactions WHERE comment IN (SELECT value FROM json_each(?))", ids):
+        for row in self._database.rows(
+            "SELECT * FROM reactions WHERE comment IN (SELECT value FROM json_each(?))", ids
+        ):
             found[row["comment"]].add(Reaction(row["reaction"]))
         return found
 
 
-def _said(row: sqlite3.Row, remarks: Collection[Remark], reactions: Collection[Reaction]) -> Said:
-    return Said(
+def _shown_comment(row: sqlite3.Row, remarks: Collection[Remark], reactions: Collection[Reaction]) -> ShownComment:
+    return ShownComment(
         id=str(row["id"]),
         author=row["author"],
         text=row["text"],

@@ -1,6 +1,6 @@
-"""The desk's SQLite file.
+"""SQLite database of local issues and pull requests.
 
-Rule: the daemon and any number of commands use it at once, so every change is one short transaction.
+Rule: the daemon and commands use it at the same time, so every change is one short transaction.
 """
 
 import sqlite3
@@ -10,19 +10,19 @@ from pathlib import Path
 from typing import Any
 
 from bot.errors import Bug
-from bot.system.database import open_database, using
+from bot.system.database import open_database, translate_errors
 
 _SCRIPTS = Path(__file__).parent / "migrations"
 
 
-class Book:
+class LocalDatabase:
     def __init__(self, path: Path, clock: Callable[[], float]) -> None:
         self.clock = clock
-        self._db = open_database(path, sorted(_SCRIPTS.glob("*.sql")), lost=_way_back(path))
+        self._db = open_database(path, sorted(_SCRIPTS.glob("*.sql")), lost=_recovery_advice(path))
 
     @contextmanager
-    def changing(self) -> Iterator[None]:
-        """All of it or nothing, and nobody else changes anything meanwhile."""
+    def transaction(self) -> Iterator[None]:
+        """Commits everything or nothing; no other process writes meanwhile."""
         self.change("BEGIN IMMEDIATE")
         try:
             yield
@@ -32,11 +32,11 @@ class Book:
             raise
 
     def change(self, sql: str, *values: object) -> int:
-        """The number of rows it concerned."""
+        """Returns the number of rows changed."""
         return self._execute(sql, values).rowcount
 
     def add(self, sql: str, *values: object) -> int:
-        """The id of the new row."""
+        """Returns the id of the new row."""
         return self._execute(sql, values).lastrowid or 0
 
     def rows(self, sql: str, *values: object) -> list[sqlite3.Row]:
@@ -46,7 +46,7 @@ class Book:
         return next(iter(self.rows(sql, *values)), None)
 
     def version(self) -> int:
-        """Changes when somebody else changed something, not when we did."""
+        """Changes when another connection wrote, not when this one did."""
         return int(self.rows("PRAGMA data_version")[0]["data_version"])
 
     def next_number(self, project: str) -> int:
@@ -60,15 +60,15 @@ class Book:
 
     def _execute(self, sql: str, values: tuple[Any, ...]) -> sqlite3.Cursor:
         try:
-            with using("The database of issues"):
+            with translate_errors("The database of issues"):
                 return self._db.execute(sql, values)
         except sqlite3.Error as exc:
-            raise Bug(f"The database of issues refused: {exc}.") from exc
+            raise Bug(f"The database of issues refused a statement: {exc}.") from exc
 
 
-def _way_back(path: Path) -> str:
-    """Issues and pull requests are nowhere else: this one is never begun anew by itself."""
+def _recovery_advice(path: Path) -> str:
+    """Issues and pull requests exist nowhere else, so this database is never replaced automatically."""
     return (
-        "It holds your issues and pull requests. Put a copy of yours in its place, or get back what can be got: "
+        "It holds your issues and pull requests. Restore a backup, or recover the readable part: "
         f"stop everything, `sqlite3 {path} .recover | sqlite3 {path.name}.new`, and put the new file in its place."
     )

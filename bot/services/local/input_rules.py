@@ -1,4 +1,4 @@
-"""What people type, checked and cleaned once, where it comes in."""
+"""Checks and cleans what people type: titles, texts, labels, names and keys of local issues."""
 
 import re
 import unicodedata
@@ -6,68 +6,68 @@ import unicodedata
 from bot.errors import NeedsHuman
 
 BOT = "treehand[bot]"
-TITLE_LIMIT = 256
-TEXT_LIMIT = 256 * 1024
+MAX_TITLE_LENGTH = 256
+MAX_TEXT_BYTES = 256 * 1024
 
-_LABEL_LIMIT = 100
+MAX_LABEL_LENGTH = 100
 _KEY = re.compile(r"(?:(?P<project>[^#\s]*)#)?(?P<number>[0-9]{1,9})", re.ASCII)
 
 
-def checked_title(text: str) -> str:
-    """One line."""
-    title = " ".join(cleaned(text).split())
+def check_title(text: str) -> str:
+    """Returns one line."""
+    title = " ".join(clean_text(text).split())
     if not title:
         raise NeedsHuman("An issue needs a title.")
-    if len(title) > TITLE_LIMIT:
+    if len(title) > MAX_TITLE_LENGTH:
         raise NeedsHuman(
-            f"The title is {len(title)} characters long; {TITLE_LIMIT} is the most. Put the rest into the body."
+            f"The title is {len(title)} characters long; {MAX_TITLE_LENGTH} is the most. Move the rest to the body."
         )
     return title
 
 
-def checked_text(text: str) -> str:
-    """Any number of lines, also none."""
-    clean = cleaned(text)
+def check_text(text: str) -> str:
+    """Returns any number of lines; may be empty."""
+    clean = clean_text(text)
     size = len(clean.encode())
-    if size > TEXT_LIMIT:
-        raise NeedsHuman(f"The text has {size // 1024} KiB; {TEXT_LIMIT // 1024} KiB is the most.")
+    if size > MAX_TEXT_BYTES:
+        raise NeedsHuman(f"The text has {size // 1024} KiB; {MAX_TEXT_BYTES // 1024} KiB is the most.")
     return clean
 
 
-def checked_comment(text: str) -> str:
-    clean = checked_text(text)
+def check_comment(text: str) -> str:
+    clean = check_text(text)
     if not clean.strip():
         raise NeedsHuman("A comment needs some text.")
     return clean
 
 
-def checked_label(name: str) -> str:
-    """In lower case, but for the value of `ai:model=Some-Name`."""
-    head, equals, value = " ".join(cleaned(name).split()).partition("=")
+def check_label(name: str) -> str:
+    """Returns the label in lower case, except the value of `ai:model=Some-Name`."""
+    head, equals, value = " ".join(clean_text(name).split()).partition("=")
     label = head.lower() + equals + value
     if not label:
         raise NeedsHuman("A label needs a name.")
-    if len(label) > _LABEL_LIMIT:
-        raise NeedsHuman(f"The label is {len(label)} characters long; {_LABEL_LIMIT} is the most.")
+    if len(label) > MAX_LABEL_LENGTH:
+        raise NeedsHuman(f"The label is {len(label)} characters long; {MAX_LABEL_LENGTH} is the most.")
     return label
 
 
-def checked_name(name: str) -> str:
-    person = " ".join(cleaned(name).replace("<", "").replace(">", "").split())
+def check_person(name: str) -> str:
+    person = " ".join(clean_text(name).replace("<", "").replace(">", "").split())
     if not person:
-        raise NeedsHuman("Say who you are.")
+        raise NeedsHuman("A name is missing: say who you are.")
     if person == BOT:
         raise NeedsHuman(f"{BOT} is the bot's own name.")
     return person
 
 
-def cleaned(text: str) -> str:
-    """Without control characters, but with line ends and tabs; storable and printable whatever the terminal sent."""
+def clean_text(text: str) -> str:
+    """Removes control characters except line ends and tabs, so that the text can be stored and printed."""
     sound = text.encode(errors="replace").decode().replace("\r\n", "\n").replace("\r", "\n")
     return "".join(char for char in sound if char in "\n\t" or unicodedata.category(char) != "Cc")
 
 
-def parsed_key(text: str) -> tuple[str, int] | None:
-    """Project and number of `shop#3`; the project is empty in `#3` and `3`."""
+def parse_local_key(text: str) -> tuple[str, int] | None:
+    """Returns project and number of `shop#3`; the project is empty for `#3` and `3`."""
     match = _KEY.fullmatch(text.strip())
     return (match["project"] or "", int(match["number"])) if match else None

@@ -1,7 +1,7 @@
-"""Merging a pull request, so that it happens exactly once however often it is interrupted and asked for again.
+"""Merges a local pull request exactly once, even if it is interrupted and repeated.
 
-The order is the safety: the intent is written down, then the commit lands, then it is recorded. A repeat looks
-whether the intended commit has landed already.
+Rule: the intent is stored, then the branch moves, then the merge is recorded. A repeat checks whether the intended
+commit has reached the branch already.
 """
 
 from dataclasses import dataclass
@@ -9,99 +9,106 @@ from pathlib import Path
 
 from bot.domain.pull_request import PullRequestState
 from bot.errors import NeedsHuman, Retryable
-from bot.services.local.database import Book
-from bot.services.local.input_rules import checked_name
-from bot.services.local.merge_git import Joint, Signature, Style, combine, land
-from bot.services.local.pull_requests import Pulls
+from bot.services.local.database import LocalDatabase
+from bot.services.local.input_rules import check_person
+from bot.services.local.merge_git import CommitSignature, MergeStyle, PlannedMerge, create_merge_commit, move_branch
+from bot.services.local.pull_requests import LocalPullRequests
 from bot.services.local.repository import is_ancestor
-from bot.system.locks import alone
+from bot.system.locks import exclusive_lock
 
 
 @dataclass(frozen=True, slots=True)
-class Merged:
-    """What a merge did, for the person who asked."""
+class MergeOutcome:
+    """Result of a merge, for the person who requested it."""
 
     key: str
     branch: str
     base: str
     commit: str
-    was: str
-    """The base branch's commit before."""
-    left_behind: tuple[Path, ...] = ()
-    """Folders that had the base branch checked out, and still show what they showed, on no branch."""
+    base_before: str
+    """The base branch's commit before the merge."""
+    detached_folders: tuple[Path, ...] = ()
+    """Folders that had the base branch checked out; they keep their files on a detached HEAD."""
 
     def __str__(self) -> str:
         lines = [f"{self.key} is merged: {self.base} is now at {self.commit[:10]}."]
         lines += [
-            f"{folder} still shows {self.was[:10]} as it was: `git switch {self.base}` there when you want the merge."
-            for folder in self.left_behind
+            f"{folder} still shows {self.base_before[:10]} as it was: "
+            f"`git switch {self.base}` there when you want the merge."
+            for folder in self.detached_folders
         ]
         return "\n".join(lines)
 
 
-class Merging:
-    """Of the pull requests of one project."""
+class PullRequestMerger:
+    """Merges pull requests of one project."""
 
-    def __init__(self, book: Book, project: str, pulls: Pulls) -> None:
-        self._book = book
+    def __init__(self, database: LocalDatabase, project: str, pulls: LocalPullRequests) -> None:
+        self._database = database
         self._project = project
-        self._pulls = pulls
+        self._pull_requests = pulls
         self._repository = pulls.repository
 
-    def merge(self, number: int, *, by: str, email: str = "", style: Style = Style.MERGE) -> Merged:
-        by = checked_name(by)
-        signature = Signature(by, email or f"{by.lower().replace(' ', '.')}@localhost", self._book.clock())
-        number = self._pulls.found(number)["number"]
-        with alone(self._repository.lock):
+    def merge(self, number: int, *, by: str, email: str = "", style: MergeStyle = MergeStyle.MERGE) -> MergeOutcome:
+        by = check_person(by)
+        signature = CommitSignature(by, email or f"{by.lower().replace(' ', '.')}@localhost", self._database.clock())
+        number = self._pull_requests.get_row(number)["number"]
+        with exclusive_lock(self._repository.lock):
             try:
                 return self._merge(number, style, signature)
             except Retryable:
-                # The base may have moved under us: once more, from what it is now.
+                # the base may have moved: try once more
                 return self._merge(number, style, signature)
 
-    def _merge(self, number: int, style: Style, signature: Signature) -> Merged:
-        row = self._pulls.found(number)
-        key = self._pulls.key(number)
+    def _merge(self, number: int, style: MergeStyle, signature: CommitSignature) -> MergeOutcome:
+        row = self._pull_requests.get_row(number)
+        key = self._pull_requests.key(number)
         if row["state"] == PullRequestState.MERGED:
-            return Merged(key, row["branch"], row["base"], row["merged_as"], row["merged_on"])
+            return MergeOutcome(key, row["branch"], row["base"], row["merged_as"], row["merged_on"])
         if row["state"] == PullRequestState.CLOSED:
             raise NeedsHuman(f"{key} is closed. `treehand pr reopen {key}` opens it again.")
-        self._repository.refresh_alone()
-        was, head = self._ends(row["base"], row["branch"])
-        merged = self._landed(number, key, row["branch"], row["base"], was)
+        self._repository.fetch_locked()
+        was, head = self._base_and_head(row["base"], row["branch"])
+        merged = self._find_finished_merge(number, key, row["branch"], row["base"], was)
         if merged is None:
             title = row["title"]
-            message = f"{title} ({key})" if style is Style.SQUASH else f"Merge {key}: {title}"
-            merged = self._land(number, row["branch"], row["base"], Joint(was, head, style, message), signature)
-        self._pulls.record_merge(number, by=signature.name, head=head, commit=merged.commit, onto=merged.was)
-        self._repository.keep(number, head)
-        self._repository.refresh_alone()
+            message = f"{title} ({key})" if style is MergeStyle.SQUASH else f"Merge {key}: {title}"
+            merged = self._make_and_move(
+                number, row["branch"], row["base"], PlannedMerge(was, head, style, message), signature
+            )
+        self._pull_requests.record_merge(
+            number, by=signature.name, head=head, commit=merged.commit, onto=merged.base_before
+        )
+        self._repository.keep_head(number, head)
+        self._repository.fetch_locked()
         return merged
 
-    def _ends(self, base: str, branch: str) -> tuple[str, str]:
+    def _base_and_head(self, base: str, branch: str) -> tuple[str, str]:
         was, head = self._repository.tip(base), self._repository.tip(branch)
         if not was:
-            raise NeedsHuman(f"There is no branch {base} any more to merge into.")
+            raise NeedsHuman(f"The base branch {base} no longer exists.")
         if not head:
-            raise NeedsHuman(f"The branch {branch} is gone: there is nothing to merge.")
+            raise NeedsHuman(f"The branch {branch} no longer exists: there is nothing to merge.")
         return was, head
 
-    def _landed(self, number: int, key: str, branch: str, base: str, tip: str) -> Merged | None:
-        """An earlier try got as far as the person's branch."""
-        intent = self._book.row("SELECT * FROM landings WHERE project = ? AND number = ?", self._project, number)
+    def _find_finished_merge(self, number: int, key: str, branch: str, base: str, tip: str) -> MergeOutcome | None:
+        """Returns the result of an earlier try that had moved the branch."""
+        intent = self._database.row("SELECT * FROM landings WHERE project = ? AND number = ?", self._project, number)
         if intent and is_ancestor(self._repository.bare, intent["commit_id"], tip):
-            return Merged(key, branch, base, intent["commit_id"], intent["onto"])
+            return MergeOutcome(key, branch, base, intent["commit_id"], intent["onto"])
         return None
 
-    def _land(self, number: int, branch: str, base: str, joint: Joint, signature: Signature) -> Merged:
+    def _make_and_move(
+        self, number: int, branch: str, base: str, plan: PlannedMerge, signature: CommitSignature
+    ) -> MergeOutcome:
         bare = self._repository.bare
-        if is_ancestor(bare, joint.head, joint.base):
-            return Merged(self._pulls.key(number), branch, base, joint.base, joint.base)
-        commit = combine(bare, joint, signature)
-        with self._book.changing():
-            self._book.change(
+        if is_ancestor(bare, plan.head, plan.base):
+            return MergeOutcome(self._pull_requests.key(number), branch, base, plan.base, plan.base)
+        commit = create_merge_commit(bare, plan, signature)
+        with self._database.transaction():
+            self._database.change(
                 "INSERT OR REPLACE INTO landings VALUES (?, ?, ?, ?, ?)",
-                self._project, number, commit, joint.base, joint.head,
+                self._project, number, commit, plan.base, plan.head,
             )  # fmt: skip
-        left = land(self._repository, base, commit, expected=joint.base, signature=signature)
-        return Merged(self._pulls.key(number), branch, base, commit, joint.base, left)
+        left = move_branch(self._repository, base, commit, expected=plan.base, signature=signature)
+        return MergeOutcome(self._pull_requests.key(number), branch, base, commit, plan.base, left)

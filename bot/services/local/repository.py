@@ -1,6 +1,6 @@
-"""The embedded forge's bare repository: the person's branches, fetched, and beside them the bot's own.
+"""Bare repository of the local forge: the user's branches as fetched, and the bot's own.
 
-Rule: nothing here writes to the person's own repository; only landing.py does, when they merge.
+Rule: nothing here writes to the user's repository; only merge_git.py does, when a person merges.
 """
 
 from collections.abc import Sequence
@@ -8,23 +8,23 @@ from pathlib import Path
 
 from bot.errors import NeedsHuman
 from bot.git.command import GitFailed, git, git_bytes
-from bot.system.locks import alone
+from bot.system.locks import exclusive_lock
 
-OURS = "refs/heads/treehand/"
-DIFF_LIMIT = 1024 * 1024
+OUR_BRANCHES = "refs/heads/treehand/"
+MAX_DIFF_BYTES = 1024 * 1024
 
 _TIME_LIMIT = 120
 
 
-class Repository:
-    def __init__(self, bare: Path, theirs: Path, base: str = "") -> None:
+class LocalRepository:
+    def __init__(self, bare: Path, user_git_dir: Path, base: str = "") -> None:
         self.bare = bare
         self.lock = bare.with_suffix(".lock")
-        self._folder = theirs
+        self._folder = user_git_dir
         self._wanted_base = base
 
-    def theirs(self) -> Path:
-        """The git directory of the person's own repository, shared by all its worktrees."""
+    def user_git_dir(self) -> Path:
+        """Git directory of the user's repository, shared by all its worktrees."""
         for candidate in (self._folder / ".git", self._folder):
             if candidate.exists():
                 try:
@@ -36,81 +36,82 @@ class Repository:
             raise NeedsHuman(f"There is no {self._folder}. Correct `repository` in the settings.")
         raise NeedsHuman(f"{self._folder} is not a git repository. Run `git init` there, or correct `repository`.")
 
-    def refresh(self) -> None:
-        """Bring the person's branches in. Ours live only here and stay."""
-        with alone(self.lock):
-            self.refresh_alone()
+    def fetch(self) -> None:
+        """Fetches the user's branches and keeps ours."""
+        with exclusive_lock(self.lock):
+            self.fetch_locked()
 
-    def refresh_alone(self) -> None:
-        """For who holds the lock."""
-        theirs = self.theirs()
-        base = self._base(theirs)
+    def fetch_locked(self) -> None:
+        """Fetches; the caller holds the lock."""
+        user_git_dir = self.user_git_dir()
+        base = self._base(user_git_dir)
         if not self.bare.exists():
-            self._make()
+            self._init()
         git(
             self.bare, "fetch", "--quiet", "--prune", "--no-tags", "--no-write-fetch-head", "--update-shallow",
-            str(theirs), "+refs/heads/*:refs/heads/*", "^refs/heads/treehand", f"^{OURS}*", timeout=_TIME_LIMIT,
+            str(user_git_dir), "+refs/heads/*:refs/heads/*", "^refs/heads/treehand", f"^{OUR_BRANCHES}*",
+            timeout=_TIME_LIMIT,
         )  # fmt: skip
         if (self.bare / "HEAD").read_text().strip() != f"ref: refs/heads/{base}":
             git(self.bare, "symbolic-ref", "HEAD", f"refs/heads/{base}")
 
     def base(self) -> str:
-        """The branch pull requests go to: the one in the settings, or the person's default one."""
-        return self._base(self.theirs())
+        """Target branch of pull requests: from the settings, or the user's checked out branch."""
+        return self._base(self.user_git_dir())
 
     def ensure_readable(self) -> None:
-        """As a fetch would find it: whose it is counts there."""
-        theirs = self.theirs()
-        git(theirs, "ls-remote", "--quiet", str(theirs), "HEAD", timeout=_TIME_LIMIT)
+        """Raises as a fetch would, for instance if another user owns the repository."""
+        user_git_dir = self.user_git_dir()
+        git(user_git_dir, "ls-remote", "--quiet", str(user_git_dir), "HEAD", timeout=_TIME_LIMIT)
 
     def tip(self, branch: str) -> str:
-        """Empty: there is no such branch."""
-        return tip_of(self.bare, branch)
+        """Returns the branch's commit; empty if it does not exist."""
+        return branch_tip(self.bare, branch)
 
-    def tips(self) -> dict[str, str]:
-        """Our branches and their commits."""
-        return self._branches(OURS)
+    def our_tips(self) -> dict[str, str]:
+        """Commits of our branches."""
+        return self._branches(OUR_BRANCHES)
 
     def all_tips(self) -> dict[str, str]:
-        """Ours, and the person's as they were when last fetched."""
+        """Commits of our branches, and of the user's as last fetched."""
         return self._branches("refs/heads/")
 
-    def merges(self, base: str, head: str) -> bool:
-        """Whether git can do it alone. Where it cannot be told, nobody is to be alarmed."""
+    def can_merge(self, base: str, head: str) -> bool:
+        """True if git merges without conflicts, or if that cannot be determined."""
         try:
             git(self.bare, "merge-tree", "--write-tree", "--no-messages", base, head, timeout=_TIME_LIMIT)
         except GitFailed as exc:
             return exc.code != 1
         return True
 
-    def keep(self, number: int, commit: str) -> None:
-        """What a pull request offered stays readable when its branch is gone."""
+    def keep_head(self, number: int, commit: str) -> None:
+        """Keeps a pull request's head when its branch is removed."""
         git(self.bare, "update-ref", f"refs/pull/{number}/head", commit)
 
-    def remove(self, branch: str) -> None:
+    def remove_branch(self, branch: str) -> None:
         if self.tip(branch):
             git(self.bare, "update-ref", "-d", f"refs/heads/{branch}")
 
-    def commits_by(self, author: str, heads: Sequence[str]) -> int:
-        """How many of the commits these lead to are of one author."""
+    def count_commits(self, author: str, heads: Sequence[str]) -> int:
+        """Number of an author's commits that these heads contain."""
         return int(git(self.bare, "rev-list", "--count", "--no-merges", f"--author={author}", *heads)) if heads else 0
 
-    def has(self, commit: str) -> bool:
-        return bool(_answer(self.bare, "rev-parse", "--verify", "--quiet", f"{commit}^{{commit}}"))
+    def has_commit(self, commit: str) -> bool:
+        return bool(_git_or_empty(self.bare, "rev-parse", "--verify", "--quiet", f"{commit}^{{commit}}"))
 
     def diff(self, base: str, head: str) -> str:
-        """What the head adds since it left the base, cut when it is very long."""
-        if not (self.has(base) and self.has(head)):
+        """Diff from the merge base to the head, cut at MAX_DIFF_BYTES."""
+        if not (self.has_commit(base) and self.has_commit(head)):
             return ""
         shown = git_bytes(
             self.bare, "diff", "--no-color", "--no-ext-diff", "--no-textconv", f"{base}...{head}", timeout=_TIME_LIMIT
         )
-        cut = f"\n[cut: {len(shown) // 1024} KiB in all]\n" if len(shown) > DIFF_LIMIT else ""
-        return shown[:DIFF_LIMIT].decode(errors="replace") + cut
+        cut = f"\n[cut: {len(shown) // 1024} KiB in all]\n" if len(shown) > MAX_DIFF_BYTES else ""
+        return shown[:MAX_DIFF_BYTES].decode(errors="replace") + cut
 
-    def fork(self, base: str, head: str) -> str:
-        """Where the head left the base; empty: nowhere."""
-        return _answer(self.bare, "merge-base", base, head) if base and head else ""
+    def merge_base(self, base: str, head: str) -> str:
+        """Returns the merge base; empty if there is none."""
+        return _git_or_empty(self.bare, "merge-base", base, head) if base and head else ""
 
     def _branches(self, where: str) -> dict[str, str]:
         if not self.bare.exists():
@@ -119,28 +120,30 @@ class Repository:
         pairs = (line.split(" ", 1) for line in listed.splitlines())
         return {branch: commit for commit, branch in pairs}
 
-    def _make(self) -> None:
-        """Whole or not at all."""
+    def _init(self) -> None:
+        """Creates it completely or not at all."""
         fresh = self.bare.with_suffix(".new")
         git(fresh, "init", "--bare", "--quiet", "--template=")
         fresh.rename(self.bare)
 
-    def _base(self, theirs: Path) -> str:
+    def _base(self, user_git_dir: Path) -> str:
         if self._wanted_base:
             name = self._wanted_base
         else:
-            name = _answer(theirs, "symbolic-ref", "--quiet", "--short", "HEAD") or _usual_name(theirs)
-        if name and tip_of(theirs, name):
+            name = _git_or_empty(user_git_dir, "symbolic-ref", "--quiet", "--short", "HEAD") or _default_branch(
+                user_git_dir
+            )
+        if name and branch_tip(user_git_dir, name):
             return name
-        if not git(theirs, "for-each-ref", "--count=1", "refs/heads"):
+        if not git(user_git_dir, "for-each-ref", "--count=1", "refs/heads"):
             raise NeedsHuman(f"{self._folder} has no commits yet. Commit something there first.")
         if not name:
             raise NeedsHuman(f"{self._folder} has no branch checked out. Set `base` in the settings.")
         raise NeedsHuman(f"{self._folder} has no branch {name}. Create it, or set `base` in the settings.")
 
 
-def tip_of(git_dir: Path, branch: str) -> str:
-    return _answer(git_dir, "rev-parse", "--verify", "--quiet", f"refs/heads/{branch}^{{commit}}")
+def branch_tip(git_dir: Path, branch: str) -> str:
+    return _git_or_empty(git_dir, "rev-parse", "--verify", "--quiet", f"refs/heads/{branch}^{{commit}}")
 
 
 def is_ancestor(git_dir: Path, commit: str, of: str) -> bool:
@@ -153,12 +156,12 @@ def is_ancestor(git_dir: Path, commit: str, of: str) -> bool:
     return True
 
 
-def _usual_name(theirs: Path) -> str:
-    return next((name for name in ("main", "master") if tip_of(theirs, name)), "")
+def _default_branch(user_git_dir: Path) -> str:
+    return next((name for name in ("main", "master") if branch_tip(user_git_dir, name)), "")
 
 
-def _answer(git_dir: Path, *args: str) -> str:
-    """What git says, or nothing where it says no."""
+def _git_or_empty(git_dir: Path, *args: str) -> str:
+    """Returns git's output; empty if the command fails."""
     try:
         return git(git_dir, *args)
     except GitFailed:

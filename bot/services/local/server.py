@@ -1,4 +1,4 @@
-"""The desk people come to: issues and pull requests of every project that has no service of its own."""
+"""Local server: issues, pull requests and repositories of all projects on the local tracker or forge."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -6,58 +6,58 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bot.errors import NeedsHuman
-from bot.services.local.database import Book
-from bot.services.local.input_rules import parsed_key
-from bot.services.local.issues import Issues
-from bot.services.local.pull_requests import Pulls
-from bot.services.local.repository import Repository
+from bot.services.local.database import LocalDatabase
+from bot.services.local.input_rules import parse_local_key
+from bot.services.local.issues import LocalIssues
+from bot.services.local.pull_requests import LocalPullRequests
+from bot.services.local.repository import LocalRepository
 
 if TYPE_CHECKING:
-    from bot.services.local.merge import Merging
+    from bot.services.local.merge import PullRequestMerger
 
 
 @dataclass(frozen=True, slots=True)
-class Site:
-    """Where one project's code is; no repository: only its issues are here."""
+class LocalSite:
+    """Repository of one project; None if only its issues are local."""
 
     repository: Path | None
     base: str = ""
-    """Empty: the repository's own default."""
+    """Target branch; empty for the repository's default."""
 
 
-class Desk:
-    """To be used by the thread that made it. Any number of processes may have one."""
+class LocalServer:
+    """Use only in the thread that made it. Several processes may have one."""
 
-    def __init__(self, state_dir: Path, sites: Mapping[str, Site], clock: Callable[[], float]) -> None:
+    def __init__(self, state_dir: Path, sites: Mapping[str, LocalSite], clock: Callable[[], float]) -> None:
         self._folder = state_dir / "forge"
         self._sites = sites
-        self.book = Book(self._folder / "desk.sqlite", clock)
+        self.database = LocalDatabase(self._folder / "desk.sqlite", clock)
 
-    def issues(self, project: str) -> Issues:
-        return Issues(self.book, self.project(project))
+    def issues(self, project: str) -> LocalIssues:
+        return LocalIssues(self.database, self.project(project))
 
-    def pulls(self, project: str) -> Pulls:
-        return Pulls(self.book, self.project(project), self.repository(project))
+    def pull_requests(self, project: str) -> LocalPullRequests:
+        return LocalPullRequests(self.database, self.project(project), self.repository(project))
 
-    def merging(self, project: str) -> "Merging":
-        from bot.services.local.merge import Merging  # looking need not wait for it
+    def merger(self, project: str) -> "PullRequestMerger":
+        from bot.services.local.merge import PullRequestMerger  # imported only to merge
 
-        return Merging(self.book, self.project(project), self.pulls(project))
+        return PullRequestMerger(self.database, self.project(project), self.pull_requests(project))
 
-    def repository(self, project: str) -> Repository:
+    def repository(self, project: str) -> LocalRepository:
         name = self.project(project)
         site = self._sites[name]
         if site.repository is None:
-            raise NeedsHuman(f"The code of {name} is not kept here.")
-        return Repository(self._folder / f"{name}.git", site.repository, site.base)
+            raise NeedsHuman(f"The code of {name} is not on the local forge.")
+        return LocalRepository(self._folder / f"{name}.git", site.repository, site.base)
 
     def project(self, name: str = "") -> str:
-        """The one of that name; unnamed: the only one there is."""
+        """Returns the project of that name; without a name the only project."""
         if name in self._sites:
             return name
         known = ", ".join(self._sites) or "none"
         if name:
-            raise NeedsHuman(f"There is no project {name} here. There is: {known}.")
+            raise NeedsHuman(f"There is no local project {name}. Known: {known}.")
         if not self._sites:
             raise NeedsHuman(
                 "There is no project yet. `treehand init` in your repository writes a settings file with it."
@@ -67,16 +67,16 @@ class Desk:
         return next(iter(self._sites))
 
     def projects(self, name: str = "") -> list[str]:
-        """Those meant: the one of that name, or unnamed all of them."""
+        """Returns the project of that name; without a name all projects."""
         return [self.project(name)] if name else list(self._sites)
 
     def parse_key(self, text: str) -> tuple[str, int]:
-        """`shop#3`; where there is only one project `#3` and `3` will do."""
-        parsed = parsed_key(text)
+        """Parses `shop#3`; with only one project also `#3` and `3`."""
+        parsed = parse_local_key(text)
         if parsed is None:
             raise NeedsHuman(f"{text!r} does not name an issue or a pull request. They look like this: shop#3.")
         name, number = parsed
         return self.project(name), number
 
     def close(self) -> None:
-        self.book.close()
+        self.database.close()

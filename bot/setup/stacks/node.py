@@ -1,13 +1,15 @@
-"""What a folder with JavaScript in it needs. Pure."""
+"""Node: detects the package manager (npm, pnpm, Yarn, Bun), its setup and test commands, and servers. Pure."""
 
 import re
+from collections.abc import Iterator
 
-from bot.domain.setup_plan import Step
-from bot.setup.repository_files import Folder, table, words
+from bot.domain.setup_plan import SetupStep
+from bot.setup.repository_files import FileFolder, nested_table, strings
+from bot.setup.stacks.steps import run_step, setup_step
 
 LOCKS = ("package-lock.json", "npm-shrinkwrap.json", "pnpm-lock.yaml", "yarn.lock", "bun.lock", "bun.lockb")
 
-_COMMANDS = {
+_INSTALL = {
     "npm": "npm ci",
     "pnpm": "pnpm install --frozen-lockfile",
     "yarn": "yarn install --frozen-lockfile",
@@ -15,36 +17,63 @@ _COMMANDS = {
     "bun": "bun install --frozen-lockfile",
 }
 _MANAGERS = dict(zip(LOCKS, ("npm", "npm", "pnpm", "yarn", "bun", "bun"), strict=True))
-_PACKAGES = re.compile(r"""^\s*-\s*['"]?([^'"#\s]+)""", re.MULTILINE)
+_PNPM_PACKAGES = re.compile(r"""^\s*-\s*['"]?([^'"#\s]+)""", re.MULTILINE)
+_NO_TEST = re.compile(r"no test specified")
+_SERVER_SCRIPTS = ("dev", "start", "serve", "preview", "storybook")
+_IGNORES_PORT = re.compile(r"\b(?:vite|astro|ng|webpack|webpack-dev-server|vue-cli-service|storybook)\b")
+"""Programs that ignore the variable `PORT` and need `--port`."""
+_SETS_PORT = re.compile(r"--port\b|(?:^|\s)-p\b|\$\{?PORT")
 
 
-def find_node(folder: Folder) -> Step | None:
+def find_setup(folder: FileFolder) -> SetupStep | None:
     if not folder.has("package.json"):
         return None
     locks = [name for name in LOCKS if folder.has(name)]
     chosen = str(folder.json("package.json").get("packageManager", "")).partition("@")[0]
     lock = next((name for name in locks if _MANAGERS[name] == chosen), locks[0] if locks else "")
     if not lock:
-        return _step(folder, "npm install --no-package-lock", "npm", "package.json")
+        return _setup_step(folder, "npm install --no-package-lock", "npm", "package.json")
     manager = _MANAGERS[lock]
-    return _step(folder, _COMMANDS["berry" if _is_berry(folder, lock) else manager], manager, lock)
+    return _setup_step(folder, _INSTALL["berry" if _is_berry(folder, lock) else manager], manager, lock)
 
 
-def members_of(top: Folder) -> tuple[str, ...]:
+def members_of(top: FileFolder) -> tuple[str, ...]:
+    """Folders of the workspace at the top, as patterns."""
     manifest = top.json("package.json")
-    listed = words(manifest.get("workspaces")) or words(table(manifest, "workspaces").get("packages"))
-    return (*listed, *_PACKAGES.findall(top.text("pnpm-workspace.yaml")))
+    listed = strings(manifest.get("workspaces")) or strings(nested_table(manifest, "workspaces").get("packages"))
+    return (*listed, *_PNPM_PACKAGES.findall(top.text("pnpm-workspace.yaml")))
 
 
-def hints_in(folder: Folder) -> tuple[str, ...]:
+def find_tests(folder: FileFolder) -> SetupStep | None:
+    script = str(nested_table(folder.json("package.json"), "scripts").get("test", "")).strip()
+    setup = find_setup(folder)
+    if not script or _NO_TEST.search(script) or setup is None:
+        return None
+    (manager,) = setup.tools
+    return run_step(folder, "bun run test" if manager == "bun" else f"{manager} test", "package.json", manager)
+
+
+def find_servers(folder: FileFolder) -> Iterator[tuple[str, SetupStep]]:
+    setup, scripts = find_setup(folder), nested_table(folder.json("package.json"), "scripts")
+    if setup is None:
+        return
+    (manager,) = setup.tools
+    for name in _SERVER_SCRIPTS:
+        script = scripts.get(name)
+        if isinstance(script, str) and script.strip():
+            port = " --port $PORT" if _IGNORES_PORT.search(script) and not _SETS_PORT.search(script) else ""
+            separator = " --" if port and manager == "npm" else ""
+            yield name, run_step(folder, f"{manager} run {name}{separator}{port}", "package.json", manager)
+
+
+def hints_in(folder: FileFolder) -> tuple[str, ...]:
     locks = [name for name in LOCKS if folder.has(name)] if folder.has("package.json") else []
     return (f"{', '.join(map(folder.at, locks))}: several lock files, one is used",) if len(locks) > 1 else ()
 
 
-def _is_berry(folder: Folder, lock: str) -> bool:
+def _is_berry(folder: FileFolder, lock: str) -> bool:
     return lock == "yarn.lock" and ("\n__metadata:" in f"\n{folder.text(lock)}" or bool(folder.has(".yarnrc.yml")))
 
 
-def _step(folder: Folder, command: str, manager: str, because: str) -> Step:
-    lock = folder.at(because)
-    return Step(command, folder.path, lock, (manager,), (lock,), ("node_modules/",))
+def _setup_step(folder: FileFolder, command: str, manager: str, reason: str) -> SetupStep:
+    return setup_step(folder, command, reason, manager, creates=("node_modules/",))

@@ -1,59 +1,106 @@
-"""What a folder with Python in it needs. Pure."""
+"""Python: detects the setup command (uv, Poetry, PDM, pip), pytest, and Django's server in a folder. Pure.
+
+Rule: a test command needs nothing that setup has not installed; tox and nox, which build environments of their own, are
+named and not run.
+"""
 
 import re
+from collections.abc import Iterator
 
-from bot.domain.setup_plan import Step
-from bot.setup.repository_files import Folder, table, words
+from bot.domain.setup_plan import SetupStep
+from bot.setup.repository_files import FileFolder, nested_table, strings
+from bot.setup.stacks.steps import run_step
 
 LOCKS = ("uv.lock", "poetry.lock", "pdm.lock")
 
-_MAKES = (".venv/", "*.egg-info/")
-_LOCKED = {
+_CREATES = (".venv/", "*.egg-info/")
+_INSTALL = {
     "uv.lock": ("uv", "uv sync --frozen"),
     "poetry.lock": ("poetry", "poetry install --no-interaction"),
     "pdm.lock": ("pdm", "pdm install --frozen-lockfile"),
 }
+_RUN = {"uv.lock": ("uv", "uv run --no-sync"), "poetry.lock": ("poetry", "poetry run"), "pdm.lock": ("pdm", "pdm run")}
+_INTERPRETER = {"uv": "uv run --no-sync python", "poetry": "poetry run python", "pdm": "pdm run python"}
 _REQUIREMENTS = re.compile(
     r"requirements(?:[-_.](?:dev|develop|development|tests?|testing))?\.txt|(?:dev|tests?)[-_]requirements\.txt"
 )
 _EXTRAS = ("dev", "test", "tests", "testing")
+_PYTEST = re.compile(r"""(?:^|["'\s=,\[])pytest(?![\w-])""", re.MULTILINE)
 
 
-def find_python(folder: Folder) -> Step | None:
+def find_setup(folder: FileFolder) -> SetupStep | None:
     if lock := folder.has(*LOCKS):
-        tool, command = _LOCKED[lock]
-        return _step(folder, command, tool, [lock])
+        tool, command = _INSTALL[lock]
+        return _setup_step(folder, command, tool, [lock])
     listed = sorted(name for name in folder.names if _REQUIREMENTS.fullmatch(name))
-    package = _package(folder)
+    package = _package_file(folder)
     if not listed and not package:
         return None
-    wanted = [*(f"-r {name}" for name in listed), *([f"-e {_itself(folder)}"] if package else [])]
-    command = f"python3 -m venv .venv && .venv/bin/python -m pip install {' '.join(wanted)}"
-    return _step(folder, command, "python3", [*listed, *([package] if package else [])])
+    arguments = [*(f"-r {name}" for name in listed), *([f"-e {_package_with_extras(folder)}"] if package else [])]
+    command = f"python3 -m venv .venv && .venv/bin/python -m pip install {' '.join(arguments)}"
+    return _setup_step(folder, command, "python3", [*listed, *([package] if package else [])])
 
 
-def members_of(top: Folder) -> tuple[str, ...]:
-    return words(table(top.toml("pyproject.toml"), "tool", "uv", "workspace").get("members"))
+def members_of(top: FileFolder) -> tuple[str, ...]:
+    """Folders of the uv workspace at the top, as patterns."""
+    return strings(nested_table(top.toml("pyproject.toml"), "tool", "uv", "workspace").get("members"))
 
 
-def hints_in(folder: Folder) -> tuple[str, ...]:
+def find_tests(folder: FileFolder) -> SetupStep | None:
+    reason = _pytest_file(folder)
+    if not reason:
+        return None
+    if lock := folder.has(*_RUN):
+        tool, prefix = _RUN[lock]
+        return run_step(folder, f"{prefix} pytest", reason, tool)
+    python = ".venv/bin/python" if find_setup(folder) else "python3"
+    return run_step(folder, f"{python} -m pytest", reason)
+
+
+def find_tests_without_setup(folder: FileFolder) -> SetupStep | None:
+    """The test command where the operator or the repository names the setup: its environment is not known."""
+    reason = _pytest_file(folder)
+    return run_step(folder, "python3 -m pytest", reason, "python3") if reason else None
+
+
+def find_servers(folder: FileFolder) -> Iterator[tuple[str, SetupStep]]:
+    if not folder.has("manage.py") or "django" not in folder.text("manage.py"):
+        return
+    setup = find_setup(folder)
+    tool = setup.tools[0] if setup else ""
+    python = _INTERPRETER.get(tool, ".venv/bin/python" if setup else "python3")
+    yield "web", run_step(folder, f"{python} manage.py runserver $PORT", "manage.py", tool or "python3")
+
+
+def hints_in(folder: FileFolder) -> tuple[str, ...]:
     return tuple(f"{folder.at(name)}: not run by itself" for name in ("tox.ini", "noxfile.py") if folder.has(name))
 
 
-def _package(folder: Folder) -> str:
-    """The file that makes it installable; a pyproject.toml may only hold settings of tools."""
+def _package_file(folder: FileFolder) -> str:
+    """The file that makes the folder installable; a pyproject.toml may hold settings of tools only."""
     pyproject = folder.toml("pyproject.toml")
     if "project" in pyproject or "build-system" in pyproject:
         return "pyproject.toml"
     return folder.has("setup.py")
 
 
-def _itself(folder: Folder) -> str:
-    known = table(folder.toml("pyproject.toml"), "project", "optional-dependencies")
+def _package_with_extras(folder: FileFolder) -> str:
+    known = nested_table(folder.toml("pyproject.toml"), "project", "optional-dependencies")
     extras = [name for name in _EXTRAS if name in known]
     return f"'.[{','.join(extras)}]'" if extras else "."
 
 
-def _step(folder: Folder, command: str, tool: str, because: list[str]) -> Step:
-    locks = tuple(folder.at(name) for name in because)
-    return Step(command, folder.path, ", ".join(locks), (tool,), locks, _MAKES)
+def _pytest_file(folder: FileFolder) -> str:
+    """The file that shows that pytest is used; empty if none does."""
+    if folder.has("pytest.ini", "conftest.py"):
+        return folder.has("pytest.ini", "conftest.py")
+    if "pytest" in nested_table(folder.toml("pyproject.toml"), "tool"):
+        return "pyproject.toml"
+    listed = sorted(name for name in folder.names if re.fullmatch(r".*requirements.*\.txt", name))
+    named = [name for name in ("pyproject.toml", "setup.cfg", *listed) if _PYTEST.search(folder.text(name))]
+    return named[0] if named else ""
+
+
+def _setup_step(folder: FileFolder, command: str, tool: str, reasons: list[str]) -> SetupStep:
+    locks = tuple(folder.at(name) for name in reasons)
+    return SetupStep(command, folder.path, ", ".join(locks), (tool,), locks, _CREATES)

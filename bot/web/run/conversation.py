@@ -1,99 +1,99 @@
-"""What agents and we said and did, as blocks of a page. Pure. Nothing in it is trusted."""
+"""Conversation of a run: turns its transcript into blocks of the page. Pure; the transcript is untrusted."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from markupsafe import Markup
 
-from bot.domain.transcript import Stretch
+from bot.domain.transcript import TranscriptPage
 from bot.domain.turn import Event, EventKind, Todo
 from bot.web.markdown import to_html
 
-_ENDS = {"success": "ended", "error_max_budget_usd": "ended: its budget is used up", "error_during_execution": "failed"}
-_SHOWN_RESULT = 2000
-_NOTHING = Markup()
+_END_TEXTS = {
+    "success": "ended",
+    "error_max_budget_usd": "ended because its budget is used up",
+    "error_during_execution": "failed",
+}
+_LONGEST_RESULT = 2000
+_NO_HTML = Markup()
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class ConversationBlock:
     kind: str
-    """One of: turn, given, told, said, tool, result, todos, notice, end."""
+    """turn, prompt, message, answer, tool, result, todos, notice or end."""
     at: float
     turn: int
     text: str = ""
-    html: Markup = _NOTHING
+    html: Markup = _NO_HTML
     tool: str = ""
     id: str = ""
-    """Of a tool and its result."""
+    """Shared by a tool call and its result."""
     todos: tuple[Todo, ...] = ()
     cost_usd: float = 0.0
     result: str = ""
 
 
-def blocks_of(stretch: Stretch) -> list[Block]:
-    """A tool's result is put to the tool where both are here."""
-    found: list[Block] = []
-    for block in _each(stretch):
-        if block.kind == "result" and (place := _place_of(block.id, found)) is not None:
-            found[place] = _with_result(found[place], block)
+def blocks_of(transcript: TranscriptPage) -> list[ConversationBlock]:
+    """Puts the result of a tool into the block of its call, if this page holds the call."""
+    blocks: list[ConversationBlock] = []
+    for block in _each(transcript):
+        if block.kind == "result" and (index := _call_of(block.id, blocks)) is not None:
+            blocks[index] = replace(blocks[index], result=block.text)
         else:
-            found.append(block)
-    return found
+            blocks.append(block)
+    return blocks
 
 
-def _each(stretch: Stretch) -> Iterator[Block]:
-    turn, given = stretch.before, bool(stretch.before)
-    for line in stretch.lines:
+def _each(transcript: TranscriptPage) -> Iterator[ConversationBlock]:
+    turn, has_prompt = transcript.before, bool(transcript.before)
+    for line in transcript.lines:
         if line.turn != turn:
-            turn, given = line.turn, False
-            yield Block("turn", line.event.at, number_of(turn))
-        block = _block(line.event, number_of(turn), first=not given)
+            turn, has_prompt = line.turn, False
+            yield ConversationBlock("turn", line.event.at, turn_number(turn))
+        block = _block(line.event, turn_number(turn), is_prompt=not has_prompt)
         if block:
-            given = given or line.event.kind is EventKind.GIVEN
+            has_prompt = has_prompt or line.event.kind is EventKind.PROMPT
             yield block
 
 
-def number_of(turn: str) -> int:
-    """From its id, which ends so: `…/turn-3`."""
-    digits = turn.rpartition("-")[2]
+def turn_number(turn_id: str) -> int:
+    """Turn ids end in it: `…/turn-3`."""
+    digits = turn_id.rpartition("-")[2]
     return int(digits) if digits.isdecimal() else 0
 
 
-def _block(event: Event, turn: int, *, first: bool) -> Block | None:  # noqa: C901 - one case per kind
+def _block(event: Event, turn: int, *, is_prompt: bool) -> ConversationBlock | None:  # noqa: C901 - one case per kind
     match event.kind:
         case EventKind.SESSION:
             return None
-        case EventKind.GIVEN:
-            html = Markup() if first else to_html(event.text)
-            return Block("given" if first else "told", event.at, turn, event.text, html)
+        case EventKind.PROMPT:
+            html = Markup() if is_prompt else to_html(event.text)
+            return ConversationBlock("prompt" if is_prompt else "message", event.at, turn, event.text, html)
         case EventKind.TEXT:
-            return Block("said", event.at, turn, event.text, to_html(event.text))
+            return ConversationBlock("answer", event.at, turn, event.text, to_html(event.text))
         case EventKind.TOOL:
-            return Block("tool", event.at, turn, event.text, tool=event.tool, id=event.id)
+            return ConversationBlock("tool", event.at, turn, event.text, tool=event.tool, id=event.id)
         case EventKind.TOOL_RESULT:
-            return Block("result", event.at, turn, _cut(event.text), id=event.id)
+            return ConversationBlock("result", event.at, turn, _cut(event.text), id=event.id)
         case EventKind.TODOS:
-            return Block("todos", event.at, turn, todos=event.todos)
-        case EventKind.HEARD:
-            return Block("notice", event.at, turn, "The agent has read what it was told.")
+            return ConversationBlock("todos", event.at, turn, todos=event.todos)
+        case EventKind.DELIVERED:
+            return ConversationBlock("notice", event.at, turn, "The agent has read the message.")
         case EventKind.NOTICE:
-            return Block("notice", event.at, turn, event.text)
+            return ConversationBlock("notice", event.at, turn, event.text)
         case EventKind.VERIFYING:
-            return Block("notice", event.at, turn, "The agent is through; its work is tried.")
+            return ConversationBlock("notice", event.at, turn, "The agent has finished; the checks are running.")
         case EventKind.RESULT:
-            text = _ENDS.get(event.text, event.text)
-            return Block("end", event.at, turn, text, cost_usd=event.session_cost_usd)
+            text = _END_TEXTS.get(event.text, event.text)
+            return ConversationBlock("end", event.at, turn, text, cost_usd=event.session_cost_usd)
 
 
 def _cut(text: str) -> str:
-    more = len(text) - _SHOWN_RESULT
-    return f"{text[:_SHOWN_RESULT]}\n… {more:,} more characters" if more > 0 else text
+    more = len(text) - _LONGEST_RESULT
+    return f"{text[:_LONGEST_RESULT]}\n… {more:,} more characters" if more > 0 else text
 
 
-def _place_of(id_: str, blocks: Sequence[Block]) -> int | None:
-    places = range(len(blocks) - 1, -1, -1)
-    return next((at for at in places if blocks[at].kind == "tool" and blocks[at].id == id_ != ""), None)
-
-
-def _with_result(tool: Block, result: Block) -> Block:
-    return replace(tool, result=result.text)
+def _call_of(id_: str, blocks: Sequence[ConversationBlock]) -> int | None:
+    latest_first = range(len(blocks) - 1, -1, -1)
+    return next((at for at in latest_first if blocks[at].kind == "tool" and blocks[at].id == id_ != ""), None)

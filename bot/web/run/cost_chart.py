@@ -1,4 +1,4 @@
-"""What a run has cost so far, as a line that climbs. Pure."""
+"""Cost chart of a run: its cost over time as a rising line. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,9 +9,9 @@ WIDTH, HEIGHT = 320, 90
 
 
 @dataclass(frozen=True, slots=True)
-class Chart:
-    line: str
-    """The points of a polyline, in the picture's own units."""
+class CostChart:
+    points: str
+    """Points of an SVG polyline."""
     total_usd: float
     tokens: int
     begin: float
@@ -20,18 +20,18 @@ class Chart:
     height: int = HEIGHT
 
 
-def chart_of(spending: Sequence[Spend]) -> Chart | None:
-    """None: nothing was spent."""
-    total = sum(one.usd for one in spending)
+def cost_chart_of(spending: Sequence[Spend]) -> CostChart | None:
+    """Returns None if the run has cost nothing."""
+    total = sum(turn.usd for turn in spending)
     if not spending or total <= 0:
         return None
-    begin = min(one.at - one.seconds for one in spending)
-    end = max(one.at for one in spending)
+    begin = min(turn.at - turn.seconds for turn in spending)
+    end = max(turn.at for turn in spending)
     length = max(end - begin, 1.0)
     points, sum_usd = [(0.0, 0.0)], 0.0
-    for one in spending:
-        points.append((max(one.at - one.seconds - begin, 0.0) / length, sum_usd / total))
-        sum_usd += one.usd
-        points.append(((one.at - begin) / length, sum_usd / total))
+    for turn in spending:
+        points.append((max(turn.at - turn.seconds - begin, 0.0) / length, sum_usd / total))
+        sum_usd += turn.usd
+        points.append(((turn.at - begin) / length, sum_usd / total))
     line = " ".join(f"{x * WIDTH:.1f},{HEIGHT - y * HEIGHT:.1f}" for x, y in points)
-    return Chart(line, total, sum(one.tokens for one in spending), begin, end)
+    return CostChart(line, total, sum(turn.tokens for turn in spending), begin, end)

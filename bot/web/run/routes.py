@@ -1,60 +1,43 @@
-"""The page of one run: what is said, what is changed, whether it holds, what it costs, and how to step in."""
+"""Routes of a run's pages. The order counts: a path that ends in a word of ours comes before the run page itself."""
 
 import asyncio
+from collections.abc import Iterator
 
-from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
 from bot.web.dashboard import Dashboard
-from bot.web.run.conversation import blocks_of, number_of
-from bot.web.run.page import shown
-from bot.web.run.params import number_in, run_of
-from bot.web.templating import page, rendered
-
-_NOT_FOUND = 404
-_IN_PLACE = {"image/png", "image/jpeg", "image/gif", "image/webp", "text/plain; charset=utf-8"}
-_CAGE = {"Content-Security-Policy": "sandbox; default-src 'none'", "X-Content-Type-Options": "nosniff"}
+from bot.web.run import action_routes, changed_files, events, evidence
+from bot.web.run.conversation import blocks_of, turn_number
+from bot.web.run.page import run_page
+from bot.web.run.request_params import number_in, run_of
+from bot.web.templating import page, render
 
 
-def routes_of(dashboard: Dashboard) -> list[Route]:
-    async def run_page(request: Request) -> Response:
-        return await shown(dashboard, request, await run_of(dashboard, request))
+def routes_of(dashboard: Dashboard) -> Iterator[Route]:
+    async def show_run(request: Request) -> Response:
+        return await run_page(dashboard, request, await run_of(dashboard, request))
 
     async def fresh(request: Request) -> Response:
-        """Without what the page brings up to date by other ways."""
-        return await shown(dashboard, request, await run_of(dashboard, request), lean=True)
+        """The parts of the page that no event stream updates."""
+        return await run_page(dashboard, request, await run_of(dashboard, request), partial_page=True)
 
     async def conversation(request: Request) -> Response:
         run = await run_of(dashboard, request)
-        stretch = await asyncio.to_thread(dashboard.closeup.talk_before, run, number_in(request, "before"))
-        return HTMLResponse(rendered("talk.html", run=run, stretch=stretch, blocks=blocks_of(stretch)))
+        before = number_in(request, "before")
+        transcript = await asyncio.to_thread(dashboard.details.transcript_before, run, before)
+        html = render("run/conversation.html", run=run, transcript=transcript, blocks=blocks_of(transcript))
+        return HTMLResponse(html)
 
-    async def given(request: Request) -> Response:
+    async def prompts(request: Request) -> Response:
         run = await run_of(dashboard, request)
-        stretch = await asyncio.to_thread(dashboard.closeup.given, run)
-        return page(request, "given.html", run=run, lines=stretch.lines, number_of=number_of)
+        transcript = await asyncio.to_thread(dashboard.details.prompts, run)
+        return page(request, "run/prompts.html", run=run, lines=transcript.lines, turn_number=turn_number)
 
-    async def evidence(request: Request) -> Response:
-        run = await run_of(dashboard, request)
-        found = await asyncio.to_thread(dashboard.closeup.find_evidence, run, request.path_params["name"])
-        if found is None:
-            raise HTTPException(_NOT_FOUND, "There is no such file.")
-        return _caged(*found)
-
-    return [
-        Route("/runs/{key:path}/conversation", conversation),
-        Route("/runs/{key:path}/fresh", fresh),
-        Route("/runs/{key:path}/given", given),
-        Route("/runs/{key:path}/evidence/{name:path}", evidence),
-        Route("/runs/{key:path}", run_page),
-    ]
-
-
-def _caged(content: bytes, kind: str) -> Response:
-    """Whatever it holds, it does nothing: shown where that is harmless, else offered to be saved."""
-    if kind in _IN_PLACE:
-        return Response(content, media_type=kind, headers=_CAGE)
-    headers = {**_CAGE, "Content-Disposition": "attachment"}
-    return Response(content, media_type="application/octet-stream", headers=headers)
+    for module in (changed_files, events, action_routes, evidence):
+        yield from module.routes_of(dashboard)
+    yield Route("/runs/{key:path}/conversation", conversation)
+    yield Route("/runs/{key:path}/fresh", fresh)
+    yield Route("/runs/{key:path}/given", prompts)
+    yield Route("/runs/{key:path}", show_run)

@@ -1,6 +1,6 @@
-"""The servers that people have started from the dashboard, to look at the work: of each run one at a time.
+"""Servers that people started from the dashboard, at most one per run.
 
-Rule: none outlives the dashboard. What one prints is an agent's word: text, and only the end of it is kept.
+Rule: no server outlives the dashboard. Its output is untrusted text, and only the last lines are kept.
 """
 
 import asyncio
@@ -13,132 +13,131 @@ from functools import partial
 from itertools import count
 
 from bot.domain.run import Run
-from bot.domain.setup_plan import Step
+from bot.domain.setup_plan import SetupStep
 from bot.errors import BotError, NeedsHuman, Retryable
-from bot.status.closeup import Closeup
-from bot.web.event_hub import Hub, topic_of
+from bot.status.interface import RunDetailsReader
+from bot.web.event_hub import EventHub, run_topic
 
 log = logging.getLogger(__name__)
 
-_LINES, _LETTERS = 20, 300
-_REMEMBERED = 100
-"""So many that have ended."""
+_KEPT_LINES, _LONGEST_LINE = 20, 300
+_KEPT_ENDED = 100
+"""Ended servers that are remembered."""
 
 
 @dataclass(slots=True, eq=False)
-class Show:
+class ServerProcess:
     name: str
     by: str
     address: str = ""
-    """Empty: it has not begun."""
-    ended: str = ""
-    """Why, in words; empty: it has not."""
-    change: int = 0
-    """The number of the latest: there is no other by it."""
-    lines: deque[str] = field(default_factory=lambda: deque(maxlen=_LINES))
-    settled: asyncio.Event = field(default_factory=asyncio.Event)
-    """It has begun, or never will."""
+    """Empty until the server has started."""
+    end_reason: str = ""
+    """Empty while the server runs."""
+    version: int = 0
+    """Unique number of the latest change."""
+    lines: deque[str] = field(default_factory=lambda: deque(maxlen=_KEPT_LINES))
+    has_started_or_failed: asyncio.Event = field(default_factory=asyncio.Event)
     task: asyncio.Task[None] | None = None
 
     @property
     def is_up(self) -> bool:
-        return not self.ended
+        return not self.end_reason
 
 
-class Shows:
-    def __init__(self, closeup: Closeup, hub: Hub) -> None:
-        self._closeup, self._hub = closeup, hub
+class ServerProcesses:
+    def __init__(self, details: RunDetailsReader, hub: EventHub) -> None:
+        self._details, self._hub = details, hub
         self._group: asyncio.TaskGroup | None = None
-        self._shows: dict[str, Show] = {}
-        """The last one of each run, by the run's id."""
-        self._life = secrets.token_hex(4)
-        self._changes = count(1)
+        self._servers: dict[str, ServerProcess] = {}
+        """The latest server of each run, by the run's id."""
+        self._instance = secrets.token_hex(4)
+        self._versions = count(1)
 
     def open(self, group: asyncio.TaskGroup) -> None:
         self._group = group
 
     def close(self) -> None:
-        """The group they are in waits until each has ended."""
+        """The task group waits until each server has ended."""
         self._group = None
-        for show in self._shows.values():
-            if show.task:
-                show.task.cancel()
+        for server in self._servers.values():
+            if server.task:
+                server.task.cancel()
 
-    def of(self, run: Run) -> Show | None:
-        return self._shows.get(run.id)
+    def of(self, run: Run) -> ServerProcess | None:
+        return self._servers.get(run.id)
 
-    def print_of(self, run: Run) -> str:
-        """Another one whenever anything is not as it was."""
-        show = self.of(run)
-        return f"{self._life}-{show.change}" if show else ""
+    def fingerprint_of(self, run: Run) -> str:
+        """Changes with the server's state and with its output."""
+        server = self.of(run)
+        return f"{self._instance}-{server.version}" if server else ""
 
-    def standing_of(self, run: Run) -> str:
-        """Another one whenever more than what it printed is not as it was."""
-        show = self.of(run)
-        return f"{show.name} {show.address} {show.ended}" if show else ""
+    def state_of(self, run: Run) -> str:
+        """Changes with the server's state only."""
+        server = self.of(run)
+        return f"{server.name} {server.address} {server.end_reason}" if server else ""
 
     async def start(self, run: Run, name: str, *, by: str) -> None:
-        """Until it has begun. Raises what keeps it from that."""
+        """Returns when the server has started. Raises NeedsHuman with the reason when it cannot start."""
         if self._group is None:
-            raise Retryable("I am going down, or have not begun yet: try again in a moment.")
+            raise Retryable("Treehand is starting or stopping. Try again in a moment.")
         if (other := self.of(run)) and other.is_up:
-            raise NeedsHuman(f"{other.name} is up, and of one worktree one server is up at a time: stop it first.")
-        show = Show(name, by)
-        self._remember(run, show)
-        show.task = self._group.create_task(self._run(run, show))
-        show.task.add_done_callback(lambda _: self._over(run, show))
-        await show.settled.wait()
-        if not show.address:
-            if self.of(run) is show:
-                del self._shows[run.id]
-            raise NeedsHuman(show.ended)
+            raise NeedsHuman(f"{other.name} is up, and a run can have one server at a time. Stop {other.name} first.")
+        server = ServerProcess(name, by)
+        self._remember(run, server)
+        server.task = self._group.create_task(self._run(run, server))
+        server.task.add_done_callback(lambda _: self._on_end(run, server))
+        await server.has_started_or_failed.wait()
+        if not server.address:
+            if self.of(run) is server:
+                del self._servers[run.id]
+            raise NeedsHuman(server.end_reason)
 
     async def stop(self, run: Run) -> None:
-        """Until nothing of it is left."""
-        show = self.of(run)
-        if show and show.task:
-            show.task.cancel()
-            await asyncio.wait([show.task])
+        """Returns when the server has ended."""
+        server = self.of(run)
+        if server and server.task:
+            server.task.cancel()
+            await asyncio.wait([server.task])
 
-    async def _run(self, run: Run, show: Show) -> None:
-        begun, heard = partial(self._begun, run, show), partial(self._heard, show)
+    async def _run(self, run: Run, server: ServerProcess) -> None:
+        on_start, on_output = partial(self._on_start, run, server), partial(self._on_output, server)
         try:
-            show.ended = await self._closeup.show(run, show.name, begun=begun, heard=heard)
+            server.end_reason = await self._details.run_server(run, server.name, on_start=on_start, on_output=on_output)
         except* (BotError, OSError) as problems:
-            show.ended = "; ".join(str(one) for one in _single(problems))
+            server.end_reason = "; ".join(str(problem) for problem in _flatten(problems))
 
-    def _begun(self, run: Run, show: Show, address: str, step: Step) -> None:
-        log.info("%s is up run=%s for=%s command=%s", show.name, run.id, show.by, step)
-        show.address = address
-        self._changed(run, show)
-        show.settled.set()
+    def _on_start(self, run: Run, server: ServerProcess, address: str, command: SetupStep) -> None:
+        log.info("server started run=%s server=%s person=%s command=%s", run.id, server.name, server.by, command)
+        server.address = address
+        self._publish_change(run, server)
+        server.has_started_or_failed.set()
 
-    def _heard(self, show: Show, lines: Sequence[str]) -> None:
-        show.lines.extend(line[:_LETTERS] for line in lines[-_LINES:])
-        show.change = next(self._changes)
+    def _on_output(self, server: ServerProcess, lines: Sequence[str]) -> None:
+        server.lines.extend(line[:_LONGEST_LINE] for line in lines[-_KEPT_LINES:])
+        server.version = next(self._versions)
 
-    def _over(self, run: Run, show: Show) -> None:
-        show.ended = show.ended or "stopped"
-        if show.address:
-            log.info("%s is down run=%s reason=%s", show.name, run.id, show.ended)
-        self._changed(run, show)
-        show.settled.set()
+    def _on_end(self, run: Run, server: ServerProcess) -> None:
+        server.end_reason = server.end_reason or "stopped"
+        if server.address:
+            log.info("server ended run=%s server=%s reason=%s", run.id, server.name, server.end_reason)
+        self._publish_change(run, server)
+        server.has_started_or_failed.set()
 
-    def _changed(self, run: Run, show: Show) -> None:
-        show.change = next(self._changes)
-        self._hub.tell(topic_of(run.id), "show", "")
+    def _publish_change(self, run: Run, server: ServerProcess) -> None:
+        server.version = next(self._versions)
+        self._hub.publish(run_topic(run.id), "show", "")
 
-    def _remember(self, run: Run, show: Show) -> None:
-        self._shows.pop(run.id, None)
-        self._shows[run.id] = show
-        over = [one for one, known in self._shows.items() if not known.is_up]
-        for one in over[: max(len(over) - _REMEMBERED, 0)]:
-            del self._shows[one]
+    def _remember(self, run: Run, server: ServerProcess) -> None:
+        self._servers.pop(run.id, None)
+        self._servers[run.id] = server
+        ended = [run_id for run_id, known in self._servers.items() if not known.is_up]
+        for run_id in ended[: max(len(ended) - _KEPT_ENDED, 0)]:
+            del self._servers[run_id]
 
 
-def _single(problems: BaseExceptionGroup[BaseException]) -> Iterator[BaseException]:
-    for one in problems.exceptions:
-        if isinstance(one, BaseExceptionGroup):
-            yield from _single(one)
+def _flatten(problems: BaseExceptionGroup[BaseException]) -> Iterator[BaseException]:
+    for problem in problems.exceptions:
+        if isinstance(problem, BaseExceptionGroup):
+            yield from _flatten(problem)
         else:
-            yield one
+            yield problem

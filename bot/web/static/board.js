@@ -1,46 +1,46 @@
-// The board: cards come, change and move; the server has rendered them.
+// Board: adds, changes and moves cards that the server has rendered.
 
-import { listen } from "./live.js";
+import { listen } from "./live_updates.js";
 
-const lane = (name) => document.querySelector(`.lane[data-lane="${CSS.escape(name)}"]`);
-const card = (id) => [...document.querySelectorAll(".card")].find((one) => one.dataset.id === id);
+const laneOf = (name) => document.querySelector(`.lane[data-lane="${CSS.escape(name)}"]`);
+const cardOf = (id) => [...document.querySelectorAll(".card")].find((card) => card.dataset.id === id);
 
-function made(html) {
+function parse(html) {
   const template = document.createElement("template");
   template.innerHTML = html;
   return template.content.firstElementChild;
 }
 
-// As the server chose what this page shows.
-function isMeant(one) {
-  const asked = new URLSearchParams(location.search);
-  const project = asked.get("project") ?? "";
-  const words = (asked.get("q") ?? "").toLowerCase().split(/\s+/).filter(Boolean);
-  const told = [...one.querySelectorAll(".card-key span, h3, .now")].map((part) => part.textContent.toLowerCase());
-  return (!project || project === one.dataset.project) && words.every((word) => told.join(" ").includes(word));
+// Applies the filter of the address, as the server does.
+function matches(card) {
+  const filter = new URLSearchParams(location.search);
+  const project = filter.get("project") ?? "";
+  const words = (filter.get("q") ?? "").toLowerCase().split(/\s+/).filter(Boolean);
+  const texts = [...card.querySelectorAll(".card-key span, h3, .now")].map((part) => part.textContent.toLowerCase());
+  return (!project || project === card.dataset.project) && words.every((word) => texts.join(" ").includes(word));
 }
 
 function put({ id, lane: name, before, html }) {
-  const fresh = made(html);
-  const old = card(id);
+  const fresh = parse(html);
+  const old = cardOf(id);
   const hadFocus = old?.contains(document.activeElement);
   const moved = old?.closest(".lane")?.dataset.lane !== name;
   old?.remove();
-  if (!isMeant(fresh)) return;
-  const list = lane(name).querySelector(".cards");
-  const next = before ? card(before) : null;
+  if (!matches(fresh)) return;
+  const list = laneOf(name).querySelector(".cards");
+  const next = before ? cardOf(before) : null;
   list.insertBefore(fresh, next?.parentElement === list ? next : null);
   if (hadFocus) fresh.querySelector("a").focus();
-  if (moved) announce(`${fresh.querySelector("h3").textContent}: ${lane(name).querySelector("h2").firstChild.textContent}`);
+  if (moved) announce(`${fresh.querySelector("h3").textContent}: ${laneOf(name).querySelector("h2").firstChild.textContent}`);
 }
 
 function announce(text) {
-  document.getElementById("said").textContent = text;
+  document.getElementById("announcement").textContent = text;
 }
 
 function count() {
-  for (const one of document.querySelectorAll(".lane")) {
-    one.querySelector(".count").textContent = one.querySelectorAll(".card").length;
+  for (const lane of document.querySelectorAll(".lane")) {
+    lane.querySelector(".count").textContent = lane.querySelectorAll(".card").length;
   }
 }
 
@@ -50,7 +50,7 @@ listen("card", (data) => {
 });
 
 listen("gone", ({ id }) => {
-  card(id)?.remove();
+  cardOf(id)?.remove();
   count();
 });
 

@@ -1,4 +1,4 @@
-"""What can go wrong between a client and GitHub, on demand."""
+"""Injects faults between a client and GitHub."""
 
 import fnmatch
 from collections.abc import Callable, Mapping
@@ -17,14 +17,14 @@ class Fault:
     headers: Mapping[str, str] = field(default_factory=dict)
     body: bytes = b'{"message": "Scripted."}'
     done: bool = False
-    """Whether the request takes effect all the same."""
+    """True if the request takes effect all the same."""
     cut: bool = False
     """The connection ends instead of an answer."""
     half: bool = False
     """The answer breaks off in the middle."""
     delay: float = 0.0
     before: Callable[[], object] | None = None
-    """What happens just before the request is looked at: somebody else was quicker."""
+    """Called right before the request is executed: another actor is faster."""
 
     def is_for(self, method: str, path: str) -> bool:
         if callable(self.matches):
@@ -42,7 +42,7 @@ class Faults:
         return fault
 
     def answer(self, matches: Matcher, status: int, *, times: int = 1, **headers: str) -> Fault:
-        """That status instead; names of headers with `_` for `-`."""
+        """Answers with the status; `_` in header names means `-`."""
         return self.add(
             matches, times=times, status=status, headers={k.replace("_", "-"): v for k, v in headers.items()}
         )

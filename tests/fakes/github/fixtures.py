@@ -1,11 +1,11 @@
-"""A served GitHub with one repository and its people, for any test that imports these."""
+"""Fixture: a served GitHub with one repository and its people."""
 
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.fakes.github.on_repositories import GitHubWorld
+from tests.fakes.github.repository_actions import GitHubWorld
 from tests.fakes.github.schemas import folder
 from tests.fakes.github.server import ServedGitHub, served
 

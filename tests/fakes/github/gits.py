@@ -1,4 +1,4 @@
-"""What GitHub does with git: bare repositories, commits made by hand, and the three ways to merge."""
+"""Git repositories of the stand-in: bare repositories, commits, and the three ways to merge."""
 
 import os
 import re
@@ -23,7 +23,7 @@ _HUNK = re.compile(r"^@@ -\d+(?:,\d+)? \+(\d+)(?:,\d+)? @@")
 
 
 def environment(**more: str) -> dict[str, str]:
-    """Nothing of this machine's own git settings."""
+    """Environment without this machine's git settings."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     who = {f"GIT_{role}_{what}": text for role in ("AUTHOR", "COMMITTER") for what, text in _NOBODY.items()}
     return {**kept, **who, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", **more}

@@ -1,4 +1,4 @@
-"""How much anybody may ask: points an hour, by credential and kind of request."""
+"""Rate limits: points an hour, counted by credential and resource."""
 
 from dataclasses import dataclass, field
 
@@ -14,7 +14,7 @@ class Limits:
     window: dict[str, int] = field(default_factory=dict)
     """The hour each credential's count is of."""
     forced: dict[str, tuple[int, float]] = field(default_factory=dict)
-    """By resource: what is left for everybody, and until when; scripted by a test."""
+    """Points left for all accounts and their end, keyed by resource; set by a test."""
 
     def limit(self, remaining: int, reset: float, *, resource: str = "core") -> None:
         """Leave everybody so many points until `reset` seconds from now."""

@@ -1,4 +1,4 @@
-"""The nouns of the stand-in GitHub. Plain and mutable: what happens to them is told in the files named `on_*.py`."""
+"""Nouns of the stand-in GitHub, plain and mutable. The files named `*_actions.py` change them."""
 
 import copy
 from dataclasses import dataclass, field
@@ -64,18 +64,18 @@ class Edit:
 
 @dataclass(eq=False, kw_only=True)
 class Lasting:
-    """What has an id and two times, and may be younger than the lists that show it."""
+    """A thing with an id and two times, which lists may show late."""
 
     id: int
     number: int
-    """Of the issue or pull request it belongs to."""
+    """Number of the issue or pull request it belongs to."""
     author: User | None
     body: str
     created_at: float
     updated_at: float
     changed_at: float = 0.0
     settled: Self | None = None
-    """As lists still show it, while they lag."""
+    """State that lists show while they lag behind."""
     reactions: list[Reaction] = field(default_factory=list)
     edits: list[Edit] = field(default_factory=list)
 
@@ -96,7 +96,7 @@ class Pull:
     merged_by: User | None = None
     merge_commit: str | None = None
     fork: "Repository | None" = None
-    """Where its branch is, when that is a copy somebody made."""
+    """Fork that holds its branch; empty without a fork."""
 
     def source(self, home: "Repository") -> "Repository":
         return self.fork or home
@@ -123,7 +123,7 @@ class Issue(Lasting):
 
 @dataclass(eq=False, kw_only=True)
 class Comment(Lasting):
-    """In the conversation of an issue or pull request."""
+    """A comment in the conversation of an issue or pull request."""
 
 
 @dataclass(eq=False, kw_only=True)
@@ -189,11 +189,11 @@ class Repository:
     archived: bool = False
     default_branch: str = "main"
     levels: dict[str, str] = field(default_factory=dict)
-    """What each collaborator may do, by login in lower case."""
+    """Permission of each collaborator, keyed by login in lower case."""
     drafts: bool = True
-    """Whether its plan has draft pull requests."""
+    """True if its plan has draft pull requests."""
     protected: list[str] = field(default_factory=list)
-    """Patterns of branches nobody may push to."""
+    """Patterns of branches that may not be pushed to."""
     labels: dict[str, Label] = field(default_factory=dict)
     issues: dict[int, Issue] = field(default_factory=dict)
     """Pull requests as well."""
@@ -202,6 +202,8 @@ class Repository:
     inlines: dict[int, Inline] = field(default_factory=dict)
     checks: dict[int, Check] = field(default_factory=dict)
     statuses: list[Status] = field(default_factory=list)
+    workflows: list[str] = field(default_factory=list)
+    """Commits whose workflows on push and pull_request were started, in order."""
     deleted: set[int] = field(default_factory=set)
     moved: dict[int, tuple["Repository", int]] = field(default_factory=dict)
     """Issues that were transferred, and where to."""
@@ -253,7 +255,7 @@ class Token:
     """Points spent in this window, by resource."""
 
     def reaches(self, home: Repository) -> bool:
-        """Whether the repository is among those it was made for."""
+        """True if the token is valid for the repository."""
         if self.installation and home not in self.installation.repositories:
             return False
         return self.repositories is None or home in self.repositories

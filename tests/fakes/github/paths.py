@@ -1,9 +1,9 @@
-"""The ways an address of the API may be written."""
+"""Parses the forms of an API address."""
 
 import re
 
-from tests.fakes.github.asking import ROUTES
-from tests.fakes.github.on_repositories import GitHubWorld
+from tests.fakes.github.api_request import ROUTES
+from tests.fakes.github.repository_actions import GitHubWorld
 
 _BY_NUMBER = re.compile(r"/repositories/(\d+)(/.*)?\Z")
 _LOGS = re.compile(r"/_logs/(\d+)/(\d+)\Z")

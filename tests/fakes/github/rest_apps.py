@@ -1,18 +1,18 @@
-"""The API of GitHub Apps: they sign in with a key, and are handed short-lived tokens per installation."""
+"""REST API of GitHub Apps: JWT authentication, and short-lived tokens per installation."""
 
 from typing import Any
 
 import jwt
 
-from tests.fakes.github.asking import Ask, Refusal, Reply, invalid, paged, route
+from tests.fakes.github.api_request import Ask, Refusal, Reply, invalid, paged, route
+from tests.fakes.github.as_json import Shapes, node_id
 from tests.fakes.github.model import App, Installation, Repository, iso
-from tests.fakes.github.shapes import Shapes, node_id
 
 _LONGEST = 600
 
 
 def app_of(ask: Ask) -> App:
-    """Whoever signed the token that came; it may live ten minutes by our clock."""
+    """Finds the App that signed the JWT; it may live ten minutes by our clock."""
     text = ask.headers.get("authorization", "").partition(" ")[2]
     try:
         claims = jwt.decode(text, options={"verify_signature": False})
@@ -57,7 +57,7 @@ def _app(ask: Ask, found: App) -> dict[str, Any]:
 
 @route("POST", "/app-manifests/{code}/conversions", anonymous=True)
 def conversion(ask: Ask, code: str) -> Reply:
-    """Once: whoever comes second finds nothing."""
+    """Exchanges a code once: a second request finds nothing."""
     found = ask.world.codes.pop(code, None)
     if found is None:
         raise Refusal(404, "Not Found")

@@ -1,11 +1,11 @@
-"""The API of check runs, statuses and the logs of jobs."""
+"""REST API of check runs, statuses and job logs."""
 
 from tests.fakes.github import gits
-from tests.fakes.github.asking import Ask, Refusal, Reply, paged, route
+from tests.fakes.github.api_request import Ask, Refusal, Reply, paged, route
 from tests.fakes.github.model import Check, Repository, Status
+from tests.fakes.github.pulls_as_json import PullShapes
 from tests.fakes.github.rest_issues import home_of
 from tests.fakes.github.rest_repositories import REPO
-from tests.fakes.github.shapes_of_pulls import PullShapes
 
 
 def latest_checks(home: Repository, sha: str) -> list[Check]:
@@ -78,7 +78,7 @@ def statuses(ask: Ask, ref: str) -> Reply:
 
 @route("GET", f"{REPO}/actions/jobs/{{key}}/logs", app="actions")
 def logs(ask: Ask, key: int) -> Reply:
-    """The text itself lies elsewhere, and is open to whoever knows the address."""
+    """Redirects to the text, which anybody with its address may read."""
     check = _check(ask, key)
     if check.log is None or check.status != "completed":
         raise Refusal(404, "Not Found")

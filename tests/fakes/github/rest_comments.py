@@ -1,6 +1,7 @@
-"""The API of conversations: comments on issues and pull requests, one by one and for a whole repository."""
+"""REST API of comments on issues and pull requests, one by one and per repository."""
 
-from tests.fakes.github.asking import Ask, Refusal, Reply, paged, route
+from tests.fakes.github.api_request import Ask, Refusal, Reply, paged, route
+from tests.fakes.github.as_json import Shapes
 from tests.fakes.github.model import Comment
 from tests.fakes.github.rest_issues import (
     EITHER,
@@ -14,7 +15,6 @@ from tests.fakes.github.rest_issues import (
     since,
     take_back,
 )
-from tests.fakes.github.shapes import Shapes
 
 COMMENT = f"{ISSUES}/comments/{{key}}"
 

@@ -1,12 +1,12 @@
-"""The issues API: lists, one by one, labels, events, locks."""
+"""REST API of issues: lists, single issues, labels, events, locks."""
 
 from collections.abc import Callable, Iterable
 from datetime import datetime
 from typing import TypeVar
 
-from tests.fakes.github.asking import Ask, Refusal, Reply, invalid, paged, redirection, route
+from tests.fakes.github.api_request import Ask, Refusal, Reply, invalid, paged, redirection, route
+from tests.fakes.github.as_json import KINDS, Shapes
 from tests.fakes.github.model import Issue, Lasting, Repository, iso
-from tests.fakes.github.shapes import KINDS, Shapes
 
 ISSUES = "/repos/{owner}/{repo}/issues"
 ISSUE = f"{ISSUES}/{{number}}"
@@ -42,7 +42,7 @@ def since(ask: Ask, things: Iterable[_Thing]) -> list[_Thing]:
 
 
 def in_order(ask: Ask, things: Iterable[_Thing], *, descending: bool) -> list[_Thing]:
-    """By `sort` and `direction`; ties by id, as the same way round."""
+    """Sorts by `sort` and `direction`; ties by id in the same direction."""
     by: Callable[[_Thing], tuple[str, int]] = (
         (lambda thing: (iso(thing.updated_at), thing.id))
         if ask.query.get("sort") == "updated"

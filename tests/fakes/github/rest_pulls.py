@@ -1,11 +1,11 @@
-"""The pull requests API."""
+"""REST API of pull requests."""
 
 from tests.fakes.github import gits
-from tests.fakes.github.asking import Ask, Refusal, Reply, invalid, paged, route
+from tests.fakes.github.api_request import Ask, Refusal, Reply, invalid, paged, route
 from tests.fakes.github.model import Issue
-from tests.fakes.github.on_pulls import NotMergeable
+from tests.fakes.github.pull_request_actions import NotMergeable
+from tests.fakes.github.pulls_as_json import PullShapes
 from tests.fakes.github.rest_issues import home_of, in_order
-from tests.fakes.github.shapes_of_pulls import PullShapes
 
 PULLS = "/repos/{owner}/{repo}/pulls"
 PULL = f"{PULLS}/{{number}}"

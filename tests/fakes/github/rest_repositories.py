@@ -1,12 +1,12 @@
-"""The API of repositories, their labels, people, branches and refs; and of the asker."""
+"""REST API of repositories, their labels, collaborators, branches and refs, and of the account."""
 
 import fnmatch
 
 from tests.fakes.github import gits
-from tests.fakes.github.asking import Ask, Refusal, Reply, invalid, paged, route
+from tests.fakes.github.api_request import Ask, Refusal, Reply, invalid, paged, route
 from tests.fakes.github.limits import HOURLY
+from tests.fakes.github.pulls_as_json import PullShapes
 from tests.fakes.github.rest_issues import home_of
-from tests.fakes.github.shapes_of_pulls import PullShapes
 
 REPO = "/repos/{owner}/{repo}"
 

@@ -1,17 +1,17 @@
-"""The API of reviews and of remarks on lines."""
+"""REST API of reviews and inline comments."""
 
-from tests.fakes.github.asking import Ask, Json, Refusal, Reply, invalid, paged, route
+from tests.fakes.github.api_request import Ask, Json, Refusal, Reply, invalid, paged, route
 from tests.fakes.github.model import Inline, Review
+from tests.fakes.github.pulls_as_json import PullShapes
 from tests.fakes.github.rest_issues import home_of, in_order, react_to, reactions_to, since, take_back
 from tests.fakes.github.rest_pulls import APP, PULL, PULLS, pull_of
-from tests.fakes.github.shapes_of_pulls import PullShapes
 
 REMARK = f"{PULLS}/comments/{{key}}"
 _STATES = {"APPROVE": "APPROVED", "REQUEST_CHANGES": "CHANGES_REQUESTED", "COMMENT": "COMMENTED", None: "PENDING"}
 
 
 def _visible(ask: Ask, review: Review) -> bool:
-    """A pending review is nobody's business but its author's."""
+    """A pending review is visible to its author only."""
     return review.state != "PENDING" or (ask.token is not None and review.author is ask.token.user)
 
 

@@ -100,7 +100,7 @@ class Exchange(NamedTuple):
 
 
 class Checker:
-    """Holds exchanges against the description; says what is wrong with either side."""
+    """Checks exchanges against the description, and names violations of either side."""
 
     def __init__(self, templates: frozenset[str]) -> None:
         self._api = _api(templates)
@@ -142,7 +142,7 @@ def _api(templates: frozenset[str]) -> Any:
 
 
 def _told(problem: BaseException) -> str:
-    """Which fields are wrong, and why: the innermost complaints."""
+    """Wrong fields with their reason: the innermost errors."""
     while problem.__cause__ is not None:
         problem = problem.__cause__
     leaves = [leaf for error in getattr(problem, "schema_errors", ()) for leaf in _leaves(error)]

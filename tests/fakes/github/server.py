@@ -1,4 +1,4 @@
-"""The stand-in on loopback: requests come in as from anywhere, and every one of them is written down."""
+"""HTTP server of the stand-in on loopback; records every request."""
 
 import json
 import socket
@@ -17,7 +17,7 @@ from starlette.responses import RedirectResponse, Response
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from tests.fakes.github import (  # noqa: F401 - each of the last ones brings its routes
-    graph,
+    graphql,
     rest_apps,
     rest_checks,
     rest_comments,
@@ -26,12 +26,12 @@ from tests.fakes.github import (  # noqa: F401 - each of the last ones brings it
     rest_repositories,
     rest_reviews,
 )
-from tests.fakes.github.asking import ROUTES, Ask, Refusal, Reply, answer, etag_of
+from tests.fakes.github.api_request import ROUTES, Ask, Refusal, Reply, answer, etag_of
 from tests.fakes.github.faults import Fault, Faults
 from tests.fakes.github.limits import Limits
 from tests.fakes.github.model import Token
-from tests.fakes.github.on_repositories import GitHubWorld
 from tests.fakes.github.paths import api_path, described_path, logs_of
+from tests.fakes.github.repository_actions import GitHubWorld
 from tests.fakes.github.schemas import Checker, Exchange, folder
 from tests.fakes.github.smart_http import ADDRESS, SmartHttp
 from tests.fakes.github.website import made_on_website
@@ -48,9 +48,9 @@ class Call:
     """Without the query."""
     query: dict[str, str]
     status: int
-    """What came of it; a fault may have told the client otherwise."""
+    """Its effects; a fault may have sent another answer."""
     at: float
-    """When it came, by the clock of whoever runs the tests."""
+    """Time of arrival by the machine's clock."""
     points: int
     conditional: bool
     by: str
@@ -64,7 +64,7 @@ class ServedGitHub:
     faults: Faults = field(default_factory=Faults)
     history: list[Call] = field(default_factory=list)
     violations: list[str] = field(default_factory=list)
-    """What either side did against GitHub's own description of the API."""
+    """Violations of GitHub's API description by either side."""
     url: str = ""
 
     def __post_init__(self) -> None:
@@ -186,7 +186,7 @@ class ServedGitHub:
     def _graphql(self, ask: Ask) -> tuple[Reply, int]:
         if ask.token is None:
             return Reply(401, {"message": "This endpoint requires you to be authenticated."}), 1
-        data, points, wrong = graph.answer(ask)
+        data, points, wrong = graphql.answer(ask)
         self.violations += [f"graphql: {one}" for one in wrong]
         return Reply(200, data), points
 

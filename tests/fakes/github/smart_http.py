@@ -1,4 +1,4 @@
-"""git over HTTP, by git's own program: fetch needs read, push needs write, and pushes move pull requests."""
+"""Git over HTTP, served by git's own program: fetch needs read, push needs write, pushes update pull requests."""
 
 import asyncio
 import base64
@@ -10,9 +10,9 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
 from tests.fakes.github import gits
-from tests.fakes.github.asking import Ask
+from tests.fakes.github.api_request import Ask
 from tests.fakes.github.model import Repository, Token
-from tests.fakes.github.on_repositories import GitHubWorld
+from tests.fakes.github.repository_actions import GitHubWorld
 
 ADDRESS = re.compile(r"/([^/]+)/([^/]+?)(?:\.git)?/(info/refs|git-upload-pack|git-receive-pack)\Z")
 _REALM = {"WWW-Authenticate": 'Basic realm="GitHub"'}

@@ -1,4 +1,4 @@
-"""What the stand-in GitHub knows, its clock, and how things are found in it."""
+"""State of the stand-in GitHub: its contents, its clock, and lookups."""
 
 import functools
 import secrets
@@ -21,7 +21,7 @@ class Impossible(Exception):
     def __init__(self, words: str, *, plain: bool = False) -> None:
         super().__init__(words)
         self.plain = plain
-        """Whether the words stand alone in the answer, as those about reviews do."""
+        """True if the message stands alone in the answer, as for reviews."""
 
 
 def deed(method: _Deed) -> _Deed:

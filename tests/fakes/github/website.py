@@ -1,17 +1,17 @@
-"""The one page of GitHub's website that we send people to: it makes an App out of a manifest."""
+"""GitHub's web page that makes an App out of a manifest."""
 
 import json
 import re
 from urllib.parse import parse_qs, urlencode
 
-from tests.fakes.github.on_repositories import GitHubWorld
+from tests.fakes.github.repository_actions import GitHubWorld
 
 _NEW = re.compile(r"(?:/organizations/(?P<owner>[\w-]+))?/settings/apps/new")
 _LEVELS = {"read", "write", "admin"}
 
 
 def made_on_website(world: GitHubWorld, method: str, path: str, query: dict[str, str], body: bytes) -> str | None:
-    """Where the browser is sent, once a person has agreed; None: it is another page."""
+    """Returns the redirect after a person has agreed; None for another page."""
     if method != "POST" or not _NEW.fullmatch(path):
         return None
     manifest = json.loads(parse_qs(body.decode())["manifest"][0])

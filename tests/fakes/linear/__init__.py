@@ -1,4 +1,4 @@
-"""A stand-in for Linear that behaves as Linear does, on loopback: `with served(LinearWorld()) as linear:`."""
+"""A stand-in for Linear on loopback that behaves like Linear: `with served(LinearWorld()) as linear:`."""
 
 from tests.fakes.linear.server import ServedLinear, served
 from tests.fakes.linear.traffic import Call

@@ -1,4 +1,4 @@
-"""The stand-in's time: stands still until it is moved, or follows the real clock; no two moments are the same."""
+"""Clock of the stand-in: moved by tests, or following the real clock; no two moments are equal."""
 
 import re
 import time

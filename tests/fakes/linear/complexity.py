@@ -1,6 +1,6 @@
-"""What a query costs, as Linear publishes it: a property 0.1, an object 1; a connection multiplies what is in it by how
-many it is asked for, 50 by default. By the letter: the connection counts as an object itself, and all that is in it is
-multiplied, its `pageInfo` too."""
+"""Complexity of a query, as Linear publishes it: a property 0.1, an object 1; a connection multiplies its content by
+the requested count, 50 by default. Taken literally: the connection counts as an object itself, and all of its content
+is multiplied, its `pageInfo` too."""
 
 import math
 from collections.abc import Mapping

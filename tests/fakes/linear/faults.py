@@ -1,4 +1,4 @@
-"""What can go wrong between a client and Linear, on demand."""
+"""Injects faults between a client and Linear."""
 
 import fnmatch
 import json
@@ -6,14 +6,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.fakes.linear.refusals import Refusal, forbidden, rate_limited, unauthenticated
+from tests.fakes.linear.errors import Refusal, forbidden, rate_limited, unauthenticated
 from tests.fakes.linear.traffic import Answer, Call
 
 Matcher = str | Callable[[Call], bool]
 """A pattern for the operation's name or for what it asks of the root (`commentCreate`), or a function of the call."""
 
 ALWAYS = -1
-"""For `times`: every such request."""
+"""Value of `times` for every such request."""
 
 
 @dataclass
@@ -25,7 +25,7 @@ class Fault:
     headers: Mapping[str, str] = field(default_factory=dict)
     body: bytes = b'{"errors": [{"message": "Scripted."}]}'
     done: bool = False
-    """Whether the request takes effect all the same."""
+    """True if the request takes effect all the same."""
     cut: bool = False
     """The connection ends instead of an answer."""
     half: bool = False
@@ -33,9 +33,9 @@ class Fault:
     delay: float = 0.0
     """Before the answer; or, if it is not `done`, before the request is looked at."""
     before: Callable[[], object] | None = None
-    """What happens just before the request is looked at: somebody else was quicker."""
+    """Called right before the request is executed: another actor is faster."""
     amended: Callable[[Answer], None] | None = None
-    """What is done to the true answer."""
+    """Changes the true answer."""
 
     def is_for(self, call: Call) -> bool:
         if callable(self.matches):
@@ -63,7 +63,7 @@ class Faults:
     def status(
         self, status: int, matches: Matcher = "*", *, done: bool = False, times: int = 1, **headers: str
     ) -> Fault:
-        """That status instead, or, `done`, after the effect; names of headers with `_` for `-`."""
+        """Answers with the status, after the effect if `done`; `_` in header names means `-`."""
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         return self.add(matches, times=times, status=status, done=done, headers=named)
 
@@ -76,7 +76,7 @@ class Faults:
         return self.add(matches, times=times, delay=seconds, done=done)
 
     def too_many(self, matches: Matcher = "*", *, times: int = 1, retry_after: str | None = None) -> Fault:
-        """429, as whatever stands before Linear says it."""
+        """Answers 429 as the proxy in front of Linear does."""
         headers = {"Retry-After": retry_after} if retry_after else {}
         return self.add(matches, times=times, status=429, headers=headers, body=b"Too Many Requests")
 

@@ -1,18 +1,18 @@
-"""Linear's filters: what a thing must be like to be in a list."""
+"""Evaluates Linear's filters on things."""
 
 from collections.abc import Callable, Iterable
 from typing import Any
 
 from tests.fakes.linear.clock import milliseconds, parse_time
+from tests.fakes.linear.errors import Gap
 from tests.fakes.linear.model import Lasting
-from tests.fakes.linear.refusals import Gap
 
 Wanted = dict[str, Any]
 Test = Callable[[Any, Wanted, Lasting], bool]
-"""Of the request, what is wanted, and the thing."""
+"""Takes the request, the wanted value and the thing."""
 
 FILTERS: dict[str, dict[str, Test]] = {}
-"""By kind and key."""
+"""Keyed by type and field."""
 
 
 def matches(ask: Any, kind: str, wanted: Wanted, thing: Lasting) -> bool:

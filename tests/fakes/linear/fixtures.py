@@ -1,4 +1,4 @@
-"""A served Linear with one team and its people, for any test that imports these."""
+"""Fixture: a served Linear with one team and its people."""
 
 from collections.abc import Iterator
 from pathlib import Path

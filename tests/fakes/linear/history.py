@@ -1,11 +1,11 @@
-"""What an issue's history says of a change, and how a team that groups its history makes one entry of two."""
+"""History entries of a change, and their grouping."""
 
 from typing import Any
 
 from tests.fakes.linear.model import Issue, Label, Who
 
 Said = dict[str, Any]
-"""By the names of the fields in Linear's description."""
+"""Keyed by the names of the fields in Linear's schema."""
 
 _MOVES = {"state": "State", "team": "Team", "assignee": "Assignee", "delegate": "Delegate", "project": "Project",
           "parent": "Parent", "priority": "Priority", "title": "Title"}  # fmt: skip
@@ -32,7 +32,7 @@ def _labels(before: list[Label], after: list[Label]) -> Said:
 
 
 def together(first: Said, second: Said) -> Said:
-    """From where the first began to where the second ended: what was undone between them is not told."""
+    """Merges two entries: a change that the second one undoes is not recorded."""
     both = first | second
     for name in _MOVES.values():
         start, end = f"from{name}", f"to{name}"

@@ -1,9 +1,9 @@
-"""How much anybody may ask: leaky buckets, refilled without a break, and what each query costs."""
+"""Rate limits: leaky buckets of requests and complexity, by credential."""
 
 from dataclasses import dataclass, field
 
 from tests.fakes.linear.clock import Clock, milliseconds
-from tests.fakes.linear.refusals import Refusal, rate_limited, too_complex
+from tests.fakes.linear.errors import Refusal, rate_limited, too_complex
 
 
 @dataclass
@@ -15,7 +15,7 @@ class Limits:
     """The most points of one query."""
     period: float = 3600
     used: dict[tuple[str, str], tuple[float, float]] = field(default_factory=dict)
-    """By credential and kind: how much, as of when."""
+    """Level and time of each bucket, keyed by credential and kind."""
 
     def limit(self, kind: str) -> float:
         return self.requests if kind == "requests" else self.complexity
@@ -32,7 +32,7 @@ class Limits:
             self.used[token, kind] = self._used(token, kind) + amount, self.clock.now
 
     def refusal(self, token: str, points: int) -> Refusal | None:
-        """Why this may not be asked now."""
+        """Returns the reason why the request is refused now."""
         if points > self.single:
             return too_complex(points, self.single)
         for kind, amount in (("requests", 1), ("complexity", points)):
@@ -41,7 +41,7 @@ class Limits:
         return None
 
     def reset(self, token: str, kind: str) -> int:
-        """When the bucket is full again, in milliseconds."""
+        """Time when the bucket is full again, in milliseconds."""
         limit = self.limit(kind)
         return milliseconds(self.clock.now + (self._used(token, kind) * self.period / limit if limit else self.period))
 

@@ -1,4 +1,4 @@
-"""A server on a free port of this machine, in a thread of its own, whose connections can be cut."""
+"""HTTP server on a free port, in a thread of its own, whose connections can be cut."""
 
 import asyncio
 import socket
@@ -37,7 +37,7 @@ class _Server(uvicorn.Server):
 
 
 def cut(client: tuple[str, int]) -> None:
-    """The connection ends at once, without a word."""
+    """Cuts the connection at once."""
     _Wire.transports[client].abort()
 
 

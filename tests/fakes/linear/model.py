@@ -1,4 +1,4 @@
-"""What there is in a Linear workspace."""
+"""Nouns of a Linear workspace."""
 
 import copy
 from dataclasses import dataclass, field
@@ -40,7 +40,7 @@ class User(Lasting):
 
 @dataclass(frozen=True)
 class Bot:
-    """An integration that acts in nobody's name."""
+    """An integration that acts for no user."""
 
     type: str
 
@@ -55,7 +55,7 @@ class Bot:
 
 @dataclass(frozen=True)
 class Who:
-    """Whoever acts: a user, an integration, or an integration for somebody outside."""
+    """An actor: a user, an integration, or an integration for an external person."""
 
     user: User | None = None
     bot: Bot | None = None
@@ -134,7 +134,7 @@ class Change(Lasting):
     actor: User | None = None
     bot: Bot | None = None
     said: dict[str, Any] = field(default_factory=dict)
-    """By the name of the field in Linear's description: `fromState`, `addedLabels`, ..."""
+    """Keyed by the name of the field in Linear's schema: `fromState`, `addedLabels`, ..."""
 
 
 @dataclass(eq=False, kw_only=True)
@@ -144,7 +144,7 @@ class Comment(Lasting):
     user: User | None = None
     bot: Bot | None = None
     external_user: str | None = None
-    """The name of somebody outside, for whom an integration speaks."""
+    """Name of an external person for whom an integration comments."""
     parent: "Comment | None" = None
     edited_at: float | None = None
 

@@ -1,4 +1,4 @@
-"""Connections: what is kept of a list by its arguments, and how it is cut into pages."""
+"""Connections: filters a list by its arguments and cuts it into pages."""
 
 import base64
 import json
@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from tests.fakes.linear.asking import FIELDS, Ask, Resolver
 from tests.fakes.linear.clock import milliseconds
+from tests.fakes.linear.errors import Gap, bad_argument
+from tests.fakes.linear.field_registry import FIELDS, Ask, Resolver
 from tests.fakes.linear.filters import matches
 from tests.fakes.linear.model import Lasting
-from tests.fakes.linear.refusals import Gap, bad_argument
 
 LONGEST, USUAL = 250, 50
 _KNOWN = {"first", "last", "after", "before", "order_by", "include_archived", "filter"}

@@ -15,7 +15,7 @@ _ANSWERED = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 
 
 def description() -> Path | None:
-    """Where it is, if it is there."""
+    """Path of the schema; None if it is missing."""
     found = folder()
     return found / "linear.graphql" if found and (found / "linear.graphql").exists() else None
 

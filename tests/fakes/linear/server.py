@@ -1,4 +1,4 @@
-"""The stand-in on loopback: requests come in as from anywhere, and every one of them is written down."""
+"""HTTP server of the stand-in on loopback; records every request."""
 
 import json
 import traceback
@@ -13,14 +13,14 @@ import anyio
 from starlette.requests import Request
 from starlette.responses import Response
 
-from tests.fakes.linear import answering
-from tests.fakes.linear.answering import Asked, refused
-from tests.fakes.linear.asking import Ask
+from tests.fakes.linear import execute
+from tests.fakes.linear.errors import Refusal
+from tests.fakes.linear.execute import Asked, refused
 from tests.fakes.linear.faults import Fault, Faults
+from tests.fakes.linear.field_registry import Ask
 from tests.fakes.linear.limits import Limits
 from tests.fakes.linear.loopback import cut, listening
 from tests.fakes.linear.model import User
-from tests.fakes.linear.refusals import Refusal
 from tests.fakes.linear.schema import schema
 from tests.fakes.linear.traffic import Answer, Call
 from tests.fakes.linear.webhooks import delivery
@@ -33,11 +33,11 @@ class ServedLinear:
     faults: Faults = field(default_factory=Faults)
     history: list[Call] = field(default_factory=list)
     violations: list[str] = field(default_factory=list)
-    """What either side did against Linear's own description of its API, and what the stand-in lacks."""
+    """Violations of Linear's schema by either side, and features that the stand-in lacks."""
     stranger_status: int = 401
-    """How a request without a good token is answered."""
+    """Answer to a request without a valid token."""
     url: str = ""
-    """The whole address of the one endpoint."""
+    """URL of the only endpoint."""
 
     def __post_init__(self) -> None:
         self.limits = Limits(self.world.clock)
@@ -66,7 +66,7 @@ class ServedLinear:
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         http = Request(scope, receive)
-        asked = answering.read(_parsed(await http.body()))
+        asked = execute.read(_parsed(await http.body()))
         header = http.headers.get("authorization", "")
         call = self._announced(asked, header)
         fault = self.faults.next_for(call)
@@ -121,9 +121,9 @@ class ServedLinear:
     def _answer(self, http: Request, asked: Asked, header: str) -> Answer:
         if (http.method, http.url.path) != ("POST", "/graphql"):
             return Answer(404, {"errors": [{"message": f"No {http.method} {http.url.path} here."}]}, 0, self._common())
-        token, points = "", answering.points(asked)
+        token, points = "", execute.points(asked)
         try:
-            found = answering.token_of(self.world, header)
+            found = execute.token_of(self.world, header)
             token = found.text
             answer = self._within_limits(token, points) or self._carried_out(Ask(self.world, found, self.limits), asked)
         except Refusal as refusal:
@@ -142,8 +142,8 @@ class ServedLinear:
     def _carried_out(self, ask: Ask, asked: Asked) -> Answer:
         if asked.wrong:
             self.violations += [f"{asked.name}: {one}" for one in asked.wrong]
-            return answering.invalid(asked.wrong, syntax=asked.parsed is None)
-        answer, wrong = answering.carried_out(ask, asked)
+            return execute.invalid(asked.wrong, syntax=asked.parsed is None)
+        answer, wrong = execute.carried_out(ask, asked)
         self.violations += wrong
         return answer
 

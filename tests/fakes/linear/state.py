@@ -1,4 +1,4 @@
-"""What the stand-in Linear knows, and how things are found in it and remembered."""
+"""State of the stand-in Linear: its contents and lookups."""
 
 import functools
 import re
@@ -55,17 +55,19 @@ class Known:
         self.lag = 0.0
         """Seconds until what was made or changed shows in lists; by its id it is there at once."""
         self.keeps_html = False
-        """Whether HTML comments survive in what people and programs write."""
+        """True if HTML comments survive in texts."""
         self.honours_ids = True
-        """Whether a new thing gets the id that was asked for."""
+        """True if a new thing gets the requested id."""
         self.comments_touch_issue = False
-        """Whether comments, reactions and attachments move an issue's `updatedAt`."""
+        """True if comments, reactions and attachments change an issue's `updatedAt`."""
         self.swaps_grouped_labels = False
-        """Whether a second label of a group replaces the first over the API, too, instead of being refused."""
+        """True if a second label of a group replaces the first over the API instead of being refused."""
         self.refuses_second_reaction = False
-        """Whether the same reaction again is a conflict, instead of the one that is there."""
+        """True if the same reaction again is a conflict."""
         self.groups_history = 0.0
-        """For so many seconds, what one actor does to an issue is one entry of its history."""
+        """Seconds in which changes by one actor form one history entry."""
+        self.history_begins = 0.0
+        """Seconds after its creation before an issue shows any history."""
         self.organization_id = str(uuid.uuid4())
         self.born_at = self.clock.now
         self.users: list[User] = []
@@ -100,7 +102,7 @@ class Known:
     # Making.
 
     def birth(self, wanted: str | None = None) -> dict[str, Any]:
-        """What every new thing has."""
+        """Fields of every new thing."""
         self._last_nr += 1
         given = wanted if wanted and self.honours_ids else str(uuid.uuid4())
         self.used_ids.add(given)
@@ -125,7 +127,7 @@ class Known:
         return [thing for thing in seen if thing is not None]
 
     def kept(self, text: str) -> str:
-        """What of a text is kept: Linear stores documents, not Markdown."""
+        """Converts a text as Linear does: it stores documents, not Markdown."""
         if self.keeps_html or "<!--" not in text:
             return text
         return HTML_COMMENT.sub("", text).strip()
@@ -144,7 +146,7 @@ class Known:
         return key if isinstance(key, Team) else next(one for one in self.teams if key in {one.key, one.id, one.name})
 
     def find_issue(self, known_as: str) -> Issue | None:
-        """By id, identifier, or an identifier it had before."""
+        """Finds an issue by id, identifier, or an earlier identifier."""
         named = known_as.upper()
         for one in self.issues:
             if known_as.lower() == one.id or named == one.identifier or named in one.previous_identifiers:

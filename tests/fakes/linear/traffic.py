@@ -1,4 +1,4 @@
-"""What came in and went out."""
+"""Records of requests and answers."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,16 +13,16 @@ class Call:
     operation: str = ""
     """Its name; empty if it has none, or could not be read."""
     fields: tuple[str, ...] = ()
-    """What it asks of the root: `issues`, `commentCreate`."""
+    """Root fields: `issues`, `commentCreate`."""
     variables: Mapping[str, Any] = field(default_factory=dict)
     effects: bool = False
-    """Whether it is a mutation."""
+    """True for a mutation."""
     by: str = ""
-    """The name of whoever asked."""
+    """Name of the requester."""
     at: float = 0.0
-    """When it came, by the stand-in's clock."""
+    """Time of arrival by the stand-in's clock."""
     status: int = 0
-    """What came of it; a fault may have told the client otherwise."""
+    """Its effects; a fault may have sent another answer."""
     complexity: int = 0
     errors: tuple[str, ...] = ()
     """The codes in its answer."""

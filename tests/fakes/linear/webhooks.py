@@ -1,4 +1,4 @@
-"""What Linear sends when something has changed: the raw body, and the headers that prove where it comes from."""
+"""Webhook deliveries: the raw body and the signed headers."""
 
 import hashlib
 import hmac

@@ -1,10 +1,10 @@
-"""An imaginary Linear workspace, moved by hand: its methods are what people do, and what can be seen afterwards."""
+"""An imaginary Linear workspace: methods are actions of people, and attributes show the result."""
 
 from collections.abc import Iterable
 
+from tests.fakes.linear.comment_actions import Talking
 from tests.fakes.linear.model import Attachment, Comment, Issue, Label, LinearProject, Team, User
 from tests.fakes.linear.state import deed
-from tests.fakes.linear.talking import Talking
 
 By = User | str | None
 
@@ -95,7 +95,7 @@ class LinearWorld(Talking):
 
     @deed
     def delete(self, issue: str | Issue) -> None:
-        """Gone for good, with all that was said on it."""
+        """Deletes an issue permanently, with its comments."""
         gone = self._issue(issue)
         self.issues.remove(gone)
         for name in ("changes", "all_comments", "all_attachments"):
@@ -127,7 +127,7 @@ class LinearWorld(Talking):
         integration: str | None = None,
         external_user: str | None = None,
     ) -> str:
-        """Its id. Without `by`, an integration says it, for somebody outside."""
+        """Returns its id. Without `by`, an integration comments for an external person."""
         under = self.find_comment(parent) if parent else None
         outside = None if by is not None else external_user or "Somebody outside"
         who = self.who(by, integration)
@@ -160,6 +160,6 @@ class LinearWorld(Talking):
         return [one for one in self.all_attachments if one.issue is on]
 
     def reactions(self, thing: Comment | Issue | str) -> set[tuple[str, str]]:
-        """Emoji and who gave it, on a comment or an issue."""
+        """Emoji and its author, on a comment or an issue."""
         wanted = thing if isinstance(thing, str) else thing.id
         return {(one.emoji, one.user.name) for one in self.all_reactions if one.on.id == wanted}

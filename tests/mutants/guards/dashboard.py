@@ -1,11 +1,11 @@
-"""Who sees the dashboard, and what nobody can make it do."""
+"""Guards of the dashboard: who sees it, and what it refuses."""
 
 from tests.mutants.guards.guard import Guard
 
-_ACCESS = "tests/web/test_access.py::test"
+_ACCESS = "tests/web/test_auth.py::test"
 _BOARD = "tests/web/test_board.py::test"
 _API = "tests/web/test_api.py::test"
-_SHOWS = "tests/web/test_shows.py::test"
+_SHOWS = "tests/web/run/test_server_processes.py::test"
 
 GUARDS = (
     Guard(
@@ -13,34 +13,34 @@ GUARDS = (
         "bot/web/auth.py",
         "if not self.user_header or peer not in self.proxies:",
         "if not self.user_header:",
-        (f"{_ACCESS}_only_the_proxy_may_say_who_it_is",),
+        (f"{_ACCESS}_only_the_proxy_may_name_the_person",),
     ),
     Guard(
         "Dashboard: nobody may say whose address they ask from",
         "bot/web/server.py",
         "proxy_headers=False",
         "proxy_headers=True",
-        (f"{_ACCESS}_only_the_proxy_may_say_who_it_is",),
+        (f"{_ACCESS}_only_the_proxy_may_name_the_person",),
     ),
     Guard(
         "Dashboard: two names are none",
         "bot/web/auth.py",
-        'if len(named) == 1 else ""',
-        'if named else ""',
-        (f"{_ACCESS}_behind_a_proxy_whoever_it_does_not_name_is_nobody",),
+        'if len(names) == 1 else ""',
+        'if names else ""',
+        (f"{_ACCESS}_behind_a_proxy_a_request_without_one_name_is_refused",),
     ),
     Guard(
-        "Dashboard: a cookie is known by its seal",
-        "bot/web/auth.py",
-        "if not hmac.compare_digest(seal.encode(), self._seal(told).encode()):",
+        "Dashboard: a cookie is known by its signature",
+        "bot/web/login_cookie.py",
+        "if not hmac.compare_digest(signature.encode(), _signature(content, token).encode()):",
         "if False:",
         (f"{_ACCESS}_a_cookie_ends_and_does_not_outlive_its_token",),
     ),
     Guard(
         "Dashboard: a cookie has an end",
-        "bot/web/auth.py",
-        'if self.clock() < said["until"] else ""',
-        'if said else ""',
+        "bot/web/login_cookie.py",
+        'if now < login["until"] else ""',
+        'if login else ""',
         (f"{_ACCESS}_a_cookie_ends_and_does_not_outlive_its_token",),
     ),
     Guard(
@@ -60,64 +60,78 @@ GUARDS = (
     Guard(
         "Dashboard: letters that nobody sees are left out",
         "bot/web/templating.py",
-        "return visible(value) if isinstance(value, str)",
+        "return strip_invisible(value) if isinstance(value, str)",
         "return value if isinstance(value, str)",
         (f"{_BOARD}_a_hostile_title_is_text",),
     ),
     Guard(
         "Dashboard: no script and no style but its own files",
-        "bot/web/browser_guard.py",
+        "bot/web/csrf_and_host_check.py",
         "script-src 'self'; style-src 'self'",
         "script-src 'unsafe-inline'; style-src 'self'",
         (f"{_BOARD}_no_page_holds_a_script_or_a_style_and_every_answer_forbids_them",),
     ),
     Guard(
+        "Dashboard: held work is published only after a page that says why",
+        "bot/web/run/action_routes.py",
+        "if must_ask_again(run, action.name, form):",
+        "if False:",
+        ("tests/web/run/test_page.py::test_held_work_is_published_only_after_a_page_that_says_why_it_is_held",),
+    ),
+    Guard(
+        "Dashboard: an approval counts only for what its page has shown",
+        "bot/web/run/publish_page.py",
+        'form.get("seen", [""])[-1] != _digest(run)',
+        'not form.get("seen")',
+        ("tests/web/run/test_page.py::test_held_work_is_published_only_after_a_page_that_says_why_it_is_held",),
+    ),
+    Guard(
         "Dashboard: what is sent to it has an end",
-        "bot/web/forms.py",
-        "if len(body) > MOST_BYTES:",
+        "bot/web/request_body.py",
+        "if len(content) > most_bytes:",
         "if False:",
         (f"{_API}_what_is_too_long_is_not_read",),
     ),
     Guard(
         "Dashboard: who cannot follow is not waited for",
         "bot/web/event_hub.py",
-        "is_behind = len(viewer.waiting) >= _QUEUED",
+        "is_behind = len(viewer.queue) >= _MOST_QUEUED",
         "is_behind = False",
-        (f"{_BOARD}_who_cannot_follow_is_told_to_look_anew_and_nobody_waits_for_them",),
+        (f"{_BOARD}_a_slow_page_gets_a_resync_and_delays_nobody",),
     ),
     Guard(
-        "Dashboard: an order is one line",
-        "bot/web/api.py",
-        "words = on_one_line(f\"{name} {body.get('words', '')}\")",
-        "words = f\"{name} {body.get('words', '')}\"",
+        "Dashboard: a command is one line",
+        "bot/web/run/actions.py",
+        'words = on_one_line(f"{name} {fields.words}")',
+        'words = f"{name} {fields.words}"',
         (f"{_API}_a_command_cannot_smuggle_in_another_line",),
     ),
     Guard(
         "Dashboard: no agent's server is given our cookie",
-        "bot/web/run/servers.py",
-        'is_shared = host == "localhost"',
-        "is_shared = False",
-        (f"{_SHOWS}_a_browser_is_never_led_there_by_the_name_that_our_cookie_is_for",),
+        "bot/web/run/server_panel.py",
+        'shares_cookie_host = host == "localhost"',
+        "shares_cookie_host = False",
+        (f"{_SHOWS}_a_browser_gets_no_link_to_it_under_the_host_name_of_our_cookie",),
     ),
     Guard(
         "Dashboard: so many lines of what is shown are kept",
         "bot/web/run/server_processes.py",
-        "maxlen=_LINES",
+        "maxlen=_KEPT_LINES",
         "maxlen=None",
-        (f"{_SHOWS}_what_it_prints_has_an_end",),
+        (f"{_SHOWS}_only_the_end_of_its_output_is_kept",),
     ),
     Guard(
         "Dashboard: so much of a line of what is shown is kept",
         "bot/web/run/server_processes.py",
-        "line[:_LETTERS]",
+        "line[:_LONGEST_LINE]",
         "line",
-        (f"{_SHOWS}_what_it_prints_has_an_end",),
+        (f"{_SHOWS}_only_the_end_of_its_output_is_kept",),
     ),
     Guard(
         "Dashboard: of one worktree one server is up",
         "bot/setup/run_server.py",
         "fcntl.LOCK_EX | fcntl.LOCK_NB",
         "fcntl.LOCK_SH | fcntl.LOCK_NB",
-        ("tests/readiness/test_showing.py::test_two_of_one_worktree_are_not_up_at_once",),
+        ("tests/setup/test_run_server.py::test_two_of_one_worktree_are_not_up_at_once",),
     ),
 )

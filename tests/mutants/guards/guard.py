@@ -1,4 +1,4 @@
-"""One guard: where it stands in the code, how it is switched off, and which tests notice."""
+"""One guard: its place in the code, how to disable it, and which tests notice."""
 
 from dataclasses import dataclass
 from pathlib import Path

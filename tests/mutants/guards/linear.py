@@ -1,121 +1,121 @@
-"""Linear: who is heard, whose words count, nothing said twice, nothing moved over a person, no limit hit."""
+"""Guards of Linear: whose comments count, nothing posted twice, no issue moved against a person, no limit exceeded."""
 
 from tests.mutants.guards.guard import Guard
 
-_ROOM = "bot/clients/linear"
-_TESTS = "tests/clients/test_linear"
-_CONSENT, _TALK, _MOVES = f"{_TESTS}_consent.py::test", f"{_TESTS}_talk.py::test", f"{_TESTS}_moves.py::test"
-_UNKNOWN, _LIMITS, _MARKERS = f"{_TESTS}_unknown.py::test", f"{_TESTS}_limits.py::test", f"{_TESTS}_markers.py::test"
-_LOOKING, _COST = f"{_TESTS}_looking.py::test", f"{_TESTS}_cost.py::test"
-_HOOKS = "tests/web/test_linear_webhooks.py::test"
-_BOARD = "tests/stories/test_board.py::test"
+_TESTS = "tests/services/linear"
+_CONSENT, _TALK = f"{_TESTS}/test_issue_authorization.py::test", f"{_TESTS}/test_comments.py::test"
+_MOVES, _UNKNOWN = f"{_TESTS}/test_workflow_states.py::test", f"{_TESTS}/test_unknown_outcomes.py::test"
+_LIMITS, _MARKERS = f"{_TESTS}/test_rate_limits.py::test", f"{_TESTS}/test_comment_markers.py::test"
+_LOOKING, _COST = f"{_TESTS}/test_project_issues.py::test", f"{_TESTS}/test_request_cost.py::test"
+_HOOKS = "tests/web/test_webhooks_linear.py::test"
+_BOARD = "tests/stories/test_issue_states.py::test"
 
 GUARDS = (
     Guard(
         "T1: guests and applications are not heard in Linear",
-        f"{_ROOM}/people.py",
-        'is_member = not who["guest"] and not who["app"]',
+        "bot/services/linear/permissions.py",
+        'is_member = not author["guest"] and not author["app"]',
         "is_member = True",
         (f"{_CONSENT}_a_guest_an_application_and_somebody_who_has_left_are_not_trusted",),
     ),
     Guard(
         "T1: who has left is not heard in Linear",
-        f"{_ROOM}/people.py",
-        'if not who["id"] or not who["active"]:',
-        'if not who["id"]:',
+        "bot/services/linear/permissions.py",
+        'if not author["id"] or not author["active"]:',
+        'if not author["id"]:',
         (f"{_CONSENT}_a_guest_an_application_and_somebody_who_has_left_are_not_trusted",),
     ),
     Guard(
         "T1: an application is no person with an address",
-        f"{_ROOM}/people.py",
-        '(not who["app"] and who["email"] in self._trusted)',
-        '(who["email"] in self._trusted)',
+        "bot/services/linear/permissions.py",
+        '(not author["app"] and author["email"] in self._trusted)',
+        '(author["email"] in self._trusted)',
         (f"{_CONSENT}_an_application_is_trusted_by_its_id_only",),
     ),
     Guard(
         "T1: in Linear who put the label on last asked",
-        f"{_ROOM}/consent.py",
+        "bot/services/linear/issue_authorization.py",
         'return applied[-1]["at"], applied[-1]["began"], applied[-1]["who"]',
         'return applied[0]["at"], applied[0]["began"], applied[0]["who"]',
         (f"{_CONSENT}_of_those_who_gave_and_took_the_label_the_last_who_gave_it_asked",),
     ),
     Guard(
         "T2: what a stranger changes in Linear is held back",
-        f"{_ROOM}/consent.py",
+        "bot/services/linear/issue_authorization.py",
         "    if not (renamed or edited):\n",
         "    if True:\n",
         (f"{_CONSENT}_what_a_stranger_changes_after_the_request_is_held_back",),
     ),
     Guard(
         "T2: a change that nothing explains was nobody's",
-        f"{_ROOM}/consent.py",
-        '        return Change("", (NOBODY,))\n',
+        "bot/services/linear/issue_authorization.py",
+        '        return WordingChange("", (NO_PERSON,))\n',
         "        return latest\n",
         (f"{_CONSENT}_a_change_that_nothing_ever_explains_is_held_back_and_not_asked_about_for_ever",),
     ),
     Guard(
         "T1: nobody is somebody else for being called alike",
         "bot/services/linear/connect.py",
-        "login = known.get(one.lower()) or known.get(email) or await repository.login_of(email)",
-        'login = known.get(one.lower()) or known.get(email) or email.partition("@")[0]',
+        "login = logins.get(person.lower()) or logins.get(email) or await forge.login_of(email)",
+        'login = logins.get(person.lower()) or logins.get(email) or email.partition("@")[0]',
         (
-            "tests/test_settings_of_linear.py::test_people_are_matched_by_the_settings_or_a_verified_address_and_never_by_name",
+            "tests/settings/test_linear.py::test_people_are_matched_by_the_settings_or_a_verified_address_and_never_by_name",
         ),
     ),
     Guard(
         "T19: a seal is good for one issue",
-        f"{_ROOM}/markers.py",
-        'return slug if self._seal.is_on(last["mac"], issue, slug) else ""',
+        "bot/services/linear/comment_markers.py",
+        'return slug if self._signature.verify(last["mac"], issue, slug) else ""',
         "return slug",
         (f"{_MARKERS}_it_is_ours_for_no_other_issue_and_under_no_other_slug_or_secret",),
     ),
     Guard(
         "T19: our marker in somebody else's comment is theirs",
-        f"{_ROOM}/talk.py",
+        "bot/services/linear/comments.py",
         'own = self._us and row["author"]["id"] == self._us',
         "own = True",
         (f"{_TALK}_our_marker_in_somebody_elses_comment_counts_as_nothing",),
     ),
     Guard(
         "T19: what we quote does not speak for us in Linear",
-        f"{_ROOM}/markers.py",
-        'text = text.replace(_ANY, "#treehand;")',
+        "bot/services/linear/comment_markers.py",
+        'text = text.replace(_MARKER_START, "#treehand;")',
         "text = str(text)",
         (f"{_MARKERS}_what_we_quote_does_not_speak_for_us",),
     ),
     Guard(
         "F3: in Linear what may have been said is looked for after it had time to appear",
-        f"{_ROOM}/saying.py",
-        "if found is None and 0 <= waited < _SECONDS_TO_SETTLE:",
+        "bot/services/http/comment_outbox.py",
+        "if found is None and 0 <= self._clock() - sent.tried_at < _SECONDS_TO_APPEAR:",
         "if False:",
         (f"{_UNKNOWN}_what_may_have_been_said_is_said_again_only_after_it_had_time_to_appear",),
     ),
     Guard(
         "F17: who lost the claim writes nothing in Linear",
-        f"{_ROOM}/wire.py",
+        "bot/services/linear/transport.py",
         "        before()\n",
         "",
-        (f"{_LIMITS}_whoever_has_lost_the_claim_writes_nothing",),
+        (f"{_LIMITS}_a_bot_that_has_lost_its_lease_writes_nothing",),
     ),
     Guard(
         "F4: lists of Linear that lag lose nothing",
-        f"{_ROOM}/team.py",
+        "bot/services/linear/team_sync.py",
         "_OVERLAP = 120.0",
         "_OVERLAP = 0.0",
         (f"{_LOOKING}_lists_that_lag_lose_nothing", f"{_LOOKING}_a_change_that_shows_after_a_later_one_is_seen"),
     ),
     Guard(
         "Linear: what a person has moved is theirs",
-        f"{_ROOM}/board.py",
+        "bot/services/linear/workflow_states.py",
         'if any(step["who"]["id"] and not self._is_us(step) for step in since):\n            return True\n',
         "if False:\n            return True\n",
         (f"{_MOVES}_what_a_person_moved_before_we_did_is_theirs",),
     ),
     Guard(
         "Linear: who moves it between our look and our write wins",
-        f"{_ROOM}/looking.py",
-        'return seen == (row["state"], row["in_team"], row["away"])',
-        "return bool(seen)",
+        "bot/services/linear/project_issues.py",
+        'return state == (row["state"], row["in_team"], row["away"])',
+        "return bool(state)",
         (f"{_MOVES}_who_moves_it_between_our_look_and_our_write_wins",),
     ),
     Guard(
@@ -127,28 +127,28 @@ GUARDS = (
     ),
     Guard(
         "F5: Linear is not asked before the time it told",
-        f"{_ROOM}/pace.py",
-        "self._holds.hold(_WHO, max(self._time.own() + wait, self._holds.until(_WHO)))",
+        "bot/services/linear/rate_limits.py",
+        "self._holds.hold(_HOLD, max(self._server_time.local_now() + wait, self._holds.until(_HOLD)))",
         "pass",
         (f"{_LIMITS}_nothing_goes_out_before_the_time_that_was_told",),
     ),
     Guard(
         "F5: a tenth of Linear's budgets is left to others",
-        f"{_ROOM}/pace.py",
-        "_LITTLE = 0.1",
-        "_LITTLE = 0.0",
+        "bot/services/linear/rate_limits.py",
+        "_RESERVE = 0.1",
+        "_RESERVE = 0.0",
         (f"{_COST}_a_tenth_of_each_budget_is_left_to_others",),
     ),
     Guard(
-        "Doors: a webhook of Linear's is of now",
-        "bot/web/app.py",
-        "if not is_of_now(body, door.clock()):",
+        "HTTP access: a webhook of Linear's is of now",
+        "bot/services/linear/webhook.py",
+        "if not is_recent(body, now):",
         "if False:",
         (f"{_HOOKS}_one_that_somebody_has_kept_wakes_nobody",),
     ),
     Guard(
-        "Doors: a webhook of Linear's is known by its signature",
-        "bot/web/webhooks.py",
+        "HTTP access: a webhook of Linear's is known by its signature",
+        "bot/services/linear/webhook.py",
         'return hmac.compare_digest(made.encode(), signature.strip().lower().encode(errors="replace"))',
         "return bool(made)",
         (f"{_HOOKS}_one_with_a_wrong_signature_wakes_nobody",),

@@ -1,4 +1,4 @@
-"""The agent's program: the one that was installed, and as it was installed (T21)."""
+"""Guards of the agent's program: the installed one, unchanged (T21)."""
 
 from tests.mutants.guards.guard import Guard
 
@@ -23,7 +23,7 @@ GUARDS = (
     Guard(
         "T21: what was installed has a record",
         "bot/agents/claude/program.py",
-        "if ours and Path(str(file.locate())).resolve() == cli.resolve():",
+        "if matches and Path(str(file.locate())).resolve() == cli.resolve():",
         "if False:",
         (f"{_PROGRAM}_the_bundled_program_has_a_record",),
     ),
@@ -37,13 +37,13 @@ GUARDS = (
     Guard(
         "T21: an older program is refused",
         "bot/agents/claude/program.py",
-        "if tuple(map(int, found.groups())) < TESTED:",
+        "if tuple(map(int, found.groups())) < MIN_VERSION:",
         "if False:",
         (_OLD,),
     ),
     Guard(
         "T21: the program does not change itself",
-        "bot/agents/claude/agent.py",
+        "bot/agents/claude/environment.py",
         '    "DISABLE_AUTOUPDATER": "1",\n',
         "",
         (f"{_PROGRAM}_t21_it_is_told_not_to_change_itself",),

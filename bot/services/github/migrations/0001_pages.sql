@@ -1,4 +1,4 @@
--- What GitHub said last, so that asking again costs nothing when nothing has changed.
+-- GitHub's last answers, for conditional requests.
 CREATE TABLE pages (
   key TEXT PRIMARY KEY,       -- credential, media type and address: an ETag is good for these only
   etag TEXT NOT NULL,
@@ -10,14 +10,14 @@ CREATE TABLE pages (
 ) WITHOUT ROWID;
 CREATE INDEX pages_by_use ON pages (used_at);
 
--- Until when we were told to keep away, by our own clock.
+-- Ends of the waits that the service imposed, by our own clock.
 CREATE TABLE limits (name TEXT PRIMARY KEY, until REAL NOT NULL) WITHOUT ROWID;
 
--- When we wrote, as far as it counts: a restart must not write faster.
+-- Times of our last writes: a restart must not write faster.
 CREATE TABLE writes (at REAL NOT NULL, creates INTEGER NOT NULL);
 CREATE INDEX writes_by_time ON writes (at);
 
--- Is a repository open to us; '' stands for all of GitHub.
+-- Whether a repository answers us; '' is GitHub itself.
 CREATE TABLE standing (
   repository TEXT PRIMARY KEY,
   ok INTEGER NOT NULL,

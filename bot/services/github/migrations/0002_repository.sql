@@ -1,4 +1,4 @@
--- Issues, comments, remarks, reviews and pull requests as GitHub described them last, cut down to what we use.
+-- Issues, comments, inline comments, reviews and pull requests: the fields that we use.
 CREATE TABLE records (
   repository TEXT NOT NULL,
   kind TEXT NOT NULL,
@@ -10,12 +10,12 @@ CREATE TABLE records (
 ) WITHOUT ROWID;
 CREATE INDEX records_by_number ON records (repository, kind, number);
 
--- How far each list has been read; saved together with what was read.
+-- How far each list has been read; saved together with the rows.
 CREATE TABLE cursors (
   repository TEXT NOT NULL, name TEXT NOT NULL, value TEXT NOT NULL, PRIMARY KEY (repository, name)
 ) WITHOUT ROWID;
 
--- Our own comments by slug. A row without an id: we tried, and do not know what has become of it.
+-- Our own comments by slug. A row without an id: it is not known whether it was posted.
 CREATE TABLE said (
   repository TEXT NOT NULL,
   number INTEGER NOT NULL,
@@ -27,12 +27,12 @@ CREATE TABLE said (
   PRIMARY KEY (repository, number, slug)
 ) WITHOUT ROWID;
 
--- Our own reactions: GitHub only tells how many there are.
+-- Our own reactions: GitHub gives their count only.
 CREATE TABLE reactions (
   repository TEXT NOT NULL, comment TEXT NOT NULL, reaction TEXT NOT NULL, PRIMARY KEY (repository, comment, reaction)
 ) WITHOUT ROWID;
 
--- Whether the author of a comment might steer when we first saw it as it is.
+-- Permission of the author when this version of a comment was first read.
 CREATE TABLE verdicts (
   repository TEXT NOT NULL, comment TEXT NOT NULL, version TEXT NOT NULL, trusted INTEGER NOT NULL,
   PRIMARY KEY (repository, comment)

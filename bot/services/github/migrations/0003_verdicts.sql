@@ -1,3 +1,3 @@
--- Whether that author might push as well. NULL: nobody asked, so the comment is judged anew; no stranger's is.
+-- Permission to push of that author. NULL: not read yet, so the comment is judged again.
 ALTER TABLE verdicts ADD COLUMN may_push INTEGER;
 UPDATE verdicts SET may_push = 0 WHERE NOT trusted;

@@ -1,2 +1,2 @@
--- How much we were about to read, many requests at a time: a restart must not ask faster.
+-- Reads, recorded many at a time in advance: a restart must not read faster.
 CREATE TABLE reads (at REAL NOT NULL, points INTEGER NOT NULL);

@@ -1,7 +1,7 @@
--- Until when we were told to keep away, by our own clock.
+-- Ends of the waits that the service imposed, by our own clock.
 CREATE TABLE limits (name TEXT PRIMARY KEY, until REAL NOT NULL) WITHOUT ROWID;
 
--- Is a team open to us; '' stands for all of Linear.
+-- Whether a team answers us; '' is Linear itself.
 CREATE TABLE standing (
   repository TEXT PRIMARY KEY,
   ok INTEGER NOT NULL,
@@ -10,7 +10,7 @@ CREATE TABLE standing (
   at REAL NOT NULL
 ) WITHOUT ROWID;
 
--- Issues as Linear described them last, cut down to what we use.
+-- Issues: the fields that we use.
 CREATE TABLE issues (
   id TEXT PRIMARY KEY,
   team TEXT NOT NULL,         -- the one under which we met it
@@ -21,7 +21,7 @@ CREATE TABLE issues (
 CREATE INDEX issues_by_team ON issues (team);
 CREATE INDEX issues_by_key ON issues (key);
 
--- Whose request an issue is, and in which words, as it was when we judged it.
+-- Authorization of an issue: its requester, and the title and body that may be used.
 CREATE TABLE consents (issue TEXT PRIMARY KEY, data TEXT NOT NULL) WITHOUT ROWID;
 
 CREATE TABLE comments (
@@ -32,11 +32,11 @@ CREATE TABLE comments (
 ) WITHOUT ROWID;
 CREATE INDEX comments_by_issue ON comments (issue);
 
--- How far each list has been read; saved together with what was read.
+-- How far each list has been read; saved together with the rows.
 CREATE TABLE cursors (team TEXT NOT NULL, name TEXT NOT NULL, value TEXT NOT NULL, PRIMARY KEY (team, name))
 WITHOUT ROWID;
 
--- What we said ourselves, by slug. A row without an id: we tried, and do not know what has become of it.
+-- Our own comments and notes by slug. A row without an id: it is not known whether it was posted.
 CREATE TABLE said (
   issue TEXT NOT NULL,
   slug TEXT NOT NULL,
@@ -48,13 +48,13 @@ CREATE TABLE said (
 
 CREATE TABLE reactions (comment TEXT NOT NULL, reaction TEXT NOT NULL, PRIMARY KEY (comment, reaction)) WITHOUT ROWID;
 
--- What the author of a comment might do when we first saw it as it is.
+-- Permissions of the author when this version of a comment was first read.
 CREATE TABLE verdicts (
   comment TEXT NOT NULL, version TEXT NOT NULL, trusted INTEGER NOT NULL, may_push INTEGER NOT NULL,
   PRIMARY KEY (comment, version)
 ) WITHOUT ROWID;
 
--- Where we moved an issue for its last request, and where it was before.
+-- Our last move of an issue for its last request.
 CREATE TABLE moves (
   issue TEXT PRIMARY KEY,
   request TEXT NOT NULL,

@@ -1,0 +1,68 @@
+"""Opens the local tracker and forge for `treehand issue` and `treehand pr`, and prints their comments."""
+
+import sys
+from argparse import Namespace
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from bot.cli.output import print_text
+from bot.domain.comment import Reaction
+from bot.errors import NeedsHuman
+from bot.services.local.comments import ShownComment
+from bot.services.local.connect import open_local_server
+from bot.services.local.server import LocalServer
+from bot.services.registry import used_by
+from bot.settings.load import load, operator, settings_file
+
+JsonObject = dict[str, object]
+
+_EMOJI = {Reaction.SEEN: "👀", Reaction.DONE: "🚀"}
+
+
+@contextmanager
+def open_server(options: Namespace) -> Iterator[LocalServer]:
+    settings = load(settings_file(options.config))
+    used = used_by(settings.projects)
+    if used and not any(service.kept_here for service in used):
+        places = " and ".join(service.site for service in used)
+        raise NeedsHuman(
+            f"Your issues and pull requests are {places}. This command works for the local tracker and forge only."
+        )
+    server = open_local_server(settings)
+    try:
+        yield server
+    finally:
+        server.close()
+
+
+def author_of(options: Namespace) -> str:
+    return options.author or operator()
+
+
+def read_text(argument: str) -> str:
+    """Reads standard input for `-`."""
+    return sys.stdin.read() if argument == "-" else argument
+
+
+def print_comments(comments: Sequence[ShownComment]) -> None:
+    for comment in comments:
+        reactions = " ".join(_EMOJI[reaction] for reaction in sorted(comment.reactions))
+        verdict = f" ({comment.verdict})" if comment.verdict else ""
+        print_text(f"\n── {comment.author}{verdict} {reactions}".rstrip())
+        if comment.text:
+            print_text(comment.text)
+        for remark in comment.remarks:
+            print_text(f"{remark.path}:{remark.line}: {remark.text}")
+
+
+def comments_as_json(comments: Sequence[ShownComment]) -> list[JsonObject]:
+    return [
+        {
+            "author": comment.author,
+            "at": comment.at,
+            "text": comment.text,
+            "verdict": comment.verdict,
+            "remarks": [{"path": remark.path, "line": remark.line, "text": remark.text} for remark in comment.remarks],
+        }
+        for comment in comments
+    ]

@@ -1,0 +1,114 @@
+"""`treehand pr`: lists, shows, reviews and merges pull requests of the local forge."""
+
+import json
+from argparse import Namespace
+
+from bot.cli.local_server import (
+    JsonObject,
+    author_of,
+    comments_as_json,
+    open_server,
+    print_comments,
+    read_text,
+)
+from bot.cli.output import print_text
+from bot.domain.comment import Remark
+from bot.errors import BadSettings
+from bot.services.local.merge_git import MergeStyle
+from bot.services.local.pull_requests import PullRequestPage, ReviewVerdict
+
+
+def list_pulls(options: Namespace) -> None:
+    with open_server(options) as server:
+        projects = server.projects(options.project)
+        pages = [
+            page
+            for project in projects
+            for page in server.pull_requests(project).list_pull_requests(closed=options.all)
+        ]
+    if options.json:
+        print(json.dumps([_pull_as_json(page) for page in pages]))
+        return
+    for page in pages:
+        print_text(_format_pull(page))
+
+
+def _format_pull(page: PullRequestPage) -> str:
+    pull = page.pull
+    state = "draft" if pull.draft and pull.state.value == "open" else pull.state.value
+    return f"{page.key:<12} {state:<7} {pull.title}  ({pull.branch} → {page.base})"
+
+
+def show(options: Namespace) -> None:
+    with open_server(options) as server:
+        project, number = server.parse_key(options.key)
+        page = server.pull_requests(project).show(number)
+    if options.json:
+        print(json.dumps(_page_as_json(page)))
+        return
+    print_text(f"{_format_pull(page)}\n\n{page.pull.body}")
+    print_comments(page.comments)
+    print_text(f"\n{page.diff}")
+
+
+def comment(options: Namespace) -> None:
+    with open_server(options) as server:
+        project, number = server.parse_key(options.key)
+        server.pull_requests(project).comment(number, read_text(options.text), by=author_of(options))
+
+
+def review(options: Namespace) -> None:
+    verdict = (
+        ReviewVerdict.APPROVE
+        if options.approve
+        else ReviewVerdict.CHANGES
+        if options.request_changes
+        else ReviewVerdict.COMMENT
+    )
+    with open_server(options) as server:
+        project, number = server.parse_key(options.key)
+        remarks = [_parse_remark(text) for text in options.on]
+        server.pull_requests(project).review(
+            number, options.text, by=author_of(options), verdict=verdict, remarks=remarks
+        )
+
+
+def _parse_remark(text: str) -> Remark:
+    path, _, rest = text.partition(":")
+    line, _, words = rest.partition(":")
+    if not (path and line.isdigit() and words.strip()):
+        raise BadSettings(f"--on takes PATH:LINE:TEXT, such as --on 'app.py:12:use a set'. It cannot read {text!r}.")
+    return Remark(path, int(line), words.strip())
+
+
+def merge(options: Namespace) -> None:
+    with open_server(options) as server:
+        project, number = server.parse_key(options.key)
+        style = MergeStyle.SQUASH if options.squash else MergeStyle.MERGE
+        print_text(str(server.merger(project).merge(number, by=author_of(options), style=style)))
+
+
+def change_state(options: Namespace) -> None:
+    """Closes or reopens a pull request, or marks it as ready for review."""
+    with open_server(options) as server:
+        project, number = server.parse_key(options.key)
+        getattr(server.pull_requests(project), options.verb)(number, by=author_of(options))
+
+
+def _pull_as_json(page: PullRequestPage) -> JsonObject:
+    pull = page.pull
+    return {
+        "key": page.key,
+        "number": pull.number,
+        "title": pull.title,
+        "state": pull.state.value,
+        "draft": pull.draft,
+        "branch": pull.branch,
+        "base": page.base,
+        "head": pull.head,
+    }
+
+
+def _page_as_json(page: PullRequestPage) -> JsonObject:
+    details = {"body": page.pull.body, "comments": comments_as_json(page.comments), "diff": page.diff}
+    return {**_pull_as_json(page), **details}

@@ -1,0 +1,25 @@
+"""`treehand why`: explains why a run is not progressing."""
+
+import json
+from argparse import Namespace
+
+from bot.cli.output import print_text
+from bot.control.issue_keys import find_run
+from bot.domain.issue import Issue
+from bot.domain.turn import Progress, TurnReport, TurnState
+from bot.engine.messages import command_replies
+from bot.engine.observation import Observation
+from bot.settings.load import load, settings_file
+from bot.store.build import open_transcripts
+from bot.system.clock import now
+
+
+def why(options: Namespace) -> None:
+    settings = load(settings_file(options.config))
+    run = find_run(settings, options.key)
+    turn = TurnReport(TurnState.RUNNING, Progress(action=open_transcripts(settings).last_action(run.id)))
+    text = command_replies.why(run, Observation(now(), Issue(run.key, "", "", frozenset(), open=True), turn=turn))
+    if options.json:
+        print(json.dumps({"key": run.key, "phase": run.phase.value, "why": text}))
+    else:
+        print_text(text)

@@ -1,0 +1,74 @@
+"""Progress comment of a run. Pure text in, text out."""
+
+from collections.abc import Sequence
+
+from bot.domain.policy import Policy
+from bot.domain.run import Phase, Run
+from bot.domain.turn import Todo, TurnReport, TurnState
+from bot.engine.messages import ci_text
+from bot.engine.observation import Observation
+from bot.text.money import dollars
+from bot.text.quote_untrusted import code_span, neutralize_line
+
+HEADLINES = {
+    Phase.QUEUED: "⏳ **Queued**",
+    Phase.WORKING: "🛠️ **Working**",
+    Phase.REVIEW: "👀 **In review**",
+    Phase.ASKING: "🙋 **Needs you**",
+    Phase.DONE: "✅ **Done**",
+}
+
+
+def progress(run: Run, seen: Observation, policy: Policy) -> str:
+    """The one comment on the issue that is edited in place."""
+    working = run.phase is Phase.WORKING
+    parts = [
+        f"{HEADLINES[run.phase]}{because(run.reason)}",
+        _at_work(seen.turn) if working and seen.turn.state is TurnState.RUNNING else "",
+        f"Pull request: {seen.pull_request.url or f'#{seen.pull_request.number}'}" if seen.pull_request else "",
+        ci_text.waits(policy) if run.checks.ci_held_at and run.phase in {Phase.REVIEW, Phase.ASKING} else "",
+        spent_so_far(run, seen),
+        _left_out(seen.hidden_passages),
+        "" if policy.sandboxed else "_The agent runs without a sandbox here._",
+        "" if run.phase is Phase.DONE else f"_Comment to steer; `/{policy.label} help` lists the commands._",
+    ]
+    return "\n\n".join(part for part in parts if part)
+
+
+def _left_out(hidden: int) -> str:
+    """People are told what an agent is not: something they do not see either."""
+    if not hidden:
+        return ""
+    passages = "1 hidden passage was" if hidden == 1 else f"{hidden} hidden passages were"
+    return f"{passages} left out of what the agent reads."
+
+
+def because(reason: str) -> str:
+    return f": {neutralize_line(reason)}" if reason else ""
+
+
+def _at_work(turn: TurnReport) -> str:
+    lines = [f"Now: {neutralize_line(turn.progress.action)}"] if turn.progress.action else []
+    return "\n".join([*lines, *map(_todo, turn.progress.todos)])
+
+
+def _todo(todo: Todo) -> str:
+    return f"- [{'x' if todo.done else ' '}] {neutralize_line(todo.text)}{' ⬅' if todo.active else ''}"
+
+
+def spent_so_far(run: Run, seen: Observation) -> str:
+    if not run.turns.number:
+        return ""
+    in_flight = run.has_turn_in_flight
+    tokens = run.spend.tokens + (seen.turn.progress.tokens if in_flight else 0)
+    # what waits for people shows no running clock: it would be rewritten every minute, for days
+    until = seen.now if run.phase is Phase.WORKING else run.changed_at
+    minutes = int((until - run.begun_at) / 60)
+    facts = [f"turn {run.turns.number}", dollars(run.spend.usd), f"{tokens:,} tokens"]
+    return " · ".join([*facts, *([f"{minutes} min"] if minutes else [])])
+
+
+def which_repository(labels: Sequence[str]) -> str:
+    named = ", ".join(code_span(label) for label in labels)
+    question = "I do not know which repository this is about."
+    return f"{HEADLINES[Phase.ASKING]}: {question}\n\nPut one of these labels on: {named}."

@@ -1,0 +1,20 @@
+"""Opens the SQLite file in which a service's answers are cached. All of it may be lost: it is read again."""
+
+import sqlite3
+from collections.abc import Sequence
+from pathlib import Path
+
+from bot.system.database import open_database, open_or_replace
+
+_LOST = "`treehand run` sets it aside and begins a new one; nothing in it is needed."
+
+
+def open_cache_file(path: Path, migrations: Sequence[Path]) -> sqlite3.Connection:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.touch(mode=0o600)  # it holds issues and comments of private projects
+    return open_database(path, migrations, lost=_LOST)
+
+
+def open_or_replace_cache_file(path: Path, migrations: Sequence[Path], *, at: float) -> sqlite3.Connection:
+    """Replaces a damaged file: only the daemon may do that."""
+    return open_or_replace(lambda: open_cache_file(path, migrations), at=at)

@@ -1,0 +1,40 @@
+"""Resources of setup and verification: sandbox, secrets, ports, caches, and time limits."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from bot.sandbox.interface import Sandbox
+from bot.secret_scan.scanner import Secrets
+from bot.setup.download_hosts import RunTool
+from bot.setup.port_blocks import PortBlocks
+
+
+@dataclass(frozen=True, slots=True)
+class SetupResources:
+    sandbox: Sandbox
+    secrets: Secrets
+    port_blocks: PortBlocks
+    cache_folder: Path
+    """Downloads of the project."""
+    marker_prefix: str
+    """Prefix of the marker that all processes of this daemon carry."""
+    clock: Callable[[], float]
+    setup_seconds: float
+    """Time limit of one setup (`limits.setup_minutes`)."""
+    verify_seconds: float = 900.0
+    """Time limit of all commands of one verification together, on one commit (`limits.verify_minutes`)."""
+    setup_hosts: tuple[str, ...] = ()
+    """Hosts that setup may reach."""
+    run_tool: RunTool = lambda _: ""
+
+    @property
+    def shared_cache(self) -> Path:
+        return self.cache_folder / "shared"
+
+    def run_cache(self, folder: Path) -> Path:
+        return self.cache_folder / "runs" / folder.name
+
+    def test_home(self, folder: Path) -> Path:
+        """Home of test commands; removed when they have ended."""
+        return self.cache_folder / "trials" / folder.name

@@ -1,0 +1,11 @@
+"""Builds a project's workspaces: its mirror and worktrees, with the limits on what may be published."""
+
+from bot.publish_guard.protected_paths import PublishRules
+from bot.secret_scan.scanner import Secrets
+from bot.settings.schema import ProjectSettings, Settings
+from bot.workspace.workspaces import GitWorkspaces
+
+
+def build_workspaces(settings: Settings, project: ProjectSettings, secrets: Secrets) -> GitWorkspaces:
+    rules = PublishRules(project.protected, settings.limits.changed_files, settings.limits.changed_mb)
+    return GitWorkspaces(settings.state_dir, project.name, rules=rules, secrets=secrets)

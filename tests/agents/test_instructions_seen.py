@@ -1,0 +1,56 @@
+"""Instructions of the repository reach each session once, and again when they have changed."""
+
+import asyncio
+
+from bot.demo.model import Hang, SayText, ScriptedModel
+from bot.domain.turn import TurnState
+
+TABS, SPACES = "The repository says: use tabs.", "The repository says: use spaces."
+
+
+def said_last(model: ScriptedModel) -> str:
+    return model.requests[-1].last_user_text
+
+
+async def test_a_conversation_begins_with_the_repositorys_instructions(scene):
+    async with ScriptedModel(lambda _: (SayText("Done."),)) as model:
+        await scene.take(model, scene.task(instructions=TABS))
+    assert said_last(model) == f"{TABS}\n\nThe whole thread."
+
+
+async def test_a_resumed_one_is_told_again_only_what_has_changed(scene, second):
+    async with ScriptedModel(lambda _: (SayText("Done."),)) as model:
+        report = await scene.take(model, scene.task(instructions=TABS))
+        await scene.take(model, second(report, instructions=TABS))
+        assert said_last(model) == "Go on."
+        await scene.take(model, second(report, instructions=SPACES))
+        assert said_last(model) == f"{SPACES}\n\nGo on."
+        await scene.take(model, second(report, instructions=SPACES))
+        assert said_last(model) == "Go on."
+
+
+async def test_one_that_was_cut_off_before_it_answered_is_told_again(scene):
+    async with ScriptedModel(lambda _: (Hang(),)) as model, asyncio.TaskGroup() as group:
+        turn = group.create_task(scene.take(model, scene.task(instructions=TABS)))
+        await model.wait_for_requests(1)
+        turn.cancel()
+    async with ScriptedModel(lambda _: (SayText("Done."),)) as model:
+        report = await scene.take(model, scene.task(instructions=TABS))
+    assert report.state is TurnState.SUCCEEDED
+    assert TABS in said_last(model)
+
+
+async def test_a_session_that_is_gone_is_told_them_afresh(scene):
+    async with ScriptedModel(lambda _: (SayText("Done."),)) as model:
+        gone = "8bfcaf20-8e1d-47c2-aeab-a1a1575463ec"
+        report = await scene.take(model, scene.task(instructions=TABS, session=gone))
+    assert report.is_new_session
+    assert said_last(model) == f"{TABS}\n\nThe whole thread."
+
+
+async def test_a_session_by_any_name_writes_nowhere_else(scene):
+    body = "greet(); say(type='system', subtype='init', session_id='../../../out'); end(session_id='../../../out')"
+    report = await scene.take(None, scene.task(instructions=TABS, session="../../../out"), cli=scene.fake(body))
+    assert report.session
+    assert not (scene.state.parent / "out").exists()
+    assert all(len(note.name) == 64 for note in (scene.state / "agent" / "told").iterdir())

@@ -1,0 +1,228 @@
+"""What follows from what the host has tried itself, and what is said about it. No async, no doubles."""
+
+from dataclasses import replace
+
+import pytest
+
+from bot.domain.change import Change
+from bot.domain.comment import Comment, CommentOutcome, CommentPlace, CommentRecord
+from bot.domain.issue import Issue, Person
+from bot.domain.policy import Policy
+from bot.domain.pull_request import PullRequest, PullRequestState
+from bot.domain.run import Phase, Run, RunTurns, TurnPurpose
+from bot.domain.serialize import as_record, from_record
+from bot.domain.spend import TotalSpend
+from bot.domain.turn import Event, EventKind, Progress, TurnAnswer, TurnReport, TurnState
+from bot.domain.verification import CountedTests, Verification, VerifiedCommand
+from bot.engine.actions import CancelTurn, OfferPullRequest, PostComment, PushBranch, SendMessage, StartTurn
+from bot.engine.decide import decide
+from bot.engine.decision import Decision
+from bot.engine.messages import checks_text
+from bot.engine.observation import Observation, Slot
+from bot.engine.run_note import note_for, parse_note
+from bot.engine.withhold_secrets import SecretScreen
+
+ANA = Person("ana", trusted=True)
+ISSUE = Issue("shop#1", "Fix login", "It breaks.", frozenset({"ai"}), open=True, requester=ANA)
+POLICY = Policy(verify_rounds=2, per_issue_usd=5.0)
+RED = VerifiedCommand("make test", exit_code=1, seconds=1.5, counts=CountedTests(2, 1), output="one @ana failed")
+GREEN = VerifiedCommand("make test", exit_code=0, counts=CountedTests(3))
+BROKEN = Verification("c", "b", (RED,), (GREEN,))
+CHANGE = Change("b", "c", "b")
+RUN = Run("shop#1", "shop", phase=Phase.WORKING, turns=RunTurns(number=1, started_at=90.0))
+SAID = Comment("c1", CommentPlace.ISSUE, ANA, "and mind the tests", 95.0)
+PULL = PullRequest(7, "treehand/shop-1", "Fix", "", PullRequestState.OPEN, draft=True, head="h1", base="main")
+
+
+def after(run: Run, found: Verification | None, seen: Observation | None = None, **told) -> Decision:
+    turn = TurnReport(**{"state": TurnState.SUCCEEDED, "summary": "Done.", "agent_turns": 1, "change": CHANGE, **told})
+    looked = seen or Observation(100.0, ISSUE, slot=Slot(granted=True))
+    return decide(run, replace(looked, turn=replace(turn, verification=found)), POLICY)
+
+
+def kinds(decision: Decision) -> set[type]:
+    return {type(action) for action in decision.actions}
+
+
+def body(decision: Decision) -> str:
+    [offer] = [action for action in decision.actions if isinstance(action, OfferPullRequest)]
+    return offer.body
+
+
+def test_what_is_broken_goes_back_to_the_agent_and_nothing_is_published():
+    decision = after(RUN, BROKEN)
+    run = decision.run
+    assert (run.phase, run.purpose, run.checks.verify_attempts, run.turns.ended, run.turns.failures) == (
+        Phase.WORKING,
+        TurnPurpose.FIX_VERIFICATION,
+        1,
+        1,
+        0,
+    )
+    assert not kinds(decision) & {PushBranch, OfferPullRequest}
+    assert "red, and not on the base: `make test`" in run.reason
+    again = decide(run, Observation(101.0, ISSUE, slot=Slot(granted=True)), POLICY)
+    [order] = [action.order for action in again.actions if isinstance(action, StartTurn)]
+    assert "`make test` ended with exit code 1." in order.prompt
+    assert "one @ana failed" in order.prompt
+    assert "one @ana failed" in order.briefing
+    assert order.commit_message.startswith("Fix make test\n")
+    assert order.verified_commit == "c"
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        Verification("c", "b", (GREEN,)),
+        Verification("c", "b", (RED,), (RED,)),
+        Verification("c", "b", (RED,), problem="the base could not be made ready"),
+        Verification("c", "b", (RED,), (replace(GREEN, problem="not run"),)),
+        Verification("c", "b", (replace(RED, problem="was ended. The disk was almost full"),), (GREEN,)),
+        Verification("c", "b", problem="the worktree could not be made ready"),
+        None,
+    ],
+)
+def test_what_is_not_the_changes_doing_costs_no_turn(found):
+    decision = after(RUN, found)
+    assert (decision.run.phase, decision.run.checks.verify_attempts) == (Phase.REVIEW, 0)
+    assert {PushBranch, OfferPullRequest} <= kinds(decision)
+
+
+def test_after_so_many_rounds_it_is_published_and_says_so():
+    decision = after(
+        replace(
+            RUN,
+            checks=replace(RUN.checks, verify_attempts=2),
+            purpose=TurnPurpose.FIX_VERIFICATION,
+            hold=replace(RUN.hold, agent_summary="First."),
+        ),
+        BROKEN,
+    )
+    assert decision.run.phase is Phase.REVIEW
+    assert "**broken by this change**: green on the base `b`" in body(decision)
+    assert "2 turns spent on what it found broken" in body(decision)
+    assert "> First." in body(decision), "what the agent said before it mended belongs to it"
+
+
+def test_a_turn_that_changed_nothing_about_it_is_the_last():
+    decision = after(
+        replace(
+            RUN,
+            checks=replace(RUN.checks, verify_attempts=1, verification=BROKEN),
+            purpose=TurnPurpose.FIX_VERIFICATION,
+        ),
+        None,
+    )
+    assert decision.run.phase is Phase.REVIEW
+    assert "broken by this change" in body(decision)
+
+
+def test_what_was_found_of_another_commit_says_nothing_of_this_one():
+    decision = after(replace(RUN, checks=replace(RUN.checks, verification=replace(BROKEN, commit="older"))), None)
+    assert decision.run.checks.verification is None
+    assert "Verification" not in body(decision)
+
+
+def test_a_question_goes_first_and_so_does_an_order_to_plan():
+    assert after(RUN, BROKEN, question="Which?").run.phase is Phase.ASKING
+    assert after(replace(RUN, purpose=TurnPurpose.PLAN), BROKEN).run.purpose is TurnPurpose.PLAN
+
+
+def test_no_more_is_spent_than_the_issue_may_cost():
+    seen = Observation(100.0, ISSUE, slot=Slot(granted=True), spent=TotalSpend(4.0))
+    assert after(RUN, BROKEN, seen, session_cost_usd=0.5).run.phase is Phase.WORKING
+    assert after(RUN, BROKEN, seen, session_cost_usd=1.5).run.phase is Phase.REVIEW
+
+
+def test_what_people_said_waits_along_and_is_answered_once():
+    run = replace(RUN, comments=(CommentRecord("c1", CommentPlace.ISSUE, 1, CommentOutcome.PENDING),), begun_at=1.0)
+    seen = Observation(100.0, ISSUE, comments=(SAID,), slot=Slot(granted=True))
+    decision = after(run, BROKEN, seen, delivered=frozenset({"c1"}))
+    assert not [action for action in decision.actions if isinstance(action, PostComment) and "reply" in action.slug]
+    again = decide(decision.run, replace(seen, now=101.0), POLICY)
+    [order] = [action.order for action in again.actions if isinstance(action, StartTurn)]
+    assert "and mind the tests" in order.prompt
+    green = replace(BROKEN, commit="d", commands=(GREEN,), base_commands=())
+    end = after(again.run, green, seen, delivered=frozenset({"c1"}), change=Change("b", "d", "c"))
+    [reply] = [action for action in end.actions if isinstance(action, PostComment) and "reply" in action.slug]
+    assert "Done in d." in reply.text
+
+
+def test_what_the_agent_answered_is_told_at_once():
+    run = replace(RUN, comments=(CommentRecord("c1", CommentPlace.ISSUE, 1, CommentOutcome.PENDING),), begun_at=1.0)
+    seen = Observation(100.0, ISSUE, comments=(SAID,), slot=Slot(granted=True))
+    answers = (TurnAnswer("c1", declined=True, text="Not here."),)
+    decision = after(run, BROKEN, seen, delivered=frozenset({"c1"}), answers=answers)
+    [reply] = [action for action in decision.actions if isinstance(action, PostComment) and "reply" in action.slug]
+    assert "Not here." in reply.text
+
+
+def test_while_it_is_verified_no_limit_of_the_agents_runs_and_nobody_is_there_to_hear():
+    progress = (
+        Progress(last_event_at=95.0).after(Event(EventKind.VERIFYING, 99.0)).after(Event(EventKind.TOOL, 99.0, id="v"))
+    )
+    turn = TurnReport(TurnState.RUNNING, progress=progress)
+    decision = decide(RUN, Observation(90_000.0, ISSUE, comments=(SAID,), turn=turn), POLICY)
+    assert not kinds(decision) & {CancelTurn, SendMessage}
+
+
+def test_the_bill_is_the_agents():
+    progress = Progress(verifying_since=120.0, last_event_at=900.0)
+    assert after(RUN, BROKEN, progress=progress, ended_at=1000.0).run.spend.seconds == 30.0
+
+
+def test_taking_the_base_in_updates_the_verification_and_leaves_the_rest():
+    pull = replace(PULL, body="<!-- treehand:begin -->\nCloses shop#1\n\nThe end.\n<!-- treehand:end -->")
+    seen = Observation(100.0, ISSUE, pull_request=pull, slot=Slot(granted=True))
+    run = replace(RUN, purpose=TurnPurpose.MERGE_BASE)
+    decision = after(run, Verification("c", "b", (GREEN,)), seen, summary="", agent_turns=0)
+    told = body(decision)
+    assert told.startswith("Closes shop#1\n\n**Verification:** run by Treehand in a fresh worktree, on `c`.")
+    assert told.endswith("The end.")
+
+
+@pytest.mark.parametrize(
+    ("trial", "before", "said"),
+    [
+        (GREEN, None, "- ✅ `make test`: exit code 0, 3 passed, 0 s"),
+        (replace(GREEN, counts=None), None, "- ✅ `make test`: exit code 0, 0 s"),
+        (
+            replace(GREEN, counts=CountedTests(skipped=2)),
+            None,
+            "- ⚠️ `make test`: exit code 0, **0 tests ran** (2 skipped), 0 s",
+        ),
+        (RED, RED, "- ❌ `make test`: exit code 1, 1 failed, 2 passed, 1.5 s; red on the base `b` as well"),
+        (RED, None, "- ❌ `make test`: exit code 1, 1 failed, 2 passed, 1.5 s; how it is on the base `b` is not known"),
+        (
+            replace(RED, exit_code=None, timed_out=True, counts=None),
+            GREEN,
+            "- ❌ `make test`: took too long, and was ended",
+        ),
+        (replace(GREEN, exit_code=None, problem="not run"), None, "- ❔ `make test`: not run"),
+        (replace(GREEN, folder="web"), None, "- ✅ `make test in web`: exit code 0"),
+    ],
+)
+def test_only_what_was_seen_is_said(trial, before, said):
+    found = Verification("c", "b", (trial,), (before,) if before else ())
+    assert said in checks_text.of_verification(replace(RUN, checks=replace(RUN.checks, verification=found)))
+
+
+def test_what_is_kept_can_be_read_again_and_holds_no_more_output_than_is_needed():
+    found = replace(
+        BROKEN, commands=(RED, replace(RED, command="lint")), base_commands=(replace(GREEN, output="long"),)
+    )
+    kept = found.without_output()
+    assert [one.output for one in (*kept.commands, *kept.base_commands)] == ["one @ana failed", "", ""]
+    assert from_record(Verification, as_record(kept)) == kept
+    run = replace(RUN, checks=replace(RUN.checks, verification=kept))
+    assert parse_note(note_for(run), key=run.key, project="shop") == replace(
+        run, checks=replace(run.checks, verification=None)
+    )
+
+
+def test_what_gives_a_secret_away_is_withheld_from_what_was_printed():
+    screening = SecretScreen(lambda text: ("A token",) if "s3cret" in text else ())
+    found = replace(BROKEN, commands=(replace(RED, output="s3cret"),), problem="s3cret")
+    clean = screening.report(TurnReport(TurnState.SUCCEEDED, verification=found)).verification
+    assert "s3cret" not in str(clean)
+    assert clean.base_commands == found.base_commands

@@ -1,0 +1,211 @@
+"""The daemon's config: loopback unless a token is set, by our own name, and never for another site's page."""
+
+import asyncio
+import hashlib
+import hmac
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import httpx
+import pytest
+from starlette.routing import Route
+
+from bot.web.app import AppConfig, build_app
+from bot.web.auth import Authenticator
+from bot.web.server import serving
+from tests.fakes.webhooks import webhooks
+
+pytestmark = pytest.mark.attack("T17", "Another site's page, or another machine, uses the daemon's pages")
+
+SECRET = "a secret of two"
+BODY = json.dumps({"repository": {"full_name": "acme/shop"}}).encode()
+SIGNATURE = "sha256=" + hmac.new(SECRET.encode(), BODY, hashlib.sha256).hexdigest()
+SIGNED = {"X-Hub-Signature-256": SIGNATURE, "Content-Type": "application/json"}
+GUARDS = ("content-security-policy", "x-content-type-options", "referrer-policy", "x-frame-options", "cache-control")
+
+
+class Visitor:
+    """Requests over the real server; counts what they trigger."""
+
+    def __init__(self, client: httpx.AsyncClient, woken: list[str], port: int) -> None:
+        self.client, self.woken, self.port = client, woken, port
+
+    async def wakes(self, **headers: str) -> int:
+        named = {name.replace("_", "-"): value.replace("PORT", str(self.port)) for name, value in headers.items()}
+        before = len(self.woken)
+        answer = await self.client.post("/api/v1/wake", headers=named)
+        assert (answer.status_code == 202) == (len(self.woken) > before)
+        return answer.status_code
+
+
+@asynccontextmanager
+async def visiting(token: str = "", **more) -> AsyncIterator[Visitor]:
+    woken: list[str] = []
+    config = AppConfig(
+        wake=woken.append,
+        ready=lambda: True,
+        webhooks=webhooks(woken.append, github=SECRET),
+        authenticator=Authenticator(token),
+        **more,
+    )
+    async with (
+        serving(build_app(config), "127.0.0.1:0") as port,
+        httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}") as client,
+    ):
+        yield Visitor(client, woken, port)
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1:PORT", "localhost:PORT", "LOCALHOST:PORT", "[::1]:PORT"])
+async def test_this_machines_own_names_are_let_in(host):
+    async with visiting() as visitor:
+        assert await visitor.wakes(Host=host) == 202
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "evil.example", "evil.example:PORT", "localhost", "localhost:1", "127.0.0.1", "127.0.0.1:1", "10.0.0.1:PORT",
+        "localhost.evil.example:PORT", "evil.example@localhost:PORT", "localhost:PORT@evil.example", "localhost:PORT/x",
+        "localhost.:PORT", "127.1:PORT", "2130706433:PORT", "0.0.0.0:PORT", "[::ffff:127.0.0.1]:PORT", "", ":PORT",
+        "localhost:PORT,evil.example", "localhost:99999999", "[::1", "bound\u00e9.example:PORT",
+    ],
+)  # fmt: skip
+async def test_a_name_that_somebody_made_lead_here_is_refused(host):
+    async with visiting() as visitor:
+        named = host.replace("PORT", str(visitor.port)).encode()
+        for ask in (visitor.client.post, visitor.client.get):
+            assert (await ask("/api/v1/wake", headers=[(b"Host", named)])).status_code in {400, 403}
+        assert (await visitor.client.get("/healthz", headers=[(b"Host", named)])).status_code in {400, 403}
+        assert visitor.woken == []
+
+
+async def test_two_names_are_none():
+    async with visiting() as visitor:
+        reader, writer = await asyncio.open_connection("127.0.0.1", visitor.port)
+        names = f"Host: 127.0.0.1:{visitor.port}\r\nHost: evil.example\r\n"
+        writer.write(f"POST /api/v1/wake HTTP/1.1\r\n{names}Content-Length: 0\r\n\r\n".encode())
+        assert (await reader.readline()).split()[1] in {b"400", b"403"}
+        writer.close()
+        await writer.wait_closed()
+        assert visitor.woken == []
+
+
+async def test_a_reverse_proxys_name_is_let_in_once_it_is_set():
+    async with visiting() as visitor:
+        assert await visitor.wakes(Host="bot.example.com") == 403
+    async with visiting(hosts=("bot.example.com", "other.example:8443"), token="t") as visitor:
+        let_in = {"Authorization": "Bearer t"}
+        assert await visitor.wakes(Host="Bot.Example.com", Origin="https://bot.example.com", **let_in) == 202
+        assert await visitor.wakes(Host="bot.example.com:443", Origin="https://bot.example.com", **let_in) == 202
+        assert await visitor.wakes(Host="other.example:8443", **let_in) == 202
+        assert await visitor.wakes(Host="other.example", **let_in) == 403
+        assert await visitor.wakes(Host="sub.bot.example.com", **let_in) == 403
+    async with visiting(hosts=("[2001:DB8::7]", "[2001:db8::8]:8443"), token="t") as visitor:
+        assert await visitor.wakes(Host="[2001:db8::7]:443", **let_in) == 202
+        assert await visitor.wakes(Host="[2001:db8::8]:8443", **let_in) == 202
+        assert await visitor.wakes(Host="[2001:db8::8]", **let_in) == 403
+
+
+async def test_where_it_listens_everywhere_an_address_is_no_ones_trick_but_a_name_is():
+    async with visiting(bind_host="0.0.0.0", token="t") as visitor:
+        let_in = {"Authorization": "Bearer t"}
+        assert await visitor.wakes(Host="192.0.2.7:PORT", **let_in) == 202
+        assert await visitor.wakes(Host="evil.example:PORT", **let_in) == 403
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Origin": "https://evil.example"},
+        {"Origin": "http://evil.example:PORT"},
+        {"Origin": "http://127.0.0.1"},
+        {"Origin": "http://127.0.0.1:1"},
+        {"Origin": "http://localhost:PORT"},
+        {"Origin": "null"},
+        {"Origin": ""},
+        {"Origin": "file://"},
+        {"Origin": "http://127.0.0.1:PORT.evil.example"},
+        {"Sec_Fetch_Site": "cross-site"},
+        {"Sec_Fetch_Site": "same-site"},
+        {"Sec_Fetch_Site": "cross-site", "Origin": "http://127.0.0.1:PORT"},
+        {"Sec_Fetch_Site": "same-origin", "Origin": "https://evil.example"},
+    ],
+)
+@pytest.mark.parametrize("token", ["", "t"])
+async def test_another_sites_page_sets_nothing_moving_with_a_token_or_without(headers, token):
+    async with visiting(token=token) as visitor:
+        assert await visitor.wakes(Authorization="Bearer t", **headers) == 403
+
+
+@pytest.mark.parametrize("headers", [{}, {"Sec_Fetch_Site": "none"}, {"Sec_Fetch_Site": "same-origin"}])
+async def test_our_own_page_and_what_is_no_browser_may(headers):
+    async with visiting() as visitor:
+        assert await visitor.wakes(**headers) == 202
+        assert await visitor.wakes(Origin="http://127.0.0.1:PORT", **headers) == 202
+
+
+@pytest.mark.parametrize(
+    "shown",
+    [
+        b"",
+        b"Bearer",
+        b"Bearer wrong",
+        b"Bearer \xff\xfe",
+        "Bearer geh\u00e9im".encode("latin-1"),
+        b"Basic t",
+    ],
+)
+async def test_a_wrong_token_of_whatever_letters_is_refused_and_crashes_nothing(shown):
+    async with visiting(token="gehéim") as visitor:
+        answer = await visitor.client.post("/api/v1/wake", headers=[(b"Authorization", shown)])
+        assert (answer.status_code, visitor.woken) == (401, [])
+        right = await visitor.client.post("/api/v1/wake", headers=[(b"Authorization", "bearer gehéim".encode())])
+        assert (right.status_code, visitor.woken) == (202, [""])
+
+
+async def test_the_token_without_its_scheme_is_none():
+    async with visiting(token="t") as visitor:
+        assert await visitor.wakes(Authorization="t") == 401
+
+
+async def test_a_webhook_needs_its_signature_and_neither_a_name_nor_a_page():
+    async with visiting() as visitor:
+        strange = {"Host": "hooks.example.com", "Origin": "https://github.example"}
+        ask = visitor.client.post
+        assert (await ask("/webhooks/github", content=BODY, headers={**SIGNED, **strange})).status_code == 202
+        assert visitor.woken == ["acme/shop"]
+        unsigned = {**SIGNED, "X-Hub-Signature-256": "sha256=\u00e9"}.items()
+        headers = [(name.encode(), value.encode()) for name, value in unsigned]
+        assert (await ask("/webhooks/github", content=BODY, headers=headers)).status_code == 401
+        assert visitor.woken == ["acme/shop"]
+
+
+async def test_nothing_is_set_moving_by_a_get_wherever_it_goes():
+    async with visiting() as visitor:
+        paths = [
+            route.path
+            for route in build_app(AppConfig(print, bool, webhooks=webhooks(print, github=SECRET))).routes
+            if isinstance(route, Route)
+        ]
+        assert len(paths) >= 4
+        for method in ("GET", "HEAD", "OPTIONS"):
+            for path in (*paths, "/webhooks/../api/v1/wake", "/webhooks/", "/nowhere"):
+                answer = await visitor.client.request(method, path, headers={"X-HTTP-Method-Override": "POST"})
+                assert answer.status_code in {200, 403, 404, 405}
+        assert visitor.woken == []
+
+
+async def test_every_answer_forbids_what_a_page_could_do_with_it():
+    async with visiting() as visitor:
+        ask = visitor.client.request
+        for method, path, headers in (
+            ("GET", "/healthz", {}), ("GET", "/nowhere", {}), ("GET", "/api/v1/wake", {}), ("POST", "/api/v1/wake", {}),
+            ("POST", "/webhooks/github", {}), ("GET", "/healthz", {"Host": "evil.example"}),
+        ):  # fmt: skip
+            answer = await ask(method, path, headers=headers)
+            assert not set(GUARDS) - set(answer.headers), path
+            assert "default-src 'none'" in answer.headers["content-security-policy"]
+            assert "frame-ancestors 'none'" in answer.headers["content-security-policy"]
+            assert "access-control-allow-origin" not in answer.headers
+            assert "server" not in answer.headers

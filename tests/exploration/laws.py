@@ -1,0 +1,226 @@
+"""What must hold in every state: each law is one function, and its docstring is the sentence.
+
+A law returns True if it holds. Laws of decisions see what `decide` saw; laws of rest see a state in which nothing more
+happens by itself.
+"""
+
+from collections.abc import Callable
+
+from bot.domain.comment import CommentOutcome, CommentRecord
+from bot.domain.names import phase_label, phase_labels
+from bot.domain.pull_request import PullRequestState
+from bot.domain.run import Phase, Run, WaitReason
+from bot.domain.turn import TurnState
+from bot.engine.actions import (
+    Action,
+    OfferPullRequest,
+    PostComment,
+    PrintHandover,
+    PushBranch,
+    RemoveWorkspace,
+    ShowLabels,
+    StartTurn,
+)
+from bot.engine.decision import Decision
+from bot.engine.messages.progress_comment import HEADLINES, because
+from bot.engine.observation import Observation
+from tests.exploration.state import POLICY, REPORTS, RUNS, STRANGE_WORDS, TEXTS, WORDS, State, Working, run_of
+
+DecisionLaw = Callable[[Run, Observation, Decision], bool]
+StateLaw = Callable[[State], bool]
+
+
+# Of decisions
+
+
+def nothing_is_published_that_was_not_judged(run: Run, seen: Observation, decision: Decision) -> bool:
+    """What is pushed is of a turn that succeeded, passed the publish guard, and is wanted by a trusted person."""
+    if not _has(decision, PushBranch):
+        return True
+    change = seen.turn.change
+    is_judged = seen.turn.state is TurnState.SUCCEEDED and change is not None and not change.objections
+    return is_judged and not seen.turn.planned and _is_wanted(run, seen)
+
+
+def no_work_without_a_trusted_label(run: Run, seen: Observation, decision: Decision) -> bool:
+    """A turn starts only for an open issue with a trusted label, and without a stranger's words in its prompt."""
+    orders = [action.order for action in decision.actions if isinstance(action, StartTurn)]
+    if not orders:
+        return True
+    told = any(STRANGE_WORDS in f"{order.prompt}{order.briefing}" for order in orders)
+    return _is_wanted(run, seen) and (not told or _is_approved(seen))
+
+
+def a_comment_ends_in_exactly_one_way(run: Run, seen: Observation, decision: Decision) -> bool:
+    """The outcome of a comment is final, and a command that a person may give is answered once."""
+    after = {row.comment: row for row in decision.run.comments}
+    if len(after) != len(decision.run.comments):
+        return False
+    if any(_is_final(row) and after.get(row.comment, row).outcome is not row.outcome for row in run.comments):
+        return False
+    known = {row.comment for row in run.comments}
+    obeyed = {name for name, row in after.items() if row.outcome is CommentOutcome.COMMAND and name not in known}
+    slugs = [action.slug for action in decision.actions if isinstance(action, PostComment | PrintHandover)]
+    is_over = decision.run.phase is Phase.DONE
+    return is_over or all(slugs.count(f"answer-{name}") == 1 for name in obeyed)
+
+
+def money_is_never_forgotten(run: Run, seen: Observation, decision: Decision) -> bool:
+    """Taking in the end of a turn and billing its tokens are one decision."""
+    after, bill = decision.run, decision.spend
+    if after.turns.ended == run.turns.ended:
+        return bill is None and after.spend == run.spend
+    report = seen.next_turn if seen.next_turn and after.turns.number > run.turns.number else seen.turn
+    paid = after.spend.tokens - run.spend.tokens
+    return paid == report.tokens and (bill is None or (bill.turn, bill.tokens) == (after.turns.ended, report.tokens))
+
+
+def one_turn_at_a_time(run: Run, seen: Observation, decision: Decision) -> bool:
+    """A turn starts only after the turn before has ended."""
+    is_running = seen.turn.state is TurnState.RUNNING and run.turns.number > 0
+    return not (_has(decision, StartTurn) and is_running)
+
+
+def a_persons_move_is_never_undone(run: Run, seen: Observation, decision: Decision) -> bool:
+    """No label of a person is touched, no closed pull request is offered again, no worktree taken from its person."""
+    ours = phase_labels(POLICY.label) | ({POLICY.label} if decision.run.phase is Phase.DONE else set())
+    labels = [action for action in decision.actions if isinstance(action, ShowLabels)]
+    if any(action.add - phase_labels(POLICY.label) or action.remove - ours for action in labels):
+        return False
+    pull = seen.pull_request
+    if pull and pull.state is not PullRequestState.OPEN and _has(decision, OfferPullRequest):
+        return False
+    is_held = run.wait_reason is WaitReason.TAKEN_OVER and run.phase is Phase.ASKING
+    touched = _has(decision, StartTurn, PushBranch, RemoveWorkspace)
+    return not (is_held and touched and decision.run.phase is not Phase.DONE)
+
+
+# Of every state
+
+
+def one_open_pull_request(state: State) -> bool:
+    """An issue has at most one open pull request."""
+    return sum(pull is not None and pull.state is PullRequestState.OPEN for pull in state.pulls) <= 1
+
+
+def one_agent_at_a_time(state: State) -> bool:
+    """At most one turn runs."""
+    return sum(isinstance(REPORTS[report], Working) for *_, report in state.turns) <= 1
+
+
+def nothing_is_billed_twice(state: State) -> bool:
+    """The bills never exceed what was spent."""
+    return sum(tokens for *_, tokens in state.bills) <= state.spent
+
+
+# Of rest
+
+
+def one_phase_label(state: State) -> bool:
+    """The issue shows the phase of its run and no other; a run that is over shows none."""
+    if not state.there or not state.runs:
+        return True
+    run = run_of(state)
+    wanted = {phase_label(POLICY.label, run.phase)} if run else set()
+    return state.labels & phase_labels(POLICY.label) == wanted
+
+
+def a_visible_reason(state: State) -> bool:
+    """Whoever waits is told why: the progress comment shows the phase and its reason, and the question was asked."""
+    if not state.runs or not state.there:
+        return True
+    run = RUNS[state.runs[-1]]
+    number = state.progress[run.ordinal - 1]
+    shown = TEXTS[number][0] if number >= 0 else ""
+    needs_reason = run.phase is not Phase.REVIEW
+    return shown.startswith(f"{HEADLINES[run.phase]}{because(run.reason)}") and bool(run.reason or not needs_reason)
+
+
+def a_question_is_asked(state: State) -> bool:
+    """A run that waits for an answer has asked its question."""
+    run = run_of(state)
+    by_command = {WaitReason.PAUSED, WaitReason.TAKEN_OVER}
+    if run is None or run.phase is not Phase.ASKING or run.wait_reason in by_command or not state.there:
+        return True
+    cause = run.wait_reason.replace(" ", "-")
+    return state.question.startswith(f"{run.ordinal}/ask-") and f"-{cause}" in state.question
+
+
+def what_is_free_starts(state: State) -> bool:
+    """No run is queued, or between two turns, while a slot is free."""
+    run = run_of(state)
+    return run is None or run.phase in {Phase.REVIEW, Phase.ASKING}
+
+
+def every_turn_is_paid(state: State) -> bool:
+    """All tokens that agents have spent are billed."""
+    return sum(tokens for *_, tokens in state.bills) == state.spent
+
+
+def every_comment_is_heard(state: State) -> bool:
+    """Every comment of a trusted person was acted on, or waits for the answer to a question."""
+    if not state.runs:
+        return True
+    run = RUNS[state.runs[-1]]
+    rows = {row.comment: row for row in run.comments}
+    spoken = [f"c{number}" for number, said in enumerate(state.said) if WORDS[said.words][0].trusted]
+    if run.phase is Phase.DONE:
+        return all(map(_is_final, rows.values()))
+    if run.phase is Phase.REVIEW:
+        return all(name in rows and _is_final(rows[name]) for name in spoken if _is_here(state, run, name))
+    return True
+
+
+OF_DECISIONS: tuple[DecisionLaw, ...] = (
+    nothing_is_published_that_was_not_judged,
+    no_work_without_a_trusted_label,
+    a_comment_ends_in_exactly_one_way,
+    money_is_never_forgotten,
+    one_turn_at_a_time,
+    a_persons_move_is_never_undone,
+)
+OF_STATES: tuple[StateLaw, ...] = (one_open_pull_request, one_agent_at_a_time, nothing_is_billed_twice)
+OF_REST: tuple[StateLaw, ...] = (
+    one_phase_label,
+    a_visible_reason,
+    a_question_is_asked,
+    what_is_free_starts,
+    every_turn_is_paid,
+    every_comment_is_heard,
+)
+
+
+def essence(state: State) -> tuple[object, ...]:
+    """Returns what people see of a state at rest, whatever number its turns have."""
+    run = RUNS[state.runs[-1]] if state.runs else None
+    pulls = tuple(pull and pull.state for pull in state.pulls)
+    ends = frozenset((row.comment, row.outcome) for row in run.comments) if run else frozenset()
+    return (state.labels, run and run.phase, run and run.wait_reason, pulls, ends)
+
+
+def _has(decision: Decision, *kinds: type[Action]) -> bool:
+    return any(isinstance(action, kinds) for action in decision.actions)
+
+
+def _is_wanted(run: Run, seen: Observation) -> bool:
+    issue = seen.issue
+    if issue is None or not issue.open or POLICY.label not in issue.labels:
+        return False
+    if issue.edit and not _is_approved(seen, "approve", "resume"):
+        return False
+    begun_for_a_person = run.turns.number > 0 and issue.request == run.request
+    return issue.requester.trusted or begun_for_a_person or _is_approved(seen)
+
+
+def _is_approved(seen: Observation, *commands: str) -> bool:
+    wanted = {f"/{POLICY.label} {command}" for command in commands or ("approve",)}
+    return any(comment.author.trusted and comment.text in wanted for comment in seen.comments)
+
+
+def _is_final(row: CommentRecord) -> bool:
+    return row.outcome is not CommentOutcome.PENDING
+
+
+def _is_here(state: State, run: Run, name: str) -> bool:
+    """A comment on the issue, or on this run's pull request."""
+    return state.said[int(name[1:])].pull in {0, run.ordinal}

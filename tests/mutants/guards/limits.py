@@ -1,0 +1,175 @@
+"""Guards of limits, counters and checks before any agent starts (T6, T9, T15, T16, T17, T22)."""
+
+from tests.mutants.guards.guard import Guard
+
+_HOARDS = ("tests/escape/test_files.py::test_t16_memory_counts_wherever_it_is_kept[command]",)
+
+_SELFTEST = "tests/sandbox/test_selftest.py::test"
+_CLAUDE = "tests/agents/test_claude.py::test"
+_STORIES = "tests/stories/test_stories.py::test"
+_HOLDS = (f"{_SELFTEST}_a_sandbox_that_holds_passes_every_probe_and_leaves_nothing",)
+_LEAKY = (f"{_SELFTEST}_a_bubblewrap_that_leaks_is_found_out[the network is shared]",)
+
+GUARDS = (
+    Guard(
+        "T6: the model's key stays on this side",
+        "bot/sandbox/bubblewrap.py",
+        "marker, model_variables(self._model, token))",
+        "marker, self._model)",
+        _HOLDS,
+    ),
+    Guard(
+        "T15: tokens are those that the proxy has counted",
+        "bot/sandbox/bubblewrap.py",
+        "tokens=max(report.tokens, self.usage.tokens)",
+        "tokens=report.tokens",
+        ("tests/sandbox/test_interface.py::test_t15_what_the_proxy_counted_is_what_was_spent",),
+    ),
+    Guard(
+        "T9: a sandbox ends with its tokens",
+        "bot/sandbox/bubblewrap.py",
+        ", max_tokens=task.most_tokens)",
+        ")",
+        ("tests/sandbox/test_interface.py::test_t9_a_sandboxs_proxy_grants_what_the_turn_may_do",),
+    ),
+    Guard(
+        "T9: a sandbox asks the model of its turn",
+        "bot/sandbox/bubblewrap.py",
+        "model=task.model, ",
+        "",
+        ("tests/sandbox/test_interface.py::test_t9_a_sandboxs_proxy_grants_what_the_turn_may_do",),
+    ),
+    Guard(
+        "T16: memory of all programs together has an end",
+        "bot/sandbox/resource_limits.py",
+        "if limits.memory_bytes and memory_of(find_processes(marker.__eq__)) > limits.memory_bytes:",
+        "if False:",
+        ("tests/sandbox/test_interface.py::test_t16_what_takes_too_much_is_told_and_ended",),
+    ),
+    Guard(
+        "T16: what is kept in folders in memory counts",
+        "bot/sandbox/memory_use.py",
+        "kept = sum(_file_systems(folders).values()) + ",
+        "kept = ",
+        _HOARDS,
+    ),
+    Guard(
+        "T16: what is kept in memory files counts",
+        "bot/sandbox/memory_use.py",
+        " + sum(_open_files(folders, counted))",
+        "",
+        _HOARDS,
+    ),
+    Guard(
+        "T16: what is kept in shared mappings counts",
+        "bot/sandbox/memory_use.py",
+        "                kept += _mapped_bytes(folder, counted)",
+        "                pass",
+        _HOARDS,
+    ),
+    Guard(
+        "T16: segments that no process has are small",
+        "bot/sandbox/seccomp.py",
+        "        *_limit_segments(_SHMGET[machine]),\n",
+        "",
+        ("tests/sandbox/test_seccomp.py::test_t16_shared_segments_of_system_v_are_small",),
+    ),
+    Guard(
+        "T16: the disk is not filled up",
+        "bot/sandbox/resource_limits.py",
+        "if limits.free_disk_bytes and shutil.disk_usage(folder).free < limits.free_disk_bytes:",
+        "if False:",
+        ("tests/sandbox/test_interface.py::test_t16_what_takes_too_much_is_told_and_ended",),
+    ),
+    Guard(
+        "T16: what takes too much is ended",
+        "bot/sandbox/resource_limits.py",
+        "process.send(signal.SIGKILL)",
+        "pass",
+        ("tests/sandbox/test_interface.py::test_t16_what_takes_too_much_is_told_and_ended",),
+    ),
+    Guard(
+        "T16: losses in a row have an end",
+        "bot/engine/finish_turn.py",
+        "if run.turns.losses >= policy.max_losses:",
+        "if False:",
+        (f"{_STORIES}_a_turn_that_kills_its_process_is_not_tried_for_ever",),
+    ),
+    Guard(
+        "T16: failures in a row have an end",
+        "bot/engine/finish_turn.py",
+        "if failures >= policy.max_failures:",
+        "if False:",
+        (f"{_STORIES}_a_failed_turn_is_tried_again_after_a_growing_pause_then_asked_about",),
+    ),
+    Guard(
+        "T16: what an issue costs has an end",
+        "bot/engine/start_turn.py",
+        "if spent := budget.why_exhausted(run, seen, policy):",
+        "if spent := None:",
+        ("tests/stories/test_commands.py::test_a_spent_budget_asks_and_a_bigger_one_goes_on",),
+    ),
+    Guard(
+        "T17: a token of the App is for one repository",
+        "bot/services/github/auth.py",
+        '{"repositories": [',
+        '{"names": [',
+        ("tests/services/github/test_auth.py::test_each_repository_gets_its_own_token_with_the_least_permissions",),
+    ),
+    Guard(
+        "T22: a sandbox that does not hold starts nothing",
+        "bot/sandbox/build.py",
+        'raise CannotStart(f"The sandbox does not hold, so I start no agent. {result}")',
+        'log.warning("no sandbox")',
+        ("tests/sandbox/test_interface.py::test_t22_what_does_not_hold_starts_nothing",),
+    ),
+    Guard(
+        "T22: without a sandbox nothing is chosen instead",
+        "bot/sandbox/build.py",
+        'if settings.sandbox.kind == "none":\n        from bot.sandbox.none',
+        "if True:\n        from bot.sandbox.none",
+        ("tests/sandbox/test_interface.py::test_t22_nothing_but_the_settings_does_without",),
+    ),
+    Guard(
+        "T22: without bubblewrap there is no sandbox",
+        "bot/sandbox/host_tools.py",
+        "    if not bwrap:\n        raise CannotStart(BWRAP_MISSING)",
+        '    bwrap = bwrap or "/bin/true"',
+        (f"{_SELFTEST}_no_bubblewrap_at_all_is_said_with_how_to_get_it",),
+    ),
+    Guard(
+        "T22: what was not tried does not hold",
+        "bot/sandbox/selftest.py",
+        '"it was not tried"',
+        '""',
+        (f"{_SELFTEST}_where_a_guard_can_be_read_the_probes_stop_at_once",),
+    ),
+    Guard(
+        "T22: what arrives on this machine got out",
+        "bot/sandbox/selftest.py",
+        "contacted = listeners.contacted_names()",
+        'contacted = ""',
+        _LEAKY,
+    ),
+    Guard(
+        "T22: a probe that tells of something has found it",
+        "bot/sandbox/selftest.py",
+        "for role, leak in troubles if leak]",
+        "for role, leak in troubles if not role]",
+        _LEAKY,
+    ),
+    Guard(
+        "T22: a bubblewrap that is too old is refused",
+        "bot/sandbox/fix_hints.py",
+        "for number in found.groups()) < OLDEST_BWRAP:",
+        "for number in found.groups()) < ():",
+        (f"{_SELFTEST}_a_bubblewrap_too_old_or_strange_is_refused",),
+    ),
+    Guard(
+        "T6: without a sandbox, too, the bot's environment stays behind",
+        "bot/system/launch.py",
+        "environment.items() if name in keep}",
+        "environment.items()}",
+        ("tests/sandbox/test_interface.py::test_t6_without_a_sandbox_the_bots_own_variables_stay_behind_too",),
+    ),
+)

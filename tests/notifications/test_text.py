@@ -1,0 +1,80 @@
+"""Text of notifications, with untrusted text in it."""
+
+import pytest
+
+from bot.domain.notification import Notification, NotificationKind
+from bot.notifications.text import LISTED_LIMIT, RunContext, neutralize_plain, render_notifications
+
+KNOWN = RunContext(
+    "shop#3", "Fix the basket", "https://git.example.com/acme/shop/pull/9", "https://git.example.com/i/3"
+)
+
+
+def told(
+    happening: NotificationKind = NotificationKind.ASKING, words: str = "Which currency?", *, over: bool = False
+) -> Notification:
+    return Notification(happening, "shop#3/1", "now", 5.0, words, over, 1)
+
+
+def test_one_thing_is_told_with_its_reason_and_where_to_go():
+    said = render_notifications([(told(), KNOWN)], link="https://bot.example.com/")
+    assert said.title == "Treehand: shop#3 needs you"
+    assert said.body.splitlines() == [
+        "shop#3 needs you: Fix the basket",
+        "Which currency?",
+        "Pull request: https://git.example.com/acme/shop/pull/9",
+        "Issue: https://git.example.com/i/3",
+        "Dashboard: https://bot.example.com/runs/shop%233",
+    ]
+
+
+def test_without_a_link_or_a_title_there_is_less_to_say():
+    assert (
+        render_notifications([(told(NotificationKind.REVIEW, ""), RunContext("shop#3"))]).body == "shop#3 is in review"
+    )
+
+
+def test_trouble_is_told_and_that_it_is_over():
+    trouble = Notification(NotificationKind.TROUBLE, "github acme/shop", "x", 5.0, "refuses us")
+    well = Notification(NotificationKind.TROUBLE, "github acme/shop", "x", 5.0, "answers", resolved=True)
+    titles = [render_notifications([(one, RunContext())]).title for one in (trouble, well)]
+    assert titles == ["Treehand: problem with github acme/shop", "Treehand: github acme/shop works again"]
+
+
+def test_many_things_are_one_message_of_bounded_length():
+    said = render_notifications([(told(words="w" * 5000), KNOWN)] * 500, link="https://bot.example.com")
+    assert said.title == "Treehand: 500 things to know"
+    assert said.body.endswith(f"And {500 - LISTED_LIMIT} more.")
+    assert len(said.body) < LISTED_LIMIT * 900
+
+
+def test_a_repeat_says_that_it_may_be_one():
+    assert render_notifications([(told(), KNOWN)], again=True).body.startswith("(Possibly a repeat: ")
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    [
+        "@everyone look", "<!channel> hi", "<@U123>", "[click](https://evil.example/x)", "**bold** `code` ~~no~~",
+        "<script>alert(1)</script>", "<img src=x>", "javascript:alert(1)", "a\nTo: all@example.com\n\nspoof",
+        "\x1b[31mred", "||spoiler||", "&lt;b&gt;", "\u202egnp.exe", "tg://user?id=1", "# headline", "\\[x\\]",
+    ],
+)  # fmt: skip
+def test_what_others_wrote_is_read_and_does_nothing(hostile):
+    said = render_notifications(
+        [(told(words=hostile), RunContext("shop#3", hostile, "", f"https://x.example/{hostile}"))]
+    )
+    assert said.title == "Treehand: shop#3 needs you"
+    assert len(said.body.splitlines()) in {2, 3}
+    ours = said.body.replace("shop#3", "")
+    assert not set("@<>`*[]|~\\&\x1b\u202e\n") & set(ours.partition("Issue:")[0].replace("\n", ""))
+    assert "://" not in ours.partition("Issue:")[0]
+    assert "javascript:a" not in ours
+
+
+def test_a_key_that_is_hostile_is_harmless_as_well():
+    assert "@" not in render_notifications([(told(), RunContext("@all/x#1"))]).title
+
+
+def test_long_words_are_cut():
+    assert len(neutralize_plain("word " * 500)) <= 300

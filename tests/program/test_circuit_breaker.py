@@ -1,0 +1,38 @@
+"""The installed command while the model's service refuses all requests."""
+
+import re
+import time
+
+from bot.demo.model import RefuseWith, ScriptedModel
+from tests.program.conftest import model_env, script_of
+
+REASON = "the model's usage limit is reached; this goes on at "
+
+
+async def test_a_used_up_model_ends_once_without_an_error_and_everybody_says_until_when(ready):
+    over = int(time.time()) + 7200
+    headers = {"anthropic-ratelimit-unified-status": "rejected", "anthropic-ratelimit-unified-reset": str(over)}
+    async with ScriptedModel(script_of((RefuseWith(429, headers),))) as model:
+        ready.env |= model_env(model) | {"TREEHAND_LIMITS__WORKING": "1"}
+        for number in range(2):
+            await ready.does("issue", "new", f"Issue {number}", "--label", "ai")
+        await ready.does("once")
+
+    state = await ready.state()
+    assert [run["reason"].startswith(REASON) for run in state["runs"]] == [True, True]
+    assert state["health"]["model"]["ok"] is False
+    assert state["health"]["model"]["detail"].startswith(REASON)
+    assert f"It waits: {REASON}" in await ready.does("why", "shop#1")
+    assert REASON in await ready.does("issue", "show", "shop#2")
+
+
+async def test_a_model_that_is_down_for_everybody_pauses_the_project_and_ends_once(ready):
+    async with ScriptedModel(script_of((RefuseWith(400),))) as model:
+        ready.env |= model_env(model) | {"TREEHAND_LIMITS__WORKING": "5", "TREEHAND_LIMITS__WORKING_PER_PROJECT": "5"}
+        for number in range(5):
+            await ready.does("issue", "new", f"Issue {number}", "--label", "ai")
+        await ready.does("once")
+
+    state = await ready.state()
+    detail = state["health"]["project shop"]["detail"]  # on a slow machine a run has tried again before the fifth fails
+    assert re.match(r"paused, because \d+ turns here failed alike: the agent", detail)

@@ -1,0 +1,134 @@
+"""T22: agents never run silently without a sandbox that holds."""
+
+import os
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from bot.demo.model import ScriptedModel
+from tests.program.conftest import DONE, model_env, script_of, write
+
+_NO_NAMESPACES = """
+import ctypes, os, sys
+from pathlib import Path
+NEWUSER = 0x10000000
+ready, mapped = os.pipe(), os.pipe()
+child = os.fork()
+if child == 0:
+    assert ctypes.CDLL(None).unshare(NEWUSER) == 0
+    os.write(ready[1], b"1")
+    os.read(mapped[0], 1)
+    Path("/proc/sys/user/max_user_namespaces").write_text("0")
+    os.execv(sys.argv[1], sys.argv[1:])
+os.read(ready[0], 1)
+line = "0 0 65536" if os.geteuid() == 0 else f"{os.geteuid()} {os.geteuid()} 1"
+if os.geteuid():
+    Path(f"/proc/{child}/setgroups").write_text("deny")
+for name in ("uid_map", "gid_map"):
+    Path(f"/proc/{child}/{name}").write_text(line)
+os.write(mapped[1], b"1")
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+"""Runs a command in a user namespace of its own, in which no further one can be made."""
+_LEAKY = """#!/bin/bash
+[ "$1" = --version ] && exec {real} --version
+words=()
+for word; do [ "$word" = --unshare-net ] || words+=("$word"); done
+exec {real} "${{words[@]}}"
+"""
+"""Forgets to take the network away."""
+
+
+def without(name: str, folder: Path) -> str:
+    """A PATH with everything that is needed but one program."""
+    folder.mkdir()
+    for program in {"git", "sh", "bash", "env", "ps", "bwrap"} - {name}:
+        (folder / program).symlink_to(shutil.which(program))
+    return str(folder)
+
+
+async def asked_for(person, model) -> dict[str, str]:
+    await person.does("issue", "new", "Raise the answer", "--label", "ai")
+    return model_env(model)
+
+
+@pytest.mark.parametrize("command", ["run", "once"])
+async def test_t22_without_bubblewrap_nothing_starts(ready, tmp_path, command):
+    async with ScriptedModel(script_of((write("answer = 42"),), DONE)) as model:
+        env = await asked_for(ready, model)
+        answer = await ready.treehand(command, PATH=without("bwrap", tmp_path / "bin"), **env)
+
+    assert answer.code == 1
+    assert "The sandbox does not hold, so I start no agent. There is no bubblewrap" in answer.err
+    assert "Traceback" not in answer.err
+    assert model.requests == []
+
+
+async def test_t22_with_a_bubblewrap_that_leaks_nothing_starts_and_what_got_out_is_listed(ready):
+    async with ScriptedModel(script_of((write("answer = 42"),), DONE)) as model:
+        env = await asked_for(ready, model)
+        with tempfile.TemporaryDirectory() as folder:
+            leaky = Path(folder, "bwrap")
+            leaky.write_text(_LEAKY.format(real=shutil.which("bwrap")))
+            for path in (leaky, leaky.parent):
+                path.chmod(0o755)  # whoever is not root any more has to run it
+            answer = await ready.treehand("once", PATH=f"{folder}:{os.environ['PATH']}", **env)
+
+    assert answer.code == 1
+    assert "The sandbox does not hold" in answer.err
+    assert "no ports of this machine" in answer.err
+    assert model.requests == []
+
+
+async def test_t22_where_no_namespaces_can_be_made_nothing_starts_and_the_fix_is_named(ready):
+    async with ScriptedModel(script_of((write("answer = 42"),), DONE)) as model:
+        env = await asked_for(ready, model)
+        answer = await ready.treehand("once", within=(sys.executable, "-c", _NO_NAMESPACES), **env)
+
+    assert answer.code == 1, answer
+    assert "The sandbox does not hold" in answer.err
+    assert "user.max_user_namespaces" in answer.err
+    assert model.requests == []
+
+
+async def test_t22_the_demo_says_why_it_does_without(person, tmp_path):
+    demo = await person.start("demo", PATH=without("bwrap", tmp_path / "bin"))
+    assert demo.stdout
+    said = [(await demo.stdout.readline()).decode() for _ in range(3)]
+
+    assert "The demo runs without the sandbox, which `treehand run` requires: There is no bubblewrap" in said[2]
+
+
+async def test_check_lists_what_was_tried(ready):
+    found = (await ready.treehand("check", "--json", ANTHROPIC_API_KEY="x")).json()["sandbox"]
+
+    assert found["ok"]
+    assert "probes held" in found["detail"]
+    assert {"name": "no network", "ok": True, "detail": ""} in found["probes"]
+
+
+async def test_check_says_what_is_on_the_path_and_hidden_from_agents(ready, tmp_path):
+    ready.env["PATH"] = f"{tmp_path}:{ready.env['PATH']}"
+    answer = await ready.treehand("check", ANTHROPIC_API_KEY="x")
+
+    assert answer.code == 0
+    assert f"on your PATH, but not in the sandbox: {tmp_path}" in answer.out
+
+
+async def test_check_finds_nothing_missing_in_the_folder_that_it_lives_in_itself(ready):
+    ready.env["PATH"] = f"{Path(sys.executable).parent}:/usr/bin:/bin"
+    answer = await ready.treehand("check", ANTHROPIC_API_KEY="x")
+
+    assert answer.code == 0
+    assert "on your PATH, but not in the sandbox" not in answer.out
+
+
+async def test_doing_without_is_said_by_check_and_in_the_log(ready):
+    chosen = {"TREEHAND_SANDBOX__KIND": "none", "ANTHROPIC_API_KEY": "x"}
+
+    assert "none: agents run with your own permissions" in await ready.does("check", **chosen)
+    await ready.does("once", **chosen)
+    assert "sandbox off: agents run with the rights of" in (ready.state_dir / "treehand.log").read_text()

@@ -1,0 +1,273 @@
+"""Issues: which are read, their requester, and the title and body that may be used."""
+
+import pytest
+
+from bot.errors import NeedsHuman, Retryable
+from bot.services.http.availability import read_availability
+from tests.services.github.github_bot import REPO, Bot
+
+
+@pytest.fixture(params=["with GraphQL", "without GraphQL"])
+def asked(bot, request):
+    if request.param == "without GraphQL":
+        bot.github.faults.answer("POST /graphql", 404, times=1000)
+    return bot
+
+
+def labelled(world, *, author="ana", by="ana", body="Please."):
+    number = world.open_issue(REPO, "Add a cart", body, by=author).number
+    world.advance(2)
+    world.label(REPO, number, "ai", by=by)
+    return number
+
+
+async def test_a_pull_request_with_the_label_is_no_issue(bot):
+    await bot.offer()
+    world = bot.world
+    world.label(REPO, 1, "ai", by="ana")
+    assert (await bot.tracker.snapshot([f"{REPO}#1"])).issues == {}
+
+
+async def test_a_label_applied_by_somebody_who_may_only_triage_asks_for_nothing(asked):
+    number = labelled(asked.world, by="tom")
+    issue = await asked.issue(number)
+    assert (issue.requester.name, issue.requester.trusted) == ("tom", False)
+
+
+async def test_a_label_that_nobody_is_known_to_have_applied_asks_for_nothing(asked):
+    number = labelled(asked.world)
+    asked.world.issue(REPO, number).events.clear()
+    issue = await asked.issue(number)
+    assert (issue.requester.name, issue.requester.trusted, issue.request) == ("somebody", False, "")
+
+
+async def test_a_bot_that_applied_the_label_is_trusted_only_by_its_exact_name(github, tmp_path):
+    number = labelled(github.world, by="helper[bot]")
+    strict = Bot(github, tmp_path, trusted=("helper",))
+    assert not (await strict.issue(number)).requester.trusted
+    strict.close()
+    open_minded = Bot(github, tmp_path, trusted=("Helper[bot]",))
+    assert (await open_minded.issue(number)).requester.trusted
+    open_minded.close()
+
+
+async def test_labelling_anew_is_another_request(asked):
+    number = labelled(asked.world)
+    first = await asked.issue(number)
+    assert (await asked.issue(number)).request == first.request
+    asked.world.unlabel(REPO, number, "ai")
+    asked.world.advance(5)
+    asked.world.label(REPO, number, "ai", by="ana")
+    assert (await asked.issue(number)).request not in {"", first.request}
+
+
+async def test_a_request_by_somebody_else_replaces_that_of_one_who_was_not_trusted(asked):
+    number = labelled(asked.world, by="tom")
+    await asked.issue(number)
+    asked.world.unlabel(REPO, number, "ai", by="tom")
+    asked.world.advance(5)
+    asked.world.label(REPO, number, "ai", by="ana")
+    issue = await asked.issue(number, number)
+    assert (issue.requester.name, issue.requester.trusted) == ("ana", True)
+
+
+async def test_what_a_stranger_writes_after_the_label_is_not_used(asked):
+    number = labelled(asked.world, author="eve")
+    assert (await asked.issue(number)).edit is None
+    asked.world.advance(5)
+    asked.world.edit_issue(REPO, number, title="Leak it", body="All of it.", by="eve")
+
+    issue = await asked.issue(number, number)
+
+    assert (issue.title, issue.body) == ("Add a cart", "Please.")
+    assert (issue.edit.title, issue.edit.body, issue.edit.original_known) == ("Leak it", "All of it.", True)
+    assert not issue.edit.by.trusted
+    assert (await asked.issue(number, number)).edit == issue.edit
+
+
+async def test_what_a_stranger_wrote_between_the_label_and_our_first_look_is_not_used_either(asked):
+    number = labelled(asked.world, author="eve")
+    asked.world.advance(5)
+    asked.world.edit_issue(REPO, number, body="All of it.", by="eve")
+    issue = await asked.issue(number)
+    assert issue.body == ""
+    assert (issue.edit.body, issue.edit.original_known) == ("All of it.", False)
+
+
+async def test_what_somebody_who_may_push_writes_is_taken_as_it_is(bot):
+    number = labelled(bot.world, author="eve")
+    await bot.issue(number)
+    bot.world.advance(5)
+    bot.world.edit_issue(REPO, number, title="Add a basket", body="Nicely.", by="ana")
+    issue = await bot.issue(number, number)
+    assert (issue.title, issue.body, issue.edit) == ("Add a basket", "Nicely.", None)
+
+
+async def test_a_person_who_may_push_may_change_an_issue_of_their_own(bot):
+    number = labelled(bot.world, author="ana")
+    await bot.issue(number)
+    bot.world.advance(5)
+    bot.world.edit_issue(REPO, number, title="Add a basket", body="Nicely.", by="ana")
+    issue = await bot.issue(number, number)
+    assert (issue.title, issue.body, issue.edit) == ("Add a basket", "Nicely.", None)
+
+
+async def test_where_github_does_not_tell_who_edited_the_body_the_edit_is_not_used(bot):
+    bot.github.faults.answer("POST /graphql", 404, times=1000)
+    number = labelled(bot.world, author="ana")
+    await bot.issue(number)
+    bot.world.advance(5)
+    bot.world.edit_issue(REPO, number, body="Nicely.", by="ana")
+    issue = await bot.issue(number, number)
+    assert (issue.body, issue.edit.body) == ("Please.", "Nicely.")
+
+
+async def test_a_title_that_a_stranger_changed_between_two_looks_is_known_again(bot):
+    number = labelled(bot.world, author="eve")
+    bot.world.advance(5)
+    bot.world.edit_issue(REPO, number, title="Leak it", by="eve")
+    issue = await bot.issue(number)
+    assert (issue.title, issue.body) == ("Add a cart", "Please.")
+    assert (issue.edit.title, issue.edit.by.name, issue.edit.original_known) == ("Leak it", "eve", True)
+
+
+async def test_a_title_by_somebody_who_may_push_is_kept_against_what_a_stranger_makes_of_it(asked):
+    number = labelled(asked.world, author="eve")
+    for title, by in (("Add a basket", "ana"), ("Leak it", "eve"), ("Leak it all", "eve")):
+        asked.world.advance(5)
+        asked.world.edit_issue(REPO, number, title=title, by=by)
+    issue = await asked.issue(number)
+    assert (issue.title, issue.edit.title) == ("Add a basket", "Leak it all")
+
+
+async def test_an_edit_that_was_taken_back_is_none(asked):
+    number = labelled(asked.world, author="eve")
+    await asked.issue(number)
+    for body in ("All of it.", "Please."):
+        asked.world.advance(5)
+        asked.world.edit_issue(REPO, number, body=body, by="eve")
+        issue = await asked.issue(number, number)
+    assert (issue.body, issue.edit) == ("Please.", None)
+
+
+async def test_an_issue_that_was_deleted_or_transferred_is_gone_and_others_are_not(bot):
+    deleted, moved, kept = (labelled(bot.world) for _ in range(3))
+    keys = {number: f"{REPO}#{number}" for number in (deleted, moved, kept)}
+    await bot.tracker.snapshot(list(keys.values()))
+    bot.world.add_repository("acme/other", **{"treehand-bot": "write"})
+    bot.world.delete_issue(REPO, deleted)
+    bot.world.transfer_issue(REPO, moved, "acme/other")
+    view = await bot.tracker.snapshot(list(keys.values()))
+    assert set(view.issues) == {keys[kept]}
+
+
+async def test_after_the_repository_was_renamed_everything_goes_on_under_its_old_key(bot):
+    number = labelled(bot.world)
+    key = f"{REPO}#{number}"
+    await bot.tracker.snapshot([key])
+    bot.world.rename(REPO, "acme/store")
+    assert set((await bot.tracker.snapshot([key])).issues) == {key}
+    bot.world.close("acme/store", number)
+    assert not (await bot.tracker.snapshot([key])).issues[key].open
+    await bot.tracker.ensure_comment(key, slug="1/progress", text="Done.")
+    assert len(bot.world.repository("acme/store").comments) == 1
+
+
+async def test_an_archived_repository_is_left_alone_until_it_is_not_archived_any_more(bot):
+    number = labelled(bot.world)
+    key = f"{REPO}#{number}"
+    await bot.tracker.snapshot([key])
+    bot.world.archive(REPO)
+    with pytest.raises(Retryable, match="archived"):
+        await bot.tracker.ensure_labels(key, add=["ai:working"])
+    with pytest.raises(NeedsHuman, match="archived"):
+        await bot.tracker.snapshot([key])
+    bot.world.archive(REPO, archived=False)
+    assert set((await bot.tracker.snapshot([key])).issues) == {key}
+
+
+async def test_health_shows_an_archived_repository_while_it_is_archived(bot):
+    bot.world.archive(REPO)
+    with pytest.raises(NeedsHuman, match="archived"):
+        await bot.tracker.snapshot([])
+    ok, why = read_availability(bot.db)[REPO]
+    assert (ok, "archived" in why) == (False, True)
+    bot.world.archive(REPO, archived=False)
+    await bot.tracker.snapshot([])
+    assert read_availability(bot.db)[REPO] == (True, "")
+
+
+async def test_a_repository_that_does_not_show_itself_any_more_makes_no_issue_disappear(bot):
+    number = labelled(bot.world)
+    await bot.issue(number)
+    bot.world.make_private(REPO)
+    bot.world.remove_bot(REPO, "treehand-bot")
+    with pytest.raises(NeedsHuman):
+        await bot.issue(number, number)
+    bot.world.set_permission(REPO, "treehand-bot", "write")
+    assert (await bot.issue(number, number)).open
+
+
+async def test_another_repository_under_the_same_name_is_not_ours(bot):
+    await bot.issue(labelled(bot.world))
+    bot.world.delete_repository(REPO)
+    bot.world.add_repository(REPO, ana="write", **{"treehand-bot": "write"})
+    bot.world.advance(4000)
+    with pytest.raises(NeedsHuman, match="another repository"):
+        await bot.tracker.snapshot([])
+
+
+async def test_our_own_labels_show_before_any_list_does(bot):
+    number = labelled(bot.world)
+    key = f"{REPO}#{number}"
+    await bot.tracker.snapshot([])
+    bot.world.lag = 30
+    bot.world.advance(60)
+    await bot.tracker.ensure_labels(key, add=["ai:working"])
+    for fresh in (False, True):
+        assert "ai:working" in (await bot.tracker.snapshot([key], fresh=fresh)).issues[key].labels
+
+
+async def test_a_label_of_ours_is_made_before_it_is_used(bot):
+    number = labelled(bot.world)
+    for _ in range(2):
+        await bot.tracker.ensure_labels(f"{REPO}#{number}", add=["ai:working", "ai:now"])
+    assert len(bot.github.calls("POST", "/labels")) == 3
+    assert {"ai", "ai:working", "ai:now"} == {label.name for label in bot.world.issue(REPO, number).labels}
+
+
+async def test_a_label_that_is_written_otherwise_is_the_same(bot):
+    number = bot.world.open_issue(REPO, "Add a cart", by="ana", labels=["AI", "AI:Now", "Airport"]).number
+    assert (await bot.issue(number)).labels == {"ai", "ai:now", "Airport"}
+    await bot.tracker.ensure_labels(f"{REPO}#{number}", remove=["ai"])
+    assert "AI" not in {label.name for label in bot.world.issue(REPO, number).labels}
+
+
+async def test_between_two_polls_nothing_is_asked(bot):
+    number = labelled(bot.world)
+    seen = await bot.tracker.snapshot([])
+    await bot.forge.snapshot([])
+    bot.requests()
+    bot.world.close(REPO, number)
+    assert await bot.tracker.snapshot([f"{REPO}#{number}"], fresh=False) == seen
+    await bot.forge.snapshot(["treehand/acme-shop-1"], fresh=False)
+    assert bot.requests() == []
+
+
+async def test_what_is_known_is_told_without_any_network(bot):
+    number = labelled(bot.world)
+    await bot.tracker.snapshot([])
+    offered = await bot.offer()
+    bot.requests()
+    assert bot.repository.offline.titles() == {number: "Add a cart"}
+    assert bot.repository.offline.pulls()["treehand/acme-shop-1"].number == offered
+    assert bot.requests() == []
+
+
+async def test_more_issues_than_a_page_holds_are_all_seen_once(bot):
+    for number in range(250):
+        bot.world.open_issue(REPO, f"Issue {number}", by="ana", labels=["ai"])
+    view = await bot.tracker.snapshot([])
+    assert len(view.issues) == 250
+    assert all(issue.requester.trusted for issue in view.issues.values())
+    assert len(bot.requests()) < 20

@@ -1,0 +1,303 @@
+"""Pull requests: opened, updated, checked and closed."""
+
+import pytest
+
+from bot.domain.pull_request import CheckState, PullRequestState
+from bot.errors import NeedsHuman, Retryable
+from bot.services.github.forge import GitHubForge
+from tests.fakes.github import gits
+from tests.services.github.github_bot import BRANCH, REPO, Bot
+
+
+@pytest.fixture(params=["with GraphQL", "without GraphQL"])
+def asked(bot, request):
+    if request.param == "without GraphQL":
+        bot.github.faults.answer("POST /graphql", 404, times=1000)
+    return bot
+
+
+def tip(bot, branch="main"):
+    return gits.tip(bot.world.repository(REPO).path, branch)
+
+
+async def test_a_draft_whose_answer_was_lost_is_adopted(bot):
+    bot.world.push(REPO, BRANCH, {"new.py": "one\n"}, by="treehand-bot")
+    bot.github.faults.drop_answers("POST *pulls")
+    with pytest.raises(Retryable):
+        await bot.forge.ensure_draft(BRANCH, base="main", title="Add a cart", body="first")
+    await bot.forge.ensure_draft(BRANCH, base="main", title="Add a cart", body="second")
+    pull, _ = await bot.pull()
+    assert "second" in pull.body
+    assert sum(bool(issue.pull) for issue in bot.world.repository(REPO).issues.values()) == 1
+
+
+async def test_where_there_are_no_drafts_it_is_opened_without(bot):
+    bot.world.push(REPO, BRANCH, {"new.py": "one\n"}, by="treehand-bot")
+    body = b'{"message": "Draft pull requests are not supported in this repository."}'
+    bot.github.faults.add("POST *pulls", status=422, body=body)
+    await bot.forge.ensure_draft(BRANCH, base="", title="Add a cart", body="")
+    pull, _ = await bot.pull()
+    assert (pull.draft, pull.base) == (False, "main")
+
+
+async def test_a_base_that_is_not_there_is_said_in_plain_words(bot):
+    bot.world.push(REPO, BRANCH, {"new.py": "one\n"}, by="treehand-bot")
+    with pytest.raises(NeedsHuman, match="does not exist"):
+        await bot.forge.ensure_draft(BRANCH, base="nowhere", title="Add a cart", body="")
+
+
+async def test_a_branch_that_adds_nothing_is_said_in_plain_words(bot):
+    bot.world.push(REPO, "treehand/same", {}, by="treehand-bot")
+    gits.git(bot.world.repository(REPO).path, "update-ref", "refs/heads/treehand/same", tip(bot))
+    with pytest.raises(NeedsHuman, match="Branch treehand/same has no commit"):
+        await bot.forge.ensure_draft("treehand/same", base="main", title="Add a cart", body="")
+
+
+@pytest.mark.parametrize("how", ["merge", "squash", "rebase"])
+async def test_every_way_to_merge_is_seen(bot, how):
+    number = await bot.offer()
+    head = tip(bot, BRANCH)
+    bot.world.merge(REPO, number, how, by="ana")
+    pull, _ = await bot.pull()
+    assert (pull.state, pull.head) == (PullRequestState.MERGED, head)
+    await bot.forge.remove_branch(BRANCH)
+    assert tip(bot, BRANCH) in {None, ""}
+    assert (await bot.pull())[0].state is PullRequestState.MERGED
+
+
+async def test_a_pull_request_that_was_closed_and_opened_again_is_open(bot):
+    number = await bot.offer()
+    bot.world.close(REPO, number)
+    assert (await bot.pull())[0].state is PullRequestState.CLOSED
+    bot.world.reopen(REPO, number)
+    assert (await bot.pull())[0].state is PullRequestState.OPEN
+
+
+async def test_a_branch_with_commits_that_are_in_no_pull_request_stays(bot):
+    number = await bot.offer()
+    bot.world.merge(REPO, number, by="ana")
+    bot.world.push(REPO, BRANCH, {"more.py": "more\n"}, by="ana")
+    await bot.forge.remove_branch(BRANCH)
+    assert BRANCH in (await bot.forge.snapshot([])).branches
+
+
+async def test_a_branch_that_people_removed_is_no_trouble(bot):
+    number = await bot.offer()
+    bot.world.merge(REPO, number, by="ana")
+    gits.git(bot.world.repository(REPO).path, "update-ref", "-d", f"refs/heads/{BRANCH}")
+    await bot.forge.remove_branch(BRANCH)
+    assert (await bot.forge.snapshot([])).branches == frozenset()
+
+
+async def test_an_old_pull_request_among_more_than_are_ever_read_is_found_after_the_cache_was_lost(github, tmp_path):
+    first = Bot(github, tmp_path / "first")
+    await first.offer()
+    first.close()
+    more = {"link": f'<{github.url}/repos/{REPO}/pulls?page=2>; rel="next"'}
+    github.faults.add(f"GET /repos/{REPO}/pulls", times=2, status=200, body=b"[]", headers=more)
+    second = Bot(github, tmp_path / "second")
+    pull, _ = await second.pull()
+    assert pull.branch == BRANCH
+    second.close()
+
+
+async def test_what_has_no_pull_request_yet_is_not_looked_for_one_by_one(bot):
+    await bot.forge.snapshot([])
+    bot.requests()
+    await bot.forge.snapshot([f"treehand/acme-shop-{number}" for number in range(50)])
+    assert len(bot.requests()) <= 6
+
+
+async def test_a_conflict_with_the_base_is_seen(asked):
+    await asked.offer(**{"app.py": "answer = 42\n"})
+    assert not (await asked.pull())[0].conflicts
+    asked.world.push(REPO, "main", {"app.py": "answer = 43\n"}, by="ana")
+    asked.world.advance(10)
+    assert (await asked.pull())[0].conflicts
+
+
+async def test_a_body_that_is_too_long_is_cut_and_what_people_wrote_stays(bot):
+    number = await bot.offer()
+    body = bot.world.pull(REPO, number).body
+    bot.world.edit_issue(REPO, number, body=f"{body}\n\nMind the tax rules.", by="ana")
+    for text in ("long " * 20_000, "short"):
+        await bot.forge.ensure_draft(BRANCH, base="main", title="", body=text)
+        assert bot.world.pull(REPO, number).body.endswith("Mind the tax rules.")
+    assert len(bot.world.pull(REPO, number).body) < 200
+
+
+# Checks
+
+
+async def test_checks_are_green_when_all_have_passed(asked):
+    await asked.offer()
+    assert (await asked.pull())[0].checks.state is CheckState.NONE
+    first = asked.world.add_check(REPO, tip(asked, BRANCH), "tests", "success")
+    second = asked.world.add_check(REPO, tip(asked, BRANCH), "lint")
+    assert (await asked.pull())[0].checks.state is CheckState.PENDING
+    asked.world.end_check(REPO, second.id, "skipped")
+    checks = (await asked.pull())[0].checks
+    assert (checks.state, checks.passed, checks.commit) == (CheckState.GREEN, 2, tip(asked, BRANCH))
+    assert first.id
+
+
+async def test_a_red_check_shows_what_failed_and_where(asked):
+    await asked.offer()
+    log = "".join(f"line {number}\n" for number in range(1000))
+    annotations = (("new.py", 2, "not like this"),)
+    sha = tip(asked, BRANCH)
+    asked.world.add_check(
+        REPO, sha, "tests", "failure", title="1 failed", summary="test_cart", annotations=annotations, log=log
+    )
+    asked.world.add_status(REPO, sha, "deploy", "error", description="no room")
+    checks = (await asked.pull())[0].checks
+    assert (checks.state, checks.commit) == (CheckState.RED, sha)
+    tests, deploy = checks.failed
+    assert (tests.name, tests.summary, tests.annotations) == (
+        "tests",
+        "1 failed\ntest_cart",
+        ("new.py:2: not like this",),
+    )
+    assert tests.log.splitlines()[-1] == "line 999"
+    assert len(tests.log.splitlines()) == 50
+    assert (deploy.name, deploy.summary, deploy.log) == ("deploy", "no room", "")
+    assert checks.regressions == checks.failed
+
+
+async def test_what_is_red_on_the_base_as_well_is_told_apart(asked):
+    await asked.offer()
+    asked.world.add_check(REPO, tip(asked), "lint", "failure")
+    for name in ("lint", "tests"):
+        asked.world.add_check(REPO, tip(asked, BRANCH), name, "failure")
+    checks = (await asked.pull())[0].checks
+    assert [(check.name, check.on_base) for check in checks.failed] == [("lint", True), ("tests", False)]
+    assert [check.name for check in checks.regressions] == ["tests"]
+
+
+async def test_nothing_is_red_before_everything_has_ended(asked):
+    await asked.offer()
+    asked.world.add_check(REPO, tip(asked, BRANCH), "tests", "failure")
+    slow = asked.world.add_check(REPO, tip(asked, BRANCH), "slow tests")
+    assert (await asked.pull())[0].checks.state is CheckState.PENDING
+    asked.world.end_check(REPO, slow.id, "failure")
+    checks = (await asked.pull())[0].checks
+    assert [check.name for check in checks.failed] == ["tests", "slow tests"]
+
+
+async def test_checks_of_an_older_commit_say_nothing(asked):
+    await asked.offer()
+    asked.world.add_check(REPO, tip(asked, BRANCH), "tests", "failure")
+    assert (await asked.pull())[0].checks.state is CheckState.RED
+    asked.world.push(REPO, BRANCH, {"new.py": "better\n"}, by="treehand-bot")
+    checks = (await asked.pull())[0].checks
+    assert (checks.state, checks.commit) == (CheckState.NONE, tip(asked, BRANCH))
+
+
+async def test_without_leave_to_read_checks_there_are_none(bot):
+    await bot.offer()
+    bot.world.add_check(REPO, tip(bot, BRANCH), "tests", "failure")
+    bot.github.faults.answer("GET *check-runs", 403, times=10)
+    bot.github.faults.answer("GET *status", 403, times=10)
+    assert (await bot.pull())[0].checks.state is CheckState.NONE
+
+
+async def test_a_red_check_is_looked_into_once(bot):
+    await bot.offer()
+    bot.world.add_check(REPO, tip(bot, BRANCH), "tests", "failure", log="oh\n")
+    await bot.pull()
+    bot.requests()
+    await bot.pull()
+    assert not [path for _, path in bot.requests() if "check" in path or "logs" in path]
+
+
+# The remote
+
+
+def header_in(remote):
+    return next(
+        (value for key, value in remote.env.items() if key.startswith("GIT_CONFIG_VALUE") and "Basic" in value), ""
+    )
+
+
+async def test_the_token_goes_to_githubs_own_host_only(bot):
+    assert "Authorization: Basic" in header_in(await bot.forge.remote())
+    for remote in ("https://example.com/acme/shop.git", "git@github.com:acme/shop.git", "/srv/shop.git"):
+        elsewhere = GitHubForge(bot.repository, api_url=bot.github.url, remote=remote)
+        assert ((await elsewhere.remote()).url, (await elsewhere.remote()).env) == (remote, {})
+
+
+@pytest.mark.parametrize(
+    ("api", "remote", "trusted"),
+    [
+        ("https://api.github.com", "https://github.com/acme/shop.git", True),
+        ("https://git.example.com/api/v3", "https://git.example.com/acme/shop.git", True),
+        ("https://git.example.com/api/v3", "https://github.com/acme/shop.git", False),
+        ("https://api.github.com", "https://github.com.example.com/acme/shop.git", False),
+        ("https://api.github.com", "http://127.0.0.1/acme/shop.git", False),
+        ("https://api.github.com", "http://github.com/acme/shop.git", False),
+    ],
+)
+async def test_which_hosts_are_githubs_own(bot, api, remote, trusted):
+    there = await GitHubForge(bot.repository, api_url=api, remote=remote).remote()
+    assert bool(header_in(there)) is trusted
+
+
+# Is it ready?
+
+
+LABELS = ("ai", "ai:working")
+
+
+async def found(bot):
+    return {finding.name: (finding.ok, finding.detail) for finding in await bot.repository.setup_check.inspect(LABELS)}
+
+
+async def test_a_repository_that_is_ready_is_found_ready(bot):
+    await bot.repository.setup_check.create_labels(LABELS)
+    findings = await found(bot)
+    assert {name for name, (ok, _) in findings.items() if not ok} == set()
+    assert findings["account"][1].startswith("treehand-bot")
+    assert findings["labels"][1] == "all 2 exist"
+
+
+async def test_what_keeps_us_from_working_is_found_and_named(github, tmp_path):
+    github.world.protect(REPO, "treehand/*")
+    github.world.set_permission(REPO, "treehand-bot", "read")
+    bot = Bot(github, tmp_path, token=github.world.fine_grained_token("treehand-bot", REPO, issues="read"))
+    findings = await found(bot)
+    assert not findings["repository"][0]
+    assert not findings["permissions"][0]
+    assert not findings["rules"][0]
+    assert "ai:working" in findings["labels"][1]
+    bot.close()
+
+
+async def test_a_server_that_knows_no_statuses_or_has_no_commit_yet_is_ready_all_the_same(bot):
+    bot.github.faults.answer("GET */status", 404)
+    bot.github.faults.answer("GET */check-runs", 422)
+    findings = await found(bot)
+    assert {name for name, (ok, _) in findings.items() if not ok} == set()
+    assert "to fix failed checks" in findings["commit statuses"][1]
+
+
+async def test_a_fine_grained_token_cannot_be_given_checks_and_that_keeps_nobody_from_working(github, tmp_path):
+    github.world.repository(REPO).private = True
+    granted = dict.fromkeys(("issues", "contents", "pull_requests"), "write") | {"statuses": "read"}
+    bot = Bot(github, tmp_path, token=github.world.fine_grained_token("treehand-bot", REPO, **granted))
+    findings = await found(bot)
+    assert {name for name, (ok, _) in findings.items() if not ok} == set()
+    assert "GitHub shows none to fine-grained tokens" in findings["checks"][1]
+    bot.close()
+
+
+async def test_a_full_disk_is_said_with_one_full_stop(bot):
+    bot.db.execute("PRAGMA max_page_count = 1")  # SQLite's own way to be full: it keeps what it has, and takes no more
+    said = (await found(bot))["repository"][1]
+    assert said.endswith("database or disk is full.")
+
+
+async def test_of_a_repository_that_is_not_shown_only_that_is_said(bot):
+    bot.github.faults.answer(f"GET /repos/{REPO}*", 404, times=100)
+    findings = await found(bot)
+    assert set(findings) == {"account", "repository"}
+    assert "Is its name right" in findings["repository"][1]

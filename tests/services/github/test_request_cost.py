@@ -1,0 +1,145 @@
+"""The requests of a poll do not grow with the number of runs."""
+
+import asyncio
+
+import pytest
+
+from bot.domain.comment import Reaction
+from bot.errors import Retryable
+from bot.services.github.auth import AppCredential
+from tests.services.github.github_bot import REPO, Bot
+
+BUSY = b'{"data": null, "errors": [{"message": "Something went wrong while executing your query."}]}'
+PERMISSIONS = {
+    "contents": "write", "issues": "write", "pull_requests": "write", "checks": "read", "statuses": "read",
+    "actions": "read", "metadata": "read",
+}  # fmt: skip
+
+
+async def idle_tick(bot, keys, branches):
+    bot.requests()
+    await asyncio.gather(bot.tracker.snapshot(keys), bot.forge.snapshot(branches))
+    calls = list(bot.github.history)
+    return [call for call in calls if call.path != "/graphql"], [call for call in calls if call.path == "/graphql"]
+
+
+@pytest.mark.parametrize("runs", [1, 12])
+async def test_an_idle_tick_costs_six_requests_whatever_the_number_of_runs(bot, runs):
+    keys, branches = [], []
+    for _ in range(runs):
+        number = bot.world.open_issue(REPO, "Add a cart", by="ana", labels=["ai"]).number
+        keys.append(f"{REPO}#{number}")
+        bot.world.comment(REPO, number, "use OAuth", by="ana")
+    for position in range(runs):
+        branches.append(f"treehand/acme-shop-{position}")
+        bot.world.push(REPO, branches[-1], {f"new-{position}.py": "one\n"}, by="treehand-bot")
+        bot.world.open_pull(REPO, "Add a cart", head=branches[-1], by="treehand-bot")
+    await idle_tick(bot, keys, branches)
+    await idle_tick(bot, keys, branches)
+
+    rest, graphql = await idle_tick(bot, keys, branches)
+
+    assert [call.status for call in rest] == [304] * 5
+    assert len(graphql) == 1
+    assert sum(call.points for call in graphql) == 1
+
+
+async def test_both_sides_of_a_project_share_what_is_said_in_conversations(bot):
+    await asyncio.gather(bot.tracker.snapshot([]), bot.forge.snapshot([]))
+    assert len(bot.github.calls("GET", "/issues/comments")) == 1
+
+
+async def test_trouble_of_one_side_reaches_both(bot):
+    bot.github.faults.answer("GET */issues/comments", 502, times=1)
+    failures = await asyncio.gather(bot.tracker.snapshot([]), bot.forge.snapshot([]), return_exceptions=True)
+    assert [type(failure) for failure in failures] == [Retryable, Retryable]
+    assert len(bot.github.calls("GET", "/issues/comments")) == 1
+    await asyncio.gather(bot.tracker.snapshot([]), bot.forge.snapshot([]))
+
+
+async def test_what_is_not_as_expected_is_tried_again_and_breaks_nothing(bot):
+    bot.github.faults.add("GET */issues", status=200, body=b'[{"surprise": true}]')
+    with pytest.raises(Retryable, match="not what was expected"):
+        await bot.tracker.snapshot([])
+    await bot.tracker.snapshot([])
+
+
+async def test_a_server_that_knows_only_the_plainest_addresses_is_enough(bot):
+    plain = ("/issues/comments", "/pulls/comments", "/graphql", "/reactions", "/events", "/check-runs", "/status")
+    number = bot.world.open_issue(REPO, "Add a cart", by="ana", labels=["ai"]).number
+    bot.world.comment(REPO, number, "use OAuth", by="ana")
+    bot.github.faults.answer(lambda _, path: path.endswith(plain) or "matching-refs" in path, 404, times=1000)
+    view = await bot.tracker.snapshot([])
+    ((said,),) = view.comments.values()
+    assert said.author.trusted
+    assert not view.issues[f"{REPO}#{number}"].requester.trusted
+    await bot.tracker.ensure_reaction(f"{REPO}#{number}", said.id, Reaction.SEEN)
+    pull_number = await bot.offer()
+    bot.world.review(REPO, pull_number, by="ana", body="Not yet.", remarks=[("new.py", 1, "why?")])
+    pull, (review,) = await bot.pull()
+    assert (pull.number, review.text, len(review.remarks)) == (pull_number, "Not yet.", 1)
+    bot.world.merge(REPO, pull_number, by="ana")
+    await bot.forge.remove_branch(pull.branch)
+    assert (await bot.forge.snapshot([pull.branch])).branches == frozenset()
+
+
+@pytest.mark.parametrize("broken", [{"status": 502}, {"status": 200, "body": BUSY}])
+async def test_where_queries_are_too_much_for_the_server_pull_requests_are_looked_at_one_by_one(bot, broken):
+    await bot.offer()
+    bot.world.review(REPO, 1, by="ana", body="Not yet.")
+    bot.github.faults.add("POST /graphql", times=2, **broken)
+    pull, _ = await bot.pull()
+    assert pull.number == 1
+    _, (review,) = await bot.pull()  # who wrote its words is asked again
+    assert review.text == "Not yet."
+
+
+async def test_an_app_is_known_by_its_own_comments_too(github, tmp_path):
+    app = github.world.create_app("treehand", **PERMISSIONS)
+    installed = github.world.install_app(app, REPO)
+    bot = Bot(github, tmp_path, credential=AppCredential(app.id, app.private_key, installed.id))
+    number = github.world.open_issue(REPO, "Add a cart", by="ana", labels=["ai"]).number
+    key = f"{REPO}#{number}"
+    await bot.tracker.snapshot([key])
+    await bot.tracker.ensure_comment(key, slug="1/progress", text="Working.")
+    await bot.tracker.ensure_labels(key, add=["ai:working"])
+    await bot.offer()
+    view = await bot.tracker.snapshot([key])
+    assert (view.comments[key], view.issues[key].requester.trusted) == ((), True)
+    assert {finding.name for finding in await bot.repository.setup_check.inspect(["ai"]) if not finding.ok} == set()
+    bot.close()
+
+
+async def test_an_app_that_the_server_shows_no_account_of_goes_by_its_markers(github, tmp_path):
+    app = github.world.create_app("treehand", **PERMISSIONS)
+    installed = github.world.install_app(app, REPO)
+    github.faults.answer("GET /users/*", 404, times=100)
+    bot = Bot(github, tmp_path, credential=AppCredential(app.id, app.private_key, installed.id))
+    key = f"{REPO}#{github.world.open_issue(REPO, 'Add a cart', by='ana', labels=['ai']).number}"
+    await bot.tracker.snapshot([key])
+    await bot.tracker.ensure_comment(key, slug="1/progress", text="Working.")
+    assert (await bot.tracker.snapshot([key])).comments[key] == ()
+    assert {finding.name for finding in await bot.repository.setup_check.inspect(["ai"]) if not finding.ok} == set()
+    bot.close()
+
+
+async def test_after_a_restart_what_was_said_on_many_pull_requests_is_read_again_a_few_at_a_time(bot, tmp_path):
+    branches = [f"treehand/acme-shop-{number}" for number in range(1, 14)]
+    numbers = [await bot.offer(branch) for branch in branches]
+    bot.world.advance(-300)
+    said = [bot.world.comment_on_pull(REPO, number, "Looks good.", by="ana") for number in numbers]
+    bot.world.advance(300)
+    await bot.forge.snapshot(branches)
+    bot.close()
+    for one in said:
+        bot.world.delete_comment(REPO, one.id)
+
+    again, read = Bot(bot.github, tmp_path), []
+    for _ in range(3):
+        again.requests()
+        heard = (await again.forge.snapshot(branches)).comments
+        read.append(sum(path.endswith("/comments") and path.count("/") > 5 for _, path in again.requests()))
+        left = sum(len(comments) for comments in heard.values())
+        assert left == max(0, len(branches) - 10 * len(read))
+    again.close()
+    assert read == [20, 6, 0]

@@ -1,0 +1,389 @@
+"""Issues of a project: each change is seen at the next poll, none is lost, none is seen twice."""
+
+import asyncio
+import sqlite3
+from contextlib import closing
+
+import pytest
+
+from bot.errors import Retryable
+from bot.services.linear.team_routing import TeamRoute
+from tests.fakes.linear.faults import ALWAYS
+from tests.fakes.linear.fixtures import linear
+from tests.services.linear.linear_bot import SHOP, LinearBot, bot, labelled
+
+__all__ = ["bot", "linear"]
+
+HALF_A_DAY = 12 * 3600
+BLOG = TeamRoute("blog", "acme/blog")
+
+
+async def settled(bot, *keys):
+    """Waits until a poll finds nothing new."""
+    await bot.tracker.snapshot(keys)
+    bot.world.advance(300)
+    await bot.tracker.snapshot(keys)
+    bot.world.advance(30)
+    bot.asked()
+
+
+# What changes
+
+
+async def test_a_label_given_and_taken_off_is_seen_at_the_next_look(bot):
+    key = bot.world.open_issue("ENG", "Add a cart", by="ana").identifier
+    await settled(bot)
+    bot.world.label(key, "ai", by="ana")
+    assert await bot.issue(key)
+    bot.world.unlabel(key, "ai", by="ana")
+    assert await bot.issue(key) is None
+
+
+async def test_an_edit_is_seen_at_the_next_look(bot):
+    key = labelled(bot.world)
+    await settled(bot, key)
+    bot.world.edit(key, title="Add two carts", by="ana")
+    bot.world.prioritise(key, 1, by="ana")
+    issue = await bot.issue(key, key)
+    assert (issue.title, issue.priority) == ("Add two carts", 1)
+
+
+async def test_what_is_said_is_seen_at_the_next_look_also_in_threads_and_also_when_it_is_edited(bot):
+    key = labelled(bot.world)
+    await settled(bot, key)
+    first = bot.world.comment(key, "use OAuth", by="ana")
+    assert [one.text for one in await bot.said(key)] == ["use OAuth"]
+    await settled(bot, key)
+    bot.world.comment(key, "which?", by="bob", parent=first)
+    assert [(one.text, one.thread) for one in await bot.said(key)] == [("use OAuth", ""), ("which?", first)]
+    await settled(bot, key)
+    bot.world.edit_comment(first, "use OAuth 2")
+    assert [one.text for one in await bot.said(key)] == ["use OAuth 2", "which?"]
+
+
+async def test_a_comment_that_was_deleted_is_gone_when_all_is_looked_through(bot):
+    key = labelled(bot.world)
+    said = bot.world.comment(key, "use OAuth", by="ana")
+    await settled(bot, key)
+    bot.world.delete_comment(said)
+    bot.world.advance(HALF_A_DAY)
+    assert await bot.said(key) == ()
+
+
+@pytest.mark.parametrize("deed", ["archive", "trash"])
+async def test_what_is_put_away_is_not_open_and_is_open_again_when_it_is_fetched_back(bot, deed):
+    key = labelled(bot.world)
+    await settled(bot, key)
+    getattr(bot.world, deed)(key, by="ana")
+    assert not (await bot.issue(key, key)).open
+    assert await bot.issue(key) is None
+    bot.world.unarchive(key, by="ana")
+    bot.world.find(key).trashed = None
+    assert (await bot.issue(key)).open
+
+
+async def test_an_issue_that_is_closed_or_a_duplicate_is_not_open(bot):
+    done, same = labelled(bot.world), labelled(bot.world)
+    await settled(bot, done, same)
+    bot.world.move(done, "Done", by="ana")
+    bot.world.mark_duplicate(same, done, by="ana")
+    view = await bot.tracker.snapshot([done, same])
+    assert [view.issues[key].open for key in (done, same)] == [False, False]
+    assert (await bot.tracker.snapshot([])).issues == {}
+
+
+async def test_an_issue_that_is_gone_for_good_is_not_in_the_view_when_all_is_looked_through(bot):
+    key = labelled(bot.world)
+    await settled(bot, key)
+    bot.world.delete(key)
+    bot.world.advance(HALF_A_DAY)
+    assert (await bot.tracker.snapshot([key])).issues == {}
+    assert (await bot.tracker.snapshot([key])).issues == {}
+
+
+async def test_an_issue_that_turns_out_to_be_gone_when_we_write_there_is_gone_at_the_next_look(bot):
+    key = labelled(bot.world)
+    await settled(bot, key)
+    bot.world.delete(key)
+    with pytest.raises(Retryable):
+        await bot.tracker.ensure_labels(key, add=["ai:working"])
+    assert (await bot.tracker.snapshot([key])).issues == {}
+
+
+async def test_what_an_issue_waits_for_is_over_at_the_next_look(bot):
+    key, first = labelled(bot.world), bot.world.open_issue("ENG", "Design it", by="ana").identifier
+    bot.world.relate(first, "blocks", key, by="ana")
+    await settled(bot, key)
+    assert (await bot.issue(key, key)).blocked_by == (first,)
+    bot.world.move(first, "Done", by="ana")
+    assert (await bot.issue(key, key)).blocked_by == ()
+    assert list((await bot.tracker.snapshot([key])).issues) == [key]
+
+
+async def test_issues_of_other_teams_and_of_teams_we_may_not_see_are_not_seen(bot):
+    bot.world.add_team("WEB", members=["ana"])
+    bot.world.add_team("SEC", private=True, members=["ana"])
+    for team in ("WEB", "SEC"):
+        bot.world.open_issue(team, "Not ours", by="ana", labels=["ai"])
+    assert (await bot.tracker.snapshot(["SEC-1"])).issues == {}
+
+
+async def test_a_guests_key_sees_the_teams_it_is_in(linear, tmp_path):
+    linear.world.team("ENG").members.append(linear.world.user("gus"))
+    key = labelled(linear.world)
+    bot = LinearBot(linear, tmp_path, who="gus")
+    assert await bot.issue(key)
+    await bot.close()
+
+
+# Moved to another team
+
+
+async def moved(bot):
+    bot.world.add_team("WEB", members=["ana", "treehand-bot"])
+    key = labelled(bot.world)
+    await settled(bot, key)
+    return key, bot.world.move_team(key, "WEB", by="ana").identifier
+
+
+async def test_an_issue_keeps_its_key_for_the_run_when_it_is_moved_to_another_team(bot):
+    key, _ = await moved(bot)
+    assert list((await bot.tracker.snapshot([key])).issues) == [key]
+    assert list((await bot.life("anew").tracker.snapshot([key])).issues) == [key]
+
+
+async def test_a_project_of_the_other_team_starts_nothing_before_the_run_is_over(bot):
+    key, new = await moved(bot)
+    other = bot.life(team="WEB", routes=(BLOG,))
+    for _ in range(3):
+        assert list((await bot.tracker.snapshot([key])).issues) == [key]
+        assert (await other.tracker.snapshot([])).issues == {}
+        bot.world.advance(30)
+    assert (await bot.tracker.snapshot([])).issues == {}
+    bot.world.prioritise(new, 1, by="ana")
+    for _ in range(2):
+        assert (await bot.tracker.snapshot([])).issues == {}
+        bot.world.advance(30)
+        seen = await other.tracker.snapshot([])
+    assert list(seen.issues) == [new]
+
+
+async def test_what_is_asked_for_by_another_key_does_not_rename_an_issue_of_a_run(bot):
+    key, new = await moved(bot)
+    await bot.tracker.snapshot([key])
+    await bot.tracker.comment_as(new, "Ana", "go on")
+    assert list((await bot.tracker.snapshot([key], fresh=False)).issues) == [key]
+
+
+# Whose it is
+
+
+async def test_two_projects_of_a_team_share_one_look(linear, tmp_path):
+    bot = LinearBot(linear, tmp_path, routes=(SHOP, BLOG))
+    shop, blog = labelled(linear.world, "repo:shop"), labelled(linear.world, "repo:blog")
+    await settled(bot, shop)
+    views = await asyncio.gather(*(tracker.snapshot([]) for tracker in bot.trackers.values()))
+    assert bot.asked() == ["IsChanged"]
+    assert [list(view.issues) for view in views] == [[shop], [blog]]
+    await bot.close()
+
+
+async def test_an_issue_that_matches_no_project_is_told_of_once_with_the_choice(linear, tmp_path):
+    bot = LinearBot(linear, tmp_path, routes=(SHOP, BLOG))
+    key = labelled(linear.world)
+    views = [await tracker.snapshot([]) for tracker in bot.trackers.values()]
+    assert [dict(view.unplaced) for view in views] == [{key: ("repo:shop", "repo:blog")}, {}]
+    linear.world.label(key, "repo:blog", by="bob")
+    assert [list((await tracker.snapshot([])).issues) for tracker in bot.trackers.values()] == [[], [key]]
+    await bot.close()
+
+
+async def test_trouble_with_a_shared_look_reaches_all_who_share_it(linear, tmp_path):
+    bot = LinearBot(linear, tmp_path, routes=(SHOP, BLOG))
+    linear.faults.status(500, "IssueIds")
+    looks = [tracker.snapshot([]) for tracker in bot.trackers.values()]
+    failures = await asyncio.gather(*looks, return_exceptions=True)
+    assert [type(failure) for failure in failures] == [Retryable, Retryable]
+    await bot.close()
+
+
+# Pages
+
+
+async def test_of_250_issues_none_is_missed_and_none_comes_twice_while_some_come_and_go(bot):
+    world = bot.world
+    keys = [labelled(world) for _ in range(250)]
+    came = []
+
+    def meddle():
+        came.append(labelled(world))
+        world.move(keys.pop(), "Done", by="ana")
+
+    bot.linear.faults.interfere(meddle, "IssueIds", times=4)
+    await bot.tracker.snapshot([])
+    view = await bot.tracker.snapshot([])
+    assert sorted(view.issues) == sorted(keys + came)
+
+
+async def test_of_120_comments_that_go_on_none_is_missed(bot):
+    key = labelled(bot.world)
+    said = [bot.world.comment(key, f"{number}", by="ana") for number in range(120)]
+    bot.linear.faults.interfere(lambda: said.append(bot.world.comment(key, "more", by="bob")), "Comments", times=3)
+    await bot.said(key)
+    assert [one.id for one in await bot.said(key)] == said
+
+
+# Lists that lag, clocks that differ, looks that fail
+
+
+@pytest.mark.parametrize("lag", [0.3, 3, 10])
+async def test_lists_that_lag_lose_nothing(bot, lag):
+    world = bot.world
+    await settled(bot)
+    world.lag = lag
+    keys, said = [], []
+    for _ in range(12):
+        keys.append(labelled(world))
+        said.append(world.comment(keys[0], "more", by="ana"))
+        world.edit(keys[0], title=f"Cart {len(keys)}", by="ana")
+        await bot.tracker.snapshot(keys[:1])
+        world.advance(1.7)
+    world.advance(30)
+    view = await bot.tracker.snapshot(keys[:1])
+    assert set(view.issues) == set(keys)
+    assert view.issues[keys[0]].title == "Cart 12"
+    assert [one.id for one in view.comments[keys[0]]] == said
+
+
+async def test_a_change_that_shows_after_a_later_one_is_seen(bot):
+    late = labelled(bot.world)
+    await settled(bot, late)
+    held = bot.world.find(late)
+    before = held.frozen()
+    bot.world.edit(late, title="Late", by="ana")
+    held.settled, held.changed_at, bot.world.lag = before, bot.world.now + 60, 0.001
+    soon = labelled(bot.world)
+    bot.world.advance(30)
+    view = await bot.tracker.snapshot([late])
+    assert (view.issues[late].title, soon in view.issues) == ("Add a cart", True)
+    bot.world.advance(40)
+    assert (await bot.issue(late, late)).title == "Late"
+
+
+@pytest.mark.parametrize("skew", [-86400, -600, 600, 86400])
+async def test_clocks_that_differ_and_jump_lose_nothing(bot, skew):
+    key = labelled(bot.world)
+    await settled(bot, key)
+    bot.skew = skew
+    for title in ("One", "Two", "Three"):
+        bot.world.advance(200)
+        bot.world.edit(key, title=title, by="ana")
+        bot.world.comment(key, title, by="ana")
+        assert (await bot.issue(key, key)).title == title
+        bot.skew = -bot.skew
+    assert [one.text for one in await bot.said(key)] == ["One", "Two", "Three"]
+
+
+@pytest.mark.parametrize("minutes", [1, 20, 600])
+async def test_what_changed_while_linear_could_not_be_asked_is_seen_afterwards(bot, minutes):
+    followed = labelled(bot.world)
+    await settled(bot, followed)
+    bot.world.advance(40)
+    key = labelled(bot.world)
+    bot.world.comment(followed, "use OAuth", by="ana")
+    broken = bot.linear.faults.status(502, times=ALWAYS)
+    for _ in range(3):
+        bot.world.advance(minutes * 20)
+        with pytest.raises(Retryable):
+            await bot.tracker.snapshot([followed])
+    broken.times = 0
+    view = await bot.tracker.snapshot([followed])
+    assert key in view.issues
+    assert [one.text for one in view.comments[followed]] == ["use OAuth"]
+
+
+async def test_what_changed_while_nobody_looked_is_seen_afterwards(bot):
+    labelled(bot.world)
+    await settled(bot)
+    bot.world.advance(10)
+    key = labelled(bot.world)
+    bot.world.advance(3 * 3600)
+    assert await bot.issue(key)
+
+
+FAILURES = {
+    "500": {"status": 500},
+    "cut": {"cut": True},
+    "half": {"half": True},
+    "no more": {"status": 400, "body": b'{"errors":[{"message":"x","extensions":{"code":"RATELIMITED"}}]}'},
+}
+
+
+@pytest.mark.parametrize("failure", FAILURES)
+@pytest.mark.parametrize("place", ["IsChanged", "IssueIds", "Issues", "Comments"])
+async def test_a_look_that_fails_in_the_middle_loses_nothing_for_the_next_one(bot, place, failure):
+    followed, old = labelled(bot.world), bot.world.open_issue("ENG", "Add a cart", by="ana").identifier
+    bot.world.comment(old, "said long before", by="ana")
+    await settled(bot, followed)
+    bot.world.advance(1000)
+    bot.world.label(old, "ai", by="ana")
+    bot.world.comment(followed, "use OAuth", by="ana")
+    bot.world.edit(followed, title="Two carts", by="ana")
+    bot.linear.faults.add(place, **FAILURES[failure])
+    with pytest.raises(Retryable):
+        await bot.tracker.snapshot([followed])
+    bot.world.advance(600)
+    view = await bot.tracker.snapshot([followed])
+    assert view.issues[followed].title == "Two carts"
+    assert [one.text for one in view.comments[followed]] == ["use OAuth"]
+    assert [one.text for one in view.comments[old]] == ["said long before"]
+
+
+async def test_a_first_look_that_fails_is_made_up_for(bot):
+    keys = [labelled(bot.world) for _ in range(40)]
+    bot.world.comment(keys[0], "use OAuth", by="ana")
+    for place in ("Team", "IssueIds", "Issues", "Comments"):
+        bot.linear.faults.status(500, place)
+        with pytest.raises(Retryable):
+            await bot.tracker.snapshot([])
+    view = await bot.tracker.snapshot([])
+    assert set(view.issues) == set(keys)
+    assert [one.text for one in view.comments[keys[0]]] == ["use OAuth"]
+
+
+# What is remembered
+
+
+async def test_between_two_polls_nothing_is_asked(bot):
+    key = labelled(bot.world)
+    await bot.tracker.snapshot([])
+    bot.asked()
+    assert list((await bot.tracker.snapshot([key], fresh=False)).issues) == [key]
+    assert bot.asked() == []
+
+
+async def test_who_never_looked_looks_even_between_two_polls(bot):
+    key = labelled(bot.world)
+    assert list((await bot.tracker.snapshot([], fresh=False)).issues) == [key]
+
+
+async def test_after_a_restart_what_changed_meanwhile_is_seen(bot):
+    key = labelled(bot.world)
+    await settled(bot, key)
+    bot.world.edit(key, title="Two carts", by="ana")
+    assert (await bot.life().issue(key, key)).title == "Two carts"
+
+
+async def test_what_another_version_of_us_remembers_is_read_anew(bot):
+    key = labelled(bot.world)
+    await bot.tracker.snapshot([])
+    with closing(sqlite3.connect(bot.folder / "linear.db", isolation_level=None)) as db:
+        db.execute("UPDATE cursors SET value = '0' WHERE name = 'shape'")
+        db.execute("UPDATE issues SET data = '{}'")
+    assert list((await bot.life().tracker.snapshot([])).issues) == [key]
+
+
+async def test_a_key_that_names_nothing_costs_nothing_and_is_not_there(bot):
+    await settled(bot)
+    assert (await bot.tracker.snapshot(["acme/shop#1", "shop#2", "ENG-x"])).issues == {}
+    assert bot.asked() == ["IsChanged"]

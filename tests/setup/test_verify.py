@@ -1,0 +1,251 @@
+"""Verification of an agent's commit in the real sandbox: its results, and what it leaves behind."""
+
+import asyncio
+import shutil
+from dataclasses import replace
+
+import pytest
+
+from bot.domain.change import Change
+from bot.domain.setup_plan import SetupResult
+from bot.domain.turn import EventKind
+from bot.domain.verification import CheckResult, CountedTests, Verification, VerifiedCommand
+from bot.sandbox.bubblewrap import Bubblewrap, SandboxRules
+from bot.sandbox.none import NoSandbox
+from bot.setup.verify import RememberedResults
+from tests.setup.conftest import BRANCH, Shop
+from tests.setup.test_prepare import living
+
+FINDS = "grep -q hello README.md"
+"""Passes while the file is as on the base."""
+
+
+async def tried(shop: Shop, *verify: str, text: str = "bye\n") -> tuple[Verification, SetupResult, Change]:
+    """An agent writes a file; it is captured and verified."""
+    shop.told(verify=verify)
+    ready = await shop.ready()
+    workspace = await shop.worktree()
+    (workspace.path / "README.md").write_text(text)
+    change = await shop.captured()
+    return await again(shop, change), ready, change
+
+
+async def again(shop: Shop, change: Change) -> Verification:
+    found = await shop.project_setup.verify(await shop.worktree(), change, "run/turn-1", shop.events.append)
+    assert found
+    return found
+
+
+def standings(found: Verification) -> list[tuple[str, str]]:
+    """Results on the commit, and on the base if it was tested."""
+    return [(one.result, (found.find_on_base(one) or one).result) for one in found.commands]
+
+
+def before_is_gone(shop: Shop) -> bool:
+    kept = [path.name for path in (shop.root / "worktrees" / "shop").iterdir()]
+    return kept == ["shop-1"] and "before" not in " ".join(shop.workspaces.mirror.refs("refs/"))
+
+
+@pytest.fixture
+def shop(shop) -> Shop:
+    shop.origin.commit({"README.md": "hello\n"})
+    return shop
+
+
+async def test_what_is_green_is_not_tried_on_the_base(shop):
+    found, _, change = await tried(shop, "echo '3 passed in 0.01s'", FINDS, text="hello there\n")
+    assert standings(found) == [("green", "green")] * 2
+    assert (found.commit, found.base, found.base_commands, found.problem) == (change.head, change.base, (), "")
+    assert (found.commands[0].exit_code, found.commands[0].counts) == (0, CountedTests(3))
+    assert shop.events[-5].kind is EventKind.VERIFYING
+    assert living() == 0
+
+
+@pytest.mark.parametrize("kind", ["bwrap", "none"])
+async def test_what_the_change_broke_is_told_apart_from_what_was_red_before(shop, kind):
+    shop.sandbox = shop.sandbox if kind == "bwrap" else NoSandbox(shop.root / "cells", {})
+    found, _, _ = await tried(shop, FINDS, "echo out; false", "true")
+    assert standings(found) == [("red", "green"), ("red", "red"), ("green", "green")]
+    assert [one.command for one in found.regressions] == [FINDS]
+    assert found.commands[1].output == "out"
+    assert before_is_gone(shop)
+    assert [one.read_text() for one in (shop.root / "ports").iterdir()] == [str(shop.folder())]
+
+
+async def test_how_the_base_is_is_found_out_once(shop):
+    counted = shop.root / "caches" / "shop" / "verified.json"
+    found, _, change = await tried(shop, FINDS)
+    assert [one.result for one in found.base_commands] == [CheckResult.GREEN]
+    begun = len(shop.events)
+    assert (await again(shop, change)).regressions
+    assert not [one for one in shop.events[begun:] if "base" in one.text], "it was remembered"
+    counted.write_text("[")
+    assert (await again(shop, change)).regressions
+    assert [one for one in shop.events[begun:] if "base" in one.text], "and found out again"
+
+
+async def test_the_base_is_made_ready_like_any_worktree(shop):
+    shop.told("echo made > made.txt")
+    found, _, _ = await tried(shop, f"test -f made.txt && {FINDS}")
+    assert standings(found) == [("red", "green")]
+
+
+async def test_a_base_that_cannot_be_made_ready_leaves_it_unknown_and_blames_nobody(shop):
+    shop.told('case "$PWD" in *.before) echo no; exit 4;; esac')
+    found, _, _ = await tried(shop, FINDS)
+    assert (found.base_commands, found.regressions) == ((), ())
+    assert found.problem.startswith("the base could not be made ready: case")
+    assert before_is_gone(shop)
+
+
+async def test_nothing_that_it_writes_gets_into_the_agents_worktree(shop):
+    _, _, before = await tried(shop, "echo seen > report.xml; echo x >> README.md; rm src/app.py; exit 0")
+    assert not (shop.folder() / "report.xml").exists()
+    assert (shop.folder() / "README.md").read_text() == "bye\n"
+    change = await shop.captured()
+    assert (change.head, change.left_out) == (before.head, ())
+
+
+async def serve(shop: Shop, commit: str) -> None:
+    """A server is started in the worktree."""
+    setup_access = shop.workspaces.setup_access
+    record = await setup_access.get_record(BRANCH)
+    await setup_access.save_record(BRANCH, replace(record, tried=commit))
+
+
+async def test_what_a_server_writes_is_no_work_of_the_agents_and_what_the_agent_makes_of_it_is(shop):
+    _, _, change = await tried(shop, "true")
+    await serve(shop, change.head)
+    (shop.folder() / "half.xml").write_text("x")
+    await shop.ready()
+    after = await shop.captured()
+    assert after.head == change.head
+    assert "half.xml: as setup or a server left it" in after.left_out
+    assert (await shop.workspaces.setup_access.get_record(BRANCH)).tried == ""
+    (shop.folder() / "half.xml").write_text("by the agent\n")
+    assert {one.path for one in (await shop.captured()).files} == {"README.md", "half.xml"}
+
+
+async def test_what_a_person_committed_since_a_server_was_started_is_theirs(shop):
+    _, _, change = await tried(shop, "true")
+    await serve(shop, change.head)
+    (shop.folder() / "by-hand.txt").write_text("x")
+    assert (await shop.captured()).head != change.head
+    (shop.folder() / "more.txt").write_text("x")
+    await shop.ready()
+    assert "more.txt" in {one.path for one in (await shop.captured()).files}
+
+
+async def test_a_stand_in_that_died_with_us_is_swept_and_nothing_of_it_is_work(shop):
+    _, _, change = await tried(shop, "true")
+    setup_access = shop.workspaces.setup_access
+    async with setup_access.temporary_worktree(BRANCH, change.base, purpose="before") as before:
+        (before.path / "x").write_text("x")
+        assert not await shop.workspaces.sweep({BRANCH})
+        assert before.path.is_dir(), "it is in use"
+        setup_access.temporary.clear()  # as after a restart
+        assert list(await shop.workspaces.sweep({BRANCH})) == [f"{BRANCH}.before removed"]
+        assert not before.path.exists()
+    assert before_is_gone(shop)
+
+
+async def test_one_that_is_stopped_is_ended_and_leaves_nothing(shop):
+    _, _, change = await tried(shop, "true")
+    shop.told(verify=("echo half > half.xml; sleep 600",))
+    task = asyncio.ensure_future(again(shop, change))
+    async with asyncio.timeout(20):
+        while not (shop.folder(f"{BRANCH}.trial") / "half.xml").exists():
+            await asyncio.sleep(0.02)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert living() == 0
+    assert (await shop.captured()).head == change.head
+
+
+async def test_all_commands_together_have_so_much_time(shop):
+    shop.verify_seconds = 1.5
+    found, _, _ = await tried(shop, "sleep 600 & setsid -f sleep 600; sleep 600", "true")
+    assert [one.timed_out for one in found.commands] == [True, False]
+    assert standings(found) == [("red", "red"), ("unknown", "unknown")]
+    assert found.commands[1].problem == "not run: no time was left (`limits.verify_minutes`)"
+    assert living() == 0
+
+
+async def test_it_reaches_whom_an_agent_reaches_and_no_model(shop):
+    rules = SandboxRules(hosts=frozenset({"agents.test"}), setup_hosts=frozenset({"setup.test"}))
+    shop.sandbox = Bubblewrap(shop.root, {"ANTHROPIC_API_KEY": "k"}, rules)
+    ask = "curl -s -o /dev/null -w '%{{http_connect}} ' -x http://127.0.0.1:3128 https://{}/"
+    model = "curl -s -o /dev/null -w '%{http_code}' http://127.0.0.1:3128/v1/messages -d '{}'"
+    hosts = "; ".join(ask.format(host) for host in ("agents.test", "setup.test"))
+    found, _, _ = await tried(shop, f"{hosts}; {model}; env | grep -i anthropic; true")
+    allowed, refused, asked = _output(found).split()
+    assert allowed != "403"
+    assert (refused, asked) == ("403", "403")
+
+
+def _output(found: Verification) -> str:
+    return found.commands[0].output
+
+
+async def test_nobodys_secrets_are_in_what_it_printed(shop):
+    shop.secrets.keep("A token", "s3cret-of-the-operator")
+    found, _, _ = await tried(shop, "echo it is s3cret-of-the-operator; false")
+    assert _output(found) == "it is [redacted: A token]"
+
+
+@pytest.mark.skipif(bool(shutil.which("bundle")), reason="it is here")
+async def test_a_tool_that_is_missing_says_nothing_about_the_change(shop):
+    shop.origin.commit({"Gemfile": "", ".rspec": ""})
+    shop.overrides = replace(shop.overrides, setup=None)
+    found, _, _ = await tried(shop)
+    assert found.commands[0].problem == "not run: it needs bundle, which is not there"
+    assert standings(found) == [("unknown", "unknown")]
+
+
+async def test_downloads_cannot_be_written_by_it(shop):
+    shop.told("touch $UV_CACHE_DIR.there")
+    found, ready, _ = await tried(shop, f"touch {shop.root}/caches/shop/shared/planted && exit 1; true")
+    assert ready.cache
+    assert standings(found) == [("green", "green")]
+    assert not (ready.cache / "planted").exists()
+
+
+def test_what_is_remembered_is_bounded_and_says_something(tmp_path):
+    memory = RememberedResults(tmp_path / "verified.json")
+    for number in range(210):
+        memory.save({f"n{number}": VerifiedCommand("true", exit_code=0, output="long")})
+    memory.save({"x": VerifiedCommand("true", problem="not run")})
+    assert memory.find("n9") is None
+    assert memory.find("x") is None
+    assert memory.find("n209") == VerifiedCommand("true", exit_code=0)
+
+
+async def test_what_cannot_be_set_up_any_more_is_not_tried_and_says_why(shop):
+    shop.origin.commit({"package.json": "{}", "package-lock.json": "{}"})
+    shop.told("! grep -q bad package-lock.json", verify=("true",))
+    await shop.ready()
+    (shop.folder() / "package-lock.json").write_text("bad")
+    found = await again(shop, await shop.captured())
+    assert (found.commands, found.regressions) == ((), ())
+    assert found.problem.startswith("the worktree could not be made ready: ! grep")
+
+
+async def test_where_there_is_nothing_to_try_it_with_nothing_is_done(shop):
+    await shop.ready()
+    (shop.folder() / "README.md").write_text("bye")
+    change, begun = await shop.captured(), len(shop.events)
+    assert await shop.project_setup.verify(await shop.worktree(), change, "run/turn-1", shop.events.append) is None
+    assert len(shop.events) == begun
+
+
+async def test_what_it_sets_up_again_for_an_agents_lock_file_is_not_shared(shop):
+    shop.origin.commit({"package.json": "{}", "package-lock.json": "{}"})
+    shop.told('cp package-lock.json "$npm_config_cache.lock"', verify=('cat "${CARGO_HOME%/*}/npm.lock"',))
+    await shop.ready()
+    workspace = await shop.worktree()
+    (shop.folder() / "package-lock.json").write_text("bad")
+    found = await shop.project_setup.verify(workspace, await shop.captured(), "run/turn-1", shop.events.append)
+    assert (found.is_done, _output(found)) == (True, "bad")
+    assert (shop.root / "caches" / "shop" / "shared" / "npm.lock").read_text() == "{}"
+    assert not list((shop.root / "caches" / "shop").glob("*/*.trial"))

@@ -1,0 +1,223 @@
+"""Ends of a run, after any action of people on the issue, the branch or the pull request."""
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+
+from bot.domain.run import Phase
+from bot.domain.turn import TurnState
+from bot.errors import NeedsHuman, RateLimited, Retryable
+from tests.fakes.ports import FakeTracker
+
+KEY = "shop#1"
+
+
+@pytest.fixture
+async def reviewed(bot, world):
+    world.open_issue(KEY, "ai")
+    await bot.tick()
+    world.finish_turn(KEY)
+    await bot.tick()
+    return bot
+
+
+def progress(world) -> str:
+    return world.comments_of(KEY)[0]
+
+
+async def test_after_the_end_the_progress_comment_says_how_it_ended_and_where_the_work_is(reviewed, world):
+    world.merge(KEY)
+    await reviewed.tick(2)
+    assert "Done**: the pull request was merged" in progress(world)
+    assert f"Pull request: {world.pull(KEY).url}" in progress(world)
+
+
+async def test_a_deleted_branch_ends_the_run_as_its_pull_request_is_closed(reviewed, world):
+    world.delete_branch(KEY)
+    await reviewed.tick(2)
+    assert (reviewed.run(KEY).phase, reviewed.run(KEY).reason) == (Phase.DONE, "the pull request was closed")
+    assert world.worktrees == {}
+    assert world.branches == {}
+
+
+async def test_what_people_forced_in_place_of_our_commits_is_not_overwritten(reviewed, world):
+    theirs = world.force_push(KEY)
+    world.comment(KEY, "more")
+    await reviewed.tick()
+    world.finish_turn(KEY)
+    await reviewed.tick(2)
+
+    assert theirs in world.branches["treehand/shop-1"]
+
+
+async def test_a_pull_request_that_is_opened_again_after_the_end_wakes_nothing(reviewed, world):
+    world.close_pull(KEY)
+    await reviewed.tick(2)
+    world.reopen_pull(KEY)
+    world.comment_on_pull(KEY, "go on")
+    await reviewed.tick(2)
+    assert reviewed.run(KEY).phase is Phase.DONE
+    assert len(world.requests) == 1
+
+    world.label(KEY, "ai")
+    await reviewed.tick()
+    assert reviewed.run(KEY).ordinal == 2
+    assert world.requests["shop#1/2/turn-1"].branch == "treehand/shop-1-2"
+
+
+@pytest.mark.parametrize("ending", ["close_issue", "delete_issue"])
+async def test_the_end_of_the_issue_ends_the_run_and_leaves_the_pull_request_to_people(reviewed, world, ending):
+    getattr(world, ending)(KEY)
+    await reviewed.tick(2)
+    assert reviewed.run(KEY).phase is Phase.DONE
+    assert "treehand/shop-1" in world.branches
+    assert world.pull("treehand/shop-1").state == "open"
+
+
+async def test_nothing_is_published_of_a_turn_that_ended_after_the_label_was_taken_off(bot, world):
+    world.open_issue(KEY, "ai")
+    await bot.tick()
+    world.finish_turn(KEY)
+    world.unlabel(KEY, "ai")
+    await bot.tick(2)
+
+    assert world.branches == {}
+    assert world.pulls == {}
+    assert list(world.salvaged) == ["treehand/shop-1"]
+    assert bot.store.spent(since=0) == pytest.approx(0.1)
+
+
+async def test_nothing_is_published_of_a_turn_whose_push_was_put_off_until_the_label_was_gone(bot, world):
+    world.open_issue(KEY, "ai")
+    await bot.tick()
+    world.finish_turn(KEY)
+    world.fails["ensure_pushed"] = Retryable("The forge is down.")
+    await bot.tick()
+    world.unlabel(KEY, "ai")
+    world.fails.clear()
+    await bot.tick(2)
+
+    assert world.branches == {}
+    assert list(world.salvaged) == ["treehand/shop-1"]
+
+
+@pytest.mark.parametrize(
+    ("problem", "said"),
+    [
+        (None, "git fetch origin refs/treehand/salvage/"),
+        (Retryable("down"), "it could not be reached, and I try again every hour"),
+        (NeedsHuman("refused"), "It is not in the repository: it does not take it."),
+    ],
+)
+async def test_the_end_says_where_the_work_is_and_does_not_wait_for_the_repository(bot, world, problem, said):
+    world.open_issue(KEY, "ai")
+    await bot.tick()
+    world.finish_turn(KEY)
+    if problem:
+        world.fails["share"] = problem
+    world.unlabel(KEY, "ai")
+    await bot.tick(2)
+
+    (text,) = (text for text in world.comments_of(KEY) if "refs/treehand/salvage" in text)
+    assert said in text
+    assert "kept for 30 days" in text
+    assert f"`treehand restore {KEY}`" in text
+    assert world.worktrees == {}
+
+
+async def test_where_nothing_can_be_said_any_more_a_run_is_left_alone_and_others_go_on(bot, world):
+    """An archived repository refuses every word."""
+    world.open_issue(KEY, "ai")
+    await bot.tick()
+    world.fail_turn(detail="it fell over.")
+    world.fails["ensure_comment"] = NeedsHuman("The repository is archived.")
+    await bot.tick(3)
+    assert bot.run(KEY).phase is Phase.WORKING
+
+    world.fails.clear()
+    world.open_issue("shop#2", "ai")
+    await bot.tick()
+    assert bot.run("shop#2").phase is Phase.WORKING
+    await bot.wait(300)
+    assert bot.run(KEY).turns.failures + bot.run(KEY).turns.losses > 0
+
+
+async def test_an_agent_that_was_started_while_nothing_could_be_said_ends_with_its_run(bot, world):
+    world.drops.add("ensure_comment")
+    world.open_issue(KEY, "ai")
+    await bot.tick()
+    assert (bot.run(KEY).phase, [turn.state for turn in world.turns.values()]) == (Phase.QUEUED, [TurnState.RUNNING])
+
+    world.unlabel(KEY, "ai")
+    world.wait(600)
+    await bot.tick(3)
+    assert bot.run(KEY).phase is Phase.DONE
+    assert TurnState.RUNNING not in [turn.state for turn in world.turns.values()]
+    assert world.worktrees == {}
+
+
+async def test_an_agent_that_was_started_while_nothing_could_be_said_holds_its_slot(bot, world, policy):
+    world.fails["ensure_comment"] = RateLimited("The service asks us to wait.", retry_after=600.0)
+    world.open_issue(KEY, "ai")
+    await bot.tick()
+    del world.fails["ensure_comment"]
+    for number in range(2, policy.max_working + 2):
+        world.open_issue(f"shop#{number}", "ai")
+    await bot.tick()
+    assert sum(turn.state is TurnState.RUNNING for turn in world.turns.values()) == policy.max_working
+
+
+class SlowTracker(FakeTracker):
+    """Somebody merges, which closes the issue, while it is being looked at."""
+
+    async def snapshot(self, keys, *, fresh=True):
+        await asyncio.sleep(0.01)
+        if self.world.issues[KEY].open:
+            self.world.merge(KEY)
+            self.world.close_issue(KEY)
+        return await super().snapshot(keys, fresh=fresh)
+
+
+async def test_a_merge_while_we_look_is_a_merge_and_not_a_closed_issue(reviewed, world):
+    projects = reviewed.engine.ports.projects
+    projects["shop"] = replace(projects["shop"], tracker=SlowTracker(world))
+    await reviewed.tick(2)
+    assert reviewed.run(KEY).reason == "the pull request was merged"
+    assert world.branches == {}
+
+
+class UnhurriedTracker(FakeTracker):
+    """Like the local tracker, it does not distinguish requests. The label goes while it is being looked at."""
+
+    def __init__(self, world, settled):
+        super().__init__(world)
+        self.settled = settled
+        self.is_going, self.is_seen = asyncio.Event(), asyncio.Event()
+
+    async def snapshot(self, keys, *, fresh=True):
+        view = await super().snapshot(keys, fresh=fresh)
+        if self.is_going.is_set() and not self.is_seen.is_set():
+            self.is_seen.set()
+            await self.settled()
+        return replace(view, issues={key: replace(issue, request="") for key, issue in view.issues.items()})
+
+    async def ensure_labels(self, key, *, add=(), remove=()):
+        if "ai" in remove:
+            self.is_going.set()
+            await self.is_seen.wait()
+        await super().ensure_labels(key, add=add, remove=remove)
+
+
+async def test_a_run_that_ends_while_we_look_is_not_followed_by_another_for_the_label_that_was_still_seen(bot, world):
+    tracker, projects = UnhurriedTracker(world, bot.engine.wait_until_idle), bot.engine.ports.projects
+    projects["shop"] = replace(projects["shop"], tracker=tracker)
+    world.open_issue(KEY, "ai")
+    await bot.tick()
+    world.finish_turn(KEY)
+    await bot.tick()
+    world.comment(KEY, "/ai stop")
+    while not tracker.is_seen.is_set():
+        await bot.engine.tick()
+    await bot.tick(2)
+    assert (bot.run(KEY).ordinal, bot.run(KEY).reason) == (1, "stopped by command")

@@ -1,0 +1,87 @@
+"""Webhooks of Linear: a signed, recent message wakes the poll of Linear and does nothing else."""
+
+import hashlib
+import hmac
+import json
+from collections.abc import AsyncIterator
+
+import httpx
+import pytest
+
+from bot.web.app import AppConfig, build_app
+from bot.web.server import serving
+from tests.fakes.webhooks import webhooks
+
+SECRET, NOW = "a secret of two", 1_000_000.0
+
+
+@pytest.fixture
+def woken() -> list[str]:
+    return []
+
+
+@pytest.fixture
+async def daemon(woken) -> AsyncIterator[httpx.AsyncClient]:
+    config = AppConfig(
+        wake=lambda _: None, ready=lambda: True, clock=lambda: NOW,
+        webhooks=webhooks(lambda _: woken.append("linear"), linear=SECRET),
+    )  # fmt: skip
+    async with (
+        serving(build_app(config), "127.0.0.1:0") as port,
+        httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}") as client,
+    ):
+        yield client
+
+
+def told(seconds_ago: float = 0.0, **more: object) -> bytes:
+    return json.dumps({"type": "Issue", "webhookTimestamp": (NOW - seconds_ago) * 1000, **more}).encode()
+
+
+def signed(body: bytes, secret: str = SECRET) -> dict[str, str]:
+    return {"Linear-Signature": hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()}
+
+
+@pytest.mark.parametrize("seconds_ago", [0, 59, -59])
+async def test_a_signed_one_of_now_wakes(daemon, woken, seconds_ago):
+    body = told(seconds_ago)
+    answer = await daemon.post("/webhooks/linear", content=body, headers=signed(body))
+    assert (answer.status_code, woken) == (200, ["linear"])
+
+
+@pytest.mark.parametrize("seconds_ago", [61, 86400, -61])
+async def test_one_that_somebody_has_kept_wakes_nobody(daemon, woken, seconds_ago):
+    body = told(seconds_ago)
+    answer = await daemon.post("/webhooks/linear", content=body, headers=signed(body))
+    assert (answer.status_code, woken) == (401, [])
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [{}, {"Linear-Signature": ""}, {"Linear-Signature": "00"}, signed(told(), "another"), signed(b"{}")],
+    ids=["none", "empty", "short", "of another secret", "of another body"],
+)
+async def test_one_with_a_wrong_signature_wakes_nobody(daemon, woken, headers):
+    answer = await daemon.post("/webhooks/linear", content=told(), headers=headers)
+    assert (answer.status_code, woken) == (401, [])
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"", b"[1]", b"\xff", b"{}", b'{"webhookTimestamp": "now"}', b'{"webhookTimestamp": true}', b"[" * 100_000],
+    ids=["empty", "list", "bytes", "no time", "words", "truth", "deep"],
+)
+async def test_nonsense_is_refused_even_when_signed(daemon, woken, body):
+    answer = await daemon.post("/webhooks/linear", content=body, headers=signed(body))
+    assert (answer.status_code, woken) == (400, [])
+
+
+async def test_without_a_secret_of_ours_nothing_is_believed(woken):
+    config = AppConfig(wake=print, ready=lambda: True, webhooks=webhooks(woken.append, linear=""))
+    body = told()
+    async with (
+        serving(build_app(config), "127.0.0.1:0") as port,
+        httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}") as client,
+    ):
+        answer = await client.post("/webhooks/linear", content=body, headers=signed(body, ""))
+    assert (answer.status_code, woken) == (503, [])
+    assert "TREEHAND_LINEAR__WEBHOOK_SECRET" in answer.text
