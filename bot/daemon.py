@@ -235,12 +235,14 @@ class Daemon:
             scheduler.shutdown(wait=False)
 
     async def _on_time(self, job: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """MustRestart ends the daemon, not only this job."""
+        """MustRestart ends the daemon, not only this job. At shutdown a cancelled job ends without an error in the log."""
         try:
             await job()
         except MustRestart as problem:
             self._broken = problem
             self._app.woken.set()
+        except asyncio.CancelledError:
+            log.debug("job cancelled by shutdown")
 
     async def _poll(self) -> None:
         self._app.monitor.next_poll = clock.now() + self._app.settings.poll.interval
