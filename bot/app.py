@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from bot.agents.build import build_agent
 from bot.agents.claude.agent import ClaudeAgent
-from bot.control.hand_over import RunHandover, homes_of
+from bot.control.takeover import RunHandover, homes_of
 from bot.engine.build import CapacityReader, policy_for
 from bot.engine.loop import Engine
 from bot.engine.run_turn import TurnRunner
@@ -27,7 +27,7 @@ from bot.services.registry import open_services
 from bot.settings.schema import ProjectSettings, Settings
 from bot.setup.build import build_setup
 from bot.setup.prepare import ProjectSetup
-from bot.status.monitor import HealthMonitor, open_monitor
+from bot.status.health_monitor import HealthMonitor, open_monitor
 from bot.store.build import open_transcripts, own_store
 from bot.store.runs import RunStore
 from bot.store.transcripts import Transcripts

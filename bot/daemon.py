@@ -235,7 +235,7 @@ class Daemon:
             scheduler.shutdown(wait=False)
 
     async def _on_time(self, job: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """MustRestart ends the daemon, not only this job. At shutdown a cancelled job ends without an error in the log."""
+        """MustRestart ends the daemon, not only this job. A job that shutdown cancels leaves no error in the log."""
         try:
             await job()
         except MustRestart as problem:

@@ -12,12 +12,13 @@ from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 from bot.domain.change import Change, HandWork
-from bot.domain.comment import Comment, Reaction
+from bot.domain.comment import Comment
 from bot.domain.evidence import EvidenceResult
 from bot.domain.issue import Issue, IssueStage
 from bot.domain.notification import Notification
 from bot.domain.policy import Policy
 from bot.domain.pull_request import PullRequest
+from bot.domain.reaction import Reaction
 from bot.domain.remote import Remote
 from bot.domain.run import Run
 from bot.domain.salvage import SalvageLocation

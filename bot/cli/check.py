@@ -80,7 +80,7 @@ def _check_all(options: Namespace) -> list[CheckLine]:
 
 
 def _check_channels(settings: Settings, *, send_test: bool) -> list[CheckLine]:
-    from bot.status.notify import channel_findings
+    from bot.status.build_notifier import channel_findings
 
     try:
         findings = channel_findings(settings, send_test=send_test)

@@ -14,8 +14,8 @@ from bot.app import open_app
 from bot.cli.demo_screen import DemoScreen
 from bot.daemon import Daemon
 from bot.demo.agent_script import BODIES, agent_script
-from bot.demo.model import ScriptedModel
 from bot.demo.people import PROJECT, DemoPeople, create_repository
+from bot.demo.scripted_model import ScriptedModel
 from bot.domain.turn import TurnState
 from bot.errors import CannotStart
 from bot.sandbox.build import run_selftest

@@ -9,8 +9,8 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from bot.domain.names import turn_id_for
 from bot.domain.run import JournalEntry, Phase, Run
+from bot.domain.run_names import turn_id_for
 from bot.domain.turn import TurnReport
 
 ShownRuns = Mapping[str, tuple[str, Run | None]]

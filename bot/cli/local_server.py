@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from bot.cli.output import print_text
-from bot.domain.comment import Reaction
+from bot.domain.reaction import Reaction
 from bot.errors import NeedsHuman
 from bot.services.local.comments import ShownComment
 from bot.services.local.connect import open_local_server

@@ -6,7 +6,7 @@ from argparse import Namespace
 from collections.abc import Sequence
 
 from bot.control.issue_keys import parse_key
-from bot.domain.names import branch_for
+from bot.domain.branch_name import branch_for
 from bot.domain.run import Run
 from bot.domain.salvage import SalvagedWork
 from bot.errors import NeedsHuman

@@ -6,8 +6,8 @@ from argparse import Namespace
 
 from bot.app import build_offline_agent
 from bot.cli.say import post_command
-from bot.control.hand_over import worktree_and_command
 from bot.control.issue_keys import find_run
+from bot.control.takeover import worktree_and_command
 from bot.domain.run import Phase, Run, WaitReason
 from bot.errors import NeedsHuman
 from bot.settings.load import load, settings_file

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bot.domain.names import branch_for
+from bot.domain.branch_name import branch_for
 from bot.domain.run import Phase, Run, WaitReason
 from bot.domain.setup_plan import SetupStep
 from bot.errors import NeedsHuman, Retryable

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from bot.demo.messages_api import MessagesRequest
-from bot.demo.model import Pause, SayText, Script, ScriptedReply, ScriptStep, UseTool
+from bot.demo.scripted_model import Pause, SayText, Script, ScriptedReply, ScriptStep, UseTool
 
 TOTAL, PRICES, DISCOUNT, GERMAN = (
     "The total forgets the quantity",

@@ -4,16 +4,12 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from bot.domain.issue import Person
+from bot.domain.reaction import Reaction
 
 
 class CommentPlace(StrEnum):
     ISSUE = "issue"
     PULL_REQUEST = "pull_request"
-
-
-class Reaction(StrEnum):
-    SEEN = "eyes"
-    DONE = "rocket"
 
 
 @dataclass(frozen=True, slots=True)

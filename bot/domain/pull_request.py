@@ -19,6 +19,10 @@ class CheckState(StrEnum):
     RED = "red"
 
 
+MAX_LOG_CHARACTERS = 4096
+"""Of a failed check's log, from its end: so much is read, and so much an agent gets."""
+
+
 @dataclass(frozen=True, slots=True)
 class FailedCheck:
     name: str

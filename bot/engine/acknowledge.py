@@ -1,6 +1,7 @@
 """Acknowledges comments: an eyes reaction when seen, a rocket and a reply when done. Pure."""
 
-from bot.domain.comment import Comment, CommentPlace, CommentRecord, Reaction, Remark
+from bot.domain.comment import Comment, CommentPlace, CommentRecord, Remark
+from bot.domain.reaction import Reaction
 from bot.domain.run import Run
 from bot.domain.turn import TurnReport
 from bot.engine import comment_ledger

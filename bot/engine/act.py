@@ -2,9 +2,11 @@
 
 from typing import assert_never
 
-from bot.domain.comment import CommentPlace, Reaction
-from bot.domain.names import branch_for, turn_id_for
+from bot.domain.branch_name import branch_for
+from bot.domain.comment import CommentPlace
+from bot.domain.reaction import Reaction
 from bot.domain.run import Run
+from bot.domain.run_names import turn_id_for
 from bot.domain.salvage import SalvageLocation
 from bot.domain.turn import Message
 from bot.engine.actions import (

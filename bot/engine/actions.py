@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from bot.domain.comment import CommentPlace, Reaction
+from bot.domain.comment import CommentPlace
 from bot.domain.issue import IssueStage
+from bot.domain.reaction import Reaction
 from bot.domain.turn import TurnOrder
 
 

@@ -13,9 +13,9 @@ from bot.domain.run import Phase, Run, TurnPurpose, WaitReason
 from bot.engine.actions import OfferPullRequest, PostComment
 from bot.engine.ask_human import ask_after, requeue
 from bot.engine.decision import Decision
-from bot.engine.messages import checks_text, ci_text
+from bot.engine.messages import checks_text, ci_approval_comment
 from bot.engine.observation import Observation
-from bot.text.pull_request_body import replace_paragraph, section_of
+from bot.text.pull_request_section import replace_paragraph, section_of
 
 _ANSWERABLE = {WaitReason.QUESTION, WaitReason.NO_CHANGE, WaitReason.FAILED, WaitReason.CHECKS}
 
@@ -165,7 +165,9 @@ def _update_checks_paragraph(decision: Decision, pull: PullRequest, policy: Poli
     ours = section_of(pull.body)
     if not ours or (pull.checks.state is not CheckState.NONE and pull.checks.commit != pull.head):
         return decision
-    text = checks_text.of_pull_request(pull, waits=ci_text.waits(policy) if decision.run.checks.ci_held_at else "")
+    text = checks_text.of_pull_request(
+        pull, waits=ci_approval_comment.waits(policy) if decision.run.checks.ci_held_at else ""
+    )
     shown = hashlib.sha256(text.encode(errors="surrogateescape")).hexdigest()[:16] if text else ""
     if shown == decision.run.checks.shown_digest:
         return decision

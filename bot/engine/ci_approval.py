@@ -11,7 +11,7 @@ from bot.domain.pull_request import PullRequestState
 from bot.domain.run import Phase, Run
 from bot.engine.actions import StartCI
 from bot.engine.decision import Decision
-from bot.engine.messages import ci_text
+from bot.engine.messages import ci_approval_comment
 from bot.engine.observation import Observation
 
 
@@ -29,7 +29,9 @@ def is_waiting(run: Run, seen: Observation) -> bool:
 
 def approve(run: Run, policy: Policy, comment: Comment) -> tuple[Decision, str]:
     if not comment.author.may_push:
-        return Decision(run), ci_text.may_not_start(comment.author.name, policy)
+        return Decision(run), ci_approval_comment.may_not_start(comment.author.name, policy)
     if comment.at < run.checks.ci_held_at:
-        return Decision(run), ci_text.pushed_since(policy)
-    return Decision(replace(run, checks=replace(run.checks, ci_held_at=0.0)), (StartCI(),)), ci_text.will_start()
+        return Decision(run), ci_approval_comment.pushed_since(policy)
+    return Decision(
+        replace(run, checks=replace(run.checks, ci_held_at=0.0)), (StartCI(),)
+    ), ci_approval_comment.will_start()

@@ -3,16 +3,17 @@
 from dataclasses import replace
 
 from bot.domain.command import CommandName, CommentCommand, parse_command
-from bot.domain.comment import Comment, CommentOutcome, Reaction
+from bot.domain.comment import Comment, CommentOutcome
 from bot.domain.policy import Policy
+from bot.domain.reaction import Reaction
 from bot.domain.run import Phase, Run, WaitReason
 from bot.engine import (
     authorization,
-    budget,
     ci_and_conflicts,
     ci_approval,
     comment_ledger,
     handover,
+    issue_budget,
     model_choice,
     plan_first,
     publish_approval,
@@ -79,7 +80,7 @@ def _apply(  # noqa: C901, PLR0912 - one case per command
         case CommandName.RESUME | CommandName.RETRY:
             return _requeue(run, seen, policy, command.name)
         case CommandName.BUDGET:
-            return budget.set_budget(run, seen, policy, command.argument)
+            return issue_budget.set_budget(run, seen, policy, command.argument)
         case CommandName.MODEL:
             return model_choice.choose_model(run, seen, policy, command.argument)
         case CommandName.REBASE:

@@ -12,12 +12,12 @@ from bot.domain.turn import Failure, TurnOutcome, TurnReport, TurnState
 from bot.engine import (
     acknowledge,
     authorization,
-    budget,
     ci_and_conflicts,
     ci_approval,
     circuit_breaker,
     comment_ledger,
     handover,
+    issue_budget,
     plan_first,
     publish_approval,
     verify_result,
@@ -256,7 +256,7 @@ def on_failure(decision: Decision, seen: Observation, policy: Policy, failure: F
         case Failure.BUDGET:
             bill = TotalSpend(decision.spend.usd, decision.spend.tokens) if decision.spend else TotalSpend()
             spent = TotalSpend(seen.spent.usd + bill.usd, seen.spent.tokens + bill.tokens)
-            text = budget.why_turn_ended(spent, run, policy)
+            text = issue_budget.why_turn_ended(spent, run, policy)
             return ask_after(decision.then(run), seen, policy, WaitReason.BUDGET, text)
         case Failure.UNREADY if seen.turn.obstacle:
             text = setup_failure.not_ready(seen.turn.obstacle, policy)

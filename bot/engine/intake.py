@@ -7,10 +7,12 @@ import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 
+from bot.domain.branch_name import branch_for
 from bot.domain.issue import Issue
-from bot.domain.names import branch_for, log_fields, phase_labels
+from bot.domain.phase_labels import phase_labels
 from bot.domain.pull_request import PullRequest, PullRequestState
 from bot.domain.run import Phase, Run
+from bot.domain.run_names import log_fields
 from bot.engine import comment_ledger
 from bot.engine.messages import progress_comment, question_comment
 from bot.engine.observe import ProjectSnapshot

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from bot.domain.comment import CommentPlace
 from bot.domain.issue import IssueStage
-from bot.domain.names import phase_label, phase_labels
+from bot.domain.phase_labels import phase_label, phase_labels
 from bot.domain.policy import Policy
 from bot.domain.pull_request import PullRequestState
 from bot.domain.run import Phase, Run

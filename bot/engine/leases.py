@@ -6,8 +6,8 @@ Rule: a project that another daemon holds is left alone; a project that comes ba
 import logging
 from collections.abc import Callable, Sequence
 
-from bot.domain.names import turn_id_for
 from bot.domain.run import Run
+from bot.domain.run_names import turn_id_for
 from bot.domain.turn import TurnReport
 from bot.engine.finish_turn import record_spend
 from bot.engine.observation import Observation

@@ -10,8 +10,8 @@ from functools import partial
 from types import TracebackType
 from typing import Self
 
-from bot.domain.names import log_fields, turn_id_for
 from bot.domain.run import Phase, Run
+from bot.domain.run_names import log_fields, turn_id_for
 from bot.domain.spend import TotalSpend
 from bot.engine import comment_ledger
 from bot.engine.act import perform
@@ -26,7 +26,7 @@ from bot.engine.messages.journal import history
 from bot.engine.notifications import notifications_of
 from bot.engine.observation import Observation
 from bot.engine.observe import ProjectSnapshot, has_ended, has_succeeded, observe, take_snapshots, with_started_turn
-from bot.engine.rights import Judge, confirm
+from bot.engine.recheck_permissions import Judge, confirm
 from bot.engine.schedule import Capacity, may_go_on, schedule
 from bot.engine.withhold_secrets import without_secrets
 from bot.errors import BotError, Elsewhere, MustRestart, NeedsHuman, NeedsTurn, Retryable

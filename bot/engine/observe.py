@@ -7,12 +7,13 @@ import asyncio
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from bot.domain.branch_name import branch_for
 from bot.domain.comment import Comment, CommentOutcome
 from bot.domain.issue import Issue
 from bot.domain.issue_directives import parse_directives
-from bot.domain.names import branch_for, turn_id_for
 from bot.domain.pull_request import PullRequest
 from bot.domain.run import Phase, Run
+from bot.domain.run_names import turn_id_for
 from bot.domain.spend import TotalSpend
 from bot.domain.turn import TurnReport, TurnState
 from bot.domain.visible_content import read_comment, read_issue, read_pull_request, unread_comment

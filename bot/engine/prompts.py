@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from bot.domain.change import Objection
 from bot.domain.comment import Comment, Remark
 from bot.domain.issue import Issue
-from bot.domain.pull_request import FailedCheck
+from bot.domain.pull_request import MAX_LOG_CHARACTERS, FailedCheck
 from bot.domain.verification import VerifiedCommand
 from bot.text.quote_untrusted import code_span
 from bot.text.quoted_blocks import fence
@@ -33,7 +33,6 @@ _DIFF_LETTERS = 40_000
 NOTHING_ELSE = "Nothing else is asked for now."
 _CHECKS_SHOWN = 8
 _ANNOTATIONS_SHOWN = 20
-_LOG_LETTERS = 4_000
 _CONFLICTS_SHOWN = 50
 _OBJECTIONS_SHOWN = 50
 
@@ -121,7 +120,9 @@ def red_checks(broken: Sequence[FailedCheck], prompt: str) -> str:
 
 def _red_check(check: FailedCheck) -> str:
     noted = check.annotations[:_ANNOTATIONS_SHOWN]
-    output = "\n".join(part for part in (check.summary.strip(), *noted, check.log.strip()[-_LOG_LETTERS:]) if part)
+    output = "\n".join(
+        part for part in (check.summary.strip(), *noted, check.log.strip()[-MAX_LOG_CHARACTERS:]) if part
+    )
     name = code_span(check.name)
     return f"{name}:\n\n{fence(output)}" if output else f"{name} (it printed nothing that could be read)"
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from bot.domain.change import Change, HandWork
 from bot.domain.evidence import FOLDER, EvidenceResult
-from bot.domain.names import home_for
+from bot.domain.run_names import home_for
 from bot.domain.setup_plan import SetupObstacle, SetupResult
 from bot.domain.turn import AgentTask, Failure, TurnOrder, TurnReport, TurnState, Workspace
 from bot.domain.verification import Verification

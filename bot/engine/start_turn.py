@@ -3,20 +3,21 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+from bot.domain.branch_name import branch_for
 from bot.domain.command import CommandName, parse_command
 from bot.domain.comment import Comment
 from bot.domain.issue_directives import parse_directives
-from bot.domain.names import branch_for, turn_id_for
 from bot.domain.policy import Policy
 from bot.domain.run import Phase, Run, TurnPurpose, WaitReason
+from bot.domain.run_names import turn_id_for
 from bot.domain.turn import TurnOrder
 from bot.engine import (
     acknowledge,
     authorization,
-    budget,
     ci_and_conflicts,
     comment_ledger,
     handover,
+    issue_budget,
     model_choice,
     plan_first,
     prompts,
@@ -37,7 +38,7 @@ def begin_turn(run: Run, seen: Observation, policy: Policy, *, after: str = "") 
         return authorization.block_on(Decision(run), seen, policy, objection)
     before, (run, comments) = run, _comments_for(run, seen, policy)
     if run.purpose is not TurnPurpose.PUBLISH:  # which needs no agent, and costs nothing
-        if spent := budget.why_exhausted(run, seen, policy):
+        if spent := issue_budget.why_exhausted(run, seen, policy):
             return ask(before, seen, policy, WaitReason.BUDGET, spent)
         if invalid := model_choice.why_invalid(run, seen, policy):
             return ask(before, seen, policy, WaitReason.MODEL_CHOICE, invalid)
@@ -61,7 +62,7 @@ def _order_for(
     if authorization.has_new_text(run, seen.issue):
         prompt = prompts.edited_issue(issue, prompt)
     briefing = _with_purpose(run, seen, prompts.briefing(issue, comment_ledger.trusted_thread(run, seen)))
-    left, directives = budget.left_for(run, seen, policy), parse_directives(issue.key, issue.body)
+    left, directives = issue_budget.left_for(run, seen, policy), parse_directives(issue.key, issue.body)
     return TurnOrder(
         turn_id=turn_id_for(run, run.turns.number + 1),
         run_id=run.id,

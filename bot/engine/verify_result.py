@@ -9,12 +9,12 @@ from bot.domain.policy import Policy
 from bot.domain.pull_request import PullRequest
 from bot.domain.run import Phase, Run, TurnPurpose
 from bot.domain.spend import TotalSpend
-from bot.engine import acknowledge, budget, comment_ledger
+from bot.engine import acknowledge, comment_ledger, issue_budget
 from bot.engine.actions import Action, OfferPullRequest
 from bot.engine.decision import Decision
 from bot.engine.messages import checks_text
 from bot.engine.observation import Observation
-from bot.text.pull_request_body import replace_paragraph, section_of
+from bot.text.pull_request_section import replace_paragraph, section_of
 
 
 def record_verification(run: Run, seen: Observation) -> Run:
@@ -43,7 +43,7 @@ def must_fix(decision: Decision, seen: Observation, policy: Policy) -> bool:
     usd, tokens, seconds = (bill.usd, bill.tokens, bill.seconds) if bill else (0.0, 0, 0.0)
     spent = seen.spent
     more = TotalSpend(spent.usd + usd, spent.tokens + tokens, spent.turns + bool(bill), spent.seconds + seconds)
-    return not budget.why_exhausted(decision.run, replace(seen, spent=more), policy)
+    return not issue_budget.why_exhausted(decision.run, replace(seen, spent=more), policy)
 
 
 def send_back(decision: Decision, seen: Observation) -> Decision:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import Self
 
-from bot.domain.names import turn_log_fields
+from bot.domain.run_names import turn_log_fields
 from bot.domain.turn import Event, Failure, Message, Progress, TurnOrder, TurnReport, TurnState
 from bot.errors import BotError, MustRestart, Retryable
 from bot.ports import EventSink, Inbox, TurnStore
@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 RunTurn = Callable[[TurnOrder, Inbox, EventSink], Awaitable[TurnReport]]
 WriteTranscript = Callable[[TurnOrder, Event], None]
 
-_DRAIN_SECONDS = 15.0
+_EXIT_SECONDS = 15.0
 _MIN_SAVE_SECONDS = 2.0
 _SAVES_A_SECOND = 4.0
 """Number for all turns together."""
@@ -92,7 +92,7 @@ class LocalExecutor:
     async def __aexit__(
         self, kind: type[BaseException] | None, exc: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await self.drain(_DRAIN_SECONDS)
+        await self.drain(_EXIT_SECONDS)
         await self._group.__aexit__(kind, exc, trace)
 
     async def ensure_started(self, request: TurnOrder) -> None:

@@ -11,13 +11,14 @@ from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, 
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from bot.domain.names import PREFIX, branch_for, home_for
+from bot.domain.branch_name import PREFIX, branch_for
 from bot.domain.run import Phase, Run, WaitReason
+from bot.domain.run_names import home_for
 from bot.domain.salvage import KEPT_SECONDS
 from bot.errors import NeedsHuman, Retryable
 from bot.evidence.store import EvidenceStore
 from bot.maintenance.fill_pools import PoolFiller
-from bot.maintenance.salvage_retention import sync_salvage
+from bot.maintenance.sync_salvage import sync_salvage
 from bot.ports import Project
 from bot.store.runs import RunStore
 from bot.store.transcripts import Transcripts

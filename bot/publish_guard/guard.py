@@ -13,7 +13,7 @@ from typing import Self
 from bot.domain.change import Objection
 from bot.git.commit_files import index_of_commit
 from bot.git.index import LINK, SUBMODULE, IndexEntry
-from bot.git.repository_file import read_repository_settings
+from bot.git.read_repository_settings import read_repository_settings
 from bot.publish_guard.added_lines import (
     AddedLines,
     can_run_programs,

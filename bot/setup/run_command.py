@@ -15,13 +15,12 @@ from pathlib import Path
 from bot.errors import NeedsHuman
 from bot.sandbox.interface import CommandSandbox
 from bot.system import launch
-from bot.system.processes import MARKER, end_processes
+from bot.system.processes import KILL_GRACE_SECONDS, MARKER, end_processes
 
 MAX_OUTPUT_BYTES = 4096
 
 _CHUNK = 1 << 16
 _LAST_OUTPUT_SECONDS = 5.0
-KILL_GRACE_SECONDS = 2.0
 _NICE = ("nice", "-n", "19")
 _STARTED = b"started\n"
 _SCRIPT = """\

@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from bot.domain.branch_name import branch_for
 from bot.domain.health import Health
-from bot.domain.names import branch_for
 from bot.domain.pull_request import Checks, CheckState, PullRequest
 from bot.domain.run import Phase, Run
 from bot.domain.turn import Todo

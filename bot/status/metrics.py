@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 from bot import __version__
 from bot.domain.run import Phase, Run
 from bot.domain.turn import Failure
-from bot.status.prometheus import MetricValues, counter, gauge
+from bot.status.prometheus_format import MetricValues, counter, gauge
 from bot.system import clock
 from bot.system.disk import Disk
 
 if TYPE_CHECKING:
     from bot.settings.schema import Settings
     from bot.status.health import HealthReader
-    from bot.status.monitor import HealthMonitor
+    from bot.status.health_monitor import HealthMonitor
 
 _GB = 1e9
 

@@ -6,9 +6,9 @@ from contextlib import closing, suppress
 from dataclasses import dataclass, field
 
 from bot.control.run_server import FindRun, RunServer
+from bot.domain.branch_name import branch_for
 from bot.domain.diff_view import DiffView, FileDiff, FileVersion
 from bot.domain.evidence import EvidenceFile
-from bot.domain.names import branch_for
 from bot.domain.run import Phase, Run
 from bot.domain.setup_plan import SetupStep
 from bot.domain.spend import Spend
@@ -27,7 +27,7 @@ from bot.status.interface import RunComment
 from bot.status.snapshot import summarize_run
 from bot.store.build import open_store, open_transcripts
 from bot.store.transcript_pages import lines_of_kind, page_after, page_before
-from bot.text import pull_request_body
+from bot.text import pull_request_section
 from bot.workspace.live_diff import LiveDiffs
 from bot.workspace.workspaces import ALWAYS_IGNORED
 
@@ -162,7 +162,7 @@ def _comments(server: LocalServer, project: ProjectSettings, number: int) -> Seq
                     BOT,
                     ours=True,
                     at=page.opened_at,
-                    text=pull_request_body.without_markers(page.pull.body),
+                    text=pull_request_section.without_markers(page.pull.body),
                 )
             )
             texts += [_as_run_comment("pull request", one) for one in page.comments]

@@ -5,9 +5,10 @@ from contextlib import closing
 from dataclasses import replace
 from types import MappingProxyType
 
-from bot.domain.names import branch_for, turn_id_for
+from bot.domain.branch_name import branch_for
 from bot.domain.pull_request import PullRequest
 from bot.domain.run import Phase, Run
+from bot.domain.run_names import turn_id_for
 from bot.domain.turn import Progress
 from bot.services.interface import OfflineReader
 from bot.services.registry import open_offline

@@ -11,11 +11,11 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from bot.errors import BotError
-from bot.status.prometheus import CollectMetrics, no_metrics
+from bot.status.prometheus_format import CollectMetrics, no_metrics
 from bot.system.clock import Clock, now
 from bot.web import api, board, health, login, metrics, new_issue, server_sent_events, statistics
 from bot.web.auth import Authenticator, AuthMiddleware
-from bot.web.csrf_and_host_check import BrowserGuard
+from bot.web.browser_guard import BrowserGuard
 from bot.web.dashboard import Dashboard
 from bot.web.error_pages import bot_error, http_error
 from bot.web.request_body import BodyMemory

@@ -14,7 +14,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from bot.system.clock import Clock, now
 from bot.text.invisible_characters import on_one_line
-from bot.web.csrf_and_host_check import SIGNED
+from bot.web.browser_guard import SIGNED
 from bot.web.login_cookie import COOKIE, make_cookie, read_cookie
 from bot.web.login_link import LoginLinks
 from bot.web.login_throttle import LoginThrottle

@@ -18,7 +18,7 @@ from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
 from bot.errors import BotError
-from bot.web.csrf_and_host_check import BrowserGuard
+from bot.web.browser_guard import BrowserGuard
 
 _PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>{title}</title><style>

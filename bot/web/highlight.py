@@ -9,7 +9,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from pathlib import Path
 
-from bot.web.run.diff import ColouredText
+from bot.web.run.diff_rows import ColouredText
 
 LARGEST = 200_000
 """Most characters of a file that gets colours."""

@@ -4,7 +4,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from bot.status.prometheus import CONTENT_TYPE, CollectMetrics, exposition
+from bot.status.prometheus_format import CONTENT_TYPE, CollectMetrics, exposition
 
 
 def route_of(collect: CollectMetrics) -> Route:

@@ -13,7 +13,7 @@ from starlette.routing import Route
 
 from bot.domain.webhook import WebhookAnswer
 from bot.system.clock import Clock
-from bot.web.csrf_and_host_check import SIGNED
+from bot.web.browser_guard import SIGNED
 from bot.web.request_body import read_content
 
 MOST_BYTES = 5 * 1024 * 1024

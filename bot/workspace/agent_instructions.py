@@ -10,7 +10,7 @@ from pathlib import Path
 from bot.domain.repository_settings import FILE
 from bot.errors import NeedsHuman
 from bot.git.commit_files import REGULAR_FILES, find_blob, read_blob
-from bot.git.repository_file import read_repository_settings
+from bot.git.read_repository_settings import read_repository_settings
 from bot.text.read_untrusted import read
 
 INSTRUCTION_FILES = ("CLAUDE.md", "AGENTS.md")

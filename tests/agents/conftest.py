@@ -13,7 +13,7 @@ import pytest
 
 from bot.agents.claude.agent import ClaudeAgent
 from bot.agents.claude.program import MIN_VERSION
-from bot.demo.model import ScriptedModel
+from bot.demo.scripted_model import ScriptedModel
 from bot.domain.turn import AgentTask, Event, EventKind, Message, TurnReport, WorktreeMounts
 from bot.sandbox.bubblewrap import Bubblewrap, SandboxRules
 from bot.sandbox.none import NoSandbox

@@ -9,7 +9,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from bot.demo.model import CutStream, Hang, Pause, RefuseWith, SayText, ScriptedModel, UseTool
+from bot.demo.scripted_model import CutStream, Hang, Pause, RefuseWith, SayText, ScriptedModel, UseTool
 from bot.domain.turn import EventKind, Failure, Message, Todo, TurnAnswer, TurnState
 from bot.system.processes import MARKER
 

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from bot.demo.model import Hang, SayText, ScriptedModel
+from bot.demo.scripted_model import Hang, SayText, ScriptedModel
 from bot.domain.turn import TurnState
 
 TABS, SPACES = "The repository says: use tabs.", "The repository says: use spaces."

@@ -5,7 +5,7 @@ import time
 import pytest
 
 from bot.agents.claude.agent import ClaudeAgent
-from bot.demo.model import RefuseWith, ScriptedModel, ScriptedReply, UseTool
+from bot.demo.scripted_model import RefuseWith, ScriptedModel, ScriptedReply, UseTool
 from bot.domain.turn import EventKind, Failure, TurnReport, TurnState
 from bot.sandbox.bubblewrap import Bubblewrap, SandboxRules
 from bot.sandbox.none import NoSandbox

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from bot.demo.model import SayText, ScriptedModel, UseTool
+from bot.demo.scripted_model import SayText, ScriptedModel, UseTool
 from bot.domain.turn import TurnState
 from bot.sandbox.bubblewrap import Bubblewrap, SandboxRules
 

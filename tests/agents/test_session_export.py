@@ -3,7 +3,7 @@
 import asyncio
 import os
 
-from bot.demo.model import SayText, ScriptedModel, UseTool
+from bot.demo.scripted_model import SayText, ScriptedModel, UseTool
 
 
 async def test_the_command_people_are_told_goes_on_with_the_conversation(scene):

@@ -11,7 +11,7 @@ from figures import Figure
 from grounds import PROJECT, make_repository, settings_for
 
 from bot.control.user_actions import UserActionService
-from bot.domain.names import branch_for
+from bot.domain.branch_name import branch_for
 from bot.domain.remote import Remote
 from bot.domain.run import Phase, Run, RunTurns
 from bot.services.local.connect import open_local_server

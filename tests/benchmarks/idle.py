@@ -12,7 +12,7 @@ import psutil
 from figures import Figure
 from grounds import PROJECT, bot, make_repository, plain_git, settings_for
 
-from bot.domain.names import branch_for
+from bot.domain.branch_name import branch_for
 from bot.domain.run import Phase, Run, RunSpend, RunTurns
 from bot.domain.spend import Spend
 from bot.store.runs import RunStore

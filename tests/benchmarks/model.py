@@ -21,7 +21,7 @@ from grounds import PROJECT, bot, make_repository, plain_git, settings_for
 from spawn import FILES
 
 from bot.agents.claude.agent import ClaudeAgent
-from bot.demo.model import SayText, ScriptedModel
+from bot.demo.scripted_model import SayText, ScriptedModel
 from bot.domain.turn import AgentTask, TurnReport
 from bot.ports import EventSink, Inbox
 from bot.sandbox.none import NoSandbox

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from figures import Figure
 
-from bot.domain.names import branch_for
+from bot.domain.branch_name import branch_for
 from bot.domain.run import Run
 from bot.services.github.auth import TokenCredential
 from bot.services.github.cache import open_cache

@@ -29,7 +29,7 @@ from grounds import PROJECT, make_repository, plain_git
 from bot import app
 from bot.app import App
 from bot.demo.messages_api import MessagesRequest
-from bot.demo.model import SayText, ScriptedModel, ScriptedReply
+from bot.demo.scripted_model import SayText, ScriptedModel, ScriptedReply
 from bot.domain.run import Phase
 from bot.sandbox.bubblewrap import Bubblewrap
 from bot.sandbox.proxy.public_addresses import is_public

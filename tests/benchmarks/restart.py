@@ -20,7 +20,7 @@ import psutil
 from figures import Figure
 from grounds import plain_git
 
-from bot.domain.names import branch_for
+from bot.domain.branch_name import branch_for
 from bot.domain.run import Phase, Run, RunSpend, RunTurns
 from bot.domain.spend import Spend
 from bot.engine.build import policy_for

@@ -9,7 +9,7 @@ from urllib.parse import quote
 import pytest
 from playwright.async_api import Page, expect
 
-from bot.demo.model import Script, ScriptedModel
+from bot.demo.scripted_model import Script, ScriptedModel
 from tests.browser.conftest import Viewer, free_port
 from tests.program.conftest import Person, model_env
 

@@ -8,7 +8,7 @@ import pytest
 from axe_playwright_python.async_playwright import Axe
 from playwright.async_api import expect
 
-from bot.demo.model import Pause, SayText, ScriptedModel, UseTool
+from bot.demo.scripted_model import Pause, SayText, ScriptedModel, UseTool
 from bot.domain.run import Phase
 from bot.web.auth import Authenticator
 from tests.browser.conftest import SECONDS, free_port

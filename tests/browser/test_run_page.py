@@ -6,7 +6,7 @@ import re
 from axe_playwright_python.async_playwright import Axe
 from playwright.async_api import Page, expect
 
-from bot.demo.model import Pause, SayText, UseTool
+from bot.demo.scripted_model import Pause, SayText, UseTool
 from tests.browser.dashboard_daemon import DashboardDaemon, daemon  # noqa: F401 - a fixture
 from tests.program.conftest import DONE, script_of, write
 

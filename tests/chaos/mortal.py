@@ -7,7 +7,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from bot.domain.names import branch_for
+from bot.domain.branch_name import branch_for
 from bot.domain.policy import Policy
 from bot.domain.run import Phase
 from bot.domain.turn import TurnState

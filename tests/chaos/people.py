@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from bot.demo.messages_api import MessagesRequest
-from bot.demo.model import SayText, ScriptedReply, UseTool
+from bot.demo.scripted_model import SayText, ScriptedReply, UseTool
 from tests.chaos.chronicle import Chronicle
 from tests.chaos.machine import REPOSITORY
 from tests.fakes.github import gits

@@ -17,7 +17,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from bot.domain.names import branch_for
+from bot.domain.branch_name import branch_for
 from bot.domain.policy import Policy
 from bot.domain.remote import Remote
 from bot.domain.turn import AgentTask, Event, EventKind, TurnReport, TurnState

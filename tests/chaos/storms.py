@@ -9,7 +9,7 @@ from pathlib import Path
 from random import Random
 
 from bot.agents.claude import program
-from bot.demo.model import ScriptedModel
+from bot.demo.scripted_model import ScriptedModel
 from tests.chaos.chronicle import CLAIM, KINDS, WHENS, Chronicle, Moment, Storm, chronicled
 from tests.chaos.history import History
 from tests.chaos.machine import REPOSITORY, Machine, furnished

@@ -2,8 +2,9 @@
 
 import pytest
 
-from bot.domain.comment import CommentPlace, Reaction, Remark
+from bot.domain.comment import CommentPlace, Remark
 from bot.domain.pull_request import PullRequestState
+from bot.domain.reaction import Reaction
 from bot.errors import NeedsHuman, Retryable
 from bot.services.local.forge import LocalForge
 from bot.services.local.server import LocalServer, LocalSite

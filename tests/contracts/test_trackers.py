@@ -4,7 +4,8 @@ import inspect
 
 import pytest
 
-from bot.domain.comment import CommentPlace, Reaction
+from bot.domain.comment import CommentPlace
+from bot.domain.reaction import Reaction
 from bot.errors import NeedsHuman
 from bot.services.local.server import LocalServer, LocalSite
 from bot.services.local.tracker import LocalTracker

@@ -4,7 +4,7 @@ import pytest
 
 from bot.demo.agent_script import CONFLICT, DISCOUNT, REDIRECT_DISCOUNT, agent_script
 from bot.demo.messages_api import parse_request
-from bot.demo.model import UseTool
+from bot.demo.scripted_model import UseTool
 
 RESULT = {"type": "tool_result", "tool_use_id": "t1", "content": "as it is"}
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.demo.model import SayText, ScriptedModel, UseTool
+from bot.demo.scripted_model import SayText, ScriptedModel, UseTool
 from bot.errors import CannotStart
 from bot.maintenance.backup import _walk, back_up
 from bot.system.database import open_database

@@ -7,10 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.domain.change import Change
-from bot.domain.comment import Comment, CommentOutcome, CommentPlace, CommentRecord, Reaction, Remark
+from bot.domain.comment import Comment, CommentOutcome, CommentPlace, CommentRecord, Remark
 from bot.domain.issue import Edit, Issue, Person
 from bot.domain.policy import Policy
 from bot.domain.pull_request import PullRequest, PullRequestState
+from bot.domain.reaction import Reaction
 from bot.domain.run import TRANSITIONS, Phase, Run, TurnPurpose, WaitReason
 from bot.domain.spend import Spend, TotalSpend
 from bot.domain.turn import Failure, Progress, TurnReport, TurnState

@@ -19,7 +19,7 @@ import pytest
 
 from bot.agents.claude.agent import ClaudeAgent
 from bot.demo.messages_api import MessagesRequest
-from bot.demo.model import SayText, ScriptedModel, ScriptedReply, UseTool
+from bot.demo.scripted_model import SayText, ScriptedModel, ScriptedReply, UseTool
 from bot.domain.turn import AgentTask, Event, TurnReport, Workspace
 from bot.sandbox.bubblewrap import Bubblewrap, SandboxRules
 from bot.sandbox.interface import AgentSandbox, CommandSandbox

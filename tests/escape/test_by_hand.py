@@ -11,7 +11,7 @@ import pytest
 
 from bot.agents.claude import session_export
 from bot.agents.claude.program import find_installed
-from bot.demo.model import SayText, ScriptedModel
+from bot.demo.scripted_model import SayText, ScriptedModel
 
 pytestmark = pytest.mark.attack("T5", "Files that an agent planted act on a person who takes the work over")
 

@@ -17,7 +17,7 @@ from bot.agents.claude.ask_and_answer_tools import SERVER
 from bot.agents.claude.tool_permissions import ALLOWED_TOOLS
 from bot.app import App, open_app
 from bot.demo.messages_api import MessagesRequest
-from bot.demo.model import Pause, SayText, ScriptedModel, ScriptedReply, UseTool
+from bot.demo.scripted_model import Pause, SayText, ScriptedModel, ScriptedReply, UseTool
 from bot.domain.run import Phase, Run, WaitReason
 from bot.services.local.connect import open_local_server
 from bot.services.local.server import LocalServer

@@ -12,8 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.domain.names import branch_for, home_for, turn_id_for
+from bot.domain.branch_name import branch_for
 from bot.domain.run import Run
+from bot.domain.run_names import home_for, turn_id_for
 from bot.system import logs
 from bot.text.quote_untrusted import code_span, neutralize_line, plain_line, quote
 from bot.text.read_untrusted import VisibleText, read, read_plain

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from bot.domain.comment import Reaction
 from bot.domain.pull_request import CheckState, PullRequestState
+from bot.domain.reaction import Reaction
 from bot.domain.remote import Remote
 from bot.domain.run import Phase, Run
 from bot.domain.salvage import SalvageLocation
@@ -17,7 +17,7 @@ from bot.domain.turn import Message, TurnOrder, TurnReport, TurnState
 from bot.engine.issue_status import SLUG
 from bot.errors import NeedsHuman, Retryable
 from bot.ports import ForgeView, Ports, Project, TrackerView
-from bot.text.pull_request_body import replace_section
+from bot.text.pull_request_section import replace_section
 from tests.exploration.state import (
     BASE,
     CLEAN,

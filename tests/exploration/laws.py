@@ -7,7 +7,7 @@ happens by itself.
 from collections.abc import Callable
 
 from bot.domain.comment import CommentOutcome, CommentRecord
-from bot.domain.names import phase_label, phase_labels
+from bot.domain.phase_labels import phase_label, phase_labels
 from bot.domain.pull_request import PullRequestState
 from bot.domain.run import Phase, Run, WaitReason
 from bot.domain.turn import TurnState

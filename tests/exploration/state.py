@@ -9,10 +9,11 @@ from dataclasses import replace
 from functools import cache
 from typing import Generic, NamedTuple, TypeVar
 
-from bot.domain.comment import Comment, CommentPlace, Reaction, Remark
+from bot.domain.comment import Comment, CommentPlace, Remark
 from bot.domain.issue import Edit, Issue, Person
 from bot.domain.policy import Policy
 from bot.domain.pull_request import Checks, CheckState, FailedCheck, PullRequest, PullRequestState
+from bot.domain.reaction import Reaction
 from bot.domain.run import Phase, Run
 from bot.domain.turn import Progress, TurnReport, TurnState
 from bot.engine.decision import Decision

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bot.domain.comment import Comment, CommentPlace, Reaction
+from bot.domain.comment import Comment, CommentPlace
 from bot.domain.issue import Issue, Person
+from bot.domain.reaction import Reaction
 from bot.errors import NeedsHuman
 from bot.ports import TrackerView
 from bot.services.interface import Service, ServiceConnection

@@ -5,15 +5,15 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from bot.domain.change import Change, HandWork
-from bot.domain.comment import Reaction
 from bot.domain.issue import IssueStage
 from bot.domain.pull_request import Checks, PullRequest, PullRequestState
+from bot.domain.reaction import Reaction
 from bot.domain.remote import Remote
 from bot.domain.salvage import SalvageLocation
 from bot.domain.turn import Message, TurnOrder, TurnReport, TurnState, Workspace, WorktreeMounts
 from bot.errors import NeedsHuman, NeedsTurn, Retryable
 from bot.ports import ForgeView, TrackerView
-from bot.text.pull_request_body import replace_section
+from bot.text.pull_request_section import replace_section
 from tests.fakes.world import Tree, World
 
 

@@ -9,9 +9,10 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field, replace
 
 from bot.domain.change import Change, FileChange, HandWork, Objection
-from bot.domain.comment import Comment, CommentPlace, Reaction, Remark
+from bot.domain.comment import Comment, CommentPlace, Remark
 from bot.domain.issue import Edit, Issue, IssueStage, IssueState, Person
 from bot.domain.pull_request import Checks, CheckState, FailedCheck, PullRequest, PullRequestState
+from bot.domain.reaction import Reaction
 from bot.domain.turn import (
     Event,
     EventKind,
@@ -25,7 +26,7 @@ from bot.domain.turn import (
     TurnState,
 )
 from bot.errors import BotError, NeedsHuman, Retryable
-from bot.text.pull_request_body import closed_issues
+from bot.text.pull_request_section import closed_issues
 
 BASE = hashlib.sha1(b"base").hexdigest()
 

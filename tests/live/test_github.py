@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
-from bot.demo.model import SayText, ScriptedModel
+from bot.demo.scripted_model import SayText, ScriptedModel
 from tests.program.conftest import Person, model_env, person, script_of, write  # noqa: F401 - a fixture
 
 NAME = os.environ.get("TREEHAND_LIVE_GITHUB", "")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.domain.names import branch_for
+from bot.domain.branch_name import branch_for
 from bot.domain.remote import Remote
 from bot.domain.run import Phase, Run, WaitReason
 from bot.domain.salvage import KEPT_SECONDS

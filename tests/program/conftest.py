@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from bot.agents.claude import program
-from bot.demo.model import SayText, Script, ScriptedModel, ScriptedReply, UseTool
+from bot.demo.scripted_model import SayText, Script, ScriptedModel, ScriptedReply, UseTool
 from bot.system.processes import MARKER, find_processes
 from tests.fakes.github.fixtures import github  # noqa: F401 - for the tests here
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bot.demo.model import ScriptedModel
+from bot.demo.scripted_model import ScriptedModel
 from tests.program.conftest import DONE, model_env, script_of, write
 
 

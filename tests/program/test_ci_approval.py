@@ -2,7 +2,7 @@
 
 import pytest
 
-from bot.demo.model import ScriptedModel
+from bot.demo.scripted_model import ScriptedModel
 from tests.fakes.github import gits
 from tests.program.conftest import model_env
 from tests.program.test_github import SHOP, content, follow, pulls, shop  # noqa: F401 - for the tests here

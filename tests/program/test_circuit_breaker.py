@@ -3,7 +3,7 @@
 import re
 import time
 
-from bot.demo.model import RefuseWith, ScriptedModel
+from bot.demo.scripted_model import RefuseWith, ScriptedModel
 from tests.program.conftest import model_env, script_of
 
 REASON = "the model's usage limit is reached; this goes on at "

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from bot.demo.model import SayText, ScriptedModel
+from bot.demo.scripted_model import SayText, ScriptedModel
 from tests.fakes.github import ServedGitHub, gits
 from tests.fakes.github.model import Issue
 from tests.program.conftest import Person, model_env, script_of, write

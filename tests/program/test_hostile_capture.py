@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.demo.model import ScriptedModel, UseTool
+from bot.demo.scripted_model import ScriptedModel, UseTool
 from tests.program.conftest import DONE, Person, model_env, script_of
 
 # within every limit, and nothing in it can be found by its name: each rule is tried on each file

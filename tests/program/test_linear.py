@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from bot.demo.model import SayText, ScriptedModel
+from bot.demo.scripted_model import SayText, ScriptedModel
 from tests.fakes.github import ServedGitHub, gits
 from tests.fakes.linear.fixtures import linear
 from tests.fakes.linear.server import ServedLinear

@@ -7,7 +7,7 @@ import signal
 
 import pytest
 
-from bot.demo.model import SayText, ScriptedModel
+from bot.demo.scripted_model import SayText, ScriptedModel
 from tests.fakes.github import ServedGitHub
 from tests.fakes.github.fixtures import github
 from tests.fakes.linear.schema import description

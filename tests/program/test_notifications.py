@@ -6,7 +6,7 @@ import signal
 
 import httpx
 
-from bot.demo.model import SayText, ScriptedModel
+from bot.demo.scripted_model import SayText, ScriptedModel
 from tests.notifications.stand_ins import Hook, hook
 from tests.program.conftest import SECONDS, model_env, script_of, write
 from tests.program.test_webhooks import free_port

@@ -3,7 +3,7 @@
 import subprocess
 from pathlib import Path
 
-from bot.demo.model import Pause, SayText, ScriptedModel
+from bot.demo.scripted_model import Pause, SayText, ScriptedModel
 from tests.program.conftest import DONE, model_env, script_of, write
 
 

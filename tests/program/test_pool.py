@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable
 from pathlib import Path
 
-from bot.demo.model import ScriptedModel
+from bot.demo.scripted_model import ScriptedModel
 from tests.program.conftest import DONE, Person, model_env, script_of, write
 from tests.program.test_setup import choose
 

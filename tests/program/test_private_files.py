@@ -10,7 +10,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from bot.demo.model import SayText, ScriptedModel, UseTool
+from bot.demo.scripted_model import SayText, ScriptedModel, UseTool
 from tests.program.conftest import TREEHAND, model_env, script_of
 from tests.program.test_webhooks import free_port
 

@@ -7,7 +7,7 @@ import sqlite3
 
 import pytest
 
-from bot.demo.model import Pause, RefuseWith, SayText, ScriptedModel
+from bot.demo.scripted_model import Pause, RefuseWith, SayText, ScriptedModel
 from bot.store.runs import MIGRATIONS
 from tests.program.conftest import DONE, model_env, script_of, write
 

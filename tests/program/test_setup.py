@@ -9,7 +9,7 @@ import zipfile
 
 import pytest
 
-from bot.demo.model import ScriptedModel, UseTool
+from bot.demo.scripted_model import ScriptedModel, UseTool
 from tests.program.conftest import DONE, Person, model_env, script_of, write
 
 

@@ -7,7 +7,7 @@ import urllib.request
 
 import pytest
 
-from bot.demo.model import ScriptedModel
+from bot.demo.scripted_model import ScriptedModel
 from tests.program.conftest import DONE, Person, model_env, script_of, write
 from tests.program.test_setup import commit, runs, works
 

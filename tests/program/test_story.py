@@ -2,7 +2,7 @@
 
 import json
 
-from bot.demo.model import Pause, SayText, ScriptedModel
+from bot.demo.scripted_model import Pause, SayText, ScriptedModel
 from tests.program.conftest import DONE, model_env, script_of, write
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.demo.model import SayText, ScriptedModel
+from bot.demo.scripted_model import SayText, ScriptedModel
 from tests.fakes.github import ServedGitHub, gits
 from tests.program.conftest import SECONDS, Person, model_env, script_of, write
 

@@ -8,7 +8,7 @@ import signal
 import pytest
 
 from bot.demo.messages_api import MessagesRequest
-from bot.demo.model import ScriptedModel
+from bot.demo.scripted_model import ScriptedModel
 from tests.program.conftest import DONE, Person, model_env, script_of, write
 from tests.program.test_setup import choose, commit, package, runs, works
 

@@ -9,7 +9,7 @@ import socket
 
 import httpx
 
-from bot.demo.model import SayText, ScriptedModel
+from bot.demo.scripted_model import SayText, ScriptedModel
 from tests.fakes.github import ServedGitHub
 from tests.program.conftest import SECONDS, Person, model_env, script_of, write
 from tests.program.test_github import SHOP, shop  # noqa: F401 - a fixture

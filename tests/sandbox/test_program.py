@@ -10,7 +10,7 @@ from pathlib import Path
 import claude_agent_sdk
 import pytest
 
-from bot.demo.model import SayText, ScriptedModel, UseTool
+from bot.demo.scripted_model import SayText, ScriptedModel, UseTool
 from bot.sandbox.proxy.grant import Grant, ModelUpstream
 from bot.sandbox.proxy.server import SandboxProxy
 from tests.sandbox.fake_network import KEY, TOKEN

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bot.sandbox.proxy.usage_limit import parse_usage_limit
+from bot.sandbox.proxy.model_usage_limit import parse_usage_limit
 from tests.sandbox.fake_network import answer_of, sandbox, serving, whole
 
 DATE = {"date": "Tue, 18 Nov 2031 10:00:00 GMT"}

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from textwrap import dedent
 
 from bot.demo.messages_api import MessagesRequest
-from bot.demo.model import Pause, SayText, ScriptedReply, ScriptStep, UseTool
+from bot.demo.scripted_model import Pause, SayText, ScriptedReply, ScriptStep, UseTool
 
 TOTAL = "The total forgets the quantity"
 PRICES = "Prices need two decimals"

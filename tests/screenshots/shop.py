@@ -10,8 +10,8 @@ import plot
 
 from bot.app import App, open_app
 from bot.daemon import Daemon
-from bot.demo.model import ScriptedModel
 from bot.demo.people import PROJECT, create_repository
+from bot.demo.scripted_model import ScriptedModel
 from bot.domain.run import Phase, Run
 from bot.services.local.connect import open_local_server
 from bot.services.local.server import LocalServer

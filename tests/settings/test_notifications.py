@@ -12,7 +12,7 @@ from bot.errors import BadSettings
 from bot.secret_scan.build import load_secrets
 from bot.settings.credentials import notify_urls
 from bot.settings.load import load
-from bot.status.notify import build_notifier, channel_findings
+from bot.status.build_notifier import build_notifier, channel_findings
 from bot.store.runs import RunStore
 from tests.notifications.stand_ins import Hook, hook
 

@@ -4,8 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from bot.domain.comment import CommentOutcome, Reaction, Remark
+from bot.domain.comment import CommentOutcome, Remark
 from bot.domain.issue import Person
+from bot.domain.reaction import Reaction
 from bot.domain.run import Phase
 from bot.domain.turn import TurnAnswer
 from bot.errors import Retryable

@@ -5,8 +5,8 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from bot.domain.comment import Reaction
 from bot.domain.pull_request import PullRequestState
+from bot.domain.reaction import Reaction
 from bot.domain.run import Phase
 from bot.engine.loop import Engine
 from bot.engine.schedule import Capacity

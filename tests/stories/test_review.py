@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import pytest
 
-from bot.domain.comment import Reaction
 from bot.domain.issue import Issue
 from bot.domain.policy import Policy
+from bot.domain.reaction import Reaction
 from bot.domain.run import Phase, Run, RunTurns, WaitReason
 from bot.domain.turn import TurnReport, TurnState
 from bot.engine.actions import CancelTurn

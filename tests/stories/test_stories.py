@@ -5,8 +5,9 @@ import asyncio
 import pytest
 
 from bot.domain.change import DiffStat
-from bot.domain.comment import CommentOutcome, Reaction
+from bot.domain.comment import CommentOutcome
 from bot.domain.history import FirstPullRequest, QueueWait
+from bot.domain.reaction import Reaction
 from bot.domain.run import Phase, WaitReason
 from bot.domain.turn import Failure
 from bot.engine.loop import Engine

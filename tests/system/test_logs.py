@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from bot.domain.names import log_fields, turn_log_fields
 from bot.domain.run import Phase, Run, RunTurns
+from bot.domain.run_names import log_fields, turn_log_fields
 from bot.domain.turn import TurnOrder
 from bot.errors import Retryable
 from bot.system import logs

@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 import cmarkgfm
 from cmarkgfm.cmark import Options
 
-from bot.text.pull_request_body import closed_issues
+from bot.text.pull_request_section import closed_issues
 from bot.text.quote_untrusted import code_span, neutralize, neutralize_line, plain_line, quote, short_label
 
 _EXTENSIONS = ["table", "autolink", "strikethrough", "tasklist"]

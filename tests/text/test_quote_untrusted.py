@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from bot.text.pull_request_body import closed_issues, replace_section, section_of
+from bot.text.pull_request_section import closed_issues, replace_section, section_of
 from bot.text.quote_untrusted import (
     code_span,
     neutralize,

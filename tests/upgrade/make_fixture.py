@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bot.demo.messages_api import MessagesRequest
-from bot.demo.model import Pause, SayText, ScriptedModel, ScriptedReply, ScriptStep, UseTool
+from bot.demo.scripted_model import Pause, SayText, ScriptedModel, ScriptedReply, ScriptStep, UseTool
 from tests.fakes.github.model import Token
 from tests.fakes.github.repository_actions import GitHubWorld
 from tests.fakes.github.server import ServedGitHub, served

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.demo.model import SayText, ScriptedModel, UseTool
+from bot.demo.scripted_model import SayText, ScriptedModel, UseTool
 from tests.fakes.github import ServedGitHub, gits
 from tests.fakes.github.schemas import folder
 from tests.fakes.github.server import served

@@ -16,9 +16,9 @@ from bot.domain.run import Phase, Run, RunTurns
 from bot.domain.spend import Spend
 from bot.domain.turn import Failure, TurnOutcome
 from bot.settings.load import load
+from bot.status.health_monitor import HealthMonitor
 from bot.status.metrics import collect_metrics
-from bot.status.monitor import HealthMonitor
-from bot.status.prometheus import MetricValues, counter, exposition, gauge
+from bot.status.prometheus_format import MetricValues, counter, exposition, gauge
 from bot.status.snapshot import read_status
 from bot.system.locks import daemon_lock
 from bot.web.app import AppConfig, build_app

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from bot.domain.policy import Policy
 from bot.domain.run import Phase, Run
 from bot.domain.turn import Todo, TurnReport, TurnState
-from bot.engine.messages import ci_text
+from bot.engine.messages import ci_approval_comment
 from bot.engine.observation import Observation
 from bot.text.money import dollars
 from bot.text.quote_untrusted import code_span, neutralize_line
@@ -26,7 +26,9 @@ def progress(run: Run, seen: Observation, policy: Policy) -> str:
         f"{HEADLINES[run.phase]}{because(run.reason)}",
         _at_work(seen.turn) if working and seen.turn.state is TurnState.RUNNING else "",
         f"Pull request: {seen.pull_request.url or f'#{seen.pull_request.number}'}" if seen.pull_request else "",
-        ci_text.waits(policy) if run.checks.ci_held_at and run.phase in {Phase.REVIEW, Phase.ASKING} else "",
+        ci_approval_comment.waits(policy)
+        if run.checks.ci_held_at and run.phase in {Phase.REVIEW, Phase.ASKING}
+        else "",
         spent_so_far(run, seen),
         _left_out(seen.hidden_passages),
         "" if policy.sandboxed else "_The agent runs without a sandbox here._",

@@ -15,7 +15,7 @@ _MAX_PIPELINED_BYTES = 1024 * 1024
 _HEAD_SECONDS = 30.0
 _BODY_SECONDS = 120.0
 _IDLE_SECONDS = 600.0
-_DRAIN_SECONDS = 1.0
+_LAST_BYTES_SECONDS = 1.0
 _SERVER_ERROR = 500
 _KINDS = {400: "invalid_request_error", 403: "permission_error", 413: "request_too_large", 429: "rate_limit_error"}
 
@@ -149,7 +149,7 @@ class Connection:
         """Reads the rest: closing while the sandbox still sends would lose the answer."""
         with contextlib.suppress(OSError, TimeoutError):
             self._writer.write_eof()
-            async with asyncio.timeout(_DRAIN_SECONDS):
+            async with asyncio.timeout(_LAST_BYTES_SECONDS):
                 while await self._reader.read(_CHUNK):
                     pass
 

@@ -14,9 +14,9 @@ from bot.sandbox.mount_plan import MODEL_KEYS, PROXY_PORT
 from bot.sandbox.proxy.connection import Connection, ConnectionGone, HeaderList
 from bot.sandbox.proxy.grant import Grant, ModelUpstream, ProxyRefusal, SandboxUsage
 from bot.sandbox.proxy.model_request import ModelRequest, parse_model_request, refuse_unknown_betas
+from bot.sandbox.proxy.model_usage_limit import parse_usage_limit
 from bot.sandbox.proxy.token_budget import RequestBill, TokenBudget
 from bot.sandbox.proxy.token_usage import TokenUsage
-from bot.sandbox.proxy.usage_limit import parse_usage_limit
 
 MODEL_ADDRESS = "https://api.anthropic.com"
 _PROXY_ADDRESS = f"http://127.0.0.1:{PROXY_PORT}"

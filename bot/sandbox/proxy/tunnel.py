@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 import h11
 
 from bot.sandbox.proxy import tls_hello
-from bot.sandbox.proxy.allowed_hosts import HostPort, parse_allowed_hosts, parse_host_port
 from bot.sandbox.proxy.connection import Connection, ConnectionGone
 from bot.sandbox.proxy.grant import Grant, ProxyRefusal
+from bot.sandbox.proxy.host_and_port import HostPort, parse_allowed_hosts, parse_host_port
 
 ResolveHost = Callable[[str, int], Awaitable[Sequence[str]]]
 IsPublic = Callable[[str], bool]

@@ -3,13 +3,13 @@
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
 
-from bot.domain.pull_request import CheckState
+from bot.domain.pull_request import MAX_LOG_CHARACTERS, CheckState
 from bot.errors import NeedsHuman, Retryable
 from bot.services.github.cache import RecordKind, Row
 from bot.services.github.repository_api import RepositoryApi
 
 _RED = {"failure", "timed_out", "cancelled", "startup_failure", "error"}
-_MAX_FAILED, _MAX_ANNOTATIONS, _MAX_LOG_LINES, _MAX_LOG_CHARACTERS, _MAX_SUMMARY = 10, 10, 50, 4096, 1000
+_MAX_FAILED, _MAX_ANNOTATIONS, _MAX_LOG_LINES, _MAX_SUMMARY = 10, 10, 50, 1000
 
 
 class CheckReader:
@@ -90,7 +90,7 @@ class CheckReader:
             return ""
         path = self._api.path(f"/actions/jobs/{check['id']}/logs")
         try:
-            text = await self._api.client.tail(path, repository=self._api.name, most=_MAX_LOG_CHARACTERS)
+            text = await self._api.client.tail(path, repository=self._api.name, most=MAX_LOG_CHARACTERS)
         except (NeedsHuman, Retryable):
             return ""
         return "\n".join(text.splitlines()[-_MAX_LOG_LINES:])

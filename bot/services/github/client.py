@@ -16,7 +16,7 @@ from bot.services.github.http import HttpClient, HttpRequest, HttpResponse, Writ
 from bot.services.github.http_cache import CachedPage, PageCache
 from bot.services.github.rate_limits import RequestKind, Sleep
 from bot.services.github.transport import ACCEPT, next_link
-from bot.services.http.reply import no_answer
+from bot.services.http.service_reply import no_answer
 from bot.system.clock import Clock, now
 
 _NOTIFYING = {"comments", "replies", "pulls", "issues", "reviews"}

@@ -8,7 +8,7 @@ from collections.abc import Collection
 from functools import lru_cache
 from urllib.parse import quote, unquote
 
-from bot.services.http.signature import Signature, pack, unpack
+from bot.services.http.marker_signature import Signature, pack, unpack
 
 _MAX_CHARACTERS = 65_000
 """GitHub refuses more than 65,536."""

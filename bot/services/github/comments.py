@@ -4,8 +4,9 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 
-from bot.domain.comment import Comment, CommentPlace, Reaction, Remark
+from bot.domain.comment import Comment, CommentPlace, Remark
 from bot.domain.issue import Person
+from bot.domain.reaction import Reaction
 from bot.services.github.cache import AuthorPermission, RecordKind, Row
 from bot.services.github.comment_editors import CommentEditors
 from bot.services.github.comment_markers import Markers, has_marker, without_marker

@@ -206,7 +206,7 @@ class GitHubService(Service):
     async def check(
         self, settings: Settings, project: ProjectSettings, *, fix: bool
     ) -> Sequence[tuple[str, bool, str]]:
-        from bot.domain.names import phase_labels
+        from bot.domain.phase_labels import phase_labels
 
         labels = (settings.label, *sorted(phase_labels(settings.label)))
         async with self.open(settings, opened={}) as connection:

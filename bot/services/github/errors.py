@@ -6,7 +6,7 @@ from collections.abc import Collection
 from bot.errors import BotError, NeedsHuman, RateLimited, Retryable
 from bot.services.github.rate_limit_detection import find_limit, message_in
 from bot.services.http.credential_lockout import Unauthorized
-from bot.services.http.reply import ServiceReply, no_answer
+from bot.services.http.service_reply import ServiceReply, no_answer
 
 
 class NotFound(NeedsHuman):

@@ -4,7 +4,7 @@ from base64 import b64encode
 from collections.abc import Collection
 from urllib.parse import urlsplit
 
-from bot.domain.comment import Reaction
+from bot.domain.reaction import Reaction
 from bot.domain.remote import Remote
 from bot.errors import NeedsHuman
 from bot.ports import ForgeView

@@ -19,9 +19,9 @@ from bot.services.github.rate_limits import WRITES, RateLimiter, RateLimitHolds,
 from bot.services.github.transport import CONNECTIONS, Transport, parse_json
 from bot.services.http.availability import Availability
 from bot.services.http.credential_lockout import CredentialLockout, Unauthorized
-from bot.services.http.reply import NoAnswer, ServiceReply, no_answer
 from bot.services.http.request_counts import NO_ANSWER, RequestCounts
 from bot.services.http.server_clock import ServerTime
+from bot.services.http.service_reply import NoAnswer, ServiceReply, no_answer
 from bot.system.clock import Clock
 
 T = TypeVar("T")

@@ -9,7 +9,7 @@ from bot.services.github.errors import NotFound, Refused
 from bot.services.github.pull_requests import PullRequests
 from bot.services.github.repository_api import RepositoryApi
 from bot.services.github.repository_info import RepositoryInfo
-from bot.text.pull_request_body import replace_section
+from bot.text.pull_request_section import replace_section
 
 _INVALID = 422
 _MAX_CHARACTERS = 65_000

@@ -7,7 +7,7 @@ import re
 from collections.abc import Collection
 from enum import StrEnum
 
-from bot.services.http.reply import ServiceReply
+from bot.services.http.service_reply import ServiceReply
 
 _QUERY_LIMITED = re.compile(r'"type"\s*:\s*"RATE_LIMITED"')  # in text that people write, the quotes would be escaped
 _PRIMARY_WORDS = ("api rate limit exceeded", "rate limit exceeded for")

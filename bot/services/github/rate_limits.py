@@ -14,8 +14,8 @@ from enum import StrEnum
 from bot.errors import RateLimited, Retryable
 from bot.services.github.rate_limit_detection import RateLimitKind, find_limit
 from bot.services.http.availability import RetryTimes, execute
-from bot.services.http.reply import ServiceReply
 from bot.services.http.server_clock import parse_http_date
+from bot.services.http.service_reply import ServiceReply
 from bot.system.clock import Clock
 
 Sleep = Callable[[float], Awaitable[object]]

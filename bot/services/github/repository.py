@@ -32,7 +32,7 @@ from bot.services.github.permissions import Permissions
 from bot.services.github.pull_request_details import PullRequestDetails
 from bot.services.github.pull_request_writer import PullRequestWriter
 from bot.services.github.pull_requests import PullRequests
-from bot.services.github.reactions import Reactions
+from bot.services.github.reaction_writer import ReactionWriter
 from bot.services.github.repository_api import RepositoryApi
 from bot.services.github.repository_info import RepositoryInfo
 from bot.services.http.availability import Availability
@@ -87,7 +87,7 @@ class GitHubRepository:
         self.comment_writer = CommentWriter(
             self.api, self._comments, markers, self._issue_comments, self._inline_comments
         )
-        self.reactions = Reactions(self.api)
+        self.reactions = ReactionWriter(self.api)
         self.pull_request_writer = PullRequestWriter(self.api, self.info, self.pulls)
         self.setup_check = SetupCheck(self.api, self.info, self.labels, rules.prefix)
         self._refresh_in_flight: asyncio.Future[BaseException | None] | None = None

@@ -7,7 +7,7 @@ from bot.errors import Retryable
 from bot.services.github.cache import Cache
 from bot.services.github.client import ApiAnswer, GitHubClient
 from bot.services.github.errors import Archived
-from bot.services.http.reply import sendable
+from bot.services.http.service_reply import sendable
 
 
 class RepositoryApi:

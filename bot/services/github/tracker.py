@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Sequence
 
-from bot.domain.comment import Reaction
+from bot.domain.reaction import Reaction
 from bot.errors import NeedsHuman
 from bot.ports import TrackerView
 from bot.services.github.parse import expected_shapes

@@ -13,7 +13,7 @@ from github.Requester import HTTPRequestsConnectionClass, Requester, RequestsRes
 
 from bot import __version__
 from bot.errors import NeedsHuman
-from bot.services.http.reply import NoAnswer, ServiceReply
+from bot.services.http.service_reply import NoAnswer, ServiceReply
 
 ACCEPT = "application/vnd.github+json"
 CONNECTIONS = 8

@@ -11,7 +11,7 @@ from hashlib import sha256
 from typing import Any, Protocol
 
 from bot.errors import NeedsHuman, Retryable
-from bot.services.http.reply import UnknownOutcome
+from bot.services.http.service_reply import UnknownOutcome
 from bot.system.clock import Clock
 
 _SECONDS_TO_APPEAR = 60.0

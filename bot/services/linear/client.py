@@ -10,9 +10,9 @@ from typing import Any, Self
 from bot.errors import NeedsHuman
 from bot.services.http.availability import Availability, RetryTimes
 from bot.services.http.credential_lockout import CredentialLockout, Unauthorized
-from bot.services.http.reply import NoAnswer, ServiceReply, no_answer, sendable
 from bot.services.http.request_counts import NO_ANSWER, RequestCounts
 from bot.services.http.server_clock import ServerTime
+from bot.services.http.service_reply import NoAnswer, ServiceReply, no_answer, sendable
 from bot.services.linear.errors import Refused, error_in
 from bot.services.linear.rate_limits import RateLimiter, Sleep
 from bot.services.linear.transport import Transport

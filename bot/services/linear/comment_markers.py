@@ -9,7 +9,7 @@ import uuid
 from collections.abc import Collection
 from urllib.parse import quote, unquote
 
-from bot.services.http.signature import Signature, pack, unpack
+from bot.services.http.marker_signature import Signature, pack, unpack
 from bot.services.linear.cache import Row
 
 _MAX_CHARACTERS = 60_000

@@ -2,8 +2,9 @@
 
 from collections.abc import Collection, Mapping, Sequence
 
-from bot.domain.comment import Comment, CommentPlace, Reaction
+from bot.domain.comment import Comment, CommentPlace
 from bot.domain.issue import Person
+from bot.domain.reaction import Reaction
 from bot.services.linear.cache import AuthorPermission, Cache, Row
 from bot.services.linear.comment_markers import Markers, has_marker, without_marker
 from bot.services.linear.permissions import Permissions

@@ -144,7 +144,7 @@ class LinearService(Service):
     async def check(
         self, settings: Settings, project: ProjectSettings, *, fix: bool
     ) -> Sequence[tuple[str, bool, str]]:
-        from bot.domain.names import phase_labels
+        from bot.domain.phase_labels import phase_labels
         from bot.services.linear.diagnose import SetupCheck
 
         labels = (settings.label, *sorted(phase_labels(settings.label)))

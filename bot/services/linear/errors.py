@@ -9,7 +9,7 @@ from typing import Any
 
 from bot.errors import BotError, NeedsHuman, RateLimited
 from bot.services.http.credential_lockout import Unauthorized
-from bot.services.http.reply import ServiceReply, no_answer
+from bot.services.http.service_reply import ServiceReply, no_answer
 
 
 class Refused(NeedsHuman):

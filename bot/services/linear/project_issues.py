@@ -4,8 +4,9 @@ import logging
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from bot.domain.comment import Comment, Reaction
+from bot.domain.comment import Comment
 from bot.domain.issue import Issue, IssueStage, IssueState
+from bot.domain.reaction import Reaction
 from bot.errors import NeedsHuman, Retryable
 from bot.services.linear import graphql_queries, issue_authorization, labels
 from bot.services.linear.attachments import Attachments
@@ -18,7 +19,7 @@ from bot.services.linear.errors import Forbidden, NotFound, Refused
 from bot.services.linear.labels import TeamLabels
 from bot.services.linear.parse import CLOSED, expected_shapes, label_names
 from bot.services.linear.permissions import Permissions
-from bot.services.linear.reactions import Reactions
+from bot.services.linear.reaction_writer import ReactionWriter
 from bot.services.linear.team_routing import TeamRoute, find_route
 from bot.services.linear.team_sync import REREADS_UNEXPLAINED, TeamSync
 from bot.services.linear.workflow_states import WantedMoves, WorkflowStates, last_move, moved_since
@@ -46,7 +47,7 @@ class ProjectIssues:
         self._comments = Comments(team, permissions, markers)
         self.attachments = Attachments(team, markers, fence)
         self.comment_writer = CommentWriter(team, self._comments, markers, self.attachments, fence)
-        self._reactions = Reactions(team, fence)
+        self._reactions = ReactionWriter(team, fence)
         self.labels = TeamLabels(team, fence)
         self._unmovable: set[tuple[str, str]] = set()
         """Issues, and states that Linear refused to move them to: trying again cannot help."""

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from bot.errors import RateLimited
 from bot.services.http.availability import RetryTimes
-from bot.services.http.reply import ServiceReply
 from bot.services.http.server_clock import ServerTime, parse_http_date
+from bot.services.http.service_reply import ServiceReply
 from bot.services.linear.errors import is_limit
 from bot.system.clock import Clock
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Collection, Sequence
 
-from bot.domain.comment import Reaction
 from bot.domain.issue import IssueStage
+from bot.domain.reaction import Reaction
 from bot.ports import TrackerView
 from bot.services.interface import with_author
 from bot.services.linear.project_issues import ProjectIssues

@@ -9,7 +9,7 @@ import httpx
 
 from bot import __version__
 from bot.errors import BadSettings
-from bot.services.http.reply import NoAnswer, ServiceReply
+from bot.services.http.service_reply import NoAnswer, ServiceReply
 
 _CONNECT_SECONDS, _READ_SECONDS, _TOTAL_SECONDS = 10.0, 30.0, 60.0
 _MAX_BYTES = 20_000_000

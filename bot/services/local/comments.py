@@ -6,8 +6,9 @@ from collections import defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from bot.domain.comment import Comment, CommentPlace, Reaction, Remark
+from bot.domain.comment import Comment, CommentPlace, Remark
 from bot.domain.issue import Person
+from bot.domain.reaction import Reaction
 from bot.services.local.database import LocalDatabase
 from bot.services.local.input_rules import BOT, clean_text
 

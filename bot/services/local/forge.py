@@ -4,8 +4,8 @@ from asyncio import to_thread
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 
-from bot.domain.comment import Reaction
 from bot.domain.pull_request import PullRequest, PullRequestState
+from bot.domain.reaction import Reaction
 from bot.domain.remote import Remote
 from bot.errors import NeedsHuman
 from bot.ports import ForgeView

@@ -6,8 +6,9 @@ from collections import defaultdict
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from bot.domain.comment import Comment, CommentPlace, Reaction
+from bot.domain.comment import Comment, CommentPlace
 from bot.domain.issue import Issue, Person
+from bot.domain.reaction import Reaction
 from bot.errors import NeedsHuman
 from bot.services.local.comments import LocalComments, ShownComment
 from bot.services.local.database import LocalDatabase

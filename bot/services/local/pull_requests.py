@@ -7,14 +7,15 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from bot.domain.comment import Comment, CommentPlace, Reaction, Remark
+from bot.domain.comment import Comment, CommentPlace, Remark
 from bot.domain.pull_request import PullRequest, PullRequestState
+from bot.domain.reaction import Reaction
 from bot.errors import NeedsHuman, Retryable
 from bot.services.local.comments import LocalComments, ShownComment
 from bot.services.local.database import LocalDatabase
 from bot.services.local.input_rules import BOT, check_comment, check_person, check_text, clean_text
 from bot.services.local.repository import LocalRepository
-from bot.text.pull_request_body import closed_issues, replace_section
+from bot.text.pull_request_section import closed_issues, replace_section
 
 CONTEXT_LINES = 8
 """Diff lines shown with a remark, up to the commented line."""

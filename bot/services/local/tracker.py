@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from bot.domain.comment import Reaction
+from bot.domain.reaction import Reaction
 from bot.errors import NeedsHuman
 from bot.ports import TrackerView
 from bot.services.local.input_rules import parse_local_key

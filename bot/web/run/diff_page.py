@@ -9,7 +9,7 @@ from bot.domain.diff_view import FileDiff, FileVersion
 from bot.domain.run import Run
 from bot.status.interface import RunDetailsReader
 from bot.web.highlight import LARGEST, Highlighter
-from bot.web.run.diff import ColouredText, DiffLine, DiffPiece, DiffRow, pieces_of, side_by_side, unified
+from bot.web.run.diff_rows import ColouredText, DiffLine, DiffPiece, DiffRow, pieces_of, side_by_side, unified
 
 ROWS = 300
 """Rows of one page."""

@@ -201,14 +201,14 @@ RIGHTS = (
     ),
     Guard(
         "T1: a start asks for the requester's right",
-        "bot/engine/rights.py",
+        "bot/engine/recheck_permissions.py",
         "if (begins and not _has_worked(run, seen)) or (publishes and seen.pull_request is None):",
         "if publishes and seen.pull_request is None:",
         (f"{_CONSENT}_a_label_by_somebody_who_lost_the_right_before_the_start_starts_nothing",),
     ),
     Guard(
         "T1: a first publication asks for the requester's right",
-        "bot/engine/rights.py",
+        "bot/engine/recheck_permissions.py",
         "if (begins and not _has_worked(run, seen)) or (publishes and seen.pull_request is None):",
         "if begins and not _has_worked(run, seen):",
         (f"{_CONSENT}_work_for_somebody_who_lost_the_right_meanwhile_is_published_once_somebody_else_approves",),

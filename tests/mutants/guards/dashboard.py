@@ -66,7 +66,7 @@ GUARDS = (
     ),
     Guard(
         "Dashboard: no script and no style but its own files",
-        "bot/web/csrf_and_host_check.py",
+        "bot/web/security_headers.py",
         "script-src 'self'; style-src 'self'",
         "script-src 'unsafe-inline'; style-src 'self'",
         (f"{_BOARD}_no_page_holds_a_script_or_a_style_and_every_answer_forbids_them",),

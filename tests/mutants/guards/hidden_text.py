@@ -237,14 +237,14 @@ OBEYED = (
 NAMES = (
     Guard(
         "T13: a branch is made of plain letters and numbers",
-        "bot/domain/names.py",
+        "bot/domain/branch_name.py",
         'slug = re.sub(r"[^a-z0-9]+", "-", run.key.lower()).strip("-")',
         "slug = run.key",
         (f"{_WORDS}_t13_git_takes_every_such_branch_for_a_name",),
     ),
     Guard(
         "T13: no two runs share a branch",
-        "bot/domain/names.py",
+        "bot/domain/branch_name.py",
         'else f"{PREFIX}{slug}-{run.ordinal}"',
         'else f"{PREFIX}{slug}"',
         (f"{_WORDS}_t13_different_runs_of_a_project_never_share_a_branch",),

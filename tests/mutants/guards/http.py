@@ -11,28 +11,28 @@ _WEBHOOKS = "tests/web/test_webhooks.py::test"
 GUARDS = (
     Guard(
         "HTTP access: a name that is not ours is refused",
-        "bot/web/csrf_and_host_check.py",
+        "bot/web/browser_guard.py",
         'if not self._is_known(headers.getlist("host"), scope):',
         "if False:",
         (f"{_ACCESS}_two_names_are_none", f"{_ACCESS}_a_reverse_proxys_name_is_let_in_once_it_is_set"),
     ),
     Guard(
         "HTTP access: where we listen everywhere, a name is still none of ours",
-        "bot/web/csrf_and_host_check.py",
+        "bot/web/browser_guard.py",
         "self._bind_host in _ANY_ADDRESS and _is_address(name)",
         "self._bind_host in _ANY_ADDRESS",
         (f"{_ACCESS}_where_it_listens_everywhere_an_address_is_no_ones_trick_but_a_name_is",),
     ),
     Guard(
         "HTTP access: a page of another site sets nothing moving",
-        "bot/web/csrf_and_host_check.py",
+        "bot/web/browser_guard.py",
         'if scope["method"] not in _READ_ONLY and not _is_own_site(headers):',
         "if False:",
         (f"{_ACCESS}_another_sites_page_sets_nothing_moving_with_a_token_or_without",),
     ),
     Guard(
         "HTTP access: what a browser says of its page counts",
-        "bot/web/csrf_and_host_check.py",
+        "bot/web/browser_guard.py",
         'if headers.get("sec-fetch-site", "none") not in _OWN_SITE:',
         "if False:",
         (f"{_ACCESS}_another_sites_page_sets_nothing_moving_with_a_token_or_without",),
@@ -53,7 +53,7 @@ GUARDS = (
     ),
     Guard(
         "HTTP access: no answer may be framed, or run or load anything",
-        "bot/web/csrf_and_host_check.py",
+        "bot/web/browser_guard.py",
         "headers.setdefault(name, value)",
         "pass",
         (f"{_ACCESS}_every_answer_forbids_what_a_page_could_do_with_it",),
@@ -257,10 +257,10 @@ GUARDS = (
     ),
     Guard(
         "HTTP access: letters that turn text around are named in a difference",
-        "bot/web/run/diff.py",
+        "bot/web/run/diff_rows.py",
         'if letter == "\\t" or not is_invisible(letter):',
         "if True:",
-        ("tests/web/run/test_diff.py::test_letters_that_turn_text_around_are_named",),
+        ("tests/web/run/test_diff_rows.py::test_letters_that_turn_text_around_are_named",),
     ),
     Guard(
         "HTTP access: what agents say is escaped",

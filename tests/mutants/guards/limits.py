@@ -105,7 +105,7 @@ GUARDS = (
     Guard(
         "T16: what an issue costs has an end",
         "bot/engine/start_turn.py",
-        "if spent := budget.why_exhausted(run, seen, policy):",
+        "if spent := issue_budget.why_exhausted(run, seen, policy):",
         "if spent := None:",
         ("tests/stories/test_commands.py::test_a_spent_budget_asks_and_a_bigger_one_goes_on",),
     ),

@@ -113,17 +113,17 @@ GUARDS = (
     ),
     Guard(
         "T18: quoted words end no part of ours",
-        "bot/text/pull_request_body.py",
+        "bot/text/pull_request_section.py",
         'text.replace("<!-- treehand:", "<!-- treehand ")',
         "str(text)",
-        ("tests/text/test_pull_request_body.py::test_an_agents_words_cannot_end_our_part_early",),
+        ("tests/text/test_pull_request_section.py::test_an_agents_words_cannot_end_our_part_early",),
     ),
     Guard(
         "T18: quoted words close no issue",
-        "bot/text/pull_request_body.py",
+        "bot/text/pull_request_section.py",
         'for line in body.splitlines() if not line.lstrip().startswith(">"))',
         "for line in body.splitlines())",
-        ("tests/text/test_pull_request_body.py::test_which_issues_a_merge_closes",),
+        ("tests/text/test_pull_request_section.py::test_which_issues_a_merge_closes",),
     ),
     Guard(
         "T18: what happened is one line of the log",

@@ -5,7 +5,7 @@ from tests.mutants.guards.guard import Guard
 _EXECUTORS = "tests/contracts/test_executors.py::test"
 _DECIDE = "tests/engine/test_decide.py::test"
 _DAMAGE = "tests/store/test_damage.py::test"
-_BUDGET = ("tests/engine/test_budget.py::test_turns_and_time_run_out_too",)
+_BUDGET = ("tests/engine/test_issue_budget.py::test_turns_and_time_run_out_too",)
 _LOCAL, _OUTCOME, _DATABASE = "bot/executors/local.py", "bot/engine/finish_turn.py", "bot/system/database.py"
 
 GUARDS = (
@@ -60,14 +60,14 @@ GUARDS = (
     ),
     Guard(
         "F1: turns have an end, whoever restarts",
-        "bot/engine/budget.py",
+        "bot/engine/issue_budget.py",
         "if allowed.turns and spent.turns >= allowed.turns:",
         "if False:",
         _BUDGET,
     ),
     Guard(
         "F1: time has an end, whoever restarts",
-        "bot/engine/budget.py",
+        "bot/engine/issue_budget.py",
         "if allowed.seconds and spent.seconds >= allowed.seconds:",
         "if False:",
         _BUDGET,

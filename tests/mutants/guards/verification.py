@@ -114,7 +114,7 @@ GUARDS = (
     Guard(
         "T16: nor beyond what the issue may cost",
         "bot/engine/verify_result.py",
-        "return not budget.why_exhausted(decision.run, replace(seen, spent=more), policy)",
+        "return not issue_budget.why_exhausted(decision.run, replace(seen, spent=more), policy)",
         "return True",
         (f"{_JUDGED}_no_more_is_spent_than_the_issue_may_cost",),
     ),

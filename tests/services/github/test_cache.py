@@ -1,6 +1,6 @@
 """Cache: records of finished work are removed, current ones stay, records in an old shape are read again."""
 
-from bot.domain.comment import Reaction
+from bot.domain.reaction import Reaction
 from bot.services.github.cache import Cache
 from bot.services.github.offline import OfflineView
 from tests.services.github.github_bot import BRANCH, REPO

@@ -19,7 +19,7 @@ from bot.services.github.client import GitHubClient
 from bot.services.github.errors import Archived, Forbidden, Locked, NoGraphQL, NotFound, Refused
 from bot.services.github.http_cache import CachedPage, PageCache
 from bot.services.http.availability import read_availability
-from bot.services.http.reply import UnknownOutcome
+from bot.services.http.service_reply import UnknownOutcome
 from tests.services.github.scripted_server import Asked, Says, in_turn, served
 
 TOKEN = "ghp_" + "s3cretS3CRET" * 3

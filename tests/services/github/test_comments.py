@@ -2,7 +2,8 @@
 
 import pytest
 
-from bot.domain.comment import CommentPlace, Reaction
+from bot.domain.comment import CommentPlace
+from bot.domain.reaction import Reaction
 from bot.errors import NeedsHuman, Retryable
 from tests.services.github.github_bot import BRANCH, REPO, Bot
 from tests.services.github.test_issues import labelled

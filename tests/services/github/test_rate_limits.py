@@ -8,7 +8,7 @@ import pytest
 from bot.errors import RateLimited
 from bot.services.github.cache import open_cache
 from bot.services.github.rate_limits import RateLimiter, RateLimitHolds, RequestKind
-from bot.services.http.reply import ServiceReply
+from bot.services.http.service_reply import ServiceReply
 from tests.benchmarks.limits import simulate
 
 US = {"payer": "us", "resource": "core"}

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from bot.domain.comment import Reaction
+from bot.domain.reaction import Reaction
 from bot.errors import Retryable
 from bot.services.github.auth import AppCredential
 from tests.services.github.github_bot import REPO, Bot

@@ -1,7 +1,8 @@
 """A story on one repository from the label to the merge, through tracker and forge."""
 
-from bot.domain.comment import CommentPlace, Reaction
+from bot.domain.comment import CommentPlace
 from bot.domain.pull_request import PullRequestState
+from bot.domain.reaction import Reaction
 from tests.services.github.github_bot import BRANCH, REPO
 
 

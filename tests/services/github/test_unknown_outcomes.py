@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from bot.domain.comment import Reaction
+from bot.domain.reaction import Reaction
 from bot.errors import Retryable
 from tests.services.github.github_bot import BRANCH, REPO, Bot
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bot.domain.comment import Reaction
+from bot.domain.reaction import Reaction
 from bot.errors import NeedsHuman
 from tests.fakes.linear.fixtures import linear
 from tests.services.linear.linear_bot import LinearBot, bot, labelled

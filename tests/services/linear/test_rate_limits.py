@@ -8,8 +8,8 @@ from itertools import pairwise
 
 import pytest
 
-from bot.domain.comment import Reaction
 from bot.domain.issue import IssueStage
+from bot.domain.reaction import Reaction
 from bot.errors import NeedsHuman, RateLimited, Retryable
 from bot.services.http.availability import read_availability
 from tests.fakes.linear.faults import ALWAYS

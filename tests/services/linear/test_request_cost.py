@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from bot.domain.comment import Reaction
+from bot.domain.reaction import Reaction
 from bot.errors import RateLimited
 from tests.fakes.linear.fixtures import linear
 from tests.services.linear.linear_bot import bot, labelled

@@ -5,8 +5,8 @@ from contextlib import suppress
 import httpx
 import pytest
 
-from bot.domain.comment import Reaction
 from bot.domain.issue import IssueStage
+from bot.domain.reaction import Reaction
 from bot.errors import NeedsHuman, Retryable
 from tests.fakes.linear.faults import ALWAYS
 from tests.fakes.linear.fixtures import linear

@@ -7,7 +7,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from bot.domain.names import branch_for
+from bot.domain.branch_name import branch_for
 from bot.domain.remote import Remote
 from bot.domain.run import Phase
 from bot.secret_scan.scanner import Secrets

@@ -1,4 +1,4 @@
-"""CSRF and Host check: refuses requests of other sites' pages and requests under an unknown host name.
+"""Browser guard: refuses requests of other sites' pages (CSRF) and requests under an unknown host name.
 
 Rule: a page can forge neither Origin, Sec-Fetch-Site nor Host. An unknown Host is refused everywhere, which stops DNS
 rebinding; a request of another site's page is refused unless it only reads. Signed requests skip both checks.
@@ -11,6 +11,8 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from bot.web.security_headers import SECURITY_HEADERS
+
 SIGNED = "/webhooks/"
 """Every path below carries a signature, which counts instead of Host and Origin."""
 
@@ -20,15 +22,6 @@ _HOST = re.compile(r"(?P<name>[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::(?P<port>[0
 _READ_ONLY = frozenset({"GET", "HEAD"})
 _OWN_SITE = frozenset({"same-origin", "none"})
 _PORTS = {"http": 80, "https": 443}
-_HEADERS = {
-    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
-    "connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
-    "X-Content-Type-Options": "nosniff",
-    "X-Frame-Options": "DENY",
-    "Referrer-Policy": "same-origin",  # without a referrer, browsers send no Origin with our own forms either
-    "Cross-Origin-Resource-Policy": "same-origin",
-    "Cache-Control": "no-store",
-}
 _UNKNOWN_HOST = "Unknown host name. If this name is right, add it to web.hosts.\n"
 _OTHER_SITE = "A page of another site sent this request, so it was refused.\n"
 
@@ -45,7 +38,7 @@ class BrowserGuard:
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
-                for name, value in _HEADERS.items():
+                for name, value in SECURITY_HEADERS.items():
                     headers.setdefault(name, value)
             await send(message)
 

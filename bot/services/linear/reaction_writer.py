@@ -1,13 +1,13 @@
 """Reacts to comments with an emoji, each once."""
 
-from bot.domain.comment import Reaction
+from bot.domain.reaction import Reaction
 from bot.services.linear import graphql_queries
 from bot.services.linear.client import LeaseFence
 from bot.services.linear.errors import NotFound, Refused, is_there_already
 from bot.services.linear.team_sync import TeamSync
 
 
-class Reactions:
+class ReactionWriter:
     def __init__(self, team: TeamSync, fence: LeaseFence) -> None:
         self._client, self._cache, self._fence = team.client, team.cache, fence
 

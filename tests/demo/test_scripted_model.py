@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from bot.demo.messages_api import parse_request
-from bot.demo.model import CutStream, Hang, Pause, RefuseWith, SayText, ScriptedModel, UseTool
+from bot.demo.scripted_model import CutStream, Hang, Pause, RefuseWith, SayText, ScriptedModel, UseTool
 
 TOOLS = [{"name": "Bash"}, {"name": "Edit"}]
 

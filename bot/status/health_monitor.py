@@ -44,7 +44,7 @@ def open_monitor(
     request_counts: Mapping[str, "RequestCounts"],
     model_answers: Mapping[int, int],
 ) -> Iterator["HealthMonitor"]:
-    from bot.status.notify import build_notifier
+    from bot.status.build_notifier import build_notifier
 
     notifier = build_notifier(settings, store, redact)
     reader = StatusReader(settings)

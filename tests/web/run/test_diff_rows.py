@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from bot.text.invisible_characters import is_invisible
 from bot.web.highlight import LARGEST, Highlighter
-from bot.web.run.diff import LONGEST_LINE, DiffLine, DiffRow, pieces_of, side_by_side, unified
+from bot.web.run.diff_rows import LONGEST_LINE, DiffLine, DiffRow, pieces_of, side_by_side, unified
 
 LINES = st.lists(
     st.one_of(

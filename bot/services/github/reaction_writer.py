@@ -2,7 +2,7 @@
 
 import logging
 
-from bot.domain.comment import Reaction
+from bot.domain.reaction import Reaction
 from bot.services.github.cache import RecordKind
 from bot.services.github.errors import NoGraphQL, NotFound, Refused
 from bot.services.github.graphql_queries import ADD_REACTION
@@ -12,7 +12,7 @@ _PATHS = {"issue": "issues", "inline": "pulls"}
 _log = logging.getLogger(__name__)
 
 
-class Reactions:
+class ReactionWriter:
     def __init__(self, api: RepositoryApi) -> None:
         self._api = api
         self._cache = api.cache

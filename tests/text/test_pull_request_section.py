@@ -2,7 +2,7 @@
 
 import pytest
 
-from bot.text.pull_request_body import BEGIN, END, closed_issues, replace_paragraph, replace_section, section_of
+from bot.text.pull_request_section import BEGIN, END, closed_issues, replace_paragraph, replace_section, section_of
 
 
 def test_our_part_stands_between_markers():

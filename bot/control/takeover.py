@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from bot.domain.names import branch_for, home_for
+from bot.domain.branch_name import branch_for
 from bot.domain.run import Run
+from bot.domain.run_names import home_for
 from bot.ports import Agent
 from bot.sandbox.build import chown_to_root
 from bot.settings.schema import Settings

@@ -7,9 +7,9 @@ relies on nobody, such as every decision of an idle tick, asks for nothing.
 from collections.abc import Callable, Collection
 from dataclasses import replace
 
+from bot.domain.branch_name import branch_for
 from bot.domain.comment import Comment, CommentOutcome, CommentPlace
 from bot.domain.issue import Issue, Person
-from bot.domain.names import branch_for
 from bot.domain.run import Run
 from bot.domain.visible_content import read_comment, read_issue
 from bot.engine import authorization, comment_ledger

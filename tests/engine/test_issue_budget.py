@@ -6,7 +6,7 @@ from bot.domain.issue import Issue
 from bot.domain.policy import Policy
 from bot.domain.run import Phase, Run, RunBudget, WaitReason
 from bot.domain.spend import TotalSpend
-from bot.engine.budget import left_for, set_budget, why_exhausted, why_turn_ended
+from bot.engine.issue_budget import left_for, set_budget, why_exhausted, why_turn_ended
 from bot.engine.observation import Observation
 
 POLICY = Policy(per_issue_usd=2.0, per_issue_tokens=1000)
