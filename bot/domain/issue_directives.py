@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 _LINE = re.compile(
-    r"\s*(?:[-*+]\s+)?\**(?P<word>blocked by|depends on|owns|forbids|base)\**:?\**\s*(?P<rest>\S.*)", re.IGNORECASE
+    r"\s*(?:[-*+]\s+)?\*{0,3}(?P<word>blocked by|depends on|owns|forbids|base)\*{0,3}:?\*{0,3}\s*(?P<rest>\S.*)",
+    re.IGNORECASE,
 )
 _KEY = re.compile(r"(?:[\w.-]+(?:/[\w.-]+)?)?#[0-9]{1,9}|[A-Za-z][A-Za-z0-9]*-[0-9]{1,9}", re.ASCII)
-_BETWEEN = re.compile(r"\s*(?:,|;|\band\b|\s)\s*", re.IGNORECASE)
+_BETWEEN = re.compile(r"[\s,;]+|\band\b", re.IGNORECASE)
 _BRANCH = re.compile(r"(?!.*(?:\.\.|//|@\{|\.lock(?:/|$)|/\.|/$))[\w][\w./+-]*", re.ASCII)
 _MOST = 100
 _MOST_KEYS = 50

@@ -20,7 +20,7 @@ class CheckState(StrEnum):
 
 
 MAX_LOG_CHARACTERS = 4096
-"""Of a failed check's log, from its end: so much is read, and so much an agent gets."""
+"""Characters that are read from the end of a failed check's log, and passed on to the agent."""
 
 
 @dataclass(frozen=True, slots=True)

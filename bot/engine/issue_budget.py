@@ -14,7 +14,7 @@ from bot.engine.messages import budget_comment
 from bot.engine.observation import Observation
 
 _MONEY = re.compile(r"\$?(\d{1,9}(?:\.\d+)?)(?:\s*(?:\$|usd|dollars?))?", re.IGNORECASE)
-_TOKENS = re.compile(r"(\d{1,12}(?:\.\d+)?)\s*([kmb]?)\s*tokens?", re.IGNORECASE)
+_TOKENS = re.compile(r"(\d{1,12}(?:\.\d+)?)\s*(?:([kmb])\s*)?tokens?", re.IGNORECASE)
 _TURNS = re.compile(r"(\d{1,6})\s*turns?", re.IGNORECASE)
 _HOURS = re.compile(r"(\d{1,5}(?:\.\d+)?)\s*(?:hours?|h)", re.IGNORECASE)
 _TIMES = {"": 1, "k": 1_000, "m": 1_000_000, "b": 1_000_000_000}
@@ -77,7 +77,7 @@ def set_budget(run: Run, seen: Observation, policy: Policy, argument: str) -> tu
 def _with_allowance(run: Run, argument: str) -> Run | None:
     """Returns None if the text is no amount, or zero."""
     if found := _TOKENS.fullmatch(argument):
-        tokens = int(float(found[1]) * _TIMES[found[2].lower()])
+        tokens = int(float(found[1]) * _TIMES[(found[2] or "").lower()])
         return replace(run, budget=replace(run.budget, tokens=tokens)) if tokens else None
     if found := _TURNS.fullmatch(argument):
         return replace(run, budget=replace(run.budget, turns=int(found[1]))) if int(found[1]) else None

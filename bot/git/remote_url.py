@@ -4,8 +4,8 @@ import re
 from dataclasses import dataclass
 from typing import Self
 
-_URL = re.compile(r"(?P<scheme>[a-z+]+)://(?:[^@/]*@)?(?P<host>\[[^]]+\]|[^:/]+)(?::(?P<port>\d+))?/+(?P<path>.+)")
-_LIKE_SCP = re.compile(r"(?:[^@/:]+@)?(?P<host>[A-Za-z0-9][^@/:]+):/*(?P<path>[^:]+)")
+_URL = re.compile(r"(?P<scheme>[a-z+]+)://(?:[^@/]*@)?(?P<host>\[[^]]+\]|[^:/]+)(?::(?P<port>\d+))?/(?P<path>.+)")
+_LIKE_SCP = re.compile(r"(?:[^@/:]+@)?(?P<host>[A-Za-z0-9][^@/:]+):(?P<path>[^:]+)")
 _OWNER_AND_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]*/[\w.-]+")
 _WEB_SCHEMES = {"http", "https"}
 _SSH_SCHEMES = {"ssh", "git+ssh", "ssh+git"}

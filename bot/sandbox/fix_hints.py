@@ -50,7 +50,7 @@ async def bwrap_version(bwrap: Path) -> str:
     finally:
         with contextlib.suppress(ProcessLookupError):
             process.kill()
-    found = re.search(r"(\d+)\.(\d+)\.?(\d*)", printed.decode(errors="replace"))
+    found = re.search(r"(\d{1,9})\.(\d{1,9})\.?(\d{0,9})", printed.decode(errors="replace"))
     if not found:
         raise CannotStart(f"{bwrap} does not print its version.")
     if tuple(int(number or 0) for number in found.groups()) < OLDEST_BWRAP:

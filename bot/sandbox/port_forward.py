@@ -32,7 +32,7 @@ _MAX_HEAD_BYTES = 1 << 16
 _MAY_BECOME_HTTP = re.compile(rb"[A-Z]{0,20}(?: [^\n]*)?")
 _HTTP = re.compile(rb"[A-Z]{1,20} [^\n]* HTTP/1\.[0-9]\r?\n")
 _HEAD_END = re.compile(rb"\r?\n\r?\n")
-_HOST_HEADER = re.compile(rb"^host[ \t]*:[ \t]*([^\r\n]*?)[ \t]*\r?$", re.IGNORECASE | re.MULTILINE)
+_HOST_HEADER = re.compile(rb"^host[ \t]*:([^\r\n]*)", re.IGNORECASE | re.MULTILINE)
 _LOCALHOST = re.compile(rb"(?:[a-z0-9-]+\.)*localhost(?::[0-9]{1,5})?", re.IGNORECASE)
 
 _MISDIRECTED = (
@@ -192,7 +192,7 @@ def _is_undecided(received: bytes) -> bool:
 
 def _is_for_localhost(received: bytes) -> bool:
     names = _HOST_HEADER.findall(_HEAD_END.split(received, maxsplit=1)[0])
-    return len(names) == 1 and _LOCALHOST.fullmatch(names[0]) is not None
+    return len(names) == 1 and _LOCALHOST.fullmatch(names[0].strip(b" \t")) is not None
 
 
 async def _pump(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:

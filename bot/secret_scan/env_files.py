@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
-_ASSIGNED = re.compile(r"\s*(?:export\s+)?(?P<name>[A-Za-z_][\w.-]*)\s*[=:]\s*(?P<value>.*?)\s*")
+_ASSIGNED = re.compile(r"\s*(?:export\s+)?(?P<name>[A-Za-z_][\w.-]*)\s*[=:](?P<value>.*)")
 _SECRET_NAME = re.compile(r"secret|token|key|pass|pwd|credential|private|auth|dsn|salt|signature", re.IGNORECASE)
 _SEPARATORS = re.compile(r"[-_.,:;/@+ ]+")
 _READABLE_WORD = re.compile(r"[a-z]+\d{0,3}|[A-Z]+\d{0,3}|[A-Z]?[a-z]{2,}(?:[A-Z][a-z]{2,})*\d{0,3}|\d*")
@@ -30,7 +30,7 @@ def secrets_in(name: str, text: str) -> Iterator[tuple[str, str]]:
     for line in text.splitlines():
         found = _ASSIGNED.fullmatch(line)
         if found and not line.lstrip().startswith("#"):
-            value = _unquote(found["value"])
+            value = _unquote(found["value"].strip())
             for one in _secret_values(found["name"], value):
                 yield f"{found['name']} of {name}", one
 

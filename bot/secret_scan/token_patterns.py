@@ -94,7 +94,10 @@ _MINIMUM_ENTROPY = 3.0
 _LONG_PASSWORD = 20
 """Characters; test settings have shorter passwords."""
 
-_JWT = re.compile(_NOT_IN_WORD + r"eyJ[A-Za-z0-9_-]{10,2000}\.eyJ[A-Za-z0-9_-]{4,8000}\.([A-Za-z0-9_-]{40,1400})")
+_JWT = re.compile(
+    r"(?<![A-Za-z0-9_-])(?P<header>[A-Za-z0-9_-]{13,})\.eyJ[A-Za-z0-9_-]{4,8000}\.(?P<signature>[A-Za-z0-9_-]{40,1400})"
+)
+_JWT_HEADER = re.compile(_NOT_IN_WORD + r"eyJ[A-Za-z0-9_-]{10,}")
 _EXAMPLE_SIGNATURES = ("SflKxwRJSMeKKF2QT4fwpMeJf36POk6yJV_adQssw5c", "TJVA95OrM7E2cBab30RMHrHDcEfxjoYZgeFONFh7HgQ")
 """Signatures of the example tokens in JWT documentation."""
 
@@ -130,8 +133,9 @@ def find_tokens(text: str) -> Iterator[tuple[str, int]]:
 
 def _find_web_tokens(text: str) -> Iterator[tuple[str, int]]:
     for match in _JWT.finditer(text):
-        if match[1] not in _EXAMPLE_SIGNATURES and _is_real(match[1]):
-            yield "JSON web token", match.start()
+        header = _JWT_HEADER.search(text, *match.span("header"))
+        if header and match["signature"] not in _EXAMPLE_SIGNATURES and _is_real(match["signature"]):
+            yield "JSON web token", header.start()
 
 
 def _find_private_keys(text: str) -> Iterator[tuple[str, int]]:

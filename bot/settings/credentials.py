@@ -28,7 +28,7 @@ _SECRET_NAME = re.compile(
 )
 _SHORTEST_SECRET = 12
 """Shorter values of variables with a secret's name are not treated as secrets."""
-_IN_URL = re.compile(r"://[^\s:/@]*:([^\s/@]*\d[^\s/@]*)@")
+_IN_URL = re.compile(r"://[^\s:/@]*:([^\s/@\d]*\d[^\s/@]*)@")
 """A password in a URL. Without a digit it could be an ordinary word and would be redacted in any text."""
 
 _PASSWORD = re.compile(r"://[^\s:/@]*:([^\s/@]+)@")

@@ -6,17 +6,18 @@ from typing import NamedTuple
 _DEEPEST = 8
 """Brackets in an address; with more of them, nothing is a link of a person."""
 
-_LABEL = re.compile(r"\[((?:[^\[\]\\]|\\.?)*)\]", re.DOTALL)
+_INSIDE_LABEL = re.compile(r"(?:[^\[\]\\]|\\.){0,1000}", re.DOTALL)
 _POINTED = re.compile(r"<(?:[^<>\n\\]|\\.)*>")
 _ADDRESS_PART = re.compile(r"[^\s()\\]+|\\[!-/:-@\[-`{-~]?|[()]")
 _SPACES = re.compile(r"[ \t]*\n?[ \t]*")
 _REST_OF_LINE = re.compile(r"[ \t]*(?:\n|\Z)")
 _INSIDE_TITLE = {
-    '"': re.compile(r"(?:[^\"\\]|\\.?)*", re.DOTALL),
-    "'": re.compile(r"(?:[^'\\]|\\.?)*", re.DOTALL),
-    "(": re.compile(r"(?:[^()\\]|\\.?)*", re.DOTALL),
+    '"': re.compile(r"(?:[^\"\\]|\\.)*", re.DOTALL),
+    "'": re.compile(r"(?:[^'\\]|\\.)*", re.DOTALL),
+    "(": re.compile(r"(?:[^()\\]|\\.)*", re.DOTALL),
 }
-_LONGEST_LABEL = 1000
+_LONGEST_LABEL = 999
+"""https://spec.commonmark.org/0.31.2/#link-label"""
 
 
 class Destination(NamedTuple):
@@ -44,8 +45,8 @@ def normalize_label(label: str) -> str:
 
 def read_label(text: str, at: int) -> str | None:
     """`text[at]` is the bracket before it."""
-    found = _LABEL.match(text, at)
-    return found[1] if found and len(found[1]) < _LONGEST_LABEL else None
+    end = _end_of_inside(_INSIDE_LABEL, text, at + 1, "]")
+    return text[at + 1 : end] if at < end <= at + 1 + _LONGEST_LABEL else None
 
 
 def read_address(text: str, at: int) -> int:
@@ -71,11 +72,14 @@ def read_title(text: str, at: int) -> int:
     if not inside:
         return -1
     close = ")" if text[at] == "(" else text[at]
-    found = inside.match(text, at + 1)
-    end = found.end() if found else at
-    if text.startswith(close, end):
-        return end + 1
-    return text.rfind(close, at + 1, end) + 1 or -1  # a mark after a backslash ends it if no other does
+    return _end_of_inside(inside, text, at + 1, close) + 1 or -1
+
+
+def _end_of_inside(inside: re.Pattern[str], text: str, start: int, close: str) -> int:
+    """Returns where the mark stands that ends it; -1 if none does. One after a backslash does if no other does."""
+    found = inside.match(text, start)
+    end = found.end() if found else start
+    return end if text.startswith(close, end) else text.rfind(close, start, end)
 
 
 def read_destination(text: str, at: int) -> Destination | None:

@@ -26,7 +26,7 @@ _AROUND = re.compile(r"(?P<before>[(\"'*]{0,4})(?P<inside>.*?)(?P<after>[.,;:?!)
 def safe_line(text: str) -> str:
     """Returns a line that reads the same, without any effect. Doing it twice changes nothing."""
     out = ""
-    pieces = [*_pieces(text), ("", False)]
+    pieces = [*divide_by_code(text), ("", False)]
     for (piece, is_code), (_, code_follows) in pairwise(pieces):
         if is_code:
             out += _span(piece, before=out)
@@ -43,7 +43,7 @@ def span_content(text: str) -> str:
     return " ".join(text.split()).replace("`", "'") or " "
 
 
-def _pieces(text: str) -> Iterator[tuple[str, bool]]:
+def divide_by_code(text: str) -> Iterator[tuple[str, bool]]:
     """Divides a line into text and the insides of code spans, in one pass."""
     ticks = [(found.start(), found.end()) for found in re.finditer("`+", text)]
     later: dict[int, list[int]] = {}

@@ -5,8 +5,6 @@ import re
 BEGIN = "<!-- treehand:begin -->"
 END = "<!-- treehand:end -->"
 
-_SECTION = re.compile(f"{re.escape(BEGIN)}.*?{re.escape(END)}", re.DOTALL)
-_CODE = re.compile(r"(`+)[^`\n]+\1")
 _CLOSING = re.compile(
     r"\b(?:close[sd]?|fix(?:e[sd])?|resolve[sd]?):?\s+((?:[\w.-]+/)?[\w.-]*#\d+|[A-Z]+-\d+)\b", re.IGNORECASE
 )
@@ -15,9 +13,9 @@ _CLOSING = re.compile(
 def replace_section(ours: str, *, around: str = "") -> str:
     """Returns the body with our section replaced; the text of people in `around` stays."""
     block = f"{BEGIN}\n{_break_markers(ours)}\n{END}"
-    if _SECTION.search(around):
-        before, after = _SECTION.split(around, maxsplit=1)
-        return before + block + _remove_section(after)
+    if found := _find_section(around):
+        start, end = found
+        return around[:start] + block + _remove_section(around[end:])
     theirs = _remove_section(around).strip()
     return f"{block}\n\n{theirs}" if theirs else block
 
@@ -29,8 +27,8 @@ def without_markers(body: str) -> str:
 
 def section_of(body: str) -> str:
     """Returns our section; empty if there is none or a marker was deleted."""
-    found = _SECTION.search(body)
-    return found.group()[len(BEGIN) : -len(END)].strip("\n") if found else ""
+    found = _find_section(body)
+    return body[found[0] + len(BEGIN) : found[1] - len(END)].strip("\n") if found else ""
 
 
 def replace_paragraph(ours: str, heading: str, text: str) -> str:
@@ -49,7 +47,7 @@ def replace_paragraph(ours: str, heading: str, text: str) -> str:
 
 def closed_issues(body: str) -> tuple[str, ...]:
     """Returns the keys of the issues that merging closes. Quotations and code are ignored."""
-    lines = (_CODE.sub("`", line) for line in body.splitlines() if not line.lstrip().startswith(">"))
+    lines = (_without_code(line) for line in body.splitlines() if not line.lstrip().startswith(">"))
     return tuple(dict.fromkeys(match for line in lines for match in _CLOSING.findall(line)))
 
 
@@ -58,5 +56,22 @@ def _break_markers(text: str) -> str:
     return text.replace("<!-- treehand:", "<!-- treehand ")
 
 
+def _without_code(line: str) -> str:
+    from bot.text.prose import divide_by_code  # not for those who only look
+
+    return "`".join(text for text, is_code in divide_by_code(line) if not is_code)
+
+
+def _find_section(text: str, at: int = 0) -> tuple[int, int] | None:
+    """Returns where our section begins and ends, markers included."""
+    start = text.find(BEGIN, at)
+    end = text.find(END, start + len(BEGIN)) if start >= 0 else -1
+    return (start, end + len(END)) if end >= 0 else None
+
+
 def _remove_section(text: str) -> str:
-    return _SECTION.sub("", text).replace(BEGIN, "").replace(END, "")
+    kept, at = [], 0
+    while found := _find_section(text, at):
+        kept.append(text[at : found[0]])
+        at = found[1]
+    return "".join([*kept, text[at:]]).replace(BEGIN, "").replace(END, "")

@@ -5,6 +5,7 @@ code, between fences of ours.
 """
 
 import re
+import string
 
 from bot.text.invisible_characters import on_one_line
 from bot.text.prose import safe_line, span_content
@@ -16,7 +17,7 @@ _LINE_LENGTH = 400
 _LABEL_LENGTH = 80
 
 _SCHEME = re.compile(r"(?:\b[A-Za-z]+)?:/{2,}")
-_SIGNS = re.compile(r"(?P<after>[A-Za-z0-9_]?)(?P<signs>[@#]*#[@#]*(?=[0-9])|[@#]*@[@#]*(?=\w))")
+_SIGNS = re.compile(r"(?P<after>[A-Za-z0-9_]?)(?<![@#])(?P<signs>[@#]+)(?=(?P<before>\w))")
 _KEY = re.compile(r"(?<![A-Za-z0-9_])(?P<team>[A-Za-z0-9_]+)-(?=[0-9])")
 
 
@@ -55,6 +56,8 @@ def plain_line(text: str) -> str:
 
 
 def _without_signs(found: re.Match[str]) -> str:
+    if "@" not in found["signs"] and found["before"] not in string.digits:
+        return found[0]
     if found["after"] and found["signs"] == "@":
         return found[0]  # an address
     return f"{found['after']} " if found["after"] else ""

@@ -17,7 +17,7 @@ _PROSE = re.compile(
     r"(?P<words>.*)"
 )
 _LIST = re.compile(r"(?:[-*+]|[0-9]{1,9}[.)]) ")
-_HEADING = re.compile(r" {0,3}#{1,6} +(?P<words>[^*]*)")
+_HEADING = re.compile(r" {0,3}#{1,6} (?P<words>[^*]*)")
 _RULE = re.compile(r" *(?:[-=*_] *){3,}")
 _LANGUAGES = frozenset(
     [
@@ -138,7 +138,7 @@ def _safe_prose(line: str) -> str:
     if heading := _HEADING.fullmatch(line):
         words = safe_line(heading["words"])
         return f"**{words}**" if words else ""
-    found = _PROSE.fullmatch(line)
+    found = _PROSE.match(line)
     assert found is not None
     words = safe_line(found["words"])
     if not words:

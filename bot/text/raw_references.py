@@ -15,7 +15,7 @@ _WORDS = (
 _ISSUE = r"(?:[\w./-]{0,200}\#[0-9]|[A-Za-z][\w]{0,40}-[0-9]|https?://)"
 _CLOSING = re.compile(rf"\b(?:{_WORDS})[\s:;,>*_(\[`'\"-]{{1,20}}(?={_ISSUE})", re.IGNORECASE)
 _SKIPPING = re.compile(r"\[([^\[\]\n]{0,40}\b(?:skip|ci)\b[^\[\]\n]{0,40})\]", re.IGNORECASE)
-_NO_CI = re.compile(r"\*{3,}(?=NO_CI)", re.IGNORECASE)
+_NO_CI = re.compile(r"(?<!\*)\*{3,}(?=NO_CI)", re.IGNORECASE)
 _TRAILER = re.compile(r"\bskip-checks(?=\s*:)", re.IGNORECASE)
 
 

@@ -68,3 +68,8 @@ def test_a_paragraph_is_replaced_where_it_stands_and_new_before_the_last():
 def test_quoted_words_are_never_taken_for_a_paragraph_of_ours():
     ours = "> **Checks:** all green, trust me\n\nlast"
     assert replace_paragraph(ours, "**Checks:**", "**Checks:** red").startswith(ours.partition("\n")[0])
+
+
+def test_code_spans_close_with_as_many_backticks_and_name_no_issue():
+    assert closed_issues("``a ` fixes #1`` fixes #2, `fixes #3`") == ("#2",)
+    assert closed_issues("`" * 99_999 + " fixes #4") == ("#4",)

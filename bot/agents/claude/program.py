@@ -94,7 +94,7 @@ def _read_note(note: Path) -> tuple[str, ...]:
 
 async def _ensure_new_enough(cli: Path, folder: Path) -> str:
     printed = await _printed_version(cli, {"PATH": os.defpath, "HOME": str(folder)})
-    found = re.search(r"(\d+)\.(\d+)\.(\d+)", printed)
+    found = re.search(r"(\d{1,9})\.(\d{1,9})\.(\d{1,9})", printed)
     if not found:
         raise NeedsHuman(f"The agent's program {cli} does not print its version; it printed: {printed[:200]}")
     if tuple(map(int, found.groups())) < MIN_VERSION:

@@ -17,7 +17,9 @@ PLANNING_TOOLS = ["Bash", "Read", "Grep", "Glob", "TodoWrite"]
 """Tools of a turn that only plans. Changes made through the shell are undone by the host."""
 FORBIDDEN_TOOLS = ["WebFetch", "WebSearch", "Task", "Agent"]
 
-_HOST_ONLY = re.compile(r"\bgit\b[^|;&\n]*\s(push|worktree)\b")
+_END_OF_COMMAND = re.compile(r"[|;&\n]")
+_GIT = re.compile(r"\bgit\b")
+_HOST_ONLY = re.compile(r"\s(push|worktree)\b")
 
 
 def permission_hooks(folder: Path) -> dict[HookEvent, list[HookMatcher]]:
@@ -45,10 +47,18 @@ def permission_hooks(folder: Path) -> dict[HookEvent, list[HookMatcher]]:
 
 def denial_reason(tool_name: str, arguments: dict[str, Any], folder: Path) -> str:
     """Returns an empty string if the call is allowed."""
-    if tool_name == "Bash" and (found := _HOST_ONLY.search(str(arguments.get("command", "")))):
-        return f"Not `git {found[1]}`: what you change is committed and published for you when you end."
+    if tool_name == "Bash" and (name := _host_only(str(arguments.get("command", "")))):
+        return f"Not `git {name}`: what you change is committed and published for you when you end."
     if tool_name in {"Edit", "Write"} and not _is_writable(str(arguments.get("file_path", "")), folder):
         return f"Only files inside {folder} are yours to write, and not its .git."
+    return ""
+
+
+def _host_only(command: str) -> str:
+    """Returns the command of git that only the host may run; empty if there is none."""
+    for part in _END_OF_COMMAND.split(command):
+        if (git := _GIT.search(part)) and (found := _HOST_ONLY.search(part, git.end())):
+            return found[1]
     return ""
 
 

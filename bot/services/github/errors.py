@@ -46,7 +46,7 @@ class NoGraphQL(Retryable):
 
 
 _SECRET = re.compile(
-    r"\b(?:gh[a-z]_\w{8,}|github_pat_\w{8,}|eyJ[\w-]+\.[\w-]+\.[\w-]+|v1\.[0-9a-f]{40})|(?<=//)[^/@\s]+(?=@)"
+    r"\b(?:gh[a-z]_\w{8,}|github_pat_\w{8,}|v1\.[0-9a-f]{40})|(?<![\w-])eyJ[\w-]+\.[\w-]+\.[\w-]+|(?<=//)[^/@\s]+(?=@)"
 )
 
 

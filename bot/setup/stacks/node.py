@@ -17,7 +17,7 @@ _INSTALL = {
     "bun": "bun install --frozen-lockfile",
 }
 _MANAGERS = dict(zip(LOCKS, ("npm", "npm", "pnpm", "yarn", "bun", "bun"), strict=True))
-_PNPM_PACKAGES = re.compile(r"""^\s*-\s*['"]?([^'"#\s]+)""", re.MULTILINE)
+_PNPM_PACKAGES = re.compile(r"""^[ \t]*-[ \t]*['"]?([^'"#\s]+)""", re.MULTILINE)
 _NO_TEST = re.compile(r"no test specified")
 _SERVER_SCRIPTS = ("dev", "start", "serve", "preview", "storybook")
 _IGNORES_PORT = re.compile(r"\b(?:vite|astro|ng|webpack|webpack-dev-server|vue-cli-service|storybook)\b")

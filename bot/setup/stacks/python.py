@@ -96,7 +96,7 @@ def _pytest_file(folder: FileFolder) -> str:
         return folder.has("pytest.ini", "conftest.py")
     if "pytest" in nested_table(folder.toml("pyproject.toml"), "tool"):
         return "pyproject.toml"
-    listed = sorted(name for name in folder.names if re.fullmatch(r".*requirements.*\.txt", name))
+    listed = sorted(name for name in folder.names if "requirements" in name and name.endswith(".txt"))
     named = [name for name in ("pyproject.toml", "setup.cfg", *listed) if _PYTEST.search(folder.text(name))]
     return named[0] if named else ""
 

@@ -153,6 +153,20 @@ READ = (
         ("tests/escape/test_loop_stall.py::test_t16_texts_made_to_be_slow_do_not_hold_the_loop",),
     ),
     Guard(
+        "T16: a label of backslashes is read in one way only",
+        "bot/text/link_definitions.py",
+        '_INSIDE_LABEL = re.compile(r"(?:[^\\[\\]\\\\]|\\\\.){0,1000}"',
+        '_INSIDE_LABEL = re.compile(r"(?:[^\\[\\]\\\\]|\\\\.?){0,1000}"',
+        ("tests/patterns/test_patterns.py::test_no_regular_expression_takes_exponential_time",),
+    ),
+    Guard(
+        "T16: an expression tries a text once, not once for each space",
+        "bot/text/link_definitions.py",
+        '_POINTED = re.compile(r"<(?:[^<>\\n\\\\]',
+        '_POINTED = re.compile(r"\\s*\\s*<(?:[^<>\\n\\\\]',
+        ("tests/patterns/test_patterns.py::test_only_expressions_that_read_short_text_take_quadratic_time",),
+    ),
+    Guard(
         "T3: what checks say is read before any agent is told",
         "bot/engine/observe.py",
         "{branch: read_pull_request(pull) for branch, pull",
