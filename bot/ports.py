@@ -300,6 +300,10 @@ class Store(Protocol):
     """Runs, money and journal, remembered between ticks."""
 
     def active(self) -> Sequence[Run]: ...
+    def ended_unshown(self) -> Sequence[Run]:
+        """The newest runs of issues that are over, and whose end a service refused to show."""
+        ...
+
     def last_ordinal(self, key: str) -> int: ...
     def find_run(self, key: str) -> Run | None: ...  # the newest of an issue
     def take_over(self, run: Run, *, at: float) -> None:

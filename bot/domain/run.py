@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Self
 
 from bot.domain.change import DiffStat, Objection
-from bot.domain.comment import CommentRecord
+from bot.domain.comment import CommentPlace, CommentRecord
 from bot.domain.verification import Verification
 from bot.errors import IllegalTransition
 
@@ -195,6 +195,25 @@ class RunStatus:
 
 
 @dataclass(frozen=True, slots=True)
+class Unshown:
+    """A label, comment, reaction, state or link that a service refused."""
+
+    effect: str
+    """The same effect has the same name when it is tried again."""
+    why: str
+    retry_at: float
+    times: int = 1
+    """Refusals in a row."""
+    announced: bool = False
+    """The pull request has a comment about it."""
+    slug: str = ""
+    """Slug of a comment that is posted once; empty for an effect that follows from the run's present state."""
+    place: CommentPlace = CommentPlace.ISSUE
+    text: str = ""
+    thread: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Run:
     """Only facts that cannot be observed again: everything else is looked up each tick."""
 
@@ -225,6 +244,8 @@ class Run:
     refusals: tuple[str, ...] = ()
     """Accesses that the sandbox refused, for people; the latest."""
     comments: tuple[CommentRecord, ...] = ()
+    unshown: tuple[Unshown, ...] = ()
+    """Effects that a service refused; they are tried again later."""
     refused_users: tuple[str, ...] = ()
     """Logins of people whose command was refused with a reply."""
     consent: RunConsent = RunConsent()

@@ -1,5 +1,10 @@
-"""Carries out one action on tracker, forge, executor or workspace. It never decides."""
+"""Carries out one action on tracker, forge, executor or workspace. It never decides.
 
+Rule: the refusal of what only shows a run is returned, every other one is raised.
+"""
+
+from collections.abc import Awaitable
+from dataclasses import replace
 from typing import assert_never
 
 from bot.domain.branch_name import branch_for
@@ -28,6 +33,7 @@ from bot.engine.actions import (
     StartTurn,
 )
 from bot.engine.messages import blocked_work, handover_comment, salvage_comment
+from bot.engine.unshown import NotShown, ShowingAction
 from bot.engine.withhold_secrets import refuse_secrets
 from bot.errors import NeedsHuman, Retryable
 from bot.ports import Executor, IssueStates, Project
@@ -35,7 +41,7 @@ from bot.ports import Executor, IssueStates, Project
 
 async def perform(  # noqa: C901, PLR0912, PLR0915 - one case per action
     action: Action, run: Run, project: Project, executor: Executor
-) -> None:
+) -> NotShown | None:
     branch = branch_for(run)
     match action:
         case StartTurn(order):
@@ -54,19 +60,19 @@ async def perform(  # noqa: C901, PLR0912, PLR0915 - one case per action
             refuse_secrets(f"{title}\n{body}", project.find_secrets)
             await project.forge.ensure_draft(branch, base=base or project.policy.base, title=title, body=body)
         case PostComment():
-            await _say(project, run, action)
+            return await _say(project, run, action)
         case PrintHandover():
-            await _hand_over(project, run, action)
+            return await _hand_over(project, run, action)
         case React(place, comment, reaction):
-            await _react(project, run, place, comment, reaction)
+            return await _shown(action, _react(project, run, place, comment, reaction))
         case ShowLabels(add, remove):
-            await project.tracker.ensure_labels(run.key, add=add, remove=remove)
+            return await _shown(action, project.tracker.ensure_labels(run.key, add=add, remove=remove))
         case MoveIssue(stage):
-            await _board(project).ensure_stage(run.key, stage)
+            return await _shown(action, _board(project).ensure_stage(run.key, stage))
         case LinkPullRequest(url, title):
-            await _board(project).ensure_link(run.key, url=url, title=title)
+            return await _shown(action, _board(project).ensure_link(run.key, url=url, title=title))
         case SalvageWork(tell):
-            await _salvage(project, run, tell=tell)
+            return await _salvage(project, run, tell=tell)
         case RemoveWorkspace():
             if project.setup:
                 await project.setup.tear_down(branch)
@@ -75,6 +81,15 @@ async def perform(  # noqa: C901, PLR0912, PLR0915 - one case per action
             await project.forge.remove_branch(branch)
         case _:
             assert_never(action)
+    return None
+
+
+async def _shown(action: ShowingAction, showing: Awaitable[None]) -> NotShown | None:
+    try:
+        await showing
+    except NeedsHuman as refusal:
+        return NotShown(action, str(refusal))
+    return None
 
 
 def _board(project: Project) -> IssueStates:
@@ -82,10 +97,14 @@ def _board(project: Project) -> IssueStates:
     return project.issue_states
 
 
-async def _say(project: Project, run: Run, say: PostComment) -> None:
+async def _say(project: Project, run: Run, say: PostComment) -> NotShown | None:
     where = blocked_work.kept_in(str(project.workspaces.folder(branch_for(run)))) if say.folder else ""
     text = "\n\n".join(part for part in (say.text, where) if part)
     refuse_secrets(f"{text}\n{say.note}", project.find_secrets)
+    return await _shown(replace(say, text=text, folder=False), _post(project, run, say, text))
+
+
+async def _post(project: Project, run: Run, say: PostComment, text: str) -> None:
     slug = f"{run.ordinal}/{say.slug}"
     match say.place:
         case CommentPlace.ISSUE:
@@ -94,13 +113,13 @@ async def _say(project: Project, run: Run, say: PostComment) -> None:
             await project.forge.ensure_comment(branch_for(run), slug=slug, text=text, thread=say.thread)
 
 
-async def _hand_over(project: Project, run: Run, hand_over: PrintHandover) -> None:
+async def _hand_over(project: Project, run: Run, hand_over: PrintHandover) -> NotShown | None:
     branch = branch_for(run)
     command = await project.hand_over(branch, run.session, again=hand_over.again)
     if not hand_over.again:
         await project.workspaces.disarm(branch)
     text = handover_comment.handed_over(str(project.workspaces.folder(branch)), command, project.policy)
-    await _say(project, run, PostComment(hand_over.place, hand_over.slug, text))
+    return await _say(project, run, PostComment(hand_over.place, hand_over.slug, text))
 
 
 async def _react(project: Project, run: Run, place: CommentPlace, comment: str, reaction: Reaction) -> None:
@@ -111,14 +130,15 @@ async def _react(project: Project, run: Run, place: CommentPlace, comment: str, 
             await project.forge.ensure_reaction(branch_for(run), comment, reaction)
 
 
-async def _salvage(project: Project, run: Run, *, tell: bool) -> None:
+async def _salvage(project: Project, run: Run, *, tell: bool) -> NotShown | None:
     ref = await project.workspaces.salvage(branch_for(run))
-    if ref:
-        kept = await _shared(project, ref)
-        if tell:
-            await _say(
-                project, run, PostComment(CommentPlace.ISSUE, "salvage", salvage_comment.salvaged(run.key, kept))
-            )
+    if not ref:
+        return None
+    kept = await _shared(project, ref)
+    if not tell:
+        return None
+    text = salvage_comment.salvaged(run.key, kept)
+    return await _say(project, run, PostComment(CommentPlace.ISSUE, "salvage", text))
 
 
 async def _shared(project: Project, ref: str) -> SalvageLocation:

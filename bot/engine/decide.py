@@ -19,7 +19,7 @@ from bot.engine.commands import run_command
 from bot.engine.decision import Decision
 from bot.engine.finish_turn import CANCEL_REASONS, cancel_turn, on_failure, record_spend
 from bot.engine.handover import keep_taken
-from bot.engine.issue_status import render_status
+from bot.engine.issue_status import render_end, render_status
 from bot.engine.observation import Observation
 from bot.engine.start_turn import begin_turn
 from bot.engine.watch_turn import watch
@@ -28,7 +28,7 @@ from bot.text.quote_untrusted import neutralize
 
 def decide(run: Run, seen: Observation, policy: Policy) -> Decision:
     if run.phase is Phase.DONE:
-        return Decision(run)
+        return render_end(run, seen, policy)
     decision = render_status(_judge(run, seen, policy), seen, policy)
     if seen.next_turn and not any(isinstance(action, StartTurn) for action in decision.actions):
         return _give_up(run, seen, seen.next_turn)

@@ -17,6 +17,7 @@ from bot.engine import comment_ledger
 from bot.engine.messages import progress_comment, question_comment
 from bot.engine.observe import ProjectSnapshot
 from bot.engine.run_note import parse_note
+from bot.errors import NeedsHuman
 from bot.ports import Ports, Project
 from bot.system.log_context import logging_about
 
@@ -24,6 +25,7 @@ log = logging.getLogger(__name__)
 
 SECONDS_TO_APPEAR = 30.0
 _ORDINALS = 100
+_SECONDS_REFUSED = 3600.0
 
 
 class Intake:
@@ -36,6 +38,8 @@ class Intake:
         """Projects that another daemon has held since."""
         self.restored: set[str] = set()
         """Runs that were restored in this tick: the next snapshot shows them completely."""
+        self._refused_until: dict[str, float] = {}
+        """Issues on which the question for their repository was refused, and when it is tried again."""
         self._unexplained: dict[str, float] = {}
         """Issues with unexplained traces, and the time when they count as new."""
 
@@ -56,12 +60,23 @@ class Intake:
             self.stale.discard(project.name)
             self._held_elsewhere.discard(project.name)
         for key, labels in view.tracker.unplaced.items():
-            await project.tracker.ensure_comment(key, slug="which", text=progress_comment.which_repository(labels))
+            await self._ask_which(project, key, labels)
         # one that ended while we looked is counted too: its label was still to be seen then
         taken = {run.key for run in (*active, *self._ports.store.active())}
         for issue in self._labelled_issues(project, view):
             if issue.key not in taken:
                 await self._start_run(project, issue, view)
+
+    async def _ask_which(self, project: Project, key: str, labels: Sequence[str]) -> None:
+        """A refusal stops no other issue, and is tried again later."""
+        if self._refused_until.get(key, 0.0) > self._clock():
+            return
+        text = progress_comment.which_repository(labels)
+        try:
+            await project.tracker.ensure_comment(key, slug="which", text=text)
+        except NeedsHuman as refusal:
+            self._refused_until[key] = self._clock() + _SECONDS_REFUSED
+            log.warning("question refused issue=%s: %s", key, refusal)
 
     def is_needed(self, project: Project, view: ProjectSnapshot, active: Collection[Run]) -> bool:
         """Returns True if the project has runs or new issues."""

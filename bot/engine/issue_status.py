@@ -9,22 +9,32 @@ from bot.domain.phase_labels import phase_label, phase_labels
 from bot.domain.policy import Policy
 from bot.domain.pull_request import PullRequestState
 from bot.domain.run import Phase, Run
-from bot.engine import comment_ledger
+from bot.engine import comment_ledger, unshown
 from bot.engine.actions import Action, LinkPullRequest, MoveIssue, PostComment, ShowLabels
 from bot.engine.decision import Decision
 from bot.engine.messages import progress_comment
 from bot.engine.observation import Observation
 from bot.engine.run_note import note_for
+from bot.engine.unshown import SLUG
 
 SECONDS_BETWEEN_EDITS = {Phase.WORKING: 15.0, Phase.QUEUED: 300.0, "paused": 15.0}
 SHOWN_IN_QUEUE = 25
 """Queued runs with a progress comment; all of them get the label."""
-SLUG = "progress"
 
 
 def render_status(decision: Decision, seen: Observation, policy: Policy) -> Decision:
-    if seen.issue is None:
-        return decision
+    shown = _rendered(decision, seen, policy) if seen.issue else decision
+    return unshown.hold(shown, seen, before=decision.run.status)
+
+
+def render_end(run: Run, seen: Observation, policy: Policy) -> Decision:
+    """Tries again to show the end of a run, unless the issue is gone or asks for work again."""
+    if not run.unshown or seen.issue is None or seen.issue.request not in {"", run.request}:
+        return Decision(replace(run, unshown=()))
+    return unshown.only_unshown(render_status(Decision(run), seen, policy), run)
+
+
+def _rendered(decision: Decision, seen: Observation, policy: Policy) -> Decision:
     run = decision.run
     decision = decision.then(run, *_labels(run, seen, policy), *_stage(run, seen), *_link(seen))
     return _progress(decision, seen, policy)

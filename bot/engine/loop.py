@@ -13,7 +13,7 @@ from typing import Self
 from bot.domain.run import Phase, Run
 from bot.domain.run_names import log_fields, turn_id_for
 from bot.domain.spend import TotalSpend
-from bot.engine import comment_ledger
+from bot.engine import comment_ledger, unshown
 from bot.engine.act import perform
 from bot.engine.backoff import Backoff
 from bot.engine.circuit_breaker import pause_reasons
@@ -98,12 +98,13 @@ class Engine:
         store = self.ports.store
         reports = await self.ports.executor.reports()
         before = store.active()
+        over = store.ended_unshown()
         self._ended = frozenset(run.id for run in before if has_ended(run, reports))
         # A run whose step ends during the poll is newer than our view of it: the next tick decides about it.
         left_alone, elsewhere = self._skipped(before), await self._held_elsewhere()
         # nothing is published on the strength of what was known when the turn began
         fresh = self._fresh | {run.project for run in before if run.id in self._ended - left_alone}
-        views = await self._start_runs(await self._look(before, fresh, elsewhere), before)
+        views = await self._start_runs(await self._look((*before, *over), fresh, elsewhere), before)
         runs, spent, now = store.active(), store.spent_by_issue(), self._clock()
         looked = [
             (run, observe(run, views[run.project], reports, now=now, spent=spent.get(run.key, TotalSpend())))
@@ -120,6 +121,9 @@ class Engine:
         self._pause_log.log_changes(pause_reasons(here, endings, now))
         for run, seen in looked:
             self._set_moving(run, replace(seen, slot=slots[run.id]))
+        for run in store.ended_unshown() if over else ():
+            if run.project in views and run.id not in left_alone:
+                self._set_moving(run, observe(run, views[run.project], reports, now=now, spent=TotalSpend()))
 
     def _skipped(self, runs: Sequence[Run]) -> frozenset[str]:
         """Returns runs that are busy or must not be tried yet."""
@@ -274,7 +278,8 @@ class Engine:
                 partial(ask_for_help, run, policy=policy, reason=bug) if bug else partial(decide, run, policy=policy)
             )
             decision = judge(seen)
-            self._backoff.expect_at(run.id, comment_ledger.next_due(decision.run, seen, policy))
+            times = (comment_ledger.next_due(decision.run, seen, policy), unshown.next_due(decision.run))
+            self._backoff.expect_at(run.id, min((at for at in times if at is not None), default=None))
             if (decision.run != run or decision.actions) and not self._must_wait_to_show(run, decision):
                 self._busy[run.id] = decision.run
                 self._idle.clear()
@@ -325,9 +330,14 @@ class Engine:
 
     async def _carry_out(self, run: Run, decision: Decision) -> None:
         project = self.ports.projects[run.project]
-        for action in decision.actions:
-            await perform(action, decision.run, project, self.ports.executor)
-        notes, now = history(run, decision), self._clock()
+        refused = [
+            replace(one, why=without_secrets(one.why, project.find_secrets))
+            for action in decision.actions
+            if (one := await perform(action, decision.run, project, self.ports.executor))
+        ]
+        now = self._clock()
+        decision = unshown.record(decision, refused, now, before=run.status)
+        notes = history(run, decision)
         self.ports.store.save(
             decision.run,
             at=now,

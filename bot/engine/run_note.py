@@ -19,7 +19,7 @@ def note_for(run: Run) -> str:
 
 def _noted(run: Run) -> Run:
     hold, checks = replace(run.hold, agent_summary=""), replace(run.checks, verification=None)
-    return replace(run, status=RunStatus(), hold=hold, checks=checks)
+    return replace(run, status=RunStatus(), hold=hold, checks=checks, unshown=())
 
 
 def parse_note(text: str, *, key: str, project: str) -> Run | None:

@@ -25,6 +25,7 @@ from bot.domain.run import (
     RunStatus,
     RunTurns,
     TurnPurpose,
+    Unshown,
     WaitReason,
 )
 from bot.domain.serialize import as_record, from_record
@@ -64,6 +65,7 @@ _JSON: Mapping[str, Any] = {
     "hold_allowed": tuple[ApprovedObjection, ...],
     "refusals": tuple[str, ...],
     "refused_users": tuple[str, ...],
+    "unshown": tuple[Unshown, ...],
     "checks_verification": Verification | None,
     "diff_stat": DiffStat,
 }
@@ -149,6 +151,11 @@ class RunStore:
         if self._active[0] != version:
             self._active = (version, tuple(self._runs("phase != 'done'")))
         return list(self._active[1])
+
+    def ended_unshown(self) -> Sequence[Run]:
+        """Returns the newest runs of issues that are over, and whose end a service refused to show."""
+        newest = "ordinal = (SELECT max(ordinal) FROM runs AS others WHERE others.key = runs.key)"
+        return self._runs(f"phase = 'done' AND unshown != '[]' AND runs.{newest}")
 
     def latest(self, *, ended_since: float) -> Sequence[Run]:
         """Returns active runs and those that ended recently."""

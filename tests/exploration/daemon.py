@@ -8,9 +8,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple
 
-from bot.domain.run import Run
+from bot.domain.run import Phase, Run
 from bot.domain.spend import TotalSpend
 from bot.domain.turn import TurnState
+from bot.engine import unshown
 from bot.engine.act import perform
 from bot.engine.decide import ask_for_help, decide, park, send_back_to_agent
 from bot.engine.decision import Decision
@@ -18,6 +19,7 @@ from bot.engine.intake import Intake
 from bot.engine.observation import Observation, Slot
 from bot.engine.observe import ProjectSnapshot, observe, read_texts
 from bot.engine.schedule import Capacity, schedule
+from bot.engine.unshown import NotShown
 from bot.errors import NeedsHuman, NeedsTurn, Retryable
 from tests.exploration.hands import Hands, end_early, finish, ports_for
 from tests.exploration.state import (
@@ -34,6 +36,7 @@ from tests.exploration.state import (
     Working,
     reports_of,
     run_of,
+    shows_its_end,
     undated,
 )
 
@@ -102,8 +105,9 @@ def judge(run: int, sight: int) -> Judged:
     """Decides about a run that is alone: it has a slot if the scheduler grants one."""
     if (run, sight) not in _judged:
         seen = SIGHTS[sight]
-        slots = schedule([(RUNS[run], seen)], [], {PROJECT: POLICY}, Capacity(POLICY.max_working))
-        _judged[run, sight] = judge_with(run, sight, slots[RUNS[run].id])
+        active = [(RUNS[run], seen)] if RUNS[run].phase is not Phase.DONE else []
+        slots = schedule(active, [], {PROJECT: POLICY}, Capacity(POLICY.max_working))
+        _judged[run, sight] = judge_with(run, sight, slots.get(RUNS[run].id, Slot()))
     return _judged[run, sight]
 
 
@@ -122,7 +126,7 @@ def _decided(how: Callable[..., Decision], run: Run, seen: Observation, *words: 
 def _snapshot(hands: Hands) -> ProjectSnapshot:
     _, _, project = ports_for(hands.state)
     return read_texts(
-        finish(project.tracker.snapshot([KEY] if hands.state.runs and run_of(hands.state) else [])),
+        finish(project.tracker.snapshot([KEY] if run_of(hands.state) or shows_its_end(hands.state) else [])),
         finish(project.forge.snapshot(["treehand/shop-1", "treehand/shop-1-2"])),
     )
 
@@ -162,17 +166,20 @@ def act(state: State, *, refused: type[NeedsHuman] | None = None) -> State:
     assert state.step
     step, action = state.step, next_action(state)
     hands, ports, project = ports_for(state)
+    if refused and unshown.effect_of(action):
+        return state._replace(step=step._replace(done=step.done + 1, refused=(*step.refused, step.done)))
     if refused:
         return _ask(state, "It is refused.", by_agent=refused is NeedsTurn)
     try:
-        finish(perform(action, DECISIONS[step.decision].run, project, ports.executor))
+        lapse = finish(perform(action, DECISIONS[step.decision].run, project, ports.executor))
     except Retryable:
         return hands.state._replace(step=None)
     except NeedsHuman as problem:
         return _ask(state, str(problem), by_agent=isinstance(problem, NeedsTurn))
     except Exception as bug:
         raise Stumbled(f"perform raised {type(bug).__name__}: {bug}") from bug
-    return hands.state._replace(step=step._replace(done=step.done + 1))
+    refusals = (*step.refused, step.done) if lapse else step.refused
+    return hands.state._replace(step=step._replace(done=step.done + 1, refused=refusals))
 
 
 _asked: dict[tuple[int, int, bool, str], int] = {}
@@ -191,19 +198,22 @@ def _ask(state: State, words: str, *, by_agent: bool) -> State:
     return state._replace(step=Step(_asked[key], step.before, step.sight, instead_of=step.decision))
 
 
-_after: dict[int, int] = {}
+_after: dict[tuple[int, int, tuple[int, ...]], int] = {}
 
 
 def save(state: State) -> State:
     assert state.step
-    decision = DECISIONS[state.step.decision]
-    if state.step.decision not in _after:
-        _after[state.step.decision] = undated(RUNS.of(decision.run))
+    step, decision = state.step, DECISIONS[state.step.decision]
+    made = (step.decision, step.before, step.refused)
+    if made not in _after:
+        refused = [NotShown(decision.actions[number], "It is refused.") for number in step.refused]
+        recorded = unshown.record(decision, refused, NOW, before=RUNS[step.before].status)
+        _after[made] = undated(RUNS.of(recorded.run))
     spend, ordinal = decision.spend, decision.run.ordinal
     bills = state.bills
     if spend and not any(bill[:2] == (ordinal, spend.turn) for bill in bills):
         bills |= {(ordinal, spend.turn, spend.tokens)}
-    runs, step = (*state.runs[:-1], _after[state.step.decision]), state.step._replace(done=state.step.done + 1)
+    runs, step = (*state.runs[:-1], _after[made]), step._replace(done=step.done + 1)
     return state._replace(runs=runs, bills=bills, step=step)
 
 

@@ -36,6 +36,7 @@ from tests.exploration.state import (
     merged,
     put,
     run_of,
+    shows_its_end,
 )
 
 
@@ -82,7 +83,7 @@ def look(state: State) -> State:
         if state.fresh or daemon.run_of(found) is None:
             return found  # the next look decides
         state = found
-    if run_of(state) is None:
+    if run_of(state) is None and not shows_its_end(state):
         return state
     return daemon.begin_step(state, daemon.judge(state.runs[-1], daemon.see(state)))
 
@@ -269,6 +270,8 @@ def _issue_moves(state: State) -> Iterator[Move]:
     opened = "closes" if state.open else "opens"
     yield Move(f"a person {opened} the issue", state._replace(open=not state.open))
     yield Move("a person deletes the issue", state._replace(there=False))
+    if not state.mute:
+        yield Move("the tracker refuses what only shows", state._replace(mute=2))
     if state.open:
         yield Move("a stranger edits the issue", state._replace(edit=state.edit + 1))
 

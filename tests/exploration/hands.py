@@ -14,7 +14,7 @@ from bot.domain.remote import Remote
 from bot.domain.run import Phase, Run
 from bot.domain.salvage import SalvageLocation
 from bot.domain.turn import Message, TurnOrder, TurnReport, TurnState
-from bot.engine.issue_status import SLUG
+from bot.engine.unshown import SLUG
 from bot.errors import NeedsHuman, Retryable
 from bot.ports import ForgeView, Ports, Project, TrackerView
 from bot.text.pull_request_section import replace_section
@@ -41,6 +41,8 @@ from tests.exploration.state import (
     reports_of,
     undated,
 )
+
+MUTE = "The tracker takes nothing that only shows."
 
 T = TypeVar("T")
 
@@ -127,6 +129,8 @@ class Tracker:
     def _need_issue(self) -> None:
         if not self.hands.state.there:
             raise NeedsHuman("The issue is gone.")
+        if self.hands.state.mute:
+            raise NeedsHuman(MUTE)
 
 
 @dataclass(slots=True)
@@ -268,6 +272,10 @@ class Store:
 
     def active(self) -> Sequence[Run]:
         return [run for run in self._runs() if run.phase is not Phase.DONE]
+
+    def ended_unshown(self) -> Sequence[Run]:
+        newest = self._runs()[-1:]
+        return [run for run in newest if run.phase is Phase.DONE and run.unshown]
 
     def find_run(self, key: str) -> Run | None:
         return next(reversed(self._runs()), None)

@@ -24,6 +24,7 @@ from bot.engine.actions import (
 from bot.engine.decision import Decision
 from bot.engine.messages.progress_comment import HEADLINES, because
 from bot.engine.observation import Observation
+from tests.exploration.hands import MUTE
 from tests.exploration.state import POLICY, REPORTS, RUNS, STRANGE_WORDS, TEXTS, WORDS, State, Working, run_of
 
 DecisionLaw = Callable[[Run, Observation, Decision], bool]
@@ -113,6 +114,11 @@ def nothing_is_billed_twice(state: State) -> bool:
     return sum(tokens for *_, tokens in state.bills) <= state.spent
 
 
+def showing_stops_nothing(state: State) -> bool:
+    """What only shows a run may be refused: that becomes no question."""
+    return all(MUTE not in RUNS[number].reason for number in state.runs)
+
+
 # Of rest
 
 
@@ -179,7 +185,12 @@ OF_DECISIONS: tuple[DecisionLaw, ...] = (
     one_turn_at_a_time,
     a_persons_move_is_never_undone,
 )
-OF_STATES: tuple[StateLaw, ...] = (one_open_pull_request, one_agent_at_a_time, nothing_is_billed_twice)
+OF_STATES: tuple[StateLaw, ...] = (
+    one_open_pull_request,
+    one_agent_at_a_time,
+    nothing_is_billed_twice,
+    showing_stops_nothing,
+)
 OF_REST: tuple[StateLaw, ...] = (
     one_phase_label,
     a_visible_reason,

@@ -18,7 +18,19 @@ from tests.exploration import daemon, laws
 from tests.exploration.daemon import Stumbled
 from tests.exploration.events import disturbances, is_working, slow_moves, urgent_moves
 from tests.exploration.explorer import Violation, described
-from tests.exploration.state import DECISIONS, POLICY, PROJECT, RUNS, SIGHTS, Numbers, State, later, reports_of, run_of
+from tests.exploration.state import (
+    DECISIONS,
+    POLICY,
+    PROJECT,
+    RUNS,
+    SIGHTS,
+    Numbers,
+    State,
+    later,
+    reports_of,
+    run_of,
+    shows_its_end,
+)
 
 _ISSUES: Numbers[State] = Numbers()
 _BITS = 24
@@ -95,7 +107,7 @@ def _looked(number: int) -> Looked:
         if state.fresh or run_of(found) is None:
             return Looked(_ISSUES.of(found))
         state = found
-    if run_of(state) is None:
+    if run_of(state) is None and not shows_its_end(state):
         return Looked(number)
     return Looked(_ISSUES.of(state), state.runs[-1], daemon.see(state))
 

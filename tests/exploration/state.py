@@ -17,6 +17,7 @@ from bot.domain.reaction import Reaction
 from bot.domain.run import Phase, Run
 from bot.domain.turn import Progress, TurnReport, TurnState
 from bot.engine.decision import Decision
+from bot.engine.messages.unshown_comment import REPORTED_AFTER
 from bot.engine.observation import Observation
 
 KEY, PROJECT, BASE = "shop#1", "shop", "base"
@@ -105,6 +106,8 @@ class Step(NamedTuple):
     sight: int
     done: int = 0
     """Number of actions that are done; one more: the run is saved."""
+    refused: tuple[int, ...] = ()
+    """Actions that were refused, and only show the run."""
     instead_of: int = -1
     """The decision with an action that was refused for good; this one is a question to a person."""
 
@@ -131,6 +134,8 @@ class State(NamedTuple):
     eyes: frozenset[str] = frozenset()
     progress: tuple[int, ...] = (-1, -1)
     """Progress comment of each run."""
+    mute: int = 0
+    """The tracker refuses what only shows a run, for so long."""
     question: str = ""
     """Slug of our newest question."""
     # the forge
@@ -165,6 +170,11 @@ def run_of(state: State) -> Run | None:
     """Returns the active run."""
     run = RUNS[state.runs[-1]] if state.runs else None
     return run if run and run.phase is not Phase.DONE else None
+
+
+def shows_its_end(state: State) -> bool:
+    """The newest run is over, and a service refused to show that."""
+    return bool(state.runs) and run_of(state) is None and bool(RUNS[state.runs[-1]].unshown)
 
 
 def put(values: tuple[T, ...], ordinal: int, value: T) -> tuple[T, ...]:
@@ -249,7 +259,8 @@ def reports_of(state: State) -> dict[str, TurnReport]:
 @cache
 def undated(number: int) -> int:
     """Returns the run without times that only people read."""
-    return RUNS.of(replace(RUNS[number], begun_at=NOW, changed_at=NOW))
+    unshown = tuple(replace(one, times=min(one.times, REPORTED_AFTER)) for one in RUNS[number].unshown)
+    return RUNS.of(replace(RUNS[number], begun_at=NOW, changed_at=NOW, unshown=unshown))
 
 
 @cache
@@ -262,7 +273,10 @@ def older(number: int) -> int:
         lost_at=0.0,
         not_before=run.turns.not_before - LONG if run.turns.not_before > NOW + LONG else 0.0,
     )
-    return RUNS.of(replace(run, turns=turns, status=replace(run.status, shown_at=0.0)))
+    unshown = tuple(
+        replace(one, retry_at=one.retry_at - LONG if one.retry_at > NOW + LONG else 0.0) for one in run.unshown
+    )
+    return RUNS.of(replace(run, turns=turns, status=replace(run.status, shown_at=0.0), unshown=unshown))
 
 
 def later(state: State) -> State:
@@ -271,6 +285,7 @@ def later(state: State) -> State:
         runs=tuple(map(older, state.runs)),
         said=tuple(said._replace(age=1) if said.age == 2 else said for said in state.said),
         rests=False,
+        mute=max(state.mute - 1, 0),
         unexplained=min(2 * state.unexplained, 2),
     )
 

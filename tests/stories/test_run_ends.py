@@ -126,23 +126,6 @@ async def test_the_end_says_where_the_work_is_and_does_not_wait_for_the_reposito
     assert world.worktrees == {}
 
 
-async def test_where_nothing_can_be_said_any_more_a_run_is_left_alone_and_others_go_on(bot, world):
-    """An archived repository refuses every word."""
-    world.open_issue(KEY, "ai")
-    await bot.tick()
-    world.fail_turn(detail="it fell over.")
-    world.fails["ensure_comment"] = NeedsHuman("The repository is archived.")
-    await bot.tick(3)
-    assert bot.run(KEY).phase is Phase.WORKING
-
-    world.fails.clear()
-    world.open_issue("shop#2", "ai")
-    await bot.tick()
-    assert bot.run("shop#2").phase is Phase.WORKING
-    await bot.wait(300)
-    assert bot.run(KEY).turns.failures + bot.run(KEY).turns.losses > 0
-
-
 async def test_an_agent_that_was_started_while_nothing_could_be_said_ends_with_its_run(bot, world):
     world.drops.add("ensure_comment")
     world.open_issue(KEY, "ai")

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from bot.domain.run import Run
+from bot.domain.run import Run, Unshown
 from bot.engine.decision import Decision
 from bot.text.money import dollars
 
@@ -16,6 +16,7 @@ def history(run: Run, decision: Decision) -> Sequence[str]:
         *([began] if after.turns.number > run.turns.number else []),
         *([cost] if cost else []),
         *([moved] if after.phase is not run.phase else []),
+        *(f"not shown, because it was refused: {one.effect} ({one.why})" for one in _lapses(run, after)),
         *(f"the sandbox refused: {what}" for what in after.refusals if what not in run.refusals),
         *(
             f"{one.by} allowed: {one.objection.rule} {one.objection.path}"
@@ -23,3 +24,8 @@ def history(run: Run, decision: Decision) -> Sequence[str]:
             if one not in run.hold.allowed
         ),
     ]
+
+
+def _lapses(before: Run, after: Run) -> Sequence[Unshown]:
+    known = {one.effect for one in before.unshown}
+    return [one for one in after.unshown if one.effect not in known]

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from bot.domain.policy import Policy
 from bot.domain.run import Phase, Run
 from bot.domain.turn import Todo, TurnReport, TurnState
-from bot.engine.messages import ci_approval_comment
+from bot.engine.messages import ci_approval_comment, unshown_comment
 from bot.engine.observation import Observation
 from bot.text.money import dollars
 from bot.text.quote_untrusted import code_span, neutralize_line
@@ -31,6 +31,7 @@ def progress(run: Run, seen: Observation, policy: Policy) -> str:
         else "",
         spent_so_far(run, seen),
         _left_out(seen.hidden_passages),
+        _not_shown(run),
         "" if policy.sandboxed else "_The agent runs without a sandbox here._",
         "" if run.phase is Phase.DONE else f"_Comment to steer; `/{policy.label} help` lists the commands._",
     ]
@@ -43,6 +44,10 @@ def _left_out(hidden: int) -> str:
         return ""
     passages = "1 hidden passage was" if hidden == 1 else f"{hidden} hidden passages were"
     return f"{passages} left out of what the agent reads."
+
+
+def _not_shown(run: Run) -> str:
+    return "\n".join(unshown_comment.not_shown(one) for one in run.unshown if unshown_comment.is_reported(one))
 
 
 def because(reason: str) -> str:

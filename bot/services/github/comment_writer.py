@@ -1,20 +1,16 @@
 """Writes our comments on issues and pull requests, each once, and reads the run notes in them."""
 
-import logging
 from collections.abc import Sequence
 from dataclasses import replace
 
-from bot.errors import NeedsHuman, Retryable
+from bot.errors import NeedsHuman
 from bot.services.github.cache import RecordKind, Row
 from bot.services.github.comment_markers import Markers
 from bot.services.github.comment_sync import CommentSync
 from bot.services.github.comments import Comments
-from bot.services.github.errors import Forbidden, Locked, NotFound
+from bot.services.github.errors import NotFound
 from bot.services.github.repository_api import RepositoryApi
 from bot.services.http.comment_outbox import CommentOutbox, OwnComment, digest
-
-_GONE = 410
-_log = logging.getLogger(__name__)
 
 
 class CommentWriter(CommentOutbox):
@@ -33,7 +29,6 @@ class CommentWriter(CommentOutbox):
         self._markers = markers
         self._issue_comments = issue_comments
         self._inline_comments = inline_comments
-        self._closed_conversations: set[int] = set()
 
     async def ensure(self, number: int, *, slug: str, text: str, thread: str = "", note: str = "") -> None:
         """One comment per slug, edited in place. `thread`: the remark it answers."""
@@ -41,16 +36,10 @@ class CommentWriter(CommentOutbox):
         remark = self._first_remark(thread)
         try:
             await self.deliver(OwnComment(str(number), slug, inline=bool(remark)), body, remark)
-        except Locked as locked:
-            self._give_up(number, locked)
         except NotFound as gone:
             if remark:  # the thread is gone, the conversation is not
                 return await self.ensure(number, slug=slug, text=text)
-            if gone.status != _GONE:
-                raise NeedsHuman(f"There is no {self._api.key(number)} any more: {gone}") from gone
-            self._give_up(number, gone)
-        except Forbidden as refusal:
-            raise Retryable(str(refusal)) from refusal  # a comment about it would be refused as well
+            raise NeedsHuman(f"There is no {self._api.key(number)} any more: {gone}") from gone
 
     async def read_run_notes(self, number: int) -> list[str]:
         """Notes in our comments, oldest first, also those that an earlier installation wrote."""
@@ -114,12 +103,6 @@ class CommentWriter(CommentOutbox):
         row = self._sync_of(comment).keep(payload, int(comment.issue))
         self._comments.own_id = self._comments.own_id or row["author"]["id"]
         return row
-
-    def _give_up(self, number: int, why: Exception) -> None:
-        """Warns once per conversation that people have closed."""
-        if number not in self._closed_conversations:
-            self._closed_conversations.add(number)
-            _log.warning("comment not posted issue=%s: %s", self._api.key(number), why)
 
 
 def _path(comment: OwnComment) -> str:

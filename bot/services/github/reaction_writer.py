@@ -1,15 +1,14 @@
-"""Reacts to comments with an emoji, each once. A refused reaction is logged; nothing depends on it."""
+"""Reacts to comments with an emoji, each once."""
 
-import logging
+from contextlib import suppress
 
 from bot.domain.reaction import Reaction
 from bot.services.github.cache import RecordKind
-from bot.services.github.errors import NoGraphQL, NotFound, Refused
+from bot.services.github.errors import NoGraphQL, NotFound
 from bot.services.github.graphql_queries import ADD_REACTION
 from bot.services.github.repository_api import RepositoryApi
 
 _PATHS = {"issue": "issues", "inline": "pulls"}
-_log = logging.getLogger(__name__)
 
 
 class ReactionWriter:
@@ -20,13 +19,8 @@ class ReactionWriter:
     async def ensure(self, comment: str, reaction: Reaction) -> None:
         if reaction in self._cache.reactions().get(comment, ()):
             return
-        try:
+        with suppress(NotFound, NoGraphQL):  # its author deleted the comment, or the server has no reactions to it
             await self._add(comment, reaction)
-        except (NotFound, Refused, NoGraphQL) as refusal:
-            _log.info(
-                "reaction refused reaction=%s comment=%s repository=%s: %s", reaction, comment, self._api.name, refusal
-            )
-        else:
             self._cache.keep_reaction(comment, reaction)
 
     async def _add(self, comment: str, reaction: Reaction) -> None:

@@ -1,17 +1,12 @@
 """Attachments of an issue: the notes of its runs, and links to pull requests."""
 
-import logging
-
 from bot.services.http.comment_outbox import OwnComment, digest
 from bot.services.linear import graphql_queries
 from bot.services.linear.cache import Row
 from bot.services.linear.client import LeaseFence
 from bot.services.linear.comment_markers import Markers
-from bot.services.linear.errors import Refused
 from bot.services.linear.parse import expected_shapes
 from bot.services.linear.team_sync import TeamSync
-
-_log = logging.getLogger(__name__)
 
 
 class Attachments:
@@ -48,8 +43,5 @@ class Attachments:
 
     async def ensure_link(self, row: Row, *, url: str, title: str) -> None:
         entry = {"issueId": row["id"], "url": url, "title": title or url, "subtitle": "Pull request"}
-        try:
-            await self._client.change(graphql_queries.CREATE_ATTACHMENT, fence=self._fence, input=entry)
-        except Refused as refusal:
-            _log.warning("link not attached issue=%s: %s", row["key"], refusal)
+        await self._client.change(graphql_queries.CREATE_ATTACHMENT, fence=self._fence, input=entry)
         self._cache.update_issue(row["id"], links=[*row["links"], url])

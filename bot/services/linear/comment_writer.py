@@ -1,10 +1,8 @@
 """Writes our comments on issues, each once. Linear accepts an id that we choose, and accepts it once."""
 
-import logging
 from collections.abc import Sequence
 from contextlib import suppress
 
-from bot.errors import Retryable
 from bot.services.http.comment_outbox import CommentOutbox, OwnComment
 from bot.services.linear import graphql_queries
 from bot.services.linear.attachments import Attachments
@@ -15,8 +13,6 @@ from bot.services.linear.comments import Comments
 from bot.services.linear.errors import Forbidden, NotFound, Refused
 from bot.services.linear.parse import expected_shapes, parse_comment
 from bot.services.linear.team_sync import TeamSync
-
-_log = logging.getLogger(__name__)
 
 
 class CommentWriter(CommentOutbox):
@@ -35,14 +31,9 @@ class CommentWriter(CommentOutbox):
                 if note:
                     await self._attachments.ensure_note(row["id"], slug, note)
                 await self.deliver(OwnComment(row["id"], slug), body, thread)
-        except Forbidden as refusal:
-            raise Retryable(str(refusal)) from refusal  # a comment about it would be refused as well
-        except Refused as refusal:
-            if isinstance(refusal, NotFound):
-                self._cache.update_issue(row["id"], doubted=1)  # the next poll tells whether the issue still exists
-            if not row["away"]:
-                raise
-            _log.warning("comment not posted issue=%s: %s", row["key"], refusal)
+        except NotFound:
+            self._cache.update_issue(row["id"], doubted=1)  # the next poll tells whether the issue still exists
+            raise
 
     async def post_for_operator(self, row: Row, person: str, text: str) -> None:
         """Posts in the name of the person at the command line."""

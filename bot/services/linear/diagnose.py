@@ -69,10 +69,10 @@ class SetupCheck:
 
     async def _labels(self, names: Sequence[str], *, fix: bool) -> Finding:
         with expected_shapes():
-            known = await self._issues.labels.find(names)
+            known = await self._issues.labels.find(names, self._issues.team.info.status.id)
             missing = [name for name in names if name.lower() not in known]
             if missing and fix:
-                await self._issues.labels.ids_of(missing)
+                await self._issues.labels.ids_of(missing, self._issues.team.info.status.id)
                 return Finding("labels", ok=True, detail=f"created: {', '.join(missing)}")
         if missing:
             listed = ", ".join(missing)

@@ -21,25 +21,25 @@ class TeamLabels:
         self._team, self._client, self._cache, self._fence = team, team.client, team.cache, fence
         self._creating = asyncio.Lock()
 
-    async def ids_of(self, names: Collection[str]) -> Sequence[str]:
-        """Creates those that do not exist."""
+    async def ids_of(self, names: Collection[str], team: str) -> Sequence[str]:
+        """Creates those that the team, named by its id, does not have: an issue takes no label of another team."""
         async with self._creating:  # concurrent callers wait, and find the labels in the cache
-            known = self._known()
+            known = self._known(team)
             if any(name.lower() not in known for name in names):
-                known = {**known, **await self.find(names)}
+                known = {**known, **await self.find(names, team)}
             for name in names:
                 if name.lower() not in known:
-                    known = {**known, name.lower(): await self._create(name)}
-            self._keep(known)
+                    known = {**known, name.lower(): await self._create(name, team)}
+            self._keep(known, team)
         return [known[name.lower()] for name in names]
 
-    async def find(self, names: Collection[str]) -> Mapping[str, str]:
+    async def find(self, names: Collection[str], team: str) -> Mapping[str, str]:
         """Ids of existing labels by name in lower case; a label in a group also has the name `group:name`."""
         wanted = {part.lower() for name in names for part in (name, name.partition(":")[2]) if part}
         which = {
             "and": [
                 {"or": [{"name": {"eqIgnoreCase": name}} for name in sorted(wanted)]},
-                {"or": [{"team": {"id": {"eq": self._team.info.status.id}}}, {"team": {"null": True}}]},
+                {"or": [{"team": {"id": {"eq": team}}}, {"team": {"null": True}}]},
             ]
         }
         found: dict[str, str] = {}
@@ -51,16 +51,16 @@ class TeamLabels:
                             found[name.lower()] = node["id"]
         return found
 
-    def forget(self) -> None:
+    def forget(self, team: str) -> None:
         """After one of them was refused: all are looked up again."""
-        self._cache.advance(self._team.key, _CURSOR, "{}")
+        self._keep({}, team)
 
-    async def _create(self, name: str) -> str:
-        entry = {"name": name, "teamId": self._team.info.status.id, "color": _COLOUR}
+    async def _create(self, name: str, team: str) -> str:
+        entry = {"name": name, "teamId": team, "color": _COLOUR}
         try:
             made = await self._client.change(graphql_queries.CREATE_LABEL, fence=self._fence, input=entry)
         except Refused as refusal:  # it may exist by now
-            found = await self.find([name])
+            found = await self.find([name], team)
             if name.lower() in found:
                 return found[name.lower()]
             if is_there_already(refusal):  # but lists do not show it yet
@@ -69,12 +69,12 @@ class TeamLabels:
         with expected_shapes():
             return str(made["issueLabel"]["id"])
 
-    def _known(self) -> Mapping[str, str]:
-        found: Mapping[str, str] = json.loads(self._cache.cursor(self._team.key, _CURSOR) or "{}")
+    def _known(self, team: str) -> Mapping[str, str]:
+        found: Mapping[str, str] = json.loads(self._cache.cursor(team, _CURSOR) or "{}")
         return found
 
-    def _keep(self, known: Mapping[str, str]) -> None:
-        self._cache.advance(self._team.key, _CURSOR, json.dumps(known))
+    def _keep(self, known: Mapping[str, str], team: str) -> None:
+        self._cache.advance(team, _CURSOR, json.dumps(known))
 
 
 def ids_on(row: Row, names: Collection[str]) -> Sequence[str]:

@@ -5,9 +5,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from bot.domain.comment import Comment
-from bot.domain.issue import Issue, IssueStage, IssueState
+from bot.domain.issue import Issue, IssueStage
 from bot.domain.reaction import Reaction
-from bot.errors import NeedsHuman, Retryable
+from bot.errors import NeedsHuman
 from bot.services.linear import graphql_queries, issue_authorization, labels
 from bot.services.linear.attachments import Attachments
 from bot.services.linear.cache import Cache, RecordedMove, Row
@@ -15,7 +15,7 @@ from bot.services.linear.client import LeaseFence
 from bot.services.linear.comment_markers import Markers
 from bot.services.linear.comment_writer import CommentWriter
 from bot.services.linear.comments import Comments
-from bot.services.linear.errors import Forbidden, NotFound, Refused
+from bot.services.linear.errors import Refused
 from bot.services.linear.labels import TeamLabels
 from bot.services.linear.parse import CLOSED, expected_shapes, label_names
 from bot.services.linear.permissions import Permissions
@@ -49,8 +49,6 @@ class ProjectIssues:
         self.comment_writer = CommentWriter(team, self._comments, markers, self.attachments, fence)
         self._reactions = ReactionWriter(team, fence)
         self.labels = TeamLabels(team, fence)
-        self._unmovable: set[tuple[str, str]] = set()
-        """Issues, and states that Linear refused to move them to: trying again cannot help."""
 
     # Read
 
@@ -186,7 +184,6 @@ class ProjectIssues:
     def _issue(self, row: Row, authorization: Row) -> Issue:
         states = WorkflowStates(self.team.info.status, self._rules.moves)
         state = states.issue_state(row, authorization, self._move_of(row, authorization))
-        refused = {stage for stage in state.movable if (row["id"], states.state_for(stage)) in self._unmovable}
         return Issue(
             key=row["key"],
             title=authorization["title"],
@@ -200,7 +197,7 @@ class ProjectIssues:
             created_at=self._client.to_local_time(row["created"]),
             priority=row["priority"],
             url=row["url"],
-            state=IssueState(state.stage, state.movable - refused),
+            state=state,
             links=frozenset(row["links"]),
             blocked_by=tuple(row["blocked_by"]),
             parent=row["parent"],
@@ -218,9 +215,10 @@ class ProjectIssues:
     async def create_issue(self, title: str, body: str, names: Sequence[str]) -> str:
         """Returns its key. If several projects share the team, it gets the label that routes it to ours."""
         await self.ensure_info()
+        team = self.team.info.status.id
         ours = [self._rules.route.label] if len(self._rules.routes) > 1 else []
-        ids = list(await self.labels.ids_of([self._as_we_write(name) for name in (*names, *ours)]))
-        entry = {"teamId": self.team.info.status.id, "title": title, "description": body, "labelIds": ids}
+        ids = list(await self.labels.ids_of([self._as_we_write(name) for name in (*names, *ours)], team))
+        entry = {"teamId": team, "title": title, "description": body, "labelIds": ids}
         made = await self._client.change(graphql_queries.CREATE_ISSUE, fence=lambda: None, input=entry)
         with expected_shapes():
             return str(made["issue"]["identifier"])
@@ -232,25 +230,18 @@ class ProjectIssues:
         if not (removed or added):
             return
         try:
-            ids = list(await self.labels.ids_of(added))
+            ids = list(await self.labels.ids_of(added, row["in_team"]))
             await self._change(row, {"addedLabelIds": ids, "removedLabelIds": removed})
-        except NotFound as refusal:  # a label, or the issue itself, was deleted since the last poll
-            self.labels.forget()
+        except Refused:  # a label, or the issue itself, may be gone or in another team since the last poll
+            self.labels.forget(row["in_team"])
             self._cache.update_issue(row["id"], doubted=1)
-            raise Retryable(str(refusal)) from refusal
-        except Refused as refusal:
-            self.labels.forget()
-            self._tolerate_if_archived(row, refusal)
-            return
+            raise
         kept = [label for label in row["labels"] if label["id"] not in removed]
         new = [{"id": label, "names": [name]} for label, name in zip(ids, added, strict=True)]
         self._cache.update_issue(row["id"], labels=[*kept, *new])
 
-    async def ensure_reaction(self, comment: str, reaction: Reaction, issue: str) -> None:
-        try:
-            await self._reactions.ensure(comment, reaction)
-        except Refused as refusal:
-            self._tolerate_if_archived(await self.row_of(issue), refusal)
+    async def ensure_reaction(self, comment: str, reaction: Reaction) -> None:
+        await self._reactions.ensure(comment, reaction)
 
     async def ensure_stage(self, key: str, stage: IssueStage) -> None:
         """Reads the state right before moving: a person may have moved the issue since the last poll."""
@@ -272,11 +263,9 @@ class ProjectIssues:
                 row["id"], RecordedMove(authorization["request"], came_from, row["state"], target, after)
             )
             await self._change(row, {"stateId": target})
-        except Refused as refusal:
-            self._unmovable.add((row["id"], states.state_for(stage)))
+        except Refused:
             self.team.info.expire()
-            _log.warning("issue not moved issue=%s: %s", key, refusal)
-            return
+            raise
         self._cache.update_issue(row["id"], state=target)
 
     async def _is_unmoved(self, row: Row) -> bool:
@@ -295,11 +284,3 @@ class ProjectIssues:
 
     async def _change(self, row: Row, entry: Row) -> None:
         await self._client.change(graphql_queries.UPDATE_ISSUE, fence=self._fence, id=row["id"], input=entry)
-
-    def _tolerate_if_archived(self, row: Row, refusal: Refused) -> None:
-        """Raises Retryable for a missing permission: it may come back."""
-        if isinstance(refusal, Forbidden) and not row["away"]:
-            raise Retryable(str(refusal)) from refusal
-        if not row["away"]:
-            raise refusal
-        _log.warning("archived issue not changed issue=%s: %s", row["key"], refusal)

@@ -43,8 +43,8 @@ class LinearTracker:
     async def ensure_labels(self, key: str, *, add: Collection[str] = (), remove: Collection[str] = ()) -> None:
         await self._issues.ensure_labels(key, add, remove)
 
-    async def ensure_reaction(self, key: str, comment: str, reaction: Reaction) -> None:
-        await self._issues.ensure_reaction(comment, reaction, key)
+    async def ensure_reaction(self, key: str, comment: str, reaction: Reaction) -> None:  # noqa: ARG002 - ids are enough
+        await self._issues.ensure_reaction(comment, reaction)
 
     async def ensure_stage(self, key: str, stage: IssueStage) -> None:
         await self._issues.ensure_stage(key, stage)

@@ -22,6 +22,7 @@ from tests.mutants.guards import (
     secret_scan,
     setup,
     store,
+    unshown,
     verification,
     worktree,
 )
@@ -40,6 +41,7 @@ GUARDS: tuple[Guard, ...] = tuple(
         http,
         program,
         setup,
+        unshown,
         verification,
         sandbox,
         limits,

@@ -5,6 +5,7 @@ import pytest
 from bot.domain.comment import CommentPlace
 from bot.domain.reaction import Reaction
 from bot.errors import NeedsHuman, Retryable
+from bot.services.github.errors import Locked
 from tests.services.github.github_bot import BRANCH, REPO, Bot
 from tests.services.github.test_issues import labelled
 
@@ -240,7 +241,7 @@ async def test_a_comment_of_ours_that_people_deleted_is_said_anew(bot):
     assert bodies(bot.world) == ["Done."]
 
 
-async def test_on_a_locked_issue_nothing_is_said_and_nothing_goes_wrong(bot):
+async def test_on_a_locked_issue_the_refusal_is_told(bot):
     bot.world.set_permission(REPO, "treehand-bot", "triage")
     number = labelled(bot.world)
     await bot.issue(number)
@@ -248,7 +249,8 @@ async def test_on_a_locked_issue_nothing_is_said_and_nothing_goes_wrong(bot):
     bot.github.faults.add(
         "POST *comments", status=403, body=b'{"message": "Unable to create comment because issue is locked."}'
     )
-    await bot.tracker.ensure_comment(f"{REPO}#{number}", slug="1/progress", text="Working.")
+    with pytest.raises(Locked):
+        await bot.tracker.ensure_comment(f"{REPO}#{number}", slug="1/progress", text="Working.")
     assert bodies(bot.world) == []
 
 
@@ -264,7 +266,8 @@ async def test_writing_on_an_issue_that_was_deleted_does_not_go_on_for_ever(bot)
     number = labelled(bot.world)
     await bot.issue(number)
     bot.world.delete_issue(REPO, number)
-    await bot.tracker.ensure_comment(f"{REPO}#{number}", slug="1/progress", text="Working.")
+    with pytest.raises(NeedsHuman, match=f"{REPO}#{number}"):
+        await bot.tracker.ensure_comment(f"{REPO}#{number}", slug="1/progress", text="Working.")
     with pytest.raises(NeedsHuman, match=f"{REPO}#{number}"):
         await bot.tracker.ensure_labels(f"{REPO}#{number}", add=["ai:working"])
 

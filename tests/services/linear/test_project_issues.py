@@ -7,6 +7,7 @@ from contextlib import closing
 import pytest
 
 from bot.errors import Retryable
+from bot.services.linear.errors import NotFound
 from bot.services.linear.team_routing import TeamRoute
 from tests.fakes.linear.faults import ALWAYS
 from tests.fakes.linear.fixtures import linear
@@ -105,9 +106,24 @@ async def test_an_issue_that_turns_out_to_be_gone_when_we_write_there_is_gone_at
     key = labelled(bot.world)
     await settled(bot, key)
     bot.world.delete(key)
-    with pytest.raises(Retryable):
+    with pytest.raises(NotFound):
         await bot.tracker.ensure_labels(key, add=["ai:working"])
     assert (await bot.tracker.snapshot([key])).issues == {}
+
+
+async def test_an_issue_that_was_moved_to_another_team_shows_its_phase_by_labels_of_that_team(bot):
+    bot.world.add_team("WEB", members=["ana", "treehand-bot"])
+    for team in ("ENG", "WEB"):
+        bot.world.add_label("ai", team=team)
+    key = labelled(bot.world)
+    await settled(bot, key)
+    await bot.tracker.ensure_labels(key, add=["ai:working"])
+    moved = bot.world.move_team(key, "WEB", by="ana")
+    bot.world.label(moved, "ai", by="ana")
+    assert await bot.issue(key, key)
+    await bot.tracker.ensure_labels(key, add=["ai:review"], remove=["ai:working"])
+    assert bot.world.labels(moved) == {"ai", "ai:review"}
+    assert {one.team.key for one in bot.world.all_labels if one.name == "ai:review"} == {"WEB"}
 
 
 async def test_what_an_issue_waits_for_is_over_at_the_next_look(bot):

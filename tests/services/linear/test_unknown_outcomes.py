@@ -8,6 +8,7 @@ import pytest
 from bot.domain.issue import IssueStage
 from bot.domain.reaction import Reaction
 from bot.errors import NeedsHuman, Retryable
+from bot.services.linear.errors import Forbidden, Refused
 from tests.fakes.linear.faults import ALWAYS
 from tests.fakes.linear.fixtures import linear
 from tests.services.linear.linear_bot import bot, labelled
@@ -216,31 +217,18 @@ async def test_what_linear_refuses_to_take_needs_a_human_and_is_not_tried_on_and
         await bot.tracker.ensure_labels(key, add=["ai:working"])
 
 
-async def test_a_key_that_may_only_read_sees_everything_and_is_tried_again_with_what_it_may_not(bot):
+async def test_a_key_that_may_only_read_sees_everything_and_is_told_what_it_may_not(bot):
     key = labelled(bot.world)
     reader = bot.life("reader", authorization=bot.linear.token_for("treehand-bot", scopes=("read",)))
     assert await reader.issue(key)
     for deed in (
         reader.tracker.ensure_comment(key, slug="1/progress", text="Working."),
         reader.tracker.ensure_labels(key, add=["ai:working"]),
+        reader.tracker.ensure_stage(key, IssueStage.STARTED),
+        reader.tracker.ensure_link(key, url=LINK, title="Add a cart"),
     ):
-        with pytest.raises(Retryable, match="may not"):
+        with pytest.raises(Forbidden, match="may not"):
             await deed
-    reader.asked()
-    await reader.tracker.ensure_stage(key, IssueStage.STARTED)
-    await reader.tracker.ensure_link(key, url=LINK, title="Add a cart")
-    issue = await reader.issue(key, key)
-    assert (IssueStage.STARTED in issue.state.movable, LINK in issue.links) == (False, True)
-
-
-async def test_on_an_issue_that_was_put_away_what_cannot_be_done_is_let_be(bot):
-    key = labelled(bot.world)
-    bot.world.archive(key, by="ana")
-    await bot.issue(key, key)
-    for operation in ("CreateComment", "UpdateIssue"):
-        bot.linear.faults.user_error("It is archived.", operation, times=ALWAYS)
-    await bot.tracker.ensure_comment(key, slug="1/progress", text="Over.")
-    await bot.tracker.ensure_labels(key, remove=["ai"])
 
 
 async def test_a_label_that_somebody_deleted_is_made_again(bot):
@@ -250,9 +238,9 @@ async def test_a_label_that_somebody_deleted_is_made_again(bot):
     bot.world.all_labels = [one for one in bot.world.all_labels if one.name != "ai:working"]
     bot.world.find(key).labels = [one for one in bot.world.find(key).labels if one.name != "ai:working"]
     for _ in range(2):
-        with suppress(Retryable):
+        with suppress(Refused):
             await bot.tracker.ensure_labels(other, add=["ai:working"])
-    with suppress(Retryable):
+    with suppress(Refused):
         await bot.tracker.ensure_labels(key, add=["ai:review"], remove=["ai:working"])
     await bot.issue(key, key)
     await bot.tracker.ensure_labels(key, add=["ai:review"], remove=["ai:working"])

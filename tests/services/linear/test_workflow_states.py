@@ -1,11 +1,12 @@
 """Workflow states: issues are moved for our stages, and never against a person."""
 
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 
 import pytest
 
 from bot.domain.issue import IssueStage
 from bot.errors import Retryable
+from bot.services.linear.errors import Refused
 from bot.services.linear.workflow_states import WantedMoves
 from tests.fakes.linear.fixtures import linear
 from tests.services.linear.linear_bot import LinearBot, bot, labelled
@@ -254,12 +255,12 @@ async def test_a_second_request_begins_where_the_issue_is_then(bot):
     assert await moved(bot, key, IssueStage.STARTED, IssueStage.ORIGINAL) == "Todo"
 
 
-async def test_a_refused_move_is_not_asked_for_again(bot):
+async def test_a_refused_move_is_told(bot):
     key = labelled(bot.world)
     await issue_state(bot, key)
     bot.linear.faults.user_error("The workflow forbids it.", "UpdateIssue")
-    await bot.tracker.ensure_stage(key, IssueStage.STARTED)
-    assert IssueStage.STARTED not in (await issue_state(bot, key)).movable
+    with pytest.raises(Refused, match="forbids"):
+        await bot.tracker.ensure_stage(key, IssueStage.STARTED)
 
 
 async def test_a_state_that_was_deleted_is_looked_up_anew(bot):
@@ -268,7 +269,8 @@ async def test_a_state_that_was_deleted_is_looked_up_anew(bot):
     world = bot.world
     gone = world.state_named(world.team("ENG"), "In Progress")
     gone.id, old = "00000000-0000-4000-8000-000000000000", gone.id
-    await bot.tracker.ensure_stage(key, IssueStage.STARTED)
+    with pytest.raises(Refused):
+        await bot.tracker.ensure_stage(key, IssueStage.STARTED)
     assert world.state(key) == "Backlog"
     assert await moved(bot, key, IssueStage.STARTED) == "In Progress"
     assert old != gone.id
@@ -289,7 +291,8 @@ async def test_an_issue_that_is_away_is_not_moved(bot, what):
         case "gone":
             bot.world.delete(key)
     bot.asked()
-    await bot.tracker.ensure_stage(key, IssueStage.STARTED)
+    with pytest.raises(Refused) if what == "gone" else nullcontext():
+        await bot.tracker.ensure_stage(key, IssueStage.STARTED)
     if what != "gone":
         assert (await issue_state(bot, key)).movable == frozenset()
         bot.asked()
