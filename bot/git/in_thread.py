@@ -8,13 +8,17 @@ import contextlib
 import errno
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar, copy_context
-from functools import partial
+from functools import cache, partial
 from threading import Lock
-from typing import ParamSpec, TypeVar
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from bot.errors import Retryable
 from bot.git.command import GitFailed
 
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
+
+_MOST_THREADS = 64
 _FULL_ERRORS = {errno.ENOSPC, errno.EDQUOT}
 _FULL = "The disk is full. Free some space; the run continues by itself."
 
@@ -47,6 +51,14 @@ class _Call:
             self._endings.remove(end)
 
 
+@cache
+def _threads() -> "ThreadPoolExecutor":
+    """More than there are slots: most of them wait for a child process, and a call that ends a run waits for none."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    return ThreadPoolExecutor(_MOST_THREADS, "git")
+
+
 _call: ContextVar[_Call | None] = ContextVar("call", default=None)
 
 
@@ -57,7 +69,7 @@ async def in_thread(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs)
     call, context = _Call(), copy_context()
     context.run(_call.set, call)
     work = partial(_translate_errors, function, *args, **kwargs)
-    working = asyncio.get_running_loop().run_in_executor(None, context.run, work)
+    working = asyncio.get_running_loop().run_in_executor(_threads(), context.run, work)
     try:
         return await asyncio.shield(working)
     except asyncio.CancelledError:

@@ -8,7 +8,6 @@ has changed what setup reads has a cache of its own, which is removed with it.
 import asyncio
 import contextlib
 import logging
-import shutil
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from functools import partial
@@ -255,7 +254,7 @@ class ProjectSetup:
         with contextlib.suppress(OSError):
             self._resources.port_blocks.release(folder)
         for gone in (self._resources.run_cache(folder), self._resources.test_home(folder)):
-            shutil.rmtree(gone, ignore_errors=True)
+            self._resources.discard(gone)
 
 
 def _is_used(record: SetupRecord) -> bool:

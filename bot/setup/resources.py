@@ -8,6 +8,10 @@ from bot.sandbox.interface import Sandbox
 from bot.secret_scan.scanner import Secrets
 from bot.setup.download_hosts import RunTool
 from bot.setup.port_blocks import PortBlocks
+from bot.system.trash import discard
+
+TRASH = "~trash"
+"""Folder of `cache_folder`, which is pruned with it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +38,10 @@ class SetupResources:
 
     def run_cache(self, folder: Path) -> Path:
         return self.cache_folder / "runs" / folder.name
+
+    def discard(self, folder: Path) -> None:
+        """Deletes a cache or home that commands wrote to."""
+        discard(folder, self.cache_folder / TRASH)
 
     def test_home(self, folder: Path) -> Path:
         """Home of test commands; removed when they have ended."""

@@ -7,7 +7,6 @@ one server at a time.
 import asyncio
 import fcntl
 import os
-import shutil
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
@@ -18,8 +17,10 @@ from bot.domain.turn import WorktreeMounts
 from bot.errors import NeedsHuman
 from bot.sandbox.interface import CommandSandbox, Sandbox
 from bot.setup.environment import cache_variables, worktree_variables
+from bot.setup.resources import TRASH
 from bot.setup.run_command import CommandOutcome, SetupCommand, run_command
 from bot.system.processes import end_processes
+from bot.system.trash import discard
 
 _CHECK_SECONDS = 0.5
 _MAX_CHECKS = 10
@@ -112,7 +113,7 @@ async def _open_sandbox(job: ServerJob, sandboxes: Sandbox) -> AsyncIterator[Com
             async with sandboxes.open_test(job.mounts, job.home, job.cache, job.marker, ports=job.ports) as sandbox:
                 yield sandbox
         finally:
-            await asyncio.to_thread(shutil.rmtree, job.home, ignore_errors=True)
+            await asyncio.to_thread(discard, job.home, job.home.parents[1] / TRASH)
 
 
 @contextmanager

@@ -135,7 +135,7 @@ class StepRunner:
             return
         async with self.queue.exclusively(is_ahead=False):
             new = cache.with_name(f"{cache.name}~new")
-            await in_thread(shutil.rmtree, new, ignore_errors=True)
+            await in_thread(self.resources.discard, new)
             await in_thread(shutil.copytree, shared, new, symlinks=True)
             new.rename(cache)
 

@@ -7,7 +7,6 @@ to: set up on the base, they then get the tracked files of the commit, and are r
 import asyncio
 import hashlib
 import json
-import shutil
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
@@ -161,7 +160,7 @@ class Verifier:
             ) as sandbox:
                 yield sandbox
         finally:
-            await in_thread(shutil.rmtree, test_home, ignore_errors=True)
+            await in_thread(self.resources.discard, test_home)
 
     async def _run_one(
         self, step: SetupStep, place: _TestPlace, sandbox: CommandSandbox, seconds: float

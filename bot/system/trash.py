@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 _OPEN_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_SECONDS = 2.0
+_SECONDS = 1.0
 
 
 class Trash:
@@ -52,18 +52,24 @@ class Trash:
     def empty(self, *, seconds: float = _SECONDS) -> tuple[str, ...]:
         """Deletes everything, or what it can in this time. Returns what could not be deleted and why.
 
-        The next call tries again.
+        The next call tries again. Where another call is at it for as long, nobody waits for both.
         """
-        with self._emptying:
-            if not self._folder.exists():
-                return ()
-            top = os.open(self._folder, _OPEN_FOLDER)
-            try:
-                deleting = _Deleting(top, time.monotonic() + seconds)
-                self.has_more = not deleting.delete_all()
-                return tuple(f"{self._folder}: {problem}" for problem in deleting.stuck)
-            finally:
-                os.close(top)
+        if not self._emptying.acquire(timeout=seconds):
+            self.has_more = True
+            return ()
+        try:
+            return self._delete_until(time.monotonic() + seconds) if self._folder.exists() else ()
+        finally:
+            self._emptying.release()
+
+    def _delete_until(self, until: float) -> tuple[str, ...]:
+        top = os.open(self._folder, _OPEN_FOLDER)
+        try:
+            deleting = _Deleting(top, until)
+            self.has_more = not deleting.delete_all()
+            return tuple(f"{self._folder}: {problem}" for problem in deleting.stuck)
+        finally:
+            os.close(top)
 
     def _new_place(self) -> Path:
         self._folder.mkdir(parents=True, exist_ok=True)
@@ -135,6 +141,13 @@ class _Deleting:
         new = uuid.uuid4().hex
         os.rename(item.name, new, src_dir_fd=folder, dst_dir_fd=self.top)
         return [new]
+
+
+def discard(path: Path, trash: Path) -> None:
+    """Deletes a folder that agents wrote to. What takes long, or cannot be deleted, is left to the next call."""
+    with contextlib.suppress(OSError):
+        Trash(trash).throw(path)
+        Trash(trash).empty()
 
 
 def _describe_error(name: str, exc: OSError) -> str:

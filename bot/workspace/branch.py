@@ -6,7 +6,7 @@ from bot.domain.remote import Remote
 from bot.errors import NeedsHuman
 from bot.git.command import git
 from bot.git.commit import write_commit
-from bot.git.in_child import MAX_CPU_SECONDS
+from bot.git.in_child import MAX_SECONDS
 from bot.workspace.mirror import Mirror, url_without_credential
 from bot.workspace.paths import BASES, BRANCHES, EVICTED, ORIGIN, PUSHED
 from bot.workspace.pending_merge import PendingMerge
@@ -106,7 +106,7 @@ def has_uncommitted(worktree: Worktree, tip: str) -> bool:
         return scan.tree != commit_tree(worktree, tip)
 
 
-def commit_uncommitted(worktree: Worktree, tip: str, *, cpu_seconds: int = MAX_CPU_SECONDS) -> str:
+def commit_uncommitted(worktree: Worktree, tip: str, *, seconds: float = MAX_SECONDS) -> str:
     """Commits uncommitted work on top of the tip, on no branch. Returns the commit; empty if there is no such work.
 
     It has the tip's date, so that the same work gives the same id. For an evicted worktree: the commit made then.
@@ -114,7 +114,7 @@ def commit_uncommitted(worktree: Worktree, tip: str, *, cpu_seconds: int = MAX_C
     if not worktree.is_complete():
         parked = f"{EVICTED}{worktree.paths.branch}"
         return worktree.mirror.refs(parked).get(parked, "")
-    with worktree.scan(tip, cpu_seconds=cpu_seconds) as scan:
+    with worktree.scan(tip, seconds=seconds) as scan:
         return commit_scan(worktree, scan, tip) if scan.tree != commit_tree(worktree, tip) else ""
 
 

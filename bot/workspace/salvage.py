@@ -14,8 +14,8 @@ from bot.workspace.mirror import Mirror
 from bot.workspace.paths import ORIGIN, PUSHED, SALVAGE, SALVAGE_DATES, SHARED
 from bot.workspace.worktree import Worktree
 
-_CPU_SECONDS = 4
-"""A person who has stopped a run waits for it."""
+_SECONDS = 4.0
+"""A person who has stopped a run waits for it, on a busy machine too."""
 
 
 def salvage(worktree: Worktree, aside: Path) -> str:
@@ -28,7 +28,7 @@ def salvage(worktree: Worktree, aside: Path) -> str:
         return ""
     folder = aside / f"{worktree.paths.folder.name}-{tip[:12]}"
     try:
-        commit = commit_uncommitted(worktree, tip, cpu_seconds=_CPU_SECONDS) or tip
+        commit = commit_uncommitted(worktree, tip, seconds=_SECONDS) or tip
     except OverLimit:
         _keep_unpublished(worktree, tip, tip)
         return str(worktree.set_aside(folder))

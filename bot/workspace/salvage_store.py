@@ -11,9 +11,12 @@ from bot.workspace.paths import SALVAGE_DATES
 from bot.workspace.salvage import companion_ref, list_salvaged, record_dates
 from bot.workspace.salvage_remote import delete_local, delete_remote, fetch_shared, share
 
+_SECONDS = 3.0
+"""A person who has stopped a run waits for it."""
+
 
 class SalvageStore:
-    def __init__(self, mirror: Mirror, objections_to: Callable[[str], Sequence[Objection]]) -> None:
+    def __init__(self, mirror: Mirror, objections_to: Callable[[str, float], Sequence[Objection]]) -> None:
         self._mirror, self._objections_to = mirror, objections_to
 
     async def list(self) -> Sequence[SalvagedWork]:
@@ -38,7 +41,7 @@ class SalvageStore:
     def _share(self, ref: str, remote: Remote) -> SalvageLocation:
         if remote.here:
             return SalvageLocation(ref)
-        if objections := self._objections_to(ref):
+        if objections := self._objections_to(ref, _SECONDS):
             rules = ", ".join(sorted({one.rule for one in objections}))
             return SalvageLocation(ref, why=f"a person has to review it first ({rules})")
         return SalvageLocation(share(self._mirror, ref, remote), shared=True)

@@ -13,7 +13,7 @@ from bot.domain.salvage import SalvageLocation
 from bot.domain.turn import Workspace
 from bot.errors import BotError, NeedsHuman, OverLimit
 from bot.git.command import RepositoryDamaged, git
-from bot.git.in_child import in_child
+from bot.git.in_child import MAX_SECONDS, in_child
 from bot.git.in_thread import in_thread
 from bot.git.objects import EMPTY_TREE
 from bot.publish_guard.guard import PublishGuard, judge
@@ -254,11 +254,11 @@ class GitWorkspaces:
             worktree.renew_shadow(worktree.base_branch, {**refs, worktree.ref: head})
         return Change(base, head, before, self._mirror.changed_files(base, head), left_out)
 
-    def _objections_to(self, ref: str) -> Sequence[Objection]:
+    def _objections_to(self, ref: str, seconds: float = MAX_SECONDS) -> Sequence[Objection]:
         parents = git(self._mirror.path, "rev-parse", f"{ref}^@").split()
         known = parents or [EMPTY_TREE]  # everything in a first commit is new
         guard = self._guard.with_repository_rules(known[0])
-        return in_child(judge, guard.order(f"{ref}^{{tree}}", known)).objections
+        return in_child(judge, guard.order(f"{ref}^{{tree}}", known), seconds=seconds).objections
 
     def _push(self, branch: str, remote: Remote, *, holds_ci: bool) -> None:
         worktree = self._worktree(branch)

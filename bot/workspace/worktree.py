@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bot.git.command import git
-from bot.git.in_child import MAX_CPU_SECONDS, in_child
+from bot.git.in_child import MAX_SECONDS, in_child
 from bot.publish_guard.guard import JudgeOrder, PublishGuard
 from bot.publish_guard.size_limits import MAX_NEW_FILES
-from bot.system.trash import Trash
+from bot.system.trash import Trash, make_accessible
 from bot.workspace.mirror import Mirror
 from bot.workspace.paths import BranchPaths, ProjectPaths
 from bot.workspace.pending_merge import PendingMerge, read_pending, write_pending
@@ -141,14 +141,14 @@ class Worktree:
 
     @contextlib.contextmanager
     def scan(
-        self, committed: str, judging: JudgeOrder | None = None, *, cpu_seconds: int = MAX_CPU_SECONDS
+        self, committed: str, judging: JudgeOrder | None = None, *, seconds: float = MAX_SECONDS
     ) -> Iterator[WorktreeScan]:
         """Reads the worktree; new content stays in quarantine during the scan. Raises OverLimit if it is too much."""
         new = self.paths.admin / "index.new"
         with Quarantine(self.paths.admin / "quarantine", self.mirror.path) as quarantine:
             order = TreeOrder(self.scan_order(committed), str(quarantine.path), str(new), judging)
             try:
-                yield WorktreeScan(in_child(make_tree, order, cpu_seconds=cpu_seconds), new, quarantine)
+                yield WorktreeScan(in_child(make_tree, order, seconds=seconds), new, quarantine)
             finally:
                 new.unlink(missing_ok=True)
 
@@ -188,6 +188,7 @@ class Worktree:
 
     def set_aside(self, place: Path) -> Path:
         """Moves the folder out of the way, without git's pointer and the operator's files. Returns its new place."""
+        make_accessible(self.paths.folder)  # else a folder that nobody may write keeps these, and its place
         for name in (".git", *self.setup_record.copied):
             with contextlib.suppress(OSError):
                 remove_within(self.paths.folder, name)

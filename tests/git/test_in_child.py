@@ -5,6 +5,7 @@ import ctypes
 import errno
 import os
 import signal
+import threading
 import time
 from dataclasses import dataclass
 from functools import partial
@@ -115,6 +116,16 @@ async def test_a_cancelled_call_ends_its_child_at_once(tmp_path):
     with pytest.raises(asyncio.CancelledError):
         await task
     assert (is_alive(pid), note.read_text()) == (False, str(pid))
+
+
+async def test_a_call_waits_for_no_other(tmp_path):
+    """Captures of every slot may take minutes; the salvage of a stopped run begins at once."""
+    held = threading.Event()
+    async with asyncio.timeout(60), asyncio.TaskGroup() as group:
+        for _ in range(40):
+            group.create_task(in_thread(held.wait))
+        await asyncio.sleep(0)
+        await in_thread(held.set)
 
 
 async def test_git_commands_of_a_child_end_with_it(tmp_path):

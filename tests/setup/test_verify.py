@@ -163,6 +163,22 @@ async def test_one_that_is_stopped_is_ended_and_leaves_nothing(shop):
     assert (await shop.captured()).head == change.head
 
 
+DEEP = """python3 -c '
+import os
+os.chdir(os.environ["HOME"])
+for _ in range(1500):
+    os.mkdir("folder")
+    os.chdir("folder")
+'"""
+
+
+@pytest.mark.attack("T16", "Tests leave a folder in their home that is deeper than Python can follow")
+async def test_a_home_deeper_than_python_can_follow_is_removed(shop):
+    found, _, _ = await tried(shop, DEEP)
+    assert standings(found) == [(CheckResult.GREEN, CheckResult.GREEN)]
+    assert list((shop.root / "caches").rglob("trials/*")) == []
+
+
 async def test_all_commands_together_have_so_much_time(shop):
     shop.verify_seconds = 1.5
     found, _, _ = await tried(shop, "sleep 600 & setsid -f sleep 600; sleep 600", "true")

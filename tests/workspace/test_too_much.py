@@ -19,7 +19,8 @@ from bot.git.objects import blob_id
 from bot.publish_guard.protected_paths import PublishRules
 from bot.publish_guard.size_limits import MAX_NEW_FILES
 from bot.secret_scan.scanner import NOT_SEARCHED, Secrets
-from bot.system.trash import Trash
+from bot.system.trash import Trash, discard
+from bot.workspace import salvage, salvage_store
 from bot.workspace.capture import ReadLimits, read_worktree
 from bot.workspace.live_diff import LiveDiffs
 from bot.workspace.workspaces import ALWAYS_IGNORED, GitWorkspaces
@@ -161,6 +162,34 @@ async def test_work_that_is_too_much_for_a_commit_is_set_aside_as_it_is(workspac
     assert await workspaces.sweep([]) == []
 
 
+@pytest.mark.attack("T16", "The work takes no time of the processor, but never ends to be read")
+async def test_work_that_cannot_be_read_in_time_is_set_aside_on_a_busy_machine_too(workspaces, worktree, monkeypatch):
+    (worktree / "new.py").write_text("print(2)\n")
+    monkeypatch.setattr(salvage, "_SECONDS", 0.0)
+    place = await workspaces.salvage(BRANCH)
+    assert (Path(place) / "new.py").read_text() == "print(2)\n"
+    assert await workspaces.salvage(BRANCH) == place
+
+
+async def test_salvaged_work_that_cannot_be_judged_in_time_stays_here(workspaces, worktree, origin, monkeypatch):
+    (worktree / "new.py").write_text("print(2)\n")
+    ref = await workspaces.salvage(BRANCH)
+    monkeypatch.setattr(salvage_store, "_SECONDS", 0.0)
+    with pytest.raises(OverLimit):
+        await workspaces.share(ref, remote=origin.remote)
+
+
+@pytest.mark.attack("T14", "A worktree that nobody may write keeps the operator's files when it is set aside")
+async def test_a_worktree_without_permissions_is_set_aside_like_any_other(workspaces, worktree, mirror):
+    (worktree / ".env").write_text(f"TOKEN={TOKEN}\n")
+    (mirror / "worktrees" / "shop-1" / "provision.json").write_text('{"copied": {".env": "0000"}}')
+    many_files(worktree)
+    worktree.chmod(0o500)
+    place = Path(await workspaces.salvage(BRANCH))
+    assert not {".git", ".env"} & {path.name for path in place.iterdir()}
+    assert place.stat().st_mode & 0o700 == 0o700
+
+
 async def test_a_plan_that_left_too_much_is_undone_all_the_same(workspaces, worktree):
     many_files(worktree)
     place = await workspaces.put_back(BRANCH)
@@ -267,3 +296,24 @@ def test_trash_is_deleted_a_little_at_a_time(tmp_path):
     while trash.has_more:
         assert trash.empty() == ()
     assert list((tmp_path / "trash").iterdir()) == []
+
+
+def test_nobody_waits_for_another_who_empties_the_trash(tmp_path):
+    trash = Trash(tmp_path / "trash")
+    with trash._emptying:
+        assert trash.empty(seconds=0) == ()
+    assert trash.has_more
+
+
+@pytest.mark.attack("T16", "A folder deeper than Python can follow stays, or crashes who deletes it")
+def test_a_folder_of_any_depth_is_discarded(tmp_path):
+    deep, opened = tmp_path / "deep", os.open(tmp_path, os.O_RDONLY)
+    for name in ("deep", *(["folder"] * 1500)):
+        os.mkdir(name, dir_fd=opened)
+        inner = os.open(name, os.O_RDONLY, dir_fd=opened)
+        os.close(opened)
+        opened = inner
+    os.close(opened)
+    while deep.exists() or list((tmp_path / "trash").iterdir()):
+        discard(deep, tmp_path / "trash")
+    discard(deep, tmp_path / "trash")
