@@ -25,7 +25,7 @@ def parse_key(settings: Settings, text: str) -> tuple[ProjectSettings, str]:
             f"{text!r} does not name an issue. They look like this: shop#3, acme/shop#3 on GitHub, or ENG-3 in Linear."
         )
     project = find_project(settings, match["scope"] or "")
-    return project, tracker_of(project).key_of(project, int(match["number"]))
+    return project, tracker_of(project).key_of(settings, project, int(match["number"]))
 
 
 def _project_of_key(settings: Settings, found: FoundKey) -> ProjectSettings:

@@ -143,7 +143,7 @@ class Service(Protocol):
     def open_offline(self, settings: Settings) -> OfflineReader:
         return EmptyOfflineReader()
 
-    def key_of(self, project: ProjectSettings, number: int) -> str:
+    def key_of(self, settings: Settings, project: ProjectSettings, number: int) -> str:
         """The key of a project's issue."""
         return f"{project.name}#{number}"
 

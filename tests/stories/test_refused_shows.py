@@ -1,10 +1,16 @@
 """What only shows a run may be refused: the work goes on, people are told where they can be, and it is tried again."""
 
+from dataclasses import replace
+
 import pytest
 
-from bot.domain.issue import IssueStage
-from bot.domain.run import Phase
+from bot.domain.issue import Issue, IssueStage
+from bot.domain.run import Phase, Unshown
+from bot.engine.actions import ShowLabels
+from bot.engine.decide import decide
+from bot.engine.observation import Observation
 from bot.errors import NeedsHuman
+from tests.fakes.runs import a_run
 
 KEY = "shop#1"
 SHOWS = ("ensure_comment", "ensure_labels", "ensure_reaction", "ensure_stage", "ensure_link")
@@ -182,3 +188,12 @@ async def test_an_issue_that_takes_no_question_stops_no_other(bot, world):
     world.fails.clear()
     await bot.wait(3601)
     assert any("which repository" in text for text in world.comments_of("shop#2"))
+
+
+def test_an_end_is_not_shown_on_an_issue_that_asks_for_work_again(policy):
+    left = Unshown("the labels", "refused", retry_at=0.0)
+    over = a_run(KEY, phase=Phase.DONE, request="r1", unshown=(left,))
+    issue = Issue(KEY, "Fix it", "", frozenset({"ai", "ai:review"}), open=True, request="r1")
+    assert decide(over, Observation(1.0, issue), policy).actions == (ShowLabels(frozenset(), issue.labels),)
+    again = decide(over, Observation(1.0, replace(issue, request="r2")), policy)
+    assert (again.actions, again.run.unshown) == ((), ())

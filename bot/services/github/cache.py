@@ -60,15 +60,19 @@ SHAPE = "2"
 class Cache:
     def __init__(self, db: sqlite3.Connection, repository: str) -> None:
         self._db = db
-        self._repository = repository.lower()
-        if self.cursor("shape") != SHAPE:
-            self._clear()
+        self.move_to(repository)
 
     @contextmanager
     def changing(self) -> Iterator[None]:
         """One transaction."""
         with transaction(self._db, self._execute):
             yield
+
+    def move_to(self, repository: str) -> None:
+        """The repository's records are under this name."""
+        self._repository = repository.lower()
+        if self.cursor("shape") != SHAPE:
+            self._clear()
 
     def _clear(self) -> None:
         with self.changing():

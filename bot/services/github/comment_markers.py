@@ -4,7 +4,7 @@ Several secrets may be ours: a comment signed with an older one stays ours after
 """
 
 import re
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Sequence
 from functools import lru_cache
 from urllib.parse import quote, unquote
 
@@ -23,15 +23,16 @@ _CACHED_COMMENTS = 5000
 
 
 class Markers:
-    def __init__(self, secret: bytes, repository: str, *, older: Collection[bytes] = ()) -> None:
+    def __init__(self, secret: bytes, names: Callable[[], Sequence[str]], *, older: Collection[bytes] = ()) -> None:
+        """`names`: every name of the repository in lower case. The first one is signed; all are accepted."""
         self._signature = Signature(secret, older=older)
-        self._repository = repository.lower()
+        self._names = names
         self._parse_cached = lru_cache(_CACHED_COMMENTS)(self._parse)
 
     def sign(self, text: str, *, number: int, slug: str, note: str = "") -> str:
         packed = pack(note) if note else ""
         hidden = f"<!-- treehand-note {packed} -->\n" if note else ""
-        mac = self._signature.sign(*self._signed_words(number, slug, packed))
+        mac = self._signature.sign(*_signed_words(self._names()[0], number, slug, packed))
         marker = f"\n\n{hidden}<!-- treehand:{quote(slug, safe='/')} {mac} -->"
         text = text.replace(_MARKER_START, "<!-- Treehand")  # a quoted marker must not count as ours
         return _cut(text, _MAX_CHARACTERS - len(marker)) + marker
@@ -54,18 +55,19 @@ class Markers:
 
     def _find_last(self, body: str, number: int) -> tuple[str, str]:
         """Slug and packed note of the last marker; empty without a valid one."""
-        return self._parse_cached(body, number) if has_marker(body) else ("", "")
+        return self._parse_cached(body, number, tuple(self._names())) if has_marker(body) else ("", "")
 
-    def _parse(self, body: str, number: int) -> tuple[str, str]:
+    def _parse(self, body: str, number: int, names: Sequence[str]) -> tuple[str, str]:
         last = next(reversed(list(_MARKER.finditer(body))), None)
         if last is None:
             return "", ""
         slug, packed = unquote(last["slug"]), last["note"] or ""
-        words = self._signed_words(number, slug, packed)
-        return (slug, packed) if self._signature.verify(last["mac"], *words) else ("", "")
+        signed = (_signed_words(name, number, slug, packed) for name in names)
+        return (slug, packed) if any(self._signature.verify(last["mac"], *words) for words in signed) else ("", "")
 
-    def _signed_words(self, number: int, slug: str, packed: str) -> tuple[str, ...]:
-        return (self._repository, str(number), slug, *([packed] if packed else []))
+
+def _signed_words(repository: str, number: int, slug: str, packed: str) -> tuple[str, ...]:
+    return (repository, str(number), slug, *([packed] if packed else []))
 
 
 def has_marker(body: str) -> bool:

@@ -1,7 +1,7 @@
 """GitHub as a service: opens it by the settings, and holds the leases of its repositories."""
 
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -103,11 +103,15 @@ class GitHubOfflineReader(OfflineReader):
     settings: Settings
 
     def titles(self, project: str) -> Mapping[str, str]:
-        repository = self._repository(project)
+        from bot.services.github.repository_names import first_name_of
+
+        repository = first_name_of(self.db, self._repository(project))
         return {f"{repository}#{number}": title for number, title in self._view(project).titles().items()}
 
     def urls(self, project: str) -> Mapping[str, str]:
-        repository = self._repository(project)
+        from bot.services.github.repository_names import first_name_of
+
+        repository = first_name_of(self.db, self._repository(project))
         return {f"{repository}#{number}": url for number, url in self._view(project).addresses().items()}
 
     def pull_requests(self, project: str, branches: Collection[str]) -> Mapping[str, "PullRequest"]:  # noqa: ARG002
@@ -144,8 +148,9 @@ class GitHubOfflineReader(OfflineReader):
     def _view(self, project: str) -> "OfflineView":
         from bot.services.github.cache import Cache
         from bot.services.github.offline import OfflineView
+        from bot.services.github.repository_names import first_name_of
 
-        return OfflineView(Cache(self.db, self._repository(project)))
+        return OfflineView(Cache(self.db, first_name_of(self.db, self._repository(project))))
 
 
 class GitHubService(Service):
@@ -194,8 +199,8 @@ class GitHubService(Service):
 
         return GitHubOfflineReader(open_cache(settings.state_dir / _DATABASE), settings)
 
-    def key_of(self, project: ProjectSettings, number: int) -> str:
-        return f"{project.repository}#{number}"
+    def key_of(self, settings: Settings, project: ProjectSettings, number: int) -> str:
+        return f"{_first_name(settings, project)}#{number}"
 
     def place_of(self, project: ProjectSettings) -> str:
         return project.repository
@@ -285,3 +290,15 @@ def _other_holder(settings: Settings, entry: "LeaseEntry") -> str:
     if record is None or record.free or record.by == daemon_id(settings.state_dir):
         return ""
     return f"held by another treehand ({record.holder})"
+
+
+def _first_name(settings: Settings, project: ProjectSettings) -> str:
+    """The name that keys of the repository's issues begin with."""
+    from bot.services.github.cache import open_cache
+    from bot.services.github.repository_names import first_name_of
+
+    path = settings.state_dir / _DATABASE
+    if not path.exists():
+        return project.repository
+    with closing(open_cache(path)) as db:
+        return first_name_of(db, project.repository)

@@ -35,7 +35,7 @@ class GitHubForge:
         place = urlsplit(url)
         if place.scheme not in self._schemes or not self._is_api_host(place.hostname or ""):
             return Remote(url)
-        token = await self._repository.api.client.token_for(self._repository.name, for_push=anew)
+        token = await self._repository.api.client.token_for(self._repository.api.name, for_push=anew)
         return Remote(url, _with_credential(f"{place.scheme}://{place.netloc.rpartition('@')[2]}/", token))
 
     async def ensure_draft(self, branch: str, *, base: str, title: str, body: str) -> None:

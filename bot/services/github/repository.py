@@ -35,6 +35,7 @@ from bot.services.github.pull_requests import PullRequests
 from bot.services.github.reaction_writer import ReactionWriter
 from bot.services.github.repository_api import RepositoryApi
 from bot.services.github.repository_info import RepositoryInfo
+from bot.services.github.repository_names import RepositoryNames
 from bot.services.http.availability import Availability
 
 _SECONDS_KEPT = 7 * 86400.0
@@ -62,8 +63,9 @@ class GitHubRepository:
         secret: bytes,
         older: Collection[bytes] = (),
     ) -> None:
-        self.name = name
-        self.api = RepositoryApi(client, name, Cache(db, name))
+        names = RepositoryNames(db, name)
+        markers = Markers(secret, lambda: names.known, older=older)
+        self.api = RepositoryApi(client, names, Cache(db, names.first))
         self._cache = self.api.cache
         self.info = RepositoryInfo(self.api, Availability(db))
         self._permissions = Permissions(self.api, rules.trusted)
@@ -74,15 +76,7 @@ class GitHubRepository:
         self.offline = self.pulls.known
         self._pull_details = PullRequestDetails(self.api)
         self._checks = CheckReader(self.api)
-        markers = Markers(secret, name, older=older)
-        self._issue_comments = CommentSync(
-            self.api, RecordKind.COMMENT, list_path="/issues/comments", issue_path="/issues/{number}/comments",
-            parse=parse_comment,
-        )  # fmt: skip
-        self._inline_comments = CommentSync(
-            self.api, RecordKind.REMARK, list_path="/pulls/comments", issue_path="/pulls/{number}/comments",
-            parse=parse_remark,
-        )  # fmt: skip
+        self._issue_comments, self._inline_comments = _comment_syncs(self.api)
         self._comments = Comments(self.api, self._permissions, markers)
         self.comment_writer = CommentWriter(
             self.api, self._comments, markers, self._issue_comments, self._inline_comments
@@ -100,8 +94,10 @@ class GitHubRepository:
         self, keys: Collection[str], *, fresh: bool
     ) -> tuple[Mapping[str, Issue], Mapping[str, tuple[Comment, ...]]]:
         """Every open issue with the label, those asked for, and the comments of people on them."""
-        numbers = {number for key in keys if (number := self.api.number(key))}
         with expected_shapes():
+            await self._adopt_names(keys)
+            self.api.set_keys(keys)
+            numbers = {number for key in keys if (number := self.api.number(key))}
             if fresh or not self._cache.cursor("looked at issues"):
                 await self._refresh_issues(numbers)
             rows = self.issues.known(numbers)
@@ -109,6 +105,15 @@ class GitHubRepository:
             authorizations = self._authorization.of([row["number"] for row in rows])
             issues = {self.api.key(row["number"]): self._issue(row, authorizations.get(row["number"])) for row in rows}
             return issues, {key: comments[self.api.number(key)] for key in issues}
+
+    async def _adopt_names(self, keys: Collection[str]) -> None:
+        """Runs may have begun under an earlier name of the repository that the cache has lost."""
+        strange = {key.rpartition("#")[0] for key in keys if not self.api.number(key)} - self.info.foreign_names
+        if strange:
+            await self._refresh_shared()
+        for name in sorted(strange):
+            if name.lower() not in self.api.names.known:
+                await self.info.adopt_name(name)
 
     async def snapshot_pulls(
         self, branches: Collection[str], *, fresh: bool
@@ -194,7 +199,7 @@ class GitHubRepository:
             try:
                 self._comments.own_id = (await self.api.client.account()).id
             except (NeedsHuman, NoGraphQL) as refusal:
-                _log.info("account unknown repository=%s: %s", self.name, refusal)
+                _log.info("account unknown repository=%s: %s", self.api.name, refusal)
         self._cache.advance(ACCOUNT, str(self._comments.own_id or ""))
 
     # Issues
@@ -266,6 +271,15 @@ class GitHubRepository:
             if not details["open"]:  # the list did not show that yet
                 await self.pulls.read(number)
             await self._checks.refresh(number, details)
+
+
+def _comment_syncs(api: RepositoryApi) -> tuple[CommentSync, CommentSync]:
+    """Of conversations, and of lines of diffs."""
+    on_issues, on_pulls = "/issues/{number}/comments", "/pulls/{number}/comments"
+    return (
+        CommentSync(api, RecordKind.COMMENT, list_path="/issues/comments", issue_path=on_issues, parse=parse_comment),
+        CommentSync(api, RecordKind.REMARK, list_path="/pulls/comments", issue_path=on_pulls, parse=parse_remark),
+    )
 
 
 def _signature(row: Row) -> tuple[str, int | None]:

@@ -2,11 +2,12 @@
 
 import json
 import logging
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 from bot.errors import NeedsHuman
-from bot.services.github.errors import Archived
+from bot.services.github.errors import Archived, NotFound
 from bot.services.github.repository_api import RepositoryApi
 from bot.services.http.availability import Availability
 
@@ -30,8 +31,9 @@ class RepositoryInfo:
         self._api = api
         self._availability = availability
         self._read_at = float("-inf")
-        cached = api.cache.cursor("facts")
-        self.status = RepositoryStatus(**json.loads(cached)) if cached else RepositoryStatus()
+        self.foreign_names: set[str] = set()
+        """Names that this repository never had."""
+        self.status = self._cached()
         self._set_address()
 
     @property
@@ -42,6 +44,9 @@ class RepositoryInfo:
         """Reads it by the name in the settings: GitHub redirects to the current name."""
         answer = await self._api.client.get(f"/repos/{self._api.name}", repository=self._api.name)
         status = _parse(answer.data)
+        if not self.status.id and self._api.names.record(status.id):
+            self._api.cache.move_to(self._api.names.first)  # the settings have its new name
+            self.status = self._cached()
         if self.status.id and self.status.id != status.id:
             raise self._recorded(
                 NeedsHuman(
@@ -49,6 +54,7 @@ class RepositoryInfo:
                     "github.db from its state folder, and start it again."
                 )
             )
+        self._api.names.record(status.id)
         if status.name.lower() not in {self._api.name.lower(), self.status.name.lower()}:
             _log.warning(
                 "repository renamed from=%s to=%s: change `repository` in the settings", self._api.name, status.name
@@ -56,6 +62,16 @@ class RepositoryInfo:
         self.status, self._read_at, self._api.is_stale = status, self._api.client.now(), False
         self._set_address()
         self._api.cache.advance("facts", json.dumps({name: getattr(status, name) for name in _FIELDS}))
+
+    async def adopt_name(self, name: str) -> None:
+        """Asks GitHub whether this repository once had that name."""
+        number = 0
+        with suppress(NotFound):
+            number = _parse((await self._api.client.get(f"/repos/{name}", repository=self._api.name)).data).id
+        if number == self.status.id:
+            self._api.names.add(name, number)
+        else:
+            self.foreign_names.add(name)
 
     def check_writable(self) -> None:
         if self.status.archived:
@@ -69,6 +85,10 @@ class RepositoryInfo:
             self._api.name, str(trouble), cleared_by=_CLEARED_BY, now=self._api.client.now()
         )
         return trouble
+
+    def _cached(self) -> RepositoryStatus:
+        cached = self._api.cache.cursor("facts")
+        return RepositoryStatus(**json.loads(cached)) if cached else RepositoryStatus()
 
     def _set_address(self) -> None:
         self._api.address = self.status.name or self._api.name

@@ -66,5 +66,5 @@ class GitHubTracker:
     def _number(self, key: str) -> int:
         number = self._repository.api.number(key)
         if not number:
-            raise NeedsHuman(f"There is no issue {key} in {self._repository.name}.")
+            raise NeedsHuman(f"There is no issue {key} in {self._repository.api.name}.")
         return number

@@ -124,7 +124,7 @@ class LinearService(Service):
 
         return LinearOfflineReader(open_cache(settings.state_dir / _DATABASE))
 
-    def key_of(self, project: ProjectSettings, number: int) -> str:
+    def key_of(self, settings: Settings, project: ProjectSettings, number: int) -> str:  # noqa: ARG002
         return f"{project.team.upper()}-{number}"
 
     def find_key(self, settings: Settings, text: str) -> FoundKey | None:

@@ -5,7 +5,30 @@ from tests.mutants.guards.guard import Guard
 _LINEAR = "tests/services/linear/test_project_issues.py::test"
 _STORIES = "tests/stories/test_refused_shows.py::test"
 
+_NAMES = "tests/services/github/test_issues.py::test"
+
 GUARDS = (
+    Guard(
+        "F16: a renamed repository keeps its first name",
+        "bot/services/github/repository_names.py",
+        "self.first = self.first, next((first for _, first in found), self.configured)",
+        "self.first = self.first, self.configured",
+        (f"{_NAMES}_new_issues_of_a_renamed_repository_go_by_its_first_name",),
+    ),
+    Guard(
+        "F16: a run that began under an earlier name is found without the cache",
+        "bot/services/github/repository_info.py",
+        "if number == self.status.id:",
+        "if False:",
+        (f"{_NAMES}_with_the_new_name_in_the_settings_a_run_keeps_its_key_and_its_comment",),
+    ),
+    Guard(
+        "F16: one redirect is enough to learn the new name",
+        "bot/services/github/repository_api.py",
+        "self.is_stale = self.is_stale or bool(answer.moved)",
+        "pass",
+        (f"{_NAMES}_one_redirect_is_enough_to_learn_the_new_name",),
+    ),
     Guard(
         "F14: a refused label or comment is no question",
         "bot/engine/act.py",
@@ -32,7 +55,7 @@ GUARDS = (
         "bot/engine/unshown.py",
         "status = before if any(one.effect == PROGRESS for one in new) else run.status",
         "status = run.status",
-        (f"{_STORIES}_one_refusal_of_the_progress_comment_is_neither_a_question_nor_told",),
+        (f"{_STORIES}_what_was_refused_is_shown_once_it_is_accepted",),
     ),
     Guard(
         "F14: the end of a run is shown later",
@@ -46,7 +69,7 @@ GUARDS = (
         "bot/engine/issue_status.py",
         'or seen.issue.request not in {"", run.request}:',
         "or False:",
-        (f"{_STORIES}_an_end_that_could_not_be_shown_does_not_touch_the_next_request",),
+        (f"{_STORIES}_an_end_is_not_shown_on_an_issue_that_asks_for_work_again",),
     ),
     Guard(
         "F14: an issue in another team of Linear gets labels of that team",

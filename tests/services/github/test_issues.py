@@ -173,6 +173,56 @@ async def test_after_the_repository_was_renamed_everything_goes_on_under_its_old
     assert len(bot.world.repository("acme/store").comments) == 1
 
 
+async def test_one_redirect_is_enough_to_learn_the_new_name(bot):
+    number = labelled(bot.world)
+    await bot.issue(number)
+    bot.world.rename(REPO, "acme/store")
+    await bot.issue(number)
+    bot.requests()
+    await bot.issue(number, number)
+    assert bot.requests()
+    await bot.issue(number, number)
+    assert [path for _, path in bot.requests() if REPO in path] == []
+
+
+@pytest.mark.parametrize("noticed", [True, False])
+@pytest.mark.parametrize("lost", [True, False])
+async def test_with_the_new_name_in_the_settings_a_run_keeps_its_key_and_its_comment(bot, tmp_path, noticed, lost):
+    number = labelled(bot.world)
+    key = f"{REPO}#{number}"
+    await bot.issue(number, number)
+    await bot.tracker.ensure_comment(key, slug="1/progress", text="Working.", note="{}")
+    bot.world.rename(REPO, "acme/store")
+    if noticed:
+        await bot.issue(number, number)
+        await bot.issue(number, number)
+    anew = Bot(bot.github, tmp_path / "lost" if lost else tmp_path, name="acme/store")
+    view = await anew.tracker.snapshot([key])
+    assert (set(view.issues), view.issues[key].open) == ({key}, True)
+    assert await anew.tracker.read_run_notes(key) == ["{}"]
+    await anew.tracker.ensure_comment(key, slug="1/progress", text="In review.")
+    assert [one.body.partition("\n")[0] for one in bot.world.repository("acme/store").comments.values()] == [
+        "In review."
+    ]
+    anew.close()
+
+
+async def test_new_issues_of_a_renamed_repository_go_by_its_first_name(bot, tmp_path):
+    await bot.issue(labelled(bot.world))
+    bot.world.rename(REPO, "acme/store")
+    anew = Bot(bot.github, tmp_path, name="acme/store")
+    number = bot.world.open_issue("acme/store", "Add a cart", by="ana", labels=["ai"]).number
+    assert f"{REPO}#{number}" in (await anew.tracker.snapshot([])).issues
+    anew.close()
+
+
+async def test_a_run_of_another_repository_is_not_taken_for_ours(bot):
+    number = labelled(bot.world)
+    bot.world.add_repository("acme/other", ana="write", **{"treehand-bot": "write"})
+    for name in ("acme/other", "acme/none"):
+        assert f"{name}#{number}" not in (await bot.tracker.snapshot([f"{name}#{number}"])).issues
+
+
 async def test_an_archived_repository_is_left_alone_until_it_is_not_archived_any_more(bot):
     number = labelled(bot.world)
     key = f"{REPO}#{number}"

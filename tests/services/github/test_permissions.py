@@ -140,7 +140,7 @@ async def test_a_bot_that_may_push_is_no_person_for_that():
 async def test_an_operators_signature_in_a_strangers_comment_is_the_strangers(bot):
     number = labelled(bot.world)
     await bot.issue(number)
-    signed = Markers(SECRET, REPO).sign_for_operator("bob", "Go on", number=number)
+    signed = Markers(SECRET, lambda: [REPO]).sign_for_operator("bob", "Go on", number=number)
     for name in ("eve", "treehand-bot"):
         bot.world.comment(REPO, number, signed, by=name)
     may = [(one.author.name, one.author.trusted) for one in await bot.said(number)]
@@ -158,7 +158,7 @@ async def test_a_pull_request_from_somebody_elses_copy_is_not_ours(bot):
 async def test_t19_our_signature_in_a_persons_comment_leaves_it_theirs(bot):
     number = labelled(bot.world)
     await bot.issue(number)
-    signed = Markers(SECRET, REPO).sign("Working.", number=number, slug="1/progress")
+    signed = Markers(SECRET, lambda: [REPO]).sign("Working.", number=number, slug="1/progress")
     bot.world.comment(REPO, number, signed, by="ana")
     (said,) = await bot.said(number)
     assert (said.author.name, said.text) == ("ana", "Working.")
