@@ -30,7 +30,7 @@ test: needs-sandbox needs-tests needs-browser $(VENV)/.installed-dev
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --ignore tests/live --ignore tests/container
 
 # tests that take a minute or two: without an agent, a sandbox, a browser, a daemon or a service. `make test` runs all
-FAST := $(wildcard tests/test_*.py) $(addprefix tests/,contracts control demo domain engine exploration extending git maintenance mutants patterns secret_scan services/local settings status store stories system text web)
+FAST := $(wildcard tests/test_*.py) $(addprefix tests/,attack contracts control demo domain engine exploration extending git maintenance mutants patterns secret_scan services/local settings status store stories system text web)
 
 check: $(VENV)/.installed-dev
 	@$(BIN)/ruff format --check --quiet

@@ -91,6 +91,9 @@ class MountPlan:
     Else it is an agent's, which runs its commands in second sandboxes and obeys no git of a command."""
 
 
+_TEMPORARY = Path("/tmp")  # noqa: S108 - the sandbox's own: it covers what is shown before
+
+
 def build_plan(
     inside: MountPlan, tools: HostTools, limits: ProcessLimits, *, uid: int, seccomp: bytes
 ) -> Mapping[str, Any]:
@@ -102,6 +105,7 @@ def build_plan(
         *(("text", text, place) for place, text in _ETC_FILES.items()),
         ("--proc", "/proc"), ("--dev", "/dev"),
         *(("empty", scratch, place) for place in ("/dev/shm", "/tmp", HOME, PRIVATE)),  # noqa: S108 - the sandbox's own
+        *(("read", str(folder), str(folder)) for folder in tools.folders if _TEMPORARY in folder.parents),
         ("--remount-ro", "/dev"),
         ("read", str(tools.bwrap), f"{OURS}/bwrap"), ("read", str(tools.init_process), f"{OURS}/init_process.py"),
         ("read", str(inside.program), program), ("read", str(inside.proxy_socket), PROXY_SOCKET),

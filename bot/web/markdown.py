@@ -23,6 +23,12 @@ LONGEST_MARKED = 20_000
 _QUOTE_DEPTH = 3
 _LIST_DEPTH = 8
 """Levels of nesting, at two levels per list. Deeper markup stays text; the library would drop it."""
+_MOST_CELLS = 3000
+"""In the tables of one text; a row of one sign has as many as the head, so that a few signs could make thousands."""
+_CELLS = "cells"
+"""Key in the state of a text."""
+_DELIMITERS = re.compile(r"[|:\- \t]+")
+"""The line below the head of a table."""
 _LANGUAGE = re.compile(r"[A-Za-z0-9+#._-]{0,20}")
 _TEXT_ONLY = ["link", "image", "autolink", "reference", "entity"]
 """Rules that would hide a word or make a tag with an attribute."""
@@ -83,7 +89,7 @@ def _list(state: StateBlock, start: int, end: int, silent: bool) -> bool:  # noq
 def _table(state: StateBlock, start: int, end: int, silent: bool) -> bool:  # noqa: FBT001 - the library's call
     """Adds the columns that a row has and the head lacks: the library drops them."""
     first = len(state.tokens)
-    if not table(state, start, end, silent):
+    if not _has_room(state, start, end) or not table(state, start, end, silent):
         return False
     width = sum(token.type == "th_open" for token in state.tokens[first:])
     added: list[Token] = []
@@ -95,12 +101,29 @@ def _table(state: StateBlock, start: int, end: int, silent: bool) -> bool:  # no
             added += [part for text in row[width:] if text.strip() for part in _column(text, token.level + 1)]
         added.append(token)
     state.tokens[first:] = added
+    state.env[_CELLS] = state.env.get(_CELLS, 0) + width * sum(token.type == "tr_open" for token in added)
     return True
 
 
+def _has_room(state: StateBlock, start: int, end: int) -> bool:
+    """Returns False if a table that begins here could have too many cells: then it and all later ones stay text."""
+    if start + 1 >= end or "|" not in _line(state, start) or not _DELIMITERS.fullmatch(_line(state, start + 1)):
+        return True  # this is no table
+    used = int(state.env.get(_CELLS, 0))
+    if used <= _MOST_CELLS:
+        rows = next((row for row in range(start, end) if state.isEmpty(row)), end) - start
+        used += len(_columns(state, start)) * rows
+    if used > _MOST_CELLS:
+        state.env[_CELLS] = used
+    return used <= _MOST_CELLS
+
+
+def _line(state: StateBlock, line: int) -> str:
+    return state.src[state.bMarks[line] + state.tShift[line] : state.eMarks[line]].strip()
+
+
 def _columns(state: StateBlock, line: int) -> list[str]:
-    text = state.src[state.bMarks[line] + state.tShift[line] : state.eMarks[line]].strip()
-    return escapedSplit(text.removeprefix("|"))
+    return escapedSplit(_line(state, line).removeprefix("|"))
 
 
 def _column(text: str, level: int) -> Sequence[Token]:

@@ -1,9 +1,9 @@
 """`make bench`: every figure we promise, measured in this run and printed as a table and one line of JSON.
 
 `python tests/benchmarks [spawn] [model] [events] [idle] [commands] [limits] [polling] [linear] [flood] [reading]
-[sandbox] [readiness] [alarms] [restart] [dashboard] [dashboard_diff] [hostile_capture] [exploration]`: only those. Only
-when asked for: [beginning], from an empty home to the end of `make demo`, and [beginning_tests], to that of `make
-test`.
+[sandbox] [readiness] [alarms] [restart] [dashboard] [dashboard_diff] [hostile_capture] [exploration] [stall]
+[codeipi]`: only those. Only when asked for: [beginning], from an empty home to the end of `make demo`, and
+[beginning_tests], to that of `make test`.
 """
 
 import asyncio
@@ -38,6 +38,8 @@ PARTS = (
     "dashboard_diff",
     "hostile_capture",
     "exploration",
+    "stall",
+    "codeipi",
 )
 
 

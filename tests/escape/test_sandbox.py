@@ -5,10 +5,13 @@ import base64
 import json
 import os
 import secrets
+import shlex
 import socket
 import sys
+import tempfile
 import urllib.parse
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -377,6 +380,20 @@ async def test_t8_there_is_no_way_to_anyone_but_the_proxy(project, listening, as
     for server in listening.values():
         with pytest.raises(BlockingIOError):
             server.accept() if server.type == socket.SOCK_STREAM else server.recv(10)
+
+
+async def test_tools_below_the_temporary_folder_can_be_run_and_not_be_changed(project):
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+        tool = Path(folder, "tool")
+        tool.write_text("#!/bin/sh\necho works\n")
+        for path in (tool, tool.parent):
+            path.chmod(0o755)
+        project.rules = replace(project.rules, tools=(tool.parent,))
+        async with project.open_sandbox() as attacker:
+            assert (await attacker.run("tool")).strip() == "works"
+            refused = await attacker.run(f"echo evil > {shlex.quote(str(tool))}", ends_well=False)
+            assert "Read-only file system" in refused
+            assert "tool" in await attacker.run(f"touch /tmp/mine && ls {shlex.quote(folder)}")
 
 
 async def test_two_sandboxes_at_once_do_not_see_each_other(project):

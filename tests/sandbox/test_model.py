@@ -7,6 +7,8 @@ import logging
 import httpx
 import pytest
 
+from bot.sandbox.proxy.grant import Grant, ModelUpstream, SandboxUsage
+from bot.sandbox.proxy.model import ModelRoute
 from bot.sandbox.proxy.model_request import parse_model_request
 from tests.sandbox.fake_network import (
     END,
@@ -51,8 +53,6 @@ async def test_a_message_reaches_the_model_with_the_real_key_and_without_anythin
 
 
 async def test_nobody_sees_keys_where_a_proxys_values_are_printed(tmp_path):
-    from bot.sandbox.proxy.grant import Grant, ModelUpstream
-
     assert KEY not in repr(ModelUpstream("https://model.test", {"x-api-key": KEY}))
     assert TOKEN not in repr(Grant(TOKEN))
 
@@ -305,9 +305,46 @@ async def test_what_could_be_read_in_two_ways_or_not_at_all_is_refused(tmp_path,
     assert service.heard == []
 
 
+@pytest.mark.attack("T9", "The tokens that a request may cost are written so that the model's service alone reads them")
+@pytest.mark.parametrize("most", ["1e5", '"100000"', "100000.0", "true", "null", "-1", "[1]"])
+async def test_a_limit_of_tokens_that_is_no_plain_number_is_refused(tmp_path, most):
+    body = json.dumps(asking()).replace('"max_tokens": 100', f'"max_tokens": {most}')
+    assert most in body
+    async with serving() as service, sandbox(tmp_path, service) as box, box.client() as client:
+        answer = await client.post("/v1/messages", content=body)
+
+    assert answer.status_code == 400
+    assert service.heard == []
+
+
+@pytest.mark.attack("T9", "A request names a character set in which it says something else")
+@pytest.mark.parametrize("kind", ["application/json; charset=utf-7", "text/plain", "multipart/form-data; boundary=a"])
+async def test_the_proxy_says_itself_how_a_request_is_to_be_read(tmp_path, kind):
+    async with serving() as service, sandbox(tmp_path, service) as box, box.client() as client:
+        await client.post("/v1/messages", json=asking(), headers={"content-type": kind})
+
+    (heard,) = service.heard
+    assert heard.header("content-type") == ["application/json"]
+
+
+@pytest.mark.attack("T16", "A request to the model is made to be slow to read")
+async def test_t16_a_large_request_is_read_while_the_loop_goes_on():
+    route = ModelRoute(ModelUpstream("http://127.0.0.1:9", {}), Grant(TOKEN), SandboxUsage(), httpx.AsyncClient())
+    body = json.dumps(asking(system="x" * (1 << 20))).encode()
+    steps = 0
+    async with route.client, asyncio.TaskGroup() as group:
+        parsing = group.create_task(route._parse(body))
+        while not parsing.done():
+            await asyncio.sleep(0)
+            steps += 1
+
+    assert parsing.result().model == asking()["model"]
+    assert steps > 1
+
+
 async def test_a_body_beyond_the_limit_is_refused(tmp_path):
     async def pieces():
-        for _ in range(65):
+        for _ in range(33):
             yield b" " * (1 << 20)
 
     async with serving() as service, sandbox(tmp_path, service) as box, box.client() as client:

@@ -27,15 +27,16 @@ MESSAGES = "/v1/messages"
 COUNT_TOKENS = "/v1/messages/count_tokens"
 _QUERIES = frozenset({"", "beta=true"})
 
-_MAX_BYTES = 64 * 1024 * 1024
+_MAX_BYTES = 32 * 1024 * 1024
+"""The model's service takes no more."""
 _MAX_AT_ONCE = 8
 _MAX_COUNTS = 500
-_LARGE_BYTES = 1024 * 1024
+_LARGE_BYTES = 64 * 1024
 _FIRST_ERROR_STATUS = 400
 _KEY_REFUSED = frozenset({401, 402, 403})
 
 _REQUEST_HEADERS = re.compile(
-    rb"accept|content-type|user-agent|x-app|x-claude-code-[\w-]+|x-stainless-[\w-]+"
+    rb"accept|user-agent|x-app|x-claude-code-[\w-]+|x-stainless-[\w-]+"
     rb"|anthropic-(?:beta|version|dangerous-direct-browser-access)"
 )
 _RESPONSE_HEADERS = re.compile(rb"content-type|request-id|retry-after(?:-ms)?|x-should-retry|anthropic-[\w-]+")
@@ -117,22 +118,17 @@ class ModelRoute:
                 await self._forward(connection, upstream_request, bill)
 
     def _request_headers(self, request: h11.Request) -> HeaderList:
-        """Asks for uncompressed answers, so that tokens can be counted."""
+        """Asks for uncompressed answers, so that tokens can be counted, and says itself how the body is to be read."""
         ours = [(name.encode(), value.encode()) for name, value in self.upstream.headers.items()]
         known = [(name, value) for name, value in request.headers if _REQUEST_HEADERS.fullmatch(name)]
-        return [*known, *ours, (b"accept-encoding", b"identity")]
+        return [*known, *ours, (b"content-type", b"application/json"), (b"accept-encoding", b"identity")]
 
     async def _parse(self, body: bytes) -> ModelRequest:
-        """Parsing a large body blocks the loop: afterwards it waits as long, so that other tasks can run."""
+        """Parses a large body in a thread, one after another: in the loop it would hold up everything else."""
         if len(body) < _LARGE_BYTES:
             return parse_model_request(body)
         async with self._parse_lock:
-            clock = asyncio.get_running_loop().time
-            began = clock()
-            try:
-                return parse_model_request(body)
-            finally:
-                await asyncio.sleep(clock() - began)
+            return await asyncio.to_thread(parse_model_request, body)
 
     def _ensure_model(self, model: str) -> None:
         allowed = _WINDOW.sub("", self.grant.model)

@@ -18,7 +18,7 @@ from bot.text.invisible_characters import on_one_line
 
 _MAX_VALUES = 500_000
 _MAX_ESCAPES = 4_000_000
-"""Far more than a long conversation has; parsing more would block the loop for too long."""
+"""Far more than a long conversation has, with the commas in its texts."""
 _BYTES_PER_TOKEN = 4
 _BASE64_BYTES_PER_TOKEN = 64
 """Pictures cost far fewer tokens than text."""
@@ -83,14 +83,22 @@ def parse_model_request(body: bytes) -> ModelRequest:
         raise ProxyRefusal(400, "That request names no model.")
     _refuse_remote_use(request, scan)
     _refuse_unknown(request.keys() - _KEYS - _REMOTE_KEYS, "the key")
-    max_tokens, packed = request.get("max_tokens"), _packed_bytes(request.get("messages"))
+    packed = _packed_bytes(request.get("messages"))
     text = len(body) - packed
     return ModelRequest(
         model,
         input=text // _BYTES_PER_TOKEN + packed // _BASE64_BYTES_PER_TOKEN,
-        output=max(0, max_tokens) if isinstance(max_tokens, int) else _DEFAULT_OUTPUT_TOKENS,
+        output=_max_output_tokens(request),
         streamed=request.get("stream") is True,
     )
+
+
+def _max_output_tokens(request: dict[str, Any]) -> int:
+    """Refuses what the model's service may read as a number and we do not: `1e5`, `"100000"`."""
+    most = request.get("max_tokens", _DEFAULT_OUTPUT_TOKENS)
+    if not isinstance(most, int) or isinstance(most, bool) or most < 0:
+        raise ProxyRefusal(400, "That request's max_tokens is no plain number.")
+    return most
 
 
 def _parse_json(body: bytes, scan: _Scan) -> dict[str, Any]:

@@ -6,7 +6,7 @@ and gets none twice.
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 
 from starlette.requests import Request
@@ -75,7 +75,7 @@ class _RunStream:
     async def _talk(self) -> list[str]:
         transcript = await asyncio.to_thread(self.dashboard.details.transcript_after, self.run, self.position)
         self.position = transcript.end
-        return list(_talk_events(transcript, self.position))
+        return await asyncio.to_thread(_talk_events, transcript, self.position)
 
     async def _changed(self) -> list[str]:
         """Makes the page load its head and panels again."""
@@ -109,14 +109,15 @@ class _RunStream:
         return [_event("show", {"html": html}, self.position)]
 
 
-def _talk_events(transcript: TranscriptPage, position: int) -> Iterator[str]:
+def _talk_events(transcript: TranscriptPage, position: int) -> list[str]:
     """One event for all lines, so a broken connection has delivered all of them or none."""
     blocks = blocks_of(transcript)
+    if not blocks:
+        return []
     late_results = [block for block in blocks if block.kind == "result"]
     html = render("run/conversation_blocks.html", blocks=[block for block in blocks if block.kind != "result"])
     results = [{"of": block.id, "html": render("run/tool_result.html", text=block.text)} for block in late_results]
-    if blocks:
-        yield _event("talk", {"html": html, "results": results}, position)
+    return [_event("talk", {"html": html, "results": results}, position)]
 
 
 def _event(kind: str, data: Mapping[str, object], position: int) -> str:

@@ -83,11 +83,12 @@ async def _values(
         file_list_of(dashboard, run, view_of(request), begin=begin, without_files=partial_page),
         server_panel_of(dashboard, run, request.url.hostname or ""),
     )
+    blocks = await asyncio.to_thread(blocks_of, transcript)  # an agent's words can be slow to render
     site = next((project for project in dashboard.data.projects() if project.name == run.project), None)
     return {
         "summary": summary, "lane": LANES[run.phase], "label": dashboard.data.label,
         "state": fingerprint_of(board, run.key, dashboard.servers.state_of(run)),
-        "transcript": transcript, "blocks": blocks_of(transcript), "file_list": file_list, "servers": servers,
+        "transcript": transcript, "blocks": blocks, "file_list": file_list, "servers": servers,
         "comments": comments, "evidence": evidence, "journal": journal[-_MOST_JOURNAL_ENTRIES:],
         "chart": cost_chart_of(spending), "spending": spending, "buttons": buttons_for(run),
         "can_review": _can_review(site, summary), "is_over": run.phase is Phase.DONE,

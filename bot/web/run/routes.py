@@ -27,7 +27,8 @@ def routes_of(dashboard: Dashboard) -> Iterator[Route]:
         run = await run_of(dashboard, request)
         before = number_in(request, "before")
         transcript = await asyncio.to_thread(dashboard.details.transcript_before, run, before)
-        html = render("run/conversation.html", run=run, transcript=transcript, blocks=blocks_of(transcript))
+        blocks = await asyncio.to_thread(blocks_of, transcript)
+        html = await asyncio.to_thread(render, "run/conversation.html", run=run, transcript=transcript, blocks=blocks)
         return HTMLResponse(html)
 
     async def prompts(request: Request) -> Response:

@@ -2,12 +2,41 @@
 
 from tests.mutants.guards.guard import Guard
 
+_SLOW = "tests/web/run/test_page.py::test_t16_words_that_are_slow_to_show_do_not_hold_the_loop"
 _ACCESS = "tests/web/test_auth.py::test"
 _BOARD = "tests/web/test_board.py::test"
 _API = "tests/web/test_api.py::test"
 _SHOWS = "tests/web/run/test_server_processes.py::test"
 
 GUARDS = (
+    Guard(
+        "T16: the words on a run's page do not hold the loop",
+        "bot/web/run/page.py",
+        "await asyncio.to_thread(blocks_of, transcript)",
+        "blocks_of(transcript)",
+        (f"{_SLOW}[page]",),
+    ),
+    Guard(
+        "T16: earlier words do not hold the loop",
+        "bot/web/run/routes.py",
+        "await asyncio.to_thread(blocks_of, transcript)",
+        "blocks_of(transcript)",
+        (f"{_SLOW}[earlier]",),
+    ),
+    Guard(
+        "T16: new words do not hold the loop",
+        "bot/web/run/events.py",
+        "await asyncio.to_thread(_talk_events, transcript, self.position)",
+        "_talk_events(transcript, self.position)",
+        (f"{_SLOW}[later]",),
+    ),
+    Guard(
+        "T16: a text has no more cells than a person reads",
+        "bot/web/markdown.py",
+        "if not _has_room(state, start, end) or not table",
+        "if not table",
+        ("tests/web/run/test_conversation.py::test_t16_a_few_signs_do_not_become_tens_of_thousands_of_cells",),
+    ),
     Guard(
         "Dashboard: only a proxy's own address may say who it is",
         "bot/web/auth.py",

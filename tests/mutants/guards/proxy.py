@@ -275,6 +275,27 @@ MODEL = (
         (f"{_MODEL}_tokens_of_every_kind_count",),
     ),
     Guard(
+        "T16: a large request to the model does not hold the loop",
+        "bot/sandbox/proxy/model.py",
+        "return await asyncio.to_thread(parse_model_request, body)",
+        "return parse_model_request(body)",
+        (f"{_MODEL}_t16_a_large_request_is_read_while_the_loop_goes_on",),
+    ),
+    Guard(
+        "T9: a limit of tokens that two programs read differently is refused",
+        "bot/sandbox/proxy/model_request.py",
+        "    if not isinstance(most, int) or isinstance(most, bool) or most < 0:\n",
+        "    if False:\n",
+        (f"{_MODEL}_a_limit_of_tokens_that_is_no_plain_number_is_refused",),
+    ),
+    Guard(
+        "T9: the sandbox does not choose the character set",
+        "bot/sandbox/proxy/model.py",
+        'rb"accept|user-agent|',
+        'rb"accept|content-type|user-agent|',
+        (f"{_MODEL}_the_proxy_says_itself_how_a_request_is_to_be_read",),
+    ),
+    Guard(
         "T9: a key that stands twice in a request is refused",
         "bot/sandbox/proxy/model_request.py",
         "if len(result) != len(pairs):",

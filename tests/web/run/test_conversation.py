@@ -220,3 +220,21 @@ def test_what_a_tool_printed_is_cut():
 
 def test_a_turns_number_is_the_end_of_its_id():
     assert [turn_number(turn) for turn in ("shop#1/1/turn-12", "ENG-7/1/turn-3", "strange")] == [12, 3, 0]
+
+
+WIDE = "|".join("a" * 500) + "\n" + "|".join("-" * 500) + "\n" + "|\n" * 8000
+SMALL = ("|".join("a" * 39) + "\n" + "|".join("-" * 39) + "\n" + "|\n" * 70 + "\n") * 60
+
+
+@pytest.mark.attack("T16", "An agent writes tables of one sign for each row, which become tens of thousands of fields")
+@pytest.mark.parametrize("text", [WIDE, SMALL, f"> {WIDE}", f"- {WIDE}"], ids=["wide", "small", "quoted", "listed"])
+def test_t16_a_few_signs_do_not_become_tens_of_thousands_of_cells(text):
+    html = to_html(text[:LONGEST_MARKED])
+    assert html.count("<td>") <= 3000
+    assert Reading(html).words.count("a") == text[:LONGEST_MARKED].count("a")
+
+
+def test_a_long_table_is_a_table():
+    rows = "".join(f"| {number} | b | c |\n" for number in range(900))
+    html = to_html(f"# One\n\n| x | y | z |\n|---|:-:|---|\n{rows}\n\nend")
+    assert (html.count("<table>"), html.count("<td>")) == (1, 2700)

@@ -20,7 +20,8 @@ from bot.web.run.action_forms import read_remarks
 from bot.web.run.cost_chart import cost_chart_of
 from bot.web.run.evidence import harmless_response
 from bot.web.run.generated_files import is_generated
-from tests.web.running_dashboard import RunningDashboard, open_dashboard
+from tests.escape.loop_stall import measured_stall
+from tests.web.running_dashboard import PAGE, RunningDashboard, open_dashboard
 
 
 @pytest.fixture
@@ -212,6 +213,22 @@ async def test_what_a_browser_might_run_is_only_saved(kind):
     answer = harmless_response(b"<script>", kind)
     assert answer.headers["content-type"] == "application/octet-stream"
     assert answer.headers["content-disposition"] == "attachment"
+
+
+@pytest.mark.attack("T16", "An agent's words are made to be slow to show, and a person looks at them")
+@pytest.mark.parametrize("path", ["", "/conversation?before=1000000", "/events"], ids=["page", "earlier", "later"])
+async def test_t16_words_that_are_slow_to_show_do_not_hold_the_loop(web, path):
+    run = web.run("Fix the till")
+    tell(web, run, *(Event(EventKind.TEXT, float(number), text=f"{number}\n" + "#\n" * 9900) for number in range(40)))
+    shown = ""
+    async with measured_stall() as stall, web.client.stream("GET", f"/runs/shop%231{path}", headers=PAGE) as answer:
+        async for text in answer.aiter_text():
+            shown += text
+            if "event: talk" in shown and shown.endswith("\n\n"):
+                break
+    assert answer.status_code == 200
+    assert shown.count("<strong>") > 10_000
+    assert stall.longest < 0.1
 
 
 async def test_an_open_page_gets_the_events_since_its_position(web):
