@@ -131,7 +131,7 @@ def test_lines_that_hide_nothing_are_no_objection(line):
     assert hiding_attributes([line.encode()]) == ()
 
 
-@pytest.mark.attack("T12", "Code stands at the end of a line that nobody reads, or behind more lines than GitHub shows")
+@pytest.mark.attack("T12", "Code stands at the end of a very long line, or behind more lines than GitHub shows")
 @pytest.mark.parametrize(
     ("name", "text", "why"),
     [
