@@ -21,8 +21,17 @@ from bot.publish_guard.added_lines import (
     known_secrets_in,
     programs_in,
 )
+from bot.publish_guard.hidden_changes import (
+    HidingRules,
+    find_hidden_folder,
+    hiding_attributes,
+    holds_hidden_folder,
+    is_lock_file,
+    why_not_shown,
+)
 from bot.publish_guard.path_collisions import decode_path, find_bad_names
-from bot.publish_guard.protected_paths import PublishRules, why_protected
+from bot.publish_guard.path_rules import canonical
+from bot.publish_guard.protected_paths import ATTRIBUTES, PublishRules, why_protected
 from bot.publish_guard.size_limits import MAX_NEW_BINARY_BYTES
 from bot.publish_guard.symlinks import find_bad_links, find_linked_changes
 from bot.publish_guard.tree_diff import TreeDifference, TreeItem, batches, blob_contents, blob_sizes, diff_trees
@@ -110,8 +119,8 @@ class _Review:
         size = list(self._size(sum(fresh.values())))
         # content over the size limit is not read unless a person approved it
         is_readable = all(one.id in allowed for one in size)
-        unread = [*size, *self._names(), *self._protected_paths(), *self._links()]
-        read = [*self._content(fresh), *self._programs()] if is_readable else []
+        unread = [*size, *self._names(), *self._protected_paths(), *self._hidden_folders(), *self._links()]
+        read = [*self._content(fresh), *self._programs(), *self._hidden_changes(fresh)] if is_readable else []
         return sorted([*unread, *read], key=_urgency)
 
     def _new_content(self) -> Mapping[str, int]:
@@ -151,6 +160,18 @@ class _Review:
                     "submodule", one, "a commit of another repository, whose content is not visible here"
                 )
 
+    def _hidden_folders(self) -> Iterator[Objection]:
+        new = [one for one in self.differences if one.now and one.is_new]
+        hidden = [one for one in new if holds_hidden_folder(decode_path(one.path))]
+        paths = {one.path for one in new}
+        known = {path.rpartition(b"/")[0] for path in self.entries.keys() - paths} if hidden else set()
+        folders = frozenset(canonical(decode_path(folder)) for folder in known)
+        for one in hidden:
+            path = decode_path(one.path)
+            name = find_hidden_folder(path, folders)
+            if name and not why_protected(path, self.guard.rules):
+                yield self._objection("hidden folder", one, f"tools read `{name}`, and people seldom look into it")
+
     def _links(self) -> Iterator[Objection]:
         links = {path: entry.sha.hex() for path, entry in self.entries.items() if entry.mode == LINK}
         read = blob_contents(self.guard.mirror, set(links.values())) if links else {}
@@ -183,6 +204,23 @@ class _Review:
         if leaks := (*known_secrets_in(file, self.guard.secrets, self.budget), *looks):
             yield self._objection("secret", one, _shorten(leaks))
 
+    def _hidden_changes(self, fresh: Mapping[str, int]) -> Iterator[Objection]:
+        """Checks by the new name, like programs: a moved file may be marked in its new place."""
+        rules, files = self._hiding_rules(), [one for one in self.differences if one.is_file]
+        sizes = blob_sizes(self.guard.mirror, {item.sha for one in files for item in one.versions if _is_blob(item)})
+        for batch in batches(files, sizes):
+            read = blob_contents(
+                self.guard.mirror, {item.sha for one in batch for item in one.versions if _is_blob(item)}
+            )
+            for one in batch:
+                if why := _why_hidden(_added_lines(one, read), rules, is_fresh=bool(one.now and one.now.sha in fresh)):
+                    yield self._objection("hidden change", one, why)
+
+    def _hiding_rules(self) -> HidingRules:
+        found = {path: entry.sha.hex() for path, entry in self.entries.items() if _is_attributes(path, entry)}
+        read = blob_contents(self.guard.mirror, set(found.values())) if found else {}
+        return HidingRules({path: read[sha] for path, sha in found.items()})
+
     def _programs(self) -> Iterator[Objection]:
         """Checks by the new name: the same content may have been harmless under another."""
         files = [one for one in self.differences if one.is_file and can_run_programs(one.path)]
@@ -204,6 +242,23 @@ class _Review:
 def _added_lines(one: TreeDifference, read: Mapping[str, bytes]) -> AddedLines:
     assert one.now
     return AddedLines(one.path, read[one.now.sha], [read[item.sha] for item in one.before if _is_blob(item)])
+
+
+def _is_attributes(path: bytes, entry: IndexEntry) -> bool:
+    return path.rpartition(b"/")[2] == ATTRIBUTES.encode() and entry.mode not in {LINK, SUBMODULE}
+
+
+def _why_hidden(file: AddedLines, rules: HidingRules, *, is_fresh: bool) -> str:
+    """Returns why a reviewer would not see the change; empty if they would, or if it is no text."""
+    path = decode_path(file.path)
+    if file.is_binary or is_lock_file(path):
+        return ""
+    added = file.lines()
+    if canonical(path).rpartition("/")[2] == ATTRIBUTES and (found := hiding_attributes([line for _, line in added])):
+        return _shorten(found)
+    if mark := rules.why_hidden(file.path):
+        return f"`.gitattributes` marks it as `{mark}`, so that GitHub does not show what changes in it"
+    return why_not_shown(path, added) if is_fresh else ""
 
 
 def _is_blob(item: TreeItem) -> bool:

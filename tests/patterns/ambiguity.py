@@ -76,11 +76,13 @@ class _Walk:
                     yield (target, target_other, apart or one != other or at != at_other), min(both)
 
     def quadratic(self) -> Slow | None:
+        """Two places that reach each other need no look: with a way back, they would be exponential."""
         loops = [at for at in self._edges if self._bounds.get(self._component[at], 0) > SHORT]
         ahead = {at: _reached([at], lambda node: (edge[0] for edge in self._edges[node])) for at in loops}
         for p in loops:
             for q in loops:
-                if p != q and q in ahead[p] and (word := self._from_loop_to_loop(p, q)):
+                is_behind = q in ahead[p] and not self._is_inside(p, q)
+                if is_behind and (word := self._from_loop_to_loop(p, q)):
                     return Slow("quadratic", word)
         return None
 

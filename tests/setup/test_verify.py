@@ -165,14 +165,14 @@ async def test_one_that_is_stopped_is_ended_and_leaves_nothing(shop):
 
 DEEP = """python3 -c '
 import os
-os.chdir(os.environ["HOME"])
+os.chdir(next(line.split()[1] for line in open("/proc/self/mounts") if "/trials/" in line))
 for _ in range(1500):
     os.mkdir("folder")
     os.chdir("folder")
 '"""
 
 
-@pytest.mark.attack("T16", "Tests leave a folder in their home that is deeper than Python can follow")
+@pytest.mark.attack("T16", "Tests leave a folder in the home of their sandbox that is deeper than Python can follow")
 async def test_a_home_deeper_than_python_can_follow_is_removed(shop):
     found, _, _ = await tried(shop, DEEP)
     assert standings(found) == [(CheckResult.GREEN, CheckResult.GREEN)]

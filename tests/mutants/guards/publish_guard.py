@@ -11,7 +11,73 @@ _FAULTS = (f"{_PATHS}_names_that_some_system_cannot_hold_are_told",)
 _LEADS = (f"{_PATHS}_a_link_that_leads_out_or_in_circles_is_known_for_it",)
 _LINKS = (f"{_GUARD}_links_that_lead_astray_are_held",)
 
+_HIDDEN = "tests/publish_guard/test_hidden_changes.py::test"
+_MARKED = (f"{_HIDDEN}_text_that_is_marked_as_generated_or_without_difference_is_held",)
+
 GUARDS = (
+    Guard(
+        "T12: a new file in a hidden folder is held",
+        "bot/publish_guard/guard.py",
+        "*self._hidden_folders(), ",
+        "",
+        (f"{_HIDDEN}_a_new_file_in_a_hidden_folder_is_held_and_a_person_can_approve_it",),
+    ),
+    Guard(
+        "T12: every new file in a folder of tools is held",
+        "bot/publish_guard/hidden_changes.py",
+        " and _TOOL_FOLDERS.isdisjoint(hidden)",
+        "",
+        (f"{_HIDDEN}_a_folder_for_tools_holds_every_new_file",),
+    ),
+    Guard(
+        "T12: a hidden folder is known in every spelling",
+        "bot/publish_guard/hidden_changes.py",
+        'folders = canonical(path).split("/")[:-1]\n    return [',
+        'folders = path.split("/")[:-1]\n    return [',
+        (f"{_HIDDEN}_a_new_file_in_a_hidden_folder_is_held_and_a_person_can_approve_it",),
+    ),
+    Guard(
+        "T12: text that .gitattributes marks is held",
+        "bot/publish_guard/guard.py",
+        "if mark := rules.why_hidden(file.path):",
+        'if mark := "":',
+        _MARKED,
+    ),
+    Guard(
+        "T12: a file without difference is marked as well",
+        "bot/publish_guard/hidden_changes.py",
+        'for mark, layers in (("linguist-generated", self._generated), ("-diff", self._without_diff)):',
+        'for mark, layers in (("linguist-generated", self._generated),):',
+        _MARKED,
+    ),
+    Guard(
+        "T12: a moved file is judged by its new name",
+        "bot/publish_guard/guard.py",
+        "self._hiding_rules(), [one for one in self.differences if one.is_file]",
+        "self._hiding_rules(), [one for one in self.differences if one.is_file and one.now.sha in fresh]",
+        (f"{_HIDDEN}_a_file_that_moves_to_a_marked_place_is_held",),
+    ),
+    Guard(
+        "T12: an agent's .gitattributes hides nothing",
+        "bot/publish_guard/guard.py",
+        "hiding_attributes([line for _, line in added])",
+        "hiding_attributes([])",
+        (f"{_HIDDEN}_a_change_of_gitattributes_that_hides_something_is_held",),
+    ),
+    Guard(
+        "T12: a difference that GitHub does not show is held",
+        "bot/publish_guard/hidden_changes.py",
+        "if size > MAX_SHOWN_BYTES or count > MAX_SHOWN_LINES:",
+        "if size < 0:",
+        (f"{_HIDDEN}_a_change_that_github_does_not_show_is_held",),
+    ),
+    Guard(
+        "T12: a line that is too long to read is held",
+        "bot/publish_guard/hidden_changes.py",
+        "if len(line) > MAX_LINE_LENGTH)",
+        "if len(line) < 0)",
+        (f"{_HIDDEN}_a_change_that_github_does_not_show_is_held",),
+    ),
     Guard(
         "T12: a lock file with a package that runs an install script is held",
         "bot/publish_guard/auto_run_files.py",
