@@ -7,7 +7,16 @@ _STORIES = "tests/stories/test_refused_shows.py::test"
 
 _NAMES = "tests/services/github/test_issues.py::test"
 
+_ENDS = "tests/stories/test_run_ends.py::test"
+
 GUARDS = (
+    Guard(
+        "F15: an issue that asks again gets no second pull request beside an open one",
+        "bot/engine/intake.py",
+        "run = self._reopen(project, issue, view) or self._next_run",
+        "run = self._next_run",
+        (f"{_ENDS}_an_issue_that_asks_again_goes_on_with_its_open_pull_request",),
+    ),
     Guard(
         "F16: a renamed repository keeps its first name",
         "bot/services/github/repository_names.py",
