@@ -46,6 +46,8 @@ class Checks:
     passed: int = 0
     pending: int = 0
     failed: tuple[FailedCheck, ...] = ()
+    unseen: str = ""
+    """Checks that may not be read, in words: nothing is known about them."""
 
     @property
     def regressions(self) -> tuple[FailedCheck, ...]:

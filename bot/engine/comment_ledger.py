@@ -184,6 +184,12 @@ def close_all(run: Run, seen: Observation, policy: Policy, reason: str) -> Run:
     return replace(run, comments=heard)
 
 
+def reopened(run: Run) -> Run:
+    """Forgets the comments that the end of the run closed: nobody has acted on them."""
+    declined_by_end = (CommentOutcome.DECLINED, run.reason)
+    return replace(run, comments=tuple(row for row in run.comments if (row.outcome, row.reason) != declined_by_end))
+
+
 def _ended(row: CommentRecord, answer: TurnAnswer | None, commit: str) -> CommentRecord:
     match answer:
         case None:

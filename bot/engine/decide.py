@@ -7,12 +7,13 @@ here, or in the module it is delegated to, and a row in tests/engine/test_decide
 from dataclasses import replace
 from typing import assert_never
 
+from bot.domain.comment import CommentPlace
 from bot.domain.policy import Policy
 from bot.domain.pull_request import PullRequestState
 from bot.domain.run import MERGED, Phase, Run, WaitReason
 from bot.domain.turn import Failure, TurnReport, TurnState
 from bot.engine import acknowledge, authorization, comment_ledger
-from bot.engine.actions import Action, CancelTurn, RemoveBranch, RemoveWorkspace, SalvageWork, StartTurn
+from bot.engine.actions import Action, CancelTurn, PostComment, RemoveBranch, RemoveWorkspace, SalvageWork, StartTurn
 from bot.engine.ask_human import ask_after
 from bot.engine.ci_and_conflicts import watch_pull_request
 from bot.engine.commands import run_command
@@ -20,6 +21,7 @@ from bot.engine.decision import Decision
 from bot.engine.finish_turn import CANCEL_REASONS, cancel_turn, on_failure, record_spend
 from bot.engine.handover import keep_taken
 from bot.engine.issue_status import render_end, render_status
+from bot.engine.messages import question_comment
 from bot.engine.observation import Observation
 from bot.engine.start_turn import begin_turn
 from bot.engine.watch_turn import watch
@@ -100,8 +102,18 @@ def _finish(run: Run, seen: Observation, policy: Policy, reason: str) -> Decisio
     actions: tuple[Action, ...] = (
         *((SalvageWork(tell=seen.issue is not None), RemoveWorkspace()) if run.turns.number else ()),
         *((RemoveBranch(),) if merged else ()),
+        *_farewell(run, seen, policy, reason),
     )
     return ended.then(done.to(Phase.DONE, reason=reason, now=seen.now), *actions)
+
+
+def _farewell(run: Run, seen: Observation, policy: Policy, reason: str) -> tuple[Action, ...]:
+    """A pull request that stays open invites no comments that nobody reads."""
+    if seen.pull_request is None or seen.pull_request.state is not PullRequestState.OPEN:
+        return ()
+    has_issue = seen.issue is not None and seen.issue.open
+    text = question_comment.ended_beside_pull(reason, policy.label, has_issue=has_issue)
+    return (PostComment(CommentPlace.PULL_REQUEST, f"ended-{run.turns.number}", text),)
 
 
 def _last_request(run: Run, seen: Observation) -> str:

@@ -11,7 +11,7 @@ from bot.domain.branch_name import branch_for
 from bot.domain.issue import Issue
 from bot.domain.phase_labels import phase_labels
 from bot.domain.pull_request import PullRequest, PullRequestState
-from bot.domain.run import Phase, Run
+from bot.domain.run import Phase, Run, TurnPurpose, WaitReason
 from bot.domain.run_names import log_fields
 from bot.engine import comment_ledger
 from bot.engine.messages import progress_comment, question_comment
@@ -99,9 +99,9 @@ class Intake:
         if run:
             self._take_over([run])
             return
-        run = self._next_run(project, issue, view)
+        run = self._reopen(project, issue, view) or self._next_run(project, issue, view)
         note = f"{issue.requester.name} asked for it: {issue.title}"
-        store.save(run, at=run.begun_at, notes=[note])
+        store.save(run, at=self._clock(), notes=[note])
 
     async def _catch_up(self, project: Project, view: ProjectSnapshot, active: Collection[Run]) -> None:
         """Restores runs from notes that are newer than the database: another daemon's, or ours before a restore."""
@@ -159,6 +159,26 @@ class Intake:
             turns=replace(found.turns, number=1, ended=1, started_at=now),
             begun_at=now,
             changed_at=now,
+        )
+
+    def _reopen(self, project: Project, issue: Issue, view: ProjectSnapshot) -> Run | None:
+        """Returns the last run in review if its pull request is still open: an issue gets no second one beside it.
+
+        Who asks is judged as on any other run: the request that it answered stays noted until then.
+        """
+        last, open_one = self._ports.store.find_run(issue.key), _run_of_open_pull(project.name, issue.key, view)
+        if last is None or open_one is None or open_one.ordinal != last.ordinal:
+            return None
+        return replace(
+            comment_ledger.reopened(last),
+            phase=Phase.REVIEW,
+            wait_reason=WaitReason.NONE,
+            reason=question_comment.asked_again(),
+            purpose=TurnPurpose.NONE,
+            turns=replace(last.turns, ended=last.turns.number, failures=0, losses=0, not_before=0.0),
+            hold=replace(last.hold, objections=()),
+            unshown=(),
+            changed_at=self._clock(),
         )
 
     def _next_run(self, project: Project, issue: Issue, view: ProjectSnapshot) -> Run:

@@ -174,7 +174,7 @@ async def test_of_two_notes_that_say_that_they_go_on_the_later_one_does(world, a
     async with amnesia() as bot:
         await in_review(bot, world)
         at_first = dict(world.notes)
-        world.unlabel("shop#1", "ai")
+        world.close_pull("shop#1")
         await bot.tick(2)
         world.label("shop#1", "ai")
         await bot.tick(2)

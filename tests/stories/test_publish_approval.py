@@ -328,7 +328,7 @@ async def test_tokens_are_counted_over_all_runs_and_a_larger_number_goes_on(bot,
     assert request(world, 1).most_tokens == 1000
     world.finish_turn(KEY, tokens=700)
     await bot.tick()
-    world.unlabel(KEY, "ai")
+    world.close_pull(KEY)
     await bot.tick()
     world.label(KEY, "ai")
     await bot.tick(2)

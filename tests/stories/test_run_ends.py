@@ -62,8 +62,49 @@ async def test_a_pull_request_that_is_opened_again_after_the_end_wakes_nothing(r
 
     world.label(KEY, "ai")
     await reviewed.tick()
-    assert reviewed.run(KEY).ordinal == 2
-    assert world.requests["shop#1/2/turn-1"].branch == "treehand/shop-1-2"
+    assert reviewed.run(KEY).ordinal == 1
+    assert world.requests["shop#1/1/turn-2"].branch == "treehand/shop-1"
+
+
+async def test_an_issue_that_asks_again_goes_on_with_its_open_pull_request(reviewed, world):
+    world.unlabel(KEY, "ai")
+    await reviewed.tick(2)
+    assert reviewed.run(KEY).phase is Phase.DONE
+    assert any("Comments here are not read any more" in text for text in world.comments_of("treehand/shop-1"))
+    world.comment_on_pull(KEY, "rename it")
+    await reviewed.tick()
+    assert reviewed.run(KEY).phase is Phase.DONE
+
+    world.label(KEY, "ai")
+    await reviewed.tick()
+    assert (reviewed.run(KEY).ordinal, reviewed.run(KEY).phase) == (1, Phase.WORKING)
+    world.finish_turn(KEY)
+    await reviewed.tick()
+    assert [(pull.branch, pull.state) for pull in world.pulls.values()] == [("treehand/shop-1", "open")]
+    assert reviewed.store.spent_by_issue()[KEY].usd == pytest.approx(0.2)
+
+
+async def test_a_turn_that_the_missing_label_ended_is_begun_again_beside_its_pull_request(reviewed, world):
+    world.comment(KEY, "use OAuth")
+    await reviewed.tick()
+    world.unlabel(KEY, "ai")
+    await reviewed.tick(2)
+    assert reviewed.run(KEY).phase is Phase.DONE
+    world.label(KEY, "ai")
+    await reviewed.tick()
+    assert (reviewed.run(KEY).ordinal, reviewed.run(KEY).phase) == (1, Phase.WORKING)
+    assert "use OAuth" in world.requests["shop#1/1/turn-3"].prompt
+
+
+async def test_a_stranger_who_asks_again_gets_no_work_beside_an_open_pull_request(reviewed, world):
+    world.unlabel(KEY, "ai")
+    await reviewed.tick(2)
+    world.label(KEY, "ai", by="eve", trusted=False)
+    await reviewed.tick(2)
+    world.comment(KEY, "do more", by="eve", trusted=False)
+    await reviewed.tick(2)
+    assert len(world.requests) == 1
+    assert len(world.pulls) == 1
 
 
 @pytest.mark.parametrize("ending", ["close_issue", "delete_issue"])

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 
 from bot.domain.policy import Policy
-from bot.domain.pull_request import CheckState, FailedCheck, PullRequest
+from bot.domain.pull_request import Checks, CheckState, FailedCheck, PullRequest
 from bot.domain.run import Phase, Run
 from bot.domain.turn import TurnReport
 from bot.domain.verification import CheckResult, CountedTests, Verification, VerifiedCommand
@@ -147,6 +147,8 @@ def no_rebase_now(run: Run) -> str:
 
 def _checks(pull: PullRequest) -> str:
     checks, on = pull.checks, f"on `{pull.head[:10]}`"
+    if checks.unseen:
+        return f"{_seen(checks)} {on}; {checks.unseen} cannot be seen with this token."
     match checks.state:
         case CheckState.NONE:
             return ""
@@ -156,6 +158,12 @@ def _checks(pull: PullRequest) -> str:
             return f"✅ {_count(checks.passed)} {on}."
         case CheckState.RED:
             return f"❌ {len(checks.failed)} failed, {checks.passed} passed {on}."
+
+
+def _seen(checks: Checks) -> str:
+    """Without a mark that all is well: the rest is not known."""
+    counts = ((len(checks.failed), "failed"), (checks.passed, "passed"), (checks.pending, "running"))
+    return ", ".join(f"{count} {word}" for count, word in counts if count) or "none seen"
 
 
 def _count(passed: int) -> str:

@@ -39,5 +39,14 @@ def asks_for_key(detail: str) -> str:
     )
 
 
+def asked_again() -> str:
+    return "work was requested again while this pull request was open; comment to say what is left to do"
+
+
+def ended_beside_pull(reason: str, label: str, *, has_issue: bool) -> str:
+    again = f" Add `{label}` to the issue again, and I go on with this pull request." if has_issue else ""
+    return f"I have stopped working on this: {neutralize_line(reason)}. Comments here are not read any more.{again}"
+
+
 def found_again() -> str:
     return "my memory of this was lost, so I read everything anew and go on from the pull request"

@@ -1,21 +1,30 @@
-"""Reads the checks of a pull request; annotations and logs only of failed ones."""
+"""Reads the checks of a pull request; annotations and logs only of failed ones.
+
+Rule: a refusal is not "nothing failed". If check runs may not be read, the jobs of GitHub Actions take their place, and
+the result names the checks that cannot be seen.
+"""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
 
 from bot.domain.pull_request import MAX_LOG_CHARACTERS, CheckState
 from bot.errors import NeedsHuman, Retryable
+from bot.services.github.auth import FINE_GRAINED
 from bot.services.github.cache import RecordKind, Row
+from bot.services.github.errors import Forbidden, NoGraphQL
 from bot.services.github.repository_api import RepositoryApi
 
 _RED = {"failure", "timed_out", "cancelled", "startup_failure", "error"}
 _MAX_FAILED, _MAX_ANNOTATIONS, _MAX_LOG_LINES, _MAX_SUMMARY = 10, 10, 50, 1000
+_OTHER_APPS = "check runs of other applications"
 
 
 class CheckReader:
     def __init__(self, api: RepositoryApi) -> None:
         self._api = api
         self._cache = api.cache
+        self._may_read_runs: bool | None = None
+        """False if our token may not read check runs; None until the first answer."""
 
     async def refresh(self, number: int, details: Row) -> None:
         known = self._cache.find(RecordKind.CHECKS, number)
@@ -27,6 +36,9 @@ class CheckReader:
 
     async def _read(self, details: Row) -> Row:
         """The rollup of the details says whether the checks have to be read."""
+        if not await self._shows_runs(details):  # the rollup leaves out what the token may not see
+            checks = await self._read_checks(details["head"], details["onto"])
+            return {**checks, "final": False}
         match details["rollup"]:
             case "":
                 return _result(CheckState.NONE)
@@ -38,35 +50,78 @@ class CheckReader:
             case _:
                 return await self._read_checks(details["head"], details["onto"])
 
+    async def _shows_runs(self, details: Row) -> bool:
+        """Asks once per process, and only with a kind of token that may lack the permission."""
+        if self._may_read_runs is None and details["rollup"] is not None and await self._has_fine_grained_token():
+            try:
+                await self._api.get(f"/commits/{details['head']}/check-runs", {"per_page": "1"})
+            except NeedsHuman as refusal:
+                self._may_read_runs = not isinstance(refusal, Forbidden)
+            else:
+                self._may_read_runs = True
+        return self._may_read_runs is not False
+
+    async def _has_fine_grained_token(self) -> bool:
+        try:
+            return (await self._api.client.account()).kind == FINE_GRAINED
+        except (NeedsHuman, NoGraphQL):
+            return False
+
     async def _read_checks(self, commit: str, base: str) -> Row:
-        checks = await self._list(commit)
+        checks, unseen = await self._list(commit)
+        judged = await self._judged(checks, base)
+        is_known = not unseen or judged["state"] != CheckState.GREEN
+        return {**judged, "state": judged["state"] if is_known else CheckState.NONE, "unseen": unseen}
+
+    async def _judged(self, checks: Sequence[Row], base: str) -> Row:
         pending = sum(check["outcome"] == "pending" for check in checks)
         passed = sum(check["outcome"] == "passed" for check in checks)
         red = [check for check in checks if check["outcome"] == "red"]
         if pending or not red:
             state = CheckState.PENDING if pending else CheckState.GREEN if passed else CheckState.NONE
             return _result(state, passed=passed, pending=pending, final=not pending)
-        on_base = {check["name"] for check in await self._list(base) if check["outcome"] == "red"}
+        on_base = {check["name"] for check in (await self._list(base))[0] if check["outcome"] == "red"}
         failed = [
             {**await self._with_reasons(check), "on_base": check["name"] in on_base} for check in red[:_MAX_FAILED]
         ]
         return _result(CheckState.RED, passed=passed, failed=failed)
 
-    async def _list(self, commit: str) -> list[Row]:
+    async def _list(self, commit: str) -> tuple[list[Row], str]:
+        """All checks of a commit that may be read, and the others in words."""
         if not commit:
-            return []
-        runs = [page async for page in self._pages(f"/commits/{commit}/check-runs")]
-        statuses = [page async for page in self._pages(f"/commits/{commit}/status")]
-        return [
-            *(_parse_run(run) for page in runs for run in page.get("check_runs") or ()),
-            *(_parse_status(status) for page in statuses for status in page.get("statuses") or ()),
-        ]
-
-    async def _pages(self, path: str) -> AsyncIterator[Any]:
-        """Empty if the server or the token lacks this kind of checks."""
+            return [], ""
+        refused: list[str] = []
+        checks: list[Row] = []
         try:
-            async for page in self._api.pages(path):
-                yield page.data
+            checks += [_parse_run(run) async for run in self._items(f"/commits/{commit}/check-runs", "check_runs")]
+        except Forbidden:
+            self._may_read_runs = False
+            jobs, unseen = await self._jobs(commit)
+            checks += jobs
+            refused.append(unseen)
+        try:
+            checks += [_parse_status(one) async for one in self._items(f"/commits/{commit}/status", "statuses")]
+        except Forbidden:
+            refused.append("commit statuses")
+        return checks, " and ".join(refused)
+
+    async def _jobs(self, commit: str) -> tuple[list[Row], str]:
+        """The jobs of GitHub Actions on a commit, and the checks that are no such jobs, in words."""
+        try:
+            runs = [run async for run in self._items("/actions/runs", "workflow_runs", {"head_sha": commit})]
+            paths = [f"/actions/runs/{run['id']}/jobs" for run in runs]
+            return [_parse_job(job) for path in paths async for job in self._items(path, "jobs")], _OTHER_APPS
+        except Forbidden:
+            return [], "checks of GitHub Actions and of other applications"
+
+    async def _items(self, path: str, name: str, params: Mapping[str, str] | None = None) -> AsyncIterator[Any]:
+        """Empty if the server lacks this kind of checks. Raises Forbidden if they may not be read."""
+        try:
+            async for page in self._api.pages(path, params):
+                for item in page.data.get(name) or ():
+                    yield item
+        except Forbidden:
+            raise
         except NeedsHuman:
             return
 
@@ -112,6 +167,10 @@ def _parse_run(run: Mapping[str, Any]) -> Row:
     }
 
 
+def _parse_job(job: Mapping[str, Any]) -> Row:
+    return {**_parse_run(job), "job": True}
+
+
 def _parse_status(status: Mapping[str, Any]) -> Row:
     outcomes = {"pending": "pending", "success": "passed"}
     return {
@@ -129,4 +188,4 @@ def _result(
     state: CheckState, *, passed: int = 0, pending: int = 0, failed: Sequence[Row] = (), final: bool = True
 ) -> Row:
     """`final`: it is not read again while the details stay the same."""
-    return {"state": state, "passed": passed, "pending": pending, "failed": list(failed), "final": final}
+    return {"state": state, "passed": passed, "pending": pending, "failed": list(failed), "final": final, "unseen": ""}

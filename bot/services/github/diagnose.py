@@ -29,7 +29,11 @@ _PERMISSIONS = {
 _OPTIONAL = {"checks", "commit statuses"}
 """A server may have one kind of them, or none."""
 _APPS_ONLY = "checks"
-_NO_CHECKS = "GitHub shows none to fine-grained tokens in private repositories: only failed commit statuses are fixed"
+_NO_CHECKS = (
+    "GitHub shows none to fine-grained tokens in private repositories: checks of other applications "
+    "than GitHub Actions cannot be seen with this token"
+)
+_NO_ACTIONS = "checks of GitHub Actions cannot be seen with this token: give it the permission Actions: read"
 _REQUIRED_OF_APP = {
     "contents": "write",
     "issues": "write",
@@ -124,11 +128,20 @@ class SetupCheck:
                 if name == _APPS_ONLY and account.kind == FINE_GRAINED:
                     readable.remove(name)
                     yield Finding(name, ok=True, detail=_NO_CHECKS)
+                    if not await self._shows_jobs():
+                        yield Finding(name, ok=False, detail=_NO_ACTIONS)
                     continue
                 missing = True
                 yield Finding("permissions", ok=False, detail=f"{name} are needed {purpose}: {refusal}")
         if not missing:
             yield Finding("permissions", ok=True, detail=f"we may read {', '.join(readable)}")
+
+    async def _shows_jobs(self) -> bool:
+        try:
+            await self._api.get("/actions/runs?per_page=1")
+        except NeedsHuman as refusal:
+            return not isinstance(refusal, Forbidden)
+        return True
 
     async def _rules(self) -> AsyncIterator[Finding]:
         """Rulesets that apply to our branches. Branch protection, which only admins may read, is not inspected."""

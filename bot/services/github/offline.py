@@ -72,7 +72,7 @@ def _checks(row: Row | None, head: str) -> Checks:
     if row is None or row["commit"] != head:
         return Checks(commit=head)
     failed = tuple(_failed(item) for item in row["failed"])
-    return Checks(CheckState(row["state"]), head, row["passed"], row["pending"], failed)
+    return Checks(CheckState(row["state"]), head, row["passed"], row["pending"], failed, row.get("unseen", ""))
 
 
 def _failed(row: Row) -> FailedCheck:

@@ -274,7 +274,7 @@ class GitHubRepository:
 
 
 def _comment_syncs(api: RepositoryApi) -> tuple[CommentSync, CommentSync]:
-    """Of conversations, and of lines of diffs."""
+    """Returns that of conversations and that of lines of diffs."""
     on_issues, on_pulls = "/issues/{number}/comments", "/pulls/{number}/comments"
     return (
         CommentSync(api, RecordKind.COMMENT, list_path="/issues/comments", issue_path=on_issues, parse=parse_comment),

@@ -108,6 +108,30 @@ class PullShapes(Shapes):
             },
         }  # fmt: skip
 
+    def workflow_run(self, home: Repository, check: Check) -> Json:
+        root, page = self.repo_url(home), f"{self.site}/{home.full_name}/actions/runs/{check.suite}"
+        url, small = f"{root}/actions/runs/{check.suite}", self.small_repository(home)
+        return {
+            "id": check.suite, "node_id": node_id("WFR", check.suite), "name": "CI", "head_branch": None,
+            "run_number": 1, "display_title": "CI", "event": "push", "status": check.status,
+            "conclusion": check.conclusion, "head_sha": check.sha, "path": ".github/workflows/ci.yml",
+            "workflow_id": 1, "url": url, "html_url": page, "created_at": iso(check.started_at),
+            "updated_at": iso(check.started_at), "head_commit": None, "head_repository": small, "repository": small,
+            "jobs_url": f"{url}/jobs", "logs_url": f"{url}/logs", "check_suite_url": f"{root}/check-suites/1",
+            "cancel_url": f"{url}/cancel", "rerun_url": f"{url}/rerun", "artifacts_url": f"{url}/artifacts",
+            "workflow_url": f"{root}/actions/workflows/1", "pull_requests": [],
+        }  # fmt: skip
+
+    def job(self, home: Repository, check: Check) -> Json:
+        root, shape = self.repo_url(home), self.check(home, check)
+        names = ("id", "node_id", "head_sha", "name", "html_url", "status", "conclusion", "started_at", "completed_at")
+        return {name: shape[name] for name in names} | {
+            "run_id": check.suite, "run_url": f"{root}/actions/runs/{check.suite}", "workflow_name": "CI",
+            "head_branch": None, "url": f"{root}/actions/jobs/{check.id}", "check_run_url": shape["url"], "labels": [],
+            "runner_id": None, "runner_name": None, "runner_group_id": None, "runner_group_name": None,
+            "created_at": iso(check.started_at),
+        }  # fmt: skip
+
     def _ci(self, *, actions: bool) -> Json:
         slug = "github-actions" if actions else "other-ci"
         return {

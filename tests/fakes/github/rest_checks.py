@@ -76,6 +76,22 @@ def statuses(ask: Ask, ref: str) -> Reply:
     return paged(ask, found, lambda one: shapes.status(home, one) | {"creator": shapes.user(one.by)})
 
 
+@route("GET", f"{REPO}/actions/runs", app="actions", anonymous=True)
+def workflow_runs(ask: Ask) -> Reply:
+    home, sha = home_of(ask), ask.query.get("head_sha", "")
+    found = {check.suite: check for check in home.checks.values() if check.log is not None and sha in {"", check.sha}}
+    shape = PullShapes(ask.base).workflow_run
+    return paged(ask, list(found.values()), lambda check: shape(home, check), wrap="workflow_runs")
+
+
+@route("GET", f"{REPO}/actions/runs/{{key}}/jobs", app="actions", anonymous=True)
+def jobs(ask: Ask, key: int) -> Reply:
+    home = home_of(ask)
+    found = [check for check in home.checks.values() if check.log is not None and check.suite == key]
+    newest = list({check.name: check for check in found}.values())
+    return paged(ask, newest, lambda check: PullShapes(ask.base).job(home, check), wrap="jobs")
+
+
 @route("GET", f"{REPO}/actions/jobs/{{key}}/logs", app="actions")
 def logs(ask: Ask, key: int) -> Reply:
     """Redirects to the text, which anybody with its address may read."""

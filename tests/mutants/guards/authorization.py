@@ -161,15 +161,15 @@ WORDS = (
     Guard(
         "T19: a signature that is not ours is none",
         "bot/services/github/comment_markers.py",
-        'return (slug, packed) if self._signature.verify(last["mac"], *words) else ("", "")',
+        'return (slug, packed) if any(self._signature.verify(last["mac"], *words) for words in signed) else ("", "")',
         "return slug, packed",
         (f"{_MARKERS}_a_signature_is_good_for_its_place_only",),
     ),
     Guard(
         "T19: a signature is good under one issue",
         "bot/services/github/comment_markers.py",
-        "(self._repository, str(number), slug, *([packed] if packed else []))",
-        "(self._repository, slug, *([packed] if packed else []))",
+        "(repository, str(number), slug, *([packed] if packed else []))",
+        "(repository, slug, *([packed] if packed else []))",
         (f"{_MARKERS}_a_signature_is_good_for_its_place_only",),
     ),
     Guard(

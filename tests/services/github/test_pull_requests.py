@@ -3,6 +3,7 @@
 import pytest
 
 from bot.domain.pull_request import CheckState, PullRequestState
+from bot.engine.messages import checks_text
 from bot.errors import NeedsHuman, Retryable
 from bot.services.github.forge import GitHubForge
 from tests.fakes.github import gits
@@ -282,11 +283,46 @@ async def test_a_server_that_knows_no_statuses_or_has_no_commit_yet_is_ready_all
 
 async def test_a_fine_grained_token_cannot_be_given_checks_and_that_keeps_nobody_from_working(github, tmp_path):
     github.world.repository(REPO).private = True
-    granted = dict.fromkeys(("issues", "contents", "pull_requests"), "write") | {"statuses": "read"}
+    granted = dict.fromkeys(("issues", "contents", "pull_requests"), "write") | {"statuses": "read", "actions": "read"}
     bot = Bot(github, tmp_path, token=github.world.fine_grained_token("treehand-bot", REPO, **granted))
     findings = await found(bot)
     assert {name for name, (ok, _) in findings.items() if not ok} == set()
     assert "GitHub shows none to fine-grained tokens" in findings["checks"][1]
+    bot.close()
+
+
+async def test_check_names_checks_of_actions_that_the_token_does_not_show(github, tmp_path):
+    github.world.repository(REPO).private = True
+    granted = dict.fromkeys(("issues", "contents", "pull_requests"), "write") | {"statuses": "read"}
+    bot = Bot(github, tmp_path, token=github.world.fine_grained_token("treehand-bot", REPO, **granted))
+    findings = await bot.repository.setup_check.inspect([])
+    assert [detail for name, ok, detail in findings if not ok] == [
+        "checks of GitHub Actions cannot be seen with this token: give it the permission Actions: read"
+    ]
+    bot.close()
+
+
+@pytest.mark.parametrize(
+    ("actions", "state", "words"),
+    [
+        ("read", CheckState.RED, "1 failed, 1 passed"),
+        ("", CheckState.NONE, "1 passed on"),
+    ],
+)
+async def test_a_red_check_that_the_token_does_not_show_is_never_green(github, tmp_path, actions, state, words):
+    world = github.world
+    world.repository(REPO).private = True
+    granted = dict.fromkeys(("issues", "contents", "pull_requests"), "write") | {"statuses": "read"}
+    granted |= {"actions": actions} if actions else {}
+    bot = Bot(github, tmp_path, token=world.fine_grained_token("treehand-bot", REPO, **granted))
+    await bot.offer()
+    head = (await bot.pull())[0].head
+    world.add_status(REPO, head, "lint", "success")
+    world.add_check(REPO, head, "tests", conclusion="failure", log="it broke")
+    pull, _ = await bot.pull()
+    shown = checks_text.of_pull_request(pull)
+    assert (pull.checks.state, words in shown, "\u2705" in shown) == (state, True, False)
+    assert "cannot be seen with this token" in shown
     bot.close()
 
 

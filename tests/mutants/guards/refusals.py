@@ -1,4 +1,4 @@
-"""Guards of what only shows a run: its refusal stops nothing, and it is shown later (F1, F14)."""
+"""Guards of what services refuse or change by themselves: labels, names, checks, pull requests (F1, F14, F15, F16)."""
 
 from tests.mutants.guards.guard import Guard
 
@@ -7,7 +7,32 @@ _STORIES = "tests/stories/test_refused_shows.py::test"
 
 _NAMES = "tests/services/github/test_issues.py::test"
 
+_ENDS = "tests/stories/test_run_ends.py::test"
+
+_CHECKS = "tests/services/github/test_pull_requests.py::test"
+
 GUARDS = (
+    Guard(
+        "F16: checks that cannot be seen are not green",
+        "bot/services/github/checks.py",
+        'is_known = not unseen or judged["state"] != CheckState.GREEN',
+        "is_known = True",
+        (f"{_CHECKS}_a_red_check_that_the_token_does_not_show_is_never_green",),
+    ),
+    Guard(
+        "F16: jobs of GitHub Actions take the place of check runs that cannot be seen",
+        "bot/services/github/checks.py",
+        "            checks += jobs\n",
+        "",
+        (f"{_CHECKS}_a_red_check_that_the_token_does_not_show_is_never_green",),
+    ),
+    Guard(
+        "F15: an issue that asks again gets no second pull request beside an open one",
+        "bot/engine/intake.py",
+        "run = self._reopen(project, issue, view) or self._next_run",
+        "run = self._next_run",
+        (f"{_ENDS}_an_issue_that_asks_again_goes_on_with_its_open_pull_request",),
+    ),
     Guard(
         "F16: a renamed repository keeps its first name",
         "bot/services/github/repository_names.py",
