@@ -97,16 +97,24 @@ def wants_turn(run: Run, seen: Observation, policy: Policy) -> bool:
             return find_objection(run, seen, policy) is None and not _blocked(run, seen)
         case Phase.REVIEW:
             return purpose_for(run, seen, policy) is not TurnPurpose.NONE or bool(due_comments(run, seen, policy))
-        case Phase.ASKING if run.wait_reason is WaitReason.KEY_REFUSED:
-            return seen.now >= run.turns.not_before or bool(due_comments(run, seen, policy))
-        case Phase.ASKING if run.wait_reason is WaitReason.MODEL_CHOICE:
-            return not why_invalid(run, seen, policy)
-        case Phase.ASKING if run.wait_reason in NOT_WOKEN_BY_COMMENTS:
-            return False
         case Phase.ASKING:
-            return bool(due_comments(run, seen, policy))
+            return _wants_to_go_on(run, seen, policy)
         case Phase.WORKING | Phase.DONE:
             return False
+
+
+def _wants_to_go_on(run: Run, seen: Observation, policy: Policy) -> bool:
+    match run.wait_reason:
+        case WaitReason.KEY_REFUSED:
+            return seen.now >= run.turns.not_before or bool(due_comments(run, seen, policy))
+        case WaitReason.DAY_BUDGET:
+            return True
+        case WaitReason.MODEL_CHOICE:
+            return not why_invalid(run, seen, policy)
+        case reason if reason in NOT_WOKEN_BY_COMMENTS:
+            return False
+        case _:
+            return bool(due_comments(run, seen, policy))
 
 
 def may_go_on(runs: Sequence[Run]) -> bool:

@@ -28,7 +28,7 @@ def read_status(
     """Safe in any thread: it opens what it reads. `live`: by turn id, progress that only the daemon knows yet."""
     now = clock.now()
     with closing(open_store(settings)) as store, open_offline(settings) as services:
-        runs = store.latest(ended_since=clock.day_of(now))
+        runs = store.with_running_cost(store.latest(ended_since=clock.day_of(now)))
         summaries: dict[str, RunSummary] = {}
         for project in settings.projects:
             own = [run for run in runs if run.project == project.name]

@@ -53,6 +53,12 @@ def test_whose_agent_has_begun_already_goes_on_and_counts():
     assert granted(*looked, spent_today_usd=2.0, per_day_usd=1.0) == ["shop#3/1"]
 
 
+def test_a_run_that_the_days_money_ended_waits_for_money_and_for_nothing_else():
+    ended = run(1, Phase.ASKING, wait_reason=WaitReason.DAY_BUDGET)
+    assert granted((ended, seen(ended)), spent_today_usd=2.0, per_day_usd=1.0) == []
+    assert granted((ended, seen(ended)), spent_today_usd=0.5, per_day_usd=1.0) == ["shop#1/1"]
+
+
 def test_a_projects_own_cap_lets_the_other_project_through():
     looked = [(each, seen(each)) for each in (run(1), run(2), run(3, project="bar"))]
     found = slots(*looked, working=9, per_project=1)
