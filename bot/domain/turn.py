@@ -279,6 +279,8 @@ class TurnReport:
     """Cost of this turn, as the host counted it; None if it does not count: the agent's claim has to do."""
     tokens: int = 0
     agent_turns: int = 0
+    is_model_unreachable: bool = False
+    """The host could not reach the model's service when the turn failed."""
     delivered: frozenset[str] = field(default=frozenset())
     """Ids of the comments that really reached the agent."""
     answers: tuple[TurnAnswer, ...] = ()

@@ -290,7 +290,11 @@ def on_failure(decision: Decision, seen: Observation, policy: Policy, failure: F
         case Failure.KEY:
             run = replace(run, turns=replace(run.turns, not_before=seen.now + KEY_RETRY_SECONDS))
             return ask_after(
-                decision.then(run), seen, policy, WaitReason.KEY_REFUSED, question_comment.asks_for_key(detail)
+                decision.then(run),
+                seen,
+                policy,
+                WaitReason.KEY_REFUSED,
+                question_comment.asks_for_key(detail, circuit_breaker.KEY_ADVICE),
             )
         case Failure.BUDGET:
             bill = TotalSpend(decision.spend.usd, decision.spend.tokens) if decision.spend else TotalSpend()
@@ -308,7 +312,7 @@ def on_failure(decision: Decision, seen: Observation, policy: Policy, failure: F
             return ask_after(decision.then(run), seen, policy, reason, text)
         case Failure.LIMIT:
             return decision.then(circuit_breaker.wait_for_limit(run, seen.turn.retry_at, seen.now))
-        case Failure.MODEL if seen.slot.outage:
+        case Failure.MODEL if seen.slot.outage or seen.turn.is_model_unreachable:
             return decision.then(_with_backoff(run, seen, run.turns.failures, detail))
         case _:
             return _retry_or_ask(decision.then(run), seen, policy, detail)

@@ -228,7 +228,8 @@ class _OpenSandbox:
         elif report.failure in {Failure.MODEL, Failure.LIMIT}:  # a limit pauses everybody: no agent is believed that
             reset_at = self.usage.limit_reset_at
             failure, reason = Failure.MODEL if reset_at is None else Failure.LIMIT, report.detail
-            counted = replace(counted, retry_at=reset_at or 0.0)
+            counted = replace(counted, retry_at=reset_at or 0.0, is_model_unreachable=bool(usage.unreachable))
+            reason = usage.unreachable or reason
         elif report.failure is Failure.KEY and not self.usage.is_key_refused:
             failure, reason = Failure.AGENT, "The proxy refused a request of the agent's program to the model."
         if not failure or report.state is TurnState.STOPPED:

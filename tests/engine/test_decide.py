@@ -221,6 +221,14 @@ def test_an_agent_that_is_told_a_comment_again_gets_the_commit_that_has_its_work
     assert [(row.outcome, row.commit) for row in done.run.comments] == [(CommentOutcome.APPLIED, CHANGED.head)]
 
 
+def test_a_model_that_cannot_be_reached_does_not_count_against_the_run():
+    run = working(turns_failures=1)
+    away = TurnReport(TurnState.FAILED, failure=Failure.MODEL, detail="no answer.", is_model_unreachable=True)
+    later = after(run, turn=away).run
+    assert (later.phase, later.turns.failures, later.reason) == (Phase.WORKING, 1, "no answer.")
+    assert after(run, turn=replace(away, is_model_unreachable=False)).run.phase is Phase.ASKING
+
+
 def test_a_loss_counts_when_the_agent_had_done_nothing():
     assert after(working(turns_losses=3)).run.turns.losses == 4
     assert after(working(turns_losses=3), turn=TurnReport(TurnState.LOST, tokens=5)).run.turns.losses == 0

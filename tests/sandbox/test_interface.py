@@ -93,6 +93,14 @@ def test_t15_what_the_proxy_counted_is_what_was_spent(tmp_path, task):
     assert (seen.tokens, seen.usd, seen.refusals) == (50, 0.25, ("reach evil.test:443",))
 
 
+def test_a_model_that_cannot_be_reached_is_named_by_the_address_that_the_host_tried(tmp_path, task):
+    usage, tools = SandboxUsage(), HostTools(tmp_path, tmp_path, tmp_path, ())
+    usage.unreachable = "The model's service at https://model.test does not answer (ConnectError)."
+    claimed = TurnReport(TurnState.FAILED, failure=Failure.MODEL, detail="http://127.0.0.1:3128 does not answer.")
+    seen = _OpenSandbox(task, tmp_path, tools, ProcessLimits(), 0, {}, usage, DayBudget()).correct(claimed)
+    assert (seen.failure, seen.is_model_unreachable, seen.detail) == (Failure.MODEL, True, usage.unreachable)
+
+
 def test_a_turn_that_the_days_money_ended_says_so_with_the_amount(tmp_path, task):
     usage, tools = SandboxUsage(), HostTools(tmp_path, tmp_path, tmp_path, ())
     usage.used_up = UsedUp.DAY

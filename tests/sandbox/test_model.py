@@ -135,6 +135,7 @@ async def test_a_service_that_cannot_be_reached_is_said_so(tmp_path):
     assert "does not answer" in answer.json()["error"]["message"]
     assert "x-should-retry" not in answer.headers
     assert box.usage.refusals == ()
+    assert box.usage.unreachable == f"The model's service at {service.url} does not answer (ConnectError)."
 
 
 async def test_an_answer_that_breaks_off_breaks_off_on_this_side_too(tmp_path):

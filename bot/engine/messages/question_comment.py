@@ -52,11 +52,11 @@ def session_lost() -> str:
     return "The agent's earlier conversation was gone, so I briefed it again with the whole thread."
 
 
-def asks_for_key(detail: str) -> str:
+def asks_for_key(detail: str, advice: str) -> str:
     return (
-        f"The model refuses our key: {neutralize_line(detail)}\n\nNothing new is started until that is fixed. "
-        "Check `ANTHROPIC_API_KEY` (or `CLAUDE_CODE_OAUTH_TOKEN`) and start treehand again. "
-        "I also try again every few minutes."
+        f"The model refuses our key: {neutralize_line(detail)}\n\nNothing new is started until that is fixed, or the "
+        f"model answers another run: {advice}. A wrong model for this run is refused in the same way: `model` chooses "
+        "another. I also try again every few minutes."
     )
 
 

@@ -93,6 +93,8 @@ class SandboxUsage:
         """Cost of these tokens."""
         self.used_up = UsedUp.NOTHING
         """The limit for which a request was refused."""
+        self.unreachable = ""
+        """Why the model's service could not be asked the last time, in words; empty if it answered."""
         self.is_key_refused = False
         """The model's service refused the key."""
         self.limit_reset_at: float | None = None

@@ -177,6 +177,7 @@ class ModelRoute:
         try:
             async with self._open_response(upstream_request) as response:
                 self.count_answer(response.status_code)
+                self.usage.unreachable = ""
                 counter = self._start_counting(response, bill)
                 self.usage.is_key_refused |= response.status_code in _KEY_REFUSED
                 if bill:
@@ -190,8 +191,9 @@ class ModelRoute:
                 if counter:
                     counter.finish()
                 await connection.end_response()
-        except httpx.HTTPError:
+        except httpx.HTTPError as problem:
             self.count_answer(0)
+            self.usage.unreachable = _unreachable(self.client.base_url, problem)
             if bill:
                 bill.is_free = True
             return ConnectionGone() if started else ProxyRefusal(502, "The model's service does not answer.")
@@ -239,6 +241,12 @@ class _Meter:
         tokens, self._counted = counts.tokens - self._counted.tokens, counts
         if tokens or usd:
             self.usage.add(tokens, usd)
+
+
+def _unreachable(address: httpx.URL, problem: httpx.HTTPError) -> str:
+    """Names the address that was tried, without anything else that is in it."""
+    port = f":{address.port}" if address.port else ""
+    return f"The model's service at {address.scheme}://{address.host}{port} does not answer ({type(problem).__name__})."
 
 
 def _may_choose(allowed: str, model: str) -> bool:
