@@ -227,10 +227,6 @@ class Run:
     wait_reason: WaitReason = WaitReason.NONE
     reason: str = ""
     """Explanation for people: why it waits, asks or ended."""
-    question: str = ""
-    """Id of the question that waits for approval, as people see it; empty if the last question was another kind."""
-    asked_at: float = 0.0
-    """Time when that question could be seen; 0: unknown."""
     begun_at: float = 0.0
     changed_at: float = 0.0
     person: str = ""
@@ -254,6 +250,10 @@ class Run:
     """Effects that a service refused; they are tried again later."""
     refused_users: tuple[str, ...] = ()
     """Logins of people whose command was refused with a reply."""
+    question: str = ""
+    """Id of the question that waits for approval, as people see it; empty if the last question was another kind."""
+    asked_at: float = 0.0
+    """Time when that question could be seen; 0: unknown."""
     consent: RunConsent = RunConsent()
     hold: RunHold = RunHold()
     checks: RunChecks = RunChecks()
