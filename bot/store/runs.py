@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from bot.domain.change import DiffStat, Objection
 from bot.domain.comment import CommentOutcome, CommentPlace, CommentRecord
-from bot.domain.names import parse_turn_id, turn_id_for
 from bot.domain.notification import Notification
 from bot.domain.run import (
     ApprovedObjection,
@@ -29,6 +28,7 @@ from bot.domain.run import (
     Unshown,
     WaitReason,
 )
+from bot.domain.run_names import parse_turn_id, turn_id_for
 from bot.domain.serialize import as_record, from_record
 from bot.domain.spend import Spend, TotalSpend
 from bot.domain.turn import Failure, TurnOutcome, TurnReport

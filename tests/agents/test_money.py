@@ -8,7 +8,7 @@ import pytest
 
 from bot.agents.claude.agent import ClaudeAgent
 from bot.demo.messages_api import MessagesRequest, input_tokens
-from bot.demo.model import Pause, SayText, ScriptedModel, ScriptedReply, UseTool
+from bot.demo.scripted_model import Pause, SayText, ScriptedModel, ScriptedReply, UseTool
 from bot.domain.price import TokenCounts, price_of
 from bot.domain.run import Phase, Run, RunTurns
 from bot.domain.turn import AgentTask, EventKind, Failure, TurnOrder, TurnReport, TurnState
