@@ -193,7 +193,7 @@ def test_a_turn_that_the_days_money_ended_asks_with_the_amount_and_goes_on_when_
     assert the(StartTurn, after(ended.run, slot=GRANTED)).order.turn_id == "shop#1/1/turn-2"
 
 
-def test_work_that_was_finished_when_its_turn_was_paused_is_published_without_the_agent_and_answered_with_its_commit():
+def test_work_that_was_finished_when_it_was_paused_is_published_without_the_agent():
     heard = (CommentRecord("c1", CommentPlace.ISSUE, 1, CommentOutcome.PENDING),)
     pausing = working(wait_reason=WaitReason.PAUSED, comments=heard)
     comments = (said("use OAuth"),)

@@ -632,6 +632,12 @@ async def test_agents_side_by_side_overrun_a_day_by_one_request_each_at_most(tmp
     assert most <= day.read_spent_usd() <= most + 3 * 0.2 + 1e-9
 
 
+async def test_a_day_without_money_left_asks_the_model_nothing(tmp_path):
+    async with serving() as service, sandbox(tmp_path, service, day=DayBudget(1.0, lambda: 1.0)) as box:
+        answer = await box.ask()
+    assert (answer.status_code, service.heard, box.usage.used_up) == (429, [], UsedUp.DAY)
+
+
 async def test_the_operators_own_price_counts(tmp_path):
     own = {"gateway-model": Price(1, 2, 0, 0, 0)}
     async with serving() as service, sandbox(tmp_path, service, prices=own) as box:

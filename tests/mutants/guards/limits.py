@@ -4,8 +4,8 @@ from tests.mutants.guards.guard import Guard
 
 _HOARDS = ("tests/escape/test_files.py::test_t16_memory_counts_wherever_it_is_kept[command]",)
 
+_DECIDE = "tests/engine/test_decide.py::test"
 _MODEL = "tests/sandbox/test_model.py::test"
-_MONEY = "tests/agents/test_money.py::test"
 _SELFTEST = "tests/sandbox/test_selftest.py::test"
 _CLAUDE = "tests/agents/test_claude.py::test"
 _STORIES = "tests/stories/test_stories.py::test"
@@ -53,7 +53,7 @@ GUARDS = (
         "bot/sandbox/proxy/request_budget.py",
         "if self.day.left_usd <= self._unreported_usd:",
         "if False:",
-        (f"{_MONEY}_a_turn_ends_at_its_money_to_within_one_request_and_says_so[of the day]",),
+        (f"{_MODEL}_a_day_without_money_left_asks_the_model_nothing",),
     ),
     Guard(
         "Money: sandboxes reserve what the day has left together",
@@ -68,6 +68,20 @@ GUARDS = (
         "self._save(turn)  # money is",
         "self._save_soon(turn)  # money is",
         ("tests/contracts/test_executors.py::test_money_is_on_disk_before_anything_else_happens",),
+    ),
+    Guard(
+        "Money: work that was finished when its turn was paused takes no agent again",
+        "bot/engine/finish_turn.py",
+        "if not turn.is_finished_work or",
+        "if True or",
+        (f"{_DECIDE}_work_that_was_finished_when_it_was_paused_is_published_without_the_agent",),
+    ),
+    Guard(
+        "Approvals: none counts for a question that was asked afterwards",
+        "bot/engine/commands.py",
+        "return (Decision(run), other) if other else _approve",
+        "return _approve",
+        ("tests/stories/test_planning.py::test_an_approval_from_before_a_question_is_not_of_that_question",),
     ),
     Guard(
         "Money: running turns count as spent",
@@ -88,7 +102,7 @@ GUARDS = (
         "bot/engine/finish_turn.py",
         "usd = claimed if turn.usd is None else turn.usd",
         "usd = claimed",
-        ("tests/engine/test_decide.py::test_a_turn_costs_what_the_host_has_counted_whatever_the_agent_says",),
+        (f"{_DECIDE}_a_turn_costs_what_the_host_has_counted_whatever_the_agent_says",),
     ),
     Guard(
         "T16: memory of all programs together has an end",
