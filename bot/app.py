@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from bot.agents.build import build_agent
 from bot.agents.claude.agent import ClaudeAgent
 from bot.control.takeover import RunHandover, homes_of
-from bot.engine.build import CapacityReader, policy_for
+from bot.engine.build import CapacityReader, SpentToday, policy_for
 from bot.engine.loop import Engine
 from bot.engine.run_turn import TurnRunner
 from bot.errors import BadSettings
@@ -77,9 +77,9 @@ async def open_app(settings: Settings, model: Mapping[str, str], secrets: Secret
     if not settings.projects:
         raise BadSettings("No [[projects]] are set, so there is nothing to do. `treehand init` writes one.")
     secrets = secrets or load_secrets(settings)
-    woken, sandbox = asyncio.Event(), build_sandbox(settings, model)
-    agent = build_agent(settings, sandbox)
     store, transcripts = own_store(settings, secrets.redact), open_transcripts(settings, secrets.redact)
+    woken, sandbox = asyncio.Event(), build_sandbox(settings, model, SpentToday(store))
+    agent = build_agent(settings, sandbox)
     async with AsyncExitStack() as stack:
         services = await stack.enter_async_context(open_services(settings, secrets))
         parts = _ProjectParts(settings, secrets, services, agent, sandbox)

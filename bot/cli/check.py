@@ -94,6 +94,9 @@ def _check_service(service: Service, settings: Settings, project: ProjectSetting
         findings = asyncio.run(service.check(settings, project, fix=fix))
     except BotError as problem:
         findings = [(service.name, False, str(problem))]
+    except (LookupError, TypeError, ValueError, AttributeError) as surprise:
+        unexpected = f"it answered something unexpected ({type(surprise).__name__}: {surprise})"
+        findings = [(service.name, False, f"{unexpected}. Is the address in the settings that of its API?")]
     return [CheckLine(f"{project.name}/{name}", ok, detail) for name, ok, detail in findings]
 
 

@@ -6,19 +6,25 @@ from argparse import Namespace
 from bot.cli.output import print_text
 from bot.control.issue_keys import find_run
 from bot.domain.issue import Issue
+from bot.domain.run import Phase
 from bot.domain.turn import Progress, TurnReport, TurnState
 from bot.engine.messages import command_replies
 from bot.engine.observation import Observation
 from bot.settings.load import load, settings_file
 from bot.store.build import open_transcripts
 from bot.system.clock import now
+from bot.system.locks import daemon_pid
 
 
 def why(options: Namespace) -> None:
     settings = load(settings_file(options.config))
     run = find_run(settings, options.key)
-    turn = TurnReport(TurnState.RUNNING, Progress(action=open_transcripts(settings).last_action(run.id)))
-    text = command_replies.why(run, Observation(now(), Issue(run.key, "", "", frozenset(), open=True), turn=turn))
+    action = open_transcripts(settings).last_action(run.id)
+    if run.phase in {Phase.QUEUED, Phase.WORKING} and not daemon_pid(settings.state_dir):
+        text = command_replies.why_without_daemon(run, action)
+    else:
+        turn = TurnReport(TurnState.RUNNING, Progress(action=action))
+        text = command_replies.why(run, Observation(now(), Issue(run.key, "", "", frozenset(), open=True), turn=turn))
     if options.json:
         print(json.dumps({"key": run.key, "phase": run.phase.value, "why": text}))
     else:

@@ -52,7 +52,7 @@ def find_run(settings: Settings, text: str) -> Run:
     """The newest run of the issue. Raises NeedsHuman if there is none."""
     key = parse_key(settings, text)[1]
     with closing(open_store(settings)) as store:
-        run = store.find_run(key)
+        run = store.find_with_cost(key)
     if run is None:
         raise NeedsHuman(f"There is no run for {text}. `treehand status` shows those there are.")
     return run

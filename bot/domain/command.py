@@ -1,5 +1,6 @@
 """Parses the command in the first line of a comment, such as `/ai stop`."""
 
+import re
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -27,7 +28,7 @@ MEANINGS = {
     CommandName.STATUS: "how things stand",
     CommandName.WHY: "why nothing is happening, or what is",
     CommandName.PLAN: "let the agent propose a plan before it changes anything more",
-    CommandName.APPROVE: "approve what I asked about, such as a plan, or work that is held back",
+    CommandName.APPROVE: "approve what I asked about, such as a plan, or held work: by name, as the question says",
     CommandName.STOP: "end this; what is not published is kept safe",
     CommandName.PAUSE: "interrupt the agent and wait",
     CommandName.RESUME: "go on after a pause or a question",
@@ -40,6 +41,8 @@ MEANINGS = {
     CommandName.HELP: "this list",
 }
 
+_QUESTION = re.compile(r"q-[0-9a-f]{6}")
+
 
 @dataclass(frozen=True, slots=True)
 class CommentCommand:
@@ -51,9 +54,16 @@ class CommentCommand:
     """Text of the comment after its first line."""
 
     @property
+    def question(self) -> str:
+        """Id of the question that it approves; empty if it names none."""
+        first = self.argument.partition(" ")[0].lower()
+        return first if self.name is CommandName.APPROVE and _QUESTION.fullmatch(first) else ""
+
+    @property
     def text(self) -> str:
         """All that was said with it."""
-        return f"{self.argument}\n{self.rest}".strip()
+        words = self.argument.partition(" ")[2] if self.question else self.argument
+        return f"{words}\n{self.rest}".strip()
 
 
 def parse_command(text: str, prefix: str) -> CommentCommand | None:

@@ -15,7 +15,7 @@ _STILL: Mapping[str, str] = {
     "gate": "Comments are read, and pull requests stay open; turns continue when the model answers",
     "pool": "Everything works; runs start as they would without a pool",
     "look": "Running agents continue; comments are read and work is published at the next poll",
-    "budget": "Running agents finish their turn; comments are read",
+    "budget": "Running agents stop at their next request to the model, and keep their work; comments are read",
     "notify": "Everything else works; the issues and the dashboard show the same",
     "sandbox": "Everything works, without protection from the agents",
 }

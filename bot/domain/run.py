@@ -42,6 +42,8 @@ class WaitReason(StrEnum):
     NO_CHANGE = "no change"
     FAILED = "failed"
     BUDGET = "budget"
+    DAY_BUDGET = "day"
+    """The budget of the day is spent: the run continues by itself when there is money again."""
     PAUSED = "paused"
     KEY_REFUSED = "model"
     """The model refuses our key: everything waits for this run's next try."""
@@ -79,7 +81,7 @@ class TurnPurpose(StrEnum):
     MERGE_BASE = "merge"
     """Take the base in, on a worktree that shows the conflicts."""
     PUBLISH = "offer"
-    """Publish what a turn left and a person has allowed since: no agent is needed."""
+    """Publish what a turn left: a person has allowed it since, or it was interrupted after its agent had finished."""
     FIX_VERIFICATION = "verify"
     """Fix what verification found broken."""
 
@@ -248,6 +250,10 @@ class Run:
     """Effects that a service refused; they are tried again later."""
     refused_users: tuple[str, ...] = ()
     """Logins of people whose command was refused with a reply."""
+    question: str = ""
+    """Id of the question that waits for approval, as people see it; empty if the last question was another kind."""
+    asked_at: float = 0.0
+    """Time when that question could be seen; 0: unknown."""
     consent: RunConsent = RunConsent()
     hold: RunHold = RunHold()
     checks: RunChecks = RunChecks()

@@ -16,6 +16,17 @@ def turn_id_for(run: Run, number: int) -> str:
     return f"{run.id}/turn-{number}"
 
 
+def parse_turn_id(turn_id: str) -> tuple[str, int, int]:
+    """Returns the issue's key, the run's ordinal and the turn's number; zeros for what it does not name."""
+    run_id, _, turn = turn_id.rpartition("/")
+    key, _, ordinal = run_id.rpartition("/")
+    return key, _number(ordinal), _number(turn.removeprefix("turn-"))
+
+
+def _number(text: str) -> int:
+    return int(text) if text.isdecimal() else 0
+
+
 def log_fields(run: Run) -> Mapping[str, str]:
     """Fields for `logging_about`."""
     turn = str(run.turns.number) if run.turns.number else ""

@@ -11,6 +11,8 @@ class Spend:
     tokens: int
     seconds: float = 0.0
     """Seconds an agent worked."""
+    claimed_usd: float | None = None
+    """The agent's figure, if it differs from the count of the host; not stored."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,6 +36,8 @@ class Failure(StrEnum):
     KEY = "key"
     """The model refuses our key. Trying again will not help, for any run."""
     BUDGET = "budget"
+    DAY_BUDGET = "day"
+    """The budget of the day is spent, for all runs."""
     DISK = "disk"
     UNREADY = "unready"
     """The worktree could not be made ready. Trying again will not help before somebody has changed something."""
@@ -106,6 +108,8 @@ class EventKind(StrEnum):
     RESULT = "result"
     VERIFYING = "verifying"
     """The host's own: the agent is through, and its work is tried."""
+    USAGE = "usage"
+    """The host's own: tokens and money that it has counted. In no transcript."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +133,9 @@ class Event:
     todos: tuple[Todo, ...] = ()
     tokens: int = 0
     session_cost_usd: float = 0.0
-    """With a result: what the session has cost so far."""
+    """With a result: what the session has cost so far, as the agent says."""
+    usd: float = 0.0
+    """With usage: money that the host has counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +148,8 @@ class Progress:
     session: str = ""
     events: int = 0
     tokens: int = 0
+    usd: float | None = None
+    """Money that the host has counted; None if it does not count."""
     session_cost_usd: float = 0.0
     last_event_at: float = 0.0
     tools_running: frozenset[str] = field(default=frozenset())
@@ -151,8 +159,10 @@ class Progress:
 
     def after(self, event: Event) -> Self:  # noqa: C901 - one case per kind of event
         # a rate limit's heartbeat is no progress: it must not keep a stalled turn alive
-        last_at = self.last_event_at if event.kind is EventKind.NOTICE else event.at
-        seen = replace(self, events=self.events + 1, tokens=self.tokens + event.tokens, last_event_at=last_at)
+        last_at = self.last_event_at if event.kind in {EventKind.NOTICE, EventKind.USAGE} else event.at
+        # where the host counts, nothing else does
+        tokens = self.tokens + (event.tokens if self.usd is None or event.kind is EventKind.USAGE else 0)
+        seen = replace(self, events=self.events + 1, tokens=tokens, last_event_at=last_at)
         match event.kind:
             case EventKind.SESSION:
                 return replace(seen, session=event.text)
@@ -172,6 +182,8 @@ class Progress:
                 return replace(seen, session_cost_usd=max(event.session_cost_usd, seen.session_cost_usd))
             case EventKind.VERIFYING:
                 return replace(seen, verifying_since=event.at)
+            case EventKind.USAGE:
+                return replace(seen, usd=(seen.usd or 0.0) + event.usd)
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,7 +258,7 @@ class TurnAnswer:
 
 @dataclass(frozen=True, slots=True)
 class TurnReport:
-    """State of a turn, or its end. Summary, question and costs are the agent's claims; `change` is the host's."""
+    """State of a turn, or its end. Summary, question and the session's cost are the agent's claims."""
 
     state: TurnState
     progress: Progress = field(default_factory=Progress)
@@ -262,8 +274,13 @@ class TurnReport:
     retry_at: float = 0.0
     """End of a usage limit; 0 if unknown."""
     session_cost_usd: float = 0.0
+    """Cost of the session so far, as the agent says."""
+    usd: float | None = None
+    """Cost of this turn, as the host counted it; None if it does not count: the agent's claim has to do."""
     tokens: int = 0
     agent_turns: int = 0
+    is_model_unreachable: bool = False
+    """The host could not reach the model's service when the turn failed."""
     delivered: frozenset[str] = field(default=frozenset())
     """Ids of the comments that really reached the agent."""
     answers: tuple[TurnAnswer, ...] = ()
@@ -281,6 +298,13 @@ class TurnReport:
     evidence: tuple[EvidenceFile, ...] = ()
     ended_at: float = 0.0
     """Time by the host's clock; 0 if it is running or unknown."""
+
+    @property
+    def is_finished_work(self) -> bool:
+        """Returns True if the agent has ended by itself, and its work is committed; not if it has a question."""
+        change = self.change
+        is_done = change is not None and change.head != change.base and not change.objections
+        return is_done and not (self.failure or self.question or self.planned)
 
 
 @dataclass(frozen=True, slots=True)

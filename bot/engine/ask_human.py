@@ -3,7 +3,8 @@
 import hashlib
 from dataclasses import replace
 
-from bot.domain.comment import CommentPlace
+from bot.domain.command import CommentCommand
+from bot.domain.comment import Comment, CommentPlace
 from bot.domain.policy import Policy
 from bot.domain.run import Phase, Run, WaitReason
 from bot.engine.actions import PostComment
@@ -12,9 +13,19 @@ from bot.engine.messages import commit_message, question_comment
 from bot.engine.observation import Observation
 
 NOT_WOKEN_BY_COMMENTS = frozenset(
-    {WaitReason.PAUSED, WaitReason.BUDGET, WaitReason.TAKEN_OVER, WaitReason.CONSENT, WaitReason.MODEL_CHOICE}
+    {
+        WaitReason.PAUSED,
+        WaitReason.BUDGET,
+        WaitReason.DAY_BUDGET,
+        WaitReason.TAKEN_OVER,
+        WaitReason.CONSENT,
+        WaitReason.MODEL_CHOICE,
+    }
 )
 """Wait reasons that a comment alone does not end."""
+
+_APPROVABLE = frozenset({WaitReason.CONSENT, WaitReason.PLAN, WaitReason.BLOCKED})
+"""Wait reasons that an approval ends."""
 
 
 def requeue(run: Run, now: float) -> Run:
@@ -31,11 +42,29 @@ def ask_after(
 ) -> Decision:
     """Posts a new comment, because an edit notifies nobody. `about` distinguishes questions with the same cause."""
     asking = decision.run.to(Phase.ASKING, reason=_gist(text), wait_reason=cause, now=seen.now)
-    exactly = f"-{hashlib.sha256(about.encode()).hexdigest()[:10]}" if about else ""
+    exactly = f"-{_digest(about)[:10]}" if about else ""
     slug = f"ask-{asking.turns.number}-{cause}{exactly}".replace(" ", "-")
+    name = f"q-{_digest(f'{asking.id} {slug} {about or text}')[:6]}" if cause in _APPROVABLE else ""
+    text = question_comment.with_question_named(text, name, policy)
     question = question_comment.asks(text, policy, a_reply_does=cause not in NOT_WOKEN_BY_COMMENTS)
     post = PostComment(CommentPlace.ISSUE, slug, question, folder=cause is WaitReason.BLOCKED)
-    return decision.then(replace(asking, turns=replace(asking.turns, ended=asking.turns.number)), post)
+    turns = replace(asking.turns, ended=asking.turns.number)
+    return decision.then(replace(asking, turns=turns, question=name, asked_at=0.0), post)
+
+
+def why_not_approved(run: Run, policy: Policy, command: CommentCommand, comment: Comment) -> str:
+    """Returns the reply to an approval of another question than the one that waits; empty if it is of this one.
+
+    Without a name it is of the question that stood when it was written.
+    """
+    if command.question:
+        return question_comment.other_question(run.question, policy) if command.question != run.question else ""
+    is_open = run.phase is Phase.ASKING and bool(run.question)
+    return question_comment.asked_since(run.question, policy) if is_open and comment.at < run.asked_at else ""
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
 
 
 def _gist(text: str) -> str:

@@ -1,9 +1,11 @@
 """Turns settings into the policy of each project and the capacity that all projects share."""
 
+import contextlib
 from dataclasses import dataclass
 
 from bot.domain.policy import Policy
 from bot.engine.schedule import Capacity
+from bot.errors import BotError
 from bot.ports import Store
 from bot.settings.schema import ProjectSettings, Settings
 from bot.system import clock
@@ -34,6 +36,19 @@ def policy_for(project: ProjectSettings, settings: Settings) -> Policy:
     )
 
 
+@dataclass(slots=True)
+class SpentToday:
+    """Reads the money spent today; the last known amount while the database cannot be read."""
+
+    store: Store
+    _last: float = 0.0
+
+    def __call__(self) -> float:
+        with contextlib.suppress(BotError):
+            self._last = self.store.spent(since=clock.day_of(clock.now()))
+        return self._last
+
+
 @dataclass(frozen=True, slots=True)
 class CapacityReader:
     """Measures, at each call, the slots, the money and the disk that all projects share."""
@@ -43,10 +58,9 @@ class CapacityReader:
     disk: Disk
 
     def __call__(self) -> Capacity:
-        limits, now = self.settings.limits, clock.now()
         return Capacity(
-            working=limits.working,
+            working=self.settings.limits.working,
             per_day_usd=self.settings.budget.per_day_usd,
-            spent_today_usd=self.store.spent(since=clock.day_of(now)),
+            spent_today_usd=self.store.spent(since=clock.day_of(clock.now())),
             disk=self.disk.level().shortage,
         )

@@ -6,7 +6,7 @@ Rule: the state follows from turn outcomes and waiting runs alone: no restart an
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from bot.domain.run import Run, WaitReason
+from bot.domain.run import Phase, Run, WaitReason
 from bot.domain.turn import Failure, TurnOutcome, TurnState
 from bot.engine.observation import Observation
 
@@ -23,6 +23,10 @@ LONGEST_LIMIT_SECONDS = 8 * 86400.0
 """Longest usage limit that is believed."""
 PROBE_SECONDS = 600.0
 """Time that others wait for a probe run of a project that cannot be polled."""
+KEY_ADVICE = (
+    "put a valid key into `ANTHROPIC_API_KEY`, or a subscription's token into `CLAUDE_CODE_OAUTH_TOKEN`, or either "
+    "into the file that `agent.key_file` names, and restart the daemon"
+)
 PROBE_REASONS = frozenset({WaitReason.KEY_REFUSED, WaitReason.USAGE_LIMIT})
 """Wait reasons that a probe run keeps until the model answers it."""
 
@@ -140,7 +144,9 @@ def pause_for_all(
     if not (parked or unseen):
         return None
     until = _limit_end((*parked, *unseen))
-    ready = [run for run in parked if now >= until or not run.turns.not_before or _is_over(run, looked, outcomes)]
+    ready = [
+        run for run in parked if now >= until or not run.turns.not_before or has_answered_since(run, looked, outcomes)
+    ]
     if ready:
         return ProjectPause(
             f"the model's usage limit was reached; {ready[0].key} tries first whether that is over", ready[0].id
@@ -171,13 +177,18 @@ def in_outage(outcomes: Sequence[TurnOutcome], looked: RunsSeen, breakers: Itera
 
 
 def pause_reasons(runs: Iterable[Run], outcomes: Iterable[TurnOutcome], now: float) -> Mapping[str, str]:
-    """Returns reasons by `project NAME`; by `model` if all projects wait for the end of a usage limit."""
+    """Returns reasons by `project NAME`; by `model` if the model refuses us, because of a usage limit or the key."""
+    runs, outcomes = list(runs), list(outcomes)
     paused = {
         f"project {name}": f"{breaker.reason}; the next try is at {clock_time(breaker.next_try, now)}"
         for name, breaker in find_breakers(outcomes).items()
     }
     limited = [run for run in runs if _waits_for_limit(run) or _is_probing(run)]
-    return {**paused, **({"model": _limit_words(max(_limit_end(limited), now), now)} if limited else {})}
+    asking = [run for run in runs if run.wait_reason is WaitReason.KEY_REFUSED and run.phase is Phase.ASKING]
+    refused = [run for run in asking if not has_answered_since(run, (), outcomes)]
+    limit = {"model": _limit_words(max(_limit_end(limited), now), now)} if limited else {}
+    key = {"model": f"it refuses our key, as {refused[0].key} shows; {KEY_ADVICE}"} if refused else {}
+    return {**paused, **limit, **key}
 
 
 def _limit_end(parked: Iterable[Run]) -> float:
@@ -197,7 +208,7 @@ def _limit_words(until: float, now: float) -> str:
     return f"the model's usage limit is reached; this goes on at {clock_time(until, now)}"
 
 
-def _is_over(run: Run, looked: RunsSeen, outcomes: Sequence[TurnOutcome]) -> bool:
+def has_answered_since(run: Run, looked: RunsSeen, outcomes: Sequence[TurnOutcome]) -> bool:
     """Returns True if the model has answered any run since it refused this run."""
     refused = [one.at for one in outcomes if (one.run_id, one.turn) == (run.id, run.turns.number)]
     return bool(refused) and (

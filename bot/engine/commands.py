@@ -19,7 +19,7 @@ from bot.engine import (
     publish_approval,
 )
 from bot.engine.actions import CancelTurn, PostComment, React
-from bot.engine.ask_human import requeue
+from bot.engine.ask_human import requeue, why_not_approved
 from bot.engine.circuit_breaker import PROBE_REASONS
 from bot.engine.decision import Decision
 from bot.engine.messages import command_replies, handover_comment, plan_comment
@@ -70,7 +70,8 @@ def _apply(  # noqa: C901, PLR0912 - one case per command
         case CommandName.PLAN:
             return plan_first.order_plan(run, seen, policy)
         case CommandName.APPROVE:
-            return _approve(run, seen, policy, comment)
+            other = why_not_approved(run, policy, command, comment)
+            return (Decision(run), other) if other else _approve(run, seen, policy, comment)
         case CommandName.STOP:
             return Decision(
                 replace(run, wait_reason=WaitReason.STOPPED)

@@ -18,7 +18,7 @@ from bot.engine.ask_human import ask_after
 from bot.engine.ci_and_conflicts import watch_pull_request
 from bot.engine.commands import run_command
 from bot.engine.decision import Decision
-from bot.engine.finish_turn import CANCEL_REASONS, cancel_turn, on_failure, record_spend
+from bot.engine.finish_turn import CANCEL_REASONS, cancel_turn, keep_finished_work, on_failure, record_spend
 from bot.engine.handover import keep_taken
 from bot.engine.issue_status import render_end, render_status
 from bot.engine.messages import question_comment
@@ -177,7 +177,7 @@ def park(run: Run, seen: Observation, policy: Policy) -> Decision:
     """Keeps the place of a run whose turn the shutdown interrupts; it continues after the restart."""
     if seen.turn.state in {TurnState.SUCCEEDED, TurnState.FAILED} or run.wait_reason in CANCEL_REASONS:
         return decide(run, seen, policy)
-    decision = record_spend(run, seen)
+    decision = keep_finished_work(record_spend(run, seen), seen)
     session = seen.turn.session or seen.turn.progress.session or run.session
     reason = "treehand is restarting; this goes on afterwards"
     return render_status(decision.then(replace(decision.run, session=session, reason=reason)), seen, policy)

@@ -27,7 +27,7 @@ from bot.engine.ask_human import ask_after
 from bot.engine.backoff import KEY_RETRY_SECONDS, TURN_RETRY_SECONDS, turn_retry_delay
 from bot.engine.commands import PAUSED
 from bot.engine.decision import Decision
-from bot.engine.messages import pull_request_text, question_comment, setup_failure
+from bot.engine.messages import budget_comment, pull_request_text, question_comment, setup_failure
 from bot.engine.observation import Observation
 from bot.text.invisible_characters import on_one_line
 
@@ -41,6 +41,8 @@ CANCEL_REASONS = {
 """Wait reasons for which a running turn is cancelled; they decide how the run continues."""
 REFUSALS_KEPT = 20
 DETAIL_LETTERS = 200
+_CLAIM_TOLERANCE = 0.05
+_LEAST_DIFFERENCE_USD = 0.01
 
 
 def cancel_turn(run: Run) -> tuple[CancelTurn, ...]:
@@ -48,21 +50,20 @@ def cancel_turn(run: Run) -> tuple[CancelTurn, ...]:
 
 
 def record_spend(run: Run, seen: Observation) -> Decision:
-    """Records the cost. A resumed session's cost is cumulative, so the turn's cost is the difference.
-
-    A lost turn's unknown cost is part of the next turn's, because the session continues.
-    """
+    """Records the cost: what the host has counted; only where it does not count, what the agent says."""
     turn = seen.turn
-    before = 0.0 if turn.is_new_session else run.spend.session_cost_usd
-    usd = max(turn.session_cost_usd - before, 0.0)
-    bill = Spend(run.turns.number, seen.now, usd, turn.tokens, _seconds_of(turn, run))
+    claimed = _claimed_cost(run, turn)
+    usd = claimed if turn.usd is None else turn.usd
+    bill = Spend(
+        run.turns.number, seen.now, usd, turn.tokens, _seconds_of(turn, run), claimed if _is_far(claimed, usd) else None
+    )
     run = replace(
         run,
         turns=replace(run.turns, ended=run.turns.number),
         session=turn.session or run.session,
         spend=replace(
             run.spend,
-            session_cost_usd=max(turn.session_cost_usd, before),
+            session_cost_usd=turn.session_cost_usd or (0.0 if turn.is_new_session else run.spend.session_cost_usd),
             usd=run.spend.usd + usd,
             tokens=run.spend.tokens + turn.tokens,
             seconds=run.spend.seconds + bill.seconds,
@@ -78,6 +79,23 @@ def record_spend(run: Run, seen: Observation) -> Decision:
     return Decision(run, notice, bill if _took_an_agent(run, turn) else None, _outcome(run, seen))
 
 
+def _claimed_cost(run: Run, turn: TurnReport) -> float:
+    """Returns what the agent says that the turn has cost.
+
+    It says what the session has cost, so the turn's cost is the difference. After an interrupted turn it counts from
+    zero again: of the two readings, the one nearer to what the host has counted is what it means.
+    """
+    total, before = turn.session_cost_usd, 0.0 if turn.is_new_session else run.spend.session_cost_usd
+    readings = (total - before, total) if total >= before else (total,)
+    counted = turn.usd
+    return readings[0] if counted is None else min(readings, key=lambda cost: abs(cost - counted))
+
+
+def _is_far(claimed: float, usd: float) -> bool:
+    """Returns True if the agent's figure differs by more than 5 %. A turn without a result claims nothing."""
+    return claimed > 0 and abs(claimed - usd) > max(_CLAIM_TOLERANCE * usd, _LEAST_DIFFERENCE_USD)
+
+
 def _seconds_of(turn: TurnReport, run: Run) -> float:
     """Working time of the agent, up to its last event if its end was not seen."""
     ended = turn.progress.verifying_since or turn.ended_at or turn.progress.last_event_at
@@ -90,7 +108,7 @@ def _took_an_agent(run: Run, turn: TurnReport) -> bool:
 
 
 def _agent_was_there(turn: TurnReport) -> bool:
-    return bool(turn.agent_turns or turn.summary or turn.tokens or turn.session_cost_usd)
+    return bool(turn.agent_turns or turn.summary or turn.tokens or turn.usd or turn.session_cost_usd)
 
 
 def _outcome(run: Run, seen: Observation) -> TurnOutcome | None:
@@ -133,11 +151,7 @@ def on_success(decision: Decision, seen: Observation, policy: Policy) -> Decisio
         return verify_result.send_back(decision.then(_well_ended(decision.run)), seen)
     run, turn = publish_approval.release(_well_ended(decision.run), seen), seen.turn
     change = turn.change
-    commit = (
-        change.head
-        if change and (change.head != change.before or decision.run.purpose is TurnPurpose.FIX_VERIFICATION)
-        else ""
-    )
+    commit = _commit_of(decision.run, seen)
     handed = comment_ledger.pending_comments(run, seen)
     run = comment_ledger.close_comments(run, turn.delivered, turn.answers, commit)
     heard = comment_ledger.only(handed, turn.delivered)
@@ -158,6 +172,16 @@ def on_success(decision: Decision, seen: Observation, policy: Policy) -> Decisio
     pushed = ci_approval.hold(ci_and_conflicts.superseding(run, seen, commit), seen, policy, commit)
     offering = decision.then(pushed)
     return _offer(offering, seen, *replies, *reports, only_merged=merged)
+
+
+def _commit_of(run: Run, seen: Observation) -> str:
+    """Returns the commit that is new for people: of this turn, or of one that was interrupted after its commit."""
+    change = seen.turn.change
+    if change is None or change.head == change.base:
+        return ""
+    is_unpublished = seen.pull_request is not None and seen.pull_request.head != change.head
+    is_left_over = run.purpose in {TurnPurpose.FIX_VERIFICATION, TurnPurpose.PUBLISH} or seen.pull_request is None
+    return change.head if change.head != change.before or is_unpublished or is_left_over else ""
 
 
 def _offer(decision: Decision, seen: Observation, *replies: Action, only_merged: bool) -> Decision:
@@ -188,6 +212,8 @@ def on_interrupted(decision: Decision, seen: Observation, policy: Policy) -> Dec
     run = decision.run
     match run.wait_reason:
         case WaitReason.PAUSED:
+            decision = keep_finished_work(decision, seen)
+            run = decision.run
             return decision.then(run.to(Phase.ASKING, reason=PAUSED, wait_reason=WaitReason.PAUSED, now=seen.now))
         case WaitReason.TAKEN_OVER:
             return handover.keep_taken(run, decision, seen)
@@ -201,6 +227,18 @@ def on_interrupted(decision: Decision, seen: Observation, policy: Policy) -> Dec
             return _recover(decision, seen, policy)
 
 
+def keep_finished_work(decision: Decision, seen: Observation) -> Decision:
+    """Has the next turn only verify and publish, if the agent was through when its turn was interrupted."""
+    run, turn = decision.run, seen.turn
+    if not turn.is_finished_work or run.purpose not in {TurnPurpose.NONE, TurnPurpose.CARRY_OUT_PLAN}:
+        return decision
+    handed = comment_ledger.pending_comments(run, seen)
+    answered = comment_ledger.only(handed, {answer.comment for answer in turn.answers} & turn.delivered)
+    run = comment_ledger.close_answered(run, turn.delivered, turn.answers)
+    run = replace(run, purpose=TurnPurpose.PUBLISH, hold=replace(run.hold, agent_summary=turn.summary))
+    return decision.then(run, *acknowledge.ack_done(answered), *acknowledge.replies(run, answered, turn))
+
+
 def _consent(decision: Decision, seen: Observation, policy: Policy) -> Decision:
     """The turn was ended for an objection, which may be gone by now."""
     if objection := authorization.find_objection(decision.run, seen, policy):
@@ -210,6 +248,7 @@ def _consent(decision: Decision, seen: Observation, policy: Policy) -> Decision:
 
 def _recover(decision: Decision, seen: Observation, policy: Policy) -> Decision:
     if seen.turn.state is not TurnState.LOST:
+        decision = keep_finished_work(decision, seen)
         return decision.then(replace(decision.run, wait_reason=_cause_after(decision.run, seen)))
     run = _with_loss(decision.run, seen, policy)
     if run.turns.losses >= policy.max_losses:
@@ -251,13 +290,20 @@ def on_failure(decision: Decision, seen: Observation, policy: Policy, failure: F
         case Failure.KEY:
             run = replace(run, turns=replace(run.turns, not_before=seen.now + KEY_RETRY_SECONDS))
             return ask_after(
-                decision.then(run), seen, policy, WaitReason.KEY_REFUSED, question_comment.asks_for_key(detail)
+                decision.then(run),
+                seen,
+                policy,
+                WaitReason.KEY_REFUSED,
+                question_comment.asks_for_key(detail, circuit_breaker.KEY_ADVICE),
             )
         case Failure.BUDGET:
             bill = TotalSpend(decision.spend.usd, decision.spend.tokens) if decision.spend else TotalSpend()
             spent = TotalSpend(seen.spent.usd + bill.usd, seen.spent.tokens + bill.tokens)
             text = issue_budget.why_turn_ended(spent, run, policy)
             return ask_after(decision.then(run), seen, policy, WaitReason.BUDGET, text)
+        case Failure.DAY_BUDGET:
+            text = budget_comment.over_day(detail)
+            return ask_after(decision.then(run), seen, policy, WaitReason.DAY_BUDGET, text)
         case Failure.UNREADY if seen.turn.obstacle:
             text = setup_failure.not_ready(seen.turn.obstacle, policy)
             objection = seen.turn.obstacle.objection
@@ -266,7 +312,7 @@ def on_failure(decision: Decision, seen: Observation, policy: Policy, failure: F
             return ask_after(decision.then(run), seen, policy, reason, text)
         case Failure.LIMIT:
             return decision.then(circuit_breaker.wait_for_limit(run, seen.turn.retry_at, seen.now))
-        case Failure.MODEL if seen.slot.outage:
+        case Failure.MODEL if seen.slot.outage or seen.turn.is_model_unreachable:
             return decision.then(_with_backoff(run, seen, run.turns.failures, detail))
         case _:
             return _retry_or_ask(decision.then(run), seen, policy, detail)

@@ -338,6 +338,8 @@ class Engine:
         now = self._clock()
         decision = unshown.record(decision, refused, now, before=run.status)
         notes = history(run, decision)
+        if decision.run.question != run.question:
+            decision = replace(decision, run=replace(decision.run, asked_at=now))  # from now on people can see it
         self.ports.store.save(
             decision.run,
             at=now,

@@ -22,7 +22,11 @@ STUCK = "it takes a message, and does not answer"
 _WORDS = 2000
 _BY_COMMAND = frozenset({WaitReason.PAUSED, WaitReason.TAKEN_OVER})
 """Caused by a person's own command: no notification."""
-_KINDS = {WaitReason.FAILED: NotificationKind.FAILED, WaitReason.BUDGET: NotificationKind.BUDGET}
+_KINDS = {
+    WaitReason.FAILED: NotificationKind.FAILED,
+    WaitReason.BUDGET: NotificationKind.BUDGET,
+    WaitReason.DAY_BUDGET: NotificationKind.BUDGET,
+}
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 Rule: it never pushes and never posts comments.
 """
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -56,7 +57,7 @@ class TurnRunner:
                 await self.agent.take_back(work.home, work.session)
             report = await self.agent.run(work, inbox, notice)
             report = await self._capture(report, request, project)
-            return await _verify(report, request, workspace, notice, project)
+            return await _verify_or_keep(report, request, workspace, notice, project)
         except (Retryable, NeedsHuman) as problem:
             return TurnReport(TurnState.FAILED, failure=Failure.SETUP, detail=str(problem), session=request.session)
 
@@ -128,6 +129,18 @@ async def _set_up(workspace: Workspace, request: TurnOrder, notice: EventSink, p
     if project.setup is None:
         return SetupResult()
     return await project.setup.ensure(workspace, request.turn_id, notice, request.allowed)
+
+
+async def _verify_or_keep(
+    report: TurnReport, request: TurnOrder, workspace: Workspace, notice: EventSink, project: Project
+) -> TurnReport:
+    """As `_verify`. If that is interrupted, the agent's finished work is reported: no agent has to do it again."""
+    try:
+        return await _verify(report, request, workspace, notice, project)
+    except asyncio.CancelledError:
+        if not report.is_finished_work:
+            raise
+        return replace(report, state=TurnState.STOPPED)
 
 
 async def _verify(

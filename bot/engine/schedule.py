@@ -17,6 +17,7 @@ from bot.engine.circuit_breaker import (
     CircuitBreaker,
     RunsSeen,
     find_breakers,
+    has_answered_since,
     in_outage,
     pause_for_all,
     pause_of_project,
@@ -51,7 +52,7 @@ def schedule(
     `outcomes` are those of turns, oldest first, as far back as they matter.
     """
     everyone = [*others, *(run for run, _ in looked)]
-    prober = _key_prober(looked, everyone)
+    prober = _key_prober(looked, everyone, outcomes)
     working = _working(everyone, looked)
     slots: dict[str, Slot] = {}
     owned = {run.id: _owned(run, seen) for run, seen in looked}
@@ -97,16 +98,24 @@ def wants_turn(run: Run, seen: Observation, policy: Policy) -> bool:
             return find_objection(run, seen, policy) is None and not _blocked(run, seen)
         case Phase.REVIEW:
             return purpose_for(run, seen, policy) is not TurnPurpose.NONE or bool(due_comments(run, seen, policy))
-        case Phase.ASKING if run.wait_reason is WaitReason.KEY_REFUSED:
-            return seen.now >= run.turns.not_before or bool(due_comments(run, seen, policy))
-        case Phase.ASKING if run.wait_reason is WaitReason.MODEL_CHOICE:
-            return not why_invalid(run, seen, policy)
-        case Phase.ASKING if run.wait_reason in NOT_WOKEN_BY_COMMENTS:
-            return False
         case Phase.ASKING:
-            return bool(due_comments(run, seen, policy))
+            return _wants_to_go_on(run, seen, policy)
         case Phase.WORKING | Phase.DONE:
             return False
+
+
+def _wants_to_go_on(run: Run, seen: Observation, policy: Policy) -> bool:
+    match run.wait_reason:
+        case WaitReason.KEY_REFUSED:
+            return seen.now >= run.turns.not_before or bool(due_comments(run, seen, policy))
+        case WaitReason.DAY_BUDGET:
+            return True
+        case WaitReason.MODEL_CHOICE:
+            return not why_invalid(run, seen, policy)
+        case reason if reason in NOT_WOKEN_BY_COMMENTS:
+            return False
+        case _:
+            return bool(due_comments(run, seen, policy))
 
 
 def may_go_on(runs: Sequence[Run]) -> bool:
@@ -208,10 +217,19 @@ def _why_nothing_starts(capacity: Capacity, prober: str) -> str:
     return capacity.disk
 
 
-def _key_prober(looked: Sequence[tuple[Run, Observation]], everyone: Sequence[Run]) -> str:
-    """Returns the run that asks, and later probes, when the model refuses our key; the others wait."""
+def _key_prober(
+    looked: Sequence[tuple[Run, Observation]], everyone: Sequence[Run], outcomes: Sequence[TurnOutcome]
+) -> str:
+    """Returns the run that asks, and later probes, when the model refuses our key; the others wait.
+
+    Nobody waits for a run that was refused before the model answered another: then the key is not the reason.
+    """
     speaking = sorted(
-        run.id for run in everyone if run.wait_reason is WaitReason.KEY_REFUSED and run.phase is not Phase.DONE
+        run.id
+        for run in everyone
+        if run.wait_reason is WaitReason.KEY_REFUSED
+        and run.phase is not Phase.DONE
+        and not has_answered_since(run, looked, outcomes)
     )
     refused = sorted(
         run.id

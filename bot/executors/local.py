@@ -1,7 +1,7 @@
 """Runs turns as tasks of this process, and saves their state so that a restart reports those that a kill has ended.
 
-Rule: a turn's report is saved before it is visible to anybody. Saving waits for the disk, so running turns are saved
-only a few times a second; and no turn fails because its state cannot be saved.
+Rule: a turn's report is saved before it is visible to anybody, and money as soon as it is counted. Saving waits for the
+disk, so other progress is saved only a few times a second; and no turn fails because its state cannot be saved.
 """
 
 import asyncio
@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import Self
 
 from bot.domain.run_names import turn_log_fields
-from bot.domain.turn import Event, Failure, Message, Progress, TurnOrder, TurnReport, TurnState
+from bot.domain.turn import Event, EventKind, Failure, Message, Progress, TurnOrder, TurnReport, TurnState
 from bot.errors import BotError, MustRestart, Retryable
 from bot.ports import EventSink, Inbox, TurnStore
 from bot.system.log_context import logging_about
@@ -54,6 +54,7 @@ class _Turn:
             progress=self.progress,
             session=self.progress.session or self.request.session,
             session_cost_usd=self.progress.session_cost_usd,
+            usd=self.progress.usd,
             tokens=self.progress.tokens,
             failure=failure,
             detail=detail,
@@ -159,6 +160,9 @@ class LocalExecutor:
     async def _run_safely(self, turn: _Turn) -> TurnReport:
         def emit(event: Event) -> None:
             turn.progress = turn.progress.after(event)
+            if event.kind is EventKind.USAGE:
+                self._save(turn)  # money is on disk before the answer that cost it goes on
+                return
             self._transcript(turn.request, event)
             self._save_soon(turn)
 

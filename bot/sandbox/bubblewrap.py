@@ -13,6 +13,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from bot.domain.price import Price
 from bot.domain.turn import AgentTask, Failure, TurnReport, TurnState, WorktreeMounts
 from bot.sandbox import enter
 from bot.sandbox.host_tools import find_tools, has_program
@@ -20,11 +21,12 @@ from bot.sandbox.mount_plan import HOME, PRIVATE, SHELL, HostTools, MountPlan, b
 from bot.sandbox.none import write_launcher
 from bot.sandbox.ownership import chown_tree
 from bot.sandbox.port_forward import forward_ports
-from bot.sandbox.proxy.grant import Grant, SandboxUsage
+from bot.sandbox.proxy.grant import DayBudget, Grant, OnUsage, SandboxUsage, UsedUp, ignore_usage
 from bot.sandbox.proxy.model import PROXY_VARIABLES, model_variables, upstream_for
 from bot.sandbox.proxy.server import SandboxProxy
 from bot.sandbox.resource_limits import ProcessLimits, ResourceLimits, watch_resources
 from bot.sandbox.seccomp import seccomp_filter
+from bot.text.money import dollars
 
 _UIDS = range(59_000, 59_900)
 """Users that agents run as if Treehand is root: unknown to usual systems."""
@@ -40,24 +42,31 @@ class SandboxRules:
     tools: Sequence[Path] = ()
     process_limits: ProcessLimits = field(default_factory=ProcessLimits)
     resource_limits: ResourceLimits = field(default_factory=ResourceLimits)
+    prices: Mapping[str, Price] = field(default_factory=dict)
+    """Prices that the operator set, by the name of the model."""
 
 
 class Bubblewrap:
-    def __init__(self, state_dir: Path, model: Mapping[str, str], rules: SandboxRules) -> None:
+    def __init__(
+        self, state_dir: Path, model: Mapping[str, str], rules: SandboxRules, day: DayBudget | None = None
+    ) -> None:
         """`model` holds the variables with the model's address and key, which never enter the sandbox."""
         self._state_dir = state_dir
         self._folder = state_dir / "cells"
         self._model = dict(model)
         self._rules = rules
-        self._proxy = SandboxProxy(upstream_for(model))
+        self._day = day or DayBudget()
+        self._proxy = SandboxProxy(upstream_for(model), prices=rules.prices, day=self._day)
         self.model_answers: Mapping[int, int] = self._proxy.model_answers
 
     @asynccontextmanager
-    async def open_turn(self, task: AgentTask, marker: str) -> AsyncIterator["_OpenSandbox"]:
+    async def open_turn(self, task: AgentTask, marker: str, on_usage: OnUsage) -> AsyncIterator["_OpenSandbox"]:
         token = f"sk-treehand-{secrets.token_hex(24)}"
-        grant = Grant(token, self._rules.hosts, model=task.model, max_tokens=task.most_tokens)
+        grant = Grant(token, self._rules.hosts, task.model, task.most_tokens, task.budget_usd)
         folders = _Folders(task.mounts, task.home, task.setup.cache)
-        async with self._open(folders, grant, marker, model_variables(self._model, token)) as sandbox:
+        variables = model_variables(self._model, token)
+        on_usage(0, 0.0)
+        async with self._open(folders, grant, marker, variables, on_usage=on_usage) as sandbox:
             sandbox.is_command = False
             yield sandbox
 
@@ -87,6 +96,7 @@ class Bubblewrap:
         marker: str,
         network_variables: Mapping[str, str],
         ports: Sequence[int] = (),
+        on_usage: OnUsage = ignore_usage,
     ) -> AsyncIterator["_OpenSandbox"]:
         tools, mounts = find_tools(self._rules.tools, self._state_dir), folders.mounts
         uid = _uid_for(mounts.folder)
@@ -97,13 +107,14 @@ class Bubblewrap:
                 own = (mounts.folder, mounts.agent_git, git_dir, folders.home)
                 await asyncio.to_thread(chown_tree, own, uid)
             async with (
-                self._proxy.open(short_path / "proxy", grant) as usage,
+                self._proxy.open(short_path / "proxy", grant, on_usage) as usage,
                 _forward(short_path / "ports", ports),
             ):
                 environment = {**network_variables, **_environment(tools)}
                 sandbox = _OpenSandbox(
-                    folders, here, tools, self._rules.process_limits, uid, environment, usage, has_ports=bool(ports)
-                )
+                    folders, here, tools, self._rules.process_limits, uid, environment, usage, self._day,
+                    has_ports=bool(ports),
+                )  # fmt: skip
                 with watch_resources(marker, self._rules.resource_limits, mounts.folder, sandbox.end):
                     yield sandbox
 
@@ -164,12 +175,14 @@ class _OpenSandbox:
     uid: int
     environment: Mapping[str, str]
     usage: SandboxUsage
+    day: DayBudget
     ended: tuple[Failure, str] = (Failure.NONE, "")
     """Why the host ended its programs."""
     shell: str = SHELL
     has_ports: bool = False
     is_command: bool = True
     """It runs a command that the host orders, and no agent."""
+    counts_usage: bool = True
 
     @property
     def inherited_variables(self) -> tuple[str, ...]:
@@ -207,19 +220,28 @@ class _OpenSandbox:
         return self.usage.refusals
 
     def correct(self, report: TurnReport) -> TurnReport:
-        counted = replace(report, tokens=max(report.tokens, self.usage.tokens), refusals=tuple(self.usage.refusals))
+        usage = self.usage
+        counted = replace(report, tokens=usage.tokens, usd=usage.usd, refusals=tuple(usage.refusals))
         failure, reason = self.ended
-        if self.usage.is_exhausted and report.failure:
-            failure, reason = Failure.BUDGET, "The tokens that this issue may use are used up."
+        if usage.used_up and report.failure:
+            failure, reason = _used_up(usage.used_up, self.day)
         elif report.failure in {Failure.MODEL, Failure.LIMIT}:  # a limit pauses everybody: no agent is believed that
             reset_at = self.usage.limit_reset_at
             failure, reason = Failure.MODEL if reset_at is None else Failure.LIMIT, report.detail
-            counted = replace(counted, retry_at=reset_at or 0.0)
+            counted = replace(counted, retry_at=reset_at or 0.0, is_model_unreachable=bool(usage.unreachable))
+            reason = usage.unreachable or reason
         elif report.failure is Failure.KEY and not self.usage.is_key_refused:
             failure, reason = Failure.AGENT, "The proxy refused a request of the agent's program to the model."
         if not failure or report.state is TurnState.STOPPED:
             return counted
         return replace(counted, state=TurnState.FAILED, failure=failure, detail=reason)
+
+
+def _used_up(limit: UsedUp, day: DayBudget) -> tuple[Failure, str]:
+    if limit is not UsedUp.DAY:
+        return Failure.BUDGET, f"The {limit.value} that this issue may use are used up."
+    spent = f"{dollars(day.read_spent_usd())} of the {dollars(day.limit_usd)} that may be spent in a day are spent"
+    return Failure.DAY_BUDGET, f"{spent}, so this turn was ended."
 
 
 def _uid_for(folder: Path) -> int:

@@ -5,7 +5,7 @@ Rule: there is no fallback. A sandbox that does not hold starts nothing.
 
 import logging
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,15 +20,19 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 
-def build_sandbox(settings: Settings, model: Mapping[str, str]) -> "Sandbox":
-    """`model` holds the variables with the model's address and key."""
+def build_sandbox(
+    settings: Settings, model: Mapping[str, str], read_spent_today: Callable[[], float] = lambda: 0.0
+) -> "Sandbox":
+    """`model` holds the variables with the model's address and key. `read_spent_today` is asked at each request."""
     if settings.sandbox.kind == "none":
         from bot.sandbox.none import NoSandbox
 
         return NoSandbox(settings.state_dir / "cells", model)
     from bot.sandbox.bubblewrap import Bubblewrap
+    from bot.sandbox.proxy.grant import DayBudget
 
-    return Bubblewrap(settings.state_dir, model, sandbox_rules(settings))
+    day = DayBudget(settings.budget.per_day_usd, read_spent_today)
+    return Bubblewrap(settings.state_dir, model, sandbox_rules(settings), day)
 
 
 async def ensure_sandbox_holds(settings: Settings) -> None:
@@ -69,6 +73,7 @@ async def chown_to_root(*folders: Path) -> None:
 
 
 def sandbox_rules(settings: Settings) -> "SandboxRules":
+    from bot.domain.price import price_from
     from bot.sandbox.bubblewrap import SandboxRules
     from bot.sandbox.resource_limits import ProcessLimits, ResourceLimits
 
@@ -89,4 +94,7 @@ def sandbox_rules(settings: Settings) -> "SandboxRules":
         tools=chosen.tools,
         process_limits=process_limits,
         resource_limits=resource_limits,
+        prices={
+            name: price_from(one.input, one.output, one.cache_read) for name, one in settings.budget.prices.items()
+        },
     )

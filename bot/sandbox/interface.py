@@ -1,6 +1,6 @@
 """Interface of the sandbox, as agents and setup use it. The engine knows neither side."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Protocol
@@ -26,12 +26,17 @@ class AgentSandbox(Protocol):
         """Program that runs each command of the agent, given as its only argument; empty: the usual shell."""
         ...
 
+    @property
+    def counts_usage(self) -> bool:
+        """True if the host counts tokens and money by itself, and keeps the limits."""
+        ...
+
     def launcher(self, program: Path) -> Path:
         """The program to start instead; it takes the same arguments and runs `program` in the sandbox."""
         ...
 
     def correct(self, report: TurnReport) -> TurnReport:
-        """The report with tokens, refusals and failure as the host measured them."""
+        """The report with tokens, money, refusals and failure as the host measured them."""
         ...
 
 
@@ -61,8 +66,13 @@ class Sandbox(Protocol):
     model_answers: Mapping[int, int]
     """Number of the model's answers by status; 0: no answer came. Empty if there is no proxy to count them."""
 
-    def open_turn(self, task: AgentTask, marker: str) -> AbstractAsyncContextManager[AgentSandbox]:
-        """`marker` is the value of the variable that all processes of the turn carry."""
+    def open_turn(
+        self, task: AgentTask, marker: str, on_usage: Callable[[int, float], None]
+    ) -> AbstractAsyncContextManager[AgentSandbox]:
+        """`marker` is the value of the variable that all processes of the turn carry.
+
+        `on_usage` gets tokens and dollars as they are counted, and zeros at first; nothing if the host does not count.
+        """
         ...
 
     def open_setup(

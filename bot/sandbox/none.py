@@ -8,7 +8,7 @@ import shlex
 import shutil
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,8 +30,10 @@ class NoSandbox:
         shutil.rmtree(self._folder, ignore_errors=True)
 
     @asynccontextmanager
-    async def open_turn(self, task: AgentTask, marker: str) -> AsyncIterator["_OpenNoSandbox"]:
-        del marker  # its resources are not watched
+    async def open_turn(
+        self, task: AgentTask, marker: str, on_usage: Callable[[int, float], None]
+    ) -> AsyncIterator["_OpenNoSandbox"]:
+        del marker, on_usage  # its resources are not watched
         with self._temporary_folder() as here:
             yield _OpenNoSandbox(here, {**self._model, "HOME": str(task.home)})
 
@@ -70,6 +72,7 @@ class _OpenNoSandbox:
     shell: str = ""
     kill_reason: str = ""
     refusals: tuple[str, ...] = ()
+    counts_usage: bool = False
 
     @property
     def inherited_variables(self) -> tuple[str, ...]:

@@ -27,6 +27,7 @@ from bot.sandbox.fix_hints import bwrap_version, fix_hint_for
 from bot.sandbox.host_tools import find_tools
 from bot.sandbox.interface import AgentSandbox, CommandSandbox
 from bot.sandbox.mount_plan import HOME, PRIVATE, PROXY_PORT, SHELL
+from bot.sandbox.proxy.grant import ignore_usage
 from bot.system.launch import KEEP, PARENT
 from bot.system.private_files import share_file, share_folder
 from bot.system.processes import MARKER, end_processes
@@ -181,7 +182,7 @@ async def _run_scripts(
     sandboxes, marker = Bubblewrap(state_dir, model, rules), f"selftest:{scene.secret}"
     task = AgentTask("selftest", scene.mounts, scene.home, "", "")
     kinds: Mapping[str, AbstractAsyncContextManager[_Opened]] = {
-        probes.PROGRAM: sandboxes.open_turn(task, marker),
+        probes.PROGRAM: sandboxes.open_turn(task, marker, ignore_usage),
         probes.SETUP: sandboxes.open_setup(scene.mounts, scene.home, marker, network=True),
         probes.VERIFICATION: sandboxes.open_test(scene.mounts, scene.home, None, marker),
         probes.SERVER: sandboxes.open_test(scene.mounts, scene.home, None, marker, ports=(_ANY_PORT,)),

@@ -2,6 +2,7 @@
 
 import ipaddress
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -52,6 +53,15 @@ class LimitSettings(Section):
     """Seconds of silence after which another daemon takes over a repository; 0: there is only one daemon."""
 
 
+class PriceSettings(Section):
+    input: float = Field(ge=0)
+    """Dollars for a million tokens of input."""
+    output: float = Field(ge=0)
+    """Dollars for a million tokens of output."""
+    cache_read: float | None = Field(None, ge=0)
+    """Dollars for a million tokens that are read from the cache; by default a tenth of `input`."""
+
+
 class BudgetSettings(Section):
     per_issue_usd: float = Field(5, ge=0)
     """Most money that one issue may cost; 0: no limit."""
@@ -63,6 +73,8 @@ class BudgetSettings(Section):
     """Most hours that agents may work on one issue; 0: no limit."""
     per_day_usd: float = Field(50, ge=0)
     """Most money that all issues may cost per day (UTC); 0: no limit."""
+    prices: Mapping[str, PriceSettings] = {}
+    """Prices by the name of the model, where they differ from the list prices that Treehand knows."""
 
 
 class AgentSettings(Section):

@@ -68,7 +68,7 @@ class DashboardData:
 
     def find_run(self, key: str) -> Run | None:
         with closing(open_store(self.settings)) as store:
-            return store.find_run(key)
+            return store.find_with_cost(key)
 
     def journal(self, run: Run) -> Sequence[JournalEntry]:
         with closing(open_store(self.settings)) as store:

@@ -89,10 +89,18 @@ class HealthMonitor:
     _model: ModelAnswers = field(default_factory=ModelAnswers)
     _day_notified: float = field(default=-1.0)
 
-    def is_ready(self) -> bool:
-        """True if ticks end and the database can be written. A service that does not answer changes nothing."""
+    async def is_ready(self) -> bool:
+        """True if ticks end and the database can be written. A service that does not answer changes nothing.
+
+        The database is asked in a thread, on a connection of its own: a busy file must not hold up the loop.
+        """
         longest = max(_MISSED_POLLS * self.settings.poll.interval, _LEAST_READY_SECONDS)
-        return bool(self.ticks.ended_at) and clock.steady() - self.ticks.ended_at < longest and self.store.is_writable()
+        if not self.ticks.ended_at or clock.steady() - self.ticks.ended_at >= longest:
+            return False
+        try:
+            return await self.reader.read(lambda reader: reader.store.is_writable())
+        except CannotStart:
+            return False
 
     def send_notifications(self) -> None:
         try:

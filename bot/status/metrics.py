@@ -26,11 +26,12 @@ _GB = 1e9
 async def collect_metrics(monitor: "HealthMonitor", unreachable: Collection[str]) -> Sequence[MetricValues]:
     """`unreachable`: the projects that the last tick could not read."""
     read = await monitor.reader.read(lambda health: list(_stored_metrics(health)))
-    return [*_live_metrics(monitor, unreachable), *read]
+    return [*_live_metrics(monitor, unreachable, is_ready=await monitor.is_ready()), *read]
 
 
-def _live_metrics(monitor: "HealthMonitor", unreachable: Collection[str]) -> Iterator[MetricValues]:
+def _live_metrics(monitor: "HealthMonitor", unreachable: Collection[str], *, is_ready: bool) -> Iterator[MetricValues]:
     yield gauge("build_info", "Version of Treehand, as a label.", ({"version": __version__}, 1))
+    yield gauge("ready", "1 if `/readyz` answers 200.", ({}, is_ready))
     yield from _loop_metrics(monitor, unreachable)
     yield from _service_metrics(monitor)
     yield from _channel_metrics(monitor)
@@ -117,7 +118,6 @@ def _loop_metrics(monitor: "HealthMonitor", unreachable: Collection[str]) -> Ite
     yield counter("ticks", "Ticks since the start.", ({}, ticks.count))
     yield counter("ticks_postponed", "Ticks that failed as a whole.", ({}, ticks.postponed))
     yield counter("tick_seconds", "Seconds spent in ticks.", ({}, ticks.seconds))
-    yield gauge("ready", "1 if `/readyz` answers 200.", ({}, monitor.is_ready()))
     names = [project.name for project in monitor.settings.projects]
     yield gauge(
         "project_looked_at", "1 if the last tick could read the project.",

@@ -21,6 +21,8 @@ from bot.system import clock
 from bot.system.locks import daemon_pid
 from bot.workspace.paths import ProjectPaths
 
+NO_DAEMON = "nothing: no daemon is running"
+
 
 def read_status(
     settings: Settings, live: Mapping[str, Progress] = MappingProxyType({}), *, by_daemon: bool = False
@@ -28,7 +30,7 @@ def read_status(
     """Safe in any thread: it opens what it reads. `live`: by turn id, progress that only the daemon knows yet."""
     now = clock.now()
     with closing(open_store(settings)) as store, open_offline(settings) as services:
-        runs = store.latest(ended_since=clock.day_of(now))
+        runs = store.with_running_cost(store.latest(ended_since=clock.day_of(now)))
         summaries: dict[str, RunSummary] = {}
         for project in settings.projects:
             own = [run for run in runs if run.project == project.name]
@@ -36,13 +38,21 @@ def read_status(
             found = _summarize(own, project, services, settings)
             summaries |= {run.id: replace(found[run.id], url=urls.get(run.key, "")) for run in own}
         summaries |= {run.id: _with_live(run, summaries[run.id], live) for run in runs if run.id in summaries}
+        has_daemon = by_daemon or bool(daemon_pid(settings.state_dir))
+        if not has_daemon:
+            idle = [run for run in runs if run.id in summaries and _is_at_work(run)]
+            summaries |= {run.id: replace(summaries[run.id], doing=NO_DAEMON) for run in idle}
         for run_id, seconds in _etas(settings, store, runs, now).items():
             summaries[run_id] = replace(summaries.get(run_id, RunSummary()), eta_seconds=seconds)
         spent = store.spent(since=clock.day_of(now))
         health = HealthReader(settings, store, services).read(runs, spent, now)
-        stored = store.notifications.health_records().items() if by_daemon or daemon_pid(settings.state_dir) else ()
+        stored = store.notifications.health_records().items() if has_daemon else ()
         by_monitor = {name: one.health for name, one in stored if is_live(name)}
         return StatusSnapshot(now, runs, summaries, spent, settings.budget.per_day_usd, {**health, **by_monitor})
+
+
+def _is_at_work(run: Run) -> bool:
+    return run.phase in {Phase.QUEUED, Phase.WORKING}
 
 
 def summarize_run(settings: Settings, run: Run) -> RunSummary:

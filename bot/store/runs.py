@@ -4,7 +4,7 @@ import json
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import fields
+from dataclasses import fields, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,6 +28,7 @@ from bot.domain.run import (
     Unshown,
     WaitReason,
 )
+from bot.domain.run_names import parse_turn_id, turn_id_for
 from bot.domain.serialize import as_record, from_record
 from bot.domain.spend import Spend, TotalSpend
 from bot.domain.turn import Failure, TurnOutcome, TurnReport
@@ -83,6 +84,11 @@ SELECT turn_outcomes.* FROM projects CROSS JOIN turn_outcomes USING (project) WH
 ), 0.0) - ? ORDER BY id
 """
 """Reads by the index, project by project and back in time, so that its duration does not grow with the table."""
+_UNRECORDED = """
+SELECT turn_id, usd, tokens FROM turns WHERE at >= ? AND tokens > 0 AND NOT EXISTS (
+    SELECT 1 FROM money WHERE (money.key, money.ordinal, money.turn) = (turns.key, turns.ordinal, turns.turn)
+)
+"""
 _TYPICAL = 50
 _PERSON = (
     "coalesce((SELECT nullif(person, '') FROM runs WHERE runs.key = money.key AND runs.ordinal = money.ordinal),"
@@ -170,6 +176,22 @@ class RunStore:
         """The newest run of an issue."""
         return next(reversed(self._runs("key = ?", key)), None)
 
+    def find_with_cost(self, key: str) -> Run | None:
+        """The newest run of an issue, for people: with what its running turn has cost so far."""
+        run = self.find_run(key)
+        return self.with_running_cost([run])[0] if run else None
+
+    def with_running_cost(self, runs: Sequence[Run]) -> Sequence[Run]:
+        """Adds what turns have cost that are not in the ledger yet. These runs are shown, never saved."""
+        costs = self.unrecorded()
+        found = (costs.get(turn_id_for(run, run.turns.number), TotalSpend()) for run in runs)
+        return [
+            replace(run, spend=replace(run.spend, usd=run.spend.usd + more.usd, tokens=run.spend.tokens + more.tokens))
+            if more.tokens and run.has_turn_in_flight
+            else run
+            for run, more in zip(runs, found, strict=True)
+        ]
+
     def last_ordinal(self, key: str) -> int:
         ((last,),) = self._execute("SELECT coalesce(max(ordinal), 0) FROM runs WHERE key = ?", (key,))
         return int(last)
@@ -216,8 +238,15 @@ class RunStore:
         ]
 
     def keep_report(self, turn_id: str, report: TurnReport, *, at: float) -> None:
-        values = (turn_id, at, json.dumps(as_record(report)))
-        self._execute("INSERT OR REPLACE INTO turns (turn_id, at, report) VALUES (?, ?, ?)", values)
+        """Its cost counts as spent from now on, until the ledger has it."""
+        values = (turn_id, at, json.dumps(as_record(report)), *parse_turn_id(turn_id), report.usd or 0.0, report.tokens)
+        columns = "turn_id, at, report, key, ordinal, turn, usd, tokens"
+        self._execute(f"INSERT OR REPLACE INTO turns ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)", values)
+
+    def unrecorded(self, *, since: float = 0.0) -> Mapping[str, TotalSpend]:
+        """Returns what turns have cost that are not in the ledger yet, by turn id: running ones, above all."""
+        rows = self._execute(_UNRECORDED, (since,))
+        return {row["turn_id"]: TotalSpend(row["usd"], row["tokens"]) for row in rows}
 
     def kept_reports(self) -> Mapping[str, TurnReport]:
         """Returns the stored reports by turn id. Deletes reports that were not read for a long time."""
@@ -251,8 +280,9 @@ class RunStore:
             )
 
     def spent(self, *, since: float) -> float:
+        """Returns dollars, with those of running turns."""
         ((usd,),) = self._execute("SELECT coalesce(sum(usd), 0.0) FROM money WHERE at >= ?", (since,))
-        return float(usd)
+        return float(usd) + sum(one.usd for one in self.unrecorded(since=since).values())
 
     def spent_by_issue(self) -> Mapping[str, TotalSpend]:
         rows = self._execute(

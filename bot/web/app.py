@@ -1,6 +1,6 @@
 """Web app: lists every address of the daemon, for people (dashboard) and machines (webhooks, metrics, probes)."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from starlette.applications import Starlette
@@ -24,11 +24,15 @@ from bot.web.static_files import STATIC_ROUTE
 from bot.web.webhooks import Webhook, webhook_route
 
 
+async def _always_ready() -> bool:
+    return True
+
+
 @dataclass(frozen=True, slots=True)
 class AppConfig:
     wake: Callable[[str], None]
     """Polls the projects of this repository soon; all projects if it is empty."""
-    ready: Callable[[], bool]
+    ready: Callable[[], Awaitable[bool]] = _always_ready
     webhooks: Mapping[str, Webhook] = field(default_factory=dict)
     """The webhooks by name of the service."""
     clock: Clock = now
@@ -58,7 +62,7 @@ def _routes_for_machines(config: AppConfig) -> Iterator[Route]:
         return PlainTextResponse("ok\n")
 
     async def readyz(_request: Request) -> Response:
-        return PlainTextResponse("ok\n") if config.ready() else PlainTextResponse("starting\n", status_code=503)
+        return PlainTextResponse("ok\n") if await config.ready() else PlainTextResponse("starting\n", status_code=503)
 
     async def wake(_request: Request) -> Response:
         config.wake("")

@@ -45,6 +45,8 @@ class Mirror:
         self._ready = False
         self._suspicion: RepositoryDamaged | None = None
         self._preparing = threading.Lock()
+        self.adding_worktree = threading.Lock()
+        """Held while git registers a worktree: it reads the half-made entries of others, and fails."""
         self.check_lease: Callable[[], None] = lambda: None
         """Called before each push. Raises Elsewhere if another daemon may hold the lease."""
 

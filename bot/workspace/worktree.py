@@ -119,11 +119,11 @@ class Worktree:
 
     def _check_out(self, tree: str) -> None:
         """Git may run here: no agent has used the folder yet."""
-        folder, how = self.paths.folder, ("--no-checkout",) if tree else ()
-        command = ("worktree", "add", "--quiet", *how, str(folder), self.paths.branch)
-        self.mirror.retry_beside_new_worktrees(lambda: git(self.mirror.path, *command))
-        if tree:
-            git(self.paths.admin, f"--work-tree={folder}", "read-tree", "--reset", "-u", tree)
+        folder = self.paths.folder
+        command = ("worktree", "add", "--quiet", "--no-checkout", str(folder), self.paths.branch)
+        with self.mirror.adding_worktree:
+            self.mirror.retry_beside_new_worktrees(lambda: git(self.mirror.path, *command))
+        git(self.paths.admin, f"--work-tree={folder}", "read-tree", "--reset", "-u", tree or "HEAD")
 
     def renew_shadow(self, onto: str, refs: Mapping[str, str]) -> None:
         known = shadow_refs(self.paths.branch, onto, refs)

@@ -56,7 +56,11 @@ async def test_a_turn_edits_a_file_and_tells_what_it_does(scene):
     assert (report.state, report.failure, report.summary) == (TurnState.SUCCEEDED, Failure.NONE, "Raised.")
     assert report.session_cost_usd > 0
     assert (report.agent_turns, report.delivered, report.question) == (4, {"c1"}, "")
-    assert report.tokens == sum(event.tokens for event in scene.events)
+    counted = [event for event in scene.events if event.kind is EventKind.USAGE]
+    assert (report.tokens, report.usd) == (
+        sum(event.tokens for event in counted),
+        pytest.approx(sum(event.usd for event in counted)),
+    )
     assert scene.texts(EventKind.SESSION) == [report.session]
     assert scene.texts(EventKind.TOOL) == ["updates its to-do list", "reads app.py", "edits app.py"]
     assert [event.todos for event in scene.events if event.todos] == [(Todo("Raise the tax", done=False, active=True),)]

@@ -9,6 +9,7 @@ from bot.demo.scripted_model import RefuseWith, ScriptedModel, ScriptedReply, Us
 from bot.domain.turn import EventKind, Failure, TurnReport, TurnState
 from bot.sandbox.bubblewrap import Bubblewrap, SandboxRules
 from bot.sandbox.none import NoSandbox
+from bot.sandbox.proxy.grant import ignore_usage
 
 OVER = 2_000_000_000
 REJECTED = {
@@ -91,6 +92,6 @@ async def test_in_the_sandbox_no_agent_can_keep_everybody_waiting_by_saying_so(s
     scene.home.mkdir()
     sandbox = Bubblewrap(scene.state, {"ANTHROPIC_API_KEY": "key-1"}, SandboxRules())
     forged = TurnReport(TurnState.FAILED, failure=Failure.LIMIT, detail="You have hit your limit", retry_at=OVER)
-    async with sandbox.open_turn(scene.task(), "marker") as opened:
+    async with sandbox.open_turn(scene.task(), "marker", ignore_usage) as opened:
         seen = opened.correct(forged)
     assert (seen.failure, seen.retry_at) == (Failure.MODEL, 0.0)

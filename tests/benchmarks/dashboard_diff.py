@@ -79,9 +79,7 @@ async def _changed(settings: Settings, folder: Path, files: int) -> None:
 async def _served(settings: Settings):
     data = DashboardData(settings, dict)
     dashboard = Dashboard(data, UserActionService(settings, lambda _: None), RunDetails(settings, data.find_run))
-    pages = build_app(
-        AppConfig(wake=lambda _: None, ready=lambda: True, authenticator=Authenticator(operator="ada")), dashboard
-    )
+    pages = build_app(AppConfig(wake=lambda _: None, authenticator=Authenticator(operator="ada")), dashboard)
     async with (
         serving(pages, "127.0.0.1:0") as port,
         dashboard.open(),

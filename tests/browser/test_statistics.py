@@ -63,7 +63,7 @@ async def visit(tmp_path) -> AsyncIterator[Visit]:
     live_through(settings.state_dir / "treehand.db")
     data = DashboardData(settings, dict)
     dashboard = Dashboard(data, UserActionService(settings, lambda _: None), RunDetails(settings, data.find_run))
-    config = AppConfig(wake=lambda _: None, ready=lambda: True)
+    config = AppConfig(wake=lambda _: None)
     async with (
         serving(build_app(config, dashboard), "127.0.0.1:0") as port,
         async_playwright() as playwright,

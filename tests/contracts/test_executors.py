@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from bot.domain.spend import TotalSpend
 from bot.domain.turn import Event, EventKind, Failure, Message, TurnOrder, TurnReport, TurnState
 from bot.errors import MustRestart, NeedsHuman, Retryable
 from bot.executors.local import LocalExecutor
@@ -296,6 +297,21 @@ async def test_how_far_a_running_turn_is_known_to_have_come_outlives_its_process
         report = (await turns.executor().reports())[request().turn_id]
     assert (report.state, report.session, report.delivered) == (TurnState.LOST, "session-of-acme/shop#1/1", {"c1"})
     assert (report.tokens, report.session_cost_usd, report.progress.last_event_at) == (70, 0.2, 6.0)
+
+
+async def test_money_is_on_disk_before_anything_else_happens(store):
+    turns, kept = ScriptedTurns(store), []
+    turns.news = (Event(EventKind.USAGE, 5.0, tokens=70, usd=0.2), Event(EventKind.TEXT, 6.0, text="word", tokens=40))
+    executor = turns.executor()
+    executor._transcript = lambda _order, event: kept.append((event.kind, store.unrecorded()))
+    async with executor:
+        await executor.ensure_started(request())
+        await settle()
+        cost = {request().turn_id: TotalSpend(0.2, 70)}
+        assert (EventKind.TEXT, cost) in kept
+        assert EventKind.USAGE not in dict(kept), "it is no part of the conversation"
+        report = (await executor.reports())[request().turn_id]
+        assert (report.usd, report.tokens) == (0.2, 70), "where the host counts, nothing else does"
 
 
 async def test_however_much_a_turn_tells_its_book_is_written_now_and_then(store):

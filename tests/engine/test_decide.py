@@ -29,6 +29,7 @@ from bot.engine.actions import (
 from bot.engine.authorization import find_objection
 from bot.engine.decide import decide
 from bot.engine.decision import Decision
+from bot.engine.messages.journal import history
 from bot.engine.observation import Observation, Slot
 from bot.errors import IllegalTransition
 from tests.fakes.runs import a_run
@@ -162,6 +163,72 @@ def test_what_of_a_lost_turn_s_bill_is_not_known_is_in_the_next_one_s():
     assert after(replace(run, turns=replace(run.turns, number=2)), turn=done).run.spend.usd == 2.0
 
 
+def test_a_turn_costs_what_the_host_has_counted_whatever_the_agent_says():
+    run = working(spend_session_cost_usd=2.0, spend_usd=2.0)
+    for said in (0.0, 1.52, 3.51):  # nothing, counted from zero again, and the whole session
+        paused = TurnReport(TurnState.STOPPED, session_cost_usd=said, usd=1.5, tokens=760_845)
+        bill = after(run, turn=paused).spend
+        assert bill == Spend(1, 100.0, 1.5, 760_845)
+    far = after(run, turn=replace(paused, session_cost_usd=2.9)).spend
+    assert (far.usd, far.claimed_usd) == (1.5, pytest.approx(0.9))
+    assert "turn 1 cost $1.50, 760845 tokens; the agent says $0.90" in history(
+        run, after(run, turn=replace(paused, session_cost_usd=2.9))
+    )
+
+
+def test_where_nobody_counts_an_agent_that_counts_from_zero_again_is_believed():
+    run = working(spend_session_cost_usd=2.0, spend_usd=2.0)
+    again = after(run, turn=TurnReport(TurnState.SUCCEEDED, session_cost_usd=0.5, summary="Done.", change=CHANGED))
+    assert again.spend and again.spend.usd == 0.5
+
+
+def test_a_turn_that_the_days_money_ended_asks_with_the_amount_and_goes_on_when_there_is_some():
+    detail = "$50.31 of the $50.00 that may be spent in a day are spent, so this turn was ended."
+    ended = after(working(), turn=TurnReport(TurnState.FAILED, failure=Failure.DAY_BUDGET, detail=detail, usd=1.0))
+    assert (ended.run.phase, ended.run.wait_reason) == (Phase.ASKING, WaitReason.DAY_BUDGET)
+    question = next(one for one in ended.actions if isinstance(one, PostComment) and one.slug.startswith("ask-"))
+    assert "$50.31 of the $50.00" in question.text
+    assert "Reply here" not in question.text
+    assert ended.run.turns.failures == 0
+    assert the(StartTurn, after(ended.run, slot=GRANTED)).order.turn_id == "shop#1/1/turn-2"
+
+
+def test_work_that_was_finished_when_it_was_paused_is_published_without_the_agent():
+    heard = (CommentRecord("c1", CommentPlace.ISSUE, 1, CommentOutcome.PENDING),)
+    pausing = working(wait_reason=WaitReason.PAUSED, comments=heard)
+    comments = (said("use OAuth"),)
+    stopped = TurnReport(TurnState.STOPPED, summary="Done.", change=CHANGED, usd=1.0, tokens=9, delivered={"c1"})
+    paused = after(pausing, turn=stopped, comments=comments)
+    assert (paused.run.phase, paused.run.wait_reason) == (Phase.ASKING, WaitReason.PAUSED)
+    assert paused.run.turns.failures == 0
+
+    going = after(paused.run.to(Phase.QUEUED, now=100.0), slot=GRANTED, comments=comments)
+    assert the(StartTurn, going).order.publish_only
+    repeated = TurnReport(TurnState.SUCCEEDED, change=replace(CHANGED, before=CHANGED.head), delivered={"c1"})
+    done = after(going.run, turn=repeated, comments=comments)
+    (row,) = done.run.comments
+    assert (row.outcome, row.commit) == (CommentOutcome.APPLIED, CHANGED.head)
+    assert done.spend is None, "no agent was there"
+    assert any(isinstance(action, OfferPullRequest) and "Done." in action.body for action in done.actions)
+
+
+def test_an_agent_that_is_told_a_comment_again_gets_the_commit_that_has_its_work():
+    """The daemon was killed after the commit, before it had the turn's report."""
+    heard = (CommentRecord("c1", CommentPlace.ISSUE, 1, CommentOutcome.PENDING),)
+    again = TurnReport(TurnState.SUCCEEDED, summary="It is done.", change=replace(CHANGED, before=CHANGED.head),
+                       delivered={"c1"}, agent_turns=1)  # fmt: skip
+    done = after(working(comments=heard), turn=again, comments=(said("use OAuth"),))
+    assert [(row.outcome, row.commit) for row in done.run.comments] == [(CommentOutcome.APPLIED, CHANGED.head)]
+
+
+def test_a_model_that_cannot_be_reached_does_not_count_against_the_run():
+    run = working(turns_failures=1)
+    away = TurnReport(TurnState.FAILED, failure=Failure.MODEL, detail="no answer.", is_model_unreachable=True)
+    later = after(run, turn=away).run
+    assert (later.phase, later.turns.failures, later.reason) == (Phase.WORKING, 1, "no answer.")
+    assert after(run, turn=replace(away, is_model_unreachable=False)).run.phase is Phase.ASKING
+
+
 def test_a_loss_counts_when_the_agent_had_done_nothing():
     assert after(working(turns_losses=3)).run.turns.losses == 4
     assert after(working(turns_losses=3), turn=TurnReport(TurnState.LOST, tokens=5)).run.turns.losses == 0
@@ -228,7 +295,8 @@ def test_a_follow_up_that_changes_nothing_answers_and_stays_in_review():
     report = TurnReport(
         TurnState.SUCCEEDED, summary="Because.", delivered=frozenset({"c1"}), change=replace(CHANGED, before="c")
     )
-    decision = after(run, turn=report, comments=(comment,))
+    pull = PullRequest(7, "treehand/shop-1", "t", "", PullRequestState.OPEN, draft=True, head="c")
+    decision = after(run, turn=report, comments=(comment,), pull_request=pull)
     assert decision.run.phase is Phase.REVIEW
     [row] = decision.run.comments
     assert row.outcome is CommentOutcome.ANSWERED

@@ -8,7 +8,7 @@ from bot.domain.comment import Comment, CommentPlace
 from bot.domain.issue import Issue, Person
 from bot.domain.policy import Policy
 from bot.domain.run import Phase, Run, WaitReason
-from bot.domain.turn import Failure, TurnReport, TurnState
+from bot.domain.turn import Failure, TurnOutcome, TurnReport, TurnState
 from bot.engine.observation import Observation
 from bot.engine.schedule import Capacity, schedule
 from tests.fakes.runs import a_run
@@ -31,9 +31,9 @@ def seen(
     return Observation(now, issue, comments, **fields)
 
 
-def slots(*looked, busy=(), working=2, per_project=9, **capacity):
+def slots(*looked, busy=(), working=2, per_project=9, outcomes=(), **capacity):
     policies = dict.fromkeys(("shop", "bar"), Policy(max_working=working, max_working_per_project=per_project))
-    return schedule(looked, busy, policies, Capacity(working, **capacity))
+    return schedule(looked, busy, policies, Capacity(working, **capacity), outcomes)
 
 
 def granted(*looked, **arguments) -> list[str]:
@@ -51,6 +51,22 @@ def test_whose_agent_has_begun_already_goes_on_and_counts():
     looked = [(first, seen(first)), (second, seen(second)), (third, seen(third, next_turn=begun))]
     assert granted(*looked) == ["shop#1/1", "shop#3/1"]
     assert granted(*looked, spent_today_usd=2.0, per_day_usd=1.0) == ["shop#3/1"]
+
+
+def test_a_run_that_the_days_money_ended_waits_for_money_and_for_nothing_else():
+    ended = run(1, Phase.ASKING, wait_reason=WaitReason.DAY_BUDGET)
+    assert granted((ended, seen(ended)), spent_today_usd=2.0, per_day_usd=1.0) == []
+    assert granted((ended, seen(ended)), spent_today_usd=0.5, per_day_usd=1.0) == ["shop#1/1"]
+
+
+def test_nobody_waits_for_a_refused_run_once_the_model_has_answered_another():
+    refused = run(1, Phase.ASKING, wait_reason=WaitReason.KEY_REFUSED, turns_number=1, turns_not_before=900.0)
+    waiting = run(2)
+    looked = [(refused, seen(refused)), (waiting, seen(waiting))]
+    no = TurnOutcome("shop", "shop#1", 1, 1, 40.0, 50.0, Failure.KEY)
+    assert [key for key, slot in slots(*looked, outcomes=[no]).items() if slot.granted] == []
+    good = TurnOutcome("shop", "shop#3", 1, 1, 60.0, 70.0)
+    assert [key for key, slot in slots(*looked, outcomes=[no, good]).items() if slot.granted] == ["shop#2/1"]
 
 
 def test_a_projects_own_cap_lets_the_other_project_through():

@@ -71,6 +71,6 @@ def test_setup_that_needs_network_for_an_agents_change_waits_for_an_approval_of_
     assert asked.run.hold.objections == (objection,)
     (text,) = (one.text for one in asked.actions if isinstance(one, PostComment) and one.slug.startswith("ask-"))
     assert "- setup `package-lock.json`: an agent changed what setup reads" in text
-    assert "`/ai approve`, by somebody who may push, lets it" in text
+    assert f"`/ai approve {asked.run.question}`, by somebody who may push, lets it" in text
     assert from_record(TurnReport, json.loads(json.dumps(as_record(turn)))) == turn
     assert SecretScreen(lambda _: ()).report(turn).obstacle == turn.obstacle

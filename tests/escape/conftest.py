@@ -24,6 +24,7 @@ from bot.domain.turn import AgentTask, Event, TurnReport, Workspace
 from bot.sandbox.bubblewrap import Bubblewrap, SandboxRules
 from bot.sandbox.interface import AgentSandbox, CommandSandbox
 from bot.sandbox.mount_plan import SHELL
+from bot.sandbox.proxy.grant import ignore_usage
 from bot.sandbox.resource_limits import ProcessLimits
 from bot.system.launch import KEEP, PARENT
 from bot.system.processes import MARKER
@@ -102,7 +103,7 @@ class AttackedProject:
             case "server":
                 return sandboxes.open_test(mounts, self.home, None, marker, ports=[free_port()])
             case _:
-                return sandboxes.open_turn(self.work(), marker)
+                return sandboxes.open_turn(self.work(), marker, ignore_usage)
 
     async def turn(self, *commands: str, number: int = 1, session: str = "", seconds: float = 90.0) -> list[str]:
         """Runs these as shell commands of the agent's real program; returns the output of each."""

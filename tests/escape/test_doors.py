@@ -30,7 +30,7 @@ def time() -> list[float]:
 
 @pytest.fixture
 async def port() -> AsyncIterator[int]:
-    app = build_app(AppConfig(wake=print, ready=lambda: True, webhooks=webhooks(print, github="a secret of two")))
+    app = build_app(AppConfig(wake=print, webhooks=webhooks(print, github="a secret of two")))
     async with serving(app, "127.0.0.1:0") as port:
         yield port
         assert app.state.bodies.held == 0

@@ -13,6 +13,7 @@ import socket
 import httpx
 import pytest
 
+from bot.sandbox.proxy.grant import UsedUp
 from tests.sandbox.fake_network import (
     KEY,
     PUBLIC,
@@ -379,4 +380,4 @@ async def test_t9_tokens_end_for_parallel_requests_too(tmp_path):
         answers: list[httpx.Response] = await asyncio.gather(*(box.ask(max_tokens=1_000) for _ in range(20)))
 
     assert sum(answer.status_code == 200 for answer in answers) == 3
-    assert box.usage.is_exhausted
+    assert box.usage.used_up is UsedUp.TOKENS

@@ -15,6 +15,7 @@ from bot.sandbox import resource_limits
 from bot.sandbox.bubblewrap import SandboxRules
 from bot.sandbox.host_tools import find_tools
 from bot.sandbox.ownership import chown_tree
+from bot.sandbox.proxy.grant import ignore_usage
 from bot.sandbox.resource_limits import ProcessLimits, ResourceLimits
 from bot.system.tree_walk import FolderMoved
 from tests.escape.attempts import refusals, succeeded
@@ -185,7 +186,7 @@ async def test_memory_of_this_machine_is_nobodys(counted):
 async def test_t22_without_bubblewrap_no_agent_starts(project, tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(CannotStart, match="bubblewrap"):
-        async with project.sandbox().open_turn(project.work(), "escape:x"):
+        async with project.sandbox().open_turn(project.work(), "escape:x", ignore_usage):
             raise AssertionError
 
 

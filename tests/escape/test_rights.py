@@ -134,7 +134,7 @@ async def test_t1_a_label_by_a_person_who_lost_the_right_before_the_start_starts
     await scene.tick(2)
     assert len(scene.inside.requests) == turns
     assert (scene.run.phase, scene.run.wait_reason) == (Phase.ASKING, WaitReason.CONSENT)
-    assert len([text for text in scene.answers if "`/ai approve`" in text]) == 1
+    assert len([text for text in scene.answers if "`/ai approve q-" in text]) == 1
 
 
 @pytest.mark.attack("T1", "Work is published for a person who was removed while the agent was at it")
@@ -312,7 +312,7 @@ async def test_t24_what_a_stranger_made_of_an_admins_words_is_not_used_and_is_as
     assert len(scene.inside.requests) == turns
     assert OBEY not in scene.told
     assert (scene.run.phase, scene.run.wait_reason) == (Phase.ASKING, WaitReason.CONSENT)
-    assert len([text for text in scene.answers if "`/ai approve`" in text]) == 1
+    assert len([text for text in scene.answers if "`/ai approve q-" in text]) == 1
     scene.world.comment(REPO, scene.number, "/ai approve", by="ana")
     await scene.tick(2)
     assert OBEY in scene.told

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import json
 import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,7 +12,8 @@ from pathlib import Path
 import h11
 import httpx
 
-from bot.sandbox.proxy.grant import Grant, ModelUpstream, SandboxUsage
+from bot.domain.price import Price
+from bot.sandbox.proxy.grant import DayBudget, Grant, ModelUpstream, SandboxUsage, ignore_usage
 from bot.sandbox.proxy.server import SandboxProxy
 
 TOKEN = "pass-1"
@@ -262,12 +263,20 @@ def asking(model: str = "claude-opus-5-5", **more) -> dict:
 
 @asynccontextmanager
 async def sandbox(
-    folder: Path, service: Service | None = None, net: Internet | None = None, **grant
+    folder: Path,
+    service: Service | None = None,
+    net: Internet | None = None,
+    *,
+    on_usage=ignore_usage,
+    day: DayBudget | None = None,
+    prices: Mapping[str, Price] | None = None,
+    **grant,
 ) -> AsyncIterator[Sandbox]:
     upstream = ModelUpstream(service.url, {"x-api-key": KEY}) if service else None
     outside = {"resolve": net.resolve, "dial": net.dial} if net else {}
     grant = {"token": TOKEN, **grant, "hosts": frozenset(grant.get("hosts", ()))}
-    async with SandboxProxy(upstream, **outside).open(folder / "proxy", Grant(**grant)) as usage:
+    proxy = SandboxProxy(upstream, **outside, prices=prices or {}, day=day)
+    async with proxy.open(folder / "proxy", Grant(**grant), on_usage) as usage:
         yield Sandbox(folder / "proxy", usage)
 
 

@@ -15,7 +15,7 @@ from bot.sandbox.bubblewrap import Bubblewrap, SandboxRules, _OpenSandbox, _uid_
 from bot.sandbox.build import build_sandbox, ensure_sandbox_holds
 from bot.sandbox.mount_plan import HostTools, MountPlan, build_plan
 from bot.sandbox.none import NoSandbox
-from bot.sandbox.proxy.grant import Grant, SandboxUsage
+from bot.sandbox.proxy.grant import DayBudget, Grant, SandboxUsage, UsedUp, ignore_usage
 from bot.sandbox.resource_limits import ProcessLimits, ResourceLimits, watch_resources
 from bot.settings.schema import SandboxSettings, Settings
 from bot.system import launch
@@ -27,7 +27,7 @@ def task(tmp_path) -> AgentTask:
     ground = WorktreeMounts(tmp_path / "worktree", *(tmp_path / name for name in ("shadow", "agent-git", "objects")))
     for folder in (ground.folder, ground.shadow, ground.agent_git, ground.objects, tmp_path / "home"):
         folder.mkdir()
-    return AgentTask("turn", ground, tmp_path / "home", "", "", model="claude-opus-5-5", most_tokens=7)
+    return AgentTask("turn", ground, tmp_path / "home", "", "", model="claude-opus-5-5", most_tokens=7, budget_usd=2.5)
 
 
 class OpenProxy:
@@ -37,7 +37,7 @@ class OpenProxy:
         self.grant = Grant("")
 
     @asynccontextmanager
-    async def open(self, _socket: Path, grant: Grant):
+    async def open(self, _socket: Path, grant: Grant, _on_usage):
         self.grant = grant
         yield SandboxUsage()
 
@@ -70,8 +70,8 @@ async def test_t9_a_sandboxs_proxy_grants_what_the_turn_may_do(tmp_path, task):
     sandbox._proxy = proxy
     passes = set()
     for _ in range(2):
-        async with sandbox.open_turn(task, "cells:none"):
-            assert proxy.grant == Grant(proxy.grant.token, frozenset({"a.test"}), "claude-opus-5-5", 7)
+        async with sandbox.open_turn(task, "cells:none", ignore_usage):
+            assert proxy.grant == Grant(proxy.grant.token, frozenset({"a.test"}), "claude-opus-5-5", 7, 2.5)
             passes.add(proxy.grant.token)
     assert len(passes) == 2
 
@@ -85,12 +85,30 @@ def test_t17_agents_of_different_runs_are_different_users(tmp_path):
 
 def test_t15_what_the_proxy_counted_is_what_was_spent(tmp_path, task):
     usage, tools = SandboxUsage(), HostTools(tmp_path, tmp_path, tmp_path, ())
-    usage.add_tokens(50)
+    usage.add(50, 0.25)
     usage.record_refusal("reach evil.test:443")
-    seen = _OpenSandbox(task, tmp_path, tools, ProcessLimits(), 0, {}, usage).correct(
-        TurnReport(TurnState.SUCCEEDED, tokens=7)
+    seen = _OpenSandbox(task, tmp_path, tools, ProcessLimits(), 0, {}, usage, DayBudget()).correct(
+        TurnReport(TurnState.SUCCEEDED, tokens=700, session_cost_usd=99.0)
     )
-    assert (seen.tokens, seen.refusals) == (50, ("reach evil.test:443",))
+    assert (seen.tokens, seen.usd, seen.refusals) == (50, 0.25, ("reach evil.test:443",))
+
+
+def test_a_model_that_cannot_be_reached_is_named_by_the_address_that_the_host_tried(tmp_path, task):
+    usage, tools = SandboxUsage(), HostTools(tmp_path, tmp_path, tmp_path, ())
+    usage.unreachable = "The model's service at https://model.test does not answer (ConnectError)."
+    claimed = TurnReport(TurnState.FAILED, failure=Failure.MODEL, detail="http://127.0.0.1:3128 does not answer.")
+    seen = _OpenSandbox(task, tmp_path, tools, ProcessLimits(), 0, {}, usage, DayBudget()).correct(claimed)
+    assert (seen.failure, seen.is_model_unreachable, seen.detail) == (Failure.MODEL, True, usage.unreachable)
+
+
+def test_a_turn_that_the_days_money_ended_says_so_with_the_amount(tmp_path, task):
+    usage, tools = SandboxUsage(), HostTools(tmp_path, tmp_path, tmp_path, ())
+    usage.used_up = UsedUp.DAY
+    ended = _OpenSandbox(task, tmp_path, tools, ProcessLimits(), 0, {}, usage, DayBudget(50.0, lambda: 50.31)).correct(
+        TurnReport(TurnState.FAILED, failure=Failure.LIMIT)
+    )
+    assert ended.failure is Failure.DAY_BUDGET
+    assert "$50.31 of the $50.00" in ended.detail
 
 
 @pytest.mark.parametrize(
@@ -142,7 +160,9 @@ def test_t14_folders_are_given_away_and_nothing_behind_a_link(tmp_path):
 
 
 async def test_t6_without_a_sandbox_the_bots_own_variables_stay_behind_too(tmp_path, task):
-    async with NoSandbox(tmp_path / "cells", {"ANTHROPIC_API_KEY": "the-key"}).open_turn(task, "turn") as opened:
+    async with NoSandbox(tmp_path / "cells", {"ANTHROPIC_API_KEY": "the-key"}).open_turn(
+        task, "turn", ignore_usage
+    ) as opened:
         ours = {**opened.environment, "GITHUB_TOKEN": "ghp_the_bots_own"}
         kept = ",".join((*opened.environment, *opened.inherited_variables))
         started = await asyncio.create_subprocess_exec(

@@ -11,7 +11,7 @@ import claude_agent_sdk
 import pytest
 
 from bot.demo.scripted_model import SayText, ScriptedModel, UseTool
-from bot.sandbox.proxy.grant import Grant, ModelUpstream
+from bot.sandbox.proxy.grant import Grant, ModelUpstream, UsedUp
 from bot.sandbox.proxy.server import SandboxProxy
 from tests.sandbox.fake_network import KEY, TOKEN
 
@@ -116,6 +116,6 @@ async def test_the_program_ends_soon_when_its_tokens_are_used_up(tmp_path):
     assert result["is_error"] is True
     assert result["api_error_status"] == 429
     assert "token budget of this run is used up" in result["result"]
-    assert agent.usage.is_exhausted
+    assert agent.usage.used_up is UsedUp.TOKENS
     assert agent.usage.tokens > 0
     assert len(model.requests) < 20

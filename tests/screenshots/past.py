@@ -64,6 +64,6 @@ async def shown(folder: Path) -> AsyncIterator[str]:
     live_through(settings.state_dir / "treehand.db")
     data = DashboardData(settings, dict)
     dashboard = Dashboard(data, UserActionService(settings, lambda _: None), RunDetails(settings, data.find_run))
-    config = AppConfig(wake=lambda _: None, ready=lambda: True, authenticator=Authenticator(operator="Mira"))
+    config = AppConfig(wake=lambda _: None, authenticator=Authenticator(operator="Mira"))
     async with serving(build_app(config, dashboard), "127.0.0.1:0") as port, dashboard.open():
         yield f"http://127.0.0.1:{port}"

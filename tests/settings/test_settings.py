@@ -9,6 +9,7 @@ from apscheduler.schedulers.asyncio import AsyncIOScheduler
 
 from bot.app import open_app
 from bot.daemon import Daemon
+from bot.domain.price import price_from
 from bot.engine.build import CapacityReader, policy_for
 from bot.errors import BadSettings
 from bot.publish_guard.protected_paths import PublishRules
@@ -106,6 +107,11 @@ def test_what_may_be_published_comes_from_the_settings(write):
 def test_what_an_agent_may_do_comes_from_the_settings(write, toml, shown):
     """What each of them does to an agent is tried in `tests/sandbox` and `tests/escape`."""
     assert shown(sandbox_rules(write(f"[sandbox]\n{toml}\n{PROJECT}")))
+
+
+def test_a_models_own_price_comes_from_the_settings(write):
+    toml = 'prices."my-model" = { input = 3, output = 15 }'
+    assert sandbox_rules(write(f"[budget]\n{toml}\n{PROJECT}")).prices == {"my-model": price_from(3, 15)}
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.domain.change import Change, FileChange, Objection
+from bot.domain.run import Phase, Run, RunSpend, RunTurns
 from bot.domain.serialize import as_record
+from bot.domain.spend import Spend, TotalSpend
 from bot.domain.turn import Progress, Todo, TurnAnswer, TurnReport, TurnState
 from bot.store.runs import RunStore
 
@@ -26,6 +28,21 @@ def test_a_turn_is_kept_as_it_stood_last_and_forgotten_when_told(store):
     assert list(store.kept_reports()) == ["shop#2/1/turn-1"]
 
 
+def test_what_a_running_turn_costs_is_spent_until_the_ledger_has_it(store):
+    running = TurnReport(TurnState.RUNNING, usd=0.25, tokens=90)
+    run = Run("shop#1", "shop", phase=Phase.WORKING, turns=RunTurns(number=1))
+    store.save(run, at=1.0)
+    store.keep_report("shop#1/1/turn-1", running, at=100.0)
+    assert store.unrecorded() == {"shop#1/1/turn-1": TotalSpend(0.25, 90)}
+    assert (store.spent(since=50.0), store.spent(since=101.0)) == (0.25, 0.0)
+    assert store.find_with_cost("shop#1").spend == RunSpend(0.25, 90)
+    assert store.find_run("shop#1").spend == RunSpend()
+
+    store.save(run, at=101.0, spend=Spend(1, 101.0, 0.3, 100))
+    assert store.unrecorded() == {}
+    assert store.spent(since=50.0) == 0.3
+
+
 def test_it_outlives_the_process(store, tmp_path):
     store.keep_report("shop#1/1/turn-1", REPORT, at=1.0)
     other = RunStore.open(tmp_path / "treehand.db")
@@ -40,7 +57,9 @@ def test_what_nobody_asked_for_in_a_month_is_thrown_away(store):
 
 
 def test_what_an_older_version_kept_is_read_and_what_a_newer_one_kept_is_passed_over(store):
-    store._db.execute("""INSERT INTO turns VALUES ('t', 1.0, '{"state": "lost", "later": [1], "tokens": 5}')""")
+    store._db.execute(
+        """INSERT INTO turns (turn_id, at, report) VALUES ('t', 1.0, '{"state": "lost", "later": [1], "tokens": 5}')"""
+    )
     assert store.kept_reports() == {"t": TurnReport(TurnState.LOST, tokens=5)}
 
 

@@ -28,7 +28,7 @@ async def test_a_label_by_somebody_who_may_not_steer_starts_nothing_and_is_asked
     assert (bot.run(KEY).phase, bot.run(KEY).wait_reason) == (Phase.ASKING, WaitReason.CONSENT)
     [text] = asked(world)
     assert "eve put the label `ai` on" in text
-    assert "`/ai approve`" in text
+    assert "`/ai approve q-" in text
     assert "Reply here" not in text
 
 

@@ -29,7 +29,7 @@ async def test_with_the_label_the_first_turn_only_plans_and_the_plan_is_shown(pl
     run = planned.run(KEY)
     assert (run.phase, run.wait_reason) == (Phase.ASKING, WaitReason.PLAN)
     assert "> 2. Mend it." in world.comments_of(KEY)[-1]
-    assert "`/ai approve`" in world.comments_of(KEY)[-1]
+    assert "`/ai approve q-" in world.comments_of(KEY)[-1]
     assert world.branches == {}
 
 
@@ -230,3 +230,35 @@ async def test_a_model_by_command_wins_over_a_label_that_cannot_be_followed(bot,
     world.comment(KEY, "/ai model two")
     await bot.tick(2)
     assert request(world, 1).model == "two"
+
+
+async def test_an_approval_names_the_plan_that_it_approves(planned, world):
+    bot = planned
+    run = bot.run(KEY)
+    assert f"`/ai approve {run.question}`" in world.comments_of(KEY)[-1]
+    assert run.asked_at >= world.now
+
+    world.comment(KEY, "/ai approve q-000000")
+    await bot.tick()
+    assert bot.run(KEY).wait_reason is WaitReason.PLAN
+    assert f"`/ai approve {run.question}` approves what I asked last" in world.comments_of(KEY)[-1]
+
+    world.comment(KEY, f"/ai approve {run.question} but keep it short")
+    await bot.tick(2)
+    assert bot.run(KEY).phase is Phase.WORKING
+    assert "but keep it short" in world.prompts[-1]
+    assert "q-" not in world.prompts[-1]
+
+
+async def test_an_approval_from_before_a_question_is_not_of_that_question(planned, world):
+    bot = planned
+    bot.store.save(replace(bot.run(KEY), asked_at=world.now + 5), at=world.now)
+    world.comment(KEY, "/ai approve")
+    await bot.tick(2)
+    assert (bot.run(KEY).phase, bot.run(KEY).wait_reason) == (Phase.ASKING, WaitReason.PLAN)
+    assert f"`/ai approve {bot.run(KEY).question}` approves it" in world.comments_of(KEY)[-1]
+
+    world.wait(10)
+    world.comment(KEY, "/ai approve")
+    await bot.tick(2)
+    assert bot.run(KEY).phase is Phase.WORKING

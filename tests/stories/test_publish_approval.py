@@ -39,7 +39,7 @@ async def test_nothing_is_published_and_the_question_names_file_rule_and_place(h
     assert world.branches == {}
     assert world.pulls == {}
     assert f"protected path `{CI}`: runs in CI" in question(world)
-    assert "`/ai approve`" in question(world)
+    assert "`/ai approve q-" in question(world)
     assert f"/imaginary/{BRANCH}" in question(world)
     assert world.worktrees[BRANCH].dirty
 

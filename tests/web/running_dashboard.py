@@ -126,9 +126,7 @@ async def open_dashboard(
         UserActionService(settings, lambda names: notified.append(list(names))),
         RunDetails(settings, data.find_run),
     )
-    config = AppConfig(
-        wake=woken.append, ready=lambda: True, authenticator=access or Authenticator(operator="ana"), hosts=hosts
-    )
+    config = AppConfig(wake=woken.append, authenticator=access or Authenticator(operator="ana"), hosts=hosts)
     async with (
         serving(build_app(config, dashboard), "127.0.0.1:0") as port,
         dashboard.open(),

@@ -147,25 +147,28 @@ async def test_metrics_need_the_token():
 
 async def test_a_daemon_is_ready_once_it_has_looked_and_as_long_as_it_looks(settings):
     async with life(settings) as app:
-        assert not app.monitor.is_ready(), "it has not looked yet"
+        assert not await app.monitor.is_ready(), "it has not looked yet"
         app.monitor.ticks.ended(0.1, postponed=False)
-        assert app.monitor.is_ready()
+        assert await app.monitor.is_ready()
         app.monitor.ticks.ended(0.1, postponed=True)
-        assert app.monitor.is_ready(), "that a service is away makes nobody unready"
+        assert await app.monitor.is_ready(), "that a service is away makes nobody unready"
         app.monitor.ticks.ended_at -= 601
-        assert not app.monitor.is_ready(), "the last look never ended"
+        assert not await app.monitor.is_ready(), "the last look never ended"
 
 
 async def test_a_daemon_whose_database_cannot_be_written_is_not_ready(settings):
     async with life(settings) as app:
         app.monitor.ticks.ended(0.1, postponed=False)
-        app.store._db.execute("PRAGMA busy_timeout = 0")
+        statements: list[str] = []
+        app.store._db.set_trace_callback(statements.append)
+        await app.monitor.reader.read(lambda reader: reader.store._db.execute("PRAGMA busy_timeout = 0"))
         other = sqlite3.connect(settings.state_dir / "treehand.db")
         other.execute("BEGIN IMMEDIATE")
-        assert not app.monitor.is_ready()
+        assert not await app.monitor.is_ready()
+        assert statements == [], "the loop's own connection is left alone"
         other.rollback()
         other.close()
-        assert app.monitor.is_ready()
+        assert await app.monitor.is_ready()
 
 
 # What a daemon leaves word of

@@ -25,7 +25,7 @@ def woken() -> list[str]:
 
 @pytest.fixture
 async def daemon(woken) -> AsyncIterator[httpx.AsyncClient]:
-    config = AppConfig(wake=woken.append, ready=lambda: True, webhooks=webhooks(woken.append, github=SECRET))
+    config = AppConfig(wake=woken.append, webhooks=webhooks(woken.append, github=SECRET))
     async with (
         serving(build_app(config), "127.0.0.1:0") as port,
         httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}") as client,
@@ -84,7 +84,7 @@ async def test_it_cannot_be_asked_for_with_get(daemon):
 
 
 async def test_without_a_secret_of_ours_nothing_is_believed(woken):
-    config = AppConfig(wake=woken.append, ready=lambda: True, webhooks=webhooks(woken.append, github=""))
+    config = AppConfig(wake=woken.append, webhooks=webhooks(woken.append, github=""))
     body = json.dumps(ABOUT).encode()
     async with serving(build_app(config), "127.0.0.1:0") as port, httpx.AsyncClient() as client:
         where = f"http://127.0.0.1:{port}/webhooks/github"
@@ -105,7 +105,7 @@ async def test_a_web_page_may_not(daemon, woken, headers):
 
 
 async def test_where_there_is_a_token_it_is_needed(woken):
-    config = AppConfig(wake=woken.append, ready=lambda: False, authenticator=Authenticator("open sesame"))
+    config = AppConfig(wake=woken.append, ready=_never, authenticator=Authenticator("open sesame"))
     async with (
         serving(build_app(config), "127.0.0.1:0") as port,
         httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}") as client,
@@ -119,5 +119,9 @@ async def test_where_there_is_a_token_it_is_needed(woken):
 async def test_a_port_that_is_taken_is_named_with_the_fix(daemon):
     port = daemon.base_url.port
     with pytest.raises(CannotStart, match=r"web\.bind"):
-        async with serving(build_app(AppConfig(wake=print, ready=lambda: True)), f"127.0.0.1:{port}"):
+        async with serving(build_app(AppConfig(wake=print)), f"127.0.0.1:{port}"):
             pass
+
+
+async def _never() -> bool:
+    return False

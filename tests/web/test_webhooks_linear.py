@@ -23,7 +23,7 @@ def woken() -> list[str]:
 @pytest.fixture
 async def daemon(woken) -> AsyncIterator[httpx.AsyncClient]:
     config = AppConfig(
-        wake=lambda _: None, ready=lambda: True, clock=lambda: NOW,
+        wake=lambda _: None, clock=lambda: NOW,
         webhooks=webhooks(lambda _: woken.append("linear"), linear=SECRET),
     )  # fmt: skip
     async with (
@@ -76,7 +76,7 @@ async def test_nonsense_is_refused_even_when_signed(daemon, woken, body):
 
 
 async def test_without_a_secret_of_ours_nothing_is_believed(woken):
-    config = AppConfig(wake=print, ready=lambda: True, webhooks=webhooks(woken.append, linear=""))
+    config = AppConfig(wake=print, webhooks=webhooks(woken.append, linear=""))
     body = told()
     async with (
         serving(build_app(config), "127.0.0.1:0") as port,

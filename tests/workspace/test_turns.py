@@ -1,5 +1,6 @@
 """A complete turn over real worktrees with a merge."""
 
+import asyncio
 from dataclasses import dataclass, field, replace
 
 import pytest
@@ -10,6 +11,7 @@ from bot.domain.issue import Issue
 from bot.domain.policy import Policy
 from bot.domain.remote import Remote
 from bot.domain.run import Run
+from bot.domain.setup_plan import SetupResult
 from bot.domain.turn import AgentTask, Failure, TurnOrder, TurnReport, TurnState
 from bot.engine import prompts
 from bot.engine.messages import checks_text
@@ -93,6 +95,33 @@ def turns(workspaces, origin, tmp_path):
     agent = Writing()
     project = Project("shop", None, Away(origin), workspaces, Policy(), lambda branch, session: "")
     return Turns(TurnRunner(lambda name: project, agent, tmp_path / "homes"), agent, workspaces)
+
+
+class EndlessSetup:
+    """Verifies without an end."""
+
+    def __init__(self) -> None:
+        self.verifying = asyncio.Event()
+
+    async def ensure(self, *_: object) -> SetupResult:
+        return SetupResult()
+
+    async def verify(self, *_: object) -> None:
+        self.verifying.set()
+        await asyncio.Event().wait()
+
+
+async def test_work_that_was_finished_is_reported_although_its_verification_was_interrupted(turns):
+    setup = EndlessSetup()
+    project = replace(turns.taker.projects("shop"), setup=setup)
+    turns.taker = replace(turns.taker, projects=lambda name: project)
+    async with asyncio.TaskGroup() as group:
+        turn = group.create_task(turns.take(1, {"mine.py": "x\n"}))
+        await setup.verifying.wait()
+        turn.cancel()
+    report = turn.result()
+    assert (report.state, report.summary, report.session_cost_usd) == (TurnState.STOPPED, "Done.", 0.5)
+    assert report.change.head != report.change.base
 
 
 async def test_a_base_that_git_can_merge_needs_no_agent(turns, origin):

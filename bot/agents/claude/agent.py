@@ -21,7 +21,7 @@ from bot.agents.claude.failures import is_session_gone
 from bot.agents.claude.instructions_seen import InstructionsSeen
 from bot.agents.claude.session import Session, fresh_session_for, session_for
 from bot.domain.issue_directives import MODEL_NAME
-from bot.domain.turn import AgentTask, Failure, TurnReport, TurnState
+from bot.domain.turn import AgentTask, Event, EventKind, Failure, TurnReport, TurnState
 from bot.errors import NeedsHuman, Retryable
 from bot.ports import EventSink, Inbox
 from bot.sandbox.interface import AgentSandbox, Sandbox
@@ -69,7 +69,7 @@ class ClaudeAgent:
         except OSError as problem:
             failure = Failure.DISK if problem.errno == errno.ENOSPC else Failure.SETUP
             return TurnReport(TurnState.FAILED, session=task.session, failure=failure, detail=str(problem))
-        async with self._sandbox.open_turn(task, self._marker(task)) as sandbox:
+        async with self._sandbox.open_turn(task, self._marker(task), self._usage_sink(emit)) as sandbox:
             report = await self._instruct(task, session_for(task), inbox, emit, sandbox)
             if is_session_gone(report.detail) and report.failure:
                 report = await self._instruct(task, fresh_session_for(task), inbox, emit, sandbox)
@@ -178,13 +178,16 @@ class ClaudeAgent:
             verbatim_prompts=True,
             system_prompt={"type": "preset", "preset": "claude_code", "append": PROMPT},
             model=task.model or None,
-            max_budget_usd=task.budget_usd or None,
+            max_budget_usd=None if sandbox.counts_usage else task.budget_usd or None,  # it would count otherwise
             resume=session.id if session.resume else None,
             session_id=None if session.resume else session.id,
             max_buffer_size=_MAX_LINE_BYTES,
             stderr=stderr,
             extra_args={"replay-user-messages": None},
         )
+
+    def _usage_sink(self, emit: EventSink) -> Callable[[int, float], None]:
+        return lambda tokens, usd: emit(Event(EventKind.USAGE, self._clock(), tokens=tokens, usd=usd))
 
     def _marker(self, task: AgentTask) -> str:
         """Value of the variable that all processes of a turn carry."""

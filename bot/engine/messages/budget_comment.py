@@ -23,6 +23,14 @@ def over_time(spent: float, allowed: float, policy: Policy) -> str:
     return _over(f"kept agents at work for {_hours(spent)} of the {_hours(allowed)} it may take", more, policy)
 
 
+def over_day(detail: str) -> str:
+    """`detail` is the host's own sentence with the amounts."""
+    return (
+        f"{detail} The work so far is kept, and I go on by myself after 00:00 UTC, or once `budget.per_day_usd` allows "
+        "more."
+    )
+
+
 def _over(what: str, more: str, policy: Policy) -> str:
     allow, stop = f"`/{policy.label} budget {more}`", f"`/{policy.label} stop`"
     return f"This issue has {what}. Allow more with {allow}, or stop with {stop}."

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from bot.domain.run import Run, Unshown
+from bot.domain.spend import Spend
 from bot.engine.decision import Decision
 from bot.text.money import dollars
 
@@ -11,7 +12,7 @@ def history(run: Run, decision: Decision) -> Sequence[str]:
     after = decision.run
     moved = f"{run.phase} → {after.phase}" + (f": {after.reason}" if after.reason else "")
     began = f"turn {after.turns.number} began"
-    cost = (spend := decision.spend) and f"turn {spend.turn} cost {dollars(spend.usd)}, {spend.tokens} tokens"
+    cost = decision.spend and _cost(decision.spend)
     return [
         *([began] if after.turns.number > run.turns.number else []),
         *([cost] if cost else []),
@@ -29,3 +30,8 @@ def history(run: Run, decision: Decision) -> Sequence[str]:
 def _lapses(before: Run, after: Run) -> Sequence[Unshown]:
     known = {one.effect for one in before.unshown}
     return [one for one in after.unshown if one.effect not in known]
+
+
+def _cost(spend: Spend) -> str:
+    cost = f"turn {spend.turn} cost {dollars(spend.usd)}, {spend.tokens} tokens"
+    return cost if spend.claimed_usd is None else f"{cost}; the agent says {dollars(spend.claimed_usd)}"

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from bot.domain.policy import Policy
 from bot.domain.run import Phase, Run
-from bot.domain.turn import Todo, TurnReport, TurnState
+from bot.domain.turn import Progress, Todo, TurnReport, TurnState
 from bot.engine.messages import ci_approval_comment, unshown_comment
 from bot.engine.observation import Observation
 from bot.text.money import dollars
@@ -66,12 +66,12 @@ def _todo(todo: Todo) -> str:
 def spent_so_far(run: Run, seen: Observation) -> str:
     if not run.turns.number:
         return ""
-    in_flight = run.has_turn_in_flight
-    tokens = run.spend.tokens + (seen.turn.progress.tokens if in_flight else 0)
+    now = seen.turn.progress if run.has_turn_in_flight else Progress()
+    usd, tokens = run.spend.usd + (now.usd or 0.0), run.spend.tokens + now.tokens
     # what waits for people shows no running clock: it would be rewritten every minute, for days
     until = seen.now if run.phase is Phase.WORKING else run.changed_at
     minutes = int((until - run.begun_at) / 60)
-    facts = [f"turn {run.turns.number}", dollars(run.spend.usd), f"{tokens:,} tokens"]
+    facts = [f"turn {run.turns.number}", dollars(usd), f"{tokens:,} tokens"]
     return " · ".join([*facts, *([f"{minutes} min"] if minutes else [])])
 
 

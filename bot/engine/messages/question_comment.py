@@ -9,6 +9,27 @@ def asks(reason: str, policy: Policy, *, a_reply_does: bool = True) -> str:
     return f"{reason}\n\n{reply}`/{policy.label} help` lists what else you can do."
 
 
+def with_question_named(text: str, name: str, policy: Policy) -> str:
+    """Puts the question's name into the command that approves it."""
+    return text.replace(f"`/{policy.label} approve`", _approval(name, policy)) if name else text
+
+
+def other_question(name: str, policy: Policy) -> str:
+    now = f" {_approval(name, policy)} approves what I asked last." if name else ""
+    return f"That names another question than the last one, so I did nothing.{now}"
+
+
+def asked_since(name: str, policy: Policy) -> str:
+    return (
+        "I asked something else after you wrote that, so I did nothing: have a look, please. "
+        f"{_approval(name, policy)} approves it."
+    )
+
+
+def _approval(name: str, policy: Policy) -> str:
+    return f"`/{policy.label} approve {name}`"
+
+
 def nothing_changed(words: str) -> str:
     summary = f" It said:\n\n{quote(words)}" if words.strip() else ""
     return f"The agent finished without changing any file, so there is nothing to offer yet.{summary}"
@@ -31,11 +52,11 @@ def session_lost() -> str:
     return "The agent's earlier conversation was gone, so I briefed it again with the whole thread."
 
 
-def asks_for_key(detail: str) -> str:
+def asks_for_key(detail: str, advice: str) -> str:
     return (
-        f"The model refuses our key: {neutralize_line(detail)}\n\nNothing new is started until that is fixed. "
-        "Check `ANTHROPIC_API_KEY` (or `CLAUDE_CODE_OAUTH_TOKEN`) and start treehand again. "
-        "I also try again every few minutes."
+        f"The model refuses our key: {neutralize_line(detail)}\n\nNothing new is started until that is fixed, or the "
+        f"model answers another run: {advice}. A wrong model for this run is refused in the same way: `model` chooses "
+        "another. I also try again every few minutes."
     )
 
 

@@ -1,8 +1,10 @@
-"""Grant: what one sandbox may reach through the proxy; and its usage: tokens, refusals, limits."""
+"""Grant: what one sandbox may reach through the proxy; and its usage: tokens, money, refusals, limits."""
 
+import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from enum import Enum
 
 from bot.text.invisible_characters import on_one_line
 
@@ -29,6 +31,44 @@ class Grant:
     """A full name is the only model allowed; with an alias, or an empty name, the first request chooses."""
     max_tokens: int = 0
     """0: no limit."""
+    max_usd: float = 0.0
+    """0: no limit."""
+
+
+class UsedUp(Enum):
+    """The limit that a sandbox has reached. Only `NOTHING` is false."""
+
+    NOTHING = ""
+    TOKENS = "tokens"
+    MONEY = "money"
+    DAY = "day"
+
+    def __bool__(self) -> bool:
+        return self is not UsedUp.NOTHING
+
+
+@dataclass(slots=True)
+class DayBudget:
+    """Money that all sandboxes together may spend today."""
+
+    limit_usd: float = 0.0
+    """0: no limit."""
+    read_spent_usd: Callable[[], float] = lambda: 0.0
+    """Money spent today, with every answer that was counted so far: asked before each request."""
+    reserved_usd: float = 0.0
+    """Most that the requests in flight may cost, of all sandboxes."""
+
+    @property
+    def left_usd(self) -> float:
+        return self.limit_usd - self.read_spent_usd() if self.limit_usd else math.inf
+
+
+OnUsage = Callable[[int, float], None]
+"""Called with tokens and dollars as they are counted, before the answer goes on to the sandbox."""
+
+
+def ignore_usage(_tokens: int, _usd: float) -> None:
+    """Used where nothing can be spent."""
 
 
 class ProxyRefusal(Exception):
@@ -45,11 +85,16 @@ class ProxyRefusal(Exception):
 class SandboxUsage:
     """Live usage of one sandbox."""
 
-    def __init__(self) -> None:
+    def __init__(self, on_usage: OnUsage = ignore_usage) -> None:
+        self._on_usage = on_usage
         self.tokens = 0
         """Tokens used, as the model's service reported them."""
-        self.is_exhausted = False
-        """A request was refused since the sandbox has used its tokens."""
+        self.usd = 0.0
+        """Cost of these tokens."""
+        self.used_up = UsedUp.NOTHING
+        """The limit for which a request was refused."""
+        self.unreachable = ""
+        """Why the model's service could not be asked the last time, in words; empty if it answered."""
         self.is_key_refused = False
         """The model's service refused the key."""
         self.limit_reset_at: float | None = None
@@ -63,8 +108,10 @@ class SandboxUsage:
         listed = [attempt if times == 1 else f"{attempt} ({times} times)" for attempt, times in self._attempts.items()]
         return (*listed, *([f"and {self._unlisted} more"] if self._unlisted else []))
 
-    def add_tokens(self, tokens: int) -> None:
+    def add(self, tokens: int, usd: float) -> None:
         self.tokens += tokens
+        self.usd += usd
+        self._on_usage(tokens, usd)
 
     def record_refusal(self, attempt: str) -> None:
         line = _one_line(attempt)

@@ -10,12 +10,13 @@ from dataclasses import dataclass, field
 import h11
 import httpx
 
+from bot.domain.price import NO_TOKENS, Price, TokenCounts, price_of
 from bot.sandbox.mount_plan import MODEL_KEYS, PROXY_PORT
 from bot.sandbox.proxy.connection import Connection, ConnectionGone, HeaderList
-from bot.sandbox.proxy.grant import Grant, ModelUpstream, ProxyRefusal, SandboxUsage
+from bot.sandbox.proxy.grant import DayBudget, Grant, ModelUpstream, ProxyRefusal, SandboxUsage
 from bot.sandbox.proxy.model_request import ModelRequest, parse_model_request, refuse_unknown_betas
 from bot.sandbox.proxy.model_usage_limit import parse_usage_limit
-from bot.sandbox.proxy.token_budget import RequestBill, TokenBudget
+from bot.sandbox.proxy.request_budget import RequestBill, RequestBudget
 from bot.sandbox.proxy.token_usage import TokenUsage
 
 MODEL_ADDRESS = "https://api.anthropic.com"
@@ -89,14 +90,17 @@ class ModelRoute:
     client: httpx.AsyncClient
     count_answer: Callable[[int], None] = lambda _: None
     """Called with the status of each answer of the model's service; 0: no answer came."""
+    prices: Mapping[str, Price] = field(default_factory=dict)
+    """Prices that the operator set, by the name of the model."""
+    day: DayBudget = field(default_factory=DayBudget)
     _pinned: str = ""
     _counts: int = 0
     _slots: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(_MAX_AT_ONCE))
     _parse_lock: asyncio.Lock = field(default_factory=asyncio.Lock)
-    _budget: TokenBudget = field(init=False)
+    _budget: RequestBudget = field(init=False)
 
     def __post_init__(self) -> None:
-        self._budget = TokenBudget(self.grant.max_tokens, self.usage)
+        self._budget = RequestBudget(self.grant, self.usage, self.day)
 
     async def serve(self, connection: Connection, request: h11.Request, path: str) -> None:
         _ensure_known_query(request)
@@ -113,9 +117,12 @@ class ModelRoute:
                 self._limit_counts()
                 await self._forward(connection, upstream_request, None)
                 return
-            bill = RequestBill(parsed.input, parsed.output)
+            bill = RequestBill(parsed.input, parsed.output, price_of(parsed.model, self.prices))
             async with self._budget.reserve(bill):
-                await self._forward(connection, upstream_request, bill)
+                try:
+                    await self._forward(connection, upstream_request, bill)
+                finally:
+                    self._settle(bill)
 
     def _request_headers(self, request: h11.Request) -> HeaderList:
         """Asks for uncompressed answers, so that tokens can be counted, and says itself how the body is to be read."""
@@ -166,6 +173,7 @@ class ModelRoute:
         try:
             async with self._open_response(upstream_request) as response:
                 self.count_answer(response.status_code)
+                self.usage.unreachable = ""
                 counter = self._start_counting(response, bill)
                 self.usage.is_key_refused |= response.status_code in _KEY_REFUSED
                 if bill:
@@ -179,8 +187,9 @@ class ModelRoute:
                 if counter:
                     counter.finish()
                 await connection.end_response()
-        except httpx.HTTPError:
+        except httpx.HTTPError as problem:
             self.count_answer(0)
+            self.usage.unreachable = _unreachable(self.client.base_url, problem)
             if bill:
                 bill.is_free = True
             return ConnectionGone() if started else ProxyRefusal(502, "The model's service does not answer.")
@@ -196,8 +205,15 @@ class ModelRoute:
             bill.is_free = True
             return None
         streamed = "text/event-stream" in response.headers.get("content-type", "")
-        bill.counter = TokenUsage(self.usage.add_tokens, streamed=streamed)
+        bill.counter = TokenUsage(_Meter(self.usage, bill.price), streamed=streamed)
         return bill.counter
+
+    def _settle(self, bill: RequestBill) -> None:
+        """Counts what an answer that was cut off has cost besides what the service reported of it: an estimate."""
+        if bill.counter:
+            bill.counter.settle()
+        elif not bill.is_free:  # the agent left while the service was reading
+            _Meter(self.usage, bill.price)(TokenCounts(input=bill.input))
 
     @contextlib.asynccontextmanager
     async def _open_response(self, upstream_request: httpx.Request) -> AsyncIterator[httpx.Response]:
@@ -206,6 +222,27 @@ class ModelRoute:
             yield response
         finally:
             await response.aclose()
+
+
+@dataclass(slots=True)
+class _Meter:
+    """Adds the growing counts of one answer to the usage of its sandbox."""
+
+    usage: SandboxUsage
+    price: Price
+    _counted: TokenCounts = NO_TOKENS
+
+    def __call__(self, counts: TokenCounts) -> None:
+        usd = self.price.cost(counts) - self.price.cost(self._counted)
+        tokens, self._counted = counts.tokens - self._counted.tokens, counts
+        if tokens or usd:
+            self.usage.add(tokens, usd)
+
+
+def _unreachable(address: httpx.URL, problem: httpx.HTTPError) -> str:
+    """Names the address that was tried, without anything else that is in it."""
+    port = f":{address.port}" if address.port else ""
+    return f"The model's service at {address.scheme}://{address.host}{port} does not answer ({type(problem).__name__})."
 
 
 def _may_choose(allowed: str, model: str) -> bool:

@@ -11,15 +11,25 @@ import hmac
 import logging
 import socket as sockets
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 import h11
 
+from bot.domain.price import Price
 from bot.sandbox.proxy.connection import Connection, ConnectionGone
-from bot.sandbox.proxy.grant import Grant, ModelUpstream, ProxyRefusal, SandboxUsage
+from bot.sandbox.proxy.grant import (
+    DayBudget,
+    Grant,
+    ModelUpstream,
+    OnUsage,
+    ProxyRefusal,
+    SandboxUsage,
+    ignore_usage,
+)
 from bot.sandbox.proxy.model import COUNT_TOKENS, MESSAGES, ModelRoute, model_client
 from bot.sandbox.proxy.public_addresses import is_public as is_public_address
 from bot.sandbox.proxy.tunnel import Dial, IsPublic, ResolveHost, Tunnels, resolve_host
@@ -42,25 +52,32 @@ class SandboxProxy:
         resolve: ResolveHost = resolve_host,
         is_public: IsPublic = is_public_address,
         dial: Dial = asyncio.open_connection,
+        prices: Mapping[str, Price] = MappingProxyType({}),
+        day: DayBudget | None = None,
     ) -> None:
-        """`resolve` returns all addresses of a host; `is_public` checks an address; `dial` connects to it."""
+        """`resolve` returns all addresses of a host; `is_public` checks an address; `dial` connects to it.
+
+        `prices`: those that the operator set, by the name of the model. `day` holds for all sandboxes together.
+        """
         self._upstream = upstream
         self._resolve = resolve
         self._is_public = is_public
         self._dial = dial
+        self._prices = prices
+        self._day = day or DayBudget()
         self.model_answers: Counter[int] = Counter()
         """Number of the model's answers by status; 0: no answer came."""
 
     @asynccontextmanager
-    async def open(self, socket: Path, grant: Grant) -> AsyncIterator[SandboxUsage]:
+    async def open(self, socket: Path, grant: Grant, on_usage: OnUsage = ignore_usage) -> AsyncIterator[SandboxUsage]:
         """Listens on `socket` until the block is left; open connections are cut then."""
-        usage = SandboxUsage()
+        usage = SandboxUsage(on_usage)
         tunnels = Tunnels(grant, self._resolve, self._is_public, self._dial)
         async with contextlib.AsyncExitStack() as stack:
             model = None
             if self._upstream:
                 client = await stack.enter_async_context(model_client(self._upstream))
-                model = ModelRoute(self._upstream, grant, usage, client, self._count_answer)
+                model = ModelRoute(self._upstream, grant, usage, client, self._count_answer, self._prices, self._day)
             listener = stack.enter_context(listen_on(socket))
             group = await stack.enter_async_context(asyncio.TaskGroup())
             accepting = group.create_task(_accept_connections(listener, _Router(grant, usage, model, tunnels)))

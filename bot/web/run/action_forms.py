@@ -82,6 +82,11 @@ def read_remarks(form: FormFields) -> list[dict[str, Any]]:
     return remarks
 
 
+def _read_approval(form: FormFields) -> Mapping[str, Any]:
+    return {"words": _last(form, "question")}
+
+
 _READERS: Mapping[str, Callable[[FormFields], Mapping[str, Any]]] = {
-    "say": _read_comment, "budget": _read_budget, "merge": _read_merge, "review": _read_review,
+    "say": _read_comment, "approve": _read_approval, "budget": _read_budget, "merge": _read_merge,
+    "review": _read_review,
 }  # fmt: skip

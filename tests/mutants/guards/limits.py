@@ -4,6 +4,8 @@ from tests.mutants.guards.guard import Guard
 
 _HOARDS = ("tests/escape/test_files.py::test_t16_memory_counts_wherever_it_is_kept[command]",)
 
+_DECIDE = "tests/engine/test_decide.py::test"
+_MODEL = "tests/sandbox/test_model.py::test"
 _SELFTEST = "tests/sandbox/test_selftest.py::test"
 _CLAUDE = "tests/agents/test_claude.py::test"
 _STORIES = "tests/stories/test_stories.py::test"
@@ -21,23 +23,86 @@ GUARDS = (
     Guard(
         "T15: tokens are those that the proxy has counted",
         "bot/sandbox/bubblewrap.py",
-        "tokens=max(report.tokens, self.usage.tokens)",
-        "tokens=report.tokens",
+        "tokens=usage.tokens, usd=usage.usd, ",
+        "",
         ("tests/sandbox/test_interface.py::test_t15_what_the_proxy_counted_is_what_was_spent",),
     ),
     Guard(
         "T9: a sandbox ends with its tokens",
         "bot/sandbox/bubblewrap.py",
-        ", max_tokens=task.most_tokens)",
-        ")",
+        "task.model, task.most_tokens, task.budget_usd)",
+        "task.model)",
         ("tests/sandbox/test_interface.py::test_t9_a_sandboxs_proxy_grants_what_the_turn_may_do",),
     ),
     Guard(
         "T9: a sandbox asks the model of its turn",
         "bot/sandbox/bubblewrap.py",
-        "model=task.model, ",
-        "",
+        "task.model, task.most_tokens",
+        '"", task.most_tokens',
         ("tests/sandbox/test_interface.py::test_t9_a_sandboxs_proxy_grants_what_the_turn_may_do",),
+    ),
+    Guard(
+        "Money: a sandbox ends with its money",
+        "bot/sandbox/proxy/request_budget.py",
+        "if usd and self.usage.usd + self._unreported_usd >= usd:",
+        "if False:",
+        (f"{_MODEL}_a_run_ends_with_its_money",),
+    ),
+    Guard(
+        "Money: a sandbox ends with the day's money",
+        "bot/sandbox/proxy/request_budget.py",
+        "if self.day.left_usd <= self._unreported_usd:",
+        "if False:",
+        (f"{_MODEL}_a_day_without_money_left_asks_the_model_nothing",),
+    ),
+    Guard(
+        "Money: sandboxes reserve what the day has left together",
+        "bot/sandbox/proxy/request_budget.py",
+        "            and self._unreported_usd + self.day.reserved_usd + bill.reserved_usd <= self.day.left_usd\n",
+        "",
+        (f"{_MODEL}_agents_side_by_side_overrun_a_day_by_one_request_each_at_most",),
+    ),
+    Guard(
+        "Money: it is on disk before the answer goes on",
+        "bot/executors/local.py",
+        "self._save(turn)  # money is",
+        "self._save_soon(turn)  # money is",
+        ("tests/contracts/test_executors.py::test_money_is_on_disk_before_anything_else_happens",),
+    ),
+    Guard(
+        "Money: work that was finished when its turn was paused takes no agent again",
+        "bot/engine/finish_turn.py",
+        "if not turn.is_finished_work or",
+        "if True or",
+        (f"{_DECIDE}_work_that_was_finished_when_it_was_paused_is_published_without_the_agent",),
+    ),
+    Guard(
+        "Approvals: none counts for a question that was asked afterwards",
+        "bot/engine/commands.py",
+        "return (Decision(run), other) if other else _approve",
+        "return _approve",
+        ("tests/stories/test_planning.py::test_an_approval_from_before_a_question_is_not_of_that_question",),
+    ),
+    Guard(
+        "Money: running turns count as spent",
+        "bot/store/runs.py",
+        " + sum(one.usd for one in self.unrecorded(since=since).values())",
+        "",
+        ("tests/store/test_turns.py::test_what_a_running_turn_costs_is_spent_until_the_ledger_has_it",),
+    ),
+    Guard(
+        "Money: an answer that was cut off is estimated",
+        "bot/sandbox/proxy/model.py",
+        "            bill.counter.settle()",
+        "            pass",
+        (f"{_MODEL}_what_an_answer_cost_that_was_cut_off_is_estimated_by_what_came",),
+    ),
+    Guard(
+        "Money: what the host has counted is the cost",
+        "bot/engine/finish_turn.py",
+        "usd = claimed if turn.usd is None else turn.usd",
+        "usd = claimed",
+        (f"{_DECIDE}_a_turn_costs_what_the_host_has_counted_whatever_the_agent_says",),
     ),
     Guard(
         "T16: memory of all programs together has an end",

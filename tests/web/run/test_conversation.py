@@ -209,7 +209,7 @@ def test_each_turn_has_a_heading_and_an_end():
 def test_every_kind_of_event_is_shown_or_silent_on_purpose():
     todos = (Todo("x", done=False),)
     for kind in EventKind:
-        silent = kind is EventKind.SESSION
+        silent = kind in {EventKind.SESSION, EventKind.USAGE}
         assert len(kinds(told(Event(kind, 1, "x", todos=todos), before="shop#1/1/turn-1"))) == (not silent)
 
 
