@@ -179,7 +179,7 @@ class Daemon:
         """Keyed by name: when something is due, in words."""
         if self._next_poll is None or (due := self._next_poll()) is None:
             return {}
-        return {"next look at the services": f"{due:%H:%M:%S} UTC, or when somebody says that there is news"}
+        return {"next poll": f"{due:%H:%M:%S} UTC, or earlier if a webhook arrives"}
 
     def _is_working(self) -> bool:
         return any(run.phase is Phase.WORKING for run in self._app.store.active())

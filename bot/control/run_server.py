@@ -115,9 +115,9 @@ class RunServer:
             return step
         known = "; ".join(f"{one}: {step}" for one, step in servers.items())
         raise NeedsHuman(
-            f"{self.run.key} has nothing called {name} to run. There is: {known}."
+            f"{self.run.key} has no server named {name}. Its servers: {known}."
             if known
-            else f'{self.run.key} has nothing to run. Name a command: `run = {{{name} = "..."}}` in its project.'
+            else f'{self.run.key} has no server. Name one in the settings: `run = {{{name} = "..."}}`.'
         )
 
     def _job(self) -> "ServerJob":

@@ -80,12 +80,18 @@ def _keys(key: str, rest: str) -> Iterator[str]:
 
 
 def overlap(ours: tuple[str, ...], theirs: tuple[str, ...]) -> bool:
-    """May some file be in both? Rather once too often: up to its first wildcard, a pattern is a path."""
+    """Returns True if a file may match both.
+
+    Compares the paths before the first wildcard, so it may report an overlap that does not exist.
+    """
     return any(_holds(a, b) or _holds(b, a) for a in map(_stem, ours) for b in map(_stem, theirs))
 
 
 def _stem(pattern: str) -> tuple[str, bool]:
-    """Without what only looks different: `./Src//auth/` is `src/auth`; and whether its last word may go on."""
+    """Returns the normalised path before the first wildcard.
+
+    Also returns True if the wildcard may extend the last component of the path.
+    """
     fixed = _WILD.split(pattern, maxsplit=1)[0].replace("\\", "/")
     path = posixpath.normpath(f"/{fixed}").strip("/").casefold()
     return path, fixed != pattern and bool(path) and not fixed.endswith("/")

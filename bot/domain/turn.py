@@ -38,7 +38,7 @@ class Failure(StrEnum):
     BUDGET = "budget"
     DISK = "disk"
     UNREADY = "unready"
-    """The worktree could not be made ready. Trying again will not help before somebody has changed something."""
+    """Setup of the worktree failed. A retry fails again until somebody changes its cause."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class Message:
     id: str
     text: str
     comments: tuple[str, ...] = ()
-    """Ids of the comments and remarks it contains; empty: the one it is named after."""
+    """Ids of the comments and inline comments that it contains; empty: the one with its own id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class TurnOrder:
     base: str
     """The branch to start from; empty: the repository's default."""
     prompt: str
-    """Prompt for an agent that remembers the conversation."""
+    """Prompt for an agent with a session."""
     briefing: str
     """Prompt for an agent without a session; also used after a session was lost."""
     commit_message: str
@@ -70,24 +70,24 @@ class TurnOrder:
     """Becomes the commit's date, so that a replay gives the same commit id."""
     session: str = ""
     comments: tuple[str, ...] = ()
-    """Ids of the comments and remarks the prompt contains."""
+    """Ids of the comments and inline comments that the prompt contains."""
     model: str = ""
     budget_usd: float = 0.0
     """0: no limit."""
     plan: bool = False
     """The agent only proposes: its changes are not kept."""
     merge: str = ""
-    """The branch to take in first; the worktree then shows the conflicts, and the commit has both parents."""
+    """The branch to merge first; the worktree then shows the conflicts, and the commit has both parents."""
     handover: Handover | None = None
-    """A person worked in the worktree since: the agent is shown what they changed."""
+    """A person gave the worktree back: the agent is shown their changes."""
     allowed: tuple[str, ...] = ()
     """Ids of the objections that a person has approved."""
     forbids: tuple[str, ...] = ()
-    """Paths that the issue asks to leave alone: a change there is objected to."""
+    """Paths that the issue forbids: a change there is an objection."""
     publish_only: bool = False
-    """No agent: what an earlier turn left in the worktree is committed, now that a person has allowed it."""
+    """No agent: commits the changes of an earlier turn, which a person has approved."""
     most_tokens: int = 0
-    """A hard stop, kept by the host; 0: no limit."""
+    """Limit that the host enforces; 0: no limit."""
     verified_commit: str = ""
     """The commit that verification has been run on already."""
 
@@ -101,11 +101,11 @@ class EventKind(StrEnum):
     TOOL_RESULT = "tool_result"
     TODOS = "todos"
     DELIVERED = "heard"
-    """Something people said reached the agent; `text` is the comment's or remark's id."""
+    """A comment reached the agent; `text` is its id, or that of the inline comment."""
     NOTICE = "notice"
     RESULT = "result"
     VERIFYING = "verifying"
-    """The host's own: the agent is through, and its work is tried."""
+    """Host event: the agent has ended and its commit is being verified."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +147,7 @@ class Progress:
     tools_running: frozenset[str] = field(default=frozenset())
     delivered: frozenset[str] = field(default=frozenset())
     verifying_since: float = 0.0
-    """0: the agent is not through."""
+    """Time when verification started; 0: it has not started."""
 
     def after(self, event: Event) -> Self:  # noqa: C901 - one case per kind of event
         # a rate limit's heartbeat is no progress: it must not keep a stalled turn alive

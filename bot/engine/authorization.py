@@ -139,7 +139,7 @@ def ignore_edit(run: Run, seen: Observation, policy: Policy) -> tuple[Decision, 
     assert seen.issue
     objection = find_objection(run, seen, policy)
     if objection is None:
-        return Decision(_continue(run, seen)), "Going on as soon as there is a free slot."
+        return Decision(_continue(run, seen)), "The run continues as soon as a slot is free."
     if objection.about != run.consent.asked_for:
         return block_on(Decision(run), seen, policy, objection), consent_comment.changed_again()
     if objection.is_like(_COMMENTS):

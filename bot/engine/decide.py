@@ -167,5 +167,5 @@ def park(run: Run, seen: Observation, policy: Policy) -> Decision:
         return decide(run, seen, policy)
     decision = record_spend(run, seen)
     session = seen.turn.session or seen.turn.progress.session or run.session
-    reason = "treehand is restarting; this goes on afterwards"
+    reason = "Treehand is restarting; the run continues afterwards"
     return render_status(decision.then(replace(decision.run, session=session, reason=reason)), seen, policy)

@@ -213,7 +213,7 @@ def _recover(decision: Decision, seen: Observation, policy: Policy) -> Decision:
         return decision.then(replace(decision.run, wait_reason=_cause_after(decision.run, seen)))
     run = _with_loss(decision.run, seen, policy)
     if run.turns.losses >= policy.max_losses:
-        tired = f"I was interrupted {run.turns.losses} times, and each time the agent had done nothing yet."
+        tired = f"The turn was interrupted {run.turns.losses} times, each time before the agent had done anything."
         return ask_after(decision.then(run), seen, policy, WaitReason.FAILED, tired)
     return decision.then(replace(run, wait_reason=_cause_after(run, seen)))
 

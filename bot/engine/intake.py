@@ -85,7 +85,7 @@ class Intake:
             self._take_over([run])
             return
         run = self._next_run(project, issue, view)
-        note = f"{issue.requester.name} asked for it: {issue.title}"
+        note = f"{issue.requester.name} requested this: {issue.title}"
         store.save(run, at=run.begun_at, notes=[note])
 
     async def _catch_up(self, project: Project, view: ProjectSnapshot, active: Collection[Run]) -> None:

@@ -70,7 +70,7 @@ def set_budget(run: Run, seen: Observation, policy: Policy, argument: str) -> tu
         return Decision(run), budget_comment.which_budget(policy)
     text = budget_comment.budget_allowed(allowed_for(changed, policy), seen.spent)
     if run.phase is Phase.ASKING and run.wait_reason is WaitReason.BUDGET and not why_exhausted(changed, seen, policy):
-        return Decision(changed.to(Phase.QUEUED, now=seen.now)), f"{text} Going on."
+        return Decision(changed.to(Phase.QUEUED, now=seen.now)), f"{text} The run continues."
     return Decision(changed), text
 
 

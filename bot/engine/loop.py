@@ -312,7 +312,7 @@ class Engine:
             raise
         except Exception as bug:
             log.exception("run crashed run=%s", run.id)
-            self._bugs[run.id] = question_comment.met_a_bug(type(bug).__name__)
+            self._bugs[run.id] = question_comment.met_a_bug(type(bug).__name__, self.ports.projects[run.project].policy)
 
     async def _carry_out_or_ask(self, run: Run, seen: Observation, decision: Decision) -> None:
         try:

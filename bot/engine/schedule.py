@@ -132,10 +132,10 @@ def _wait(run: Run, seen: Observation, working: Sequence[Run], policy: Policy, c
     if seen.now < run.turns.not_before:
         return f"trying again in {run.turns.not_before - seen.now:.0f} s"
     if len(working) >= capacity.working:
-        return f"{IN_QUEUE}: {_agents(len(working))} at work, {ahead} ahead of this one"
+        return f"{IN_QUEUE}: {_agents(len(working))} working, {ahead} ahead of this one"
     here = sum(run.project == other.project for other in working)
     if here >= policy.max_working_per_project:
-        return f"{IN_QUEUE}: {_agents(here)} at work on {run.project}, {ahead} ahead of this one"
+        return f"{IN_QUEUE}: {_agents(here)} working on {run.project}, {ahead} ahead of this one"
     return ""
 
 
@@ -196,7 +196,7 @@ def _agents(count: int) -> str:
     return "1 agent is" if count == 1 else f"{count} agents are"
 
 
-_KEY_REFUSED = "waiting: the model refuses our key"
+_KEY_REFUSED = "waiting: the model's service refuses the key"
 
 
 def _why_nothing_starts(capacity: Capacity, prober: str) -> str:
@@ -209,7 +209,7 @@ def _why_nothing_starts(capacity: Capacity, prober: str) -> str:
 
 
 def _key_prober(looked: Sequence[tuple[Run, Observation]], everyone: Sequence[Run]) -> str:
-    """Returns the run that asks, and later probes, when the model refuses our key; the others wait."""
+    """Returns the run that asks, and later probes, when the model's service refuses the key; the others wait."""
     speaking = sorted(
         run.id for run in everyone if run.wait_reason is WaitReason.KEY_REFUSED and run.phase is not Phase.DONE
     )

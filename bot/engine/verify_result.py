@@ -1,6 +1,6 @@
 """Acts on a verification result: sends regressions back to the agent, or publishes. Pure.
 
-Rule: only commands that are red now and green on the base are regressions; publishing never waits for them for ever.
+Rule: only commands that fail now and pass on the base are regressions; publishing does not wait for them for ever.
 """
 
 from dataclasses import replace

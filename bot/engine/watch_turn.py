@@ -29,7 +29,7 @@ def watch(run: Run, seen: Observation, policy: Policy) -> Decision:
             return keep_taken(run, on_success(decision, seen, policy), seen)
         case TurnState.FAILED:
             decision = record_spend(run, seen)
-            failed = on_failure(decision, seen, policy, turn.failure, turn.detail or "it gave no reason.")
+            failed = on_failure(decision, seen, policy, turn.failure, turn.detail or "no reason was given.")
             return keep_taken(run, failed, seen)
         case TurnState.STOPPED | TurnState.LOST:
             return on_interrupted(record_spend(run, seen), seen, policy)

@@ -61,7 +61,8 @@ def _error_name(exc: BotError) -> str:
 
 
 _TOO_MUCH_MEMORY = (
-    "Reading and checking the files needs more memory than I use for that. Delete very large or deeply nested files, "
+    "Reading and checking the files needs more memory than the limit for that. Delete very large or deeply "
+    "nested files, "
     "or add them to .gitignore."
 )
 

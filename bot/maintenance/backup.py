@@ -57,8 +57,8 @@ def ensure_has_database(state_dir: Path) -> None:
         is_ours = False
     if not is_ours:
         raise CannotStart(
-            f"There is nothing to back up: {state_dir} holds no database that you may read. "
-            "Is it the right state_dir, and is it yours?"
+            f"There is nothing to back up: {state_dir} contains no database that you can read. "
+            "Check that it is the right state_dir, and that it is yours."
         )
 
 

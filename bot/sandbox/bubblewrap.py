@@ -210,7 +210,7 @@ class _OpenSandbox:
         counted = replace(report, tokens=max(report.tokens, self.usage.tokens), refusals=tuple(self.usage.refusals))
         failure, reason = self.ended
         if self.usage.is_exhausted and report.failure:
-            failure, reason = Failure.BUDGET, "The tokens that this issue may use are used up."
+            failure, reason = Failure.BUDGET, "The token budget of this issue is used up."
         elif report.failure in {Failure.MODEL, Failure.LIMIT}:  # a limit pauses everybody: no agent is believed that
             reset_at = self.usage.limit_reset_at
             failure, reason = Failure.MODEL if reset_at is None else Failure.LIMIT, report.detail

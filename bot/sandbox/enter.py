@@ -89,7 +89,7 @@ def _die_with_parent(parent: int) -> None:
     """Must be called after the user has changed, which makes the kernel forget it."""
     _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if os.getppid() != parent:
-        sys.exit("the bot is gone")
+        sys.exit("the daemon has ended")
 
 
 def _bwrap_arguments(plan: dict[str, Any], staged: dict[str, str]) -> list[str]:

@@ -209,7 +209,7 @@ class ProjectSetup:
             is_base = bool(job.work) or (
                 before.is_clean and not _is_used(record) and job.workspace.head == job.workspace.base
             )
-            with report_progress(job.emit, self._resources.clock, "setup", "setup", "Making the worktree ready"):
+            with report_progress(job.emit, self._resources.clock, "setup", "setup", "Setting up the worktree"):
                 obstacle = await (
                     self._steps.run(job, SetupScope.BASE) if is_base else self._run_on_work(job, record.stamp)
                 )

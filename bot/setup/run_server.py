@@ -131,7 +131,7 @@ def _lock(opened: int) -> None:
         fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as exc:
         raise NeedsHuman(
-            "One of this run's servers is up already, and a worktree has one at a time: stop it first."
+            "A server of this run is already running, and a worktree can have only one: stop it first."
         ) from exc
 
 

@@ -111,7 +111,7 @@ class RunDetails:
     ) -> str:
         server = self._server(run)
         if server is None:
-            raise NeedsHuman(f"There is no project {run.project} now.")
+            raise NeedsHuman(f"The settings have no project {run.project}.")
         return await server.run_to_end(name, on_start=on_start, on_output=on_output, find_run=self.find_run)
 
     def _server(self, run: Run) -> RunServer | None:

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 MIGRATIONS = sorted((Path(__file__).parent / "migrations").glob("*.sql"))
 
-DAMAGED_ADVICE = "`treehand run` sets it aside, begins a new one, and finds its runs again on their issues."
+DAMAGED_ADVICE = "`treehand run` sets it aside, creates a new one, and restores its runs from their issues."
 """Ends the error message about a damaged database."""
 
 _GROUPS: Mapping[str, type] = {
@@ -103,7 +103,7 @@ class RunStore:
 
     @classmethod
     def open(cls, path: Path, redact: Callable[[str], str] = str) -> "RunStore":
-        """`redact` takes out of the journal what is nobody's business."""
+        """`redact` removes secrets from journal entries."""
         return cls(open_database(path, MIGRATIONS, lost=DAMAGED_ADVICE), redact)
 
     @classmethod

@@ -56,7 +56,7 @@ def die_with_parent(parent: int) -> None:
     libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     if os.getppid() != parent:
-        sys.exit("The bot has ended.")
+        sys.exit("The daemon has ended.")
 
 
 if __name__ == "__main__":

@@ -111,7 +111,7 @@ class GitLease:
         if self._error:
             raise self._error.with_traceback(None)
         if self._waiting and self._seen and self._seen.entry.record and self._seen.entry.record.free:
-            raise Retryable("Another treehand has just stopped. Its last writes have to become visible first.")
+            raise Retryable("Another daemon has just stopped. Its last writes have to become visible first.")
         if self._waiting:
             return LeaseState.HELD_ELSEWHERE
         raise Retryable("The lease of the repository expired before it was confirmed.")

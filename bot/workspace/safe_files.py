@@ -75,7 +75,7 @@ def _parent(folder: Path, path: str, *, make: bool = False) -> Iterator[tuple[in
     """Yields the opened parent folder and the last name of a path."""
     *folders, name = path.split("/")
     if {"", ".", ".."} & {*folders, name}:
-        raise OSError(errno.EINVAL, "no path inside the folder", path)
+        raise OSError(errno.EINVAL, "not a path inside the folder", path)
     opened = os.open(folder, _FOLDER)
     try:
         for one in folders:

@@ -233,7 +233,7 @@ class GitWorkspaces:
     def _capture(self, branch: str, message: str, at: float, allowed: Collection[str], guard: PublishGuard) -> Change:
         refs = self._refs(worktree := self._worktree(branch))
         if worktree.ref not in refs:
-            raise NeedsHuman(f"`{branch}` has no worktree to commit from. `retry` creates a new one.")
+            raise NeedsHuman(f"`{branch}` has no worktree to commit from. A retry creates a new one.")
         pending = worktree.read_pending(tip := refs[worktree.ref])
         base = pending.base if pending else refs[f"{BASES}{branch}"]
         known = (tip, base, pending.theirs, pending.tree) if pending else (tip, base)

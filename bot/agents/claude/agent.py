@@ -99,7 +99,7 @@ class ClaudeAgent:
 
     async def _prepare(self, task: AgentTask) -> None:
         if task.model and not MODEL_NAME.fullmatch(task.model):
-            raise NeedsHuman(f"{task.model!r} is not the name of a model.")
+            raise NeedsHuman(f"{task.model!r} is not a model name.")
         if not self._is_checked:
             self._folder.mkdir(parents=True, exist_ok=True)
             await asyncio.gather(self.version(), asyncio.to_thread(_import_sdk))
@@ -252,7 +252,7 @@ async def _send(client: "ClaudeSDKClient", message: dict[str, object]) -> None:
     try:
         await client.query(messages())
     except ClaudeSDKError as exc:
-        raise Retryable(f"the agent does not listen: {exc}") from exc
+        raise Retryable(f"the agent accepts no message: {exc}") from exc
 
 
 async def _interrupt(client: "ClaudeSDKClient", stream: "TurnStream") -> None:

@@ -132,9 +132,9 @@ class TurnStream:
             case "api_retry":
                 status = message.data.get("error_status") or "no connection"
                 attempt, most = message.data.get("attempt"), message.data.get("max_retries")
-                self._emit(EventKind.NOTICE, f"the model did not answer ({status}); try {attempt} of {most}")
+                self._emit(EventKind.NOTICE, f"the model did not answer ({status}); retry {attempt} of {most}")
             case "compact_boundary":
-                self._emit(EventKind.NOTICE, "made its memory of the conversation shorter")
+                self._emit(EventKind.NOTICE, "compacted its session")
 
     def _read_user(self, message: UserMessage) -> None:
         self._mark_read([message.uuid or ""])

@@ -141,16 +141,18 @@ class _Router:
 
     def _require_model(self, request: h11.Request) -> ModelRoute:
         if self.model is None or not self.grant.token:
-            raise ProxyRefusal(403, "There is no model here.", attempt="ask a model where there is none")
+            raise ProxyRefusal(
+                403, "This sandbox has no access to a model.", attempt="use a model without access to one"
+            )
         if not _keys_shown(request):
-            raise ProxyRefusal(403, "The model wants a key.", attempt="ask the model without its token")
+            raise ProxyRefusal(403, "The request has no key.", attempt="use the model without a token")
         return self.model
 
     def _refuse_foreign_keys(self, request: h11.Request) -> None:
         """A tunnel needs no key, since the socket identifies the sandbox; a wrong key is always refused."""
         token = self.grant.token.encode()
         if not all([hmac.compare_digest(key, token) for key in _keys_shown(request)]):  # noqa: C419 - all are compared
-            raise ProxyRefusal(403, "That key is not this run's.", attempt="show a key that is not this run's")
+            raise ProxyRefusal(403, "The key does not belong to this run.", attempt="use a key of another run")
 
 
 async def _accept_connections(listener: sockets.socket, router: _Router) -> None:
@@ -199,6 +201,6 @@ def _refused(method: str, target: str) -> ProxyRefusal:
     if target.startswith("/"):
         status = 405 if target.partition("?")[0] in {MESSAGES, COUNT_TOKENS, "/"} else 403
         return ProxyRefusal(
-            status, "Only the model's messages are served here.", attempt=f"ask the proxy for {method} {target}"
+            status, "The proxy serves only the model's messages.", attempt=f"ask the proxy for {method} {target}"
         )
     return ProxyRefusal(403, "Only encrypted connections to known hosts are let through.", attempt=f"reach {target}")

@@ -24,7 +24,7 @@ _NOTIFYING = {"comments", "replies", "pulls", "issues", "reviews"}
 _MAX_POLL_INTERVAL = 3600.0  # seconds
 _VIEWER = "query { viewer { login databaseId } }"
 _PARTIAL_ERRORS = {"NOT_FOUND"}
-_SERVER_TROUBLE = ("something went wrong", "timeout", "timed out")
+_SERVER_TROUBLE = ("no reason given", "timeout", "timed out")
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +131,7 @@ class GitHubClient:
         try:
             response = await self._http.send(HttpRequest("POST", "/graphql", repository, body=body, kind=kind))
         except (NotFound, Refused) as exc:
-            raise NoGraphQL(f"No GraphQL here: {exc}") from exc
+            raise NoGraphQL(f"This server has no GraphQL: {exc}") from exc
         return _graphql_data(response.data, writing=kind is RequestKind.WRITE)
 
     async def tail(self, path: str, *, repository: str, most: int) -> str:
@@ -141,7 +141,7 @@ class GitHubClient:
         if target := reply.headers.get("location", ""):
             reply = await self._http.fetch(self._http.transport.absolute(target))
         if reply.status != 200:
-            raise NotFound(f"GitHub does not give the text (HTTP {reply.status} to GET {path}).", status=reply.status)
+            raise NotFound(f"GitHub returned no text (HTTP {reply.status} to GET {path}).", status=reply.status)
         return reply.text[-most:]
 
     async def token_for(self, repository: str, *, for_push: bool = False) -> str:
@@ -234,5 +234,5 @@ def _graphql_data(answer: Any, *, writing: bool) -> Any:
     if any(word in words.lower() for word in _SERVER_TROUBLE):
         raise no_answer(f"GitHub could not answer a query: {words}", request="graphql", writing=writing)
     if serious or not answer.get("data"):
-        raise NoGraphQL(f"GitHub does not answer this query: {words or 'no data'}")
+        raise NoGraphQL(f"GitHub refused a query: {words or 'no data'}")
     return answer["data"]

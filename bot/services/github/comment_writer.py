@@ -47,7 +47,7 @@ class CommentWriter(CommentOutbox):
             if remark:  # the thread is gone, the conversation is not
                 return await self.ensure(number, slug=slug, text=text)
             if gone.status != _GONE:
-                raise NeedsHuman(f"There is no {self._api.key(number)} any more: {gone}") from gone
+                raise NeedsHuman(f"{self._api.key(number)} no longer exists: {gone}") from gone
             self._give_up(number, gone)
         except Forbidden as refusal:
             raise Retryable(str(refusal)) from refusal  # a comment about it would be refused as well

@@ -217,7 +217,7 @@ class GitHubService(Service):
             if not settings.limits.claim_seconds or not all(ok for _, ok, _ in findings):
                 return findings
             remote = await connection.forge(project).remote(anew=False)
-        return [*findings, ("claim", True, await _describe_holder(settings, remote))]
+        return [*findings, ("lease", True, await _describe_holder(settings, remote))]
 
     def webhook_secret(self, settings: Settings) -> str:
         return webhook_secret(settings)
@@ -268,7 +268,7 @@ async def _describe_holder(settings: Settings, remote: "Remote") -> str:
         entry = await asyncio.to_thread(_read_lease, remote, Path(folder))
     if other := _other_holder(settings, entry):
         return other
-    return "ours" if entry.record and not entry.record.free else "held by no treehand at the moment"
+    return "ours" if entry.record and not entry.record.free else "free: no daemon holds it"
 
 
 def _read_lease(remote: "Remote", folder: Path) -> "LeaseEntry":
@@ -284,4 +284,4 @@ def _other_holder(settings: Settings, entry: "LeaseEntry") -> str:
     record = entry.record
     if record is None or record.free or record.by == daemon_id(settings.state_dir):
         return ""
-    return f"held by another treehand ({record.holder})"
+    return f"another daemon holds it ({record.holder})"

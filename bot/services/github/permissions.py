@@ -49,7 +49,7 @@ class Permissions:
             answer = await self._read_permission(login)
             self._may_push[login] = (self._api.client.now(), answer)
         if answer is None:
-            raise NotTold(f"GitHub does not tell whether {login} may push to {self._api.name}.")
+            raise NotTold(f"GitHub does not return whether {login} has push access to {self._api.name}.")
         return answer
 
     def _is_named(self, author: Row) -> bool:

@@ -117,15 +117,17 @@ class RateLimiter:
         for _ in range(_TRIES):
             held = max(self._held(payer), self._held(f"{payer} {resource}"))
             if held > _LONGEST_HOLD_WAITED:
-                raise RateLimited(f"GitHub asked me to wait; {held:.0f} s are left.", retry_after=held)
+                raise RateLimited(f"GitHub asked Treehand to wait; {held:.0f} s are left.", retry_after=held)
             wait = max(held, self._pacing(kind))
             if wait <= 0:
                 self._count(kind)
                 return
             if wait > _LONGEST_PACING_WAITED:
-                raise RateLimited(f"I have written as much as GitHub allows; {wait:.0f} s to go.", retry_after=wait)
+                raise RateLimited(
+                    f"Treehand has used up its rate limit for writes; {wait:.0f} s to go.", retry_after=wait
+                )
             await self._sleep(wait)
-        raise RateLimited("Too many requests wait for GitHub.", retry_after=_LONGEST_HOLD_WAITED)
+        raise RateLimited("Too many requests to GitHub are waiting.", retry_after=_LONGEST_HOLD_WAITED)
 
     def _held(self, name: str) -> float:
         """Seconds left of what GitHub imposed."""

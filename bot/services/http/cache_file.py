@@ -6,7 +6,7 @@ from pathlib import Path
 
 from bot.system.database import open_database, open_or_replace
 
-_LOST = "`treehand run` sets it aside and begins a new one; nothing in it is needed."
+_LOST = "`treehand run` moves it aside and creates a new one; no data in it is needed."
 
 
 def open_cache_file(path: Path, migrations: Sequence[Path]) -> sqlite3.Connection:

@@ -83,7 +83,7 @@ class CommentOutbox(ABC):
     async def _search(self, sent: OwnComment) -> OwnComment | None:
         found = await self.adopt(sent, await self.find(sent, fresh=True))
         if found is None and 0 <= self._clock() - sent.tried_at < _SECONDS_TO_APPEAR:
-            raise Retryable(f"It is not known yet whether the comment {sent.slug} was posted. I look again soon.")
+            raise Retryable(f"It is unknown whether the comment {sent.slug} was posted. Treehand checks again soon.")
         return found
 
     async def _update(self, sent: OwnComment, wanted: OwnComment, body: str) -> bool:

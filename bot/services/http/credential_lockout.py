@@ -54,4 +54,4 @@ class CredentialLockout:
         return float(min(_FIRST_PAUSE * 2 ** min(self._refusals - 1, 10), _LONGEST_PAUSE))
 
     def _refusal(self) -> Unauthorized:
-        return Unauthorized(f"{self._reason}. Next try in {max(0.0, self._left()):.0f} s.")
+        return Unauthorized(f"{self._reason}. Next attempt in {max(0.0, self._left()):.0f} s.")

@@ -70,9 +70,9 @@ class LinearClient:
         data = await self._request(document, variables, before=fence)
         payload = next(iter(data.values()), None)
         if not isinstance(payload, dict) or not isinstance(payload.get("success"), bool):
-            raise no_answer("Linear sent something unexpected", request=_name_of(document), writing=True)
+            raise no_answer("Linear sent an unexpected answer", request=_name_of(document), writing=True)
         if not payload["success"]:
-            raise Refused(f"Linear did not do it ({_name_of(document)}).")
+            raise Refused(f"Linear reported no success ({_name_of(document)}).")
         return payload
 
     def to_local_time(self, server_time: str) -> float:

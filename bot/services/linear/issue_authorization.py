@@ -15,9 +15,7 @@ from bot.services.linear.parse import NO_PERSON
 
 HISTORY_SECONDS = 240.0
 """Linear begins to show the history of an issue about three minutes after its creation."""
-UNSETTLED = (
-    "waiting until Linear tells who asked for this and who wrote it: up to 4 minutes after the issue was created"
-)
+UNSETTLED = "waiting until Linear reports who requested this issue and who wrote it: up to 4 minutes after its creation"
 
 MaySteer = Callable[[Row], bool]
 
