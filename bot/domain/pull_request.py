@@ -20,7 +20,7 @@ class CheckState(StrEnum):
 
 
 MAX_LOG_CHARACTERS = 4096
-"""Of a failed check's log, from its end: so much is read, and so much an agent gets."""
+"""Characters of a failed check's log, from its end, that are read and that an agent gets."""
 
 
 @dataclass(frozen=True, slots=True)
