@@ -82,7 +82,7 @@ class Daemon:
     def stop(self) -> None:
         self._stopping = True
         self._app.woken.set()
-        if self._ticking:  # it does not wait for a service that does not answer
+        if self._ticking:  # the dashboard does not wait for a service that does not answer
             self._ticking.reschedule(asyncio.get_running_loop().time())
 
     async def _tick(self) -> None:

@@ -146,7 +146,7 @@ def _write(file: Path, draft: SettingsDraft) -> Settings:
     try:
         with file.open("x", encoding="utf-8") as opened:
             opened.write(str(draft))
-        share_file(file)  # it holds no secret, and people commit it
+        share_file(file)  # the file contains no secret, and people commit it
     except OSError as exc:
         raise BadSettings(
             f"{file} cannot be written: {exc.strerror}. Change to a folder of yours, or name a file with --config."

@@ -151,7 +151,7 @@ class RunServer:
     def _is_over(self, find_run: FindRun, identity: tuple[int, int]) -> bool:
         try:
             now = find_run(self.run.key)
-        except Retryable:  # it is called again soon
+        except Retryable:  # the next call comes soon
             return False
         if now is None or now.id != self.run.id or now.phase is Phase.DONE or _who_works_in(now):
             return True
@@ -159,7 +159,7 @@ class RunServer:
 
 
 def _who_works_in(run: Run) -> str:
-    """A server is an agent's code: it changes no files under the hands of others."""
+    """Returns who is using the worktree, if anybody. A server may change files, so none runs while somebody works there."""
     if run.wait_reason is WaitReason.TAKEN_OVER:
         return "A person"
     return "The agent" if run.phase is Phase.WORKING else ""

@@ -44,7 +44,7 @@ class Comment:
     thread: str = ""
     """The thread on the issue that it is a part of; empty: none."""
     edited_by: Person | None = None
-    """The last editor, if they may not steer: then its author is not trusted with it either."""
+    """The last editor, if they have no permission: then the author's permission does not count either."""
 
 
 class CommentOutcome(StrEnum):

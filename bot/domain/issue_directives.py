@@ -34,7 +34,7 @@ class IssueDirectives:
     """The branch to start from, and to be merged into; empty: the project's."""
 
 
-@lru_cache(maxsize=4000)  # the same words are looked at in every tick
+@lru_cache(maxsize=4000)  # each tick parses the same text again
 def parse_directives(key: str, body: str) -> IssueDirectives:
     """`key`: whose text it is; `#12` means one of the same place."""
     keys: dict[str, None] = {}

@@ -19,7 +19,7 @@ class Phase(StrEnum):
     WORKING = "working"  # the agent: a turn is in flight, or will be retried
     REVIEW = "review"  # people: a draft pull request is open
     ASKING = "asking"  # people: an answer is needed
-    DONE = "done"  # nobody: the workspace is gone, the labels are removed
+    DONE = "done"  # no one: the workspace and the labels are removed
 
 
 TRANSITIONS: Mapping[Phase, frozenset[Phase]] = MappingProxyType(

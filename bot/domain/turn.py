@@ -34,7 +34,7 @@ class Failure(StrEnum):
     LIMIT = "limit"
     """The usage limit of the model is reached until a certain time, for all runs."""
     KEY = "key"
-    """The model refuses our key. Trying again will not help, for any run."""
+    """The model's service rejects the key. A retry does not help, for any run."""
     BUDGET = "budget"
     DISK = "disk"
     UNREADY = "unready"
@@ -258,7 +258,7 @@ class TurnReport:
     summary: str = ""
     """The agent's closing words."""
     question: str = ""
-    """The agent cannot go on without an answer to this."""
+    """Question that the agent needs an answer to."""
     retry_at: float = 0.0
     """End of a usage limit; 0 if unknown."""
     session_cost_usd: float = 0.0

@@ -44,7 +44,7 @@ def _object_to_request(run: Run, seen: Observation, policy: Policy) -> EditObjec
     assert seen.issue
     issue = seen.issue
     if issue.unvouched and not run.turns.number:
-        return None  # it waits, and is asked about if that is needed then
+        return None  # the comment waits; Treehand asks about it later if necessary
     if _is_unauthorized(run, issue, published=seen.pull_request is not None):
         changed = (
             consent_comment.changed_since(run.consent.requester_approved_by, policy)
@@ -53,7 +53,7 @@ def _object_to_request(run: Run, seen: Observation, policy: Policy) -> EditObjec
         )
         return EditObjection(_request_id(issue), changed or consent_comment.asked_by_stranger(issue.requester, policy))
     if run.consent.requester_approved_by and not issue.requester.trusted:
-        return None  # its words were approved as they are; an edit beside them is not used
+        return None  # the text was approved; a later edit is ignored
     if (edit := issue.edit) and edit.id not in {run.consent.accepted_edit, run.consent.ignored_edit}:
         return EditObjection(f"edit {edit.id}", consent_comment.edited_by_stranger(edit, policy))
     return None
@@ -202,7 +202,7 @@ def _continue(run: Run, seen: Observation) -> Run:
 def _is_unauthorized(run: Run, issue: Issue, *, published: bool = True) -> bool:
     """An approval covers the request's text at that time. Without one, nothing begins, and nothing is published first.
 
-    Work that is published already goes on unless there is a new request.
+    Work that is published already continues unless there is a new request.
     """
     if issue.requester.trusted:
         return False

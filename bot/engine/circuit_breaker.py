@@ -101,7 +101,7 @@ def _after(breaker: CircuitBreaker, outcome: TurnOutcome) -> CircuitBreaker | No
         return breaker
     if outcome.failure is breaker.failure:
         breaker = replace(breaker, count=breaker.count + 1, detail=outcome.detail)
-    if outcome.at < breaker.next_try:  # it was at work already
+    if outcome.at < breaker.next_try:  # the turn had started before
         return breaker
     pause = min(breaker.pause * 2, LONGEST_PAUSE_SECONDS)
     return replace(breaker, pause=pause, next_try=outcome.at + pause)

@@ -164,7 +164,7 @@ def _offer(decision: Decision, seen: Observation, *replies: Action, only_merged:
     assert seen.issue
     run, turn = decision.run, seen.turn
     if seen.pull_request and only_merged:
-        # only the base was taken in: what the agent said of its own work still stands
+        # only the base was merged: the agent's summary of its own work still holds
         repeated = verify_result.answer_again(run, seen.pull_request)
         return decision.then(run.to(Phase.REVIEW, now=seen.now), PushBranch(), *repeated, *replies)
     issue = authorization.effective_issue(run, seen.issue)

@@ -57,7 +57,7 @@ class Intake:
             self._held_elsewhere.discard(project.name)
         for key, labels in view.tracker.unplaced.items():
             await project.tracker.ensure_comment(key, slug="which", text=progress_comment.which_repository(labels))
-        # one that ended while we looked is counted too: its label was still to be seen then
+        # includes a run that ended during the poll: its label is still in the snapshot
         taken = {run.key for run in (*active, *self._ports.store.active())}
         for issue in self._labelled_issues(project, view):
             if issue.key not in taken:

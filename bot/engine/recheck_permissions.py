@@ -99,7 +99,7 @@ def _judged_issue(before: Issue | None, now: Issue | None) -> Issue:
 def _judged_comments(
     run: Run, seen: Observation, relied: Collection[str], found: Collection[Comment]
 ) -> tuple[Comment, ...]:
-    """A comment that is not found any more is nobody's."""
+    """A deleted comment counts as untrusted."""
     now = {comment.id: read_comment(comment)[0] for comment in found}
     judged = (
         now.get(comment.id, replace(comment, author=Person(comment.author.name))) if comment.id in relied else comment

@@ -37,7 +37,7 @@ def must_fix(decision: Decision, seen: Observation, policy: Policy) -> bool:
         or decision.run.checks.verify_attempts >= policy.verify_rounds
     ):
         return False
-    if decision.run.purpose is TurnPurpose.PLAN:  # ordered meanwhile
+    if decision.run.purpose is TurnPurpose.PLAN:  # a person ordered this in the meantime
         return False
     bill = decision.spend
     usd, tokens, seconds = (bill.usd, bill.tokens, bill.seconds) if bill else (0.0, 0, 0.0)

@@ -1,6 +1,6 @@
 """Collects evidence files from a worktree, checks them for secrets and size, and stores them with the run.
 
-Rule: in a child process, since an agent wrote the files.
+Rule: in a child process, because an agent wrote the files.
 """
 
 from collections.abc import Iterator, Mapping

@@ -149,7 +149,7 @@ class LocalExecutor:
         for turn in turns:
             if turn.task is not None and not turn.stopping:
                 turn.stopping = True
-                turn.task.cancel()  # once only: a second time would interrupt its tidying up
+                turn.task.cancel()  # only once: a second cancellation would interrupt its clean-up
         return (await asyncio.wait(tasks, timeout=seconds))[1] if tasks else set()
 
     async def _run(self, turn: _Turn) -> TurnReport:

@@ -202,7 +202,7 @@ def _parse_rule(line: bytes) -> IgnoreRule | None:
         return IgnoreRule((_glob(names[0]),), negated, folders_only, anywhere=True)
     pattern = [_ANY_DEPTH if _is_any_depth(name) else _glob(name) for name in names]
     if pattern[-1] is _ANY_DEPTH:
-        pattern.append(_glob([_STAR]))  # matches the content, not the folder itself
+        pattern.append(_glob([_STAR]))  # matches the contents, not the folder itself
     return IgnoreRule(tuple(pattern), negated, folders_only, anywhere=False)
 
 

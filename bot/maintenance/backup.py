@@ -133,7 +133,7 @@ def _walk(state_dir: Path) -> Iterator[tuple[str, int]]:
         folder_path = waiting.pop()
         try:
             opened = os.open(state_dir / folder_path.path, _FOLDER)
-        except OSError:  # removed meanwhile
+        except OSError:  # removed in the meantime
             continue
         try:
             status = os.fstat(opened)

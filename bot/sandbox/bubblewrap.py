@@ -211,7 +211,10 @@ class _OpenSandbox:
         failure, reason = self.ended
         if self.usage.is_exhausted and report.failure:
             failure, reason = Failure.BUDGET, "The token budget of this issue is used up."
-        elif report.failure in {Failure.MODEL, Failure.LIMIT}:  # a limit pauses everybody: no agent is believed that
+        elif report.failure in {
+            Failure.MODEL,
+            Failure.LIMIT,
+        }:  # a limit pauses all runs, so an agent's claim is not trusted
             reset_at = self.usage.limit_reset_at
             failure, reason = Failure.MODEL if reset_at is None else Failure.LIMIT, report.detail
             counted = replace(counted, retry_at=reset_at or 0.0)

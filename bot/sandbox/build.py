@@ -32,7 +32,7 @@ def build_sandbox(settings: Settings, model: Mapping[str, str]) -> "Sandbox":
 
 
 async def ensure_sandbox_holds(settings: Settings) -> None:
-    """Runs the self-test at every start, since an update of the machine may have opened a hole."""
+    """Runs the self-test at every start, because an update of the machine may have opened a hole."""
     result = await run_selftest(settings)
     if result is None:
         log.warning("sandbox off: agents run with the permissions of the user that runs Treehand")

@@ -35,7 +35,7 @@ def main(file: str, *arguments: str) -> None:
     keep = set(environment.get(KEEP, "").split(","))
     parent = int(environment[PARENT])
     os.setsid()
-    os.umask(0o022)  # files of an agent are ordinary ones, whatever the bot keeps to itself
+    os.umask(0o022)  # files of agents get the usual permissions, although files of the daemon are private
     _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     _prefer_oom_kill()
     sources = [step[1] for step in plan["steps"] if step[0] in {"read", "write"}]

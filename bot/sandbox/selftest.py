@@ -148,7 +148,7 @@ def _plant_files(state_dir: Path) -> Iterator[_Scene]:
     folders.mkdir(parents=True, exist_ok=True)
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="selftest-", dir=folders)))
-        folder.chmod(0o755)  # modes must not be what protects these files
+        folder.chmod(0o755)  # file modes must not protect these files
         secret = f"guard-{secrets.token_hex(16)}"
         mounts = WorktreeMounts(*(folder / name for name in ("worktree", "shadow", "agent-git", "objects")))
         for place in (

@@ -136,7 +136,7 @@ class ProjectSetup:
                 self._learn_secrets_of({name: read_within(source, name)} if source else {})
 
     async def _source_for(self, commit: str) -> _SetupSource:
-        """Remembered, since the files of a commit never change."""
+        """Cached, because the files of a commit never change."""
         if commit not in self._sources:
             newest = list(self._sources.items())[1 - _MAX_REMEMBERED :]
             self._sources = {**dict(newest), commit: await self._access.read_commit(commit, self._read_source)}
@@ -259,5 +259,5 @@ class ProjectSetup:
 
 
 def _is_used(record: SetupRecord) -> bool:
-    """A stamp of the time before `is_used` says it as well."""
+    """Records of versions without `is_used` count as used if they have a stamp."""
     return record.is_used or bool(record.stamp)

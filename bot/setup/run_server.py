@@ -64,7 +64,7 @@ async def run_server(
     on_output: Callable[[bytes], None],
     is_over: Callable[[], bool],
 ) -> CommandOutcome | None:
-    """Returns the server's outcome; None if it was ended since `is_over`. Cancelled, it ends the server first.
+    """Returns the server's outcome; None if it was ended because `is_over` became true. Cancelled, it ends the server first.
 
     `on_ready` is called when its ports are open.
     """
@@ -97,7 +97,7 @@ async def _ends_soon(is_over: Callable[[], bool]) -> bool:
 
 
 async def _run(command: SetupCommand, sandbox: CommandSandbox) -> CommandOutcome | NeedsHuman:
-    """Returns its error as a value, since a task group would wrap it."""
+    """Returns its error as a value, because a task group would wrap it."""
     try:
         return await run_command(command, sandbox, seconds=None)
     except NeedsHuman as problem:
@@ -136,5 +136,5 @@ def _lock(opened: int) -> None:
 
 
 async def _wait_until(is_over: Callable[[], bool]) -> None:
-    while not is_over():  # noqa: ASYNC110 - what it waits for is done by other processes
+    while not is_over():  # noqa: ASYNC110 - other processes do the work
         await asyncio.sleep(_CHECK_SECONDS)

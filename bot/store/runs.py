@@ -143,7 +143,7 @@ class RunStore:
             return False
 
     def active(self) -> Sequence[Run]:
-        """Read anew whenever anything was written since, here or by another process."""
+        """Read again after every write, here or by another process."""
         ((elsewhere,),) = self._execute("PRAGMA data_version")
         version = (elsewhere, self._db.total_changes)
         if self._active[0] != version:
@@ -229,7 +229,7 @@ class RunStore:
                 (run.key, run.ordinal),
             )
             known = tuple(mine[0]) if mine else (0.0, 0, 0, 0.0)
-            # a later run says that earlier ones are over, also where nobody could note that any more
+            # a later run implies that earlier ones are over, even if their end was not recorded
             over = "UPDATE runs SET phase = 'done' WHERE key = ? AND ordinal < ? AND phase != 'done'"
             self._execute(over, (run.key, run.ordinal))
             self._execute(_SAVE, _row_of(run))

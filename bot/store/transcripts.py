@@ -93,7 +93,7 @@ class TranscriptReader:
         self._path, self._inode, self._offset = path, 0, 0
 
     def read_new(self) -> Iterator[Mapping[str, Any]]:
-        """Whole lines only: the last one may be being written. A file that was begun anew is read anew."""
+        """Whole lines only: the last one may be being written. A file that was replaced is read from its start."""
         try:
             file = self._path.open("rb")
         except FileNotFoundError:

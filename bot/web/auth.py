@@ -100,7 +100,7 @@ class AuthMiddleware:
             self._authenticator.throttle.add_failure(peer)
         scope.setdefault("state", {})["person"] = person
         scope["state"]["has_login"] = COOKIE in request.cookies
-        path = scope["path"]  # as the routes see it
+        path = scope["path"]  # the path as the routes match it
         if person or path in _OPEN_PATHS or path.startswith(_OPEN_FOLDERS):
             await self._app(scope, receive, send)
             return

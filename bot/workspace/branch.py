@@ -50,13 +50,13 @@ def adopt_pushed(worktree: Worktree, refs: Mapping[str, str], onto: str) -> dict
     ours, theirs = refs[worktree.ref], refs.get(f"{ORIGIN}{branch}")
     if not theirs or theirs == ours:
         return {}
-    # people may also rewrite what was pushed before
+    # people may also rewrite commits that were pushed before
     if not mirror.is_ancestor(ours, theirs) and refs.get(f"{PUSHED}{branch}") != ours:
         return {}
     if has_uncommitted(worktree, ours):
         return {}
     made = {worktree.ref: theirs, f"{BASES}{branch}": base_after_merge(worktree, theirs, refs, onto)}
-    # first: its files would look like their commits undone
+    # first: the files of the worktree would undo their commits
     worktree.discard()
     mirror.update_refs({name: (new, refs.get(name, "")) for name, new in made.items()})
     return made

@@ -145,7 +145,7 @@ class GitLease:
         now, record = self._clock(), entry.record
         if record and self._is_mine(record):
             return _SeenEntry(entry, now, 0.0, was_others=record.taken)
-        if not entry.id:  # removed by a person; its holder does not know yet
+        if not entry.id:  # a person removed the ref; its holder does not know yet
             return _SeenEntry(entry, now, before.wait if before else 0.0, was_others=bool(before and before.was_others))
         self._reported_reacquired = False
         seconds = record.seconds if record else self._seconds

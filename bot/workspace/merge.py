@@ -69,7 +69,7 @@ def _needs_merge(worktree: Worktree, refs: Mapping[str, str], name: str) -> bool
     mirror, ours = worktree.mirror, refs[worktree.ref]
     theirs = refs.get(f"{ORIGIN}{name}", "")
     if name == worktree.paths.branch:
-        # ahead of us but not adopted: uncommitted work is captured first
+        # their branch is ahead but not adopted: uncommitted work is captured first
         return bool(theirs) and not mirror.is_ancestor(theirs, ours) and not mirror.is_ancestor(ours, theirs)
     if not theirs:
         raise NeedsHuman(f"The branch `{name}` to merge no longer exists.")

@@ -29,7 +29,7 @@ def push_branch(worktree: Worktree, remote: Remote, *, holds_ci: bool = False) -
         raise NeedsTurn(f"The mirror was lost, with the last commits on `{branch}`.")
     remote_tip = mirror.remote_tip(remote, branch)
     if remote_tip and remote_tip != ours and known.get(f"{PUSHED}{branch}") == ours:
-        return  # nothing new of ours; people may rewrite what was pushed
+        return  # no new commit of Treehand; people may rewrite pushed commits
     if remote_tip and not mirror.is_ancestor(remote_tip, ours):
         mirror.fetch_branch(remote, branch)
         ours, remote_tip = _merge_incoming(worktree)

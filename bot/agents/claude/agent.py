@@ -59,7 +59,9 @@ class ClaudeAgent:
         self._fixed_variables = fixed_variables(model_retries=model_retries, model_seconds=model_seconds)
         self._instructions_seen = InstructionsSeen(folder / "told")
         self._is_checked = False
-        logging.getLogger("claude_agent_sdk").setLevel(logging.CRITICAL)  # its errors become values in the report
+        logging.getLogger("claude_agent_sdk").setLevel(
+            logging.CRITICAL
+        )  # the turn's errors become values in the report
 
     async def run(self, task: AgentTask, inbox: Inbox, emit: EventSink) -> TurnReport:
         try:
@@ -114,7 +116,9 @@ class ClaudeAgent:
             return await self._converse(task, session, inbox, emit, sandbox)
         instructed = replace(session, prompt=f"{task.instructions}\n\n{session.prompt}")
         report = await self._converse(task, instructed, inbox, emit, sandbox)
-        if report.state is TurnState.SUCCEEDED:  # else it may not have read them, and gets them again
+        if (
+            report.state is TurnState.SUCCEEDED
+        ):  # otherwise the agent may not have read these comments, and gets them again
             self._instructions_seen.record(session.id, task.instructions)
         return report
 
@@ -192,8 +196,8 @@ class ClaudeAgent:
 
 
 def _import_sdk() -> None:
-    """Imports the SDK and the modules that need it; in a thread, so that the loop goes on meanwhile."""
-    gc.disable()  # nothing an import makes is garbage, and looking for some takes a fifth of it
+    """Imports the SDK and the modules that need it; in a thread, so that the loop continues in the meantime."""
+    gc.disable()  # imports create no garbage, and collecting it takes a fifth of their time
     try:
         from bot.agents.claude import stream, system_prompt, tool_permissions  # noqa: F401
     finally:
@@ -238,7 +242,7 @@ async def _send_and_read(client: "ClaudeSDKClient", stream: "TurnStream", prompt
 
 
 async def _feed(client: "ClaudeSDKClient", stream: "TurnStream", inbox: Inbox) -> None:
-    with contextlib.suppress(Retryable):  # the reader meets the same end, and reports it
+    with contextlib.suppress(Retryable):  # the reader reports the end as well
         while True:
             await _send(client, stream.message(await inbox.get()))
 

@@ -187,7 +187,7 @@ class TurnStream:
         uncounted = max(0, used - sum(self._tokens_by_message.values()))
         self._tokens_by_message.clear()
         if not self.over:
-            self._question = ""  # what it reads next may be the answer
+            self._question = ""  # the next answer of the agent may be the reply
         subtype = _FAILED_RESULT if result.is_error and result.subtype == "success" else result.subtype
         self._emit_event(Event(EventKind.RESULT, self._clock(), subtype, tokens=uncounted, session_cost_usd=self._cost))
 

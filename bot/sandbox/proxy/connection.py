@@ -125,7 +125,7 @@ class Connection:
         if self._http.their_state is h11.SEND_BODY:
             self._next_event()
         if (self._http.our_state, self._http.their_state) != (h11.DONE, h11.DONE):
-            raise ConnectionGone  # that was the last request
+            raise ConnectionGone  # the connection had sent its last request
         self._http.start_next_cycle()
 
     async def _receive_bytes(self) -> None:

@@ -15,7 +15,7 @@ class ModelUpstream:
     """Address of the model, and the headers with the credential that the proxy adds."""
 
     address: str
-    """May be loopback or private, since the operator chose it."""
+    """May be loopback or private, because the operator chose it."""
     headers: Mapping[str, str] = field(repr=False)
 
 
@@ -49,7 +49,7 @@ class SandboxUsage:
         self.tokens = 0
         """Tokens used, as the model's service reported them."""
         self.is_exhausted = False
-        """A request was refused since the sandbox has used its tokens."""
+        """A request was refused because the sandbox has used its tokens."""
         self.is_key_refused = False
         """The model's service refused the key."""
         self.limit_reset_at: float | None = None

@@ -149,7 +149,7 @@ class _Router:
         return self.model
 
     def _refuse_foreign_keys(self, request: h11.Request) -> None:
-        """A tunnel needs no key, since the socket identifies the sandbox; a wrong key is always refused."""
+        """A tunnel needs no key, because the socket identifies the sandbox; a wrong key is always refused."""
         token = self.grant.token.encode()
         if not all([hmac.compare_digest(key, token) for key in _keys_shown(request)]):  # noqa: C419 - all are compared
             raise ProxyRefusal(403, "The key does not belong to this run.", attempt="use a key of another run")
@@ -161,7 +161,7 @@ async def _accept_connections(listener: sockets.socket, router: _Router) -> None
         while True:
             try:
                 accepted, _ = await accept(listener)
-            except OSError:  # it was closed at once, or too many files are open: the next may succeed
+            except OSError:  # the connection was closed at once, or too many files are open: the next may succeed
                 await asyncio.sleep(_PAUSE_SECONDS)
                 continue
             group.create_task(router.receive(accepted))
@@ -173,7 +173,7 @@ def listen_on(path: Path) -> Iterator[sockets.socket]:
         listener.setblocking(False)  # noqa: FBT003
         listener.bind(str(path))
         try:
-            path.chmod(0o666)  # its folder is private
+            path.chmod(0o666)  # the socket's folder is private
             listener.listen(128)
             yield listener
         finally:

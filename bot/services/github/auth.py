@@ -199,7 +199,7 @@ class Keyring:
     ) -> Any:
         try:
             return await self._send(verb, path, body, self._app_auth(app))
-        except Unauthorized:  # this machine's clock may be wrong; the answer carries the right time
+        except Unauthorized:  # this machine's clock may be wrong; the answer contains the right time
             return await self._send(verb, path, body, self._app_auth(app))
 
     def _app_auth(self, app: AppCredential) -> Auth:

@@ -113,7 +113,7 @@ class GitHubClient:
         """Follows the server's `next` links; each page is conditional on its own."""
         address, seen = _address(path, params), set[str]()
         while address and address not in seen:
-            seen.add(address)  # a server whose links form a circle has shown all its pages
+            seen.add(address)  # a server whose links form a circle has sent all its pages
             answer = await self.get(address, repository=repository)
             yield answer
             address = answer.next
@@ -135,7 +135,7 @@ class GitHubClient:
         return _graphql_data(response.data, writing=kind is RequestKind.WRITE)
 
     async def tail(self, path: str, *, repository: str, most: int) -> str:
-        """The last characters of a text, such as a log. It lies on another host: our token is not sent there."""
+        """The last characters of a text, such as a log. It lies on another host: the token is not sent there."""
         response = await self._http.send(HttpRequest("GET", _address(path), repository, as_text=True))
         reply = response.reply
         if target := reply.headers.get("location", ""):
@@ -179,7 +179,7 @@ class GitHubClient:
         login = f"{app['slug']}[bot]"
         try:
             number = (await self.get(f"/users/{quote(login)}")).data["id"]
-        except NotFound:  # a server that does not show the accounts of Apps
+        except NotFound:  # this server hides the accounts of Apps
             number = 0
         permissions = tuple(f"{name}:{level}" for name, level in sorted((app.get("permissions") or {}).items()))
         return GitHubAccount(login, number, "app", permissions)

@@ -44,7 +44,7 @@ class CommentWriter(CommentOutbox):
         except Locked as locked:
             self._give_up(number, locked)
         except NotFound as gone:
-            if remark:  # the thread is gone, the conversation is not
+            if remark:  # the thread is gone, but the pull request is not
                 return await self.ensure(number, slug=slug, text=text)
             if gone.status != _GONE:
                 raise NeedsHuman(f"{self._api.key(number)} no longer exists: {gone}") from gone

@@ -132,7 +132,7 @@ class RateLimiter:
     def _held(self, name: str) -> float:
         """Seconds left of what GitHub imposed."""
         until, now = self._holds.until(name), self._clock()
-        if until - now > _MAX_WAIT + 1:  # we never wait that long: the clock was moved
+        if until - now > _MAX_WAIT + 1:  # such a long wait means that the clock was moved
             until = now + _UNSTATED_WAIT
             self._holds.hold(name, until)
         return max(0.0, until - now)
@@ -177,7 +177,7 @@ class RateLimiter:
     def _record_read(self, now: float) -> None:
         at, left = self._recorded_reads
         if not left or not 0 <= now - at < _NOTE_SECONDS:
-            with contextlib.suppress(Retryable):  # a full disk is no reason not to read
+            with contextlib.suppress(Retryable):  # reading works without a disk, too
                 self._holds.record_reads(now, _READS_PER_NOTE * _READ_POINTS, seconds=_MINUTE + _NOTE_SECONDS)
             at, left = now, _READS_PER_NOTE
         self._recorded_reads = (at, left - 1)

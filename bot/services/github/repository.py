@@ -263,7 +263,7 @@ class GitHubRepository:
     async def _refresh_details(self, pulls: Collection[Row]) -> None:
         details_by_number = await self._pull_details.refresh(list(pulls))
         for number, details in details_by_number.items():
-            if not details["open"]:  # the list did not show that yet
+            if not details["open"]:  # the list does not contain the change yet
                 await self.pulls.read(number)
             await self._checks.refresh(number, details)
 

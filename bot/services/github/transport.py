@@ -38,11 +38,11 @@ class Transport:
         if self._root.scheme not in _PORTS or not self._root.hostname:
             raise NeedsHuman(f"github.api_url must be an http(s) address; it is {api_url!r}.")
         self._session = requests.Session()
-        self._session.auth = Requester.noopAuth  # else requests reads ~/.netrc
+        self._session.auth = Requester.noopAuth  # otherwise requests reads ~/.netrc
         adapter = requests.adapters.HTTPAdapter(max_retries=0, pool_maxsize=CONNECTIONS)
         for scheme in _PORTS:
             self._session.mount(f"{scheme}://", adapter)
-        # Its debug lines hold complete answers, and an answer may be a token.
+        # Debug lines of urllib3 contain complete answers, and an answer may be a token.
         logging.getLogger("github.Requester").setLevel(logging.INFO)
 
     def close(self) -> None:

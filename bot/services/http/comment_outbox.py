@@ -103,7 +103,7 @@ class CommentOutbox(ABC):
             posted = await self.post(wanted, body, thread)
         except UnknownOutcome:
             raise
-        except (NeedsHuman, Retryable):  # it surely was not posted
+        except (NeedsHuman, Retryable):  # the comment was certainly not posted
             self._store.forget_own_comment(intent)
             raise
         if posted:

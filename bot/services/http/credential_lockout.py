@@ -34,7 +34,7 @@ class CredentialLockout:
             raise self._refusal()
 
     def record_refusal(self, reason: str, ticket: int) -> Unauthorized:
-        if ticket == self._refusals:  # of many requests under way, one counts
+        if ticket == self._refusals:  # several concurrent refusals count as one
             self._refusals += 1
             self._locked_until, self._reason = self._clock() + self._pause(), reason
             self._availability.record_trouble("", reason, cleared_by=_CLEARED_BY, now=self._clock())

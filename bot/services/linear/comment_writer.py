@@ -39,7 +39,7 @@ class CommentWriter(CommentOutbox):
             raise Retryable(str(refusal)) from refusal  # a comment about it would be refused as well
         except Refused as refusal:
             if isinstance(refusal, NotFound):
-                self._cache.update_issue(row["id"], doubted=1)  # the next poll tells whether the issue still exists
+                self._cache.update_issue(row["id"], doubted=1)  # the next poll shows whether the issue still exists
             if not row["away"]:
                 raise
             _log.warning("comment not posted issue=%s: %s", row["key"], refusal)

@@ -46,7 +46,7 @@ def authorize_again(row: Row, known: Row, people: Mapping[str, Row], may_steer: 
         return may_steer(people.get(who["id"], who))
 
     trusted = may_now(known["by"])
-    # an edit that is asked about keeps the words before it
+    # an edit that people are asked about keeps the earlier text
     words = _usable_words(row, None, str(known["since"]), may_now) if trusted and not known["edit"] else {}
     return {**known, "trusted": trusted, "withdrawn": not trusted, **words}
 
@@ -59,7 +59,7 @@ def people_of(row: Row, known: Row) -> Collection[str]:
 
 
 def is_settled(row: Row, seconds_after_creation: float) -> bool:
-    """False while changes may have happened that the history does not show yet: then nobody vouches for anything."""
+    """Returns False while the history may lack changes: until then the requester and the author are unknown."""
     known_until = max([row["created"], *(step["at"] for step in row["steps"])])
     return bool(row["updated"] <= known_until) or seconds_after_creation >= HISTORY_SECONDS
 
@@ -133,7 +133,7 @@ def _is_trusted(change: WordingChange, may_steer: MaySteer) -> bool:
 
 
 def _trusted_title(title: str, renames: Sequence[WordingChange], may_steer: MaySteer) -> str:
-    """The title before edits by strangers."""
+    """The title before edits by people without permission."""
     for change in reversed(renames):
         if _is_trusted(change, may_steer):
             break
