@@ -159,7 +159,7 @@ class RunServer:
 
 
 def _who_works_in(run: Run) -> str:
-    """Returns who is using the worktree, if anybody. A server may change files, so none runs while somebody works there."""
+    """Returns who works in the worktree; empty if nobody does. A server may change files, so it must not run then."""
     if run.wait_reason is WaitReason.TAKEN_OVER:
         return "A person"
     return "The agent" if run.phase is Phase.WORKING else ""

@@ -21,7 +21,7 @@ class Remark:
     text: str
     hunk: str = ""
     id: str = ""
-    """Unique like a comment's; also names the thread that an answer goes into. Empty until it was said."""
+    """Unique like a comment's; also names the thread that an answer goes into. Empty until it was posted."""
 
 
 @dataclass(frozen=True, slots=True)

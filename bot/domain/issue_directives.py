@@ -29,7 +29,7 @@ class IssueDirectives:
     owns: tuple[str, ...] = ()
     """Paths, and patterns of them, that nobody else should change at the same time."""
     forbids: tuple[str, ...] = ()
-    """Paths, and patterns of them, that are not to be changed without a person's word."""
+    """Paths and patterns that must not be changed without a person's approval."""
     base: str = ""
     """The branch to start from, and to be merged into; empty: the project's."""
 
@@ -57,7 +57,7 @@ def _paths(rest: str) -> Iterator[str]:
 
 
 def _branch(rest: str) -> str:
-    """The first one that is said counts, if it can be a branch at all."""
+    """The first one counts, if it is a valid branch name."""
     name = rest.strip().strip("`")
     return name if _BRANCH.fullmatch(name) else ""
 

@@ -34,4 +34,4 @@ class Policy:
     ci_after_approval: bool = False
     """Workflows start only after a person has approved what was pushed."""
     sandboxed: bool = False
-    """Said in every progress comment when it is not so."""
+    """Every progress comment mentions it if agents run without a sandbox."""

@@ -17,7 +17,7 @@ DAY = 86400.0
 SPANS: Mapping[int, int] = {7: 1, 30: 1, 90: 7}
 """Days of the period and days per bar; weeks are complete, so 90 become 91."""
 _SERIES = 6
-"""More of them nobody tells apart: the last one is all others."""
+"""Most series in one chart; the last one sums up all others."""
 _OTHERS = "others"
 
 

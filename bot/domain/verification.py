@@ -90,7 +90,7 @@ class Verification:
         )  # fmt: skip
 
     def tests_lost(self, trial: VerifiedCommand) -> int:
-        """Number of tests that ran on the base and do not run any more, as their runner counts them."""
+        """Number of tests that ran on the base but not on the commit, as their runner counts them."""
         old = self.find_on_base(trial)
         return max(old.counts.ran - trial.counts.ran, 0) if old and old.counts and trial.counts else 0
 

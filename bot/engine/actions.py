@@ -18,7 +18,7 @@ class StartTurn:
 class SendMessage:
     turn: int
     comments: tuple[str, ...]
-    """The comment and the remarks that are told."""
+    """Ids of the comment and its inline comments."""
     text: str
 
 

@@ -43,7 +43,7 @@ class ProjectSnapshot:
 async def take_snapshots(
     outside: Ports, runs: Sequence[Run], *, fresh: Collection[str], but: Collection[str] = ()
 ) -> tuple[Mapping[str, ProjectSnapshot], Mapping[str, BotError]]:
-    """Returns the snapshots of all projects `but` some; those in `fresh` are read anew, the others may use the cache.
+    """Returns the snapshots of all projects `but` some; those in `fresh` are read again, the others may use the cache.
 
     A project that does not answer is left out, with the reason: an outage changes nothing.
     """
@@ -110,7 +110,7 @@ def _with_blockers(run: Run, issue: Issue, tracker: TrackerView) -> Issue:
 
 
 def _with_full_texts(run: Run, view: ProjectSnapshot, comments: Sequence[Comment]) -> tuple[Comment, ...]:
-    """Reads in full what an agent has got, or a person accepted, although its author has lost the permission."""
+    """Reads comments in full that an agent has got or a person approved, even if the author lost the permission."""
     raw = (*view.tracker.comments.get(run.key, ()), *view.forge.comments.get(branch_for(run), ()))
     ours = {row.comment for row in run.comments if row.outcome is CommentOutcome.PENDING}
     ours |= {accepted.partition(":")[0] for accepted in run.consent.accepted_comments}

@@ -1,6 +1,6 @@
-"""Publish approval: work that the publish guard blocks waits until a person allows it or it is undone. Pure.
+"""Publish approval: changes that are held back wait until a person approves them or they are undone. Pure.
 
-Rule: an approval covers exactly the content that people were asked about; anything else is asked about anew.
+Rule: an approval covers exactly the content that people were asked about; anything else needs another approval.
 """
 
 from collections.abc import Sequence

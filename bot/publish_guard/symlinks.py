@@ -36,14 +36,14 @@ def find_bad_links(
     if not changed:
         return
     targets_by_path = {canonical(decode_path(path)): decode_path(target) for path, target in targets.items()}
-    anew = {canonical(decode_path(path)) for path in changed}
+    new_paths = {canonical(decode_path(path)) for path in changed}
     gone = {folder for path in deleted for folder in _canonical_parents(path)[:-1]}
     for path in sorted(targets):
         target = follow(decode_path(path), targets_by_path)
         if path in changed:
             why = _target_fault(path, target, rules) or _place_fault(decode_path(path), gone, rules)
         else:
-            why = _target_fault(path, target, rules) if target.through & anew else ""
+            why = _target_fault(path, target, rules) if target.through & new_paths else ""
         if why:
             yield path, why
 

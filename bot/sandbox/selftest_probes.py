@@ -165,7 +165,7 @@ def _environments_are_clean(scene: ProbeScene) -> str:
 
 
 def _token_is_hidden(_scene: ProbeScene) -> str:
-    named = [name for name in _TOKEN_VARIABLES if name in os.environ]  # noqa: TID251 - its own
+    named = [name for name in _TOKEN_VARIABLES if name in os.environ]  # noqa: TID251 - read inside the sandbox
     return " ".join([*named, *(str(place) for place, held in _readable_environments() if b"=sk-treehand-" in held)])
 
 
@@ -291,7 +291,7 @@ def _readable_environments() -> list[tuple[Path, bytes]]:
 
 
 def _own_token() -> str:
-    return next((os.environ[name] for name in _TOKEN_VARIABLES if name in os.environ), "")  # noqa: TID251 - its own
+    return next((os.environ[name] for name in _TOKEN_VARIABLES if name in os.environ), "")  # noqa: TID251 - read inside the sandbox
 
 
 def _proxy_status(scene: ProbeScene, line: str, key: str = "") -> str:

@@ -64,7 +64,7 @@ async def run_server(
     on_output: Callable[[bytes], None],
     is_over: Callable[[], bool],
 ) -> CommandOutcome | None:
-    """Returns the server's outcome; None if it was ended because `is_over` became true. Cancelled, it ends the server first.
+    """Returns the server's outcome; None if `is_over` became true. Stops the server first if cancelled.
 
     `on_ready` is called when its ports are open.
     """

@@ -44,7 +44,7 @@ class RunDetails:
     _diffs: dict[str, LiveDiffs] = field(default_factory=dict)
     """Keyed by project."""
     _ended: dict[str, tuple[str, str]] = field(default_factory=dict)
-    """Keyed by run id: base and head of runs that are over, which do not change any more."""
+    """Keyed by run id: base and head of finished runs, which no longer change."""
     _servers: dict[tuple[str, str], Mapping[str, SetupStep]] = field(default_factory=dict)
     """Keyed by run id and base commit."""
 

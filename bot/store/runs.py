@@ -92,7 +92,7 @@ _SAVE = (
 )
 
 _TURNS_KEPT_SECONDS = 30 * 86400.0
-"""A kill right after a turn was taken in leaves its entry behind: nobody asks for it any more."""
+"""A kill right after a report was processed leaves an unused entry behind."""
 
 
 class RunStore:

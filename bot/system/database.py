@@ -28,7 +28,7 @@ _MAX_LISTED = 3
 def open_database(path: Path, scripts: Sequence[Path], *, lost: str = "") -> sqlite3.Connection:
     """Returns a checked and migrated database in WAL mode, durable at every commit.
 
-    `lost` tells people what to do if it is damaged.
+    `lost` is the advice in the error if it is damaged.
     """
     try:
         with exclusive_lock(path.with_suffix(".lock")):  # two processes may create it at the same moment

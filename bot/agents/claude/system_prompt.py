@@ -1,4 +1,4 @@
-"""System prompt: what Treehand adds to the agent's own. Tells it how to work unattended, to ask, and to answer."""
+"""System prompt: adds to the agent's own how to work unattended, to ask and to answer."""
 
 from bot.agents.claude.ask_and_answer_tools import ANSWER, ASK
 

@@ -8,7 +8,7 @@ from bot.domain.policy import Policy
 from bot.text.quote_untrusted import short_label
 
 
-def asked_by_stranger(person: Person, policy: Policy) -> str:
+def requested_without_permission(person: Person, policy: Policy) -> str:
     return (
         f"{short_label(person.name)} added the label `{policy.label}` but has no permission to request work here.\n\n"
         f"To start, somebody with permission can comment `/{policy.label} approve`, or remove the label and add it "
@@ -16,7 +16,7 @@ def asked_by_stranger(person: Person, policy: Policy) -> str:
     )
 
 
-def edited_by_stranger(edit: Edit, policy: Policy) -> str:
+def edited_without_permission(edit: Edit, policy: Policy) -> str:
     name = short_label(edit.by.name)
     changed = f"{name} changed this issue after the work was requested, but has no permission to request work here."
     if edit.original_known:

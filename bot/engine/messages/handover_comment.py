@@ -23,7 +23,7 @@ def nothing_to_take() -> str:
 
 
 def not_taken() -> str:
-    return "Nobody has taken over the worktree, so there is nothing to give back."
+    return "The worktree is not taken over, so there is nothing to give back."
 
 
 def while_taken(run: Run) -> str:

@@ -219,7 +219,7 @@ def _may_choose(allowed: str, model: str) -> bool:
 def _ensure_known_query(request: h11.Request) -> None:
     query = request.target.decode("ascii").partition("?")[2]
     if query not in _QUERIES:
-        raise ProxyRefusal(403, "That query is not allowed.", attempt=f"ask the model's service for ?{query}")
+        raise ProxyRefusal(403, "The query is not allowed.", attempt=f"ask the model's service for ?{query}")
 
 
 def _response_headers(response: httpx.Response) -> HeaderList:

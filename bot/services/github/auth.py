@@ -114,13 +114,13 @@ class Keyring:
             return self._app_auth(self._credential)
         return Token(await self.token_for(repository))
 
-    async def token_for(self, repository: str, *, anew: bool = False) -> str:
+    async def token_for(self, repository: str, *, fresh: bool = False) -> str:
         match self._credential:
             case TokenCredential(token):
                 return token
             case AppCredential() as app:
                 async with self._minting.setdefault(repository, asyncio.Lock()):
-                    return await self._valid_token(app, repository, anew=anew)
+                    return await self._valid_token(app, repository, fresh=fresh)
 
     @property
     def renewable(self) -> bool:
@@ -133,9 +133,9 @@ class Keyring:
         if minted and minted.token == auth.token:
             del self._minted[repository]
 
-    async def _valid_token(self, app: AppCredential, repository: str, *, anew: bool) -> str:
+    async def _valid_token(self, app: AppCredential, repository: str, *, fresh: bool) -> str:
         minted = self._minted.get(repository)
-        if minted is None or anew or minted.ends_at - self._server_time.local_now() < _RENEW_BEFORE_END:
+        if minted is None or fresh or minted.ends_at - self._server_time.local_now() < _RENEW_BEFORE_END:
             self._minted[repository] = minted = await self._mint(app, repository)
         return minted.token
 

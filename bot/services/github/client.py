@@ -119,7 +119,7 @@ class GitHubClient:
             address = answer.next
 
     async def write(self, verb: str, path: str, body: Mapping[str, Any] | None = None, *, repository: str) -> ApiAnswer:
-        """Raises UnknownOutcome if it may have been done all the same (no answer, or 5xx), else as `get`."""
+        """Raises UnknownOutcome if the request may have succeeded (no answer, or 5xx), otherwise like `get`."""
         kind = RequestKind.CREATE if verb == "POST" and path.rpartition("/")[2] in _NOTIFYING else RequestKind.WRITE
         response = await self._http.send(HttpRequest(verb, _address(path), repository, body=body, kind=kind))
         return ApiAnswer(response.reply.status, response.data, response.reply.headers, moved=response.moved)
@@ -145,8 +145,8 @@ class GitHubClient:
         return reply.text[-most:]
 
     async def token_for(self, repository: str, *, for_push: bool = False) -> str:
-        """A valid token. For a push an App's token is minted anew."""
-        return await self._http.token_for(repository, anew=for_push)
+        """A valid token. For a push an App's token is newly issued."""
+        return await self._http.token_for(repository, fresh=for_push)
 
     async def account(self) -> GitHubAccount:
         """Read once per process."""

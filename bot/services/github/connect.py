@@ -91,7 +91,7 @@ class GitHubConnection(ServiceConnection):
         if repository not in self.leases:
             own, remote = DaemonId(daemon_id(self.settings.state_dir), host_name()), self.forge(project).remote
             self.leases[repository] = GitLease(
-                LeaseRef(mirror), partial(remote, anew=False), own=own, seconds=seconds, clock=clock.steady
+                LeaseRef(mirror), partial(remote, fresh=False), own=own, seconds=seconds, clock=clock.steady
             )
         mirror.check_lease = self.leases[repository].check
         return self.leases[repository]
@@ -216,7 +216,7 @@ class GitHubService(Service):
             findings = await repository.setup_check.inspect(labels)
             if not settings.limits.claim_seconds or not all(ok for _, ok, _ in findings):
                 return findings
-            remote = await connection.forge(project).remote(anew=False)
+            remote = await connection.forge(project).remote(fresh=False)
         return [*findings, ("lease", True, await _describe_holder(settings, remote))]
 
     def webhook_secret(self, settings: Settings) -> str:

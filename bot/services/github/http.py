@@ -119,10 +119,10 @@ class HttpClient:
         self._record_success(request)
         return response
 
-    async def token_for(self, repository: str, *, anew: bool) -> str:
+    async def token_for(self, repository: str, *, fresh: bool) -> str:
         ticket = self._lockout.enter(to_try=False)
         try:
-            return await self.keyring.token_for(repository, anew=anew)
+            return await self.keyring.token_for(repository, fresh=fresh)
         except Unauthorized as exc:
             raise self._lockout.record_refusal(str(exc), ticket) from exc
 

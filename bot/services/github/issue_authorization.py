@@ -179,7 +179,7 @@ class IssueAuthorization:
         return replace(history, lags=lags) if history else None
 
     async def _read_events_history(self, row: Row) -> EditHistory:
-        """Without GraphQL the author of an edit is unknown: an unexplained update counts as one by a person without permission."""
+        """Without GraphQL the author of an edit is unknown: an unexplained update counts as unauthorized."""
         labelled, renames, explained = [], [], row["created"]
         for event in await self._events(row["number"]):
             explained = max(explained, event["created_at"])

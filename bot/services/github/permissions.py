@@ -1,7 +1,7 @@
 """Permissions: people with push access are trusted, and those that the settings name. Rule: unknown means no.
 
-A yes counts for seconds, and for nothing that is decided about money, a start or a publication: those ask anew. A no
-counts longer, because strangers must not cause requests.
+A yes counts for seconds, and for nothing that is decided about money, a start or a publication: those ask again. A no
+counts longer, because people without permission must not cause requests.
 """
 
 from collections.abc import Collection, Mapping

@@ -235,8 +235,8 @@ class GitHubRepository:
         if self._reconcile:
             self._to_reread = {number for number in followed if self._issue_comments.was_read(number)}
         again = self._next_to_reread(followed)
-        await self._issue_comments.ensure_complete(followed, anew=again)
-        await self._inline_comments.ensure_complete(followed, anew=again)
+        await self._issue_comments.ensure_complete(followed, reread=again)
+        await self._inline_comments.ensure_complete(followed, reread=again)
         self._to_reread -= again
         if self._reconcile:
             self._tidy({*followed, *(row["number"] for row in newest.values() if row["open"])})

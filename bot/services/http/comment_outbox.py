@@ -51,7 +51,7 @@ class CommentOutbox(ABC):
 
     @abstractmethod
     async def post(self, comment: OwnComment, body: str, thread: str) -> str:
-        """Returns its id. Raises UnknownOutcome if it may have been posted all the same."""
+        """Returns its id. Raises UnknownOutcome if the comment may have been posted."""
 
     @abstractmethod
     async def edit(self, comment: OwnComment, body: str) -> bool:

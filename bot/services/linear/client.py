@@ -66,7 +66,7 @@ class LinearClient:
             seen.add(after)  # a server whose cursors form a circle has sent all its pages
 
     async def change(self, document: str, *, fence: LeaseFence, **variables: Any) -> Any:
-        """Returns the payload of the mutation. Raises UnknownOutcome if it may have been done all the same."""
+        """Returns the payload of the mutation. Raises UnknownOutcome if the mutation may have succeeded."""
         data = await self._request(document, variables, before=fence)
         payload = next(iter(data.values()), None)
         if not isinstance(payload, dict) or not isinstance(payload.get("success"), bool):

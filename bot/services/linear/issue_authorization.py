@@ -1,7 +1,7 @@
 """Authorization of an issue: its requester, and the title and body as they were requested, without edits by others.
 
 Pure. Linear names the author of an edit of the description, but not the text before it: the text is kept as we first
-saw it requested. A change that the history does not explain counts as an edit by a stranger.
+saw it requested. A change that the history does not explain counts as an edit by a person without permission.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
