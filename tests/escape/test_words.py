@@ -157,7 +157,6 @@ def test_t18_the_corpus_has_forty_texts():
 
 @pytest.mark.attack(
     "T18",
-    "T18",
     "Text of agents and of people without permission mentions, closes, orders or loads something when repeated",
 )
 @pytest.mark.parametrize("words", CORPUS, ids=ascii)
