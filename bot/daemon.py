@@ -82,7 +82,7 @@ class Daemon:
     def stop(self) -> None:
         self._stopping = True
         self._app.woken.set()
-        if self._ticking:  # it does not wait for a service that does not answer
+        if self._ticking:  # the dashboard does not wait for a service that does not answer
             self._ticking.reschedule(asyncio.get_running_loop().time())
 
     async def _tick(self) -> None:
@@ -179,7 +179,7 @@ class Daemon:
         """Keyed by name: when something is due, in words."""
         if self._next_poll is None or (due := self._next_poll()) is None:
             return {}
-        return {"next look at the services": f"{due:%H:%M:%S} UTC, or when somebody says that there is news"}
+        return {"next poll": f"{due:%H:%M:%S} UTC, or earlier if a webhook arrives"}
 
     def _is_working(self) -> bool:
         return any(run.phase is Phase.WORKING for run in self._app.store.active())

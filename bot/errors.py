@@ -29,11 +29,11 @@ class BotError(Exception):
 
 
 class Retryable(BotError):
-    """A temporary problem. I will try again shortly."""
+    """A temporary problem. The operation is repeated soon."""
 
 
 class RateLimited(Retryable):
-    """The service asked me to slow down."""
+    """The service asked for slower requests."""
 
     def __init__(self, message: str = "", *, retry_after: float) -> None:
         super().__init__(*([message] if message else []))
@@ -41,27 +41,27 @@ class RateLimited(Retryable):
 
 
 class Elsewhere(Retryable):
-    """Another treehand works on this repository."""
+    """Another daemon holds the lease of this repository."""
 
 
 class NeedsHuman(BotError):
-    """I cannot go on without help."""
+    """A person has to help."""
 
 
 class NeedsTurn(NeedsHuman):
-    """The agent has to look at this first."""
+    """The agent has to fix this first."""
 
 
 class OverLimit(NeedsHuman):
-    """There is more in the worktree than I read."""
+    """The worktree exceeds a limit."""
 
 
 class BadSettings(BotError):
-    """The settings cannot be used as they are."""
+    """The settings are invalid."""
 
 
 class CannotStart(BotError):
-    """Something is in the way of starting."""
+    """A problem prevents the start."""
 
 
 class Damaged(CannotStart):
@@ -73,12 +73,12 @@ class Damaged(CannotStart):
 
 
 class MustRestart(BotError):
-    """I cannot go on as I am. Start me again."""
+    """The process cannot continue and has to be restarted."""
 
 
 class Bug(BotError):
-    """I reached a state that should be impossible."""
+    """The program reached a state that should be impossible."""
 
 
 class IllegalTransition(Bug):
-    """A run tried to make a move that is not in TRANSITIONS."""
+    """A run tried a transition that is not in TRANSITIONS."""

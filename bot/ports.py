@@ -48,9 +48,9 @@ class Tracker(Protocol):
         ...
 
     async def judge_again(self, key: str, comments: Collection[str], *, request: bool) -> TrackerView:
-        """These comments on an issue, and with `request` the issue, judged by what people may do at this moment.
+        """Returns these comments on an issue, and with `request` the issue, with current permissions.
 
-        Called right before something is done on the strength of it. Permissions read earlier must not be used. The
+        Called right before an action that depends on a permission. Permissions read earlier must not be used. The
         next snapshots agree. Raises Retryable if it cannot be told now; a definite no is no error.
         """
         ...
@@ -109,7 +109,7 @@ class Forge(Protocol):
 
     async def snapshot(self, branches: Collection[str], *, fresh: bool = True) -> ForgeView: ...
     async def judge_again(self, branch: str, comments: Collection[str]) -> ForgeView:
-        """These comments on a pull request; as that of a tracker."""
+        """Returns these comments on a pull request with current permissions, like `Tracker.judge_again`."""
         ...
 
     async def remote(self) -> Remote:

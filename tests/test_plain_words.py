@@ -63,12 +63,40 @@ POETRY = [
     "mends",
     "mended",
     "mending",
+    "anew",
+    "afresh",
+    "vouches",
+    "strangers",
 ]
-PHRASES = ("of which", "there is nothing that", "the gate", "nobody knows", "in this house", "looked away")
+PHRASES = (
+    "of which",
+    "there is nothing that",
+    "the gate",
+    "nobody knows",
+    "in this house",
+    "looked away",
+    "go on",
+    "goes on",
+    "going on",
+    "went on",
+    "made ready",
+    "make ready",
+    "a person's word",
+    "may not steer",
+    "who may push",
+    "hands it back",
+    "our key",
+    "our token",
+    "another treehand",
+    "all the same",
+    "failed alike",
+    "tidied away",
+)
 HAVE_ANOTHER_MEANING = {
     "ahead": "in the order of a queue",
     "app": "a GitHub App, an ASGI application",
     "attempt": "one try to send something",
+    "broken": "a value in JSON and metrics, and a broken connection",
     "bootstrap": "nothing is called so; a product's name",
     "checkout": "git's verb, and the name of an action of GitHub's",
     "claim": "a setting, `claim_seconds`, and what an agent says of its work",
@@ -80,6 +108,7 @@ HAVE_ANOTHER_MEANING = {
     "figures": "numbers",
     "gate": "a quality gate of CI; as a noun of ours it is among the phrases",
     "glance": '"at a glance"',
+    "green": "a value in JSON, and a colour",
     "ground": "a part of background",
     "heard": "a value in the database and in transcripts",
     "house": "a part of warehouse, and a colour",
@@ -87,12 +116,15 @@ HAVE_ANOTHER_MEANING = {
     "judge": "to judge",
     "leaks": "memory leaks",
     "log": "the daemon's own log",
+    "look": "to look for something",
     "memory": "RAM",
     "pace": "to pace requests",
     "picture": "an image",
     "provider": "a model's, a chat's",
     "provision": "the folder of the state directory",
     "readiness": "`/readyz`, a probe of Kubernetes",
+    "red": "a value in JSON, and a colour",
+    "right": "correct",
     "runner": "a runner of GitHub Actions",
     "said": "a field of transcripts",
     "saying": "to say",
@@ -108,6 +140,7 @@ HAVE_ANOTHER_MEANING = {
     "ticket": "the word users come with",
     "trial": "the folder of a cache",
     "warm spares": "the name of the pool in its ADR",
+    "withheld": "a secret that is not shown",
     "word": "a word of a text",
     "worker": "a worker process",
 }
@@ -134,6 +167,11 @@ RIDDLES = [
     "If",
 ]
 FRAGMENTS = ("From", "For", "To")
+BAD_STARTS = ("What", "Whoever", "Whose", "Whom", "Who", "Which", "Of", "That", "Those", "Nobody", "By")
+"""First words of texts that are displayed; a question may begin with them."""
+BAD_COMMENT_STARTS = ("what", "whoever", "whose", "whom", "who", "which", "of", "by", "that", "it", "its", "else")
+SPEAKS_OF_ITSELF = re.compile(r"(?<![\w'/.-])(?:I|my|me|mine|we|us|our|ours)(?![\w'/-])")
+"""Treehand's texts speak of Treehand."""
 BAD_LOG_STARTS = re.compile(
     r"(?:it|they|this|that|those|these|nobody|nothing|somebody|others|people|who|what|where|when|why|how|which|of|by|in"
     r"|on|at|to|from|for|with|without|told|said|went|looked|is|are|was|were|has|have|will|may|can|a|an|the|not|no)\b",
@@ -141,7 +179,7 @@ BAD_LOG_STARTS = re.compile(
 )
 
 # How many offenders are left. Numbers may only shrink.
-LEFT = {"words": 0, "identifiers": 0, "pages": 0, "riddles": 0, "fragments": 0, "logs": 0}
+LEFT = {"words": 0, "identifiers": 0, "pages": 0, "riddles": 0, "fragments": 0, "logs": 0, "texts": 0, "comments": 0}
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,15 +207,38 @@ def docstrings(tree: ast.Module) -> Iterator[ast.Constant]:
                 yield child.value
 
 
+def displayed(source: str) -> Iterator[tuple[int, str]]:
+    """Yields line and text of sentences in strings, f-strings with their values cut out, without docstrings."""
+    tree = ast.parse(source)
+    left = {id(node) for node in docstrings(tree)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.JoinedStr):
+            left |= {id(part) for part in node.values}
+            text = "".join(str(part.value) if isinstance(part, ast.Constant) else "…" for part in node.values)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in left:
+            text = node.value
+        else:
+            continue
+        if is_prose(text):
+            yield node.lineno, text
+
+
+def comments(source: str) -> Iterator[tuple[int, str]]:
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type == tokenize.COMMENT:
+            yield (
+                token.start[0],
+                re.sub(r"# ?(?:(?:noqa: \w+(?:, \w+)*|type: \S+|fmt: \w+)(?: - )?)?", "", token.string, count=1),
+            )
+
+
 def prose(source: str) -> Iterator[tuple[int, str]]:
     """Yields line and text of docstrings, comments and sentences in strings."""
     tree = ast.parse(source)
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and is_prose(node.value):
             yield node.lineno, node.value
-    for token in tokenize.generate_tokens(io.StringIO(source).readline):
-        if token.type == tokenize.COMMENT:
-            yield token.start[0], re.sub(r"# (?:noqa: [\w, ]+|type: \S+|fmt: \w+)(?: - )?", "", token.string)
+    yield from comments(source)
 
 
 def is_prose(text: str) -> bool:
@@ -238,6 +299,8 @@ def bad_name(name: str) -> list[str]:
     return [word for word in words_in(name) if banned().fullmatch(word)] + ([bare[1]] if bare else [])
 
 
+SPEAK_FOR_THEMSELVES = ("demo",)
+"""Rooms with scripted people and agents."""
 TABLES = {"bot/cli/tables.py", "bot/web/markdown.py", "bot/web/run/diff_page.py"}
 """Modules in which a cell is the cell of a table."""
 ALLOWED = {"bot/web/api_models.py: said", "bot/store/notifications.py: tidings"}
@@ -252,6 +315,16 @@ def is_allowed(path: Path, words: list[str], name: str = "") -> bool:
 def opening(text: str) -> str:
     found = re.match(r"[A-Za-z']+", text.strip())
     return found[0] if found else ""
+
+
+def is_bad_text(text: str) -> bool:
+    """Returns True if a displayed text begins with a riddle, or speaks of itself as "I" or "we"."""
+    plain = re.sub(r"`[^`\n]*`|<[^<>]*>", "", text)
+    return (opening(text) in BAD_STARTS and "?" not in text) or bool(SPEAKS_OF_ITSELF.search(plain))
+
+
+def is_bad_comment(text: str) -> bool:
+    return opening(text).lower() in BAD_COMMENT_STARTS
 
 
 def is_bad_log_line(text: str) -> bool:
@@ -297,6 +370,19 @@ def offenders(kind: str) -> list[Found]:
             for line, text in log_lines(path.read_text())
             if is_bad_log_line(text)
         ],
+        "texts": lambda: [
+            Found(path, line, text)
+            for path in CODE
+            if path.relative_to(ROOT).parts[1] not in SPEAK_FOR_THEMSELVES
+            for line, text in displayed(path.read_text())
+            if is_bad_text(text)
+        ],
+        "comments": lambda: [
+            Found(path, line, text)
+            for path in CODE
+            for line, text in comments(path.read_text())
+            if is_bad_comment(text)
+        ],
     }
     return found[kind]()
 
@@ -338,6 +424,14 @@ def test_every_word_of_the_glossary_is_searched_for_or_has_another_meaning():
         (bad_name, "_tiding_of", "notification_for"),
         (bad_name, "_what_was_said", "_read_comments"),
         (bad_name, "ProjectBrake", "ProjectPause"),
+        (bad_words, "The run goes on", "The run continues"),
+        (bad_words, "eve may not steer here", "eve has no permission to steer this run"),
+        (is_bad_text, "What the agent made is held back.", "The agent's changes are held back."),
+        (is_bad_text, "Which model is it to be, I ask", "Which model?"),
+        (is_bad_text, "I do not use it.", "Treehand ignores it."),
+        (is_bad_text, "GitHub refuses our token", "GitHub rejects the token of `my-app`"),
+        (is_bad_comment, "what has not begun cannot tidy up", "a task that has not started cannot clean up"),
+        (is_bad_comment, "whose time the arbiter knows", "`schedule` knows its time"),
         (is_bad_log_line, "nobody knows how everything is", "health check failed"),
         (is_bad_log_line, "going down", "shutdown"),
         (is_bad_log_line, "swept %s", "removed path=%s"),
@@ -358,3 +452,6 @@ def test_the_readers_see_docstrings_comments_strings_names_and_log_lines():
     assert {name for _, name in names(source)} == {"Porch", "x", "f", "errand"}
     assert [text for _, text in log_lines(source)] == ["told nobody"]
     assert {word for _, text in prose(source) for word in bad_words(text)} == {"whomever", "whoever"}
+    assert [text for _, text in comments(source)] == ["by whomever"]
+    assert [text for _, text in displayed(source)] == ["whoever it is, then"]
+    assert [text for _, text in displayed('x = f"What {y} has: {z}"')] == ["What … has: …"]

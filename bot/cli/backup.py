@@ -23,7 +23,7 @@ def backup(options: Namespace) -> None:
     made = back_up(settings.state_dir, to)
     print_text(f"{to}: {made.files:,} files, {to.stat().st_size / 1e6:.1f} MB")
     if made.left_out:
-        why = "they were removed meanwhile, cannot be read, or are too large for a commit"
+        why = "they were removed in the meantime, cannot be read, or are too large for a commit"
         print_text(f"{made.left_out:,} files are missing: {why}")
     print_text(
         f"To restore it, unpack it into an empty {settings.state_dir}; see deploy/README.md. It contains your code."

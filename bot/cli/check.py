@@ -51,7 +51,7 @@ def check(options: Namespace) -> int:
         print(json.dumps({line.name: line.as_dict() for line in lines}))
     else:
         for line in lines:
-            print_text(f"{'ok   ' if line.ok else 'WRONG'}  {line.name:<12} {line.detail}")
+            print_text(f"{'ok    ' if line.ok else 'failed'}  {line.name:<12} {line.detail}")
     return 0 if all(line.ok for line in lines) else 1
 
 
@@ -133,7 +133,7 @@ def _check_state_dir(settings: Settings) -> str:
     except OSError as problem:
         raise unusable_folder(settings.state_dir, problem) from problem
     if is_open_to_others(settings.state_dir) and (people := list_other_people()):
-        raise CannotStart(f"{settings.state_dir} is {changed}. It holds your code, and {people[0]} can read it.")
+        raise CannotStart(f"{settings.state_dir} is {changed}. It contains your code, and {people[0]} can read it.")
     return f"{settings.state_dir} {changed}".rstrip()
 
 
@@ -167,7 +167,7 @@ def _check_sandbox(settings: Settings) -> CheckLine:
     except BotError as problem:
         return CheckLine("sandbox", ok=False, detail=str(problem))
     if result is None:
-        detail = "none: agents run with your own permissions; give them only issues you trust"
+        detail = "none: agents run with your own permissions; give them only issues that you trust"
         return CheckLine("sandbox", ok=True, detail=detail)
     hint = _run_check("sandbox", _hidden_folders_hint, settings).detail if result.holds else ""
     return CheckLine("sandbox", result.holds, f"{result}{hint}", tuple(map(asdict, result.probes)))

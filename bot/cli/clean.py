@@ -59,4 +59,4 @@ def _print_moved_aside(settings: Settings) -> None:
     for project in settings.projects:
         aside = ProjectPaths(settings.state_dir, project.name).aside
         if aside.is_dir() and any(aside.iterdir()):
-            print_text(f"files that Treehand did not create were moved to {aside}: remove those you do not need")
+            print_text(f"files that Treehand did not create were moved to {aside}: remove those that you do not need")

@@ -105,7 +105,7 @@ def _settings(folder: Path, bind: str) -> Settings:
         poll=PollSettings(interval=5),
         limits=LimitSettings(working=3, working_per_project=3, turn_minutes=10, free_disk_gb=0.5),
         budget=BudgetSettings(per_issue_usd=0, per_day_usd=0),
-        web=WebSettings(bind=bind, login="never"),  # nothing in it is worth a login
+        web=WebSettings(bind=bind, login="never"),  # the demo contains no data that needs a login
         notify=NotifySettings(on=()),
         projects=(project,),
     )

@@ -82,7 +82,7 @@ def _write_secret(app: NewGitHubApp, name: str, text: str) -> Path:
 
 
 def wait_until_installed(settings: Settings) -> None:
-    print_text("Waiting for the App to be installed. (After Ctrl-C, `treehand check` tells whether it is.)", flush=True)
+    print_text("Waiting for the App to be installed. (After Ctrl-C, `treehand check` shows whether it is.)", flush=True)
     asyncio.run(_wait_until_installed(settings))
 
 

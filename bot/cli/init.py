@@ -86,7 +86,7 @@ def _ask_all(options: Namespace, detected: DetectedSetup, ask: AskUser) -> Setti
     place = _HERE if settings_file(options.config).resolve().parent == folder else str(folder)
     if repository == _HERE:
         return SettingsDraft(name, tracker, repository, base, team.upper(), folder=place)
-    ci = ask("May workflows run what an agent wrote at once, or only after-approval?", _CI_CHOICES[0], _parse_ci)
+    ci = ask("May workflows run an agent's code at once, or only after-approval?", _CI_CHOICES[0], _parse_ci)
     return SettingsDraft(name, tracker, repository, base, team.upper(), api_url, folder=place, ci=ci)
 
 
@@ -146,7 +146,7 @@ def _write(file: Path, draft: SettingsDraft) -> Settings:
     try:
         with file.open("x", encoding="utf-8") as opened:
             opened.write(str(draft))
-        share_file(file)  # it holds no secret, and people commit it
+        share_file(file)  # the file contains no secret, and people commit it
     except OSError as exc:
         raise BadSettings(
             f"{file} cannot be written: {exc.strerror}. Change to a folder of yours, or name a file with --config."
@@ -177,7 +177,7 @@ def _print_next_steps(file: Path, draft: SettingsDraft, settings: Settings, *, c
     if draft.folder != _HERE:
         print_text(f"  export TREEHAND_CONFIG={shlex.quote(str(file.resolve()))}   (or --config, before each command)")
     if failed or not checked:
-        print_text("  treehand check --fix   (until nothing is wrong; creates the labels)")
+        print_text("  treehand check --fix   (until every check passes; creates the labels)")
     print_text("  treehand run           (until Ctrl-C)")
     if draft.tracker == "local":
         print_text('  treehand issue new "Say hello" --body "Describe the work in your own words." --label ai')

@@ -11,14 +11,14 @@ _HEAD = """\
 {label}  # the label that asks for work
 
 [limits]
-{working}  # agents at once
+{working}  # agents at the same time
 
 [budget]  # 0 = no limit
 per_issue_usd = 5
 per_day_usd = 50
 """
 _COMMENT_COLUMN = 46
-_ABOUT_CI = 'when workflows run what agents wrote: or "after-approval"; docs/github.md'
+_ABOUT_CI = 'when workflows run the code of agents: or "after-approval"; docs/github.md'
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ def login(options: Namespace) -> None:
     if not settings.web.bind:
         raise NeedsHuman("There is no dashboard: web.bind is empty.")
     if not web_token(settings):
-        raise NeedsHuman(f"Nobody needs to log in to the dashboard: open {address_of(settings)}.")
+        raise NeedsHuman(f"The dashboard needs no login: open {address_of(settings)}.")
     print(login_link(settings))
 
 

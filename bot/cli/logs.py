@@ -82,7 +82,7 @@ def _format_line(line: Mapping[str, Any]) -> str:
         case EventKind.TOOL_RESULT:
             return "\n".join(f"{stamp}    {each}" for each in text.splitlines()[:_MOST_TOOL_OUTPUT_LINES])
         case EventKind.PROMPT:
-            return f"{stamp}  given {len(text.splitlines())} lines to read"
+            return f"{stamp}  prompt of {len(text.splitlines())} lines"
         case EventKind.TODOS:
             return f"{stamp}  to do: {_format_todos(line.get('todos'))}"
         case kind:

@@ -39,7 +39,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _call(options: argparse.Namespace) -> int:
     module, _, function = options.call.partition(":")
-    gc.disable()  # imports make no garbage: collecting it, now or at the end, takes a fifth of the time
+    gc.disable()  # imports create no garbage; collecting it, now or at the end, takes a fifth of the time
     call = getattr(importlib.import_module(f"bot.cli.{module}"), function)
     gc.freeze()
     gc.enable()
@@ -143,7 +143,7 @@ def _add_status(add: AddCommand) -> None:
     logs.add_argument("-n", "--lines", type=_line_count, metavar="N", help="print only the last N entries")
     logs.add_argument("--since", type=_time_span, metavar="SPAN", help="print only newer entries: 90s, 10m, 2h or 3d")
     logs.add_argument("--json", action="store_true", help="print one JSON object per line")
-    why = add("why", "why:why", "explain why a run is not progressing")
+    why = add("why", "why:why", "explain what a run is doing or waiting for")
     _add_key(why)
     why.add_argument("--json", action="store_true", help="print one JSON object")
     cost = add("cost", "cost:cost", "show the money and tokens spent")
@@ -176,7 +176,7 @@ def _add_comment_commands(add: AddCommand) -> None:
         ("pause", "interrupt the agent of a run and wait"),
         ("resume", "continue after a pause or a question"),
         ("take", "take over a run's worktree; prints its path and how to resume the agent's session"),
-        ("give", "return a worktree that you took over; the agent continues with your changes"),
+        ("give", "give back a worktree that you took over; the agent continues with your changes"),
     ):
         command = add(name, "take:take" if name == "take" else "say:post_command", about)
         _add_key(command)
@@ -244,7 +244,7 @@ def _add_pr(commands: Any, add: AddCommand) -> None:
     _add_key(review, _PULL_REQUEST_KEY)
     review.add_argument("text", nargs="?", default="", metavar="TEXT")
     review.add_argument(
-        "--on", action="append", default=[], metavar="PATH:LINE:TEXT", help="comment on a line; may be repeated"
+        "--on", action="append", default=[], metavar="PATH:LINE:TEXT", help="inline comment; may be repeated"
     )
     verdict = review.add_mutually_exclusive_group()
     verdict.add_argument("--approve", action="store_true", help="approve the pull request")

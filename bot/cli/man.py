@@ -9,7 +9,7 @@ from bot.cli.main import parser
 _EXIT_CODES = (
     ("0", "success"),
     ("1", "failure; the reason is printed"),
-    ("2", "a mistake in the settings or in the arguments"),
+    ("2", "an error in the settings or in the arguments"),
     ("3", "a bug"),
     ("130", "interrupted by Ctrl-C"),
 )

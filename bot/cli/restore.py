@@ -32,7 +32,7 @@ def restore(options: Namespace) -> None:
     settings = load(settings_file(options.config))
     project, key = parse_key(settings, options.key)
     ref = _find_newest(settings, project, key)
-    # Keeping it starts its retention time anew: it must not expire while it is being pushed.
+    # Saving it again restarts its retention time: it must not expire during the push.
     asyncio.run(workspaces_of(settings, project).salvage_store.restart_retention([ref], now=clock.now()))
     wanted = f"restored/{project.name}-{re.findall(r'[0-9]+', key)[-1]}".lower()
     if not forge_of(project).kept_here:
@@ -82,7 +82,7 @@ def _refuse_unapproved(settings: Settings, project: ProjectSettings, ref: str) -
             f"  {objection.rule}: {objection.path or objection.detail}" for objection in objections[:_MOST_LISTED]
         )
         raise NeedsHuman(
-            f"Look at these changes before they are pushed:\n{listed}\n`--as-it-is` pushes them nevertheless."
+            f"Review these changes before they are pushed:\n{listed}\n`--as-it-is` pushes them nevertheless."
         )
 
 

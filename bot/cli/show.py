@@ -10,7 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from bot.cli.output import colour_console, print_text
-from bot.cli.status_text import format_checks, format_todo_count
+from bot.cli.status_text import RESULTS, format_checks, format_todo_count
 from bot.control.issue_keys import find_project, find_run
 from bot.domain.evidence import EvidenceFile
 from bot.domain.pull_request import PullRequest
@@ -64,7 +64,7 @@ def _print_run(title: str, details: Sequence[tuple[str, str]], journal: Sequence
 def _details(run: Run, summary: RunSummary) -> Iterator[tuple[str, str]]:
     pull = summary.pull_request
     yield "project", run.project
-    yield "asked by", on_one_line(run.person)
+    yield "requested by", on_one_line(run.person)
     yield "phase", run.phase
     yield "reason", run.reason
     yield "doing", summary.doing
@@ -95,9 +95,7 @@ def _format_pull(pull: PullRequest | None) -> str:
 def _format_verification(result: Verification | None) -> str:
     if result is None:
         return ""
-    trials = [
-        f"{run}: {'broken by the change' if run in result.regressions else run.result}" for run in result.commands
-    ]
+    trials = [f"{run}: {'regression' if run in result.regressions else RESULTS[run.result]}" for run in result.commands]
     return f"of {result.commit[:10]}: {'; '.join(trials) or result.problem}"
 
 
@@ -131,4 +129,4 @@ def _print_output(lines: Sequence[str]) -> None:
 
 
 def _print_address(address: str, step: SetupStep) -> None:
-    print_text(f"{step} ({step.why})\n{address}  opens once the command listens there; Ctrl-C ends it\n", flush=True)
+    print_text(f"{step} ({step.why})\n{address}  opens as soon as the server listens; Ctrl-C stops it\n", flush=True)

@@ -13,6 +13,8 @@ from bot.text.invisible_characters import on_one_line
 from bot.text.money import dollars
 
 NO_RUNS = "There are no runs. Label an issue to start one."
+RESULTS: Mapping[str, str] = {"green": "passed", "red": "failed", "unknown": "unknown"}
+"""Words for the results of checks and of verification."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +74,7 @@ def format_todo_count(todos: Sequence[Todo]) -> str:
 def format_checks(checks: Checks) -> str:
     """Returns an empty string when the forge reports no checks."""
     broken = f" ({', '.join(on_one_line(check.name) for check in checks.failed)})" if checks.failed else ""
-    return f"checks {checks.state}{broken}" if checks.state is not CheckState.NONE else ""
+    return f"checks {RESULTS.get(checks.state, checks.state)}{broken}" if checks.state is not CheckState.NONE else ""
 
 
 def format_verification(result: Verification | None) -> str:
@@ -80,7 +82,7 @@ def format_verification(result: Verification | None) -> str:
         return ""
     results = {one.result for one in result.commands}
     worst = next((one for one in (CheckResult.RED, CheckResult.UNKNOWN) if one in results), CheckResult.GREEN)
-    return f"verification {'broken' if result.regressions else worst}"
+    return f"verification {'regression' if result.regressions else RESULTS[worst]}"
 
 
 def _row(run: Run, summary: RunSummary, at: float) -> StatusRow:

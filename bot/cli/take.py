@@ -15,7 +15,9 @@ from bot.settings.schema import Settings
 from bot.system.locks import daemon_pid
 
 _LONGEST_WAIT_SECONDS, _PAUSE_SECONDS = 60.0, 0.2
-_STILL_IN_USE = "Do not change anything yet: an agent may still be working there. `treehand status` says when it ended."
+_STILL_IN_USE = (
+    "Do not change anything yet: an agent may still be working there. `treehand status` shows when its turn has ended."
+)
 
 
 def take(options: Namespace) -> None:

@@ -45,7 +45,7 @@ def find_project(settings: Settings, name: str) -> ProjectSettings:
     if not settings.projects:
         raise NeedsHuman("There is no project yet. `treehand init` in your repository writes a settings file with it.")
     known = ", ".join(project.name for project in settings.projects)
-    raise NeedsHuman(f"There is no project {name} here. There is: {known}." if name else f"Say which project: {known}.")
+    raise NeedsHuman(f"There is no project {name}. Known projects: {known}." if name else f"Name a project: {known}.")
 
 
 def find_run(settings: Settings, text: str) -> Run:
@@ -54,5 +54,5 @@ def find_run(settings: Settings, text: str) -> Run:
     with closing(open_store(settings)) as store:
         run = store.find_with_cost(key)
     if run is None:
-        raise NeedsHuman(f"There is no run for {text}. `treehand status` shows those there are.")
+        raise NeedsHuman(f"There is no run for {text}. `treehand status` lists all runs.")
     return run

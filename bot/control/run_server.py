@@ -115,9 +115,9 @@ class RunServer:
             return step
         known = "; ".join(f"{one}: {step}" for one, step in servers.items())
         raise NeedsHuman(
-            f"{self.run.key} has nothing called {name} to run. There is: {known}."
+            f"{self.run.key} has no server named {name}. Its servers: {known}."
             if known
-            else f'{self.run.key} has nothing to run. Name a command: `run = {{{name} = "..."}}` in its project.'
+            else f'{self.run.key} has no server. Name one in the settings: `run = {{{name} = "..."}}`.'
         )
 
     def _job(self) -> "ServerJob":
@@ -151,7 +151,7 @@ class RunServer:
     def _is_over(self, find_run: FindRun, identity: tuple[int, int]) -> bool:
         try:
             now = find_run(self.run.key)
-        except Retryable:  # it is called again soon
+        except Retryable:  # the next call comes soon
             return False
         if now is None or now.id != self.run.id or now.phase is Phase.DONE or _who_works_in(now):
             return True
@@ -159,7 +159,7 @@ class RunServer:
 
 
 def _who_works_in(run: Run) -> str:
-    """A server is an agent's code: it changes no files under the hands of others."""
+    """Returns who works in the worktree; empty if nobody does. A server may change files, so it must not run then."""
     if run.wait_reason is WaitReason.TAKEN_OVER:
         return "A person"
     return "The agent" if run.phase is Phase.WORKING else ""

@@ -86,7 +86,7 @@ class UserActionService:
         """Call `act` with the number of the issue's pull request, in a thread that opens the database itself."""
         project, key = parse_key(self.settings, key)
         if not is_kept_here(project):
-            raise NeedsHuman(f"The pull requests of {project.name} are not kept here.")
+            raise NeedsHuman(f"The pull requests of {project.name} are not on the local forge.")
 
         def run() -> _T:
             server = open_local_server(self.settings)

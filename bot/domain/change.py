@@ -81,7 +81,7 @@ class DiffStat:
 
 
 def diff_stat_of(files: Sequence[FileChange]) -> DiffStat:
-    # of what is not text git counts no lines
+    # git counts no lines in binary files
     return DiffStat(len(files), sum(max(one.added, 0) for one in files), sum(max(one.removed, 0) for one in files))
 
 

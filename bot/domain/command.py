@@ -25,19 +25,19 @@ class CommandName(StrEnum):
 
 
 MEANINGS = {
-    CommandName.STATUS: "how things stand",
-    CommandName.WHY: "why nothing is happening, or what is",
-    CommandName.PLAN: "let the agent propose a plan before it changes anything more",
-    CommandName.APPROVE: "approve what I asked about, such as a plan, or held work: by name, as the question says",
-    CommandName.STOP: "end this; what is not published is kept safe",
+    CommandName.STATUS: "show the state of the run",
+    CommandName.WHY: "explain what the run is doing or waiting for",
+    CommandName.PLAN: "let the agent propose a plan before it makes more changes",
+    CommandName.APPROVE: "approve what Treehand asked about, such as a plan; each question gives its own command",
+    CommandName.STOP: "end the run; unpublished work is salvaged",
     CommandName.PAUSE: "interrupt the agent and wait",
-    CommandName.RESUME: "go on after a pause or a question",
+    CommandName.RESUME: "continue after a pause or a question",
     CommandName.RETRY: "try again after a failure",
-    CommandName.BUDGET: "allow this issue so much in all: `budget 10` dollars, `50M tokens`, `150 turns` or `30 hours`",
-    CommandName.MODEL: "choose the model from the next turn on: `model NAME`; without a name, say which it is",
-    CommandName.REBASE: "take the newest base in, as a merge: nobody's commits are rewritten",
-    CommandName.TAKE: "take the worktree over and work in it by hand; says where it is",
-    CommandName.GIVE: "hand it back: what you changed is kept, and the agent goes on from there",
+    CommandName.BUDGET: "set the budget of this issue: `budget 10` (dollars), `50M tokens`, `150 turns` or `30 hours`",
+    CommandName.MODEL: "choose the model from the next turn on: `model NAME`; without a name, show the current one",
+    CommandName.REBASE: "merge the newest base into the branch; no commit is rewritten",
+    CommandName.TAKE: "take over the worktree and work in it yourself; the reply names its path",
+    CommandName.GIVE: "give the worktree back; your changes are kept, and the agent continues from there",
     CommandName.HELP: "this list",
 }
 
@@ -61,13 +61,13 @@ class CommentCommand:
 
     @property
     def text(self) -> str:
-        """All that was said with it."""
+        """Argument and further text of the comment."""
         words = self.argument.partition(" ")[2] if self.question else self.argument
         return f"{words}\n{self.rest}".strip()
 
 
 def parse_command(text: str, prefix: str) -> CommentCommand | None:
-    """The command in the first line, if it is one: `/ai`, then a word."""
+    """Returns the command in the first line, such as `/ai stop`; None if there is none."""
     line, _, below = text.strip().partition("\n")
     first = line.split()
     if not first or first[0].lower() != f"/{prefix}".lower():

@@ -21,7 +21,7 @@ class Remark:
     text: str
     hunk: str = ""
     id: str = ""
-    """Unique like a comment's; also names the thread that an answer goes into. Empty until it was said."""
+    """Unique like a comment's; also names the thread that an answer goes into. Empty until it was posted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Comment:
     thread: str = ""
     """The thread on the issue that it is a part of; empty: none."""
     edited_by: Person | None = None
-    """The last editor, if they may not steer: then its author is not trusted with it either."""
+    """The last editor, if they have no permission: then the author's permission does not count either."""
 
 
 class CommentOutcome(StrEnum):

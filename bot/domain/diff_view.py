@@ -34,7 +34,7 @@ class FileVersion:
 
     @property
     def kind(self) -> str:
-        """In a word, where it is no ordinary file."""
+        """Returns the kind of a special file; empty for a regular one."""
         return _KINDS.get(self.mode, "")
 
     @property
@@ -63,7 +63,7 @@ class FileDiff:
 
     @property
     def old_display_path(self) -> str:
-        """As it was called before."""
+        """Path before the rename."""
         return display_path(self.before.path) if self.before else ""
 
     @property
@@ -73,13 +73,13 @@ class FileDiff:
 
     @property
     def fingerprint(self) -> str:
-        """Another one whenever anything about it is different."""
+        """Hash that changes with the file's content, path or mode."""
         words = f"{self.before} {self.after}"
         return hashlib.sha256(words.encode(errors="surrogateescape")).hexdigest()[:16]
 
     @property
     def new_mode(self) -> str:
-        """In words, where it became another one."""
+        """Returns the change of kind, such as `file → symlink`; empty if unchanged."""
         if not (self.before and self.after) or self.before.mode == self.after.mode:
             return ""
         return f"{self.before.kind or 'file'} → {self.after.kind or 'file'}"
@@ -97,11 +97,11 @@ class DiffView:
 
     files: tuple[FileDiff, ...] = ()
     live: bool = False
-    """As it lies in the worktree now; else as it was committed last."""
+    """Read from the worktree; otherwise from the last commit."""
     left_out: tuple[str, ...] = ()
     """Files that are not shown, each with the reason."""
     trouble: str = ""
-    """Why there is less to see than there might be."""
+    """Reason why changes are missing; empty if all are shown."""
 
     @property
     def added(self) -> int:

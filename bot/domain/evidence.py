@@ -42,11 +42,11 @@ class EvidenceResult:
 
     files: tuple[EvidenceFile, ...] = ()
     left_out: tuple[str, ...] = ()
-    """Each with the reason."""
+    """Files that were left out, each with the reason."""
 
 
 def media_type_of(content: bytes) -> str:
-    """One that a browser shows and never runs; empty: it is none of what we take."""
+    """Returns a media type that browsers only display; empty if the type is not accepted."""
     for kind, beginnings in _PICTURES.items():
         if content.startswith(beginnings):
             return kind
@@ -59,6 +59,6 @@ def media_type_of(content: bytes) -> str:
 
 
 def is_plain_name(name: str) -> bool:
-    """It can be kept, also where each sign in it takes three letters."""
+    """Returns True if the name is allowed and short enough to store, even percent-encoded."""
     is_short = len(name) <= _LONGEST_NAME and len(quote(name, safe="")) <= _LONGEST_KEPT
     return is_short and _NAME.fullmatch(name) is not None

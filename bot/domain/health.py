@@ -6,22 +6,25 @@ from types import MappingProxyType
 
 _STILL: Mapping[str, str] = {
     "daemon": "Nothing is lost: it continues when it starts",
-    "disk": "Running agents continue; nothing new starts before there is free space",
+    "disk": "Running agents continue; no turn starts before space is free",
     "database": "Everything works; runs in the damaged file are missing from the history",
-    "limits": "Running agents continue; requests wait until then",
-    "claim": "The other daemon does the work; this one takes over when it ends",
+    "limits": "Running agents continue; requests wait until that time",
+    "lease": "The other daemon does the work; this one takes over when the other ends",
     "project": "Other projects continue; comments are read, and pull requests stay open",
     "model": "Comments are read, and pull requests stay open; turns continue when the model answers",
-    "gate": "Comments are read, and pull requests stay open; turns continue when the model answers",
-    "pool": "Everything works; runs start as they would without a pool",
-    "look": "Running agents continue; comments are read and work is published at the next poll",
+    "proxy": "Comments are read, and pull requests stay open; turns continue when the model answers",
+    "pool": "Everything works; runs start as slowly as without a pool",
+    "poll": "Running agents continue; comments are read and work is published at the next poll",
     "budget": "Running agents stop at their next request to the model, and keep their work; comments are read",
-    "notify": "Everything else works; the issues and the dashboard show the same",
-    "sandbox": "Everything works, without protection from the agents",
+    "notify": "Everything else works; issues and dashboard show the same messages",
+    "sandbox": "Everything works, but agents are not confined",
 }
 """Features that still work, by the first word of a name."""
 
-SILENT = frozenset({"daemon", "sandbox", "budget", "claim", "notify", "gate"})
+_RENAMED: Mapping[str, str] = {"look": "poll", "claim": "lease", "gate": "proxy", "quota": "rate limit"}
+"""First words that earlier versions stored."""
+
+SILENT = frozenset({"daemon", "sandbox", "budget", "lease", "notify", "proxy"})
 """First words of names without notifications: chosen by the operator, normal, or announced in another way."""
 
 
@@ -42,7 +45,7 @@ class HealthRecord:
     since: float
     """Time of the last change between healthy and failing."""
     notified: bool = False
-    """People were told that it is not well, and not yet that it is."""
+    """A problem was announced, and its end not yet."""
 
 
 def health_by_name(
@@ -54,6 +57,12 @@ def health_by_name(
         name: Health(name, ok, detail, "" if ok else known.get(name.partition(" ")[0], ""))
         for name, (ok, detail) in found.items()
     }
+
+
+def current_name(name: str) -> str:
+    """Returns the name of a record that an earlier version may have stored."""
+    first, _, rest = name.partition(" ")
+    return " ".join(filter(None, (_RENAMED.get(first, first), rest)))
 
 
 def is_silent(name: str) -> bool:

@@ -17,7 +17,7 @@ class Person:
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """Title or body as changed after the request by somebody who may not steer. Unused until a person accepts it."""
+    """Title or body as changed after the request by a person without permission. Unused until a person approves it."""
 
     id: str
     by: Person

@@ -30,12 +30,12 @@ class IssueDirectives:
     owns: tuple[str, ...] = ()
     """Paths, and patterns of them, that nobody else should change at the same time."""
     forbids: tuple[str, ...] = ()
-    """Paths, and patterns of them, that are not to be changed without a person's word."""
+    """Paths and patterns that must not be changed without a person's approval."""
     base: str = ""
     """The branch to start from, and to be merged into; empty: the project's."""
 
 
-@lru_cache(maxsize=4000)  # the same words are looked at in every tick
+@lru_cache(maxsize=4000)  # each tick parses the same text again
 def parse_directives(key: str, body: str) -> IssueDirectives:
     """`key`: whose text it is; `#12` means one of the same place."""
     keys: dict[str, None] = {}
@@ -58,7 +58,7 @@ def _paths(rest: str) -> Iterator[str]:
 
 
 def _branch(rest: str) -> str:
-    """The first one that is said counts, if it can be a branch at all."""
+    """The first one counts, if it is a valid branch name."""
     name = rest.strip().strip("`")
     return name if _BRANCH.fullmatch(name) else ""
 
@@ -81,12 +81,18 @@ def _keys(key: str, rest: str) -> Iterator[str]:
 
 
 def overlap(ours: tuple[str, ...], theirs: tuple[str, ...]) -> bool:
-    """May some file be in both? Rather once too often: up to its first wildcard, a pattern is a path."""
+    """Returns True if a file may match both.
+
+    Compares the paths before the first wildcard, so it may report an overlap that does not exist.
+    """
     return any(_holds(a, b) or _holds(b, a) for a in map(_stem, ours) for b in map(_stem, theirs))
 
 
 def _stem(pattern: str) -> tuple[str, bool]:
-    """Without what only looks different: `./Src//auth/` is `src/auth`; and whether its last word may go on."""
+    """Returns the normalised path before the first wildcard.
+
+    Also returns True if the wildcard may extend the last component of the path.
+    """
     fixed = _WILD.split(pattern, maxsplit=1)[0].replace("\\", "/")
     path = posixpath.normpath(f"/{fixed}").strip("/").casefold()
     return path, fixed != pattern and bool(path) and not fixed.endswith("/")

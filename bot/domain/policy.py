@@ -16,9 +16,9 @@ class Policy:
     stall_seconds: float = 600.0
     max_failures: int = 3
     ci_fixes: int = 2
-    """Turns spent on one pull request's red checks before asking."""
+    """Turns that may try to fix one pull request's failed checks before people are asked."""
     verify_rounds: int = 2
-    """Turns spent on what verification found broken, per run, before it is published all the same."""
+    """Turns that may try to fix regressions, per run, before the work is published nevertheless."""
     review_quiet_seconds: float = 60.0
     """Seconds a reviewer must have been quiet before a review starts a turn."""
     max_losses: int = 10
@@ -34,4 +34,4 @@ class Policy:
     ci_after_approval: bool = False
     """Workflows start only after a person has approved what was pushed."""
     sandboxed: bool = False
-    """Said in every progress comment when it is not so."""
+    """Every progress comment mentions it if agents run without a sandbox."""

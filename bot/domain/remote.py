@@ -10,4 +10,4 @@ class Remote:
 
     url: str
     env: Mapping[str, str] = field(default_factory=dict)
-    here: bool = False  # on this machine: nothing is safer there
+    here: bool = False  # on this machine: a copy there is no safer

@@ -44,8 +44,8 @@ def parse_repository_settings(text: str) -> RepositorySettings:
 def _value(key: str, value: Any) -> Any:
     if key not in _KEYS:
         close = get_close_matches(key, _KEYS, n=1)
-        instead = f"Did you mean `{close[0]}`?" if close else f"Known there: {', '.join(_KEYS)}."
-        raise NeedsHuman(f"{FILE} on the base branch: {key} is not a key. {instead}")
+        instead = f"Did you mean `{close[0]}`?" if close else f"Known settings: {', '.join(_KEYS)}."
+        raise NeedsHuman(f"{FILE} on the base branch: {key} is not a setting. {instead}")
     if key == "instructions":
         return _text(key, value)
     if key == "run":
@@ -55,9 +55,11 @@ def _value(key: str, value: Any) -> Any:
 
 def _texts(key: str, value: Any) -> tuple[str, ...]:
     if not isinstance(value, list) or not all(isinstance(one, str) and one.strip() for one in value):
-        raise NeedsHuman(f"{FILE} on the base branch: {key} must be a list of texts.")
+        raise NeedsHuman(f"{FILE} on the base branch: {key} must be a list of strings.")
     if key == "protected" and (odd := next((one for one in value if not is_pattern(one)), "")):
-        raise NeedsHuman(f"{FILE} on the base branch: {odd!r} in {key} is no pattern. It only adds to what is there.")
+        raise NeedsHuman(
+            f"{FILE} on the base branch: {odd!r} in `{key}` is not a pattern. The list can only add protected paths."
+        )
     return tuple(value)
 
 
@@ -69,7 +71,7 @@ def _commands(key: str, value: Any) -> Mapping[str, str]:
 
 def _text(key: str, value: Any) -> str:
     if not isinstance(value, str):
-        raise NeedsHuman(f"{FILE} on the base branch: {key} must be a text.")
+        raise NeedsHuman(f"{FILE} on the base branch: {key} must be a string.")
     return value
 
 

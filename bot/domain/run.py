@@ -15,11 +15,11 @@ from bot.errors import IllegalTransition
 class Phase(StrEnum):
     """Phase of a run: says who has to act next."""
 
-    QUEUED = "queued"  # us: waiting for a slot, with a reason
-    WORKING = "working"  # the agent: a turn is in flight, or about to be tried again
+    QUEUED = "queued"  # Treehand: the run waits for a slot, with a reason
+    WORKING = "working"  # the agent: a turn is in flight, or will be retried
     REVIEW = "review"  # people: a draft pull request is open
-    ASKING = "asking"  # people: we need an answer
-    DONE = "done"  # nobody: the workspace is gone, the labels are removed
+    ASKING = "asking"  # people: an answer is needed
+    DONE = "done"  # no one: the workspace and the labels are removed
 
 
 TRANSITIONS: Mapping[Phase, frozenset[Phase]] = MappingProxyType(
@@ -46,27 +46,27 @@ class WaitReason(StrEnum):
     """The budget of the day is spent: the run continues by itself when there is money again."""
     PAUSED = "paused"
     KEY_REFUSED = "model"
-    """The model refuses our key: everything waits for this run's next try."""
+    """The model's service rejects the key: all runs wait for this run's next attempt."""
     USAGE_LIMIT = "limit"
     """The usage limit of the model is reached: the run continues at `not_before`, one run before the others."""
     RETRY = "retry"
-    """A person said to try now, whatever pauses the others."""
+    """A person ordered a retry: pauses and limits do not apply."""
     STOPPED = "stopped"
     """A person ordered it to end."""
     OVERDUE = "late"
-    """Its turn took too long, and is being ended."""
+    """Its turn exceeded its time limit and is being stopped."""
     CONSENT = "consent"
-    """Somebody who may not steer asked for the work, or changed what was asked."""
+    """A person without permission requested the work, or changed the request."""
     CHECKS = "checks"
-    """Its checks stay red."""
+    """Its checks still fail."""
     PLAN = "plan"
     """The agent proposed a plan, and waits for approval."""
     TAKEN_OVER = "taken"
-    """A person has taken the worktree over."""
+    """A person has taken over the worktree."""
     BLOCKED = "held"
-    """The host objects to what the agent left, so nothing of it is published."""
+    """The agent's changes are held back until a person approves them."""
     MODEL_CHOICE = "choice"
-    """A label names a model or an agent that cannot be had."""
+    """A label names an unknown model or agent."""
 
 
 class TurnPurpose(StrEnum):
@@ -74,71 +74,71 @@ class TurnPurpose(StrEnum):
 
     NONE = ""
     PLAN = "plan"
-    """Propose, change nothing."""
+    """Propose a plan and change nothing."""
     CARRY_OUT_PLAN = "approved"
-    """Do what was planned."""
+    """Carry out the plan."""
     FIX_CI = "checks"
     MERGE_BASE = "merge"
-    """Take the base in, on a worktree that shows the conflicts."""
+    """Merge the base, in a worktree with conflict markers."""
     PUBLISH = "offer"
-    """Publish what a turn left: a person has allowed it since, or it was interrupted after its agent had finished."""
+    """Publish changes without an agent: approved since, or left by a turn that was paused after its agent had ended."""
     FIX_VERIFICATION = "verify"
-    """Fix what verification found broken."""
+    """Fix regressions that verification found."""
 
 
 MERGED = "the pull request was merged"
-"""The reason of a run that came to what was hoped for."""
+"""End reason of a run whose pull request was merged."""
 
 
 @dataclass(frozen=True, slots=True)
 class ApprovedObjection:
-    """An objection that a person looked at, and allowed."""
+    """An objection that a person reviewed and approved."""
 
     objection: Objection
     by: str
     comment: str = ""
-    """Id of the comment that says so; empty in records of older versions."""
+    """Id of the comment with the approval; empty in records of older versions."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunConsent:
-    """Permission for work that was requested or edited by somebody who may not steer."""
+    """Permission for work that was requested or edited by a person without permission."""
 
     requester_approved_by: str = ""
     """Login of the person who approved the request; empty if the requester may steer or nobody has approved it."""
     accepted_edit: str = ""
-    """Id of the edit of the issue, or of the untrusted request, whose text a person accepted."""
+    """Id of the edit of the issue, or of the untrusted request, whose text a person approved."""
     ignored_edit: str = ""
-    """Id of the edit of the issue that a person ordered to leave aside."""
+    """Id of the edit of the issue that a person ordered to ignore."""
     asked_for: str = ""
     """The request, edit or comments that people were last asked to approve."""
     accepted_comments: tuple[str, ...] = ()
-    """Comments with a digest of their text that a person accepted: their author or editor may not steer."""
+    """Approved comments, each with a digest of its text: the author or editor has no permission."""
     approved_in: str = ""
     """Id of the comment with the last approval: it counts while its author may steer."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunHold:
-    """Work that the publish guard blocked."""
+    """Changes that the publish guard holds back."""
 
     objections: tuple[Objection, ...] = ()
-    """Why the work in the worktree is not published, as people were last told."""
+    """Reasons why the changes are held back, as last posted."""
     allowed: tuple[ApprovedObjection, ...] = ()
     agent_summary: str = ""
-    """The agent's closing words about work that is blocked, or was allowed since."""
+    """The agent's summary of changes that are, or were, held back."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunChecks:
-    """Fixes of red checks, of conflicts, and of failed verification; and the latest verification."""
+    """Fixes of failed checks, of conflicts, and of regressions; and the latest verification."""
 
     ci_fix_attempts: int = 0
-    """Turns spent on red checks of this pull request."""
+    """Turns spent on failed checks of this pull request."""
     ci_fixed_head: str = ""
-    """The commit whose red checks a turn was last spent on."""
+    """The commit whose failed checks a turn last tried to fix."""
     merge_fixed_head: str = ""
-    """The commit whose conflicts a turn was last spent on."""
+    """The commit whose conflicts a turn last tried to resolve."""
     verification: Verification | None = None
     """The latest; regressions keep their output."""
     verify_attempts: int = 0
@@ -146,7 +146,7 @@ class RunChecks:
     shown_digest: str = ""
     """Digest of the paragraph about checks that the pull request shows."""
     ci_held_at: float = 0.0
-    """Time of the last push whose CI waits for approval; 0: nothing waits."""
+    """Time of the last push whose CI waits for approval; 0: no CI waits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +154,7 @@ class RunTurns:
     number: int = 0
     """Turns started so far; also names the current turn."""
     ended: int = 0
-    """The last turn whose report was taken in. Equals `number` between two attempts of a working run."""
+    """The last turn whose report was processed. Equals `number` between two attempts of a working run."""
     started_at: float = 0.0
     """Start of the current turn."""
     failures: int = 0

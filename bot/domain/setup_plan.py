@@ -41,7 +41,7 @@ class SetupPlan:
     hosts: tuple[str, ...] = ()
     """Download hosts named in its own files."""
     silent: tuple[str, ...] = ()
-    """Tools that download something from where no file says."""
+    """Tools whose download hosts no file names."""
     servers: Mapping[str, SetupStep] = field(default_factory=dict)
     """Commands of servers, by name."""
 

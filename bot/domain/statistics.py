@@ -17,7 +17,7 @@ DAY = 86400.0
 SPANS: Mapping[int, int] = {7: 1, 30: 1, 90: 7}
 """Days of the period and days per bar; weeks are complete, so 90 become 91."""
 _SERIES = 6
-"""More of them nobody tells apart: the last one is all others."""
+"""Most series in one chart; the last one sums up all others."""
 _OTHERS = "others"
 
 
@@ -69,9 +69,9 @@ class Statistic:
     starts: Sequence[float]
     series: Sequence[StatisticSeries]
     summary: str
-    """All of it in a few words."""
+    """Sum or average of the whole period, as text."""
     stacked: bool = False
-    """The series add up to something."""
+    """The sum of the series has a meaning."""
 
 
 def statistics_of(past: History, span: DaySpan) -> Sequence[Statistic]:
@@ -82,21 +82,21 @@ def statistics_of(past: History, span: DaySpan) -> Sequence[Statistic]:
 def _spend(past: History, span: DaySpan) -> Statistic:
     series = _by_project(past.bills, span, lambda bill: bill.usd)
     summary = f"${sum(bill.usd for bill in past.bills if span.find(bill.at) is not None):,.2f} in all"
-    about = "What agents cost, by project"
+    about = "Cost of agents, by project"
     return Statistic("spend", "Spend", about, StatisticUnit.USD, span.starts, series, summary, stacked=True)
 
 
 def _tokens(past: History, span: DaySpan) -> Statistic:
     series = _by_project(past.bills, span, lambda bill: bill.tokens)
     summary = f"{sum(bill.tokens for bill in past.bills if span.find(bill.at) is not None):,} in all"
-    about = "What agents read and wrote, by project"
+    about = "Tokens that agents read and wrote, by project"
     return Statistic("tokens", "Tokens", about, StatisticUnit.TOKENS, span.starts, series, summary, stacked=True)
 
 
 def _by_project(
     bills: Sequence[TurnBill], span: DaySpan, amount: Callable[[TurnBill], float]
 ) -> Sequence[StatisticSeries]:
-    """The dearest first."""
+    """Returns one series per project, the most expensive first."""
     sums: defaultdict[str, list[float]] = defaultdict(lambda: [0.0] * len(span.starts))
     for bill in bills:
         if (place := span.find(bill.at)) is not None:
@@ -113,7 +113,7 @@ def _done(past: History, span: DaySpan) -> Statistic:
     other = _counted((end.at for end in past.finished_runs if not end.merged), span)
     summary = f"{sum(merged):.0f} merged, {sum(other):.0f} ended otherwise"
     series = [StatisticSeries("merged", merged), StatisticSeries("ended otherwise", other)]
-    about = "Issues whose run is over, and how it ended"
+    about = "Finished runs, by result"
     return Statistic("throughput", "Issues done", about, StatisticUnit.RUNS, span.starts, series, summary, stacked=True)
 
 
@@ -138,8 +138,8 @@ def _merged(past: History, span: DaySpan) -> Statistic:
     groups = _grouped(((end.at, float(end.merged)) for end in past.finished_runs if end.had_pull_request), span)
     rates = [100 * sum(group) / len(group) if group else None for group in groups]
     everything = [one for group in groups for one in group]
-    summary = f"{sum(everything):.0f} of {len(everything)}" if everything else "no pull requests ended"
-    about = "Of the pull requests that ended, those that were merged"
+    summary = f"{sum(everything):.0f} of {len(everything)}" if everything else "no pull requests closed"
+    about = "Share of closed pull requests that were merged"
     return Statistic(
         "merge-rate",
         "Merge rate",
@@ -156,7 +156,7 @@ def _queue(past: History, span: DaySpan) -> Statistic:
         float(most_at_once(past.waits, start, start + span.step * DAY)) for start in span.starts
     ]  # fmt: skip
     summary = f"at most {max(most, default=0.0):.0f} at once"
-    about = "The most runs that waited at once"
+    about = "Highest number of runs that waited at the same time"
     return Statistic(
         "queue", "Queue", about, StatisticUnit.RUNS, span.starts, [StatisticSeries("waiting", most)], summary
     )
@@ -174,7 +174,7 @@ def most_at_once(waits: Iterable[QueueWait], start: float, end: float) -> int:
 
 
 def nearest_rank(values: Sequence[float], share: float) -> float:
-    """The least of them that so many are no greater than."""
+    """Returns the percentile by the nearest-rank method."""
     return sorted(values)[max(math.ceil(share * len(values)), 1) - 1]
 
 
@@ -184,7 +184,7 @@ def format_value(value: float | None, unit: StatisticUnit) -> str:
             return "–"
         case StatisticUnit.USD:
             return grouped_dollars(value)
-        case StatisticUnit.MINUTES if value >= 120:  # noqa: PLR2004 - from then on people think in hours
+        case StatisticUnit.MINUTES if value >= 120:  # noqa: PLR2004 - longer times read better in hours
             return f"{value / 60:,.1f} h"
         case StatisticUnit.MINUTES:
             return f"{value:,.0f} min"

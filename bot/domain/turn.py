@@ -34,13 +34,13 @@ class Failure(StrEnum):
     LIMIT = "limit"
     """The usage limit of the model is reached until a certain time, for all runs."""
     KEY = "key"
-    """The model refuses our key. Trying again will not help, for any run."""
+    """The model's service rejects the key. A retry does not help, for any run."""
     BUDGET = "budget"
     DAY_BUDGET = "day"
     """The budget of the day is spent, for all runs."""
     DISK = "disk"
     UNREADY = "unready"
-    """The worktree could not be made ready. Trying again will not help before somebody has changed something."""
+    """Setup of the worktree failed. A retry fails again until somebody changes its cause."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class Message:
     id: str
     text: str
     comments: tuple[str, ...] = ()
-    """Ids of the comments and remarks it contains; empty: the one it is named after."""
+    """Ids of the comments and inline comments that it contains; empty: the one with its own id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class TurnOrder:
     base: str
     """The branch to start from; empty: the repository's default."""
     prompt: str
-    """Prompt for an agent that remembers the conversation."""
+    """Prompt for an agent with a session."""
     briefing: str
     """Prompt for an agent without a session; also used after a session was lost."""
     commit_message: str
@@ -72,24 +72,24 @@ class TurnOrder:
     """Becomes the commit's date, so that a replay gives the same commit id."""
     session: str = ""
     comments: tuple[str, ...] = ()
-    """Ids of the comments and remarks the prompt contains."""
+    """Ids of the comments and inline comments that the prompt contains."""
     model: str = ""
     budget_usd: float = 0.0
     """0: no limit."""
     plan: bool = False
     """The agent only proposes: its changes are not kept."""
     merge: str = ""
-    """The branch to take in first; the worktree then shows the conflicts, and the commit has both parents."""
+    """The branch to merge first; the worktree then shows the conflicts, and the commit has both parents."""
     handover: Handover | None = None
-    """A person worked in the worktree since: the agent is shown what they changed."""
+    """A person gave the worktree back: the agent is shown their changes."""
     allowed: tuple[str, ...] = ()
     """Ids of the objections that a person has approved."""
     forbids: tuple[str, ...] = ()
-    """Paths that the issue asks to leave alone: a change there is objected to."""
+    """Paths that the issue forbids: a change there is an objection."""
     publish_only: bool = False
-    """No agent: what an earlier turn left in the worktree is committed, now that a person has allowed it."""
+    """No agent: commits the changes of an earlier turn, which a person has approved."""
     most_tokens: int = 0
-    """A hard stop, kept by the host; 0: no limit."""
+    """Limit that the host enforces; 0: no limit."""
     verified_commit: str = ""
     """The commit that verification has been run on already."""
 
@@ -103,13 +103,13 @@ class EventKind(StrEnum):
     TOOL_RESULT = "tool_result"
     TODOS = "todos"
     DELIVERED = "heard"
-    """Something people said reached the agent; `text` is the comment's or remark's id."""
+    """A comment reached the agent; `text` is its id, or that of the inline comment."""
     NOTICE = "notice"
     RESULT = "result"
     VERIFYING = "verifying"
-    """The host's own: the agent is through, and its work is tried."""
+    """Host event: the agent has ended and its commit is being verified."""
     USAGE = "usage"
-    """The host's own: tokens and money that it has counted. In no transcript."""
+    """Host event: tokens and money that the host has counted. Not in transcripts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +155,7 @@ class Progress:
     tools_running: frozenset[str] = field(default=frozenset())
     delivered: frozenset[str] = field(default=frozenset())
     verifying_since: float = 0.0
-    """0: the agent is not through."""
+    """Time when verification started; 0: it has not started."""
 
     def after(self, event: Event) -> Self:  # noqa: C901 - one case per kind of event
         # a rate limit's heartbeat is no progress: it must not keep a stalled turn alive
@@ -270,7 +270,7 @@ class TurnReport:
     summary: str = ""
     """The agent's closing words."""
     question: str = ""
-    """The agent cannot go on without an answer to this."""
+    """Question that the agent needs an answer to."""
     retry_at: float = 0.0
     """End of a usage limit; 0 if unknown."""
     session_cost_usd: float = 0.0

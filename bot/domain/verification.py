@@ -68,7 +68,7 @@ class Verification:
     """The commit it is held against."""
     commands: tuple[VerifiedCommand, ...] = ()
     base_commands: tuple[VerifiedCommand, ...] = ()
-    """On the base, of those that are red, and of those whose result on the base is known or whose tests changed."""
+    """Results on the base: of failed commands, and of those whose result is known or whose tests changed."""
     problem: str = ""
     """Why something is not known."""
     setup: str = ""
@@ -83,14 +83,14 @@ class Verification:
 
     @property
     def regressions(self) -> tuple[VerifiedCommand, ...]:
-        """Red, and green on the base."""
+        """Returns commands that failed but passed on the base."""
         red = (trial for trial in self.commands if trial.result is CheckResult.RED)
         return tuple(
             trial for trial in red if (old := self.find_on_base(trial)) and old.result is CheckResult.GREEN
         )  # fmt: skip
 
     def tests_lost(self, trial: VerifiedCommand) -> int:
-        """Number of tests that ran on the base and do not run any more, as their runner counts them."""
+        """Number of tests that ran on the base but not on the commit, as their runner counts them."""
         old = self.find_on_base(trial)
         return max(old.counts.ran - trial.counts.ran, 0) if old and old.counts and trial.counts else 0
 
@@ -99,7 +99,7 @@ class Verification:
         return bool(self.commands)
 
     def without_output(self) -> Self:
-        """But of what is broken, which the agent is still to see."""
+        """Drops the output of every command except regressions, which the agent still has to read."""
         broken = self.regressions
         trials = tuple(one if one in broken else replace(one, output="") for one in self.commands)
         return replace(

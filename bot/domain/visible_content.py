@@ -32,7 +32,7 @@ def read_comment(comment: Comment) -> tuple[Comment, int]:
 
 
 def unread_comment(comment: Comment) -> Comment:
-    """Returns a comment by somebody who may not steer: its first words, which may be a command, and nothing else."""
+    """Returns a comment by a person without permission: its first words, which may be a command, and nothing else."""
     text = invisible_characters.on_one_line(comment.text[:_FIRST_WORDS].lstrip().partition("\n")[0])
     remarks = tuple(replace(remark, path="", text="", hunk="") for remark in comment.remarks)
     return replace(comment, text=text, remarks=remarks)

@@ -142,7 +142,7 @@ async def _salvage(project: Project, run: Run, *, tell: bool) -> NotShown | None
 
 
 async def _shared(project: Project, ref: str) -> SalvageLocation:
-    """At the remote as well, if that can be had now; the end of a run does not wait for it."""
+    """Pushes the salvage ref if the remote can be reached now; the end of the run does not wait for a retry."""
     if (here := SalvageLocation(ref)).is_folder:
         return here
     try:

@@ -18,7 +18,7 @@ class StartTurn:
 class SendMessage:
     turn: int
     comments: tuple[str, ...]
-    """The comment and the remarks that are told."""
+    """Ids of the comment and its inline comments."""
     text: str
 
 
@@ -57,7 +57,7 @@ class PostComment:
     note: str = ""
     """Hidden note in the comment."""
     folder: bool = False
-    """It ends in where the worktree is, which only the hands know."""
+    """Appends the worktree's path, which only `act` knows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class PrintHandover:
     place: CommentPlace
     slug: str
     again: bool = False
-    """A person works there already: nothing of it is to be touched any more."""
+    """The worktree was handed over before: do not export the session again."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,18 +44,20 @@ def _object_to_request(run: Run, seen: Observation, policy: Policy) -> EditObjec
     assert seen.issue
     issue = seen.issue
     if issue.unvouched and not run.turns.number:
-        return None  # it waits, and is asked about if that is needed then
+        return None  # the comment waits; Treehand asks about it later if necessary
     if _is_unauthorized(run, issue, published=seen.pull_request is not None):
         changed = (
             consent_comment.changed_since(run.consent.requester_approved_by, policy)
             if run.consent.requester_approved_by
             else ""
         )
-        return EditObjection(_request_id(issue), changed or consent_comment.asked_by_stranger(issue.requester, policy))
+        return EditObjection(
+            _request_id(issue), changed or consent_comment.requested_without_permission(issue.requester, policy)
+        )
     if run.consent.requester_approved_by and not issue.requester.trusted:
-        return None  # its words were approved as they are; an edit beside them is not used
+        return None  # the text was approved; a later edit is ignored
     if (edit := issue.edit) and edit.id not in {run.consent.accepted_edit, run.consent.ignored_edit}:
-        return EditObjection(f"edit {edit.id}", consent_comment.edited_by_stranger(edit, policy))
+        return EditObjection(f"edit {edit.id}", consent_comment.edited_without_permission(edit, policy))
     return None
 
 
@@ -67,7 +69,7 @@ def _object_to_approvals(run: Run, seen: Observation, policy: Policy) -> EditObj
 
 
 def _lost_consent(run: Run, seen: Observation) -> Sequence[str]:
-    """Returns the person whose approval of a request or an edit does not count any more."""
+    """Returns the person whose approval of a request or an edit no longer counts."""
     approval = run.consent.approved_in
     if not approval or any(comment.id == approval and comment.author.trusted for comment in seen.comments):
         return ()
@@ -94,7 +96,7 @@ def block_on(decision: Decision, seen: Observation, policy: Policy, objection: E
 def reconsider(run: Run, seen: Observation, policy: Policy) -> Decision | None:
     """Checks an objection again while the run waits: it may be gone, or have become another kind of objection.
 
-    A later objection of the same kind is posted only after an approval, so that strangers cannot cause comments.
+    A later objection of the same kind is posted only after an approval, so that others cannot cause comments.
     """
     objection = find_objection(run, seen, policy)
     if objection is None:
@@ -139,7 +141,7 @@ def ignore_edit(run: Run, seen: Observation, policy: Policy) -> tuple[Decision, 
     assert seen.issue
     objection = find_objection(run, seen, policy)
     if objection is None:
-        return Decision(_continue(run, seen)), "Going on as soon as there is a free slot."
+        return Decision(_continue(run, seen)), "The run continues as soon as a slot is free."
     if objection.about != run.consent.asked_for:
         return block_on(Decision(run), seen, policy, objection), consent_comment.changed_again()
     if objection.is_like(_COMMENTS):
@@ -168,7 +170,7 @@ def effective_text(run: Run | None, issue: Issue) -> str:
 
 
 def has_new_text(run: Run, issue: Issue) -> bool:
-    """Returns True if a text was accepted that an agent in the middle of its conversation may not know."""
+    """Returns True if a text was approved that the agent's session may not contain."""
     accepted = issue.edit is not None and issue.edit.id == run.consent.accepted_edit
     return accepted and bool(run.wait_reason is WaitReason.CONSENT or run.turns.failures or run.turns.losses)
 
@@ -202,7 +204,7 @@ def _continue(run: Run, seen: Observation) -> Run:
 def _is_unauthorized(run: Run, issue: Issue, *, published: bool = True) -> bool:
     """An approval covers the request's text at that time. Without one, nothing begins, and nothing is published first.
 
-    Work that is published already goes on unless there is a new request.
+    Work that is published already continues unless there is a new request.
     """
     if issue.requester.trusted:
         return False

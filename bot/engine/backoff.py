@@ -11,7 +11,7 @@ TURN_RETRY_SECONDS = 10.0
 """Delay after a run's first failed turn; each further failure in a row doubles it."""
 _LONGEST_TURN_RETRY_SECONDS = 300.0
 KEY_RETRY_SECONDS = 300.0
-"""Interval in which one run tries whether the model accepts our key again."""
+"""Interval in which one run tests whether the model's service accepts the key again."""
 _FIRST_SECONDS = 5.0
 _LONGEST_SECONDS = 60.0
 _REFUSED_SECONDS = 300.0

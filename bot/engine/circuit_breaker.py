@@ -64,13 +64,13 @@ class CircuitBreaker:
     next_try: float
 
     def is_due(self, now: float) -> bool:
-        """Returns True also if the clock was set back since."""
+        """Returns True also if the clock was set back in the meantime."""
         return not now < self.next_try <= now + self.pause
 
     @property
     def reason(self) -> str:
         latest = f" ({self.detail})" if self.detail else ""
-        return f"paused, because {self.count} turns here failed alike: {_COUNTED[self.failure]}{latest}"
+        return f"paused after {self.count} turns failed in the same way: {_COUNTED[self.failure]}{latest}"
 
 
 def find_breakers(outcomes: Iterable[TurnOutcome]) -> Mapping[str, CircuitBreaker]:
@@ -105,7 +105,7 @@ def _after(breaker: CircuitBreaker, outcome: TurnOutcome) -> CircuitBreaker | No
         return breaker
     if outcome.failure is breaker.failure:
         breaker = replace(breaker, count=breaker.count + 1, detail=outcome.detail)
-    if outcome.at < breaker.next_try:  # it was at work already
+    if outcome.at < breaker.next_try:  # the turn had started before
         return breaker
     pause = min(breaker.pause * 2, LONGEST_PAUSE_SECONDS)
     return replace(breaker, pause=pause, next_try=outcome.at + pause)
@@ -123,12 +123,10 @@ def pause_of_project(
     if breaker.failure is Failure.MODEL and any(_answered(run, seen, breaker.at) for run, seen in looked):
         return None
     if trying:
-        return ProjectPause(f"{breaker.reason}; {trying[0].key} tries whether that is over")
+        return ProjectPause(f"{breaker.reason}; {trying[0].key} runs as a probe")
     if not breaker.is_due(now):
-        return ProjectPause(f"{breaker.reason}; the next try is at {clock_time(breaker.next_try, now)}")
-    return ProjectPause(
-        f"{breaker.reason}; the next run to start tries whether that is over", next(iter(candidates), "")
-    )
+        return ProjectPause(f"{breaker.reason}; the next probe is at {clock_time(breaker.next_try, now)}")
+    return ProjectPause(f"{breaker.reason}; the next run to start is a probe", next(iter(candidates), ""))
 
 
 def pause_for_all(
@@ -140,7 +138,7 @@ def pause_for_all(
     flying = [run for run, _ in looked if _is_probing(run)]
     flying += [run for run in others if _is_probing(run) and now < run.turns.started_at + PROBE_SECONDS]
     if flying:
-        return ProjectPause(f"the model's usage limit was reached; {flying[0].key} tries first whether that is over")
+        return ProjectPause(f"the model's usage limit was reached; {flying[0].key} runs as a probe")
     if not (parked or unseen):
         return None
     until = _limit_end((*parked, *unseen))
@@ -148,9 +146,7 @@ def pause_for_all(
         run for run in parked if now >= until or not run.turns.not_before or has_answered_since(run, looked, outcomes)
     ]
     if ready:
-        return ProjectPause(
-            f"the model's usage limit was reached; {ready[0].key} tries first whether that is over", ready[0].id
-        )
+        return ProjectPause(f"the model's usage limit was reached; {ready[0].key} runs as a probe", ready[0].id)
     return ProjectPause(_limit_words(until, now))
 
 
@@ -180,7 +176,7 @@ def pause_reasons(runs: Iterable[Run], outcomes: Iterable[TurnOutcome], now: flo
     """Returns reasons by `project NAME`; by `model` if the model refuses us, because of a usage limit or the key."""
     runs, outcomes = list(runs), list(outcomes)
     paused = {
-        f"project {name}": f"{breaker.reason}; the next try is at {clock_time(breaker.next_try, now)}"
+        f"project {name}": f"{breaker.reason}; the next probe is at {clock_time(breaker.next_try, now)}"
         for name, breaker in find_breakers(outcomes).items()
     }
     limited = [run for run in runs if _waits_for_limit(run) or _is_probing(run)]
@@ -205,7 +201,7 @@ def clock_time(at: float, now: float) -> str:
 
 
 def _limit_words(until: float, now: float) -> str:
-    return f"the model's usage limit is reached; this goes on at {clock_time(until, now)}"
+    return f"the model's usage limit is reached; the run continues at {clock_time(until, now)}"
 
 
 def has_answered_since(run: Run, looked: RunsSeen, outcomes: Sequence[TurnOutcome]) -> bool:

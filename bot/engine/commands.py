@@ -73,11 +73,9 @@ def _apply(  # noqa: C901, PLR0912 - one case per command
             other = why_not_approved(run, policy, command, comment)
             return (Decision(run), other) if other else _approve(run, seen, policy, comment)
         case CommandName.STOP:
-            return Decision(
-                replace(run, wait_reason=WaitReason.STOPPED)
-            ), "Stopping. What is published nowhere is kept safe."
+            return Decision(replace(run, wait_reason=WaitReason.STOPPED)), "The run ends. Unpublished work is salvaged."
         case CommandName.PAUSE:
-            return _pause(run, seen)
+            return _pause(run, seen, policy)
         case CommandName.RESUME | CommandName.RETRY:
             return _requeue(run, seen, policy, command.name)
         case CommandName.BUDGET:
@@ -106,16 +104,16 @@ def _approve(run: Run, seen: Observation, policy: Policy, comment: Comment) -> t
             return Decision(run), plan_comment.nothing_to_approve()
 
 
-def _pause(run: Run, seen: Observation) -> tuple[Decision, str]:
+def _pause(run: Run, seen: Observation, policy: Policy) -> tuple[Decision, str]:
     if run.phase is Phase.ASKING and run.wait_reason is WaitReason.PAUSED:
-        return Decision(run), "It is paused already. `resume` goes on."
+        return Decision(run), f"The run is already paused; `/{policy.label} resume` continues it."
     if run.phase is Phase.ASKING and run.wait_reason is WaitReason.BLOCKED:
         return Decision(run), command_replies.already_waiting()
     if run.has_turn_in_flight:
         decision = Decision(replace(run, wait_reason=WaitReason.PAUSED), (CancelTurn(run.turns.number),))
     else:
         decision = Decision(run.to(Phase.ASKING, reason=PAUSED, wait_reason=WaitReason.PAUSED, now=seen.now))
-    return decision, "Paused. The work and the agent's memory are kept; `resume` goes on."
+    return decision, f"Paused. The work and the agent's session are kept; `/{policy.label} resume` continues."
 
 
 def _requeue(run: Run, seen: Observation, policy: Policy, name: CommandName) -> tuple[Decision, str]:
@@ -124,11 +122,11 @@ def _requeue(run: Run, seen: Observation, policy: Policy, name: CommandName) -> 
             return authorization.ignore_edit(run, seen, policy)
         case Phase.ASKING:
             again = replace(requeue(ci_and_conflicts.reset_fix_attempts(run), seen.now), wait_reason=WaitReason.RETRY)
-            return Decision(again), "Going on as soon as there is a free slot."
+            return Decision(again), "The run continues as soon as a slot is free."
         case Phase.WORKING if run.is_between_turns:
             cause = run.wait_reason if run.wait_reason in PROBE_REASONS else WaitReason.RETRY
             return Decision(
                 replace(run, turns=replace(run.turns, failures=0, not_before=0.0), wait_reason=cause)
-            ), "Trying again now."
+            ), "The run tries again now."
         case _:
-            return Decision(run), f"There is nothing to {name} just now: {command_replies.why(run, seen)}"
+            return Decision(run), f"There is nothing to {name} now: {command_replies.why(run, seen)}"

@@ -74,9 +74,9 @@ def pending_comments(run: Run, seen: Observation) -> tuple[Comment, ...]:
 
 
 def held_comments(run: Run, seen: Observation) -> tuple[Comment, ...]:
-    """Returns comments that are asked about before anything is done with them, or with the work on them.
+    """Returns comments that people are asked about before they, or the work on them, are used.
 
-    A stranger edited them, or their author may not steer any more and an agent has got them already.
+    A person without permission edited them, or an agent has them and their author lost the permission.
     """
     known = {row.comment for row in run.comments}
     pending = {row.comment for row in run.comments if row.outcome is CommentOutcome.PENDING}
@@ -139,9 +139,9 @@ def close(run: Run, comment: Comment, outcome: CommentOutcome) -> Run:
     return replace(run, comments=(*run.comments, CommentRecord(comment.id, comment.place, run.turns.number, outcome)))
 
 
-def refuse(run: Run, stranger: Comment) -> Run:
+def refuse(run: Run, comment: Comment) -> Run:
     return replace(
-        close(run, stranger, CommentOutcome.NOT_TRUSTED), refused_users=(*run.refused_users, stranger.author.name)
+        close(run, comment, CommentOutcome.NOT_TRUSTED), refused_users=(*run.refused_users, comment.author.name)
     )
 
 
@@ -223,10 +223,10 @@ def _is_command(comment: Comment, policy: Policy) -> bool:
     return parse_command(comment.text, policy.label) is not None
 
 
-def _gets_an_answer(run: Run, stranger: Comment, policy: Policy) -> bool:
+def _gets_an_answer(run: Run, comment: Comment, policy: Policy) -> bool:
     """Returns True for the first command of each of the first few untrusted authors."""
-    has_answer = stranger.author.name in run.refused_users or len(run.refused_users) >= _UNTRUSTED_ANSWERED
-    return _is_command(stranger, policy) and not has_answer
+    has_answer = comment.author.name in run.refused_users or len(run.refused_users) >= _UNTRUSTED_ANSWERED
+    return _is_command(comment, policy) and not has_answer
 
 
 def _is_wordless(comment: Comment) -> bool:

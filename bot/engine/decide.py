@@ -95,7 +95,7 @@ def _end_reason(run: Run, seen: Observation, policy: Policy) -> str:
 def _finish(run: Run, seen: Observation, policy: Policy, reason: str) -> Decision:
     """Ends the run; work is salvaged before it is removed."""
     if cancel_turn(run) and seen.turn.state is TurnState.RUNNING:
-        return Decision(run, cancel_turn(run))  # its last report brings the bill
+        return Decision(run, cancel_turn(run))  # the last report of the turn contains its cost
     ended = record_spend(run, seen) if cancel_turn(run) else Decision(run)
     done = replace(comment_ledger.close_all(ended.run, seen, policy, reason), request=_last_request(run, seen))
     merged = seen.pull_request is not None and seen.pull_request.state is PullRequestState.MERGED
@@ -121,7 +121,7 @@ def _last_request(run: Run, seen: Observation) -> str:
     return (seen.issue.request if seen.issue else "") or run.request
 
 
-# Waiting for us, or for people
+# Waiting for Treehand, or for people
 
 
 def _start(run: Run, seen: Observation, policy: Policy) -> Decision:
@@ -148,7 +148,7 @@ def _listen(run: Run, seen: Observation, policy: Policy) -> Decision:
     )
 
 
-# Trouble, and the daemon going down
+# Problems, and shutdown
 
 
 def ask_for_help(run: Run, seen: Observation, policy: Policy, reason: str) -> Decision:
@@ -179,5 +179,5 @@ def park(run: Run, seen: Observation, policy: Policy) -> Decision:
         return decide(run, seen, policy)
     decision = keep_finished_work(record_spend(run, seen), seen)
     session = seen.turn.session or seen.turn.progress.session or run.session
-    reason = "treehand is restarting; this goes on afterwards"
+    reason = "Treehand is restarting; the run continues afterwards"
     return render_status(decision.then(replace(decision.run, session=session, reason=reason)), seen, policy)

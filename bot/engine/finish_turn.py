@@ -188,7 +188,7 @@ def _offer(decision: Decision, seen: Observation, *replies: Action, only_merged:
     assert seen.issue
     run, turn = decision.run, seen.turn
     if seen.pull_request and only_merged:
-        # only the base was taken in: what the agent said of its own work still stands
+        # only the base was merged: the agent's summary of its own work still holds
         repeated = verify_result.answer_again(run, seen.pull_request)
         return decision.then(run.to(Phase.REVIEW, now=seen.now), PushBranch(), *repeated, *replies)
     issue = authorization.effective_issue(run, seen.issue)
@@ -252,7 +252,7 @@ def _recover(decision: Decision, seen: Observation, policy: Policy) -> Decision:
         return decision.then(replace(decision.run, wait_reason=_cause_after(decision.run, seen)))
     run = _with_loss(decision.run, seen, policy)
     if run.turns.losses >= policy.max_losses:
-        tired = f"I was interrupted {run.turns.losses} times, and each time the agent had done nothing yet."
+        tired = f"The turn was interrupted {run.turns.losses} times, each time before the agent had done anything."
         return ask_after(decision.then(run), seen, policy, WaitReason.FAILED, tired)
     return decision.then(replace(run, wait_reason=_cause_after(run, seen)))
 

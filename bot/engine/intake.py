@@ -61,7 +61,7 @@ class Intake:
             self._held_elsewhere.discard(project.name)
         for key, labels in view.tracker.unplaced.items():
             await self._ask_which(project, key, labels)
-        # one that ended while we looked is counted too: its label was still to be seen then
+        # includes a run that ended during the poll: its label is still in the snapshot
         taken = {run.key for run in (*active, *self._ports.store.active())}
         for issue in self._labelled_issues(project, view):
             if issue.key not in taken:
@@ -100,7 +100,7 @@ class Intake:
             self._take_over([run])
             return
         run = self._reopen(project, issue, view) or self._next_run(project, issue, view)
-        note = f"{issue.requester.name} asked for it: {issue.title}"
+        note = f"{issue.requester.name} requested this: {issue.title}"
         store.save(run, at=self._clock(), notes=[note])
 
     async def _catch_up(self, project: Project, view: ProjectSnapshot, active: Collection[Run]) -> None:

@@ -54,7 +54,7 @@ def why_exhausted(run: Run, seen: Observation, policy: Policy) -> str:
 
 
 def why_turn_ended(spent: TotalSpend, run: Run, policy: Policy) -> str:
-    """Names the budget that ended a turn: the nearer one, since a turn may end shortly before its budget is used up."""
+    """Names the budget that ended a turn: the nearer one, as a turn may end shortly before its budget is used up."""
     allowed = allowed_for(run, policy)
     of_tokens = spent.tokens / allowed.tokens if allowed.tokens else 0.0
     of_money = spent.usd / allowed.usd if allowed.usd else 0.0
@@ -70,7 +70,7 @@ def set_budget(run: Run, seen: Observation, policy: Policy, argument: str) -> tu
         return Decision(run), budget_comment.which_budget(policy)
     text = budget_comment.budget_allowed(allowed_for(changed, policy), seen.spent)
     if run.phase is Phase.ASKING and run.wait_reason is WaitReason.BUDGET and not why_exhausted(changed, seen, policy):
-        return Decision(changed.to(Phase.QUEUED, now=seen.now)), f"{text} Going on."
+        return Decision(changed.to(Phase.QUEUED, now=seen.now)), f"{text} The run continues."
     return Decision(changed), text
 
 

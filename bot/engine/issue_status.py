@@ -84,9 +84,9 @@ def _progress(decision: Decision, seen: Observation, policy: Policy) -> Decision
         return decision
     text = progress_comment.progress(run, seen, policy)
     content = (
-        f"{text}\n{note_for(comment_ledger.without_untrusted(run))}"  # who only makes noise does not make us write
+        f"{text}\n{note_for(comment_ledger.without_untrusted(run))}"  # comments of untrusted people must cause no edit
     )
-    # news at once, in a queue as well; a run that is over is not shown again
+    # news is shown at once, also in the queue; a run that is over is not shown again
     lane = "paused" if seen.slot.paused and run.phase is not Phase.DONE else run.phase
     shown = f"{lane} {hashlib.sha256(content.encode(errors='surrogatepass')).hexdigest()}"
     moved = not run.status.digest.startswith(f"{lane} ")

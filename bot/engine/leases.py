@@ -50,7 +50,7 @@ class Leases:
         executor = self._ports.executor
         for run in runs:
             if run.project == project.name:
-                # the next one, too: what was started as the claim was lost is not noted yet
+                # the next tick, too: runs started while the lease was lost are not recorded yet
                 for number in (run.turns.number, run.turns.number + 1):
                     await executor.cancel(turn_id_for(run, number))
                 report = (await executor.reports()).get(turn_id_for(run, run.turns.number))

@@ -100,9 +100,9 @@ class Engine:
         before = store.active()
         over = store.ended_unshown()
         self._ended = frozenset(run.id for run in before if has_ended(run, reports))
-        # A run whose step ends during the poll is newer than our view of it: the next tick decides about it.
+        # A run whose step ends during the poll is newer than its snapshot: the next tick decides about it.
         left_alone, elsewhere = self._skipped(before), await self._held_elsewhere()
-        # nothing is published on the strength of what was known when the turn began
+        # permissions are read again before work is published: those of the start of the turn may be outdated
         fresh = self._fresh | {run.project for run in before if run.id in self._ended - left_alone}
         views = await self._start_runs(await self._look((*before, *over), fresh, elsewhere), before)
         runs, spent, now = store.active(), store.spent_by_issue(), self._clock()
@@ -134,7 +134,7 @@ class Engine:
     async def _look(
         self, runs: Sequence[Run], fresh: Collection[str], elsewhere: Collection[str]
     ) -> Mapping[str, ProjectSnapshot]:
-        self._fresh -= set(fresh)  # what is told of while we look may have come too late for it
+        self._fresh -= set(fresh)  # news during the poll may be missing from its snapshot
         views, away = await take_snapshots(self.ports, runs, fresh=fresh, but=elsewhere)
         self._fresh |= set(fresh) & set(away)
         for name in views:
@@ -207,7 +207,7 @@ class Engine:
             return True
         await self._cancel_steps(project)
         await self._leases.end_turns(project, [run for run in before if run.id not in self._busy])
-        if state is LeaseState.REACQUIRED:  # what was seen just now may be older than what was done there
+        if state is LeaseState.REACQUIRED:  # the snapshot may be older than the action
             self._mark_stale(project.name)
             self._on_change()
         return False
@@ -218,7 +218,7 @@ class Engine:
 
     async def _cancel_steps(self, project: Project) -> None:
         """Cancels the project's steps, which were decided before another daemon acted."""
-        await asyncio.sleep(0)  # what has not begun cannot tidy up after itself
+        await asyncio.sleep(0)  # a task that has not started cannot clean up
         stale = {run.id for run in self._busy.values() if run.project == project.name}
         for step in self._moving:
             if step.get_name() in stale:
@@ -240,7 +240,9 @@ class Engine:
         """Returns True if any run will continue soon without a person's help."""
         now, everything = self._clock(), self.ports.store.active()
         runs = [run for run in everything if not self._leases.is_held_elsewhere(run.project)]
-        moving = [run for run in runs if run.id not in self._paused]  # what trouble pauses, pauses for long
+        moving = [
+            run for run in runs if run.id not in self._paused
+        ]  # a project paused by failures stays paused for long
         hopeful = [run for run in moving if not (run.id in self._ended and self._backoff.is_exhausted(run.id, now))]
         return may_go_on(hopeful) or self._backoff.is_worth_waiting(now)
 
@@ -257,7 +259,7 @@ class Engine:
         interrupted = [run for run in ours if run.has_turn_in_flight]
         if not interrupted:
             return
-        fresh = {run.project for run in interrupted if has_succeeded(run, reports)}  # it may be published
+        fresh = {run.project for run in interrupted if has_succeeded(run, reports)}  # the result may be published
         views, _ = await take_snapshots(self.ports, store.active(), fresh=fresh)
         now, spent = self._clock(), store.spent_by_issue()
         for run in interrupted:
@@ -317,7 +319,7 @@ class Engine:
             raise
         except Exception as bug:
             log.exception("run crashed run=%s", run.id)
-            self._bugs[run.id] = question_comment.met_a_bug(type(bug).__name__)
+            self._bugs[run.id] = question_comment.met_a_bug(type(bug).__name__, self.ports.projects[run.project].policy)
 
     async def _carry_out_or_ask(self, run: Run, seen: Observation, decision: Decision) -> None:
         try:

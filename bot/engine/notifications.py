@@ -17,7 +17,7 @@ MOST_LATE_SECONDS = 86400.0
 """Older notifications are dropped."""
 PAUSE_SECONDS = 30.0
 LONGEST_PAUSE_SECONDS = 3600.0
-STUCK = "it takes a message, and does not answer"
+STUCK = "sending takes too long: the service has not answered"
 
 _WORDS = 2000
 _BY_COMMAND = frozenset({WaitReason.PAUSED, WaitReason.TAKEN_OVER})
@@ -82,7 +82,7 @@ def daily_budget_spent(spent_usd: float, limit_usd: float, day: float, at: float
     """`day` is the time when the day began."""
     if not limit_usd or spent_usd < limit_usd:
         return ()
-    words = f"{dollars(spent_usd)} of {dollars(limit_usd)} are spent today; nothing new starts before 00:00 UTC."
+    words = f"{dollars(spent_usd)} of {dollars(limit_usd)} are spent today; no turn starts before 00:00 UTC."
     return (Notification(NotificationKind.BUDGET, "today", f"day {day:.0f}", at, words),)
 
 
@@ -120,7 +120,7 @@ def _without_resolved(notifications: Sequence[Notification]) -> list[Notificatio
     return kept
 
 
-# How far a channel is
+# Delivery state of a channel
 
 
 def recover(channel: ChannelState) -> ChannelState:

@@ -35,7 +35,7 @@ class ProjectSnapshot:
     issues: Mapping[str, tuple[Issue, int]]
     """Keyed by key: the issue with its visible text, and the number of hidden passages."""
     comments: Mapping[str, tuple[tuple[Comment, int], ...]]
-    """Keyed by key or branch: comments with their visible text; those by strangers are not read."""
+    """Keyed by key or branch: comments with their visible text; those of people without permission are not read."""
     pulls: Mapping[str, PullRequest]
     """Keyed by branch."""
 
@@ -43,7 +43,7 @@ class ProjectSnapshot:
 async def take_snapshots(
     outside: Ports, runs: Sequence[Run], *, fresh: Collection[str], but: Collection[str] = ()
 ) -> tuple[Mapping[str, ProjectSnapshot], Mapping[str, BotError]]:
-    """Returns the snapshots of all projects `but` some; those in `fresh` are read anew, the others may use the cache.
+    """Returns the snapshots of all projects `but` some; those in `fresh` are read again, the others may use the cache.
 
     A project that does not answer is left out, with the reason: an outage changes nothing.
     """
@@ -59,13 +59,15 @@ async def _take_snapshot(project: Project, runs: Sequence[Run], *, fresh: bool) 
     keys = [run.key for run in ours]
     try:
         tracker = await project.tracker.snapshot(keys, fresh=fresh)
-        if named := await asyncio.to_thread(_named_in, tracker, ours):  # what has to come first may be no work of ours
+        if named := await asyncio.to_thread(_named_in, tracker, ours):  # a blocking issue may have no run
             tracker = await project.tracker.snapshot([*keys, *named], fresh=fresh)
-        # afterwards: a merge closes its issue, which would look as if somebody had closed that instead
+        # after the forge: a merge closes its issue, which would look as if a person had closed the issue
         forge = await project.forge.snapshot([branch_for(run) for run in ours], fresh=fresh)
     except (Retryable, NeedsHuman) as problem:
         return problem
-    return await asyncio.to_thread(read_texts, tracker, forge)  # texts of strangers must not delay anybody
+    return await asyncio.to_thread(
+        read_texts, tracker, forge
+    )  # text of people without permission must not delay the daemon
 
 
 def read_texts(tracker: TrackerView, forge: ForgeView) -> ProjectSnapshot:
@@ -87,7 +89,7 @@ def _read_comments(comments: Sequence[Comment]) -> tuple[tuple[Comment, int], ..
 def _named_in(tracker: TrackerView, runs: Sequence[Run]) -> Collection[str]:
     """Returns the blocking issues of queued runs that no snapshot contains.
 
-    Each of them may cost a request in every look, so strangers name none.
+    Each of them may cost a request in every poll, so text of people without permission names none.
     """
     known = {run.key: run for run in runs}
     waiting = (one for one in tracker.issues.values() if one.open and _has_not_begun(known.get(one.key)))
@@ -108,7 +110,7 @@ def _with_blockers(run: Run, issue: Issue, tracker: TrackerView) -> Issue:
 
 
 def _with_full_texts(run: Run, view: ProjectSnapshot, comments: Sequence[Comment]) -> tuple[Comment, ...]:
-    """Reads in full what an agent has got, or a person accepted, though its author may not steer any more."""
+    """Reads comments in full that an agent has got or a person approved, even if the author lost the permission."""
     raw = (*view.tracker.comments.get(run.key, ()), *view.forge.comments.get(branch_for(run), ()))
     ours = {row.comment for row in run.comments if row.outcome is CommentOutcome.PENDING}
     ours |= {accepted.partition(":")[0] for accepted in run.consent.accepted_comments}

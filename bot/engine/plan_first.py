@@ -18,7 +18,7 @@ _ANSWERABLE = {WaitReason.QUESTION, WaitReason.NO_CHANGE, WaitReason.FAILED, Wai
 def is_to_plan(run: Run, seen: Observation, policy: Policy) -> bool:
     """A command applies until the plan is approved; a label only until then or until there is a pull request."""
     if run.hold.objections:
-        return False  # what a planning turn leaves is undone, and with it would be what is held
+        return False  # changes of a planning turn are undone, and changes that are held back would be undone with them
     if run.purpose is TurnPurpose.PLAN:
         return True
     labelled = seen.issue is not None and wants_plan(seen.issue.labels, policy.label)

@@ -1,6 +1,6 @@
-"""Publish approval: work that the publish guard blocks waits until a person allows it or it is undone. Pure.
+"""Publish approval: changes that are held back wait until a person approves them or they are undone. Pure.
 
-Rule: an approval covers exactly the content that people were asked about; anything else is asked about anew.
+Rule: an approval covers exactly the content that people were asked about; anything else needs another approval.
 """
 
 from collections.abc import Sequence
@@ -55,13 +55,13 @@ def approve(run: Run, seen: Observation, policy: Policy, *, comment: Comment) ->
 
 
 def lost_approvals(run: Run, seen: Observation) -> Sequence[ApprovedObjection]:
-    """Returns those whose comment was deleted, or whose author may not push any more."""
+    """Returns those whose comment was deleted, or whose author has lost push access."""
     counting = {comment.id for comment in seen.comments if comment.author.trusted and comment.author.may_push}
     return [one for one in run.hold.allowed if one.comment and one.comment not in counting]
 
 
 def allow_again(run: Run, seen: Observation, comment: Comment) -> Run:
-    """Puts this comment in the place of approvals that do not count any more."""
+    """Replaces approvals that no longer count by this comment."""
     lost = lost_approvals(run, seen)
     allowed = tuple(
         replace(one, by=comment.author.name, comment=comment.id) if one in lost else one for one in run.hold.allowed

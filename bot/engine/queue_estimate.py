@@ -22,7 +22,7 @@ class TurnRate:
 
 
 def etas(runs: Sequence[Run], pace: TurnRate, now: float) -> Mapping[str, float]:
-    """Returns the seconds until each queued run starts, by run id. Runs that wait for something else are left out.
+    """Returns the seconds until each queued run starts, by run id. Leaves out runs that wait for another reason.
 
     Assumes that every turn takes the typical time and that slots go to the queue in order.
     """

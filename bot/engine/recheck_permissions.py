@@ -1,4 +1,4 @@
-"""Rights at the moment of use: before a decision is carried out, asks the services anew whom it relies on.
+"""Permissions at the moment of use: before an action, asks the services again for the permissions it relies on.
 
 Rule: nothing begins, spends, tells an agent or publishes because of a permission that was read earlier. A decision that
 relies on nobody, such as every decision of an idle tick, asks for nothing.
@@ -28,7 +28,7 @@ Judge = Callable[[Observation], Decision]
 
 
 async def confirm(run: Run, seen: Observation, project: Project, judge: Judge) -> tuple[Observation, Decision]:
-    """Returns the observation and the decision as they are with present rights. Raises Retryable if nobody tells."""
+    """Returns the observation and the decision under current permissions. Raises Retryable if they are unknown."""
     decision, judged = judge(seen), frozenset[str]()
     while relied := relied_on(run, seen, decision) - judged:
         seen = await _with_present_rights(run, seen, project, relied)
@@ -59,7 +59,7 @@ def _trusted(seen: Observation) -> Collection[Comment]:
 
 
 def _closed(run: Run) -> set[str]:
-    """Comments that no turn gets any more. What stands beside a command goes to the turn after it."""
+    """Comments that no turn gets any more. Text in the same comment as a command goes to the next turn."""
     return {
         row.comment
         for row in run.comments
@@ -99,7 +99,7 @@ def _judged_issue(before: Issue | None, now: Issue | None) -> Issue:
 def _judged_comments(
     run: Run, seen: Observation, relied: Collection[str], found: Collection[Comment]
 ) -> tuple[Comment, ...]:
-    """A comment that is not found any more is nobody's."""
+    """A deleted comment counts as untrusted."""
     now = {comment.id: read_comment(comment)[0] for comment in found}
     judged = (
         now.get(comment.id, replace(comment, author=Person(comment.author.name))) if comment.id in relied else comment

@@ -102,7 +102,7 @@ class TurnRunner:
                 return replace(
                     report, delivered=delivered
                 )  # the agent asks in the middle of a merge: the work waits for the answer
-            # keeps the cost of the agent
+            # keeps the agent's cost
             return replace(report, state=TurnState.FAILED, failure=Failure.SETUP, detail=str(problem))
         return await _collect_evidence(replace(report, change=change, delivered=delivered), request, project)
 
@@ -190,7 +190,7 @@ def _tell_conflicts(request: TurnOrder, workspace: Workspace) -> TurnOrder:
 async def _commit_hand_work(request: TurnOrder, workspace: Workspace, project: Project) -> HandWork:
     """Commits a person's changes on their own, before the agent adds to them."""
     given = request.handover
-    if given is None or workspace.conflicts:  # with conflicts, they become part of the merge
+    if given is None or workspace.conflicts:  # with conflicts, these changes become part of the merge
         return HandWork()
     return await project.workspaces.take_back(
         request.branch, message=given.message, at=given.at, allowed=request.allowed

@@ -141,10 +141,10 @@ def _wait(run: Run, seen: Observation, working: Sequence[Run], policy: Policy, c
     if seen.now < run.turns.not_before:
         return f"trying again in {run.turns.not_before - seen.now:.0f} s"
     if len(working) >= capacity.working:
-        return f"{IN_QUEUE}: {_agents(len(working))} at work, {ahead} ahead of this one"
+        return f"{IN_QUEUE}: {_agents(len(working))} working, {ahead} ahead of this one"
     here = sum(run.project == other.project for other in working)
     if here >= policy.max_working_per_project:
-        return f"{IN_QUEUE}: {_agents(here)} at work on {run.project}, {ahead} ahead of this one"
+        return f"{IN_QUEUE}: {_agents(here)} working on {run.project}, {ahead} ahead of this one"
     return ""
 
 
@@ -205,7 +205,7 @@ def _agents(count: int) -> str:
     return "1 agent is" if count == 1 else f"{count} agents are"
 
 
-_KEY_REFUSED = "waiting: the model refuses our key"
+_KEY_REFUSED = "waiting: the model's service refuses the key"
 
 
 def _why_nothing_starts(capacity: Capacity, prober: str) -> str:
@@ -220,9 +220,9 @@ def _why_nothing_starts(capacity: Capacity, prober: str) -> str:
 def _key_prober(
     looked: Sequence[tuple[Run, Observation]], everyone: Sequence[Run], outcomes: Sequence[TurnOutcome]
 ) -> str:
-    """Returns the run that asks, and later probes, when the model refuses our key; the others wait.
+    """Returns the run that asks, and later probes, when the model's service refuses the key; the others wait.
 
-    Nobody waits for a run that was refused before the model answered another: then the key is not the reason.
+    No run waits for one that was refused before the model answered another: then the key is not the reason.
     """
     speaking = sorted(
         run.id

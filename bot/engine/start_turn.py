@@ -37,7 +37,7 @@ def begin_turn(run: Run, seen: Observation, policy: Policy, *, after: str = "") 
     if objection := authorization.find_objection(run, seen, policy):
         return authorization.block_on(Decision(run), seen, policy, objection)
     before, (run, comments) = run, _comments_for(run, seen, policy)
-    if run.purpose is not TurnPurpose.PUBLISH:  # which needs no agent, and costs nothing
+    if run.purpose is not TurnPurpose.PUBLISH:  # publishing needs no agent, and costs nothing
         if spent := issue_budget.why_exhausted(run, seen, policy):
             return ask(before, seen, policy, WaitReason.BUDGET, spent)
         if invalid := model_choice.why_invalid(run, seen, policy):

@@ -1,6 +1,6 @@
 """Acts on a verification result: sends regressions back to the agent, or publishes. Pure.
 
-Rule: only commands that are red now and green on the base are regressions; publishing never waits for them for ever.
+Rule: only commands that fail now and pass on the base are regressions; publishing does not wait for them for ever.
 """
 
 from dataclasses import replace
@@ -37,7 +37,7 @@ def must_fix(decision: Decision, seen: Observation, policy: Policy) -> bool:
         or decision.run.checks.verify_attempts >= policy.verify_rounds
     ):
         return False
-    if decision.run.purpose is TurnPurpose.PLAN:  # ordered meanwhile
+    if decision.run.purpose is TurnPurpose.PLAN:  # a person ordered this in the meantime
         return False
     bill = decision.spend
     usd, tokens, seconds = (bill.usd, bill.tokens, bill.seconds) if bill else (0.0, 0, 0.0)

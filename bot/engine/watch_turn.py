@@ -29,7 +29,7 @@ def watch(run: Run, seen: Observation, policy: Policy) -> Decision:
             return keep_taken(run, on_success(decision, seen, policy), seen)
         case TurnState.FAILED:
             decision = record_spend(run, seen)
-            failed = on_failure(decision, seen, policy, turn.failure, turn.detail or "it gave no reason.")
+            failed = on_failure(decision, seen, policy, turn.failure, turn.detail or "no reason was given.")
             return keep_taken(run, failed, seen)
         case TurnState.STOPPED | TurnState.LOST:
             return on_interrupted(record_spend(run, seen), seen, policy)
@@ -44,7 +44,7 @@ def _between_turns(run: Run, seen: Observation, policy: Policy) -> Decision:
         return Decision(replace(run, reason=seen.slot.reason, turns=replace(run.turns, failures=forgiven)))
     early = (
         seen.now < run.turns.not_before and run.wait_reason is not WaitReason.USAGE_LIMIT
-    )  # whose time the arbiter knows
+    )  # `schedule` knows when this run continues
     if early or not seen.slot.granted:
         return Decision(run)
     return begin_turn(run, seen, policy, after=run.reason if run.turns.failures else "")
@@ -59,7 +59,9 @@ def _watch_running(run: Run, seen: Observation, policy: Policy) -> Decision:
         return Decision(replace(run, wait_reason=WaitReason.CONSENT), cancel_turn(run))
     if run.wait_reason in PROBE_REASONS and seen.turn.progress.tokens:
         run = replace(run, wait_reason=WaitReason.NONE)
-    nobody = run.purpose is TurnPurpose.PUBLISH or seen.turn.progress.verifying_since  # no agent is there to hear it
+    nobody = (
+        run.purpose is TurnPurpose.PUBLISH or seen.turn.progress.verifying_since
+    )  # no agent is working that could read comments
     due = () if nobody else comment_ledger.due_comments(run, seen, policy)
     sent = tuple(
         SendMessage(run.turns.number, comment_ledger.ids_of(comment), prompts.message(comment)) for comment in due

@@ -125,16 +125,17 @@ class SecretScreen:
         if not self.withheld:
             return ()
         passages = f"{self.withheld} passage{'s' if self.withheld != 1 else ''}"
-        return (f"{passages} of what the agent said, for what looks like {', '.join(self.names)}",)
+        look = "look" if self.withheld > 1 else "looks"
+        return (f"left out: {passages} of the agent's text that {look} like {', '.join(self.names)}",)
 
 
 def refuse_secrets(text: str, leaks_in: FindSecrets) -> None:
     """Raises NeedsHuman if a text about to be published contains a secret; the error names it and does not show it."""
     if names := leaks_in(text):
-        raise NeedsHuman(f"I did not publish something that I was about to: it contains {', '.join(names)}.")
+        raise NeedsHuman(f"Treehand did not post this text, because it contains {', '.join(names)}.")
 
 
 def without_secrets(text: str, leaks_in: FindSecrets) -> str:
     """Returns an error message, or a replacement if it contains a secret."""
     names = leaks_in(text)
-    return f"Something went wrong; what exactly is withheld, because it contains {', '.join(names)}." if names else text
+    return f"An error occurred. Its text is withheld because it contains {', '.join(names)}." if names else text

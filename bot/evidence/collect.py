@@ -1,6 +1,6 @@
 """Collects evidence files from a worktree, checks them for secrets and size, and stores them with the run.
 
-Rule: in a child process, since an agent wrote the files.
+Rule: in a child process, because an agent wrote the files.
 """
 
 from collections.abc import Iterator, Mapping
@@ -58,13 +58,13 @@ def _objections(found: Mapping[str, bytes], secrets: Secrets, most: int) -> Iter
     for name, content in found.items():
         room -= len(content)
         if names := secrets.find(name):
-            yield name, f"{FOLDER}: a file whose name holds {', '.join(names)}"
+            yield name, f"{FOLDER}: a file whose name contains {', '.join(names)}"
         elif not media_type_of(content):
-            yield name, f"{FOLDER}/{name}: neither a known picture format nor plain text"
+            yield name, f"{FOLDER}/{name}: neither a known image format nor plain text"
         elif problem := secrets.search(content, budget).problem:
             yield name, f"{FOLDER}/{name}: {problem}"
         elif room < 0:
             yield name, f"{FOLDER}/{name}: {_FULL}"
 
 
-_FULL = "this run has as much evidence already as is kept"
+_FULL = "this run has reached the limit for evidence"

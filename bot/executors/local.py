@@ -100,7 +100,7 @@ class LocalExecutor:
         if request.turn_id in self._turns or request.turn_id in self._from_earlier_process:
             return
         if self._closed:
-            raise Retryable("No new turns: I am shutting down.")
+            raise Retryable("No turn starts: Treehand is shutting down.")
         turn = _Turn(request, progress=Progress(last_event_at=self._clock()))
         self._turns[request.turn_id] = turn
         self._save(turn)
@@ -119,7 +119,7 @@ class LocalExecutor:
     async def send(self, turn_id: str, message: Message) -> None:
         turn = self._turns.get(turn_id)
         if turn is None or turn.report or turn.stopping:
-            raise Retryable("The turn has ended; the message was not handed over.")
+            raise Retryable("The turn has ended; the message was not delivered.")
         if message.id not in turn.sent:
             turn.sent.add(message.id)
             turn.inbox.put_nowait(message)
@@ -150,7 +150,7 @@ class LocalExecutor:
         for turn in turns:
             if turn.task is not None and not turn.stopping:
                 turn.stopping = True
-                turn.task.cancel()  # once only: a second time would interrupt its tidying up
+                turn.task.cancel()  # only once: a second cancellation would interrupt its clean-up
         return (await asyncio.wait(tasks, timeout=seconds))[1] if tasks else set()
 
     async def _run(self, turn: _Turn) -> TurnReport:
@@ -176,7 +176,7 @@ class LocalExecutor:
                 log.warning("disk full turn=%s: %s", turn.request.turn_id, problem)
                 return turn.interim_report(TurnState.FAILED, failure=Failure.DISK, detail=str(problem))
             log.exception("turn crashed turn=%s", turn.request.turn_id)
-            detail = f"the turn crashed ({type(problem).__name__}: {problem}); the log has more."
+            detail = f"the turn crashed ({type(problem).__name__}: {problem}); see the log for details."
             return turn.interim_report(TurnState.FAILED, failure=Failure.AGENT, detail=detail)
         return replace(report, progress=turn.progress)
 

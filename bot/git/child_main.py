@@ -8,7 +8,7 @@ Rule: it ends with its parent, and the kernel ends it first if memory is scarce.
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[2]))  # the parent's own modules, wherever it has them from
+sys.path.insert(0, str(Path(__file__).parents[2]))  # the modules of the parent process
 
 import contextlib
 import gc
@@ -37,7 +37,7 @@ def main(module: str, function: str, parent: str, cpu_seconds: str) -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_CPU, (int(cpu_seconds), int(cpu_seconds) + 1))
     stay_in_process_group()
-    gc.disable()  # it lives for one call
+    gc.disable()  # the process lives for one call
     reply = _reply(getattr(importlib.import_module(module), function), json.load(sys.stdin))
     sys.stdout.write(json.dumps(reply))
 
@@ -61,7 +61,8 @@ def _error_name(exc: BotError) -> str:
 
 
 _TOO_MUCH_MEMORY = (
-    "Reading and checking the files needs more memory than I use for that. Delete very large or deeply nested files, "
+    "Reading and checking the files needs more memory than the limit for that. Delete very large or deeply "
+    "nested files, "
     "or add them to .gitignore."
 )
 

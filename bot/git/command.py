@@ -60,7 +60,7 @@ _FOREIGN_OWNER = re.compile(r"detected dubious ownership in repository at '([^']
 def _foreign_owner(place: str) -> str:
     """Git advises a change of the user's settings, which Treehand does not read."""
     return (
-        f"{place} belongs to another user, and git reads no repository of others. Change its owner to the user "
+        f"{place} belongs to another user, and git refuses repositories of other users. Change its owner to the user "
         "that runs Treehand (chown -R), or name a clone of your own as `repository`."
     )
 

@@ -181,7 +181,7 @@ def parse_gitignore(text: bytes, *, most: int = MAX_RULES) -> IgnoreRules:
     """Raises TooManyRules if a line is too long or there are more rules than `most`."""
     lines = text.removeprefix(b"\xef\xbb\xbf").split(b"\n")
     if any(len(line) > MAX_LINE_BYTES for line in lines):
-        raise TooManyRules(f"a line of it has more than {MAX_LINE_BYTES:,} bytes; shorten or delete that line")
+        raise TooManyRules(f"a line has more than {MAX_LINE_BYTES:,} bytes; shorten or delete that line")
     rules = tuple(islice((rule for line in lines if (rule := _parse_rule(line))), most + 1))
     if len(rules) > most:
         raise TooManyRules(f"there are more than {MAX_RULES:,} ignore rules in all; name folders instead of files")
@@ -202,7 +202,7 @@ def _parse_rule(line: bytes) -> IgnoreRule | None:
         return IgnoreRule((_glob(names[0]),), negated, folders_only, anywhere=True)
     pattern = [_ANY_DEPTH if _is_any_depth(name) else _glob(name) for name in names]
     if pattern[-1] is _ANY_DEPTH:
-        pattern.append(_glob([_STAR]))  # matches the content, not the folder itself
+        pattern.append(_glob([_STAR]))  # matches the contents, not the folder itself
     return IgnoreRule(tuple(pattern), negated, folders_only, anywhere=False)
 
 

@@ -52,7 +52,7 @@ def in_child(
         finally:
             _kill(process)
     if was_ended():
-        raise Retryable("Interrupted: nothing was changed, and the next attempt begins anew.")
+        raise Retryable("Interrupted: nothing was changed, and the next attempt starts from the beginning.")
     if process.returncode == -signal.SIGXCPU:
         raise OverLimit(_took_too_long(cpu_seconds))
     if process.returncode < 0:
@@ -77,7 +77,8 @@ def _took_too_long(seconds: float) -> str:
 
 def _crashed(number: int) -> str:
     return (
-        f"Reading and checking the files ended with {signal.Signals(number).name}; mostly there was too little memory. "
+        f"Reading and checking the files ended with {signal.Signals(number).name}; the usual cause is too little "
+        "memory. "
         "Delete very large files, or add them to .gitignore."
     )
 
@@ -94,4 +95,4 @@ def _answer_in(reply: Mapping[str, Any]) -> object:
         case {"answer": answer}:
             return answer
         case _:
-            raise Bug("A child process gave no answer.")
+            raise Bug("A child process returned no result.")

@@ -77,7 +77,7 @@ async def in_thread(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs)
         while not working.done():
             with contextlib.suppress(asyncio.CancelledError):
                 await asyncio.wait([working])
-        working.exception()  # which is of no interest
+        working.exception()  # the result of a cancelled call is ignored
         raise
 
 

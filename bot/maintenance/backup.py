@@ -57,8 +57,8 @@ def ensure_has_database(state_dir: Path) -> None:
         is_ours = False
     if not is_ours:
         raise CannotStart(
-            f"There is nothing to back up: {state_dir} holds no database that you may read. "
-            "Is it the right state_dir, and is it yours?"
+            f"There is nothing to back up: {state_dir} contains no database that you can read. "
+            "Check that it is the right state_dir, and that it is yours."
         )
 
 
@@ -133,7 +133,7 @@ def _walk(state_dir: Path) -> Iterator[tuple[str, int]]:
         folder_path = waiting.pop()
         try:
             opened = os.open(state_dir / folder_path.path, _FOLDER)
-        except OSError:  # removed meanwhile
+        except OSError:  # removed in the meantime
             continue
         try:
             status = os.fstat(opened)

@@ -159,7 +159,7 @@ class Maintenance:
             if self.disk.level().shortage and await self._try_to_free(workspaces.drop_ignored, run, "build output"):
                 done.append(f"{branch_for(run)}: build output removed")
         for run, workspaces in self._idle_runs():
-            may_go = run.wait_reason is not WaitReason.BLOCKED  # its work is in no commit and may not be committed
+            may_go = run.wait_reason is not WaitReason.BLOCKED  # the work is in no commit and may not be committed
             if may_go and self.disk.level().shortage and await self._try_to_free(workspaces.evict, run, "worktree"):
                 done.append(f"{branch_for(run)}: worktree removed until its next turn")
         return done

@@ -28,7 +28,7 @@ async def sync_salvage(
     await salvage.restart_retention([one.ref for one in found if not one.at], now=now)
     due = [one for one in found if one.is_over(now) or (remote and not one.shared)]
     if due and remote and not await may_write(project):
-        log.info("salvage not shared project=%s reason=another treehand has the repository", project.name)
+        log.info("salvage not shared project=%s reason=another daemon holds the lease", project.name)
         remote = None
     for one in due:
         if one.is_over(now):
@@ -56,7 +56,7 @@ async def _delete_expired(
     if remote and project.lease:
         project.lease.check()
     await salvage.delete(one, remote=remote)
-    return [f"{one.ref} was kept for {KEPT_DAYS} days, and is removed"]
+    return [f"{one.ref} was kept for {KEPT_DAYS} days and is now removed"]
 
 
 async def _share(project: Project, salvage: SalvageStore, one: SalvagedWork, remote: Remote) -> Sequence[str]:
@@ -67,4 +67,4 @@ async def _share(project: Project, salvage: SalvageStore, one: SalvagedWork, rem
     except NeedsHuman as problem:
         log.info("salvage not shared ref=%s reason=%s", one.ref, problem)
         return ()
-    return [f"{kept.ref} is in the repository, too"] if kept.shared else ()
+    return [f"{kept.ref} was pushed to the repository"] if kept.shared else ()

@@ -15,7 +15,7 @@ from bot.notifications.text import NotificationText, neutralize_plain
 
 _SCHEME = re.compile(r"[A-Za-z0-9+.-]{1,20}(?=://)")
 _HOST = re.compile(r"localhost|[\w-]+(\.[\w-]+)+|[0-9A-Fa-f]*(:[0-9A-Fa-f]*)+")
-UNKNOWN_ADDRESS = "this is no address that Apprise knows"
+UNKNOWN_ADDRESS = "Apprise does not know this kind of address"
 
 
 def channel_id(url: str) -> str:
@@ -78,7 +78,7 @@ def _send(url: str, text: NotificationText) -> str:
             return UNKNOWN_ADDRESS
         if service.notify(text.body, title=text.title, body_format=apprise.NotifyFormat.TEXT):
             return ""
-    return captured.message or "the service did not take it"
+    return captured.message or "the service rejected the message"
 
 
 @contextmanager

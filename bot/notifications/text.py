@@ -64,7 +64,7 @@ def render_notifications(
     more = len(notifications) - len(blocks)
     rest = [f"And {more} more."] if more else []
     body = "\n\n".join([*([_REPEATED] if again else []), *blocks, *rest])
-    first = _headline(*notifications[0]) if len(notifications) == 1 else f"{len(notifications)} things to know"
+    first = _headline(*notifications[0]) if len(notifications) == 1 else f"{len(notifications)} notifications"
     return NotificationText(f"Treehand: {first}", body)
 
 

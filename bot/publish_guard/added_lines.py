@@ -35,7 +35,7 @@ def known_secrets_in(file: AddedLines, secrets: Secrets, budget: UnpackBudget) -
     """The host's own secrets that no earlier version held, in words; or that they could not be searched for."""
     found = secrets.search(file.content, budget)
     before = [secrets.search(version, budget).names for version in file.before] if found.names else []
-    held = tuple(f"it holds {name}" for name in found.names if not any(name in names for names in before))
+    held = tuple(f"contains {name}" for name in found.names if not any(name in names for names in before))
     return held if found.is_complete else (*held, NOT_SEARCHED)
 
 
@@ -50,7 +50,7 @@ def find_likely_secrets(files: Sequence[AddedLines]) -> Mapping[bytes, tuple[str
     found = defaultdict[bytes, tuple[str, ...]](tuple)
     for one in find_suspicious(lines):
         path, number = places[one.line - 1]
-        found[path] += (f"line {number} holds what looks like a secret ({one.kind})",)
+        found[path] += (f"line {number} contains what looks like a secret ({one.kind})",)
     return found
 
 

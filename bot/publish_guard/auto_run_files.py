@@ -133,7 +133,7 @@ def changed_program(content: bytes, before: Collection[bytes]) -> tuple[str, ...
 
 
 def changed_archive(content: bytes, before: Collection[bytes]) -> tuple[str, ...]:
-    return () if content in before else ("holds files that are not shown here, and may run when it is installed",)
+    return () if content in before else ("contains files that are not shown here and may run when it is installed",)
 
 
 PROGRAM_FILES: Mapping[str, Callable[[bytes, Collection[bytes]], tuple[str, ...]]] = {
@@ -173,4 +173,4 @@ def git_drivers(lines: Iterable[bytes]) -> tuple[str, ...]:
     found = (match.groups() for line in lines for match in _DRIVER.finditer(line))
     runs = (pair for pair in found if pair[1] != _GIT_LFS and pair[1] not in _BUILT_IN_DRIVERS.get(pair[0], ()))
     named = (b"=".join(pair).decode(errors="backslashreplace") for pair in runs)
-    return tuple(f"`{name}` has git run a program" for name in dict.fromkeys(named))
+    return tuple(f"`{name}` makes git run a program" for name in dict.fromkeys(named))

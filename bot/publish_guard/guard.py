@@ -43,7 +43,7 @@ MAX_LISTED = 50
 _MOST_URGENT = ("size", "secret", "protected path", "link", "submodule")
 _MEGABYTE = 1_000_000
 _MAX_REASONS = 3
-_HIDDEN_NAME = "[a name that is withheld]"
+_HIDDEN_NAME = "[withheld name]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,10 +132,10 @@ class _Review:
     def _size(self, much: int) -> Iterator[Objection]:
         rules, files = self.guard.rules, len(self.differences) - self._count_moved()
         if files > rules.max_changed_files:
-            counted = f"{files:,} files changed, and the limit is {rules.max_changed_files:,}"
+            counted = f"{files:,} files changed; the limit is {rules.max_changed_files:,}"
             yield Objection("size", "", counted, self.tree)
         if much > rules.max_changed_mb * _MEGABYTE:
-            counted = f"{much / _MEGABYTE:,.1f} MB of new content, and the limit is {rules.max_changed_mb:g} MB"
+            counted = f"{much / _MEGABYTE:,.1f} MB of new content; the limit is {rules.max_changed_mb:g} MB"
             yield Objection("size", "", counted, self.tree)
 
     def _count_moved(self) -> int:
@@ -183,7 +183,7 @@ class _Review:
             yield self._objection("link", by_path.get(path) or TreeDifference(path, TreeItem(LINK, self.tree), ()), why)
         for path in sorted(by_path.keys() & targets.keys()):
             if names := self.guard.secrets.find_any(decode_path(targets[path])):
-                yield self._objection("secret", by_path[path], f"its target holds {', '.join(names)}")
+                yield self._objection("secret", by_path[path], f"its target contains {', '.join(names)}")
         for path, link, why in find_linked_changes(by_path, targets, self.guard.rules):
             yield self._objection("protected path", by_path[path], f"{why}: `{self._shown(link)}` leads to it")
 
@@ -273,7 +273,9 @@ def _find_secret_names(secrets: Secrets, differences: Sequence[TreeDifference]) 
     looks = {
         list(names)[one.line - 1]: one.kind for one in find_suspicious(_on_one_line(name) for name in names.values())
     }
-    held = {path: f"its name holds {', '.join(hits)}" for path, name in exact.items() if (hits := secrets.find(name))}
+    held = {
+        path: f"its name contains {', '.join(hits)}" for path, name in exact.items() if (hits := secrets.find(name))
+    }
     return {path: f"its name looks like a secret ({kind})" for path, kind in looks.items()} | held
 
 

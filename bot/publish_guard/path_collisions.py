@@ -26,7 +26,7 @@ def _find_collision(path: bytes, spellings: dict[str, set[bytes]], standing: Col
     for folder in path_and_parents(path):
         others = spellings[canonical(decode_path(folder))] - {folder}
         if others and folder not in standing:
-            return f"some file systems take it for {decode_path(min(others))!a}"
+            return f"some file systems confuse it with {decode_path(min(others))!a}"
     return ""
 
 

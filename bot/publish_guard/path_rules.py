@@ -42,12 +42,12 @@ def find_fault(name: str) -> str:
         return ""
     checks = (
         (any(map(_is_byte, name)), "not UTF-8"),
-        (any(unicodedata.category(letter) == "Cc" for letter in name), "has a control character in it"),
-        (any(map(_is_hidden, name)), "has a hidden character in it"),
+        (any(unicodedata.category(letter) == "Cc" for letter in name), "contains a control character"),
+        (any(map(_is_hidden, name)), "contains a hidden character"),
         (len(name.encode(errors="surrogateescape")) > MAX_NAME_BYTES, f"longer than {MAX_NAME_BYTES} bytes"),
         (name != name.rstrip(_ENDS), "ends in a dot or a space, which Windows drops"),
-        (bool(_NOT_IN_NAMES & set(name)), "has a character in it that Windows does not allow"),
-        (_RESERVED.fullmatch(name.partition(".")[0].rstrip()), "stands for a device on Windows"),
+        (bool(_NOT_IN_NAMES & set(name)), "contains a character that Windows does not allow"),
+        (_RESERVED.fullmatch(name.partition(".")[0].rstrip()), "names a device on Windows"),
         (_SHORT.fullmatch(name), "may be another file's short name on Windows"),
     )
     return next((why for is_so, why in checks if is_so), "")

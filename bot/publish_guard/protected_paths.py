@@ -26,12 +26,12 @@ _CLASSES = (
         "action.y*ml", "wercker.y*ml", ".scrutinizer.y*ml", ".codeship*", "codeship-*.y*ml", ".prow*", ".harness",
         ".builds", ".build.y*ml", "render.y*ml", "amplify.y*ml", "skaffold.y*ml", "fly.toml",
     )),
-    ("says who owns what", ("/CODEOWNERS", "docs/CODEOWNERS", ".github/CODEOWNERS", ".gitlab/CODEOWNERS")),
-    ("git obeys it", (
+    ("names code owners", ("/CODEOWNERS", "docs/CODEOWNERS", ".github/CODEOWNERS", ".gitlab/CODEOWNERS")),
+    ("changes what git does", (
         ".git", ".gitmodules", ".lfsconfig", ".githooks", ".husky", "lefthook.*", ".lefthook*", "lefthook-local.*",
         ".pre-commit-config.y*ml", ".pre-commit-hooks.y*ml", ".overcommit.yml",
     )),
-    ("agents obey it", (
+    ("instructs agents", (
         "CLAUDE.md", "CLAUDE.local.md", "AGENTS.md", "AGENTS.override.md", "GEMINI.md", "QWEN.md", ".agents",
         ".qwen", ".opencode", "opencode.json*", ".amazonq", ".augment*", ".trae", ".claude", ".claude.json",
         ".claude-plugin", ".mcp.json", ".cursor*", ".windsurf*", ".clinerules*", ".aider*", ".codex", ".gemini",
@@ -47,14 +47,14 @@ _CLASSES = (
         ".dir-locals.el", ".gdbinit", ".lldbinit", ".vimrc", ".nvimrc", ".lvimrc", ".local.vimrc",
         "mise.toml", ".mise*.toml", ".mise", ".config/mise*", ".rtx.toml", "devbox.json", ".autoenv*",
     )),
-    ("says where packages come from", (
+    ("chooses the source of packages", (
         ".npmrc", ".yarnrc*", ".yarn/releases", ".yarn/plugins", ".pnpmfile.*", "pip.conf", "pip.ini", ".pypirc",
         "uv.toml", "**/.cargo/config*", "bunfig.toml", ".condarc", "nuget.config", "**/.mvn", "**/.bundle/config",
         ".yarn/sdks", "gradle-wrapper.properties", "gradle-wrapper.jar", "maven-wrapper.*", "mvnw", "mvnw.cmd",
         "gradlew", "gradlew.bat", ".gemrc", ".netrc", "_netrc",
     )),
     ("Treehand's own settings", ("treehand.toml", ".github/treehand.toml", "/.worktreeinclude")),
-    ("rules the repository", (
+    ("configures the repository", (
         ".github/dependabot.y*ml", "renovate.json*", ".renovaterc*", ".github/renovate*", ".gitlab/renovate*",
         ".github/settings.y*ml", ".github/rulesets", ".github/branch-protection*", ".mergify*", ".github/mergify*",
         ".kodiak.toml", ".github/.kodiak.toml", ".bulldozer.yml",

@@ -36,14 +36,14 @@ def find_bad_links(
     if not changed:
         return
     targets_by_path = {canonical(decode_path(path)): decode_path(target) for path, target in targets.items()}
-    anew = {canonical(decode_path(path)) for path in changed}
+    new_paths = {canonical(decode_path(path)) for path in changed}
     gone = {folder for path in deleted for folder in _canonical_parents(path)[:-1]}
     for path in sorted(targets):
         target = follow(decode_path(path), targets_by_path)
         if path in changed:
             why = _target_fault(path, target, rules) or _place_fault(decode_path(path), gone, rules)
         else:
-            why = _target_fault(path, target, rules) if target.through & anew else ""
+            why = _target_fault(path, target, rules) if target.through & new_paths else ""
         if why:
             yield path, why
 
@@ -88,7 +88,7 @@ class _Walk:
         """Takes one step. Returns why it leads outside; empty if it does not."""
         step, self.steps = self.todo.pop(), self.steps + 1
         if self.steps > _MAX_STEPS:
-            return "passes too many links and folders"
+            return "follows too many links and folders"
         if step == "..":
             if not self.here:
                 return "leads out of the repository"
@@ -102,7 +102,7 @@ class _Walk:
         self.hops += 1
         self.through.add("/".join(self.here))
         if self.hops > _MAX_LINKS:
-            return "leads round in circles"
+            return "leads in a circle"
         if _ABSOLUTE.match(target):
             return "leads out of the repository through another link"
         self.here.pop()
@@ -128,8 +128,8 @@ def _target_fault(path: bytes, target: LinkTarget, rules: PublishRules) -> str:
 
 def _place_fault(path: str, gone: Collection[str], rules: PublishRules) -> str:
     if canonical(path) in gone:
-        return "takes the place of a folder"
-    return "takes the place of a folder with protected paths in it" if holds_protected(path, rules) else ""
+        return "replaces a folder"
+    return "replaces a folder that contains protected paths" if holds_protected(path, rules) else ""
 
 
 def _canonical_parents(path: bytes) -> list[str]:

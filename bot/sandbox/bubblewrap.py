@@ -225,7 +225,8 @@ class _OpenSandbox:
         failure, reason = self.ended
         if usage.used_up and report.failure:
             failure, reason = _used_up(usage.used_up, self.day)
-        elif report.failure in {Failure.MODEL, Failure.LIMIT}:  # a limit pauses everybody: no agent is believed that
+        elif report.failure in {Failure.MODEL, Failure.LIMIT}:
+            # a limit pauses all runs, so an agent's claim is not trusted
             reset_at = self.usage.limit_reset_at
             failure, reason = Failure.MODEL if reset_at is None else Failure.LIMIT, report.detail
             counted = replace(counted, retry_at=reset_at or 0.0, is_model_unreachable=bool(usage.unreachable))

@@ -36,14 +36,14 @@ def build_sandbox(
 
 
 async def ensure_sandbox_holds(settings: Settings) -> None:
-    """Runs the self-test at every start, since an update of the machine may have opened a hole."""
+    """Runs the self-test at every start, because an update of the machine may have opened a hole."""
     result = await run_selftest(settings)
     if result is None:
-        log.warning("sandbox off: agents run with the rights of the user that runs Treehand")
+        log.warning("sandbox off: agents run with the permissions of the user that runs Treehand")
     elif result.holds:
         log.info("sandbox self-test passed: %s", result)
     else:
-        raise CannotStart(f"The sandbox does not hold, so I start no agent. {result}")
+        raise CannotStart(f"The self-test of the sandbox failed, so Treehand starts no agent. {result}")
 
 
 async def run_selftest(settings: Settings) -> "SelfTestResult | None":

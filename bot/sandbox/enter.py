@@ -35,7 +35,7 @@ def main(file: str, *arguments: str) -> None:
     keep = set(environment.get(KEEP, "").split(","))
     parent = int(environment[PARENT])
     os.setsid()
-    os.umask(0o022)  # files of an agent are ordinary ones, whatever the bot keeps to itself
+    os.umask(0o022)  # files of agents get the usual permissions, although files of the daemon are private
     _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     _prefer_oom_kill()
     sources = [step[1] for step in plan["steps"] if step[0] in {"read", "write"}]
@@ -89,7 +89,7 @@ def _die_with_parent(parent: int) -> None:
     """Must be called after the user has changed, which makes the kernel forget it."""
     _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if os.getppid() != parent:
-        sys.exit("the bot is gone")
+        sys.exit("the daemon has ended")
 
 
 def _bwrap_arguments(plan: dict[str, Any], staged: dict[str, str]) -> list[str]:

@@ -11,7 +11,7 @@ from bot.errors import CannotStart
 OLDEST_BWRAP = (0, 8, 0)
 """Earlier versions have no `--disable-userns`."""
 
-FIX_OR_OPT_OUT = 'Fix that, or choose to do without: `sandbox.kind = "none"` (docs/security.md says what that means).'
+FIX_OR_OPT_OUT = 'Fix that, or run without a sandbox: `sandbox.kind = "none"` (docs/security.md describes the risk).'
 _NO_NAMESPACES = (
     "This machine forbids user namespaces. Allow it: `sysctl -w user.max_user_namespaces=15000`"
     " and, on Debian, `sysctl -w kernel.unprivileged_userns_clone=1`."

@@ -11,12 +11,13 @@ from bot.sandbox import init_process
 from bot.sandbox.mount_plan import HostTools
 
 BWRAP_MISSING = (
-    "There is no bubblewrap (`bwrap`) on the PATH, and agents work only inside it. Install it (Debian and Ubuntu: "
-    'apt-get install bubblewrap; Fedora: dnf install bubblewrap), or choose to do without with `sandbox.kind = "none"`.'
+    "There is no bubblewrap (`bwrap`) on the PATH, and agents work only inside it. Install bubblewrap (Debian "
+    "and Ubuntu: "
+    'apt-get install bubblewrap; Fedora: dnf install bubblewrap), or run without a sandbox: `sandbox.kind = "none"`.'
 )
 LINUX_ONLY = (
-    "Agents work in a sandbox that only Linux has. Run Treehand on Linux (a virtual machine will do), or choose to do"
-    ' without: `sandbox.kind = "none"`, for issues and repositories that you trust.'
+    "Agents work in a sandbox that only Linux has. Run Treehand on Linux (a virtual machine will do), or run without"
+    ' a sandbox: `sandbox.kind = "none"`, for issues and repositories that you trust.'
 )
 _SYSTEM_FOLDERS = ("/usr", "/bin", "/sbin", "/lib", "/lib64", "/lib32", "/libx32")
 _ETC_FILES = (

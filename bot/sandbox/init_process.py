@@ -32,7 +32,7 @@ def main(
         os.execv(command[0], command)  # noqa: S606
     null = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):
-        os.dup2(null, stream)  # the program's own end of them is the only one
+        os.dup2(null, stream)  # the program holds the only other end
     threading.Thread(target=_forward_to_proxy, args=(listener, proxy_socket), daemon=True).start()
     for _ in range(_WAITING_CONNECTIONS if ports_socket else 0):
         threading.Thread(target=_accept_from_host, args=(ports_socket,), daemon=True).start()

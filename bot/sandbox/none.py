@@ -33,7 +33,7 @@ class NoSandbox:
     async def open_turn(
         self, task: AgentTask, marker: str, on_usage: Callable[[int, float], None]
     ) -> AsyncIterator["_OpenNoSandbox"]:
-        del marker, on_usage  # its resources are not watched
+        del marker, on_usage  # without a sandbox, resources are neither limited nor counted
         with self._temporary_folder() as here:
             yield _OpenNoSandbox(here, {**self._model, "HOME": str(task.home)})
 
@@ -41,7 +41,7 @@ class NoSandbox:
     async def open_setup(
         self, mounts: WorktreeMounts, cache: Path, marker: str, *, network: bool
     ) -> AsyncIterator["_OpenNoSandbox"]:
-        del mounts, marker, network  # its network is this machine's network
+        del mounts, marker, network  # without a sandbox, the network is this machine's
         with self._temporary_folder() as here:
             yield _OpenNoSandbox(here, {"HOME": str(cache)}, is_supervised=True)
 
@@ -49,7 +49,7 @@ class NoSandbox:
     async def open_test(
         self, mounts: WorktreeMounts, home: Path, cache: Path | None, marker: str, *, ports: Sequence[int] = ()
     ) -> AsyncIterator["_OpenNoSandbox"]:
-        del mounts, cache, marker, ports  # its ports are this machine's ports
+        del mounts, cache, marker, ports  # without a sandbox, the ports are this machine's
         with self._temporary_folder() as here:
             yield _OpenNoSandbox(here, {"HOME": str(home)}, is_supervised=True)
 

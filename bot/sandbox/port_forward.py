@@ -145,7 +145,7 @@ async def _listen(port: int, forwarder: _Forwarder, stack: contextlib.AsyncExitS
             return
         if exc.errno == errno.EADDRINUSE:
             raise NeedsHuman(
-                f"Port {port} is in use on this machine: is one of this run's servers up already?"
+                f"Port {port} is in use on this machine. A server of this run may be running already."
             ) from exc
         raise NeedsHuman(f"Port {port} cannot be opened on this machine: {exc.strerror}.") from exc
     stack.callback(server.close)

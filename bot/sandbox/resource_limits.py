@@ -72,5 +72,5 @@ def _find_excess(marker: str, limits: ResourceLimits, folder: Path) -> tuple[Fai
         return Failure.DISK, f"The disk was almost full: less than {limits.free_disk_bytes / 1e9:g} GB were left."
     if limits.memory_bytes and memory_of(find_processes(marker.__eq__)) > limits.memory_bytes:
         most = f"{limits.memory_bytes / 1e9:g}"
-        return Failure.AGENT, f"Its programs took more than the {most} GB of memory they may (`sandbox.memory_gb`)."
+        return Failure.AGENT, f"Its programs used more than the {most} GB of memory they may (`sandbox.memory_gb`)."
     return Failure.NONE, ""

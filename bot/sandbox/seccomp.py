@@ -15,7 +15,7 @@ _ALLOW, _REFUSE = 0x7FFF0000, 0x00050000
 
 _ALLOWED_FAMILIES = (1, 2, 10, 16)  # Unix, IPv4, IPv6, netlink: each is the namespace's own
 
-# by architecture: the kernel's number of it, where foreign call numbers begin, `socket`, then the rest
+# per architecture: its audit number, the first foreign call number, `socket`, then the others
 _X86, _ARM = "x86_64", "aarch64"
 _AUDIT = {_X86: 0xC000003E, _ARM: 0xC00000B7}
 _X32 = 0x40000000

@@ -34,9 +34,9 @@ from bot.system.processes import MARKER, end_processes
 
 _SECONDS = 30.0
 _CANARY = "TREEHAND_CANARY"
-_NOTHING_ARRIVED = "nothing arrived on this machine"
-_FILES_UNCHANGED = "files outside are as they were"
-_GIT_UNCHANGED = "the git directory that people use is as it was"
+_NOTHING_ARRIVED = "no data arrived on this machine"
+_FILES_UNCHANGED = "files outside are unchanged"
+_GIT_UNCHANGED = "the git directory that people use is unchanged"
 _OTHER_OWNER = "its files belong to another user"
 STARTS = "programs start"
 _ANY_PORT = 0
@@ -69,10 +69,10 @@ class SelfTestResult:
 
     def __str__(self) -> str:
         if self.holds:
-            return f"bwrap {self.version}: {len(self.probes)} probes held"
+            return f"bwrap {self.version}: {len(self.probes)} probes passed"
         if len(self.probes) == 1:
             return "\n".join(filter(None, (self.probes[0].detail, self.fix_hint)))
-        table = "\n".join(f"  NO    {probe.name}: {probe.detail}" for probe in self.failed)
+        table = "\n".join(f"  failed  {probe.name}: {probe.detail}" for probe in self.failed)
         return f"bwrap {self.version}: {len(self.failed)} of {len(self.probes)} probes failed\n{table}\n{self.fix_hint}"
 
 
@@ -132,10 +132,12 @@ async def run_probes(state_dir: Path, rules: SandboxRules) -> SelfTestResult:
         return SelfTestResult(version, (ProbeResult(STARTS, ok=False, detail=str(problem)),))
     except OSError as problem:
         return SelfTestResult(
-            version, (ProbeResult(STARTS, ok=False, detail=f"No sandbox can be made: {problem}."),), fix_hint_for("")
+            version,
+            (ProbeResult(STARTS, ok=False, detail=f"The sandbox cannot be created: {problem}."),),
+            fix_hint_for(""),
         )
     if not printed:
-        why = f"Nothing starts in the sandbox: {stderr or 'without a message'}"
+        why = f"No program starts in the sandbox: {stderr or 'without a message'}"
         return SelfTestResult(version, (ProbeResult(STARTS, ok=False, detail=why),), fix_hint=fix_hint_for(stderr))
     tried = (ProbeResult(STARTS, ok=True), *results)
     return SelfTestResult(version, tried, fix_hint="" if all(probe.ok for probe in tried) else fix_hint_for(""))
@@ -147,7 +149,7 @@ def _plant_files(state_dir: Path) -> Iterator[_Scene]:
     folders.mkdir(parents=True, exist_ok=True)
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="selftest-", dir=folders)))
-        folder.chmod(0o755)  # modes must not be what protects these files
+        folder.chmod(0o755)  # file modes must not protect these files
         secret = f"guard-{secrets.token_hex(16)}"
         mounts = WorktreeMounts(*(folder / name for name in ("worktree", "shadow", "agent-git", "objects")))
         for place in (

@@ -40,7 +40,7 @@ RunProbe = Callable[[ProbeScene], str]
 def main(role: str, file: str) -> None:
     scene = json.loads(Path(file).read_text())
     if leak := _outside_is_unreadable(scene):
-        print(json.dumps([role, GUARDS, leak]))  # noqa: T201 - this is how it tells
+        print(json.dumps([role, GUARDS, leak]))  # noqa: T201 - the result goes to standard output
         return
     for name, (roles, probe) in PROBES.items():
         if role in roles:
@@ -79,7 +79,7 @@ def _worktree_is_writable(scene: ProbeScene) -> str:
 
 def _git_is_protected(scene: ProbeScene) -> str:
     pointer = Path(scene["worktree"], ".git")
-    _succeeds(Path(scene["shadow"], "made").touch)  # where it can be written, the host looks for this file
+    _succeeds(Path(scene["shadow"], "made").touch)  # the host searches for this file in writable places
     tries: dict[str, Callable[[], object]] = {
         "be written": partial(_open_to_write, pointer),
         "be renamed": lambda: pointer.rename(pointer.with_name("moved")),
@@ -165,7 +165,7 @@ def _environments_are_clean(scene: ProbeScene) -> str:
 
 
 def _token_is_hidden(_scene: ProbeScene) -> str:
-    named = [name for name in _TOKEN_VARIABLES if name in os.environ]  # noqa: TID251 - its own
+    named = [name for name in _TOKEN_VARIABLES if name in os.environ]  # noqa: TID251 - read inside the sandbox
     return " ".join([*named, *(str(place) for place, held in _readable_environments() if b"=sk-treehand-" in held)])
 
 
@@ -291,7 +291,7 @@ def _readable_environments() -> list[tuple[Path, bytes]]:
 
 
 def _own_token() -> str:
-    return next((os.environ[name] for name in _TOKEN_VARIABLES if name in os.environ), "")  # noqa: TID251 - its own
+    return next((os.environ[name] for name in _TOKEN_VARIABLES if name in os.environ), "")  # noqa: TID251 - read inside the sandbox
 
 
 def _proxy_status(scene: ProbeScene, line: str, key: str = "") -> str:

@@ -34,7 +34,7 @@ _SHORTEST_KEY = 16
 
 def find_named_secrets(text: str) -> Iterator[tuple[str, int]]:
     """Yields the kind of each secret and its position in the text."""
-    lower = text.replace("\u0130", "i").lower()  # lower case makes only this letter longer
+    lower = text.replace("\u0130", "i").lower()  # lower-casing lengthens only this letter
     for name in _NAMES:
         at = lower.find(name)
         while at >= 0:

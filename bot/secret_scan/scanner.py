@@ -16,7 +16,7 @@ from bot.secret_scan import named_secrets, token_patterns
 from bot.secret_scan.encodings import literal_encodings, normalize, normalized_encodings, normalized_readings
 from bot.secret_scan.unpack import UnpackBudget, Unpacking
 
-NOT_SEARCHED = "it could not be searched for secrets to the end: it has too many packed parts"
+NOT_SEARCHED = "the search for secrets was not completed: too many packed parts"
 SHORTEST_SECRET = 8
 """Characters; a shorter value appears in any text by chance."""
 _SHORTEST_PIECE = 16
@@ -48,7 +48,7 @@ class SecretSearch:
     @property
     def problem(self) -> str:
         """Why the file may not leave, in words; empty if it may."""
-        return f"it holds {', '.join(self.names)}" if self.names else "" if self.is_complete else NOT_SEARCHED
+        return f"contains {', '.join(self.names)}" if self.names else "" if self.is_complete else NOT_SEARCHED
 
 
 class Secrets:

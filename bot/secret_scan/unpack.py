@@ -20,7 +20,7 @@ MAX_UNPACKED_BYTES = 20_000_000
 NESTING_LIMIT = 2
 _SIGNATURE = re.compile(rb"\x1f\x8b\x08|PK\x03\x04|\x78[\x01\x5e\x9c\xda]|BZh[1-9]|\xfd7zXZ\0")
 _FIRST_CHUNK, _CHUNK = 1024, 65536
-"""Bytes read at once: few at first, since most signatures begin nothing."""
+"""Bytes read at once: few at first, because most signatures begin nothing."""
 _ZIP_HEADER = 30
 """Bytes of a zip member's header, before its name."""
 _LZMA_MEMORY = 200_000_000

@@ -268,7 +268,9 @@ def _read_secret_file(key: str, file: Path) -> str:
     try:
         text = file.read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as exc:
-        raise BadSettings(f"{key}: {file} cannot be read: {getattr(exc, 'strerror', '') or 'it is not text'}.") from exc
+        raise BadSettings(
+            f"{key}: {file} cannot be read: {getattr(exc, 'strerror', '') or 'it is not UTF-8 text'}."
+        ) from exc
     if not text:
         raise BadSettings(f"{key}: {file} is empty.")
     return text

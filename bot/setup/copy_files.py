@@ -43,7 +43,7 @@ class CopySource:
         matched = [*self._matching(patterns, git_dir), *self._matching(included.splitlines(), git_dir)]
         files = dict.fromkeys((*named, *(path for path in matched if path not in self.tracked)))
         if len(files) > _MAX_FILES:
-            raise NeedsHuman(f"copy: {len(files)} files of {self.folder} match, and {_MAX_FILES} are the most I copy.")
+            raise NeedsHuman(f"copy: {len(files)} files of {self.folder} match; the limit is {_MAX_FILES}.")
         return {path: self._content(path) for path in files}
 
     def _is_copyable(self, path: str) -> bool:
@@ -51,16 +51,16 @@ class CopySource:
             status = status_within(self.folder, path)
         except OSError as exc:
             if exc.errno in {errno.ELOOP, errno.ENOTDIR}:
-                raise self._refusal(path, "lies behind a link, and I follow none") from exc
+                raise self._refusal(path, "is behind a link; links are not followed") from exc
             if path in _OPTIONAL:
                 return False
-            raise self._refusal(path, "is not there") from exc
+            raise self._refusal(path, "does not exist") from exc
         if stat.S_ISLNK(status.st_mode):
-            raise self._refusal(path, "is a link, and I follow none")
+            raise self._refusal(path, "is a link; links are not followed")
         if stat.S_ISDIR(status.st_mode):
             raise self._refusal(path, "is a directory; name files, or use a pattern such as `config/*.local`")
         if not stat.S_ISREG(status.st_mode):
-            raise self._refusal(path, "is no file")
+            raise self._refusal(path, "is not a file")
         return self._is_untracked(path)
 
     def _is_untracked(self, path: str) -> bool:
@@ -68,13 +68,13 @@ class CopySource:
             return True
         if path in _OPTIONAL:
             return False
-        raise self._refusal(path, "is tracked by git, so it is in every worktree as it is")
+        raise self._refusal(path, "is tracked by git, so every worktree already has it")
 
     def _refuse_unignored(self, named: Sequence[str], git_dir: Path) -> None:
         ignored = self._ignored(named, git_dir)
         for path in named:
             if path not in ignored:
-                raise self._refusal(path, "is not ignored by git there; I copy only what cannot be committed")
+                raise self._refusal(path, "is not ignored by git there; only ignored files are copied")
 
     def _matching(self, patterns: Sequence[str], git_dir: Path) -> Sequence[str]:
         wanted = [f"--exclude={one}" for one in patterns if one.strip() and not one.startswith("#")]
@@ -128,7 +128,7 @@ def _safe_path(path: str) -> str:
     """Normalizes a relative path. Raises NeedsHuman if it leads out of the folder or into .git."""
     parts = [part for part in path.split("/") if part not in {"", "."}]
     if not parts or ".." in parts or ".git" in parts:
-        raise NeedsHuman(f"copy: {path!r} is no path inside the folder.")
+        raise NeedsHuman(f"copy: {path!r} is not a path inside the folder.")
     return "/".join(parts)
 
 
@@ -156,7 +156,7 @@ def _write(folder: Path, path: str, content: bytes) -> None:
     except OSError as exc:
         if exc.errno in {errno.ENOSPC, errno.EDQUOT}:
             raise
-        raise NeedsHuman(f"copy: {path} cannot be put into the worktree: {(exc.strerror or '').lower()}.") from exc
+        raise NeedsHuman(f"copy: {path} cannot be copied into the worktree: {(exc.strerror or '').lower()}.") from exc
 
 
 def _sha_of(folder: Path, path: str) -> str:
@@ -166,4 +166,4 @@ def _sha_of(folder: Path, path: str) -> str:
     except FileNotFoundError:
         return ""
     except OSError as exc:
-        raise NeedsHuman(f"copy: {path} cannot be put into the worktree: {(exc.strerror or '').lower()}.") from exc
+        raise NeedsHuman(f"copy: {path} cannot be copied into the worktree: {(exc.strerror or '').lower()}.") from exc

@@ -8,10 +8,7 @@ from bot.setup.download_hosts import missing_hosts, refused_hosts, setup_hosts_l
 from bot.setup.run_command import CommandOutcome
 
 _COMMAND_NOT_FOUND = 127
-_ALTERNATIVES = (
-    "To have something else run, name commands in the project's `setup`. To go on with nothing, in a bare checkout: "
-    "`setup = false`."
-)
+_ALTERNATIVES = "To run other commands, name them in the project's `setup`. To continue without setup: `setup = false`."
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,18 +35,19 @@ def explain_failure(failure: FailedCommand, output: str, *, seconds: float) -> S
     """`output`: the end of its redacted output; `seconds`: its time limit."""
     step, hosts = failure.step, refused_hosts(failure.refusals)
     advice = [
-        f"It tried to {refusal}. What setup may reach is in `sandbox.setup_hosts`." for refusal in failure.refusals
+        f"It tried to {refusal}. `sandbox.setup_hosts` lists the hosts that setup may reach."
+        for refusal in failure.refusals
     ]
     if failure.is_base:
         hosts = missing_hosts((*hosts, *failure.known_hosts), failure.allowed_hosts)
         advice += [_settings_advice(hosts, failure.allowed_hosts)] if hosts else []
-        advice += ["No agent has changed anything: this is the base branch as it is, on this machine."]
+        advice += ["No agent has changed a file: this is the unchanged base branch."]
     elif failure.changed is not None:
         advice += [_without_network(failure.changed)]
     elif hosts:
-        advice += ["An agent has changed files since. Have a look at why it wants these, before you allow them."]
+        advice += ["An agent has changed files. Before you allow these hosts, review why it needs them."]
     if failure.outcome.code == _COMMAND_NOT_FOUND:
-        advice += ["A program it needs is not there. Folders with tools are named in `sandbox.tools`."]
+        advice += ["A program that it needs is missing. `sandbox.tools` names the folders with tools."]
     problem = _problem(failure, seconds)
     return SetupObstacle(problem, step.command, step.folder, output, (*advice, _ALTERNATIVES), hosts)
 
@@ -57,31 +55,33 @@ def explain_failure(failure: FailedCommand, output: str, *, seconds: float) -> S
 def explain_missing_tools(step: SetupStep, tools: Sequence[str]) -> SetupObstacle:
     named = ", ".join(f"`{tool}`" for tool in tools)
     advice = (
-        f"Name the folder that has {named} in `sandbox.tools`; `treehand check` says when it is seen.",
+        f"Add the folder that contains {named} to `sandbox.tools`; `treehand check` shows whether it is found.",
         _ALTERNATIVES,
     )
     return SetupObstacle(
-        f"needs {named}, which is not there (found by {step.why})", step.command, step.folder, "", advice
+        f"needs {named}, which is missing in the sandbox (detected from {step.why})",
+        step.command,
+        step.folder,
+        "",
+        advice,
     )
 
 
 def _without_network(changed: Sequence[str]) -> str:
-    named = ", ".join(f"`{path}`" for path in changed) or "what setup reads"
-    return f"An agent has changed {named}. So setup ran without network, with the downloads that were there."
+    named = ", ".join(f"`{path}`" for path in changed) or "files that setup reads"
+    return f"An agent has changed {named}. Therefore setup ran without network, with the existing downloads."
 
 
 def _settings_advice(hosts: Sequence[str], allowed_hosts: Sequence[str]) -> str:
-    return (
-        f"To let it download what it needs, put this under `[sandbox]`: `{setup_hosts_line((*allowed_hosts, *hosts))}`"
-    )
+    return f"To allow its downloads, add this under `[sandbox]`: `{setup_hosts_line((*allowed_hosts, *hosts))}`"
 
 
 def _problem(failure: FailedCommand, seconds: float) -> str:
     outcome = failure.outcome
     if failure.kill_reason:
-        return f"was ended. {failure.kill_reason}"
+        return f"was stopped. {failure.kill_reason}"
     if outcome.is_late:
-        return f"took longer than the {seconds / 60:g} minutes it may (`limits.setup_minutes`), and was ended"
+        return f"exceeded the limit of {seconds / 60:g} minutes (`limits.setup_minutes`) and was stopped"
     if outcome.code is None:
         return "could not be started in the sandbox"
     return f"ended with exit code {outcome.code}"

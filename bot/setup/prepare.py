@@ -135,7 +135,7 @@ class ProjectSetup:
                 self._learn_secrets_of({name: read_within(source, name)} if source else {})
 
     async def _source_for(self, commit: str) -> _SetupSource:
-        """Remembered, since the files of a commit never change."""
+        """Cached, because the files of a commit never change."""
         if commit not in self._sources:
             newest = list(self._sources.items())[1 - _MAX_REMEMBERED :]
             self._sources = {**dict(newest), commit: await self._access.read_commit(commit, self._read_source)}
@@ -208,7 +208,7 @@ class ProjectSetup:
             is_base = bool(job.work) or (
                 before.is_clean and not _is_used(record) and job.workspace.head == job.workspace.base
             )
-            with report_progress(job.emit, self._resources.clock, "setup", "setup", "Making the worktree ready"):
+            with report_progress(job.emit, self._resources.clock, "setup", "setup", "Setting up the worktree"):
                 obstacle = await (
                     self._steps.run(job, SetupScope.BASE) if is_base else self._run_on_work(job, record.stamp)
                 )
@@ -258,5 +258,5 @@ class ProjectSetup:
 
 
 def _is_used(record: SetupRecord) -> bool:
-    """A stamp of the time before `is_used` says it as well."""
+    """Records of versions without `is_used` count as used if they have a stamp."""
     return record.is_used or bool(record.stamp)

@@ -70,7 +70,7 @@ async def run_command(command: SetupCommand, sandbox: CommandSandbox, *, seconds
                 code = await _wait(process, process.stderr, tail)
         except TimeoutError:
             is_late = True
-            tail.end()  # messages about its being killed are no output of it
+            tail.end()  # the shell's message about the kill is not part of the output
         finally:
             grace = 0.0 if code is not None or not command.is_urgent else KILL_GRACE_SECONDS
             await end_processes(command.marker.__eq__, grace=grace)

@@ -65,7 +65,7 @@ async def run_server(
     on_output: Callable[[bytes], None],
     is_over: Callable[[], bool],
 ) -> CommandOutcome | None:
-    """Returns the server's outcome; None if it was ended since `is_over`. Cancelled, it ends the server first.
+    """Returns the server's outcome; None if `is_over` became true. Stops the server first if cancelled.
 
     `on_ready` is called when its ports are open.
     """
@@ -98,7 +98,7 @@ async def _ends_soon(is_over: Callable[[], bool]) -> bool:
 
 
 async def _run(command: SetupCommand, sandbox: CommandSandbox) -> CommandOutcome | NeedsHuman:
-    """Returns its error as a value, since a task group would wrap it."""
+    """Returns its error as a value, because a task group would wrap it."""
     try:
         return await run_command(command, sandbox, seconds=None)
     except NeedsHuman as problem:
@@ -132,10 +132,10 @@ def _lock(opened: int) -> None:
         fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as exc:
         raise NeedsHuman(
-            "One of this run's servers is up already, and a worktree has one at a time: stop it first."
+            "A server of this run is already running, and a worktree can have only one: stop it first."
         ) from exc
 
 
 async def _wait_until(is_over: Callable[[], bool]) -> None:
-    while not is_over():  # noqa: ASYNC110 - what it waits for is done by other processes
+    while not is_over():  # noqa: ASYNC110 - other processes do the work
         await asyncio.sleep(_CHECK_SECONDS)

@@ -91,7 +91,7 @@ class StepRunner:
         objection = await self._objection_to(job) if job.content and self.resources.setup_hosts else None
         if objection and objection.id in job.allowed:
             obstacle = await self.run(job, SetupScope.APPROVED)
-            return RepeatedSetup(obstacle, f"for the changed {changed}, with network, which a person has approved")
+            return RepeatedSetup(obstacle, f"for the changed {changed}, with network after a person's approval")
         obstacle = await self.run(job, SetupScope.WORK)
         obstacle = replace(obstacle, objection=objection) if obstacle else None
         return RepeatedSetup(obstacle, f"for the changed {changed}, without network")
@@ -108,7 +108,7 @@ class StepRunner:
                 folder = job.mounts.folder / step.folder
                 command = SetupCommand(step.command, folder, environment, job.marker, is_urgent=not job.is_ahead)
                 name = f"setup-{number}"
-                with report_progress(job.emit, self.resources.clock, "setup", name, f"Making ready: {step}"):
+                with report_progress(job.emit, self.resources.clock, "setup", name, f"Setup: {step}"):
                     outcome = await run_command(command, sandbox, seconds=max(end - clock(), 0.0))
                 if outcome.code != 0 or sandbox.kill_reason:
                     return await self._explain(job, step, outcome, sandbox, scope)
@@ -142,8 +142,8 @@ class StepRunner:
     async def _objection_to(self, job: SetupJob) -> Objection:
         hosts = ", ".join(self.resources.setup_hosts)
         detail = (
-            "an agent changed what setup reads, and setup does not work without network. Approved, it runs what the "
-            f"agent wrote with access to {hosts}"
+            "an agent changed files that setup reads, and setup fails without network. If approved, setup runs the "
+            f"agent's code with access to {hosts}"
         )
         tree = await self.access.tree_of(job.content)
         return Objection("setup", ", ".join(await self._changed_locks(job)), detail, tree)

@@ -167,9 +167,9 @@ class Verifier:
     ) -> VerifiedCommand:
         result = VerifiedCommand(step.command, step.folder)
         if sandbox.kill_reason:
-            return replace(result, problem="not run, since the command before it was ended")
+            return replace(result, problem="not run, because the command before it was stopped")
         if missing := [tool for tool in step.tools if not sandbox.has_tool(tool)]:
-            return replace(result, problem=f"not run: it needs {', '.join(missing)}, which is not there")
+            return replace(result, problem=f"not run: {', '.join(missing)} missing in the sandbox")
         if seconds <= 0:
             return replace(result, problem="not run: no time was left (`limits.verify_minutes`)")
         environment = {**place.ready.environment, **sandbox.environment, "CI": "1"}
@@ -188,7 +188,7 @@ class Verifier:
             output=_end_of(output),
         )
         if sandbox.kill_reason:
-            return replace(result, exit_code=None, timed_out=False, problem=f"was ended. {sandbox.kill_reason}")
+            return replace(result, exit_code=None, timed_out=False, problem=f"was stopped. {sandbox.kill_reason}")
         if outcome.code is None and not outcome.is_late:
             return replace(result, problem="could not be started in the sandbox")
         return result
@@ -196,7 +196,7 @@ class Verifier:
 
 def _setup_failure(place_name: str, obstacle: SetupObstacle) -> str:
     hosts = f". It may not reach {', '.join(obstacle.hosts)} (`sandbox.setup_hosts`)" if obstacle.hosts else ""
-    return f"{place_name} could not be made ready: {obstacle.sentence}{hosts}"
+    return f"setup of {place_name} failed: {obstacle.sentence}{hosts}"
 
 
 def _setup_in_words(plan: SetupPlan, repeated: str) -> str:

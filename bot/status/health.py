@@ -22,7 +22,7 @@ from bot.text.money import dollars
 from bot.workspace.paths import ProjectPaths, read_pool_error
 
 HealthFindings = Mapping[str, tuple[bool, str]]
-"""Keyed by name: true if it is well, and a sentence about it."""
+"""Keyed by name: true if healthy, and a sentence about it."""
 
 _FOLDERS = ("mirrors", "worktrees", "transcripts", "forge")
 _SIZES_SECONDS = 60.0
@@ -61,12 +61,12 @@ class HealthReader:
 
 
 def is_live(name: str) -> bool:
-    """True if only a running daemon knows it, and stores it."""
-    return name.partition(" ")[0] in {"look", "notify", "quota", "gate"}
+    """Returns True if only a running daemon knows and stores it."""
+    return name.partition(" ")[0] in {"poll", "notify", "rate", "proxy"}
 
 
 def list_health(settings: Settings, health: Mapping[str, Health], schedule: Mapping[str, str]) -> Sequence[Health]:
-    """Everything for the health page, well or not. `schedule`: by name, when something is due, in words."""
+    """Returns everything for the health page. `schedule`: a sentence about each time, by name."""
     found = {**health, **_dependencies_without_news(settings, health)}
     if disk := found.get("disk"):
         found["disk"] = replace(disk, detail=f"{disk.detail}. {_sizes(settings)}")
@@ -74,7 +74,7 @@ def list_health(settings: Settings, health: Mapping[str, Health], schedule: Mapp
 
 
 def describe_damaged(settings: Settings) -> str:
-    """Damaged databases that were set aside, in words; empty if there are none."""
+    """Returns a sentence about damaged databases that were set aside; empty if there are none."""
     names = ("treehand.db", "github.db", "linear.db")
     aside = [copy.name for name in names for copy in list_damaged_copies(settings.state_dir / name)]
     if not aside:
@@ -94,9 +94,9 @@ def _host(settings: Settings) -> HealthFindings:
 
 
 def _sandbox(settings: Settings) -> tuple[bool, str]:
-    """As chosen: `treehand check` and every start of the daemon test it."""
+    """Reports the setting: `treehand check` and every start of the daemon test the sandbox."""
     if settings.sandbox.kind == "none":
-        return False, "none: agents run with your own rights"
+        return False, "none: agents run with the permissions of the daemon's user"
     return True, settings.sandbox.kind
 
 
@@ -105,30 +105,30 @@ def _budget(spent: float, settings: Settings) -> HealthFindings:
     if not limit:
         return {}
     words = f"{dollars(spent)} of {dollars(limit)} are spent today"
-    return {"budget": (spent < limit, words if spent < limit else f"{words}; nothing new starts before 00:00 UTC")}
+    return {"budget": (spent < limit, words if spent < limit else f"{words}; no turn starts before 00:00 UTC")}
 
 
 def _rate_limit(service: str, until: float, now: float) -> HealthFindings:
-    words = f"{service} asked us to wait; this goes on at {clock_time(until, now)}"
+    words = f"{service} asked Treehand to wait; requests continue at {clock_time(until, now)}"
     return {f"limits {service}": (False, words)} if until > now else {}
 
 
 def _leases(holders: Mapping[str, str]) -> HealthFindings:
-    return {f"claim {name}": (False, f"{holder}; this one stands by") for name, holder in holders.items()}
+    return {f"lease {name}": (False, f"{holder}; this daemon is on standby") for name, holder in holders.items()}
 
 
 def _pools(settings: Settings) -> HealthFindings:
     """Projects whose pool cannot be filled."""
     pooled = [one.name for one in settings.projects if one.pool]
     problems = {name: read_pool_error(ProjectPaths(settings.state_dir, name)) for name in pooled}
-    return {f"pool {name}": (False, f"nothing is made ahead: {why}") for name, why in problems.items() if why}
+    return {f"pool {name}": (False, f"the pool is not filled: {why}") for name, why in problems.items() if why}
 
 
 def _dependencies_without_news(settings: Settings, health: Mapping[str, Health]) -> Mapping[str, Health]:
     """Dependencies that `read` leaves out while they are well."""
     found = {}
     if "model" not in health:
-        found["model"] = (True, f"{settings.agent.kind}, {settings.agent.model or 'with the model it chooses itself'}")
+        found["model"] = (True, f"{settings.agent.kind}, {settings.agent.model or 'which chooses its model itself'}")
     if here := [one.name for one in settings.projects if tracker_of(one).kept_here or forge_of(one).kept_here]:
         found["local tracker and forge"] = (True, f"for {', '.join(here)}")
     return health_by_name(found)

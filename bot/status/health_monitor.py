@@ -146,9 +146,9 @@ class HealthMonitor:
             self.store.notifications.save_health(after, notifications)
 
     def _polls(self, unreachable: Mapping[str, str], now: float) -> HealthFindings:
-        soon = f"the next look is at {clock_time(self.next_poll, now)}" if self.next_poll else "looked"
+        soon = f"the next poll is at {clock_time(self.next_poll, now)}" if self.next_poll else "polled"
         names = [project.name for project in self.settings.projects]
-        return {f"look {name}": (name not in unreachable, unreachable.get(name, soon)) for name in names}
+        return {f"poll {name}": (name not in unreachable, unreachable.get(name, soon)) for name in names}
 
     def _channels(self) -> HealthFindings:
         states = {f"notify {name}": state for name, state in self.notifier.channels()}
@@ -162,7 +162,7 @@ class HealthMonitor:
             name: ", ".join(f"{left:.0f} {limit}" for limit, left in counts.remaining.items())
             for name, counts in self.request_counts.items()
         }
-        return {f"quota {name}": (True, f"left for now: {line}") for name, line in lines.items() if line}
+        return {f"rate limit {name}": (True, f"requests left: {line}") for name, line in lines.items() if line}
 
     def _spent_day(self, spent: float, now: float) -> Sequence[Notification]:
         day = clock.day_of(now)

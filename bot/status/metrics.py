@@ -62,8 +62,8 @@ def _run_metrics(health: "HealthReader", names: Sequence[str]) -> Iterator[Metri
         *(({"project": name, "result": one}, results[name, one]) for name in names for one in _RESULTS),
     )  # fmt: skip
     working = sum(run.phase is Phase.WORKING for run in active)
-    yield gauge("slots", "Agents that may work at once.", ({}, health.settings.limits.working))
-    yield gauge("slots_taken", "Agents at work.", ({}, working))
+    yield gauge("slots", "Agents that may work at the same time.", ({}, health.settings.limits.working))
+    yield gauge("slots_taken", "Agents that are working.", ({}, working))
 
 
 def _waits(run: Run, project: str) -> bool:
@@ -120,7 +120,7 @@ def _loop_metrics(monitor: "HealthMonitor", unreachable: Collection[str]) -> Ite
     yield counter("tick_seconds", "Seconds spent in ticks.", ({}, ticks.seconds))
     names = [project.name for project in monitor.settings.projects]
     yield gauge(
-        "project_looked_at", "1 if the last tick could read the project.",
+        "project_polled", "1 if the last poll of the project succeeded.",
         *(({"project": name}, name not in unreachable) for name in names),
     )  # fmt: skip
 
@@ -155,14 +155,14 @@ def _status(status: int) -> str:
 def _host_metrics(health: "HealthReader") -> Iterator[MetricValues]:
     level = Disk(health.settings.state_dir, health.settings.limits.free_disk_gb).level()
     yield gauge("disk_free_bytes", "Free on the disk of `state_dir`.", ({}, level.free_gb * _GB))
-    yield gauge("disk_least_bytes", "Below this nothing new starts.", ({}, level.min_free_gb * _GB))
+    yield gauge("disk_least_bytes", "Below this no turn starts.", ({}, level.min_free_gb * _GB))
     yield gauge(
         "worktrees", "Worktrees on the disk.",
         *(({"project": name}, count) for name, count in _worktrees(health.settings).items()),
     )  # fmt: skip
     records = health.store.notifications.health_records().values()
     yield gauge(
-        "healthy", "1 if a dependency is well, as in `treehand status --json`.",
+        "healthy", "1 if a dependency is healthy, as in `treehand status --json`.",
         *(({"name": one.health.name}, one.health.ok) for one in records),
     )  # fmt: skip
 

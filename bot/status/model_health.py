@@ -42,8 +42,8 @@ def model_findings(answers: ModelAnswers) -> Mapping[str, tuple[bool, str]]:
         return {}
     last = f"the last failure: {answers.failure}" if answers.failure else ""
     if answers.fails:
-        return {"gate": (False, f"the model does not answer agents; {last}")}
-    return {"gate": (True, "; ".join(part for part in ("the model answers agents", last) if part))}
+        return {"proxy": (False, f"the model does not answer agents; {last}")}
+    return {"proxy": (True, "; ".join(part for part in ("the model answers agents", last) if part))}
 
 
 def _is_good(status: int) -> bool:

@@ -44,7 +44,7 @@ class RunDetails:
     _diffs: dict[str, LiveDiffs] = field(default_factory=dict)
     """Keyed by project."""
     _ended: dict[str, tuple[str, str]] = field(default_factory=dict)
-    """Keyed by run id: base and head of runs that are over, which do not change any more."""
+    """Keyed by run id: base and head of finished runs, which no longer change."""
     _servers: dict[tuple[str, str], Mapping[str, SetupStep]] = field(default_factory=dict)
     """Keyed by run id and base commit."""
 
@@ -81,7 +81,7 @@ class RunDetails:
         server = open_local_server(self.settings)
         try:
             return _comments(server, project, server.parse_key(run.key)[1])
-        except NeedsHuman:  # the issue is not here any more
+        except NeedsHuman:  # the issue no longer exists
             return ()
         finally:
             server.close()
@@ -111,7 +111,7 @@ class RunDetails:
     ) -> str:
         server = self._server(run)
         if server is None:
-            raise NeedsHuman(f"There is no project {run.project} now.")
+            raise NeedsHuman(f"The settings have no project {run.project}.")
         return await server.run_to_end(name, on_start=on_start, on_output=on_output, find_run=self.find_run)
 
     def _server(self, run: Run) -> RunServer | None:
@@ -141,7 +141,7 @@ class RunDetails:
             server = open_local_server(self.settings)
             try:
                 self._ended[run.id] = server.pull_requests(project.name).base_and_head(server.parse_key(run.key)[1])
-            except NeedsHuman:  # it never came to a pull request
+            except NeedsHuman:  # the run had no pull request
                 self._ended[run.id] = _NO_COMMITS
             finally:
                 server.close()
@@ -154,7 +154,7 @@ def _comments(server: LocalServer, project: ProjectSettings, number: int) -> Seq
     request = RunComment("issue", thread.author, ours=False, at=thread.issue.created_at, text=thread.issue.body)
     texts = [request, *(_as_run_comment("issue", one) for one in thread.comments)]
     if forge_of(project).kept_here:
-        with suppress(NeedsHuman):  # there is none yet
+        with suppress(NeedsHuman):  # the run has no pull request yet
             page = server.pull_requests(project.name).thread(number)
             texts.append(
                 RunComment(

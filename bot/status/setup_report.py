@@ -21,7 +21,7 @@ def report_setup(settings: Settings, project: ProjectSettings) -> Sequence[Healt
     except BotError as problem:
         return [Health("setup", ok=False, detail=str(problem))]
     if preview is None:
-        return [Health("setup", ok=True, detail="what it needs is found out when the repository is first fetched")]
+        return [Health("setup", ok=True, detail="detection runs after the first fetch")]
     found = [_report_steps(preview), _report_checks(preview), _report_servers(preview)]
     if project.folder is None:
         found.append(_report_ci(preview, project))
@@ -48,7 +48,7 @@ class SetupReports:
 
 def _report_steps(preview: SetupPreview) -> Health:
     plan = preview.plan
-    lines = [f"{step} ({step.why})" for step in plan.steps] or ["nothing to do"]
+    lines = [f"{step} ({step.why})" for step in plan.steps] or ["no step is detected or configured"]
     missing = preview.missing(plan.steps)
     detail = f"{'; '.join([*lines, *plan.hints])}{_missing_tools(missing)}{_blocked_hosts(preview)}"
     return Health("setup", not (missing or preview.hosts), detail)
@@ -57,19 +57,17 @@ def _report_steps(preview: SetupPreview) -> Health:
 def _report_checks(preview: SetupPreview) -> Health:
     lines = [f"{step} ({step.why})" for step in preview.plan.checks]
     missing = preview.missing(preview.plan.checks)
-    detail = f"{'; '.join(lines) or 'nothing: no command is known or chosen'}{_missing_tools(missing)}"
+    detail = f"{'; '.join(lines) or 'no command is detected or configured'}{_missing_tools(missing)}"
     return Health("verify", not missing, detail)
 
 
 def _report_servers(preview: SetupPreview) -> Health:
     lines = [f"{called}: {step} ({step.why})" for called, step in preview.plan.servers.items()]
-    return Health(
-        "run", ok=True, detail="; ".join(lines) or "nothing is known that you could start to look at the work"
-    )
+    return Health("run", ok=True, detail="; ".join(lines) or "no server is detected or configured")
 
 
 def _report_ci(preview: SetupPreview, project: ProjectSettings) -> Health:
-    """Always well: the operator chooses, but is to know."""
+    """Never a problem: the operator decides, and the report states the risk."""
     powerful = "; ".join(map(str, preview.workflows))
     if project.ci == "at-once":
         what = "workflows run what the agent wrote as soon as it is pushed"
@@ -83,8 +81,8 @@ def _report_ci(preview: SetupPreview, project: ProjectSettings) -> Health:
 def _report_pool(settings: Settings, project: ProjectSettings) -> Health:
     places = ProjectPaths(settings.state_dir, project.name)
     trouble, ready = read_pool_error(places), len(list_ready(places))
-    why = f". Nothing is made ahead: {trouble}" if trouble else ""
-    return Health("pool", not trouble, f"{ready} of {project.pool} worktrees wait for runs{why}")
+    why = f". The pool is not filled: {trouble}" if trouble else ""
+    return Health("pool", not trouble, f"{ready} of {project.pool} worktrees are ready{why}")
 
 
 def _missing_tools(missing: Sequence[str]) -> str:
@@ -95,6 +93,6 @@ def _blocked_hosts(preview: SetupPreview) -> str:
     if not preview.hosts:
         return ""
     return (
-        f". It downloads from hosts that it may not reach: put `{preview.setting}` under `[sandbox]`, or "
-        "`setup = false` into the project to go on without"
+        f". It downloads from hosts that it may not reach: add `{preview.setting}` under `[sandbox]`, or "
+        "`setup = false` to the project to continue without setup"
     )

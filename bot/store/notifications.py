@@ -4,7 +4,7 @@ import sqlite3
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import astuple, fields
 
-from bot.domain.health import Health, HealthRecord
+from bot.domain.health import Health, HealthRecord, current_name
 from bot.domain.notification import ChannelState, Notification, NotificationKind
 from bot.system.database import transaction, translate_errors
 
@@ -38,7 +38,7 @@ class NotificationRecords:
         ]  # fmt: skip
 
     def last(self) -> int:
-        """Ever, also of those that are forgotten."""
+        """Returns the highest id ever assigned, deleted rows included."""
         rows = self._execute("SELECT seq FROM sqlite_sequence WHERE name = 'notifications'")
         return int(rows[0]["seq"]) if rows else 0
 
@@ -46,7 +46,7 @@ class NotificationRecords:
         self._execute("DELETE FROM notifications WHERE at < ?", (now - _KEPT_SECONDS,))
 
     def channel(self, channel_id: str) -> ChannelState:
-        """One that was never seen is told what happens from now on."""
+        """Returns the channel's state; a new channel gets only later notifications."""
         rows = self._execute(f"SELECT {_CHANNEL} FROM channels WHERE id = ?", (channel_id,))
         return ChannelState(**dict(rows[0])) if rows else ChannelState(channel_id, delivered=self.last())
 
@@ -57,8 +57,8 @@ class NotificationRecords:
     def health_records(self) -> Mapping[str, HealthRecord]:
         rows = self._execute("SELECT * FROM health")
         return {
-            row["name"]: HealthRecord(
-                Health(row["name"], bool(row["ok"]), row["detail"], row["still_works"]),
+            (name := current_name(row["name"])): HealthRecord(
+                Health(name, bool(row["ok"]), row["detail"], row["still_works"]),
                 row["since"],
                 bool(row["notified"]),
             )

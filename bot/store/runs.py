@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 MIGRATIONS = sorted((Path(__file__).parent / "migrations").glob("*.sql"))
 
-DAMAGED_ADVICE = "`treehand run` sets it aside, begins a new one, and finds its runs again on their issues."
+DAMAGED_ADVICE = "`treehand run` sets it aside, creates a new one, and restores its runs from their issues."
 """Ends the error message about a damaged database."""
 
 _GROUPS: Mapping[str, type] = {
@@ -100,7 +100,7 @@ _SAVE = (
 )
 
 _TURNS_KEPT_SECONDS = 30 * 86400.0
-"""A kill right after a turn was taken in leaves its entry behind: nobody asks for it any more."""
+"""A kill right after a report was processed leaves an unused entry behind."""
 
 
 class RunStore:
@@ -111,7 +111,7 @@ class RunStore:
 
     @classmethod
     def open(cls, path: Path, redact: Callable[[str], str] = str) -> "RunStore":
-        """`redact` takes out of the journal what is nobody's business."""
+        """`redact` removes secrets from journal entries."""
         return cls(open_database(path, MIGRATIONS, lost=DAMAGED_ADVICE), redact)
 
     @classmethod
@@ -151,7 +151,7 @@ class RunStore:
             return False
 
     def active(self) -> Sequence[Run]:
-        """Read anew whenever anything was written since, here or by another process."""
+        """Read again after every write, here or by another process."""
         ((elsewhere,),) = self._execute("PRAGMA data_version")
         version = (elsewhere, self._db.total_changes)
         if self._active[0] != version:
@@ -265,7 +265,7 @@ class RunStore:
                 (run.key, run.ordinal),
             )
             known = tuple(mine[0]) if mine else (0.0, 0, 0, 0.0)
-            # a later run says that earlier ones are over, also where nobody could note that any more
+            # a later run implies that earlier ones are over, even if their end was not recorded
             over = "UPDATE runs SET phase = 'done' WHERE key = ? AND ordinal < ? AND phase != 'done'"
             self._execute(over, (run.key, run.ordinal))
             self._execute(_SAVE, _row_of(run))

@@ -73,12 +73,12 @@ class Transcripts:
         return str(self._latest(run_id, EventKind.TOOL).get("text", ""))
 
     def todos(self, run_id: str) -> tuple[Todo, ...]:
-        """The agent's to-do list as it was last told."""
+        """The agent's latest to-do list."""
         listed = self._latest(run_id, EventKind.TODOS).get("todos", [])
         return from_record(tuple[Todo, ...], listed)
 
     def _latest(self, run_id: str, kind: EventKind) -> Mapping[str, Any]:
-        """The newest of its kind, as far as the file's end tells."""
+        """The newest event of its kind in the last part of the file."""
         try:
             seen = self.path(run_id).stat()
         except FileNotFoundError:
@@ -93,7 +93,7 @@ class TranscriptReader:
         self._path, self._inode, self._offset = path, 0, 0
 
     def read_new(self) -> Iterator[Mapping[str, Any]]:
-        """Whole lines only: the last one may be being written. A file that was begun anew is read anew."""
+        """Whole lines only: the last one may be being written. A file that was replaced is read from its start."""
         try:
             file = self._path.open("rb")
         except FileNotFoundError:

@@ -28,7 +28,7 @@ _MAX_LISTED = 3
 def open_database(path: Path, scripts: Sequence[Path], *, lost: str = "") -> sqlite3.Connection:
     """Returns a checked and migrated database in WAL mode, durable at every commit.
 
-    `lost` tells people what to do if it is damaged.
+    `lost` is the advice in the error if it is damaged.
     """
     try:
         with exclusive_lock(path.with_suffix(".lock")):  # two processes may create it at the same moment
@@ -121,7 +121,7 @@ def _refuse_truncated(path: Path, lost: str) -> None:
     changes = path.with_name(f"{path.name}-wal")
     emptied = not path.exists() or not path.stat().st_size
     if emptied and changes.exists() and changes.stat().st_size:
-        raise Damaged(f"The database {path} is damaged (it is empty, and was not). {lost}", path=path)
+        raise Damaged(f"The database {path} is damaged (it is empty, but was not before). {lost}", path=path)
 
 
 def _check(db: sqlite3.Connection, path: Path, lost: str) -> None:
@@ -148,7 +148,7 @@ def _migrate(db: sqlite3.Connection, path: Path, scripts: Sequence[Path]) -> Non
     if applied > len(ordered):
         raise CannotStart(
             f"The database {path} was written by a newer version (schema {applied}; this one knows {len(ordered)}). "
-            "Upgrade treehand, or point state_dir elsewhere."
+            "Upgrade Treehand, or set another state_dir."
         )
     for number, script in enumerate(ordered[applied:], start=applied + 1):
         db.executescript(f"BEGIN IMMEDIATE;\n{script.read_text()}\nPRAGMA user_version = {number};\nCOMMIT;")

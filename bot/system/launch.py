@@ -27,7 +27,7 @@ def main(program: str, *arguments: str) -> None:
     environment = dict(os.environ)  # noqa: TID251 - handed on, not read
     keep = set(environment.get(KEEP, "").split(","))
     os.setsid()
-    os.umask(0o022)  # files of an agent are ordinary ones, whatever the bot keeps to itself
+    os.umask(0o022)  # files of agents get the usual permissions, although files of the daemon are private
     if sys.platform == "linux":
         die_with_parent(int(environment[PARENT]))
     kept = {name: value for name, value in environment.items() if name in keep}
@@ -56,7 +56,7 @@ def die_with_parent(parent: int) -> None:
     libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     if os.getppid() != parent:
-        sys.exit("The bot has ended.")
+        sys.exit("The daemon has ended.")
 
 
 if __name__ == "__main__":

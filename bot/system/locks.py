@@ -33,7 +33,7 @@ def daemon_lock(state_dir: Path) -> Iterator[None]:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as exc:
             raise CannotStart(
-                f"treehand is already running on {state_dir} (pid {daemon_pid(state_dir)}). "
+                f"Treehand is already running on {state_dir} (pid {daemon_pid(state_dir)}). "
                 "Stop that one first, or set another state_dir."
             ) from exc
         file.truncate(0)

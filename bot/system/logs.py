@@ -33,7 +33,7 @@ class _TextFormatter(logging.Formatter):
         """Redacts the traceback as well."""
         return self._redact(super().format(record))
 
-    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - its name in the standard library
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - a name of the standard library
         line = _escape_unprintable(super().formatMessage(record))
         return " ".join([line, *(one for one in _context_fields() if one not in line.split())])
 
@@ -66,7 +66,7 @@ class _JsonFormatter(logging.Formatter):
 
 
 class _RotatingFile(logging.handlers.RotatingFileHandler):
-    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - its name in the standard library
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - a name of the standard library
         """Ignores write errors of a full disk; stderr has the same lines."""
         if not isinstance(sys.exc_info()[1], OSError):
             super().handleError(record)

@@ -70,7 +70,7 @@ def _go_down(opened: int, name: str, *, device: int) -> int:
 def _open_inner(opened: int, name: str) -> int:
     try:
         return os.open(name, _FOLDER, dir_fd=opened)
-    except PermissionError:  # its owner may have closed it
+    except PermissionError:  # the owner may have removed the permission
         make_accessible(name, parent=opened)
         return os.open(name, _FOLDER, dir_fd=opened)
 

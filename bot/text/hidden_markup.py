@@ -168,7 +168,7 @@ class _VisibleText:
         elif piece.text:
             self.texts.append(piece.text)
             return
-        if self.texts and not self.texts[-1][-1].isspace():  # its neighbours do not join
+        if self.texts and not self.texts[-1][-1].isspace():  # the neighbouring lines must not join
             self.texts.append(" ")
 
     def _pass_over(self, piece: Piece) -> None:

@@ -77,7 +77,7 @@ class _Inline:
         return self._pieces
 
     def _read_mark(self, mark: str, at: int) -> int:
-        """Returns where to go on."""
+        """Returns the position to continue at."""
         match mark:
             case "\\":
                 return at + (2 if self._text[at + 1 : at + 2] in _ESCAPABLE else 1)
@@ -119,7 +119,7 @@ class _Inline:
         return others[closing] + after - at if closing < len(others) else after
 
     def _read_address(self, at: int, after: int) -> int:
-        """Some parsers see a link that goes on until a space: what else it has has no meaning for them."""
+        """Some parsers treat everything up to the next space as the link, markup included."""
         if self._openers or at < self._word_end:
             return after
         word = _WORD.match(self._text, at)

@@ -261,7 +261,7 @@ class _Splitter:
 
     def _close_paragraph(self, lines: list[tuple[_Line, int]]) -> None:
         if not lines:
-            return  # its only line became the head of a table
+            return  # the only line of the paragraph became the head of a table
         start, text = _joined(lines)
         definitions, at = read_definitions(text, start)
         self.found.definitions += definitions

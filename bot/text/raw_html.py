@@ -38,7 +38,7 @@ def read_html(text: str, start: int) -> Iterator[Piece]:
 
 
 def _read_mark(text: str, start: int, at: int) -> tuple[Piece | None, int]:
-    """Returns a piece, and where to go on."""
+    """Returns a piece, and the position to continue at."""
     if text.startswith("<!--", at):
         return _read_comment(text, start, at)
     if name := _NAME.match(text, at):

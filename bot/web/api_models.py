@@ -37,12 +37,13 @@ class CommentFields(RequestBody):
 
 
 class CommandFields(RequestBody):
-    words: Annotated[str, Field(max_length=500, description="words behind the command")] = ""
+    words: Annotated[str, Field(max_length=500, description="argument of the command")] = ""
 
 
 class BudgetFields(RequestBody):
     words: Annotated[
-        str, Field(min_length=1, max_length=500, description="limit in all: `10`, `50M tokens`, `150 turns`")
+        str,
+        Field(min_length=1, max_length=500, description="total budget of the issue: `10`, `50M tokens`, `150 turns`"),
     ]
 
 
@@ -53,23 +54,23 @@ class MergeFields(RequestBody):
 class LineRemark(RequestBody):
     path: Annotated[str, Field(min_length=1, max_length=1000, description="path of the file")]
     line: Annotated[int, BeforeValidator(_whole_number), Field(ge=1, le=2**31 - 1, description="line in the new file")]
-    text: Annotated[FilledText, Field(description="text of the remark")]
+    text: Annotated[FilledText, Field(description="text of the inline comment")]
 
 
 class ReviewFields(RequestBody):
     text: Annotated[Text, Field(description="summary of the review")] = ""
     verdict: Annotated[Literal["comment", "approve", "request changes"], Field(description="verdict")] = "comment"
-    remarks: Annotated[list[LineRemark], Field(max_length=200, description="remarks on single lines")] = Field(
+    remarks: Annotated[list[LineRemark], Field(max_length=200, description="inline comments")] = Field(
         default_factory=list
     )
 
 
 class NewIssueFields(RequestBody):
     project: Annotated[
-        str, Field(max_length=100, description="name of the project, unless there is only a single one")
+        str, Field(max_length=100, description="name of the project, may be empty if there is only one")
     ] = ""
     title: Annotated[str, Field(min_length=1, max_length=256, description="title in one line")]
-    body: Annotated[Text, Field(description="description of the task")] = ""
+    body: Annotated[Text, Field(description="description of the work")] = ""
     labels: Annotated[
         list[Annotated[str, Field(max_length=100)]],
         Field(max_length=50, description="labels of the issue; by default the label that starts a run"),
@@ -135,8 +136,8 @@ class ApiVerification(BaseModel):
     commit: str
     base: str
     trouble: str
-    setup: Annotated[str, Field(description="how its worktree was set up: what had network, and what had none")]
-    test_files: Annotated[list[str], Field(description="changed files that decide what the tests say")]
+    setup: Annotated[str, Field(description="setup of its worktree: steps with network and without")]
+    test_files: Annotated[list[str], Field(description="changed files that decide the result of the tests")]
     commands: list[ApiVerifiedCommand]
     before: Annotated[list[ApiCommandResult], Field(description="the same commands on the base")]
 
@@ -149,7 +150,7 @@ class ApiRun(BaseModel):
     phase: Phase
     reason: Annotated[str, Field(description="why the run waits, asks or ended")]
     doing: str
-    person: Annotated[str, Field(description="login of the person who asked for the run")]
+    person: Annotated[str, Field(description="login of the person who requested the run")]
     todos: ApiTodos
     changed: ApiDiffStat
     checks: Annotated[ApiChecks | None, Field(description="checks of the forge")]

@@ -23,7 +23,7 @@ from bot.web.templating import render
 _OPEN_PATHS = frozenset({"/healthz", "/readyz", "/login"})
 _OPEN_FOLDERS = (SIGNED, "/static/")
 _LONGEST_NAME = 100
-WAIT_AFTER_WRONG_TOKENS = "Too many wrong tokens came from there. Try again in"
+WAIT_AFTER_WRONG_TOKENS = "Too many wrong tokens from this address. Try again in"
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ class AuthMiddleware:
             self._authenticator.throttle.add_failure(peer)
         scope.setdefault("state", {})["person"] = person
         scope["state"]["has_login"] = COOKIE in request.cookies
-        path = scope["path"]  # as the routes see it
+        path = scope["path"]  # the path as the routes match it
         if person or path in _OPEN_PATHS or path.startswith(_OPEN_FOLDERS):
             await self._app(scope, receive, send)
             return
@@ -108,7 +108,9 @@ class AuthMiddleware:
 
     def _refusal(self, request: Request) -> ASGIApp:
         if not self._authenticator.token:
-            return JSONResponse({"error": "The proxy must name the person in its user header."}, status_code=401)
+            return JSONResponse(
+                {"error": "The proxy must send the name of the person in its user header."}, status_code=401
+            )
         wants_page = request.method == "GET" and "text/html" in request.headers.get("accept", "")
         if not wants_page:
             return JSONResponse({"error": "Send the token: Authorization: Bearer TOKEN"}, status_code=401)

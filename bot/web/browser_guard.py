@@ -22,7 +22,7 @@ _HOST = re.compile(r"(?P<name>[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::(?P<port>[0
 _READ_ONLY = frozenset({"GET", "HEAD"})
 _OWN_SITE = frozenset({"same-origin", "none"})
 _PORTS = {"http": 80, "https": 443}
-_UNKNOWN_HOST = "Unknown host name. If this name is right, add it to web.hosts.\n"
+_UNKNOWN_HOST = "Unknown host name. If this name is correct, add it to web.hosts.\n"
 _OTHER_SITE = "A page of another site sent this request, so it was refused.\n"
 
 

@@ -10,7 +10,7 @@ from bot.errors import BotError, NeedsHuman, RateLimited
 from bot.web.templating import page
 
 _MESSAGES = {
-    404: "No page has this address.",
+    404: "There is no page at this address.",
     405: "This address does not support this method.",
 }
 

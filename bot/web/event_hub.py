@@ -68,7 +68,7 @@ class EventHub:
         self.is_closed = False
 
     def notify(self) -> None:
-        """Tells the board feed that the state has changed."""
+        """Notifies the board feed of a changed state."""
         self.changed.set()
 
     def publish(self, topic: str, kind: str, data: str) -> None:

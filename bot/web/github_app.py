@@ -52,7 +52,7 @@ class AppRegistration:
         manifest = json.dumps(self._manifest(f"{self.address(request.url.port or 80)}/back"))
         choices = (
             (f"organizations/{self._owner}/settings", f"Create it for the organization {self._owner}"),
-            ("settings", "Create it for my own account"),
+            ("settings", "Create it for your own account"),
         )
         forms = "".join(
             _FORM.format(

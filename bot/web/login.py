@@ -25,7 +25,9 @@ def routes_of(authenticator: Authenticator) -> list[Route]:
         form = await read_form(request)
         path, code = own_path(form.get("next", "/")), form.get("code", "")
         if not authenticator.try_login(peer, token=form.get("token", "").strip(), code=code):
-            problem = "This link was used, or is over. `treehand login` prints another." if code else "Wrong token."
+            problem = (
+                "This link has been used or has expired. `treehand login` prints another." if code else "Wrong token."
+            )
             return _login_page(request, authenticator, path, problem=problem, status_code=401)
         response = RedirectResponse(path, status_code=303)
         response.set_cookie(

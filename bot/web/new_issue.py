@@ -52,7 +52,7 @@ def routes_of(dashboard: Dashboard) -> list[Route]:
 
 def _find_problem(issues: Sequence[NewIssue]) -> str:
     if not issues:
-        return "Describe the task: the first line becomes the title of the issue."
+        return "Describe the work: the first line becomes the title of the issue."
     if len(issues) > MOST_ISSUES:
-        return f"The text holds {len(issues)} issues. File at most {MOST_ISSUES} at once."
+        return f"The text contains {len(issues)} issues. The limit is {MOST_ISSUES} at once."
     return ""

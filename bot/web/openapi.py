@@ -20,7 +20,7 @@ _PROBLEMS = {
     "403": "the Host header is unknown, or a page of another site sent the request",
     "404": "no such run",
     "413": "the request is too long",
-    "422": "the action is impossible as things are; the answer says why",
+    "422": "the action is impossible in the present state; the answer gives the reason",
     "503": "the action is impossible now; try again later",
 }
 _KEY = {

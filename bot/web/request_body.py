@@ -31,7 +31,7 @@ async def read_form_lists(request: Request) -> Mapping[str, list[str]]:
     try:
         return parse_qs(content.decode(), keep_blank_values=True, max_num_fields=_MOST_FIELDS)
     except ValueError as exc:
-        raise HTTPException(_BAD_REQUEST, "The request holds no valid form.") from exc
+        raise HTTPException(_BAD_REQUEST, "The request is not a valid form.") from exc
 
 
 async def read_content(request: Request, most_bytes: int = MOST_BYTES) -> bytes:
@@ -48,7 +48,7 @@ async def read_content(request: Request, most_bytes: int = MOST_BYTES) -> bytes:
             if len(content) > most_bytes:
                 raise too_long
             if memory.held > MOST_BYTES_OF_ALL:
-                raise HTTPException(_BUSY, "Too many long requests arrive at once.", {"Retry-After": "30"})
+                raise HTTPException(_BUSY, "Too many long requests at the same time.", {"Retry-After": "30"})
         return bytes(content)
     except ClientDisconnect as exc:
         raise HTTPException(_BAD_REQUEST, "The request ended early.") from exc

@@ -38,7 +38,12 @@ def routes_of(dashboard: Dashboard) -> list[Route]:
                 return Response(to_csv(statistic), media_type="text/csv; charset=utf-8", headers=headers)
         return PlainTextResponse("No such statistic.\n", status_code=404)
 
-    return [Route("/figures", statistics), Route("/figures/{name}.csv", as_csv)]
+    addresses = ("/statistics", "/figures")  # the second is the address of earlier versions
+    return [
+        route
+        for address in addresses
+        for route in (Route(address, statistics), Route(f"{address}/{{name}}.csv", as_csv))
+    ]
 
 
 def _filters(request: Request) -> tuple[int, str]:

@@ -23,13 +23,13 @@ def find_base(mirror: Mirror, base: str, remote: Remote, refs: Mapping[str, str]
     there = sorted(name.removeprefix(ORIGIN) for name in refs if name.startswith(ORIGIN))
     where = url_without_credential(remote.url)
     if not there:
-        raise NeedsHuman(f"{where} has no commits yet. Push a first commit, then comment `retry`.")
+        raise NeedsHuman(f"{where} has no commits yet. Push a first commit, then retry the run.")
     found = base or mirror.default_branch(remote)
     if f"refs/heads/{found}".startswith(BRANCHES):
-        raise NeedsHuman(f"`{found}` is one of my own branches: merge it first. Correct `base`, then comment `retry`.")
+        raise NeedsHuman(f"`{found}` is a branch of Treehand: merge it first. Correct `base`, then retry the run.")
     if found not in there:
         names = ", ".join(f"`{name}`" for name in there[:_MAX_LISTED]) + (", ..." if len(there) > _MAX_LISTED else "")
-        raise NeedsHuman(f"{where} has no branch `{found}`. It has {names}. Correct `base`, then comment `retry`.")
+        raise NeedsHuman(f"{where} has no branch `{found}`. Its branches: {names}. Correct `base`, then retry the run.")
     return found
 
 
@@ -50,13 +50,13 @@ def adopt_pushed(worktree: Worktree, refs: Mapping[str, str], onto: str) -> dict
     ours, theirs = refs[worktree.ref], refs.get(f"{ORIGIN}{branch}")
     if not theirs or theirs == ours:
         return {}
-    # people may also rewrite what was pushed before
+    # people may also rewrite commits that were pushed before
     if not mirror.is_ancestor(ours, theirs) and refs.get(f"{PUSHED}{branch}") != ours:
         return {}
     if has_uncommitted(worktree, ours):
         return {}
     made = {worktree.ref: theirs, f"{BASES}{branch}": base_after_merge(worktree, theirs, refs, onto)}
-    # first: its files would look like their commits undone
+    # first: the files of the worktree would undo their commits
     worktree.discard()
     mirror.update_refs({name: (new, refs.get(name, "")) for name, new in made.items()})
     return made

@@ -67,7 +67,7 @@ def read_worktree(
     try:
         root = os.open(folder, _FOLDER)
     except OSError as exc:
-        raise NeedsHuman(f"The worktree {folder} is gone. `retry` starts again from the last commit.") from exc
+        raise NeedsHuman(f"The worktree {folder} is gone. A retry starts from the last commit.") from exc
     try:
         return _Reading(root, index, store, always_ignored, limits).read()
     finally:
@@ -165,7 +165,7 @@ class _Reading:
     def _read_listing(self, folder: _Folder, opened: int) -> list[_Folder]:
         found = self._list(opened)
         if folder.path and folder.path not in self.tracked_folders and any(is_git_name(name) for name, _ in found):
-            self._leave_out(folder.path, "a repository of its own")
+            self._leave_out(folder.path, "a nested repository")
             return []
         layers = folder.layers
         if not folder.ignored and any(name == b".gitignore" for name, _ in found):
@@ -194,7 +194,7 @@ class _Reading:
         if len(found) > most:
             raise OverLimit(
                 f"The worktree has more than {self.limits.max_entries:,} files and folders beside those that git "
-                f"tracks. Delete them; what is generated belongs into a folder of its own, ignored as a whole."
+                f"tracks. Delete them, or put generated files into a folder that .gitignore excludes."
             )
         return found
 
@@ -227,7 +227,7 @@ class _Reading:
     def _skip_git_name(self, folder: _Folder, name: bytes) -> None:
         """Expects `.git` at the top of the worktree and reports any other."""
         if folder.path or name != b".git":
-            self._leave_out(folder.below(name), "git's own name")
+            self._leave_out(folder.below(name), "a name that git reserves")
 
     def _consider_folder(self, folder: _Folder, name: bytes, status: os.stat_result) -> Iterator[_Folder]:
         path = folder.below(name)

@@ -111,7 +111,7 @@ class GitLease:
         if self._error:
             raise self._error.with_traceback(None)
         if self._waiting and self._seen and self._seen.entry.record and self._seen.entry.record.free:
-            raise Retryable("Another treehand has just stopped. Its last writes have to become visible first.")
+            raise Retryable("Another daemon has just stopped. Its last writes have to become visible first.")
         if self._waiting:
             return LeaseState.HELD_ELSEWHERE
         raise Retryable("The lease of the repository expired before it was confirmed.")
@@ -145,7 +145,7 @@ class GitLease:
         now, record = self._clock(), entry.record
         if record and self._is_mine(record):
             return _SeenEntry(entry, now, 0.0, was_others=record.taken)
-        if not entry.id:  # removed by a person; its holder does not know yet
+        if not entry.id:  # a person removed the ref; its holder does not know yet
             return _SeenEntry(entry, now, before.wait if before else 0.0, was_others=bool(before and before.was_others))
         self._reported_reacquired = False
         seconds = record.seconds if record else self._seconds

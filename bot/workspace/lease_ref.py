@@ -147,7 +147,7 @@ def parse_record(text: str) -> LeaseRecord | None:
 def _seconds(value: Any) -> float:
     seconds = float(value)
     if math.isnan(seconds):
-        raise ValueError("no number of seconds")
+        raise ValueError("not a number of seconds")
     return min(max(seconds, 0.0), MAX_SECONDS)
 
 

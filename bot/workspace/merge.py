@@ -62,14 +62,14 @@ def check_conflicts_resolved(repository: Path, pending: PendingMerge, tree: str)
         raise NeedsHuman(f"Conflict markers are left in {_join_names(marked)}.")
     brought = _changed_paths(repository, pending.ours, pending.tree) - set(pending.paths)
     if brought and not brought & _changed_paths(repository, pending.ours, tree):
-        raise NeedsHuman(f"All changes of {pending.branch} were removed again: {_join_names(brought)}.")
+        raise NeedsHuman(f"The merge result contains none of {pending.branch}'s changes to {_join_names(brought)}.")
 
 
 def _needs_merge(worktree: Worktree, refs: Mapping[str, str], name: str) -> bool:
     mirror, ours = worktree.mirror, refs[worktree.ref]
     theirs = refs.get(f"{ORIGIN}{name}", "")
     if name == worktree.paths.branch:
-        # ahead of us but not adopted: uncommitted work is captured first
+        # their branch is ahead but not adopted: uncommitted work is captured first
         return bool(theirs) and not mirror.is_ancestor(theirs, ours) and not mirror.is_ancestor(ours, theirs)
     if not theirs:
         raise NeedsHuman(f"The branch `{name}` to merge no longer exists.")
@@ -94,7 +94,7 @@ def _plan_merge(worktree: Worktree, refs: Mapping[str, str], name: str, onto: st
     words = _merge_tree(worktree.mirror, ours, theirs)
     listed = list(_until_empty(words))
     tree, facts = listed[0], listed[1:]
-    names = {ours: f"`{worktree.paths.branch}`", theirs: "what others pushed" if own else f"`{name}`"}
+    names = {ours: f"`{worktree.paths.branch}`", theirs: "the pushed commits" if own else f"`{name}`"}
     return PendingMerge(
         ours=ours,
         theirs=theirs,
@@ -149,7 +149,7 @@ def _commit_merge(worktree: Worktree, refs: Mapping[str, str], plan: PendingMerg
     """Discards the worktree first: its files would look like the merge undone."""
     mirror, branch = worktree.mirror, worktree.paths.branch
     own = plan.branch == branch
-    message = f"Merge what others pushed to {branch}" if own else f"Merge {plan.branch} into {branch}"
+    message = f"Merge commits pushed to {branch}" if own else f"Merge {plan.branch} into {branch}"
     at = max(commit_date(mirror, plan.ours), commit_date(mirror, plan.theirs))
     head = write_commit(mirror.path, plan.tree, parents=(plan.ours, plan.theirs), message=message, at=at)
     made = {worktree.ref: head, f"{BASES}{branch}": plan.base}

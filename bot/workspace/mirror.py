@@ -53,7 +53,7 @@ class Mirror:
     def ensure_ready(self) -> None:
         """Creates the mirror if it is missing. Raises Retryable while a damaged one is being replaced."""
         if not self.is_intact():
-            raise Retryable("My copy of the repository was damaged. I fetch a new one and continue.")
+            raise Retryable("The mirror was damaged. Treehand fetches a new one and continues.")
 
     def is_intact(self) -> bool:
         """False if it was damaged: its replacement is empty until the next fetch."""
@@ -150,9 +150,7 @@ class Mirror:
             raise remote_error(remote, exc) from exc
         first = answer.partition("\t")[0]
         if not first.startswith("ref: refs/heads/"):
-            raise NeedsHuman(
-                f"{url_without_credential(remote.url)} does not say which branch is its default. Set `base`."
-            )
+            raise NeedsHuman(f"{url_without_credential(remote.url)} does not name its default branch. Set `base`.")
         return first.removeprefix("ref: refs/heads/")
 
     def refs(self, *prefixes: str) -> dict[str, str]:
@@ -244,7 +242,9 @@ def remote_error(remote: Remote, exc: GitFailed) -> Exception:
     if "mismatched algorithms" in exc.stderr:
         return NeedsHuman(f"{where} uses another object format than sha1, which is not supported.")
     if any(sign in exc.stderr for sign in _NO_REPOSITORY):
-        return NeedsHuman(f"{where} is not a git repository I can read. Correct `repository`, or my access to it.")
+        return NeedsHuman(
+            f"{where} is not a git repository that Treehand can read. Correct `repository`, or the access to it."
+        )
     words = exc.stderr.strip().replace(remote.url, where)[-500:]
     return Retryable(f"{where} could not be reached: {words or exc}")
 

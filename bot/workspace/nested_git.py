@@ -33,4 +33,4 @@ def _set_aside(folder: int, name: str, aside: Path) -> None:
         make_accessible(name, parent=folder)
     os.rename(name, away, src_dir_fd=folder)
     with os.fdopen(os.open(name, _NEW, 0o644, dir_fd=folder), "w") as note:
-        note.write(f"Set aside by Treehand: {away}\n")
+        note.write(f"Moved aside by Treehand: {away}\n")

@@ -26,10 +26,10 @@ def push_branch(worktree: Worktree, remote: Remote, *, holds_ci: bool = False) -
     known = mirror.refs(worktree.ref, f"{PUSHED}{branch}")
     ours = known.get(worktree.ref, "")
     if not ours:
-        raise NeedsTurn(f"My copy of the repository was lost, with the last commits on `{branch}`.")
+        raise NeedsTurn(f"The mirror was lost, with the last commits on `{branch}`.")
     remote_tip = mirror.remote_tip(remote, branch)
     if remote_tip and remote_tip != ours and known.get(f"{PUSHED}{branch}") == ours:
-        return  # nothing new of ours; people may rewrite what was pushed
+        return  # no new commit of Treehand; people may rewrite pushed commits
     if remote_tip and not mirror.is_ancestor(remote_tip, ours):
         mirror.fetch_branch(remote, branch)
         ours, remote_tip = _merge_incoming(worktree)
@@ -51,8 +51,8 @@ def _merge_incoming(worktree: Worktree) -> tuple[str, str]:
         raise NeedsHuman(f"Uncommitted work of `{branch}` may not be published ({named}). Nothing was pushed.")
     if result.pending:
         raise NeedsTurn(
-            f"Somebody else has pushed to `{branch}` ({result.pending.theirs[:10]}), and my commit "
-            f"{result.pending.ours[:10]} conflicts with that. I keep both, and merge them next."
+            f"Somebody else has pushed to `{branch}` ({result.pending.theirs[:10]}), and the commit "
+            f"{result.pending.ours[:10]} conflicts with that. Both are kept, and merged next."
         )
     return result.refs[worktree.ref], result.refs[f"{ORIGIN}{branch}"]
 
@@ -82,7 +82,7 @@ def _push_with_lease(mirror: Mirror, branch: str, remote: Remote, ours: str, rem
         if "[remote rejected]" in exc.stderr and not CONCURRENT_PUSH.search(exc.stderr):
             raise NeedsHuman(f"The push of `{branch}` was refused: {_refusal_text(exc)}") from exc
         if "rejected]" in exc.stderr:
-            raise Retryable(f"`{branch}` moved while I was pushing to it.") from exc
+            raise Retryable(f"`{branch}` changed during the push.") from exc
         raise remote_error(remote, exc) from exc
 
 

@@ -33,7 +33,7 @@ def write_within(folder: Path, path: str, content: bytes, *, mode: int = 0o600) 
         descriptor = os.open(fresh, _NEW, mode, dir_fd=opened)
         try:
             with os.fdopen(descriptor, "wb") as stream:
-                os.fchmod(descriptor, mode)  # whatever the umask is
+                os.fchmod(descriptor, mode)  # independent of the umask
                 stream.write(content)
             os.rename(fresh, name, src_dir_fd=opened, dst_dir_fd=opened)
         except BaseException:
@@ -75,7 +75,7 @@ def _parent(folder: Path, path: str, *, make: bool = False) -> Iterator[tuple[in
     """Yields the opened parent folder and the last name of a path."""
     *folders, name = path.split("/")
     if {"", ".", ".."} & {*folders, name}:
-        raise OSError(errno.EINVAL, "no path inside the folder", path)
+        raise OSError(errno.EINVAL, "not a path inside the folder", path)
     opened = os.open(folder, _FOLDER)
     try:
         for one in folders:

@@ -33,7 +33,7 @@ def salvage(worktree: Worktree, aside: Path) -> str:
         _keep_unpublished(worktree, tip, tip)
         return str(worktree.set_aside(folder))
     if not worktree.is_complete() and folder.is_dir():
-        return str(folder)  # by a call that was cut off
+        return str(folder)  # created by a call that was interrupted
     return _keep_unpublished(worktree, tip, commit)
 
 
@@ -51,7 +51,7 @@ def keep_commit(mirror: Mirror, prefix: str, commit: str) -> str:
             return ref
     holding = git(mirror.path, "for-each-ref", "--format=%(refname)", f"--contains={commit}", prefix).split()
     if holding:
-        return max(holding, key=lambda ref: (len(ref), ref))  # by number
+        return max(holding, key=lambda ref: (len(ref), ref))  # sorted by number
     ref = next_free_ref(prefix, known)
     mirror.update_refs({ref: (commit, "")})
     return ref

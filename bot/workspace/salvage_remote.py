@@ -19,7 +19,7 @@ def share(mirror: Mirror, ref: str, remote: Remote) -> str:
     """Pushes it. Returns its name there and here: a new number if the remote has other work under the old one."""
     commit = mirror.refs(ref).get(ref, "")
     if not commit:
-        raise Retryable(f"{ref} no longer exists here.")
+        raise Retryable(f"{ref} no longer exists on this machine.")
     if _push(mirror, remote, ref, new=commit, old=""):
         _record_shared(mirror, ref, commit)
         return ref
@@ -81,7 +81,7 @@ def _push(mirror: Mirror, remote: Remote, ref: str, *, new: str, old: str) -> bo
         if "stale info" in exc.stderr or "already exists" in exc.stderr:
             return False
         if "rejected]" in exc.stderr:
-            raise NeedsHuman("the repository does not accept it") from exc
+            raise NeedsHuman("the repository rejected the push") from exc
         raise remote_error(remote, exc) from exc
     return True
 

@@ -45,7 +45,7 @@ class SetupRecord:
         for name, left in self.made.items():
             path = name.encode(errors="surrogateescape")
             if entry_state(entries.get(path)) == left:
-                left_out += [f"{printable_path(path)}: as setup or a server left it"]
+                left_out += [f"{printable_path(path)}: written by setup or a server"]
                 _restore_entry(entries, path, index)
         return replace(found, entries=entries, left_out=(*found.left_out, *left_out))
 
@@ -53,7 +53,7 @@ class SetupRecord:
         """Yields the operator's files that were changed."""
         for name, sha in self.copied.items():
             if _blob_id_of(folder, name) != sha:
-                yield f"{printable_path(name.encode(errors='surrogateescape'))}: a copy of the operator's file, changed"
+                yield f"{printable_path(name.encode(errors='surrogateescape'))}: a changed copy of the operator's file"
 
     def with_made(self, before: Mapping[bytes, str], after: Mapping[bytes, str], committed: Index) -> Self:
         """Adds the changed files to `made`, except files that had uncommitted work before."""

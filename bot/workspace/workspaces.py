@@ -67,7 +67,7 @@ class GitWorkspaces:
         self.setup_access = SetupAccess(self._paths, self._mirror, self._worktree, self._lock_branch)
         self.pool = WorktreePool(self._paths, self._mirror, self._worktree)
         self.fetch = SharedFetch(self._mirror)
-        # branches requested since the last sweep began, which its caller did not know
+        # branches requested after the last sweep began, unknown to its caller
         self._requested: set[str] = set()
 
     @property
@@ -233,7 +233,7 @@ class GitWorkspaces:
     def _capture(self, branch: str, message: str, at: float, allowed: Collection[str], guard: PublishGuard) -> Change:
         refs = self._refs(worktree := self._worktree(branch))
         if worktree.ref not in refs:
-            raise NeedsHuman(f"`{branch}` has no worktree to commit from. `retry` creates a new one.")
+            raise NeedsHuman(f"`{branch}` has no worktree to commit from. A retry creates a new one.")
         pending = worktree.read_pending(tip := refs[worktree.ref])
         base = pending.base if pending else refs[f"{BASES}{branch}"]
         known = (tip, base, pending.theirs, pending.tree) if pending else (tip, base)
@@ -285,7 +285,7 @@ class GitWorkspaces:
     def _take_back(self, branch: str, message: str, at: float, allowed: frozenset[str]) -> HandWork:
         worktree = self._worktree(branch)
         refs, base = self._mirror.refs(worktree.ref, f"{BASES}{branch}"), f"{BASES}{branch}"
-        is_there = worktree.ref in refs  # else the mirror was lost meanwhile
+        is_there = worktree.ref in refs  # otherwise the mirror was lost in the meantime
         made = (
             find_hand_commit(self._mirror, refs[base], refs[worktree.ref], message=message, at=at) if is_there else ""
         )
@@ -305,7 +305,7 @@ class GitWorkspaces:
         return salvage(self._worktree(branch), self._paths.aside)
 
     def _remove(self, branch: str) -> None:
-        with contextlib.suppress(OSError):  # its refs stay, so that the sweep tries again and reports it
+        with contextlib.suppress(OSError):  # the refs stay, so that the sweep tries again and reports the failure
             remove_workspace(self._worktree(branch))
 
     def _removable(self, keep: Collection[str], only: Collection[str] | None) -> Sequence[str]:

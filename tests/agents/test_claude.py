@@ -218,9 +218,9 @@ async def test_publishing_and_writing_elsewhere_are_refused_with_a_reason(scene)
         await scene.take(model)
 
     push, write, hook, status = model.requests[1].results
-    assert "published for you" in push
-    assert "yours to write" in write
-    assert "yours to write" in hook
+    assert "commits and publishes" in push
+    assert "may write only files" in write
+    assert "may write only files" in hook
     assert "app.py" in status
     assert not outside.exists()
 

@@ -54,7 +54,7 @@ async def test_t21_an_altered_program_is_refused_and_never_run(installed, tmp_pa
     assert await program.check_version(installed.cli, tmp_path / "state") == VERSION
     installed.alter(same_time=same_time)
     with pytest.raises(
-        NeedsHuman, match=r"altered since it was installed\. I do not start it\. Reinstall it"
+        NeedsHuman, match=r"altered after its installation\. Treehand does not start it\. Reinstall it"
     ) as refused:
         await program.check_version(installed.cli, tmp_path / "state")
     assert str(installed.cli) in str(refused.value)

@@ -64,8 +64,8 @@ async def test_what_is_typed_becomes_a_card_that_moves_by_itself_for_everybody_w
     port = free_port()
     async with ScriptedModel(play) as model, daemon_of(ready, model, port):
         page, other = await viewer.open(f"http://127.0.0.1:{port}/"), await viewer.open(f"http://127.0.0.1:{port}/")
-        await page.get_by_role("link", name="New task").click()
-        await page.get_by_label("Describe the task").fill("The answer is wrong\n\nIt should be 42.")
+        await page.get_by_role("link", name="New issue").click()
+        await page.get_by_label("Describe the work").fill("The answer is wrong\n\nIt should be 42.")
         await page.get_by_role("button", name="Create issue").click()
         await page.get_by_role("link", name="shop#1").click()
         for each in (page, other):
@@ -84,7 +84,7 @@ async def test_what_is_typed_becomes_a_card_that_moves_by_itself_for_everybody_w
         assert (asked.status, "shop#2 is merged" in (await asked.json())["said"]) == (202, True)
         await expect(lane(other, "done").get_by_role("listitem")).to_contain_text("merged")
         await page.get_by_role("link", name="Health").click()
-        await expect(page.get_by_role("listitem").filter(has_text="next look")).to_contain_text("UTC")
+        await expect(page.get_by_role("listitem").filter(has_text="next poll")).to_contain_text("UTC")
 
 
 async def test_an_open_page_finds_its_daemon_again_and_shows_what_it_missed(ready, viewer):
@@ -117,8 +117,8 @@ async def test_without_a_script_all_is_there_to_be_read_and_done(web, viewer):
     web.run("Add a cart", Phase.ASKING, reason="Which currency?")
     page = await viewer.open(url(web), java_script_enabled=False)
     await expect(lane(page, "asking")).to_contain_text("Which currency?")
-    await page.get_by_role("link", name="New task").click()
-    await page.get_by_label("Describe the task").fill("Sell tea")
+    await page.get_by_role("link", name="New issue").click()
+    await page.get_by_label("Describe the work").fill("Sell tea")
     await page.get_by_role("button", name="Create issue").click()
     await expect(page.get_by_role("status").first).to_contain_text("shop#2")
     await page.get_by_role("link", name="Board").click()

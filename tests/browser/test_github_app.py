@@ -15,7 +15,7 @@ from tests.fakes.github.fixtures import github
 __all__ = ["github"]
 
 
-@pytest.mark.parametrize("words", ["Create it for the organization acme", "Create it for my own account"])
+@pytest.mark.parametrize("words", ["Create it for the organization acme", "Create it for your own account"])
 async def test_a_button_leads_to_github_and_back_to_a_link_that_installs_the_app(github: ServedGitHub, words: str):
     async def take(code: str) -> str:
         made = await exchange_code(github.enterprise_url, code)

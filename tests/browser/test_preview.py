@@ -39,7 +39,7 @@ async def test_it_is_started_seen_and_stopped_and_ends_with_the_daemon(daemon: D
     assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     await press(page, "Stop web")
     for one in (page, other):
-        await expect(one.locator("#show")).to_contain_text("web is down: stopped")
+        await expect(one.locator("#show")).to_contain_text("web has stopped: stopped")
     await expect(other.get_by_role("button", name="Start web")).to_be_visible()
 
     await press(page, "Start web")

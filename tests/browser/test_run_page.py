@@ -93,10 +93,10 @@ async def test_pause_resume_budget_and_stop(daemon: DashboardDaemon):  # noqa: F
     await expect(page.locator("#discussion")).to_contain_text("Paused.")
 
     await page.get_by_text("Budget and takeover").click()
-    await page.get_by_label("Budget (USD, whole run)").fill("a lot")
+    await page.get_by_label("Budget for the issue (USD, all its runs)").fill("a lot")
     await press(page, "Set budget")
     await expect(page.locator("#problem")).to_contain_text("such as 10 or 2.50")
-    field = page.get_by_label("Budget (USD, whole run)")
+    field = page.get_by_label("Budget for the issue (USD, all its runs)")
     await expect(field).to_have_value("a lot")
     await field.fill("12")
     await press(page, "Set budget")
@@ -125,11 +125,11 @@ async def test_a_review_with_remarks_on_lines_then_ready_and_merged(daemon: Dash
     row = page.locator(".remark-row").first
     await expect(row.get_by_label("File")).to_have_value("app.py")
     await expect(row.get_by_label("Line")).to_have_value("1")
-    await row.get_by_label("Remark").fill("rather forty-three")
+    await row.get_by_label("Comment", exact=True).fill("rather forty-three")
     second = page.locator(".remark-row").nth(1)
     await second.get_by_label("File").fill("none.py")
     await second.get_by_label("Line").fill("3")
-    await second.get_by_label("Remark").fill("this is not there")
+    await second.get_by_label("Comment", exact=True).fill("this is not there")
     await page.get_by_label("Summary").fill("Nearly.")
     await page.get_by_label("Request changes").check()
     await press(page, "Send review")
@@ -138,8 +138,8 @@ async def test_a_review_with_remarks_on_lines_then_ready_and_merged(daemon: Dash
     await expect(page.get_by_label("Summary")).to_have_value("Nearly.")
     await expect(page.get_by_label("Request changes")).to_be_checked()
     row, second = page.locator(".remark-row").first, page.locator(".remark-row").nth(1)
-    await expect(row.get_by_label("Remark")).to_have_value("rather forty-three")
-    for name in ("File", "Line", "Remark"):
+    await expect(row.get_by_label("Comment", exact=True)).to_have_value("rather forty-three")
+    for name in ("File", "Line", "Comment"):
         await second.get_by_label(name).fill("")
     await press(page, "Send review")
     await expect(page.locator("#done")).to_contain_text("Review sent.")

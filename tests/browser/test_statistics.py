@@ -45,7 +45,7 @@ class Visit:
     address: str
     problems: list[str]
 
-    async def open(self, path: str = "/figures", **more) -> Page:
+    async def open(self, path: str = "/statistics", **more) -> Page:
         page = await self.browser.new_page(**more)
         page.on("console", lambda told: self.problems.append(told.text) if told.type == "error" else None)
         page.on("pageerror", lambda error: self.problems.append(str(error)))
@@ -76,7 +76,7 @@ async def visit(tmp_path) -> AsyncIterator[Visit]:
 
 async def test_every_figure_is_drawn_and_told_in_words_and_as_a_table(visit):
     page = await visit.open()
-    assert await page.locator("nav a[aria-current=page]").inner_text() == "Insights"
+    assert await page.locator("nav a[aria-current=page]").inner_text() == "Statistics"
     charts = page.get_by_role("img")
     assert await charts.count() >= len(NAMES)
     for name in ("Spend", "Issues done", "Time to pull request", "Merge rate", "Queue", "Tokens"):
@@ -84,7 +84,7 @@ async def test_every_figure_is_drawn_and_told_in_words_and_as_a_table(visit):
         assert await page.get_by_text(f"{name} as a table").count() == 1
     assert "$5.00 in all" in await page.locator("#statistic-spend + p").inner_text()
     assert await page.locator("#statistic-throughput + p").inner_text() == (
-        "Issues whose run is over, and how it ended: 4 merged, 0 ended otherwise"
+        "Finished runs, by result: 4 merged, 0 ended otherwise"
     )
     await page.get_by_text("Spend as a table").click()
     table = page.get_by_role("region", name="Spend, day by day").get_by_role("table")
@@ -97,13 +97,13 @@ async def test_what_is_shown_is_chosen_by_a_form_also_without_scripts(visit):
     await page.get_by_label("Period").select_option("90")
     await page.get_by_label("Project").select_option("shop")
     await page.get_by_role("button", name="Filter").click()
-    await page.wait_for_url("**/figures?days=90&project=shop")
+    await page.wait_for_url("**/statistics?days=90&project=shop")
     assert await page.get_by_label("Period").input_value() == "90"
     assert "$3.75 in all" in await page.locator("#statistic-spend + p").inner_text()
 
 
 async def test_each_figure_is_saved_as_a_sheet_without_formulas(visit):
-    page = await visit.open("/figures?days=7")
+    page = await visit.open("/statistics?days=7")
     async with page.expect_download() as waiting:
         await page.get_by_role("link", name="Spend as CSV").click()
     download = await waiting.value
@@ -113,11 +113,11 @@ async def test_each_figure_is_saved_as_a_sheet_without_formulas(visit):
     assert len(rows) == 7
     assert sum(float(cell) for row in rows for cell in row[1:]) == 5.0
     for name in NAMES:
-        answer = await page.request.get(f"{visit.address}/figures/{name}.csv?days=30")
+        answer = await page.request.get(f"{visit.address}/statistics/{name}.csv?days=30")
         assert answer.headers["content-type"] == "text/csv; charset=utf-8"
         assert len((await answer.text()).splitlines()) == 31
-    assert (await page.request.get(f"{visit.address}/figures/none.csv")).status == 404
-    assert (await page.request.get(f"{visit.address}/figures/spend.csv?days=%00&project=%ff")).status == 200
+    assert (await page.request.get(f"{visit.address}/statistics/none.csv")).status == 404
+    assert (await page.request.get(f"{visit.address}/statistics/spend.csv?days=%00&project=%ff")).status == 200
 
 
 @pytest.mark.parametrize("light", ["light", "dark"])

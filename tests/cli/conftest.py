@@ -184,7 +184,7 @@ def busy(folder: Folder) -> Folder:
         working, Event(EventKind.TODOS, now(), todos=todos), Event(EventKind.TOOL, now(), text="runs the tests")
     )
     folder.has(Phase.REVIEW, "Wörter übersetzen", diff_stat=diff_stat, spend=Spend(1, now(), 1.5, 1000), person="ana")
-    folder.has(Phase.QUEUED, "Say hello", reason="waiting for a free slot: 4 agents are at work, 0 ahead of this one")
+    folder.has(Phase.QUEUED, "Say hello", reason="waiting for a free slot: 4 agents are working, 0 ahead of this one")
     # in the future, so that its age stays the same
     folder.has(Phase.DONE, "Old things", reason="the pull request was merged", changed_at=now() + 600)
     return folder

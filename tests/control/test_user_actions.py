@@ -44,5 +44,5 @@ async def test_what_is_nothing_is_not_said(actions, github):
 
 
 async def test_pull_requests_on_github_are_merged_there(actions):
-    with pytest.raises(NeedsHuman, match="The pull requests of shop are not kept here"):
+    with pytest.raises(NeedsHuman, match="The pull requests of shop are not on the local forge"):
         await actions.merge(f"{REPO}#1", by="Mira")

@@ -85,7 +85,7 @@ def test_the_merge_rate_counts_what_had_a_pull_request():
     found = figure("merge-rate", History(finished_runs=ends))
     assert values_of(found)["merged"][-2:] == [None, 200 / 3]
     assert found.summary == "2 of 3"
-    assert figure("merge-rate", History()).summary == "no pull requests ended"
+    assert figure("merge-rate", History()).summary == "no pull requests closed"
 
 
 def test_time_to_a_pull_request_is_told_by_its_middle_and_by_nine_of_ten():

@@ -66,7 +66,7 @@ def test_a_turn_that_is_tried_again_is_counted_once():
 def test_with_no_turns_allowed_the_first_red_check_is_asked_about():
     decision = watch_pull_request(Decision(RUN), seen(checks=RED), Policy(ci_fixes=0))
     assert (decision.run.phase, decision.run.wait_reason) == (Phase.ASKING, WaitReason.CHECKS)
-    assert "I am not to fix checks by myself" in decision.run.reason
+    assert "so the agent fixes checks only if you ask" in decision.run.reason
 
 
 def test_a_question_about_checks_is_kept_while_they_run_again():

@@ -117,7 +117,7 @@ def test_while_a_project_is_paused_nothing_starts_there_and_everything_says_why(
     resting = run(1, Phase.WORKING, turns_number=2, turns_ended=2, turns_failures=2)
     queued, elsewhere = run(2), run(3, project="bar")
     found = slots(resting, queued, elsewhere, now=TRIPPED_AT + 60, known=TRIPPED)
-    why = "paused, because 5 turns here failed alike: the model does not answer (529); the next try is at 12:11 UTC"
+    why = "paused after 5 turns failed in the same way: the model does not answer (529); the next probe is at 12:11 UTC"
     assert [found[one.id] for one in (resting, queued)] == [Slot(reason=why, paused=True, outage=True)] * 2
     assert found[elsewhere.id].granted
 
@@ -133,7 +133,7 @@ def test_after_the_pause_one_run_tries_and_those_at_rest_come_first():
     ) == [queued.id]
     trying = replace(resting, turns=replace(resting.turns, number=3, started_at=TRIPPED_AT + 600))
     found = slots(trying, queued, now=TRIPPED_AT + 605, known=TRIPPED)
-    assert found[queued.id].reason.endswith("; shop#2 tries whether that is over")
+    assert found[queued.id].reason.endswith("; shop#2 runs as a probe")
     assert slots(queued, others=[trying], now=TRIPPED_AT + 605, known=TRIPPED)[queued.id].paused
 
 
@@ -196,7 +196,9 @@ def test_a_limit_stops_all_projects_and_all_say_until_when():
     one, two, queued = parked(1, NOON + 7200), parked(2, NOON + 7230, "bar"), run(3)
     found = slots(one, two, queued, now=NOON)
     assert not any(slot.granted for slot in found.values())
-    assert {slot.reason for slot in found.values()} == {"the model's usage limit is reached; this goes on at 14:00 UTC"}
+    assert {slot.reason for slot in found.values()} == {
+        "the model's usage limit is reached; the run continues at 14:00 UTC"
+    }
 
 
 def test_when_a_limit_is_over_they_go_one_by_one():
@@ -260,5 +262,5 @@ def test_times_are_formatted_in_utc(at, words):
 def test_pause_reasons_are_listed_by_project_and_model():
     told = circuit_breaker.pause_reasons([parked(1, NOON + 7200)], TRIPPED, NOON)
     assert list(told) == ["project shop", "model"]
-    assert told["model"] == "the model's usage limit is reached; this goes on at 14:00 UTC"
+    assert told["model"] == "the model's usage limit is reached; the run continues at 14:00 UTC"
     assert circuit_breaker.pause_reasons([run(1)], [], NOON) == {}

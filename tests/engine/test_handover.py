@@ -20,7 +20,7 @@ TAKEN = Run(
     phase=Phase.WORKING,
     turns=RunTurns(number=1, started_at=90.0),
     wait_reason=WaitReason.TAKEN_OVER,
-    reason="ana has taken it over",
+    reason="ana has taken over the worktree",
 )
 CHANGE = Change(base="b", head="c", before="b")
 
@@ -48,7 +48,7 @@ def kinds(decision) -> list[type]:
 def test_however_its_last_turn_ends_it_stays_taken(turn):
     decision = after(TAKEN, turn=turn)
     assert (decision.run.phase, decision.run.wait_reason) == (Phase.ASKING, WaitReason.TAKEN_OVER)
-    assert decision.run.reason == "ana has taken it over"
+    assert decision.run.reason == "ana has taken over the worktree"
     assert StartTurn not in kinds(decision)
 
 

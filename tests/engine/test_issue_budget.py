@@ -62,10 +62,10 @@ def test_what_is_left_is_never_no_limit():
 @pytest.mark.parametrize(
     ("said", "turns", "hours", "answer"),
     [
-        ("150 turns", 150, 0.0, "take 150 turns in all; 7 are taken."),
+        ("150 turns", 150, 0.0, "take 150 turns in all; it has taken 7."),
         ("1 turn", 1, 0.0, "take 1 turns in all"),
-        ("30 hours", 0, 30.0, "take 30 hours in all; 2 hours are over."),
-        ("1.5h", 0, 1.5, "take 1.5 hours in all"),
+        ("30 hours", 0, 30.0, "for 30 hours in all; they have worked for 2 hours."),
+        ("1.5h", 0, 1.5, "for 1.5 hours in all"),
     ],
 )
 def test_turns_and_hours_are_allowed_by_name(said, turns, hours, answer):
@@ -85,7 +85,7 @@ def test_turns_and_time_run_out_too():
     turns, time = why_exhausted(run, seen(turns=7), policy), why_exhausted(run, seen(seconds=5400), policy)
     assert "taken 7 of the 7 turns" in turns
     assert "`/ai budget 14 turns`" in turns
-    assert "kept agents at work for 1.5 hours of the 1.5 hours" in time
+    assert "Agents have worked on this issue for 1.5 hours of the 1.5 hours" in time
     assert "`/ai budget 3 hours`" in time
     asking = Run("shop#1", "shop", phase=Phase.ASKING, wait_reason=WaitReason.BUDGET)
     assert set_budget(asking, seen(turns=7), policy, "8 turns")[0].run.phase is Phase.QUEUED

@@ -247,14 +247,14 @@ def test_what_is_not_named_any_more_is_well_again():
 
 
 def test_some_things_are_never_told_as_trouble():
-    assert {is_silent(name) for name in ("daemon", "sandbox", "claim shop", "notify slack", "budget")} == {True}
+    assert {is_silent(name) for name in ("daemon", "sandbox", "lease shop", "notify slack", "budget")} == {True}
     assert not is_silent("github acme/shop")
     long_ill = {"github": HealthRecord(ILL, NOW - LASTING_SECONDS)}
     assert [len(update_health(long_ill, [ILL], NOW, silent=silent)[1]) for silent in ({}, {"github"})] == [1, 0]
 
 
 def test_what_is_not_well_says_what_works_all_the_same():
-    names = ("daemon", "disk", "database", "limits GitHub", "claim shop", "project shop",
-             "model", "look shop", "budget", "notify slack", "sandbox", "gate")  # fmt: skip
+    names = ("daemon", "disk", "database", "limits GitHub", "lease shop", "project shop",
+             "model", "poll shop", "budget", "notify slack", "sandbox", "proxy")  # fmt: skip
     assert all(one.still_works for one in health_by_name(dict.fromkeys(names, (False, "x"))).values())
     assert not any(one.still_works for one in health_by_name(dict.fromkeys(names, (True, "x"))).values())

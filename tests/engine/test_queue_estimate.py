@@ -40,6 +40,6 @@ def test_a_full_project_does_not_hold_up_another():
 def test_of_who_waits_for_something_else_nobody_knows():
     runs = [
         queued(1, "blocked by shop#9"),
-        queued(2, "waiting for a free slot: 1 agent is at work, 0 ahead of this one"),
+        queued(2, "waiting for a free slot: 1 agent is working, 0 ahead of this one"),
     ]
     assert set(etas(runs, TurnRate(60.0, 1, 1), NOW)) == {"shop#2/1"}

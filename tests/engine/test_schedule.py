@@ -73,7 +73,7 @@ def test_a_projects_own_cap_lets_the_other_project_through():
     looked = [(each, seen(each)) for each in (run(1), run(2), run(3, project="bar"))]
     found = slots(*looked, working=9, per_project=1)
     assert sorted(key for key, slot in found.items() if slot.granted) == ["bar#3/1", "shop#1/1"]
-    assert "1 agent is at work on shop" in found["shop#2/1"].reason
+    assert "1 agent is working on shop" in found["shop#2/1"].reason
 
 
 def test_urgent_then_priority_then_age():

@@ -19,7 +19,7 @@ OBSTACLE = SetupObstacle(
     "npm ci",
     "frontend",
     "@ana fixes ＃7\n```\nnpm ERR! `x`",
-    ("It tried to reach `packages.example.com:443`. What setup may reach is in `sandbox.setup_hosts`.",),
+    ("It tried to reach `packages.example.com:443`. `sandbox.setup_hosts` lists the hosts that setup may reach.",),
 )
 UNREADY = TurnReport(TurnState.FAILED, failure=Failure.UNREADY, detail=OBSTACLE.sentence, obstacle=OBSTACLE)
 
@@ -27,7 +27,7 @@ UNREADY = TurnReport(TurnState.FAILED, failure=Failure.UNREADY, detail=OBSTACLE.
 def test_it_is_asked_about_at_once_and_counts_as_nobodys_failure():
     asked = after(working(turns_failures=1), turn=UNREADY)
     assert (asked.run.phase, asked.run.wait_reason, asked.run.turns.failures) == (Phase.ASKING, WaitReason.FAILED, 1)
-    assert asked.run.reason.startswith("The worktree could not be made ready: `npm ci` in `frontend` ended with exit")
+    assert asked.run.reason.startswith("Setup of the worktree failed: `npm ci` in `frontend` ended with exit")
     assert asked.spend is None, "no agent has been there"
 
 
@@ -35,7 +35,10 @@ def test_people_are_told_the_command_what_it_printed_and_what_to_do_and_none_of_
     said = [one for one in after(working(), turn=UNREADY).actions if isinstance(one, PostComment)]
     (text,) = (one.text for one in said if one.slug.startswith("ask-"))
     assert "````\n@ana fixes ＃7\n```\nnpm ERR! `x`\n````" in text
-    assert "- It tried to reach `packages.example.com:443`. What setup may reach is in `sandbox.setup_hosts`." in text
+    assert (
+        "- It tried to reach `packages.example.com:443`. `sandbox.setup_hosts` lists the hosts that setup may reach."
+        in text
+    )
     assert "`/ai retry` tries again." in text
 
 
@@ -43,7 +46,7 @@ def test_what_is_not_about_a_command_is_told_as_it_is():
     obstacle = SetupObstacle("copy: secrets in shop is a directory.")
     turn = TurnReport(TurnState.FAILED, failure=Failure.UNREADY, detail=obstacle.sentence, obstacle=obstacle)
     asked = after(working(), turn=turn)
-    assert asked.run.reason == "The worktree could not be made ready: copy: secrets in shop is a directory."
+    assert asked.run.reason == "Setup of the worktree failed: copy: secrets in shop is a directory."
 
 
 def test_however_often_it_happens_it_pauses_no_project():
@@ -64,13 +67,13 @@ def test_it_passes_the_door_that_everything_passes_and_survives_a_restart():
 
 
 def test_setup_that_needs_network_for_an_agents_change_waits_for_an_approval_of_exactly_that():
-    objection = Objection("setup", "package-lock.json", "an agent changed what setup reads", "tree")
+    objection = Objection("setup", "package-lock.json", "an agent changed files that setup reads", "tree")
     turn = replace(UNREADY, obstacle=replace(OBSTACLE, objection=objection))
     asked = after(working(), turn=turn)
     assert (asked.run.phase, asked.run.wait_reason) == (Phase.ASKING, WaitReason.BLOCKED)
     assert asked.run.hold.objections == (objection,)
     (text,) = (one.text for one in asked.actions if isinstance(one, PostComment) and one.slug.startswith("ask-"))
-    assert "- setup `package-lock.json`: an agent changed what setup reads" in text
-    assert f"`/ai approve {asked.run.question}`, by somebody who may push, lets it" in text
+    assert "- setup `package-lock.json`: an agent changed files that setup reads" in text
+    assert f"If somebody with push access comments `/ai approve {asked.run.question}`, setup runs with network" in text
     assert from_record(TurnReport, json.loads(json.dumps(as_record(turn)))) == turn
     assert SecretScreen(lambda _: ()).report(turn).obstacle == turn.obstacle

@@ -60,7 +60,7 @@ def test_what_is_broken_goes_back_to_the_agent_and_nothing_is_published():
         0,
     )
     assert not kinds(decision) & {PushBranch, OfferPullRequest}
-    assert "red, and not on the base: `make test`" in run.reason
+    assert "regressions: `make test`" in run.reason
     again = decide(run, Observation(101.0, ISSUE, slot=Slot(granted=True)), POLICY)
     [order] = [action.order for action in again.actions if isinstance(action, StartTurn)]
     assert "`make test` ended with exit code 1." in order.prompt
@@ -75,10 +75,10 @@ def test_what_is_broken_goes_back_to_the_agent_and_nothing_is_published():
     [
         Verification("c", "b", (GREEN,)),
         Verification("c", "b", (RED,), (RED,)),
-        Verification("c", "b", (RED,), problem="the base could not be made ready"),
+        Verification("c", "b", (RED,), problem="setup of the base failed"),
         Verification("c", "b", (RED,), (replace(GREEN, problem="not run"),)),
         Verification("c", "b", (replace(RED, problem="was ended. The disk was almost full"),), (GREEN,)),
-        Verification("c", "b", problem="the worktree could not be made ready"),
+        Verification("c", "b", problem="setup of the worktree failed"),
         None,
     ],
 )
@@ -99,8 +99,8 @@ def test_after_so_many_rounds_it_is_published_and_says_so():
         BROKEN,
     )
     assert decision.run.phase is Phase.REVIEW
-    assert "**broken by this change**: green on the base `b`" in body(decision)
-    assert "2 turns spent on what it found broken" in body(decision)
+    assert "**a regression**: passed on the base `b`" in body(decision)
+    assert "2 turns spent on fixing regressions" in body(decision)
     assert "> First." in body(decision), "what the agent said before it mended belongs to it"
 
 
@@ -114,7 +114,7 @@ def test_a_turn_that_changed_nothing_about_it_is_the_last():
         None,
     )
     assert decision.run.phase is Phase.REVIEW
-    assert "broken by this change" in body(decision)
+    assert "a regression" in body(decision)
 
 
 def test_what_was_found_of_another_commit_says_nothing_of_this_one():
@@ -191,12 +191,12 @@ def test_taking_the_base_in_updates_the_verification_and_leaves_the_rest():
             None,
             "- ⚠️ `make test`: exit code 0, **0 tests ran** (2 skipped), 0 s",
         ),
-        (RED, RED, "- ❌ `make test`: exit code 1, 1 failed, 2 passed, 1.5 s; red on the base `b` as well"),
-        (RED, None, "- ❌ `make test`: exit code 1, 1 failed, 2 passed, 1.5 s; how it is on the base `b` is not known"),
+        (RED, RED, "- ❌ `make test`: exit code 1, 1 failed, 2 passed, 1.5 s; failed on the base `b` as well"),
+        (RED, None, "- ❌ `make test`: exit code 1, 1 failed, 2 passed, 1.5 s; result on the base `b` unknown"),
         (
             replace(RED, exit_code=None, timed_out=True, counts=None),
             GREEN,
-            "- ❌ `make test`: took too long, and was ended",
+            "- ❌ `make test`: timed out",
         ),
         (replace(GREEN, exit_code=None, problem="not run"), None, "- ❔ `make test`: not run"),
         (replace(GREEN, folder="web"), None, "- ✅ `make test in web`: exit code 0"),

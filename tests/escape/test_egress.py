@@ -133,7 +133,7 @@ async def test_t8_a6_a_tunnel_carries_nothing_but_tls(tmp_path, opening):
         assert await reader.read() == b""
 
     assert bytes(net.received) == b""
-    assert box.usage.refusals == ("speak something else than TLS to allowed.test:443",)
+    assert box.usage.refusals == ("use a protocol other than TLS with allowed.test:443",)
 
 
 async def test_t8_a7_a_redirect_to_another_host_is_not_followed_for_anybody(tmp_path):

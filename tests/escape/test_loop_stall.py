@@ -35,7 +35,9 @@ async def scene(tmp_path):
             yield scene
 
 
-@pytest.mark.attack("T16", "Comments of a stranger, each made to be slow to read, against the daemon's loop")
+@pytest.mark.attack(
+    "T16", "Comments of a person without permission, each made to be slow to read, against the daemon's loop"
+)
 @pytest.mark.parametrize("author", ["eve", "ana"], ids=["a stranger", "a person who may push"])
 async def test_t16_texts_made_to_be_slow_do_not_hold_the_loop(scene, author):
     scene.ask(body=HOSTILE[0][:SIZE])
@@ -47,7 +49,7 @@ async def test_t16_texts_made_to_be_slow_do_not_hold_the_loop(scene, author):
     assert stall.longest < MOST_SECONDS
 
 
-@pytest.mark.attack("T16", "A stranger's comment with hidden text and a command")
+@pytest.mark.attack("T16", "A comment of a person without permission, with hidden text and a command")
 def test_t16_a_strangers_text_is_not_read():
     remark = Remark("a.py", 1, "evil", hunk="evil", id="i1")
     said = Comment("c1", CommentPlace.ISSUE, Person("eve"), f"  /ai stop now\n{'evil ' * 9000}", 1.0, (remark,))

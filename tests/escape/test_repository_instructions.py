@@ -258,5 +258,5 @@ def check_what_the_model_was_asked(story: Story, model: ScriptedModel) -> None:
     assert tools == {frozenset({*ALLOWED_TOOLS, *ours})}
     assert set(model.keys) == {"stand-in"}
     assert "HOME=/home/agent" in all_of_it
-    assert "yours to write" in all_of_it
+    assert "may write only files" in all_of_it
     assert not {"settings.json", ".claude.json", "CLAUDE.md"} & {path.name for path in story.home.iterdir()}

@@ -358,7 +358,7 @@ async def test_t24_what_people_edit_themselves_or_for_each_other_is_used(scene, 
     assert "Rename it, please" in scene.told
 
 
-@pytest.mark.attack("T24", "A stranger edits a comment in the second in which it was read")
+@pytest.mark.attack("T24", "A person without permission edits a comment in the second in which it was read")
 async def test_t24_a_second_edit_within_a_second_is_judged_as_well(scene):
     await scene.offered()
     scene.world.comment(REPO, scene.number, "/ai pause", by="ana")

@@ -191,7 +191,7 @@ def test_t7_every_field_that_an_agent_fills_is_withheld_in_every_encoding(name, 
     said = f"{seen} {screening.report(report)}"
     assert HARMLESS not in said
     assert screening.withheld == 19
-    assert f"19 passages of what the agent said, for what looks like {name}" in said
+    assert f"19 passages of the agent's text that look like {name}" in said
 
 
 async def test_t7_what_looks_like_somebodys_secret_is_withheld_as_well(scene):
@@ -202,7 +202,7 @@ async def test_t7_what_looks_like_somebodys_secret_is_withheld_as_well(scene):
 
 async def test_t7_the_pull_request_says_how_much_was_withheld(scene):
     await scene.have_it_say(CHANNELS["words"](TOKEN))
-    assert "1 passage of what the agent said, for what looks like the GitHub token" in scene.world.pulls[BRANCH].body
+    assert "1 passage of the agent's text that looks like the GitHub token" in scene.world.pulls[BRANCH].body
 
 
 async def test_t7_a_secret_in_a_comment_is_repeated_to_nobody_and_the_run_asks_once(scene):
@@ -214,7 +214,7 @@ async def test_t7_a_secret_in_a_comment_is_repeated_to_nobody_and_the_run_asks_o
     await scene.tick()
     run = scene.store.find_run(KEY)
     assert (run.phase, run.wait_reason) == (Phase.ASKING, WaitReason.FAILED)
-    assert "I did not publish something that I was about to: it contains the GitHub token." in run.reason
+    assert "Treehand did not post this text, because it contains the GitHub token." in run.reason
     assert not scene.agent.spoke.is_set()
     said = dict(scene.world.said)
     for _ in range(5):

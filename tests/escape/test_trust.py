@@ -7,7 +7,9 @@ from tests.escape.github_scene import OBEY, PEOPLE, GitHubScene, scene_at
 from tests.fakes.github.fixtures import github
 from tests.services.github.github_bot import BRANCH, REPO
 
-pytestmark = pytest.mark.attack("T1", "People without permission start an agent, order it about, or are read by it")
+pytestmark = pytest.mark.attack(
+    "T1", "People without permission start an agent, give it orders, or get their text into its prompt"
+)
 
 __all__ = ["github"]
 

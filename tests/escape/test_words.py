@@ -156,7 +156,8 @@ def test_t18_the_corpus_has_forty_texts():
 
 
 @pytest.mark.attack(
-    "T18", "Words of an agent or a stranger mention, close, order or load something where we repeat them"
+    "T18",
+    "Text of agents and of people without permission mentions, closes, orders or loads something when repeated",
 )
 @pytest.mark.parametrize("words", CORPUS, ids=ascii)
 def test_t18_repeated_it_notifies_nobody_closes_nothing_orders_nothing_and_loads_nothing(words: str):

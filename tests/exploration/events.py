@@ -81,7 +81,7 @@ def look(state: State) -> State:
     if daemon.must_take_in(state):
         found = daemon.take_in(state)
         if state.fresh or daemon.run_of(found) is None:
-            return found  # the next look decides
+            return found  # the next poll decides
         state = found
     if run_of(state) is None and not shows_its_end(state):
         return state

@@ -107,7 +107,7 @@ def test_records_go_in_and_come_out_whatever_bytes_a_name_has(monkeypatch):
     assert "ANTHROPIC_API_KEY" not in answer.many
 
 
-@pytest.mark.attack("T16", "Reading a worktree goes on after stop and SIGTERM")
+@pytest.mark.attack("T16", "Reading a worktree continues after stop and SIGTERM")
 async def test_a_cancelled_call_ends_its_child_at_once(tmp_path):
     note = tmp_path / "pid"
     task = asyncio.ensure_future(in_thread(in_child, wait, Words(str(note))))

@@ -249,7 +249,7 @@ async def test_what_could_not_be_shared_is_shared_an_hour_later(home):
     home.forge.away = True
     assert await home.maintenance.sync_salvage() == []
     home.forge.away = False
-    assert await home.maintenance.sync_salvage() == [f"{SALVAGE} is in the repository, too"]
+    assert await home.maintenance.sync_salvage() == [f"{SALVAGE} was pushed to the repository"]
     assert home.salvage_refs() == [SALVAGE]
     assert await home.maintenance.sync_salvage() == []
 
@@ -298,7 +298,7 @@ async def test_salvaged_work_goes_after_a_month_there_and_here(home):
     assert await home.maintenance.sync_salvage() == []
     assert len(await home.workspaces.salvage_store.list()) == 1
     home.forge.away = False
-    assert await home.maintenance.sync_salvage() == [f"{SALVAGE} was kept for 30 days, and is removed"]
+    assert await home.maintenance.sync_salvage() == [f"{SALVAGE} was kept for 30 days and is now removed"]
     assert home.salvage_refs() == []
     assert await home.workspaces.salvage_store.list() == ()
 

@@ -67,7 +67,11 @@ def test_a_channel_that_refuses_or_is_none_is_a_problem_in_words(caplog, capfd):
         problem = send(f"json://127.0.0.1:{taken.getsockname()[1]}/secrettoken99", lambda: SAID)
     assert problem
     assert "secrettoken99" not in problem + caplog.text + "".join(capfd.readouterr())
-    assert send("nonsense", lambda: SAID) == send("nosuch://x", lambda: SAID) == "this is no address that Apprise knows"
+    assert (
+        send("nonsense", lambda: SAID)
+        == send("nosuch://x", lambda: SAID)
+        == "Apprise does not know this kind of address"
+    )
 
 
 def test_whatever_goes_wrong_while_composing_is_a_problem_too(web):
@@ -192,7 +196,7 @@ def test_after_a_long_outage_of_ours_there_is_one_message_of_what_is_still_so_an
     life.over.add("shop#201")
     life.begin()
     life.goes_round(3600)
-    assert [one["title"] for one in web.got] == ["Treehand: 2 things to know"]
+    assert [one["title"] for one in web.got] == ["Treehand: 2 notifications"]
     assert "shop#200 needs you" in web.bodies[0]
     assert "shop#202 needs you" in web.bodies[0]
 
@@ -231,7 +235,7 @@ def test_a_failing_channel_is_tried_more_and_more_rarely_and_then_gets_everythin
     life.happens("shop#2")
     web.status = 200
     life.goes_round(3600)
-    assert web.got[-1]["title"] == "Treehand: 2 things to know"
+    assert web.got[-1]["title"] == "Treehand: 2 notifications"
     assert life.problems == [""]
     said = [record.getMessage() for record in caplog.records]
     assert [line for line in said if "notifications failing" in line] == [line for line in said if "reason=" in line]
@@ -267,12 +271,12 @@ def test_a_channel_that_hangs_delays_no_other_and_is_reported(store, web):
         assert threading.active_count() < 20
         life.now += SLOW_SECONDS
         life.notifier.send_due()
-        assert life.problems == ["it takes a message, and does not answer", ""]
+        assert life.problems == ["sending takes too long: the service has not answered", ""]
         hanging.let_go.set()
         until(lambda: not life.notifier.is_sending())
         life.goes_round()
         assert life.problems == ["", ""]
-        assert [one["title"] for one in hanging.got] == ["Treehand: shop#0 needs you", "Treehand: 2 things to know"]
+        assert [one["title"] for one in hanging.got] == ["Treehand: shop#0 needs you", "Treehand: 2 notifications"]
 
 
 def test_nobody_waits_for_a_channel_that_hangs_when_we_go_down(store):
@@ -294,7 +298,7 @@ def test_a_digest_gathers_what_happens_in_the_meantime(store, web):
         life.goes_round(100)
     assert web.got == []
     life.goes_round(300)
-    assert [one["title"] for one in web.got] == ["Treehand: 3 things to know"]
+    assert [one["title"] for one in web.got] == ["Treehand: 3 notifications"]
 
 
 # Quiet hours
@@ -345,7 +349,7 @@ def test_events_in_quiet_hours_are_sent_afterwards_in_one_message(store, web):
         life.goes_round(60)
     assert web.got == []
     life.goes_round(60)
-    assert [one["title"] for one in web.got] == ["Treehand: 2 things to know"]
+    assert [one["title"] for one in web.got] == ["Treehand: 2 notifications"]
 
 
 def test_the_same_address_is_one_channel_and_no_address_is_kept(store, web, tmp_path):

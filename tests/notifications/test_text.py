@@ -43,7 +43,7 @@ def test_trouble_is_told_and_that_it_is_over():
 
 def test_many_things_are_one_message_of_bounded_length():
     said = render_notifications([(told(words="w" * 5000), KNOWN)] * 500, link="https://bot.example.com")
-    assert said.title == "Treehand: 500 things to know"
+    assert said.title == "Treehand: 500 notifications"
     assert said.body.endswith(f"And {500 - LISTED_LIMIT} more.")
     assert len(said.body) < LISTED_LIMIT * 900
 

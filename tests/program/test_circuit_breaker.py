@@ -6,7 +6,7 @@ import time
 from bot.demo.scripted_model import RefuseWith, ScriptedModel
 from tests.program.conftest import model_env, script_of
 
-REASON = "the model's usage limit is reached; this goes on at "
+REASON = "the model's usage limit is reached; the run continues at "
 
 
 async def test_a_used_up_model_ends_once_without_an_error_and_everybody_says_until_when(ready):
@@ -35,4 +35,4 @@ async def test_a_model_that_is_down_for_everybody_pauses_the_project_and_ends_on
 
     state = await ready.state()
     detail = state["health"]["project shop"]["detail"]  # on a slow machine a run has tried again before the fifth fails
-    assert re.match(r"paused, because \d+ turns here failed alike: the agent", detail)
+    assert re.match(r"paused after \d+ turns failed in the same way: the agent", detail)

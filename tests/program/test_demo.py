@@ -38,7 +38,7 @@ async def test_a_demo_killed_in_the_middle_is_resumed(person):
     demo = await person.start("demo")
     assert demo.stdout
     async with asyncio.timeout(40):
-        while b"turn 1 began" not in await demo.stdout.readline():
+        while b"turn 1 started" not in await demo.stdout.readline():
             pass
     await asyncio.sleep(2)
     os.kill(demo.pid, signal.SIGKILL)

@@ -26,11 +26,11 @@ async def labelled(ready: Person) -> Person:
 async def test_it_is_kept_and_named_and_in_no_commit(labelled):
     await works(labelled, LEAVES)
     told = await labelled.does("pr", "show", "2")
-    assert "**Evidence:** by the agent, not looked at by anybody" in told
+    assert "**Evidence:** left by the agent and not reviewed" in told
     assert "- `login.html` (image/png, 1 kB)" in told
     assert "- `run/app.log` (text/plain, 1 kB)" in told
     assert "users.txt`: not a file" in told
-    assert "tool.png`: neither a known picture format nor plain text" in told
+    assert "tool.png`: neither a known image format nor plain text" in told
     assert "env.txt`: it holds `API_TOKEN` of `.env`" in told
     assert "s3cret-value-of-mine" not in told
     assert "b/.treehand" not in told, "it is in no commit"

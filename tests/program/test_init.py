@@ -170,7 +170,7 @@ async def test_with_a_token_labels_are_made_and_everything_is_checked(person: Pe
     env = {"GITHUB_TOKEN": github.token_for(BOT), "TREEHAND_GITHUB__API_URL": github.url}
     said = await person.does("init", "--yes", "--repository", SHOP, **env)
     assert "ok     shop/labels  all 5 exist" in said
-    assert "WRONG  model" in said
+    assert "failed  model" in said
     labels = github.world.repository(SHOP).labels
     assert {"ai", "ai:queued", "ai:working", "ai:review", "ai:asking"} <= set(labels)
 
@@ -355,7 +355,7 @@ async def test_a_code_that_is_used_up_is_said_on_the_page_and_it_may_be_tried_ag
         back = (await browser.post(own, data=fields)).headers["location"]
         codes = dict(github.world.codes)
         github.world.codes.clear()
-        assert "GitHub refuses the code of the new App (404)" in (await browser.get(back)).text
+        assert "GitHub rejects the code of the new App (404)" in (await browser.get(back)).text
         github.world.codes |= codes
         assert "App created" in (await browser.get(back)).text
     process.terminate()

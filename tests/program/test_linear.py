@@ -102,7 +102,10 @@ async def test_a_guest_is_not_heard_and_a_label_of_theirs_is_asked_about(shop, g
     async with ScriptedModel(follow) as model:
         await shop.does("once", **model_env(model))
         assert (pulls(github), model.requests) == ([], [])
-        assert "gus put the label `ai` on, but may not steer here" in linear.world.comments("ENG-1", by=BOT)[-1].body
+        assert (
+            "gus added the label `ai` but has no permission to request work here"
+            in linear.world.comments("ENG-1", by=BOT)[-1].body
+        )
 
         linear.world.comment("ENG-1", "/ai approve", by="gus")
         await shop.does("once", **model_env(model))
@@ -176,14 +179,14 @@ async def test_a_key_that_may_only_read_says_so_and_holds_up_no_other_project(sh
         await daemon.wait()
     said = (await daemon.stderr.read()).decode() + (await daemon.stdout.read()).decode()
     assert "Traceback" not in said
-    assert "Our key may not do this" in said
+    assert "The key has no permission for this request" in said
 
 
 async def test_init_looks_at_the_team_and_makes_its_labels(shop, github, linear):
     (shop.repository / "treehand.toml").unlink()
     env = {"TREEHAND_LINEAR__API_URL": linear.url, "TREEHAND_GITHUB__API_URL": github.url}
     wrong = await shop.treehand("init", "--team", "OPS", "--repository", SHOP, **env)
-    assert (wrong.code, "Linear shows us no team OPS. It shows: ENG." in wrong.err) == (2, True)
+    assert (wrong.code, "The key sees no team OPS in Linear. It sees: ENG." in wrong.err) == (2, True)
     assert not (shop.repository / "treehand.toml").exists()
 
     said = await shop.does("init", "--team", "eng", "--repository", SHOP, **env)
@@ -198,8 +201,10 @@ async def test_check_names_what_is_wrong_with_linear(shop, github, linear):
     file = shop.repository / "treehand.toml"
     file.write_text(file.read_text().replace("[limits]", 'started = "Doing"\n[limits]', 1))
     found = json.loads((await shop.treehand("check", "--json")).out)
-    assert found["shop/states"]["detail"].startswith("linear.started = 'Doing' is no state of team ENG. It has: ")
+    assert found["shop/states"]["detail"].startswith(
+        "linear.started = 'Doing' is not a state of team ENG. Its states: "
+    )
     assert "`treehand check --fix` creates them" in found["shop/labels"]["detail"]
     linear.world.revoke(shop.env["LINEAR_API_KEY"])
     found = json.loads((await shop.treehand("check", "--json")).out)
-    assert found["shop/linear"]["detail"].startswith("Linear refuses our key")
+    assert found["shop/linear"]["detail"].startswith("Linear rejects the key")

@@ -59,7 +59,7 @@ async def test_a_repository_of_somebody_else(ready, tmp_path):
     (tools / "git").chmod(0o755)
     answer = await ready.treehand("check", PATH=f"{tools}:{ready.env['PATH']}")
     assert answer.code == 1
-    assert f"WRONG  repository   {ready.repository}/.git belongs to another user" in answer.out
+    assert f"failed  repository   {ready.repository}/.git belongs to another user" in answer.out
     assert "safe.directory" not in answer.out
 
 
@@ -124,13 +124,13 @@ async def test_check_names_a_state_dir_that_cannot_be_one_and_goes_on(ready):
 async def test_a_state_dir_that_cannot_even_be_looked_for(ready):
     code, said = await mistake(ready, "backup", "--to", "-", TREEHAND_STATE_DIR=str(ready.home / ("x" * 300)))
     assert code == 1
-    assert "holds no database that you may read" in said
+    assert "contains no database that you can read" in said
 
 
 async def test_a_folder_without_a_database_is_not_backed_up(ready, tmp_path):
     (tmp_path / "empty").mkdir()
     code, said = await mistake(ready, "backup", "--to", "-", TREEHAND_STATE_DIR=str(tmp_path / "empty"))
-    assert (code, "holds no database that you may read" in said) == (1, True)
+    assert (code, "contains no database that you can read" in said) == (1, True)
 
 
 async def test_a_command_that_does_not_exist(ready):

@@ -61,7 +61,7 @@ async def test_killed_while_sending_a_notification_it_repeats_it_once_and_says_s
             await ready.does("once", **env)
     assert [body.startswith("(Possibly a repeat: ") for body in web.bodies] == [False, True]
     lines = [json.loads(line) for line in (ready.state_dir / "treehand.log").read_text().splitlines()]
-    assert [one for one in lines if "turn 1 began" in one["message"] and one["run"] != "shop#1/1"] == []
+    assert [one for one in lines if "turn 1 started" in one["message"] and one["run"] != "shop#1/1"] == []
     assert any(one.get("turn") == "1" for one in lines)
 
 

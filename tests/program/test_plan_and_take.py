@@ -48,7 +48,7 @@ async def test_a_person_takes_the_worktree_over_works_there_and_gives_it_back(re
         await model.wait_for_requests(2)
         folder, command = (await ready.does("take", "1", **model_env(model))).splitlines()
         assert ready.agents_alive() == []
-        assert (await ready.run("shop#1"))["reason"] == "ana has taken the worktree over; `/ai give` hands it back"
+        assert (await ready.run("shop#1"))["reason"] == "ana has taken over the worktree; `/ai give` gives it back"
         shown = await ready.does("issue", "show", "1")
         assert folder in shown
         assert command in shown
@@ -63,7 +63,7 @@ async def test_a_person_takes_the_worktree_over_works_there_and_gives_it_back(re
         daemon.terminate()
         assert await daemon.wait() == 0
         told = model.requests[-1].last_user_text
-        assert "ana has worked in your worktree by hand" in told
+        assert "ana took over your worktree" in told
         assert "+answer = 43" in told
         assert "+import app" in told
 

@@ -42,7 +42,7 @@ async def test_a_signal_drains_and_the_work_goes_on_after_the_restart(ready, at_
     assert await asyncio.wait_for(at_work.wait(), 30) == 0
     assert ready.agents_alive() == []
     run = await ready.run("shop#1")
-    assert (run["phase"], run["reason"]) == ("working", "treehand is restarting; this goes on afterwards")
+    assert (run["phase"], run["reason"]) == ("working", "Treehand is restarting; the run continues afterwards")
 
     await ready.does("once")
     run = await ready.run("shop#1")
@@ -94,8 +94,8 @@ async def test_a_key_the_model_refuses_stops_all_runs_and_is_reported_once(ready
         daemon.terminate()
         assert await daemon.wait() == 0
     runs = {run["key"]: run for run in (await ready.state())["runs"]}
-    assert runs["shop#2"]["reason"] == "waiting: the model refuses our key"
-    told = [key for key in runs if "The model refuses our key" in await ready.does("issue", "show", key)]
+    assert runs["shop#2"]["reason"] == "waiting: the model's service refuses the key"
+    told = [key for key in runs if "The model's service refuses the key" in await ready.does("issue", "show", key)]
     assert told == ["shop#1"]
 
 
@@ -113,7 +113,7 @@ async def test_an_overloaded_model_is_tried_again_then_asked_about(ready):
         await ready.does("once")
     run = await ready.run("shop#1")
     assert run["phase"] == "asking"
-    assert run["reason"].startswith("The turn failed once. The last time:")
+    assert run["reason"].startswith("The turn failed once. The last failure:")
 
 
 async def test_a_newer_database_is_refused(ready):

@@ -71,7 +71,7 @@ async def test_what_a_repository_needs_is_there_when_the_agent_begins_and_none_o
     assert PORT.search(shown)
     assert "node_modules" not in shown
     assert "a/app.py" not in shown
-    assert "`tool.log`: as setup or a server left it" in shown
+    assert "`tool.log`: written by setup or a server" in shown
     assert labelled.agents_alive() == []
 
 
@@ -96,7 +96,7 @@ async def test_a_setup_that_fails_asks_at_once_with_what_it_printed_and_retry_tr
     assert "ended with exit code 7" in told
     assert "````" in told
     assert "@ana: it is broken" in told
-    assert "this is the base branch as it is" in told
+    assert "this is the unchanged base branch" in told
     settings = labelled.repository / "treehand.toml"
     settings.write_text(settings.read_text().replace("exit 7", "exit 0"))
     await labelled.does("retry", "1")
@@ -134,7 +134,7 @@ async def test_the_repositorys_own_word_counts_as_the_base_branch_has_it(labelle
 async def test_a_key_nobody_knows_in_the_repositorys_file_is_said_on_the_issue(labelled):
     commit(labelled, {".github/treehand.toml": "setpu = []\n"})
     assert await works(labelled) == 0
-    assert "setpu is not a key. Did you mean `setup`?" in await asking(labelled)
+    assert "setpu is not a setting. Did you mean `setup`?" in await asking(labelled)
 
 
 async def test_it_can_be_switched_off(labelled):
@@ -178,8 +178,8 @@ async def test_check_says_what_is_found_and_why_and_names_a_tool_that_is_missing
     (line,) = [line for line in answer.out.splitlines() if "shop/setup" in line]
     assert "npm ci (package-lock.json)" in line
     assert "uv sync --frozen in backend (backend/uv.lock)" in line
-    assert "Makefile: has `make setup`, which is not run by itself" in line
-    assert line.startswith("WRONG")
+    assert "Makefile: has `make setup`, which does not run automatically" in line
+    assert line.startswith("failed")
     assert "Not in the sandbox: uv; see `sandbox.tools`" in line
 
 
@@ -187,7 +187,7 @@ async def test_a_tool_that_is_missing_is_named_and_no_agent_begins(labelled):
     commit(labelled, {"uv.lock": "", "pyproject.toml": "[project]\nname='shop'\nversion='1'\n"})
     assert await works(labelled) == 0
     told = await asking(labelled)
-    assert "needs `uv`, which is not there (found by `uv.lock`)" in told
+    assert "needs `uv`, which is missing in the sandbox (detected from `uv.lock`)" in told
     assert "`sandbox.tools`" in told
 
 
@@ -199,7 +199,7 @@ async def test_a_host_that_setup_may_not_reach_is_named_with_the_line_to_paste(l
     }
     assert await works(labelled, **hosts) == 0
     told = await asking(labelled)
-    assert "What setup may reach is in `sandbox.setup_hosts`" in told
+    assert "`sandbox.setup_hosts` lists the hosts that setup may reach" in told
     assert "reach `packages.example.com:443`" in told
     assert '`setup_hosts = ["a.example.com", "packages.example.com"]`' in told
     assert "`setup = false`" in told
@@ -218,7 +218,7 @@ async def test_the_line_holds_what_lock_files_name_as_well_and_once_pasted_it_is
     line = 'setup_hosts = ["npm.example.com"]'
     assert f"`{line}`" in await asking(labelled)
     answer = await labelled.treehand("check", ANTHROPIC_API_KEY="k")
-    assert re.search(rf"^WRONG  shop/setup .*{re.escape(line)}.*`setup = false`", answer.out, re.MULTILINE)
+    assert re.search(rf"^failed  shop/setup .*{re.escape(line)}.*`setup = false`", answer.out, re.MULTILINE)
     settings = labelled.repository / "treehand.toml"
     settings.write_text(f"{settings.read_text()}\n[sandbox]\n{line}\n")
     answer = await labelled.treehand("check", ANTHROPIC_API_KEY="k")
@@ -245,7 +245,7 @@ async def test_operators_files_are_there_and_in_no_commit_and_their_values_in_no
     assert "+development" in shown
     assert "a/.env" not in shown
     assert "b/dev.local" not in shown
-    assert "`.env`: a copy of the operator's file, changed" in shown
+    assert "`.env`: a changed copy of the operator's file" in shown
     assert (labelled.repository / ".env").read_text().startswith("API_TOKEN=s3cret-value-of-mine\nNODE")
     copied = labelled.state_dir / "worktrees" / "shop" / "shop-1" / "dev.local"
     assert copied.stat().st_mode & 0o777 == 0o600

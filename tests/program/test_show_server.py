@@ -93,7 +93,7 @@ async def test_what_it_writes_is_not_the_agents_work(offered):
     await works(offered, write("answer = 43"))
     told = await offered.does("pr", "show", "2")
     assert "+answer = 43" in told
-    assert "`made.txt`: as setup or a server left it" in told
+    assert "`made.txt`: written by setup or a server" in told
     assert "b/made.txt" not in told
 
 
@@ -114,7 +114,7 @@ async def test_there_is_one_at_a_time_and_the_agents_next_turn_ends_it(offered):
     one = await shown(offered)
     second = await offered.treehand("show", "1", "--run", "web")
     assert second.code == 1
-    assert "One of this run's servers is up already" in second.err
+    assert "A server of this run is already running" in second.err
     await offered.does("pr", "comment", "2", "again")
     await works(offered, runs(f"! curl -sf http://127.0.0.1:{one.port}/ && echo 'answer = 44' > app.py"))
     assert "shop#1 is over, or its worktree is no longer free" in await one.end()
@@ -129,7 +129,7 @@ async def test_one_that_ends_by_itself_is_told_with_its_exit_code(offered):
 async def test_a_name_nobody_knows_is_an_error_that_lists_the_others(offered):
     answer = await offered.treehand("show", "1", "--run", "wbe")
     assert answer.code == 1
-    assert "shop#1 has nothing called wbe to run. There is: web: echo made" in answer.err
+    assert "shop#1 has no server named wbe. Its servers: web: echo made" in answer.err
     assert "; short: echo over; exit 3." in answer.err
 
 

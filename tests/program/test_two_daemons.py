@@ -78,8 +78,8 @@ async def test_one_that_was_stopped_in_a_turn_and_wakes_late_does_nothing_twice(
         await comes_true(lambda: "lease held elsewhere" in log_of(one))
         assert writes(github)[before:] == []
         os.kill(second.pid, signal.SIGCONT)
-        said = (await one.state())["health"]["claim shop"]
-        assert (said["ok"], said["detail"].partition(" (")[0]) == (False, "held by another treehand")
+        said = (await one.state())["health"]["lease shop"]
+        assert (said["ok"], said["detail"].partition(" (")[0]) == (False, "another daemon holds it")
 
         pulls = [one for one in home.issues.values() if one.pull]
         world.merge(SHOP, pulls[0].number, "squash", by="ana")
@@ -106,7 +106,7 @@ async def test_one_that_goes_politely_is_followed_at_once_and_check_says_who_has
         second = await two.start("run", **env)
         await comes_true(lambda: "lease held elsewhere" in log_of(two))
         assert "shop/claim   ours" in (await one.treehand("check", **env)).out
-        assert "shop/claim   held by another treehand (" in (await two.treehand("check", **env)).out
+        assert "shop/lease   another daemon holds it (" in (await two.treehand("check", **env)).out
 
         first.terminate()
         assert await asyncio.wait_for(first.wait(), 40) == 0

@@ -294,8 +294,8 @@ async def test_what_a_link_of_a_protected_name_leads_to_is_protected_as_well(spa
     change = await workspaces.capture(BRANCH, **TURN)
     held = {(one.path, one.detail) for one in change.objections if one.rule == "protected path"}
     assert held == {
-        ("docs/ours.md", "agents obey it: `CLAUDE.md` leads to it"),
-        ("Conf/Agent/more.json", "agents obey it: `.claude` leads to it"),
+        ("docs/ours.md", "instructs agents: `CLAUDE.md` leads to it"),
+        ("Conf/Agent/more.json", "instructs agents: `.claude` leads to it"),
     }
 
 

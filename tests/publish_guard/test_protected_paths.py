@@ -21,12 +21,12 @@ HELD = {
         ".tekton/push.yaml", ".zuul.yaml", ".zuul.d/jobs.yaml", "netlify.toml", "atlantis.yaml", ".readthedocs.yaml",
         "action.yml", "tools/action.yaml", "amplify.yml",
     ],
-    "says who owns what": ["CODEOWNERS", "docs/CODEOWNERS", ".github/CODEOWNERS"],
-    "git obeys it": [
+    "names code owners": ["CODEOWNERS", "docs/CODEOWNERS", ".github/CODEOWNERS"],
+    "changes what git does": [
         ".lfsconfig", ".gitmodules", ".githooks/pre-commit", ".husky/pre-push", "lefthook.yml",
         ".pre-commit-config.yaml",
     ],
-    "agents obey it": [
+    "instructs agents": [
         "CLAUDE.md", "src/CLAUDE.md", "CLAUDE.local.md", "AGENTS.md", "GEMINI.md", ".claude/settings.json",
         "lib/.claude/commands/x.md", ".mcp.json", ".cursorrules", ".cursor/rules/x.mdc", ".windsurfrules",
         ".clinerules", ".aider.conf.yml", ".github/copilot-instructions.md", ".github/instructions/x.md",
@@ -37,12 +37,17 @@ HELD = {
         ".vscode/tasks.json", "web/.vscode/settings.json", ".vscode/launch.json", ".devcontainer/devcontainer.json",
         ".envrc", ".idea/runConfigurations/x.xml", ".gdbinit", "mise.toml", ".mise.toml", ".config/mise/config.toml",
     ],
-    "says where packages come from": [
+    "chooses the source of packages": [
         ".npmrc", "web/.npmrc", ".yarnrc.yml", ".yarnrc", ".pnpmfile.cjs", "pip.conf", ".pypirc",
         ".cargo/config.toml", ".cargo/config", "gradle/wrapper/gradle-wrapper.properties", "gradlew", "mvnw",
     ],
     "Treehand's own settings": ["treehand.toml", ".github/treehand.toml", ".worktreeinclude"],
-    "rules the repository": [".github/dependabot.yml", "renovate.json", ".github/settings.yml", ".github/rulesets/x"],
+    "configures the repository": [
+        ".github/dependabot.yml",
+        "renovate.json",
+        ".github/settings.yml",
+        ".github/rulesets/x",
+    ],
 }  # fmt: skip
 EVERY = [(path, why) for why, paths in HELD.items() for path in paths]
 

@@ -20,7 +20,7 @@ from bot.sandbox.resource_limits import ProcessLimits
 from bot.sandbox.selftest import SelfTestResult, run_probes
 
 REAL = shutil.which("bwrap") or ""
-REACHED = "nothing arrived on this machine"
+REACHED = "no data arrived on this machine"
 RULES = SandboxRules(process_limits=ProcessLimits(memory_bytes=4_000_000_000, processes=500, file_bytes=1_000_000_000))
 
 FAKE = """#!/bin/bash
@@ -132,7 +132,7 @@ async def test_a_git_directory_that_a_sandbox_can_write_is_found_out(ground, lea
     [ -z "$shadow" ] || options+=(--bind "$shadow" "$shadow")""")
     trial = await run_probes(ground / "state", RULES)
 
-    assert "the git directory that people use is as it was" in failed(trial)
+    assert "the git directory that people use is unchanged" in failed(trial)
 
 
 async def test_where_a_guard_can_be_read_the_probes_stop_at_once(ground, leaky):

@@ -21,7 +21,7 @@ ALBUM = Path(__file__).parent.parent.parent / "docs" / "pictures"
 async def main(folder: Path) -> None:
     async with camera(ALBUM) as taking:
         async with past.shown(folder / "past") as address:
-            await taking.take("figures-light", f"{address}/figures")
+            await taking.take("figures-light", f"{address}/statistics")
         port = _free_port()
         async with shop.opened(folder / "day", port) as day:
             await day.day()

@@ -47,14 +47,14 @@ def test_a_pattern_that_matches_nothing_git_ignores_and_we_may_read_is_fine(ada,
     ("wanted", "why"),
     [
         ("secrets", "is a directory; name files"),
-        ("link", "is a link, and I follow none"),
-        ("linked/key.json", "lies behind a link, and I follow none"),
+        ("link", "is a link; links are not followed"),
+        ("linked/key.json", "is behind a link; links are not followed"),
         ("missing.local", "is not there"),
         ("README.md", "is tracked by git"),
         ("shown.txt", "is not ignored by git there"),
-        ("../outside", "is no path inside the folder"),
-        (".git/config", "is no path inside the folder"),
-        ("/", "is no path inside the folder"),
+        ("../outside", "is not a path inside the folder"),
+        (".git/config", "is not a path inside the folder"),
+        ("/", "is not a path inside the folder"),
     ],
 )
 def test_what_cannot_be_copied_is_refused_by_name(ada, wanted, why):
@@ -75,7 +75,7 @@ def test_a_pipe_is_refused_and_blocks_nobody(ada):
 def test_too_many_are_refused(ada):
     for number in range(201):
         (ada / f"{number}.local").touch()
-    with pytest.raises(NeedsHuman, match=r"202 files of .* match, and 200 are the most I copy"):
+    with pytest.raises(NeedsHuman, match=r"202 files of .* match; the limit is 200"):
         find(ada, "*.local")
 
 
@@ -122,8 +122,8 @@ async def test_whatever_an_agent_does_a_copy_is_in_no_commit_and_what_it_did_is_
     (worktree / "config" / "a.local" / "inner").write_text("hidden in there")
     change = await shop.captured()
     assert [file.path for file in change.files] == [".gitignore"]
-    assert ".env: a copy of the operator's file, changed" in change.left_out
-    assert "config/a.local: a copy of the operator's file, changed" in change.left_out
+    assert ".env: a changed copy of the operator's file" in change.left_out
+    assert "config/a.local: a changed copy of the operator's file" in change.left_out
     (worktree / "more.txt").write_text("x")
     ref = await shop.workspaces.salvage(BRANCH)
     assert run_git(shop.root / "mirrors" / "shop.git", "ls-tree", "-r", "--name-only", ref).split() == [
@@ -161,7 +161,7 @@ async def test_no_link_in_a_worktree_leads_a_copy_out_of_it(shop, ada, tmp_path)
     workspace = await shop.worktree()
     (workspace.path / "config").symlink_to(outside)
     ready = await shop.told(copy_from=ada, is_repository=True, copy=("config/a.local",)).ready()
-    assert "copy: config/a.local cannot be put into the worktree" in ready.obstacle.problem
+    assert "copy: config/a.local cannot be copied into the worktree" in ready.obstacle.problem
     assert list(outside.iterdir()) == []
     (workspace.path / ".env").symlink_to(outside / "new")
     write_within(workspace.path, ".env", b"mine")

@@ -173,9 +173,9 @@ def test_what_is_not_run_unasked_is_named():
     )
     assert found.steps == ()
     assert found.hints == (
-        "tox.ini: not run by itself",
-        "noxfile.py: not run by itself",
-        "Makefile: has `make bootstrap`, which is not run by itself",
+        "tox.ini: does not run automatically",
+        "noxfile.py: does not run automatically",
+        "Makefile: has `make bootstrap`, which does not run automatically",
     )
 
 
@@ -207,7 +207,7 @@ def test_the_operators_word_goes_before_the_repositorys_and_that_before_what_is_
     [
         (
             "hosts = ['evil.example']",
-            "hosts is not a key. Known there: setup, verify, teardown, copy, protected, run, instructions.",
+            "hosts is not a setting. Known settings: setup, verify, teardown, copy, protected, run, instructions.",
         ),
         ("setup = 'make'", "setup must be a list of texts"),
         ("setup = [1]", "setup must be a list of texts"),

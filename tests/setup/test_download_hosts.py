@@ -98,7 +98,7 @@ def test_what_an_agent_made_setup_want_is_named_and_not_offered_to_be_allowed():
     found = explain_failure(attempt, "", seconds=60)
     assert found.hosts == ("evil.example.com",)
     assert not any("setup_hosts = [" in one for one in found.advice)
-    assert any("before you allow them" in one for one in found.advice)
+    assert any("Before you allow these hosts" in one for one in found.advice)
 
 
 @pytest.mark.parametrize(

@@ -81,7 +81,7 @@ async def test_two_of_one_worktree_are_not_up_at_once(shop):
     async with asyncio.timeout(60), asyncio.TaskGroup() as group:
         first = group.create_task(run_server(job, SLEEPS, shop.sandbox, on_output=lambda _: up.set(), **quiet))
         await up.wait()
-        with pytest.raises(NeedsHuman, match="has one at a time"):
+        with pytest.raises(NeedsHuman, match="can have only one"):
             await run_server(job, SLEEPS, shop.sandbox, on_output=lambda _: None, **quiet)
         assert job.home.is_dir(), "the first one's is left alone"
         first.cancel()

@@ -94,7 +94,7 @@ async def test_a_base_that_cannot_be_made_ready_leaves_it_unknown_and_blames_nob
     shop.told('case "$PWD" in *.before) echo no; exit 4;; esac')
     found, _, _ = await tried(shop, FINDS)
     assert (found.base_commands, found.regressions) == ((), ())
-    assert found.problem.startswith("the base could not be made ready: case")
+    assert found.problem.startswith("setup of the base failed: case")
     assert before_is_gone(shop)
 
 
@@ -120,7 +120,7 @@ async def test_what_a_server_writes_is_no_work_of_the_agents_and_what_the_agent_
     await shop.ready()
     after = await shop.captured()
     assert after.head == change.head
-    assert "half.xml: as setup or a server left it" in after.left_out
+    assert "half.xml: written by setup or a server" in after.left_out
     assert (await shop.workspaces.setup_access.get_record(BRANCH)).tried == ""
     (shop.folder() / "half.xml").write_text("by the agent\n")
     assert {one.path for one in (await shop.captured()).files} == {"README.md", "half.xml"}
@@ -215,7 +215,7 @@ async def test_a_tool_that_is_missing_says_nothing_about_the_change(shop):
     shop.origin.commit({"Gemfile": "", ".rspec": ""})
     shop.overrides = replace(shop.overrides, setup=None)
     found, _, _ = await tried(shop)
-    assert found.commands[0].problem == "not run: it needs bundle, which is not there"
+    assert found.commands[0].problem == "not run: bundle missing in the sandbox"
     assert standings(found) == [("unknown", "unknown")]
 
 
@@ -244,7 +244,7 @@ async def test_what_cannot_be_set_up_any_more_is_not_tried_and_says_why(shop):
     (shop.folder() / "package-lock.json").write_text("bad")
     found = await again(shop, await shop.captured())
     assert (found.commands, found.regressions) == ((), ())
-    assert found.problem.startswith("the worktree could not be made ready: ! grep")
+    assert found.problem.startswith("setup of the worktree failed: ! grep")
 
 
 async def test_where_there_is_nothing_to_try_it_with_nothing_is_done(shop):

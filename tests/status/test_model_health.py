@@ -21,27 +21,27 @@ def test_as_long_as_nobody_was_answered_nothing_is_said():
 
 
 def test_a_model_that_answers_is_well():
-    assert model_findings(after({200: 3}, {})) == {"gate": (True, "the model answers agents")}
+    assert model_findings(after({200: 3}, {})) == {"proxy": (True, "the model answers agents")}
 
 
 @pytest.mark.parametrize(
     ("status", "words"), [(529, "HTTP 529"), (0, "no answer"), (401, "HTTP 401"), (429, "HTTP 429")]
 )
 def test_one_that_only_fails_is_not_and_the_last_failure_is_named(status, words):
-    ok, detail = model_findings(after({200: 3}, {status: 1}, {}))["gate"]
+    ok, detail = model_findings(after({200: 3}, {status: 1}, {}))["proxy"]
     assert not ok
     assert detail == f"the model does not answer agents; the last failure: {words} shortly before 13:47 UTC"
 
 
 def test_one_good_answer_is_enough_and_the_failure_is_remembered():
-    ok, detail = model_findings(after({529: 5}, {529: 1, 200: 1}, {200: 1}))["gate"]
+    ok, detail = model_findings(after({529: 5}, {529: 1, 200: 1}, {200: 1}))["proxy"]
     assert ok
     assert detail == "the model answers agents; the last failure: HTTP 529 shortly before 13:47 UTC"
 
 
 @pytest.mark.parametrize("status", [400, 404, 413, 422])
 def test_nonsense_that_an_agent_asks_for_is_no_failure(status):
-    assert model_findings(after({200: 1}, {status: 50})) == {"gate": (True, "the model answers agents")}
+    assert model_findings(after({200: 1}, {status: 50})) == {"proxy": (True, "the model answers agents")}
     assert after({529: 1}, {status: 50}).fails, "and no good answer"
 
 

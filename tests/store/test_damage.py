@@ -136,7 +136,7 @@ def test_damage_met_at_work_ends_the_process(path):
 def test_what_is_remembered_of_github_is_begun_anew(tmp_path):
     open_cache(tmp_path / "github.db").close()
     scribble(tmp_path / "github.db")
-    with pytest.raises(Damaged, match="nothing in it is needed"):
+    with pytest.raises(Damaged, match="no data in it is needed"):
         open_cache(tmp_path / "github.db")
     open_or_replace_cache(tmp_path / "github.db", at=AT).close()
     assert len(list_damaged_copies(tmp_path / "github.db")) == 1

@@ -33,7 +33,9 @@ async def test_a_red_check_becomes_a_turn_that_is_told_what_failed(reviewed, wor
     assert reviewed.run(KEY).phase is Phase.WORKING
     request = world.requests["shop#1/1/turn-2"]
     for text in (request.prompt, request.briefing):
-        assert all(part in text for part in ("`lint`", "app.py:3: unused import", "E401", "not words of the team"))
+        assert all(
+            part in text for part in ("`lint`", "app.py:3: unused import", "E401", "not a message from the team")
+        )
         assert "````\n1 problem" in text
     assert request.commit_message.startswith("Fix lint\n")
 
@@ -106,7 +108,7 @@ async def test_a_check_that_is_red_on_the_base_as_well_starts_nothing_and_is_tol
     await red(reviewed, world, FailedCheck("flaky", on_base=True))
 
     assert reviewed.run(KEY).phase is Phase.REVIEW
-    assert "`flaky`, red on the base as well" in world.pull(KEY).body
+    assert "`flaky`, failed on the base as well" in world.pull(KEY).body
     assert len(world.requests) == 1
 
 
@@ -128,7 +130,7 @@ async def test_green_checks_are_told_in_the_body_and_what_people_wrote_there_sta
     assert "**Checks:** ✅ 12 passed" in body
     assert body.count("**Checks:**") == 1
     assert "running" not in body
-    assert "What the agent says" in body
+    assert "Summary by the agent" in body
     assert body.endswith("Mind the tax.")
 
 
@@ -202,7 +204,7 @@ async def test_rebase_takes_the_base_in_without_an_agent_where_git_can(reviewed,
     assert reviewed.run(KEY).phase is Phase.REVIEW
     assert reviewed.store.spent(since=0) == pytest.approx(0.1)
     assert world.pull(KEY).body == body
-    assert any("nobody's commits are rewritten" in text for text in world.comments_of(KEY))
+    assert any("No commit is rewritten" in text for text in world.comments_of(KEY))
 
 
 async def test_rebase_with_conflicts_is_a_turn(reviewed, world):
@@ -226,7 +228,7 @@ async def test_rebase_while_the_agent_works_says_to_wait(reviewed, world):
     await reviewed.tick()
     world.comment(KEY, "/ai rebase")
     await reviewed.tick()
-    assert any("when the turn has ended" in text for text in world.comments_of(KEY))
+    assert any("when its turn has ended" in text for text in world.comments_of(KEY))
     assert reviewed.run(KEY).purpose is TurnPurpose.NONE
 
 

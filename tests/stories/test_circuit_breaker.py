@@ -60,8 +60,8 @@ async def test_an_outage_of_the_model_pauses_the_project_asks_nobody_and_everyth
     runs = busy.store.active()
     assert {run.phase for run in runs} == {Phase.WORKING}
     assert len(world.requests) <= 15 + 1
-    why = "paused, because 15 turns here failed alike: the model does not answer (API Error: 529 Overloaded.)"
-    assert all(run.reason.startswith(why) and "the next try is at" in run.reason for run in runs)
+    why = "paused after 15 turns failed in the same way: the model does not answer (API Error: 529 Overloaded.)"
+    assert all(run.reason.startswith(why) and "the next probe is at" in run.reason for run in runs)
     assert all(why in world.comments_of(run.key)[0] for run in runs)
 
     await busy.wait(600)
@@ -101,7 +101,7 @@ async def test_new_work_and_what_people_say_wait_for_the_pause_as_well_and_say_s
 
     assert world.running() == []
     for key in ("shop#1", "shop#2", "shop#7"):
-        assert bot.run(key).reason.startswith("paused, because 5 turns here failed alike: the setup of a turn fails")
+        assert bot.run(key).reason.startswith("paused after 5 turns failed in the same way: the setup of a turn fails")
         assert "No such program." in world.comments_of(key)[0]
     world.comment("shop#7", "/ai why")
     await bot.tick()
@@ -197,7 +197,7 @@ async def test_a_limit_of_the_model_parks_all_runs_until_it_is_over(limited, wor
     until = {run.reason for run in runs}
     assert len(until) == 1
     (words,) = until
-    assert words.startswith("the model's usage limit is reached; this goes on at ")
+    assert words.startswith("the model's usage limit is reached; the run continues at ")
     assert words.endswith(" UTC")
     assert all(words in world.comments_of(run.key)[0] for run in runs)
     assert not any("Needs you" in text for run in runs for text in world.comments_of(run.key))

@@ -9,7 +9,7 @@ KEY = "shop#1"
 
 
 def declined(world) -> list[str]:
-    return [text for text in world.comments_of(KEY) if "may not steer" in text]
+    return [text for text in world.comments_of(KEY) if "has no permission to steer" in text]
 
 
 @pytest.fixture
@@ -65,7 +65,7 @@ async def test_retry_after_giving_up_starts_counting_anew(working, world):
 
 async def test_status_why_and_help_are_answered_and_change_nothing(working, world):
     before = working.run(KEY).phase
-    for command, expected in (("status", "Working"), ("why", "at work"), ("help", "/ai stop"), ("", "/ai stop")):
+    for command, expected in (("status", "Working"), ("why", "working"), ("help", "/ai stop"), ("", "/ai stop")):
         world.comment(KEY, f"/ai {command}".strip())
         await working.tick(2)
         assert expected in answer(world)
@@ -76,7 +76,7 @@ async def test_status_why_and_help_are_answered_and_change_nothing(working, worl
 async def test_an_unknown_command_gets_the_list(working, world):
     world.comment(KEY, "/ai explode now")
     await working.tick()
-    assert "I do not know `explode`" in answer(world)
+    assert "`explode` is not a command" in answer(world)
     assert "/ai pause" in answer(world)
 
 
@@ -85,7 +85,7 @@ async def test_a_stranger_gets_one_line_and_nothing_happens(working, world):
     await working.tick(3)
 
     assert working.run(KEY).phase is Phase.WORKING
-    assert [text for text in world.comments_of(KEY) if "eve may not steer" in text] == [answer(world)]
+    assert [text for text in world.comments_of(KEY) if "eve has no permission to steer" in text] == [answer(world)]
     [row] = working.run(KEY).comments
     assert row.outcome is CommentOutcome.NOT_TRUSTED
 

@@ -27,7 +27,7 @@ async def test_take_interrupts_the_agent_and_says_where_and_how(taken, world):
     assert world.running() == []
     run = taken.run(KEY)
     assert (run.phase, run.wait_reason) == (Phase.ASKING, WaitReason.TAKEN_OVER)
-    assert run.reason == "ana has taken the worktree over; `/ai give` hands it back"
+    assert run.reason == "ana has taken over the worktree; `/ai give` gives it back"
     [answer] = [text for text in world.comments_of(KEY) if "/imaginary/treehand/shop-1" in text]
     assert "resume session-of-shop#1/1 in treehand/shop-1" in answer
     assert world.handed_over == [BRANCH]
@@ -47,7 +47,7 @@ async def test_while_it_is_taken_nothing_starts_and_nothing_is_swept(taken, worl
         await taken.tick(2)
     assert world.running() == []
     assert taken.run(KEY).wait_reason is WaitReason.TAKEN_OVER
-    assert sum("Not now: ana has taken the worktree over" in text for text in world.comments_of(KEY)) == 4
+    assert sum("Not now: ana has taken over the worktree" in text for text in world.comments_of(KEY)) == 4
 
     keep = [BRANCH for run in taken.store.active() if run.key == KEY]
     await taken.engine.ports.projects["shop"].workspaces.sweep(keep)
@@ -129,14 +129,14 @@ async def test_there_is_nothing_to_take_before_an_agent_has_begun(bot, world):
         await bot.tick()
     world.comment(KEY, "/ai take")
     await bot.tick()
-    assert "no agent has begun" in world.comments_of(KEY)[-1]
+    assert "no agent has started" in world.comments_of(KEY)[-1]
     assert bot.run(KEY).phase is Phase.QUEUED
 
 
 async def test_what_nobody_took_nobody_can_give(working, world):
     world.comment(KEY, "/ai give")
     await working.tick()
-    assert "nothing to hand back" in world.comments_of(KEY)[-1]
+    assert "nothing to give back" in world.comments_of(KEY)[-1]
     assert working.run(KEY).phase is Phase.WORKING
 
 

@@ -185,7 +185,7 @@ async def test_what_cannot_be_a_models_name_is_refused(bot, world, name):
     await bot.tick()
     world.comment(KEY, f"/ai model {name}")
     await bot.tick()
-    assert "cannot be the name of a model" in world.comments_of(KEY)[-1]
+    assert "is not a model name" in world.comments_of(KEY)[-1]
     assert bot.run(KEY).model == ""
 
 
@@ -203,11 +203,11 @@ async def test_the_settings_model_is_named_when_nothing_was_chosen(bot, world, p
 @pytest.mark.parametrize(
     ("labels", "said"),
     [
-        (["ai:agent=gpt"], "The agents I have: `claude`"),
-        (["ai:agent=claude", "ai:agent=codex"], "The agents I have: `claude`"),
-        (["ai:model=one", "ai:model=two"], "Which model is it to be?"),
-        (["ai:model=-x"], "cannot be the name of a model"),
-        (["ai:model="], "cannot be the name of a model"),
+        (["ai:agent=gpt"], "Available: `claude`"),
+        (["ai:agent=claude", "ai:agent=codex"], "Available: `claude`"),
+        (["ai:model=one", "ai:model=two"], "Several labels name a model"),
+        (["ai:model=-x"], "is not a model name"),
+        (["ai:model="], "is not a model name"),
     ],
 )
 async def test_an_invalid_label_is_asked_about_once_and_once_fixed_the_run_continues(bot, world, labels, said):

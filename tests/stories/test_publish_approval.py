@@ -30,7 +30,7 @@ def request(world, number: int):
 
 
 def question(world) -> str:
-    return [text for text in world.comments_of(KEY) if "is held back" in text][-1]
+    return [text for text in world.comments_of(KEY) if "are held back" in text][-1]
 
 
 async def test_nothing_is_published_and_the_question_names_file_rule_and_place(held, world):
@@ -52,7 +52,7 @@ async def test_an_approval_publishes_it_without_an_agent_and_says_who_allowed_wh
     assert request(world, 2).allowed
     body = world.pull(KEY).body
     assert "> I sped CI up." in body
-    assert f"allowed by bea: protected path `{CI}`" in body
+    assert f"approved by bea: protected path `{CI}`" in body
     assert not world.worktrees[BRANCH].dirty
     assert any("bea allowed" in entry.text for entry in held.store.journal(held.run(KEY)))
 
@@ -63,7 +63,7 @@ async def test_only_what_people_were_asked_about_is_allowed(held, world):
     await held.tick(2)
     assert held.run(KEY).wait_reason is WaitReason.BLOCKED
     assert world.branches == {}
-    assert len([text for text in world.comments_of(KEY) if "Until then all of it" in text]) == 2
+    assert len([text for text in world.comments_of(KEY) if "Until then they" in text]) == 2
     world.comment(KEY, "/ai approve")
     await held.tick(2)
     assert held.run(KEY).phase is Phase.REVIEW
@@ -86,11 +86,11 @@ async def test_who_may_steer_but_not_push_is_told_who_can_allow_it_and_nothing_c
     assert world.branches == {}
     answer = world.comments_of(KEY)[-1]
     assert answer.count("\n") == 0
-    assert "tom may steer here, but not push: somebody who may push" in answer
+    assert "tom has no push access. Somebody with push access" in answer
     world.comment(KEY, "/ai approve", by="bea")
     await held.tick(2)
     assert held.run(KEY).phase is Phase.REVIEW
-    assert "allowed by bea" in world.pull(KEY).body
+    assert "approved by bea" in world.pull(KEY).body
 
 
 async def test_who_may_steer_but_not_push_can_have_the_agent_change_it_or_end_it(held, world):
@@ -159,7 +159,7 @@ async def test_taking_over_and_handing_back_is_judged_alike_and_then_the_agent_g
     world.comment(KEY, "/ai give")
     await held.tick(2)
     assert held.run(KEY).wait_reason is WaitReason.BLOCKED
-    assert "changed by hand" in question(world)
+    assert "changes made by hand" in question(world)
     world.comment(KEY, "/ai approve", by="tom", may_push=False)
     await held.tick(2)
     assert held.run(KEY).hold.allowed == ()
@@ -316,8 +316,8 @@ async def test_what_the_sandbox_refused_is_in_the_pull_request_and_in_the_journa
     await bot.tick()
     world.finish_turn(KEY, refusals=["reach example.com:443 (3 times)"])
     await bot.tick()
-    assert "the sandbox refused: reach `example.com:443` (3 times)" in world.pull(KEY).body
-    assert any("refused: reach example.com" in entry.text for entry in bot.store.journal(bot.run(KEY)))
+    assert "the sandbox blocked an attempt to reach `example.com:443` (3 times)" in world.pull(KEY).body
+    assert any("blocked an attempt to reach example.com" in entry.text for entry in bot.store.journal(bot.run(KEY)))
 
 
 async def test_tokens_are_counted_over_all_runs_and_a_larger_number_goes_on(bot, world, policy):

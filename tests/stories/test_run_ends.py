@@ -147,8 +147,8 @@ async def test_nothing_is_published_of_a_turn_whose_push_was_put_off_until_the_l
     ("problem", "said"),
     [
         (None, "git fetch origin refs/treehand/salvage/"),
-        (Retryable("down"), "it could not be reached, and I try again every hour"),
-        (NeedsHuman("refused"), "It is not in the repository: it does not take it."),
+        (Retryable("down"), "the repository could not be reached; Treehand tries again every hour"),
+        (NeedsHuman("refused"), "It is not in the repository, because the repository rejected the push."),
     ],
 )
 async def test_the_end_says_where_the_work_is_and_does_not_wait_for_the_repository(bot, world, problem, said):

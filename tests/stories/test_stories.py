@@ -119,7 +119,7 @@ async def test_three_work_and_the_next_waits_with_a_reason(bot, world):
         world.wait(1)
     await bot.tick()
     assert bot.run("shop#3").phase is Phase.QUEUED
-    assert bot.run("shop#3").reason == "waiting for a free slot: 2 agents are at work, 0 ahead of this one"
+    assert bot.run("shop#3").reason == "waiting for a free slot: 2 agents are working, 0 ahead of this one"
     assert world.labels("shop#3") == {"ai", "ai:queued"}
     assert bot.run("shop#3").turns.failures == 0
 
@@ -360,7 +360,7 @@ async def test_the_model_refusing_our_key_stops_all_and_is_said_once(bot, world)
     told = [key for key in ("shop#1", "shop#2", "shop#3") if len(world.comments_of(key)) > 1]
     assert told == ["shop#1"]
     assert world.running() == []
-    assert bot.run("shop#3").reason == "waiting: the model refuses our key"
+    assert bot.run("shop#3").reason == "waiting: the model's service refuses the key"
     assert bot.run("shop#2").turns.failures == 0
 
     await bot.wait(300)
@@ -405,7 +405,7 @@ async def test_a_lost_session_is_said_and_costs_nothing_twice(bot, world):
     world.finish_turn(KEY, cost=0.2, fresh=True)
     await bot.tick()
 
-    assert any("conversation was gone" in text for text in world.comments_of(KEY))
+    assert any("session was lost" in text for text in world.comments_of(KEY))
     assert bot.store.spent(since=0) == pytest.approx(0.7)
 
 
@@ -451,7 +451,7 @@ async def test_one_runs_crash_does_not_stop_the_others(bot, world):
 
     assert bot.run("shop#2").phase is Phase.WORKING
     assert bot.run("shop#1").phase is Phase.ASKING
-    assert any("a bug of my own (KeyError)" in text for text in world.comments_of("shop#1"))
+    assert any("Treehand hit a bug (KeyError)" in text for text in world.comments_of("shop#1"))
 
 
 async def test_damage_met_in_one_run_s_step_ends_the_engine_and_is_no_bug_of_that_run(bot, world, caplog):

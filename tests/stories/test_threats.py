@@ -37,7 +37,7 @@ async def test_t3_what_is_hidden_in_an_issue_and_its_thread_reaches_no_agent_and
     assert "# Fix it (shop#1)" in request.briefing
     assert "Please." in request.briefing
     assert "Mind the tests. ![](http://x/y.png)" in request.briefing
-    assert "5 hidden passages were left out of what the agent reads." in world.comments_of(KEY)[0]
+    assert "5 hidden passages were removed from the text that the agent reads." in world.comments_of(KEY)[0]
 
 
 async def test_t3_nothing_is_said_about_hidden_passages_where_there_are_none(bot, world):

@@ -83,7 +83,7 @@ def breaches_of(words: str) -> list[str]:
         "neutralized": neutralize(words),
         "on a line": f"Now: {line}",
         "in a list": f"- {line}",
-        "as a name": f"{short_label(words)} may not steer here.",
+        "as a name": f"{short_label(words)} has no permission to steer this run, so Treehand ignored the command.",
         "as code": f"`a` {code_span(words)} `b`",
     }
     found = [f"{what} {form}" for form, told in forms.items() for what in live_elements(told)]

@@ -171,7 +171,9 @@ def test_t18_titles_and_subjects_stay_plain(title: str, left: str):
     assert plain_line(title) == left
 
 
-@pytest.mark.attack("T18", "A stranger's name is an image, or an agent's file name ends a code span")
+@pytest.mark.attack(
+    "T18", "The name of a person without permission is an image, or an agent's file name ends a code span"
+)
 def test_t18_names_stay_between_our_ticks():
     assert short_label("![x](https://evil.invalid/a.png)") == "`![x](evil.invalid/a.png)`"
     assert short_label("Ana Müller") == "Ana Müller"

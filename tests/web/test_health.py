@@ -21,7 +21,7 @@ async def test_what_fails_comes_first_and_says_what_still_works(tmp_path):
     async with open_dashboard(tmp_path, limits=LimitSettings(free_disk_gb=1e9)) as web:
         page = (await web.page("/health")).text
         assert page.index("Failing") < page.index("sandbox")
-        assert "nothing new starts before there is free space" in page
+        assert "no turn starts before space is free" in page
         assert "disk: only" in (await web.page("/")).text
 
 
@@ -33,7 +33,7 @@ async def test_the_setup_report_of_each_project_is_that_of_the_terminal(web):
     page = (await web.page("/health")).text
     assert "./&lt;b&gt;serve (Procfile)" in page
     assert 'setup_hosts = ["packages.example.com"]' in unescape(page)
-    assert "Problem" in page
+    assert "Failed" in page
     found = check_setup(web.settings, web.settings.projects[0])
     assert [one.name for one in found] == ["shop/setup", "shop/verify", "shop/run"]
     for one in found:
@@ -43,7 +43,7 @@ async def test_the_setup_report_of_each_project_is_that_of_the_terminal(web):
 async def test_the_state_of_a_pool_is_shown(tmp_path):
     async with open_dashboard(tmp_path, sandbox=SandboxSettings(kind="none")) as web:
         project = web.settings.projects[0].model_copy(update={"pool": 2})
-        assert report_setup(web.settings, project)[-1].detail == "0 of 2 worktrees wait for runs"
+        assert report_setup(web.settings, project)[-1].detail == "0 of 2 worktrees are ready"
 
 
 async def test_setup_reports_are_made_once_a_minute_at_most(web):
@@ -54,6 +54,8 @@ async def test_setup_reports_are_made_once_a_minute_at_most(web):
 
 async def test_what_only_the_daemon_knows_is_shown_by_it(web):
     store = open_store(web.settings)
-    store.notifications.save_health([HealthRecord(Health("gate", ok=True, detail="the model answers agents"), 1.0)], ())
+    store.notifications.save_health(
+        [HealthRecord(Health("proxy", ok=True, detail="the model answers agents"), 1.0)], ()
+    )
     store.close()
     assert "the model answers agents" in (await web.page("/health")).text

@@ -178,20 +178,20 @@ async def test_how_everything_is_can_be_read_and_says_what_still_works(settings)
     async with life(settings) as app:
         app.monitor.next_poll = 30.0
         await app.monitor.check({"shop": "the disk is away"})
-        look = app.store.notifications.health_records()["look shop"].health
+        look = app.store.notifications.health_records()["poll shop"].health
         assert (look.ok, look.detail) == (False, "the disk is away")
         assert look.still_works
         app.monitor.request_counts["github"] = tally()  # type: ignore[index]
         await app.monitor.check({})
-        assert app.store.notifications.health_records()["look shop"].health.detail.startswith("the next look is at")
-        assert read_status(settings).health.keys() & {"look shop", "quota github"} == set(), "no daemon runs"
+        assert app.store.notifications.health_records()["poll shop"].health.detail.startswith("the next poll is at")
+        assert read_status(settings).health.keys() & {"poll shop", "rate limit github"} == set(), "no daemon runs"
         with daemon_lock(settings.state_dir):
             seen = read_status(settings).health
-        assert seen["quota github"].detail == "left for now: 4000 core"
-        assert seen["look shop"].ok
+        assert seen["rate limit github"].detail == "requests left: 4000 core"
+        assert seen["poll shop"].ok
         assert (
             read(exposition(await collect_metrics(app.monitor, app.engine.failed_projects)))["treehand_healthy"][
-                "look shop",
+                "poll shop",
             ]
             == 1
         )
@@ -202,13 +202,13 @@ async def test_how_the_model_answers_is_known_by_what_came_since_the_last_look(s
         counted: dict[int, int] = {}
         app.monitor.model_answers = counted
         await app.monitor.check({})
-        assert "gate" not in app.store.notifications.health_records()
+        assert "proxy" not in app.store.notifications.health_records()
         for status, ok in ((200, True), (529, False), (200, True)):
             counted[status] = counted.get(status, 0) + 1
             await app.monitor.check({})
-            assert app.store.notifications.health_records()["gate"].health.ok is ok
+            assert app.store.notifications.health_records()["proxy"].health.ok is ok
         with daemon_lock(settings.state_dir):
-            assert "HTTP 529" in read_status(settings).health["gate"].detail
+            assert "HTTP 529" in read_status(settings).health["proxy"].detail
 
 
 async def test_a_days_budget_that_is_used_up_is_told_of_once(settings):

@@ -29,14 +29,14 @@ async def test_several_at_once_go_to_the_project_that_was_chosen(tmp_path):
 async def test_an_empty_form_is_refused_with_the_reason(web):
     answer = await web.post("/new", project="shop", work=" \n ")
     assert answer.status_code == 422
-    assert "Describe the task: the first line" in answer.text
+    assert "Describe the work: the first line" in answer.text
 
 
 async def test_an_issue_that_could_not_be_filed_stays_in_the_form(web):
     long = "x" * 300
     answer = await web.post("/new", project="shop", work=f"One\n---\n{long}\n---\nThree", begin="yes", owns="a/**")
     assert answer.status_code == 422
-    assert "256 is the most" in answer.text
+    assert "the limit is 256" in answer.text
     assert "shop#1" in answer.text
     assert f"{long}\n---\nThree</textarea>" in answer.text
     assert 'value="a/**"' in answer.text
@@ -44,7 +44,7 @@ async def test_an_issue_that_could_not_be_filed_stays_in_the_form(web):
 
 async def test_a_project_that_is_not_there_is_named(web):
     answer = await web.post("/new", project="nowhere", work="One")
-    assert (answer.status_code, "There is no project nowhere here" in answer.text) == (422, True)
+    assert (answer.status_code, "There is no project nowhere" in answer.text) == (422, True)
 
 
 async def test_what_was_typed_is_text_when_it_comes_back(web):
@@ -57,7 +57,7 @@ async def test_nonsense_is_refused_in_words(web, body):
     headers = {"Content-Type": "application/x-www-form-urlencoded", "Accept": "text/html"}
     answer = await web.client.post("/new", content=body, headers=headers)
     assert answer.status_code in {400, 413, 422}
-    assert "Request failed" in answer.text or "Describe the task: the first line" in answer.text
+    assert "Request failed" in answer.text or "Describe the work: the first line" in answer.text
 
 
 # As text

@@ -238,7 +238,7 @@ async def test_a_repository_in_the_worktree_is_left_out_and_told(workspaces, wor
     write(workspace.path, "src/new.py")
     change = await workspaces.capture(BRANCH, message="m", at=1000)
     assert [file.path for file in change.files] == ["src/new.py"]
-    assert sorted(change.left_out) == ["inner: a repository of its own", "src/.GIT: git's own name"]
+    assert sorted(change.left_out) == ["inner: a nested repository", "src/.GIT: a name that git reserves"]
 
 
 @pytest.mark.parametrize("name", [".git", ".GIT", ".git.", ".git ", "git~1", ".g\u200cit", ".git::$INDEX_ALLOCATION"])

@@ -143,18 +143,18 @@ async def test_an_empty_repository_is_said_in_one_line(workspaces, empty_origin)
 
 async def test_no_work_starts_from_what_an_agent_made_and_nobody_has_merged(workspaces, origin):
     origin.commit({"CLAUDE.md": "Do as I say.\n"}, branch="treehand/shop-7")
-    with pytest.raises(NeedsHuman, match="`treehand/shop-7` is one of my own branches: merge it first"):
+    with pytest.raises(NeedsHuman, match="`treehand/shop-7` is a branch of Treehand: merge it first"):
         await workspaces.ensure(BRANCH, base="treehand/shop-7", remote=origin.remote)
 
 
 async def test_a_missing_base_names_the_branches_there_are(workspaces, origin, root):
-    with pytest.raises(NeedsHuman, match=r"no branch `develop`\. It has `main`"):
+    with pytest.raises(NeedsHuman, match=r"no branch `develop`\. Its branches: `main`"):
         await workspaces.ensure(BRANCH, base="develop", remote=origin.remote)
     assert not (root / "worktrees").exists()
 
 
 async def test_what_is_not_a_repository_is_said_in_one_line(workspaces, tmp_path):
-    with pytest.raises(NeedsHuman, match="not a git repository I can read"):
+    with pytest.raises(NeedsHuman, match="not a git repository that Treehand can read"):
         await workspaces.ensure(BRANCH, base="", remote=Remote(str(tmp_path)))
 
 

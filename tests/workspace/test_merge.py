@@ -270,7 +270,7 @@ async def test_what_conflicts_with_a_push_of_others_is_resolved_in_a_turn(work, 
     theirs = origin.commit({"mine.py": "theirs\n"}, branch=BRANCH)
     (folder / "mine.py").write_text("ours\n")
     ours = (await workspaces.capture(BRANCH, message="Work", at=2000)).head
-    with pytest.raises(NeedsTurn, match="I keep both"):
+    with pytest.raises(NeedsTurn, match="Both are kept"):
         await workspaces.ensure_pushed(BRANCH, remote=origin.remote)
     assert origin.tip(BRANCH) == theirs
 

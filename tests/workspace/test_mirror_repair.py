@@ -159,7 +159,7 @@ async def test_f19_what_is_whole_in_a_damaged_mirror_comes_over(review_and_work,
     with pytest.raises(Retryable):
         await work(review_and_work, origin, BRANCH, "more.py", 2000)
 
-    with pytest.raises(Retryable, match="I fetch a new one and continue"):
+    with pytest.raises(Retryable, match="Treehand fetches a new one and continues"):
         await review_and_work.salvage(OTHER)
     workspace = await review_and_work.ensure(OTHER, base="", remote=origin.remote)
 

@@ -87,7 +87,7 @@ async def test_a_push_that_meets_another_one_at_the_remote_is_tried_again(worksp
     lock = origin.bare / "refs" / "heads" / f"{BRANCH}.lock"
     lock.parent.mkdir(parents=True, exist_ok=True)
     lock.touch()
-    with pytest.raises(Retryable, match="moved while I was pushing"):
+    with pytest.raises(Retryable, match="changed during the push"):
         await workspaces.ensure_pushed(BRANCH, remote=origin.remote)
     lock.unlink()
     await workspaces.ensure_pushed(BRANCH, remote=origin.remote)

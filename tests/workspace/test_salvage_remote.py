@@ -75,7 +75,7 @@ async def test_other_work_under_that_name_stays_and_ours_gets_the_next(workspace
 
 async def test_a_remote_that_refuses_or_is_away_says_so_and_nothing_is_noted(workspaces, origin, salvaged):
     run_git(origin.bare, "config", "transfer.hideRefs", "refs/treehand")
-    with pytest.raises(NeedsHuman, match="does not accept it"):
+    with pytest.raises(NeedsHuman, match="rejected the push"):
         await workspaces.share(SALVAGE, remote=origin.remote)
     with pytest.raises((Retryable, NeedsHuman)):
         await workspaces.share(SALVAGE, remote=Remote(str(origin.bare) + "-gone"))

@@ -74,7 +74,7 @@ TOO_MUCH = {
     "files": (many_files, r"more than 5,000 new files and folders, the last of them in out\. Delete them, or add"),
     "folders": (many_folders, "more than 5,000 new files and folders"),
     "pipes": (many_pipes, "more than 5,000 new files and folders"),
-    "a line of brackets": (brackets, r"^.gitignore cannot be followed: a line of it has more than 4,096 bytes"),
+    "a line of brackets": (brackets, r"^.gitignore cannot be followed: a line has more than 4,096 bytes"),
     "a large .gitignore": (large_rules, r"^.gitignore has more than 256 KB; shorten it"),
     "rules in many files": (rules_in_many_files, r"^\d+/.gitignore cannot be followed: there are more than 10,000"),
 }

@@ -59,7 +59,9 @@ class ClaudeAgent:
         self._fixed_variables = fixed_variables(model_retries=model_retries, model_seconds=model_seconds)
         self._instructions_seen = InstructionsSeen(folder / "told")
         self._is_checked = False
-        logging.getLogger("claude_agent_sdk").setLevel(logging.CRITICAL)  # its errors become values in the report
+        logging.getLogger("claude_agent_sdk").setLevel(
+            logging.CRITICAL
+        )  # the turn's errors become values in the report
 
     async def run(self, task: AgentTask, inbox: Inbox, emit: EventSink) -> TurnReport:
         try:
@@ -99,7 +101,7 @@ class ClaudeAgent:
 
     async def _prepare(self, task: AgentTask) -> None:
         if task.model and not MODEL_NAME.fullmatch(task.model):
-            raise NeedsHuman(f"{task.model!r} is not the name of a model.")
+            raise NeedsHuman(f"{task.model!r} is not a model name.")
         if not self._is_checked:
             self._folder.mkdir(parents=True, exist_ok=True)
             await asyncio.gather(self.version(), asyncio.to_thread(_import_sdk))
@@ -114,7 +116,9 @@ class ClaudeAgent:
             return await self._converse(task, session, inbox, emit, sandbox)
         instructed = replace(session, prompt=f"{task.instructions}\n\n{session.prompt}")
         report = await self._converse(task, instructed, inbox, emit, sandbox)
-        if report.state is TurnState.SUCCEEDED:  # else it may not have read them, and gets them again
+        if (
+            report.state is TurnState.SUCCEEDED
+        ):  # otherwise the agent may not have read these comments, and gets them again
             self._instructions_seen.record(session.id, task.instructions)
         return report
 
@@ -195,8 +199,8 @@ class ClaudeAgent:
 
 
 def _import_sdk() -> None:
-    """Imports the SDK and the modules that need it; in a thread, so that the loop goes on meanwhile."""
-    gc.disable()  # nothing an import makes is garbage, and looking for some takes a fifth of it
+    """Imports the SDK and the modules that need it; in a thread, so that the loop continues in the meantime."""
+    gc.disable()  # imports create no garbage, and collecting it takes a fifth of their time
     try:
         from bot.agents.claude import stream, system_prompt, tool_permissions  # noqa: F401
     finally:
@@ -241,7 +245,7 @@ async def _send_and_read(client: "ClaudeSDKClient", stream: "TurnStream", prompt
 
 
 async def _feed(client: "ClaudeSDKClient", stream: "TurnStream", inbox: Inbox) -> None:
-    with contextlib.suppress(Retryable):  # the reader meets the same end, and reports it
+    with contextlib.suppress(Retryable):  # the reader reports the end as well
         while True:
             await _send(client, stream.message(await inbox.get()))
 
@@ -255,7 +259,7 @@ async def _send(client: "ClaudeSDKClient", message: dict[str, object]) -> None:
     try:
         await client.query(messages())
     except ClaudeSDKError as exc:
-        raise Retryable(f"the agent does not listen: {exc}") from exc
+        raise Retryable(f"the agent accepts no message: {exc}") from exc
 
 
 async def _interrupt(client: "ClaudeSDKClient", stream: "TurnStream") -> None:

@@ -14,9 +14,9 @@ _FIXED = {
     "DISABLE_TELEMETRY": "1",
     "DISABLE_AUTOUPDATER": "1",
     "CLAUDE_CODE_ENABLE_TASKS": "0",  # brings back the one to-do list tool whose list is in its input
-    "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS": "1",  # nothing may go on when the turn is over
+    "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS": "1",  # background tasks must not outlive the turn
     "CLAUDE_CODE_DISABLE_AUTO_MEMORY": "1",
-    "CLAUDE_CODE_DISABLE_LEGACY_MODEL_REMAP": "1",  # the model that was asked for, or none
+    "CLAUDE_CODE_DISABLE_LEGACY_MODEL_REMAP": "1",  # the requested model, or none
     "CLAUDE_CODE_NO_MODEL_FALLBACK": "1",
 }
 
@@ -43,6 +43,6 @@ def environment_for(task: AgentTask, sandbox: AgentSandbox, fixed: Mapping[str, 
     if sandbox.shell:
         variables["CLAUDE_CODE_SHELL_PREFIX"] = sandbox.shell
     if os.geteuid() == 0:
-        variables["IS_SANDBOX"] = "1"  # else the program refuses to work unattended
+        variables["IS_SANDBOX"] = "1"  # otherwise the program refuses to work unattended
     allowed = ",".join((*variables, *sandbox.inherited_variables, *_SDK_VARIABLES))
     return {**variables, launch.KEEP: allowed, launch.PARENT: str(os.getpid())}

@@ -27,10 +27,10 @@ def failure_in(result: "ResultMessage | None", error: str, broken: str, stderr: 
 
 
 def is_limit(failure: Failure, result: "ResultMessage | None", *, service_reported: bool) -> bool:
-    """Returns True if the model refused since a usage limit is reached, so that only a long pause helps.
+    """Returns True if the model refused because of a usage limit, so that only a long pause helps.
 
-    `service_reported`: the service has sent an event that says so. The program itself repeats a request as long as that
-    makes sense: it ends with "too many" only if that took long, or if it would have to wait for long.
+    `service_reported`: the service has sent an event about the limit. The program retries by itself and ends with "too
+    many requests" only after a long wait, or before one.
     """
     if failure is not Failure.MODEL or result is None:
         return False

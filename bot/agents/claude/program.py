@@ -77,8 +77,8 @@ def _ensure_unaltered(cli: Path, recorded: str, note: Path) -> None:
         digest = hashlib.file_digest(content, "sha256").digest()
     if urlsafe_b64encode(digest).decode().rstrip("=") != recorded.rstrip("="):
         raise NeedsHuman(
-            f"The agent's program {cli} has been altered since it was installed. "
-            f"I do not start it. Reinstall it: `pip install --force-reinstall --no-deps {PACKAGE}`."
+            f"The agent's program {cli} was altered after its installation. "
+            f"Treehand does not start it. Reinstall it: `pip install --force-reinstall --no-deps {PACKAGE}`."
         )
     _unaltered.add(fingerprint)
     note.parent.mkdir(parents=True, exist_ok=True)

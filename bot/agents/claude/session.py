@@ -13,7 +13,7 @@ class Session:
     """The program has its history; else it begins with this id."""
     prompt: str
     fresh: bool = False
-    """Begun since the session to resume was gone."""
+    """Started because the session to resume was lost."""
 
 
 def session_for(task: AgentTask) -> Session:

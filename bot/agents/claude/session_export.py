@@ -38,7 +38,7 @@ def clean_home_for(home: Path) -> Path:
 
 
 def export_session(home: Path, session: str) -> None:
-    """Makes the clean home anew, with nothing but the session's history in it."""
+    """Creates the clean home again, with only the session's history."""
     clean = clean_home_for(home)
     _clear(clean)
     clean.mkdir(mode=0o700, parents=True)
@@ -78,7 +78,7 @@ def _find_history(home: Path, name: str, stack: ExitStack) -> tuple[str, BinaryI
         projects = stack.enter_context(_open_folder("projects", stack.enter_context(_open_folder(home))))
     except OSError:
         return None
-    places = [place for place in os.listdir(projects) if _PROJECT.fullmatch(place)]  # noqa: PTH208 - of a descriptor
+    places = [place for place in os.listdir(projects) if _PROJECT.fullmatch(place)]  # noqa: PTH208 - a descriptor
     found = [(place, file) for place in places if (file := _open_plain(projects, place, name, stack))]
     return max(found, key=lambda one: os.fstat(one[1].fileno()).st_mtime_ns, default=None)
 

@@ -132,9 +132,9 @@ class TurnStream:
             case "api_retry":
                 status = message.data.get("error_status") or "no connection"
                 attempt, most = message.data.get("attempt"), message.data.get("max_retries")
-                self._emit(EventKind.NOTICE, f"the model did not answer ({status}); try {attempt} of {most}")
+                self._emit(EventKind.NOTICE, f"the model did not answer ({status}); retry {attempt} of {most}")
             case "compact_boundary":
-                self._emit(EventKind.NOTICE, "made its memory of the conversation shorter")
+                self._emit(EventKind.NOTICE, "compacted its session")
 
     def _read_user(self, message: UserMessage) -> None:
         self._mark_read([message.uuid or ""])
@@ -187,7 +187,7 @@ class TurnStream:
         uncounted = max(0, used - sum(self._tokens_by_message.values()))
         self._tokens_by_message.clear()
         if not self.over:
-            self._question = ""  # what it reads next may be the answer
+            self._question = ""  # the next answer of the agent may be the reply
         subtype = _FAILED_RESULT if result.is_error and result.subtype == "success" else result.subtype
         self._emit_event(Event(EventKind.RESULT, self._clock(), subtype, tokens=uncounted, session_cost_usd=self._cost))
 

@@ -1,6 +1,6 @@
-"""Tool permissions of the agent: the tools it has, those it has not, and calls that a hook denies with a reason.
+"""Tool permissions of the agent: allowed tools, forbidden tools, and calls that a hook denies with a reason.
 
-Rule: permissions advise the agent; what stops it is the sandbox.
+Rule: permissions advise the agent; the sandbox stops it.
 """
 
 import re
@@ -48,9 +48,9 @@ def permission_hooks(folder: Path) -> dict[HookEvent, list[HookMatcher]]:
 def denial_reason(tool_name: str, arguments: dict[str, Any], folder: Path) -> str:
     """Returns an empty string if the call is allowed."""
     if tool_name == "Bash" and (name := _host_only(str(arguments.get("command", "")))):
-        return f"Not `git {name}`: what you change is committed and published for you when you end."
+        return f"`git {name}` is not allowed. Treehand commits and publishes your changes when your turn ends."
     if tool_name in {"Edit", "Write"} and not _is_writable(str(arguments.get("file_path", "")), folder):
-        return f"Only files inside {folder} are yours to write, and not its .git."
+        return f"You may write only files inside {folder}, except its .git."
     return ""
 
 

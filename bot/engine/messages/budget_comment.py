@@ -20,7 +20,8 @@ def over_turns(spent: int, allowed: int, policy: Policy) -> str:
 
 def over_time(spent: float, allowed: float, policy: Policy) -> str:
     more = f"{allowed / 1800:.3g} hours"
-    return _over(f"kept agents at work for {_hours(spent)} of the {_hours(allowed)} it may take", more, policy)
+    worked = f"Agents have worked on this issue for {_hours(spent)} of the {_hours(allowed)} it may take"
+    return _exhausted(worked, more, policy)
 
 
 def over_day(detail: str) -> str:
@@ -32,8 +33,14 @@ def over_day(detail: str) -> str:
 
 
 def _over(what: str, more: str, policy: Policy) -> str:
-    allow, stop = f"`/{policy.label} budget {more}`", f"`/{policy.label} stop`"
-    return f"This issue has {what}. Allow more with {allow}, or stop with {stop}."
+    return _exhausted(f"This issue has {what}", more, policy)
+
+
+def _exhausted(sentence: str, more: str, policy: Policy) -> str:
+    return (
+        f"{sentence}. Raise the budget with `/{policy.label} budget {more}`, or end the run with `/{policy.label} "
+        "stop`."
+    )
 
 
 def _hours(seconds: float) -> str:
@@ -46,15 +53,14 @@ def _millions(tokens: int) -> int:
 
 def which_budget(policy: Policy) -> str:
     *most, last = (f"`/{policy.label} budget {one}`" for one in ("10", "50M tokens", "150 turns", "30 hours"))
-    return (
-        "Say how many dollars this issue may cost in all, or how many tokens, turns or hours it may take: "
-        f"{', '.join(most)} or {last}."
-    )
+    return f"Name the total budget of this issue, in dollars, tokens, turns or hours: {', '.join(most)} or {last}."
 
 
 def budget_allowed(allowed: TotalSpend, spent: TotalSpend) -> str:
-    money = f"cost {dollars(allowed.usd)} in all; {dollars(spent.usd)} are spent" if allowed.usd else ""
-    tokens = f"use {allowed.tokens:,} tokens in all; {spent.tokens:,} are used" if allowed.tokens else ""
-    turns = f"take {allowed.turns} turns in all; {spent.turns} are taken" if allowed.turns else ""
-    time = f"take {_hours(allowed.seconds)} in all; {_hours(spent.seconds)} are over" if allowed.seconds else ""
-    return " ".join(f"This issue may now {part}." for part in (money, tokens, turns, time) if part)
+    money = f"This issue may now cost {dollars(allowed.usd)} in all; it has cost {dollars(spent.usd)}."
+    tokens = f"This issue may now use {allowed.tokens:,} tokens in all; it has used {spent.tokens:,}."
+    turns = f"This issue may now take {allowed.turns} turns in all; it has taken {spent.turns}."
+    hours = f"Agents may now work on this issue for {_hours(allowed.seconds)} in all; they have worked for "
+    time = f"{hours}{_hours(spent.seconds)}."
+    limits = ((allowed.usd, money), (allowed.tokens, tokens), (allowed.turns, turns), (allowed.seconds, time))
+    return " ".join(text for limit, text in limits if limit)

@@ -16,16 +16,16 @@ from bot.text.quote_untrusted import code_span, neutralize_line, quote
 CHECKS = "**Checks:**"
 """Opening of the checks paragraph in a pull request's text."""
 VERIFICATION = "**Verification:**"
-"""The same, of what the host tried itself."""
+"""Opening of the verification paragraph."""
 EVIDENCE = "**Evidence:**"
-"""The same, of what the agent left for people to see."""
+"""Opening of the evidence paragraph."""
 _LISTED = 20
 _MEGABYTE = 1_000_000
 _URL = re.compile(r"https?://[A-Za-z0-9/.:?=%_~,;-]+(?:[&#+][A-Za-z0-9/.:?=%_~,;-]+)*")
 
 
 def of_pull_request(pull: PullRequest, *, waits: str = "") -> str:
-    """Empty: there is nothing to say. `waits`: why CI has not started."""
+    """Checks paragraph; empty if nothing is known. `waits`: why CI has not started."""
     state = " ".join(part for part in (waits, _checks(pull), _conflict(pull)) if part)
     failed = [_line(check) for check in pull.checks.failed[:_LISTED]] if pull.checks.state is CheckState.RED else []
     more = len(pull.checks.failed) - len(failed) if failed else 0
@@ -33,16 +33,16 @@ def of_pull_request(pull: PullRequest, *, waits: str = "") -> str:
 
 
 def of_verification(run: Run) -> str:
-    """Empty: nothing was run."""
+    """Verification paragraph; empty if nothing was run."""
     found = run.checks.verification
     if found is None:
         return ""
     lines = [_trial(trial, found) for trial in found.commands[:_LISTED]]
     more = len(found.commands) - len(lines)
     attempts = run.checks.verify_attempts
-    cost = f"- {attempts} turn{'s' if attempts != 1 else ''} spent on what it found broken" if attempts else ""
-    trouble = f"- not everything is known: {neutralize_line(found.problem)}" if found.problem else ""
-    done = "run by Treehand in a fresh worktree" if found.is_done else "not done"
+    cost = f"- {attempts} turn{'s' if attempts != 1 else ''} spent on fixing regressions" if attempts else ""
+    trouble = f"- incomplete: {neutralize_line(found.problem)}" if found.problem else ""
+    done = "run by Treehand in a fresh worktree" if found.is_done else "not finished"
     heading = f"{VERIFICATION} {done}, on `{found.commit[:10]}`."
     setup = f"- set up by {neutralize_line(found.setup)}" if found.setup else ""
     notes = filter(None, (_test_files(found), setup, trouble, cost))
@@ -52,7 +52,7 @@ def of_verification(run: Run) -> str:
 def _test_files(found: Verification) -> str:
     named = ", ".join(map(code_span, found.test_files[:_LISTED]))
     more = f" and {len(found.test_files) - _LISTED} more" if len(found.test_files) > _LISTED else ""
-    return f"- the agent changed what decides the result: read these first: {named}{more}" if named else ""
+    return f"- the agent changed files that decide the result; review these first: {named}{more}" if named else ""
 
 
 def of_evidence(run: Run, turn: TurnReport) -> str:
@@ -62,8 +62,8 @@ def of_evidence(run: Run, turn: TurnReport) -> str:
     lines = [
         f"- {code_span(one.name)} ({one.media_type.partition(';')[0]}, {_size(one.size)})" for one in turn.evidence
     ]
-    where = f"kept beside the repository, where `treehand show {run.key}` says"
-    return "\n".join([f"{EVIDENCE} by the agent, not looked at by anybody; {where}.", *lines])
+    where = f"`treehand show {run.key}` prints where the files are"
+    return "\n".join([f"{EVIDENCE} left by the agent and not reviewed; {where}.", *lines])
 
 
 def _size(count: int) -> str:
@@ -72,7 +72,7 @@ def _size(count: int) -> str:
 
 def broken(found: Verification) -> str:
     names = ", ".join(f"{code_span(str(trial))}" for trial in found.regressions[:_LISTED])
-    return f"red, and not on the base: {names}; the agent is to fix it"
+    return f"regressions: {names}; the agent fixes them next"
 
 
 def _trial(trial: VerifiedCommand, found: Verification) -> str:
@@ -85,11 +85,11 @@ def _trial(trial: VerifiedCommand, found: Verification) -> str:
         case CheckResult.RED:
             return f"- ❌ {_result(trial)}{lost}; {_as_before(found.find_on_base(trial), found.base)}"
         case CheckResult.UNKNOWN:
-            return f"- ❔ {code_span(str(trial))}: {neutralize_line(trial.problem) or 'nothing is known'}"
+            return f"- ❔ {code_span(str(trial))}: {neutralize_line(trial.problem) or 'unknown'}"
 
 
 def _result(trial: VerifiedCommand) -> str:
-    ended = "took too long, and was ended" if trial.timed_out else f"exit code {trial.exit_code}"
+    ended = "timed out" if trial.timed_out else f"exit code {trial.exit_code}"
     parts = (ended, _counted(trial.counts), f"{trial.seconds:g} s")
     return f"{code_span(str(trial))}: {', '.join(part for part in parts if part)}"
 
@@ -107,41 +107,41 @@ def _as_before(before: VerifiedCommand | None, base: str) -> str:
     on = f"on the base `{base[:10]}`"
     match before.result if before else CheckResult.UNKNOWN:
         case CheckResult.GREEN:
-            return f"**broken by this change**: green {on}"
+            return f"**a regression**: passed {on}"
         case CheckResult.RED:
-            return f"red {on} as well"
+            return f"failed {on} as well"
         case CheckResult.UNKNOWN:
-            return f"how it is {on} is not known"
+            return f"result {on} unknown"
 
 
 def checks_stay_red(broken: Sequence[FailedCheck], fixes: int, policy: Policy) -> str:
     names = ", ".join(f"{code_span(check.name)}" for check in broken[:_LISTED])
-    tried = f"{fixes} turn{'s' if fixes != 1 else ''} spent on that did not help, and more I am not to spend"
-    why = tried if policy.ci_fixes else "I am not to fix checks by myself"
-    return f"Red on the newest commit, and not on the base: {names}. {why[0].upper()}{why[1:]} (`ci_fixes`)."
+    tried = f"{fixes} turn{'s' if fixes != 1 else ''} did not fix that, which is the limit (`ci_fixes`)."
+    why = tried if policy.ci_fixes else "`ci_fixes` is 0, so the agent fixes checks only if you ask."
+    return f"Failed on the newest commit but not on the base: {names}. {why}"
 
 
 def nothing_fixed(names: Sequence[str], words: str) -> str:
     listed = ", ".join(f"{code_span(name)}" for name in names[:_LISTED])
     summary = f"\n\nThe agent says:\n\n{quote(words)}" if words.strip() else ""
-    return f"A turn was spent on the red checks{f' ({listed})' if listed else ''}. No file was changed.{summary}"
+    return f"A turn was spent on the failed checks{f' ({listed})' if listed else ''}. No file was changed.{summary}"
 
 
 def will_rebase(base: str) -> str:
-    return f"Taking the newest {code_span(base)} in. That is a merge: nobody's commits are rewritten."
+    return f"Merging the newest {code_span(base)} into the branch. No commit is rewritten."
 
 
 def nothing_to_rebase() -> str:
-    return "There is no open pull request to take the base into."
+    return "There is no open pull request to merge the base into."
 
 
 def no_rebase_before_the_plan() -> str:
-    return "Not now: a plan comes first."
+    return "Not now: the agent has to propose a plan first."
 
 
 def no_rebase_now(run: Run) -> str:
     if run.phase is Phase.WORKING:
-        return "An agent is at work in there. Say it again when the turn has ended."
+        return "An agent is working in the worktree. Repeat the command when its turn has ended."
     return f"Not now: {run.reason}."
 
 
@@ -176,5 +176,5 @@ def _conflict(pull: PullRequest) -> str:
 
 def _line(check: FailedCheck) -> str:
     link = f" ([details]({check.url}))" if _URL.fullmatch(check.url) else ""
-    base = ", red on the base as well" if check.on_base else ""
+    base = ", failed on the base as well" if check.on_base else ""
     return f"- {code_span(check.name)}{link}{base}"

@@ -5,19 +5,21 @@ from bot.text.quote_untrusted import short_label
 
 
 def waits(policy: Policy) -> str:
-    return f"CI waits for approval: look at the changes, then comment `/{policy.label} approve`."
+    return f"CI waits for approval. Review the changes, then comment `/{policy.label} approve`."
 
 
 def will_start() -> str:
-    return "CI starts with an empty commit that I push now. Commits after that one wait for approval again."
+    return "Treehand now pushes an empty commit that starts CI. Commits after that one wait for approval again."
 
 
 def pushed_since(policy: Policy) -> str:
-    return f"I have pushed since you wrote that. Look at the changes, and comment `/{policy.label} approve` again."
+    return (
+        f"Treehand has pushed new commits after your comment. Review the changes, then comment `/{policy.label} "
+        "approve` again."
+    )
 
 
 def may_not_start(by: str, policy: Policy) -> str:
     return (
-        f"{short_label(by)} may steer here, but not push: somebody who may push to the repository can start CI, "
-        f"with `/{policy.label} approve`."
+        f"{short_label(by)} has no push access. Somebody with push access can start CI with `/{policy.label} approve`."
     )

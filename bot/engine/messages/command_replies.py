@@ -14,11 +14,11 @@ def help_text(policy: Policy) -> str:
 
 
 def unknown_command(word: str, policy: Policy) -> str:
-    return f"I do not know {code_span(word)}. {help_text(policy)}"
+    return f"{code_span(word)} is not a command. {help_text(policy)}"
 
 
 def not_trusted(author: str) -> str:
-    return f"{short_label(author)} may not steer here, so I did not do that."
+    return f"{short_label(author)} has no permission to steer this run, so Treehand ignored the command."
 
 
 def status(run: Run, seen: Observation) -> str:
@@ -34,20 +34,20 @@ def status(run: Run, seen: Observation) -> str:
 def why(run: Run, seen: Observation) -> str:
     match run.phase:
         case Phase.QUEUED:
-            return f"It is queued: {neutralize_line(run.reason) or 'it starts at the next look'}."
+            return f"The run is queued: {neutralize_line(run.reason) or 'it starts at the next poll'}."
         case Phase.WORKING if 0 < run.turns.ended == run.turns.number and run.reason:
-            return f"It waits: {neutralize_line(run.reason)}"
+            return f"The run waits: {neutralize_line(run.reason)}"
         case Phase.WORKING:
             action = neutralize_line(seen.turn.progress.action or run.reason)
-            return f"An agent is at work on it: {action or 'it has just begun'}."
+            return f"An agent is working: {action or 'it has just started'}."
         case Phase.REVIEW if run.reason:
             return f"A pull request is open: {neutralize_line(run.reason)}"
         case Phase.REVIEW:
-            return "A pull request is open, and waits for you: comment to steer, merge to finish."
+            return "A pull request is open and waits for you: comment to steer, merge to finish."
         case Phase.ASKING:
-            return f"I need you: {neutralize_line(run.reason)}"
+            return f"The run waits for you: {neutralize_line(run.reason)}"
         case Phase.DONE:
-            return f"It is over: {run.reason}."
+            return f"The run is over: {run.reason}."
 
 
 def why_without_daemon(run: Run, action: str) -> str:
@@ -58,4 +58,4 @@ def why_without_daemon(run: Run, action: str) -> str:
 
 
 def already_waiting() -> str:
-    return "It waits for you already: nothing is at work."
+    return "The run is already waiting for you; no agent is working."

@@ -9,7 +9,7 @@ from bot.text.quote_untrusted import plain_label
 
 
 def commit_message(run: Run, issue: Issue, comments: Sequence[Comment], fallback: str = "") -> str:
-    """One commit per turn: what the issue wants, or what the latest comment wanted, and who asked."""
+    """One commit per turn. Names the issue or the latest comment, and the person who asked."""
     latest = first_line(comments[-1].text) if comments and run.turns.number else ""
     subject = plain_label(latest or fallback or issue.title) or f"Resolve {issue.key}"
     person = comments[-1].author if comments and run.turns.number else issue.requester

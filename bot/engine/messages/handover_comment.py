@@ -1,4 +1,4 @@
-"""Replies about taking a worktree over and giving it back. Pure text in, text out."""
+"""Replies about taking over a worktree and giving it back. Pure text in, text out."""
 
 from bot.domain.policy import Policy
 from bot.domain.run import Run
@@ -6,24 +6,24 @@ from bot.text.quote_untrusted import short_label
 
 
 def taken_by(name: str, policy: Policy) -> str:
-    return f"{short_label(name)} has taken the worktree over; `/{policy.label} give` hands it back"
+    return f"{short_label(name)} has taken over the worktree; `/{policy.label} give` gives it back"
 
 
 def handed_over(folder: str, command: str, policy: Policy) -> str:
-    resume = f"The agent's conversation goes on by hand with\n\n    {command}\n\n" if command else ""
+    resume = f"To resume the agent's session yourself, run:\n\n    {command}\n\n" if command else ""
     return (
-        f"It is yours, and nothing of mine touches it meanwhile. The worktree, on the machine I run on, is\n\n"
-        f"    {folder}\n\n{resume}"
-        f"`/{policy.label} give` hands it back: what you changed is kept as a commit of its own, and the agent goes on."
+        "The worktree is yours until you give it back; Treehand does not touch it. Its path on the daemon's machine:"
+        f"\n\n    {folder}\n\n{resume}"
+        f"`/{policy.label} give` gives it back: your changes become a separate commit, and the agent continues."
     )
 
 
 def nothing_to_take() -> str:
-    return "There is nothing to take over yet: no agent has begun."
+    return "There is no worktree to take over yet: no agent has started."
 
 
 def not_taken() -> str:
-    return "Nobody has taken this over, so there is nothing to hand back."
+    return "The worktree is not taken over, so there is nothing to give back."
 
 
 def while_taken(run: Run) -> str:
@@ -31,4 +31,4 @@ def while_taken(run: Run) -> str:
 
 
 def given_back() -> str:
-    return "Thank you. What you changed is kept as a commit of its own, and the agent goes on from there."
+    return "Thank you. Your changes become a separate commit, and the agent continues from there."

@@ -1,5 +1,6 @@
 """Journal lines of one step, for people. Pure."""
 
+import re
 from collections.abc import Sequence
 
 from bot.domain.run import Run, Unshown
@@ -7,20 +8,28 @@ from bot.domain.spend import Spend
 from bot.engine.decision import Decision
 from bot.text.money import dollars
 
+_NOT_AN_ATTEMPT = re.compile(r"left out: |and \d+ more|\d+ passages? of ")
+"""Lines among the refusals that are no attempts, also those of earlier versions."""
+
+
+def refusal(line: str) -> str:
+    """Completes an attempt, such as `reach evil.example:443`, to a sentence."""
+    return line if _NOT_AN_ATTEMPT.match(line) else f"the sandbox blocked an attempt to {line}"
+
 
 def history(run: Run, decision: Decision) -> Sequence[str]:
     after = decision.run
     moved = f"{run.phase} → {after.phase}" + (f": {after.reason}" if after.reason else "")
-    began = f"turn {after.turns.number} began"
+    began = f"turn {after.turns.number} started"
     cost = decision.spend and _cost(decision.spend)
     return [
         *([began] if after.turns.number > run.turns.number else []),
         *([cost] if cost else []),
         *([moved] if after.phase is not run.phase else []),
-        *(f"not shown, because it was refused: {one.effect} ({one.why})" for one in _lapses(run, after)),
-        *(f"the sandbox refused: {what}" for what in after.refusals if what not in run.refusals),
+        *(f"refused by the service: {one.effect} ({one.why})" for one in _lapses(run, after)),
+        *(refusal(what) for what in after.refusals if what not in run.refusals),
         *(
-            f"{one.by} allowed: {one.objection.rule} {one.objection.path}"
+            f"{one.by} approved: {one.objection.rule} {one.objection.path}"
             for one in after.hold.allowed
             if one not in run.hold.allowed
         ),

@@ -7,7 +7,7 @@ from bot.text.quote_untrusted import code_span
 
 
 def model_used(name: str) -> str:
-    return f"The model is {code_span(name)}." if name else "The model is the one the agent chooses by itself."
+    return f"The model is {code_span(name)}." if name else "The agent chooses its model itself."
 
 
 def model_chosen(name: str) -> str:
@@ -17,13 +17,12 @@ def model_chosen(name: str) -> str:
 def no_such_model(names: Sequence[str], policy: Policy) -> str:
     if len(names) > 1:
         listed = ", ".join(code_span(f"{policy.label}:model={name}") for name in names)
-        return f"Which model is it to be? The labels say {listed}. Take all but one off, and I go on."
-    return (
-        f"{code_span(names[0])} cannot be the name of a model: those are letters, digits and `-._:/@[]`, in one word."
-    )
+        return f"Several labels name a model: {listed}. Remove all but one to continue."
+    return f"{code_span(names[0])} is not a model name. A name has only letters, digits and `-._:/@[]`, and no spaces."
 
 
 def no_such_agent(names: Sequence[str], known: Sequence[str], policy: Policy) -> str:
     labels = ", ".join(code_span(f"{policy.label}:agent={name}") for name in names)
     there = ", ".join(f"`{name}`" for name in known)
-    return f"I cannot follow the label {labels}. The agents I have: {there}. Fix the label or take it off, and I go on."
+    named = "The label {} names an unknown agent" if len(names) == 1 else "The labels {} do not name one known agent"
+    return f"{named.format(labels)}. Available: {there}. Correct or remove the label to continue."

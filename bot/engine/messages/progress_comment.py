@@ -32,18 +32,18 @@ def progress(run: Run, seen: Observation, policy: Policy) -> str:
         spent_so_far(run, seen),
         _left_out(seen.hidden_passages),
         _not_shown(run),
-        "" if policy.sandboxed else "_The agent runs without a sandbox here._",
+        "" if policy.sandboxed else "_The agent runs without a sandbox._",
         "" if run.phase is Phase.DONE else f"_Comment to steer; `/{policy.label} help` lists the commands._",
     ]
     return "\n\n".join(part for part in parts if part)
 
 
 def _left_out(hidden: int) -> str:
-    """People are told what an agent is not: something they do not see either."""
+    """Says how many hidden passages were removed from the agent's prompt; people cannot see them either."""
     if not hidden:
         return ""
     passages = "1 hidden passage was" if hidden == 1 else f"{hidden} hidden passages were"
-    return f"{passages} left out of what the agent reads."
+    return f"{passages} removed from the text that the agent reads."
 
 
 def _not_shown(run: Run) -> str:
@@ -68,7 +68,7 @@ def spent_so_far(run: Run, seen: Observation) -> str:
         return ""
     now = seen.turn.progress if run.has_turn_in_flight else Progress()
     usd, tokens = run.spend.usd + (now.usd or 0.0), run.spend.tokens + now.tokens
-    # what waits for people shows no running clock: it would be rewritten every minute, for days
+    # a run that waits for people shows no running clock: its comment would be rewritten every minute, for days
     until = seen.now if run.phase is Phase.WORKING else run.changed_at
     minutes = int((until - run.begun_at) / 60)
     facts = [f"turn {run.turns.number}", dollars(usd), f"{tokens:,} tokens"]
@@ -77,5 +77,5 @@ def spent_so_far(run: Run, seen: Observation) -> str:
 
 def which_repository(labels: Sequence[str]) -> str:
     named = ", ".join(code_span(label) for label in labels)
-    question = "I do not know which repository this is about."
-    return f"{HEADLINES[Phase.ASKING]}: {question}\n\nPut one of these labels on: {named}."
+    question = "Treehand cannot tell which repository this issue is about."
+    return f"{HEADLINES[Phase.ASKING]}: {question}\n\nAdd one of these labels: {named}."

@@ -8,6 +8,7 @@ from bot.domain.issue import Issue
 from bot.domain.run import Run
 from bot.domain.turn import TurnReport
 from bot.engine.messages import blocked_work, checks_text
+from bot.engine.messages.journal import refusal
 from bot.text.money import dollars
 from bot.text.quote_untrusted import code_span, neutralize_line, plain_line, quote, short_label
 
@@ -21,11 +22,11 @@ def pull_request_title(issue: Issue) -> str:
 def pull_request_body(run: Run, turn: TurnReport) -> str:
     parts = [
         f"Closes {run.key}",
-        f"**What the agent says**\n\n{quote(turn.summary)}" if turn.summary.strip() else "",
-        f"**What was measured**\n\n{_measured(run, turn.change)}",
+        f"**Summary by the agent**\n\n{quote(turn.summary)}" if turn.summary.strip() else "",
+        f"**Measured by Treehand**\n\n{_measured(run, turn.change)}",
         checks_text.of_verification(run),
         checks_text.of_evidence(run, turn),
-        "_Comment here, or on the issue, to steer. Merge, and everything is tidied away._",
+        "_Comment here, or on the issue, to steer. When you merge, Treehand cleans up._",
     ]
     return "\n\n".join(part for part in parts if part)
 
@@ -36,10 +37,10 @@ def _measured(run: Run, change: Change | None) -> str:
     more = [f"| … {len(files) - _FILES_LISTED} more | | |"] if len(files) > _FILES_LISTED else []
     left_out = [f"- left out: {neutralize_line(what)}" for what in (change.left_out if change else ())[:_FILES_LISTED]]
     allowed = [
-        f"- allowed by {short_label(one.by)}: {blocked_work.objection(one.objection)}"
+        f"- approved by {short_label(one.by)}: {blocked_work.objection(one.objection)}"
         for one in run.hold.allowed[-_FILES_LISTED:]
     ]
-    refused = [f"- the sandbox refused: {neutralize_line(what)}" for what in run.refusals]
+    refused = [f"- {refusal(neutralize_line(what))}" for what in run.refusals]
     table = ["| File | Added | Removed |", "|---|---|---|", *rows, *more, ""]
     turns, spend = run.turns.number, run.spend
     cost = f"{turns} turn{'s' if turns != 1 else ''}, {dollars(spend.usd)}, {spend.tokens:,} tokens"

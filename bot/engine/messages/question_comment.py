@@ -5,8 +5,8 @@ from bot.text.quote_untrusted import neutralize_line, quote
 
 
 def asks(reason: str, policy: Policy, *, a_reply_does: bool = True) -> str:
-    reply = "Reply here and I will go on. " if a_reply_does else ""
-    return f"{reason}\n\n{reply}`/{policy.label} help` lists what else you can do."
+    reply = "Reply here to continue. " if a_reply_does else ""
+    return f"{reason}\n\n{reply}`/{policy.label} help` lists all commands."
 
 
 def with_question_named(text: str, name: str, policy: Policy) -> str:
@@ -31,8 +31,8 @@ def _approval(name: str, policy: Policy) -> str:
 
 
 def nothing_changed(words: str) -> str:
-    summary = f" It said:\n\n{quote(words)}" if words.strip() else ""
-    return f"The agent finished without changing any file, so there is nothing to offer yet.{summary}"
+    summary = f" Its summary:\n\n{quote(words)}" if words.strip() else ""
+    return f"The agent finished without changing any file, so there is no pull request to open.{summary}"
 
 
 def question(text: str) -> str:
@@ -41,22 +41,25 @@ def question(text: str) -> str:
 
 def gave_up(failures: int, detail: str) -> str:
     times = "once" if failures == 1 else f"{failures} times in a row"
-    return f"The turn failed {times}. The last time: {neutralize_line(detail)}"
+    return f"The turn failed {times}. The last failure: {neutralize_line(detail)}"
 
 
-def met_a_bug(kind: str) -> str:
-    return f"I met a bug of my own ({kind}) and left this alone. The log has more; `retry` tries again."
+def met_a_bug(kind: str, policy: Policy) -> str:
+    return (
+        f"Treehand hit a bug ({kind}) and stopped this run. See the log for details; `/{policy.label} retry` "
+        "tries again."
+    )
 
 
 def session_lost() -> str:
-    return "The agent's earlier conversation was gone, so I briefed it again with the whole thread."
+    return "The agent's earlier session was lost, so a new one started with the whole discussion."
 
 
 def asks_for_key(detail: str, advice: str) -> str:
     return (
-        f"The model refuses our key: {neutralize_line(detail)}\n\nNothing new is started until that is fixed, or the "
-        f"model answers another run: {advice}. A wrong model for this run is refused in the same way: `model` chooses "
-        "another. I also try again every few minutes."
+        f"The model's service refuses the key: {neutralize_line(detail)}\n\nNo turn starts until the key works, or "
+        f"until the service answers another run: {advice}. It refuses a wrong model for this run in the same way: "
+        "`model` chooses another. Treehand also tries again every few minutes."
     )
 
 
@@ -70,4 +73,4 @@ def ended_beside_pull(reason: str, label: str, *, has_issue: bool) -> str:
 
 
 def found_again() -> str:
-    return "my memory of this was lost, so I read everything anew and go on from the pull request"
+    return "the run's record was lost; Treehand has read the issue again and continues from the pull request"

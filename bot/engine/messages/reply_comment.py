@@ -1,4 +1,4 @@
-"""Replies to comments and remarks after a turn. Pure text in, text out."""
+"""Replies to comments and inline comments after a turn. Pure text in, text out."""
 
 from collections.abc import Sequence
 
@@ -9,7 +9,7 @@ from bot.text.quote_untrusted import quote
 
 
 def answer(spoken: Sequence[tuple[Comment, CommentRecord]], turn: TurnReport) -> str:
-    """The reply to what was said: facts first, then the agent's own words."""
+    """The reply to comments: facts first, then the agent's own words."""
     on_their_own = [f"{_recalled(comment)}\n\n{verdict(row)}" for comment, row in spoken if row.reason]
     together = [(comment, row) for comment, row in spoken if not row.reason]
     jointly = "\n".join(_recalled(comment) for comment, _ in together)
@@ -22,7 +22,7 @@ def _recalled(comment: Comment) -> str:
     quoted = quote(commit_message.first_line(comment.text))
     if not comment.remarks:
         return quoted or ">"
-    remarks = f"{len(comment.remarks)} remark{'s' if len(comment.remarks) != 1 else ''}, answered in place"
+    remarks = f"{len(comment.remarks)} inline comment{'s' if len(comment.remarks) != 1 else ''}, answered in place"
     return f"{quoted} ({remarks})" if quoted else f"> A review: {remarks}"
 
 

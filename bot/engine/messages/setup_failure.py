@@ -15,9 +15,9 @@ def not_ready(obstacle: SetupObstacle, policy: Policy) -> str:
         else neutralize_line(obstacle.problem)
     )
     parts = [
-        f"The worktree could not be made ready: {what}",
-        "No agent has begun, and nothing counts as its failure.",
-        f"The end of what it printed:\n\n{code_block(obstacle.output)}" if obstacle.output.strip() else "",
+        f"Setup of the worktree failed: {what}",
+        "No agent has started, so this does not count as a failed turn.",
+        f"The end of its output:\n\n{code_block(obstacle.output)}" if obstacle.output.strip() else "",
         "\n".join(f"- {neutralize_line(one)}" for one in obstacle.advice),
         _may_approve(obstacle.objection, policy) if obstacle.objection else "",
         f"`/{policy.label} retry` tries again.",
@@ -27,6 +27,6 @@ def not_ready(obstacle: SetupObstacle, policy: Policy) -> str:
 
 def _may_approve(objection: Objection, policy: Policy) -> str:
     return (
-        f"- {of_objection(objection)}\n\n`/{policy.label} approve`, by somebody who may push, lets it, and "
-        "publishes the work exactly as it is now."
+        f"- {of_objection(objection)}\n\nIf somebody with push access comments `/{policy.label} approve`, setup runs "
+        "with network and the work is published exactly as it is now."
     )

@@ -63,7 +63,7 @@ class Connection:
                 else:
                     raise ConnectionGone
                 if len(received) > max_bytes:
-                    raise ProxyRefusal(413, f"That is more than {max_bytes // 1024 // 1024} MiB.")
+                    raise ProxyRefusal(413, f"The request is larger than {max_bytes // 1024 // 1024} MiB.")
         return bytes(received)
 
     async def wait_until_closed(self) -> None:
@@ -117,13 +117,15 @@ class Connection:
         try:
             return self._http.next_event()
         except h11.RemoteProtocolError as exc:
-            raise ProxyRefusal(exc.error_status_hint, "That is no valid HTTP.", attempt="send invalid HTTP") from exc
+            raise ProxyRefusal(
+                exc.error_status_hint, "The request is not valid HTTP.", attempt="send invalid HTTP"
+            ) from exc
 
     def _start_next_cycle(self) -> None:
         if self._http.their_state is h11.SEND_BODY:
             self._next_event()
         if (self._http.our_state, self._http.their_state) != (h11.DONE, h11.DONE):
-            raise ConnectionGone  # that was the last request
+            raise ConnectionGone  # the connection had sent its last request
         self._http.start_next_cycle()
 
     async def _receive_bytes(self) -> None:
@@ -166,6 +168,6 @@ async def _time_limited(deadline: asyncio.Timeout) -> AsyncIterator[None]:
 def _refuse_smuggling(request: h11.Request) -> None:
     names = [name for name, _ in request.headers]
     if sum(len(name) + len(value) + 4 for name, value in request.headers) + len(request.target) > _MAX_HEAD_BYTES:
-        raise ProxyRefusal(431, "Those headers are too long.", attempt="send invalid HTTP")
+        raise ProxyRefusal(431, "The headers are too long.", attempt="send invalid HTTP")
     if b"transfer-encoding" in names and b"content-length" in names:
-        raise ProxyRefusal(400, "That request has two lengths.", attempt="smuggle a request into another")
+        raise ProxyRefusal(400, "The request has two lengths.", attempt="smuggle a request into another")

@@ -17,7 +17,7 @@ class ModelUpstream:
     """Address of the model, and the headers with the credential that the proxy adds."""
 
     address: str
-    """May be loopback or private, since the operator chose it."""
+    """May be loopback or private, because the operator chose it."""
     headers: Mapping[str, str] = field(repr=False)
 
 
@@ -94,7 +94,7 @@ class SandboxUsage:
         self.used_up = UsedUp.NOTHING
         """The limit for which a request was refused."""
         self.unreachable = ""
-        """Why the model's service could not be asked the last time, in words; empty if it answered."""
+        """Why the last request got no answer of the model's service, for people; empty if it got one."""
         self.is_key_refused = False
         """The model's service refused the key."""
         self.limit_reset_at: float | None = None

@@ -143,7 +143,7 @@ class ModelRoute:
             self._pinned = model
         if model != (self._pinned or allowed):
             only = self._pinned or allowed
-            raise ProxyRefusal(403, f"This run may ask the model {only} only.", attempt=f"ask for the model {model}")
+            raise ProxyRefusal(403, f"This run may use only the model {only}.", attempt=f"ask for the model {model}")
 
     def _limit_counts(self) -> None:
         self._counts += 1
@@ -252,7 +252,7 @@ def _may_choose(allowed: str, model: str) -> bool:
 def _ensure_known_query(request: h11.Request) -> None:
     query = request.target.decode("ascii").partition("?")[2]
     if query not in _QUERIES:
-        raise ProxyRefusal(403, "That query is not allowed here.", attempt=f"ask the model's service for ?{query}")
+        raise ProxyRefusal(403, "The query is not allowed.", attempt=f"ask the model's service for ?{query}")
 
 
 def _response_headers(response: httpx.Response) -> HeaderList:

@@ -75,12 +75,12 @@ class _Scan:
 
 def parse_model_request(body: bytes) -> ModelRequest:
     if sum(map(body.count, (b"{", b"[", b","))) > _MAX_VALUES or body.count(b"\\") > _MAX_ESCAPES:
-        raise ProxyRefusal(413, "That request has too many values.")
+        raise ProxyRefusal(413, "The request has too many values.")
     scan = _Scan()
     request = _parse_json(body, scan)
     model = request.get("model")
     if not isinstance(model, str) or not model:
-        raise ProxyRefusal(400, "That request names no model.")
+        raise ProxyRefusal(400, "The request names no model.")
     _refuse_remote_use(request, scan)
     _refuse_unknown(request.keys() - _KEYS - _REMOTE_KEYS, "the key")
     packed = _packed_bytes(request.get("messages"))
@@ -106,9 +106,9 @@ def _parse_json(body: bytes, scan: _Scan) -> dict[str, Any]:
         text = body.decode("utf-8")
         request = json.loads(text, object_pairs_hook=scan.object, parse_constant=_refuse_constant)
     except (ValueError, RecursionError):
-        raise ProxyRefusal(400, "That request is no plain JSON.") from None
+        raise ProxyRefusal(400, "The request is not plain JSON.") from None
     if not isinstance(request, dict):
-        raise ProxyRefusal(400, "That request is no JSON object.")
+        raise ProxyRefusal(400, "The request is not a JSON object.")
     return request
 
 
@@ -157,4 +157,6 @@ def _refuse_remote_use(request: dict[str, Any], scan: _Scan) -> None:
             scan.remote_use = f"use {key}"
     if scan.remote_use:
         attempt = f"have the model's service {scan.remote_use}"
-        raise ProxyRefusal(403, "The model's service may not be made to reach or run anything.", attempt=attempt)
+        raise ProxyRefusal(
+            403, "The model's service must not access an address or run a tool for the agent.", attempt=attempt
+        )

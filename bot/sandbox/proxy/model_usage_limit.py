@@ -17,7 +17,7 @@ def parse_usage_limit(status: int, headers: Mapping[str, str]) -> float | None:
         return None
     retry_after = _number(headers.get("retry-after", ""))
     sent = _date(headers.get("date", ""))
-    reset_at = sent + retry_after if sent and retry_after else 0.0  # by the service's clock
+    reset_at = sent + retry_after if sent and retry_after else 0.0  # time of the service's clock
     if headers.get("anthropic-ratelimit-unified-status") == "rejected":
         return _number(headers.get("anthropic-ratelimit-unified-reset", "")) or reset_at
     return reset_at if retry_after >= _MIN_LIMIT_SECONDS else None

@@ -1,4 +1,4 @@
-"""Network policy: tells public addresses from private and reserved ones. In doubt, an address is not public."""
+"""Network policy: distinguishes public addresses from private and reserved ones. In doubt, an address is not public."""
 
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 

@@ -158,16 +158,18 @@ class _Router:
 
     def _require_model(self, request: h11.Request) -> ModelRoute:
         if self.model is None or not self.grant.token:
-            raise ProxyRefusal(403, "There is no model here.", attempt="ask a model where there is none")
+            raise ProxyRefusal(
+                403, "This sandbox has no access to a model.", attempt="use a model without access to one"
+            )
         if not _keys_shown(request):
-            raise ProxyRefusal(403, "The model wants a key.", attempt="ask the model without its token")
+            raise ProxyRefusal(403, "The request has no key.", attempt="use the model without a token")
         return self.model
 
     def _refuse_foreign_keys(self, request: h11.Request) -> None:
-        """A tunnel needs no key, since the socket identifies the sandbox; a wrong key is always refused."""
+        """A tunnel needs no key, because the socket identifies the sandbox; a wrong key is always refused."""
         token = self.grant.token.encode()
         if not all([hmac.compare_digest(key, token) for key in _keys_shown(request)]):  # noqa: C419 - all are compared
-            raise ProxyRefusal(403, "That key is not this run's.", attempt="show a key that is not this run's")
+            raise ProxyRefusal(403, "The key does not belong to this run.", attempt="use a key of another run")
 
 
 async def _accept_connections(listener: sockets.socket, router: _Router) -> None:
@@ -176,7 +178,7 @@ async def _accept_connections(listener: sockets.socket, router: _Router) -> None
         while True:
             try:
                 accepted, _ = await accept(listener)
-            except OSError:  # it was closed at once, or too many files are open: the next may succeed
+            except OSError:  # the connection was closed at once, or too many files are open: the next may succeed
                 await asyncio.sleep(_PAUSE_SECONDS)
                 continue
             group.create_task(router.receive(accepted))
@@ -188,7 +190,7 @@ def listen_on(path: Path) -> Iterator[sockets.socket]:
         listener.setblocking(False)  # noqa: FBT003
         listener.bind(str(path))
         try:
-            path.chmod(0o666)  # its folder is private
+            path.chmod(0o666)  # the socket's folder is private
             listener.listen(128)
             yield listener
         finally:
@@ -216,6 +218,6 @@ def _refused(method: str, target: str) -> ProxyRefusal:
     if target.startswith("/"):
         status = 405 if target.partition("?")[0] in {MESSAGES, COUNT_TOKENS, "/"} else 403
         return ProxyRefusal(
-            status, "Only the model's messages are served here.", attempt=f"ask the proxy for {method} {target}"
+            status, "The proxy serves only the model's messages.", attempt=f"ask the proxy for {method} {target}"
         )
     return ProxyRefusal(403, "Only encrypted connections to known hosts are let through.", attempt=f"reach {target}")

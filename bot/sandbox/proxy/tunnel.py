@@ -54,10 +54,10 @@ class Tunnels:
     async def serve(self, connection: Connection, request: h11.Request) -> None:
         target = _parse_target(request)
         if target not in self._allowed:
-            raise ProxyRefusal(403, f"{target} is not among the hosts this run may reach.", attempt=f"reach {target}")
+            raise ProxyRefusal(403, f"{target} is not a host that this run may reach.", attempt=f"reach {target}")
         if self._open >= _MAX_AT_ONCE:
             raise ProxyRefusal(
-                403, "Too many connections at once.", attempt=f"hold more than {_MAX_AT_ONCE} connections"
+                403, "Too many connections at the same time.", attempt=f"hold more than {_MAX_AT_ONCE} connections"
             )
         self._open += 1
         try:
@@ -96,7 +96,7 @@ def _parse_target(request: h11.Request) -> HostPort:
     text = request.target.decode("ascii", errors="replace")
     target = parse_host_port(text)
     if target is None:
-        raise ProxyRefusal(400, "That is no host and port.", attempt=f"reach {text}")
+        raise ProxyRefusal(400, "The target is not a host with a port.", attempt=f"reach {text}")
     return target
 
 
@@ -132,10 +132,12 @@ async def _read_hello(reader: asyncio.StreamReader, early: bytes, target: HostPo
     except (OSError, TimeoutError) as exc:
         raise ConnectionGone from exc
     except tls_hello.NotTls as exc:
-        raise ProxyRefusal(403, "That is no TLS.", attempt=f"speak something else than TLS to {target}") from exc
+        raise ProxyRefusal(
+            403, "The connection is not TLS.", attempt=f"use a protocol other than TLS with {target}"
+        ) from exc
     if name.removesuffix(".") != (target.host if target.is_named else ""):
         attempt = f"reach {name or 'a host without a name'} through a connection to {target}"
-        raise ProxyRefusal(403, "That is another host.", attempt=attempt)
+        raise ProxyRefusal(403, "The TLS connection names another host.", attempt=attempt)
     return received
 
 

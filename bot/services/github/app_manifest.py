@@ -69,10 +69,10 @@ async def exchange_code(api_url: str, code: str) -> NewGitHubApp:
                 headers={"Accept": "application/vnd.github+json"},
             )
     except httpx.HTTPError as exc:
-        raise Retryable("GitHub did not answer when asked for the new App. Begin again.") from exc
+        raise Retryable("GitHub did not answer the request for the new App. Start again.") from exc
     if answer.status_code != httpx.codes.CREATED:
         raise NeedsHuman(
-            f"GitHub refuses the code of the new App ({answer.status_code}). It may be used up: begin again."
+            f"GitHub rejects the code of the new App ({answer.status_code}). It may have been used: start again."
         )
     return _parse_registered(answer.json())
 

@@ -114,13 +114,13 @@ class Keyring:
             return self._app_auth(self._credential)
         return Token(await self.token_for(repository))
 
-    async def token_for(self, repository: str, *, anew: bool = False) -> str:
+    async def token_for(self, repository: str, *, fresh: bool = False) -> str:
         match self._credential:
             case TokenCredential(token):
                 return token
             case AppCredential() as app:
                 async with self._minting.setdefault(repository, asyncio.Lock()):
-                    return await self._valid_token(app, repository, anew=anew)
+                    return await self._valid_token(app, repository, fresh=fresh)
 
     @property
     def renewable(self) -> bool:
@@ -133,9 +133,9 @@ class Keyring:
         if minted and minted.token == auth.token:
             del self._minted[repository]
 
-    async def _valid_token(self, app: AppCredential, repository: str, *, anew: bool) -> str:
+    async def _valid_token(self, app: AppCredential, repository: str, *, fresh: bool) -> str:
         minted = self._minted.get(repository)
-        if minted is None or anew or minted.ends_at - self._server_time.local_now() < _RENEW_BEFORE_END:
+        if minted is None or fresh or minted.ends_at - self._server_time.local_now() < _RENEW_BEFORE_END:
             self._minted[repository] = minted = await self._mint(app, repository)
         return minted.token
 
@@ -146,7 +146,7 @@ class Keyring:
             return await self._mint_for_repository(app, installation, repository)
         except (NotFound, Refused) as exc:
             self._installations.pop(repository, None)
-            raise NeedsHuman(f"The GitHub App gives us no token for {repository or 'anything'}: {exc}") from exc
+            raise NeedsHuman(f"GitHub issued no token for the App{_on(repository)}: {exc}") from exc
 
     async def _mint_for_repository(
         self, app: AppCredential, installation: _Installation, repository: str
@@ -169,7 +169,7 @@ class Keyring:
     ) -> _AccessToken:
         data = await self._send_as_app(app, "POST", f"/app/installations/{installation.id}/access_tokens", body)
         if not isinstance(data, dict) or not data.get("token"):
-            raise Retryable("GitHub minted a token and its answer holds none.")
+            raise Retryable("GitHub answered the request for a token without one.")
         app.on_mint(data["token"])
         return _AccessToken(data["token"], self._server_time.to_local(data["expires_at"]))
 
@@ -186,9 +186,9 @@ class Keyring:
         try:
             data = await self._send_as_app(app, "GET", path)
         except (NotFound, Refused) as exc:
-            if app.installation_id:  # not every server shows it; minting tells whether it is right
+            if app.installation_id:  # some servers hide it; the request for a token fails if it is wrong
                 return _Installation(app.installation_id, PERMISSIONS)
-            raise NeedsHuman(f"The GitHub App is not installed on {repository or 'anything'}: {exc}") from exc
+            raise NeedsHuman(f"The GitHub App is not installed{_on(repository)}: {exc}") from exc
         found = (data[0] if data else None) if isinstance(data, list) else data
         if not found:
             raise NeedsHuman("The GitHub App is not installed anywhere.")
@@ -199,7 +199,7 @@ class Keyring:
     ) -> Any:
         try:
             return await self._send(verb, path, body, self._app_auth(app))
-        except Unauthorized:  # our clock may be wrong; this answer has brought the right time
+        except Unauthorized:  # this machine's clock may be wrong; the answer contains the right time
             return await self._send(verb, path, body, self._app_auth(app))
 
     def _app_auth(self, app: AppCredential) -> Auth:
@@ -222,3 +222,7 @@ def _granted(permissions: Mapping[str, str]) -> Mapping[str, str]:
         for name, wanted in PERMISSIONS.items()
         if permissions.get(name) in _LEVELS
     }
+
+
+def _on(repository: str) -> str:
+    return f" on {repository}" if repository else ""

@@ -50,7 +50,7 @@ class AuthorPermission:
     trusted: bool
     may_push: bool
     edited_by: str = ""
-    """Login of its last editor if they may not steer, or `somebody`."""
+    """Login of its last editor if they have no permission, or `somebody`."""
 
 
 SHAPE = "2"

@@ -24,7 +24,7 @@ _NOTIFYING = {"comments", "replies", "pulls", "issues", "reviews"}
 _MAX_POLL_INTERVAL = 3600.0  # seconds
 _VIEWER = "query { viewer { login databaseId } }"
 _PARTIAL_ERRORS = {"NOT_FOUND"}
-_SERVER_TROUBLE = ("something went wrong", "timeout", "timed out")
+_SERVER_TROUBLE = ("no reason given", "timeout", "timed out")
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,13 +113,13 @@ class GitHubClient:
         """Follows the server's `next` links; each page is conditional on its own."""
         address, seen = _address(path, params), set[str]()
         while address and address not in seen:
-            seen.add(address)  # a server whose links form a circle has shown all its pages
+            seen.add(address)  # a server whose links form a circle has sent all its pages
             answer = await self.get(address, repository=repository)
             yield answer
             address = answer.next
 
     async def write(self, verb: str, path: str, body: Mapping[str, Any] | None = None, *, repository: str) -> ApiAnswer:
-        """Raises UnknownOutcome if it may have been done all the same (no answer, or 5xx), else as `get`."""
+        """Raises UnknownOutcome if the request may have succeeded (no answer, or 5xx), otherwise like `get`."""
         kind = RequestKind.CREATE if verb == "POST" and path.rpartition("/")[2] in _NOTIFYING else RequestKind.WRITE
         response = await self._http.send(HttpRequest(verb, _address(path), repository, body=body, kind=kind))
         return ApiAnswer(response.reply.status, response.data, response.reply.headers, moved=response.moved)
@@ -131,22 +131,22 @@ class GitHubClient:
         try:
             response = await self._http.send(HttpRequest("POST", "/graphql", repository, body=body, kind=kind))
         except (NotFound, Refused) as exc:
-            raise NoGraphQL(f"No GraphQL here: {exc}") from exc
+            raise NoGraphQL(f"This server has no GraphQL: {exc}") from exc
         return _graphql_data(response.data, writing=kind is RequestKind.WRITE)
 
     async def tail(self, path: str, *, repository: str, most: int) -> str:
-        """The last characters of a text, such as a log. It lies on another host: our token is not sent there."""
+        """The last characters of a text, such as a log. It lies on another host: the token is not sent there."""
         response = await self._http.send(HttpRequest("GET", _address(path), repository, as_text=True))
         reply = response.reply
         if target := reply.headers.get("location", ""):
             reply = await self._http.fetch(self._http.transport.absolute(target))
         if reply.status != 200:
-            raise NotFound(f"GitHub does not give the text (HTTP {reply.status} to GET {path}).", status=reply.status)
+            raise NotFound(f"GitHub returned no text (HTTP {reply.status} to GET {path}).", status=reply.status)
         return reply.text[-most:]
 
     async def token_for(self, repository: str, *, for_push: bool = False) -> str:
-        """A valid token. For a push an App's token is minted anew."""
-        return await self._http.token_for(repository, anew=for_push)
+        """A valid token. For a push an App's token is newly issued."""
+        return await self._http.token_for(repository, fresh=for_push)
 
     async def account(self) -> GitHubAccount:
         """Read once per process."""
@@ -179,7 +179,7 @@ class GitHubClient:
         login = f"{app['slug']}[bot]"
         try:
             number = (await self.get(f"/users/{quote(login)}")).data["id"]
-        except NotFound:  # a server that does not show the accounts of Apps
+        except NotFound:  # this server hides the accounts of Apps
             number = 0
         permissions = tuple(f"{name}:{level}" for name, level in sorted((app.get("permissions") or {}).items()))
         return GitHubAccount(login, number, "app", permissions)
@@ -234,5 +234,5 @@ def _graphql_data(answer: Any, *, writing: bool) -> Any:
     if any(word in words.lower() for word in _SERVER_TROUBLE):
         raise no_answer(f"GitHub could not answer a query: {words}", request="graphql", writing=writing)
     if serious or not answer.get("data"):
-        raise NoGraphQL(f"GitHub does not answer this query: {words or 'no data'}")
+        raise NoGraphQL(f"GitHub refused a query: {words or 'no data'}")
     return answer["data"]

@@ -43,14 +43,14 @@ class CommentSync:
             self._one_by_one = True
 
     async def ensure_complete(
-        self, signatures: Mapping[int, tuple[str, int | None]], *, anew: Collection[int] = ()
+        self, signatures: Mapping[int, tuple[str, int | None]], *, reread: Collection[int] = ()
     ) -> None:
         """Reads all comments of issues that miss some. Signature: a version that changes with them, and a count."""
         counts = self._cache.counts(self._kind)
         due = [
             number
             for number, (version, count) in signatures.items()
-            if number in anew or self._one_by_one or self._is_due(number, version, count, counts.get(number, 0))
+            if number in reread or self._one_by_one or self._is_due(number, version, count, counts.get(number, 0))
         ]
         silent = {number for number in due if signatures[number][1] == 0 and number not in counts}
         with self._cache.changing():

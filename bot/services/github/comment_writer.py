@@ -37,9 +37,9 @@ class CommentWriter(CommentOutbox):
         try:
             await self.deliver(OwnComment(str(number), slug, inline=bool(remark)), body, remark)
         except NotFound as gone:
-            if remark:  # the thread is gone, the conversation is not
+            if remark:  # the thread is gone, but the pull request is not
                 return await self.ensure(number, slug=slug, text=text)
-            raise NeedsHuman(f"There is no {self._api.key(number)} any more: {gone}") from gone
+            raise NeedsHuman(f"{self._api.key(number)} no longer exists: {gone}") from gone
 
     async def read_run_notes(self, number: int) -> list[str]:
         """Notes in our comments, oldest first, also those that an earlier installation wrote."""

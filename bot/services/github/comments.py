@@ -62,7 +62,7 @@ class Comments:
         """Records what the people of these comments may do now. Raises NotTold if GitHub does not tell."""
         chosen = [comment for comment in self._all([number], settled=False) if comment.id in ids]
         if await self._judge(chosen, fresh=True):
-            raise NotTold(f"GitHub does not tell who may steer on {self._api.key(number)}.")
+            raise NotTold(f"GitHub does not return the permissions of the authors on {self._api.key(number)}.")
 
     async def _judge(self, comments: Sequence[SeenComment], *, fresh: bool = False) -> Collection[SeenComment]:
         """Returns comments that GitHub does not tell enough about. They keep their judgement; new ones stay unseen."""

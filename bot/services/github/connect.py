@@ -91,7 +91,7 @@ class GitHubConnection(ServiceConnection):
         if repository not in self.leases:
             own, remote = DaemonId(daemon_id(self.settings.state_dir), host_name()), self.forge(project).remote
             self.leases[repository] = GitLease(
-                LeaseRef(mirror), partial(remote, anew=False), own=own, seconds=seconds, clock=clock.steady
+                LeaseRef(mirror), partial(remote, fresh=False), own=own, seconds=seconds, clock=clock.steady
             )
         mirror.check_lease = self.leases[repository].check
         return self.leases[repository]
@@ -221,8 +221,8 @@ class GitHubService(Service):
             findings = await repository.setup_check.inspect(labels)
             if not settings.limits.claim_seconds or not all(ok for _, ok, _ in findings):
                 return findings
-            remote = await connection.forge(project).remote(anew=False)
-        return [*findings, ("claim", True, await _describe_holder(settings, remote))]
+            remote = await connection.forge(project).remote(fresh=False)
+        return [*findings, ("lease", True, await _describe_holder(settings, remote))]
 
     def webhook_secret(self, settings: Settings) -> str:
         return webhook_secret(settings)
@@ -273,7 +273,7 @@ async def _describe_holder(settings: Settings, remote: "Remote") -> str:
         entry = await asyncio.to_thread(_read_lease, remote, Path(folder))
     if other := _other_holder(settings, entry):
         return other
-    return "ours" if entry.record and not entry.record.free else "held by no treehand at the moment"
+    return "ours" if entry.record and not entry.record.free else "free: no daemon holds it"
 
 
 def _read_lease(remote: "Remote", folder: Path) -> "LeaseEntry":
@@ -289,11 +289,11 @@ def _other_holder(settings: Settings, entry: "LeaseEntry") -> str:
     record = entry.record
     if record is None or record.free or record.by == daemon_id(settings.state_dir):
         return ""
-    return f"held by another treehand ({record.holder})"
+    return f"another daemon holds it ({record.holder})"
 
 
 def _first_name(settings: Settings, project: ProjectSettings) -> str:
-    """The name that keys of the repository's issues begin with."""
+    """Returns the name that keys of the repository's issues begin with."""
     from bot.services.github.cache import open_cache
     from bot.services.github.repository_names import first_name_of
 

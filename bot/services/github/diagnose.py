@@ -19,18 +19,18 @@ class Finding(NamedTuple):
 
 _METADATA = "metadata"
 _PERMISSIONS = {
-    "issues": ("/issues?per_page=1", "to read requests and to answer"),
+    "issues": ("/issues?per_page=1", "to read requests and post comments"),
     "pull requests": ("/pulls?per_page=1", "to open pull requests"),
     "contents": ("/git/matching-refs/heads/{prefix}", "to push branches"),
     "checks": ("/commits/{base}/check-runs?per_page=1", "to fix failed checks"),
     "commit statuses": ("/commits/{base}/status?per_page=1", "to fix failed checks"),
-    _METADATA: ("/collaborators/{login}/permission", "to see who is trusted"),
+    _METADATA: ("/collaborators/{login}/permission", "to read people's permissions"),
 }
 _OPTIONAL = {"checks", "commit statuses"}
-"""A server may have one kind of them, or none."""
+"""A server may lack one of them, or both."""
 _APPS_ONLY = "checks"
 _NO_CHECKS = (
-    "GitHub shows none to fine-grained tokens in private repositories: checks of other applications "
+    "GitHub hides checks in private repositories from fine-grained tokens: checks of other applications "
     "than GitHub Actions cannot be seen with this token"
 )
 _NO_ACTIONS = "checks of GitHub Actions cannot be seen with this token: give it the permission Actions: read"
@@ -63,12 +63,12 @@ class SetupCheck:
         self._prefix = prefix
 
     async def inspect(self, labels: Sequence[str]) -> list[Finding]:
-        """Findings that are ok, or say what is wrong and how to fix it."""
+        """Returns findings: those that are ok, and problems with their fix."""
         findings = await self._collect("account", self._account())
         try:
             findings += [finding async for finding in self._repository()]
-        except BotError as problem:  # every other request would fail alike
-            hint = " Is its name right, and may our account see it?" if isinstance(problem, NotFound) else ""
+        except BotError as problem:  # every other request would fail in the same way
+            hint = " Check its name, and that the account may see it." if isinstance(problem, NotFound) else ""
             return [*findings, Finding("repository", ok=False, detail=f"{str(problem).removesuffix('.')}.{hint}")]
         for inspect in (self._permissions, self._rules, self._limit):
             findings += await self._collect(inspect.__name__.lstrip("_"), inspect())
@@ -102,11 +102,11 @@ class SetupCheck:
         await self._info.refresh()
         status = self._info.status
         if status.archived:
-            yield Finding("repository", ok=False, detail="it is archived, so it can only be read")
+            yield Finding("repository", ok=False, detail="the repository is archived, so it can only be read")
         elif not status.may_push and (await self._api.client.account()).kind != "app":
-            yield Finding("repository", ok=False, detail="we may not push to it: give our account write access")
+            yield Finding("repository", ok=False, detail="the account has no push access: give it write access")
         elif status.name.lower() != self._api.name.lower():
-            renamed = f"it is called {status.name} now; change the settings from {self._api.name}"
+            renamed = f"renamed to {status.name}; change `repository` in the settings, which is {self._api.name}"
             yield Finding("repository", ok=True, detail=renamed)
         else:
             yield Finding("repository", ok=True, detail=f"{status.name}, default branch {status.base}")
@@ -120,10 +120,10 @@ class SetupCheck:
                 await self._api.get(path.format(base=self._info.status.base, login=account.login, prefix=self._prefix))
             except NeedsHuman as refusal:
                 if name == _METADATA and isinstance(refusal, NotFound):
-                    continue  # we may ask, and the account is no user: an App is none
+                    continue  # the request is allowed, but the account is not a user: it is an App
                 if name in _OPTIONAL and not isinstance(refusal, Forbidden):  # unknown there, or no commit yet
                     readable.remove(name)
-                    yield Finding(name, ok=True, detail=f"there are none {purpose}: {refusal}")
+                    yield Finding(name, ok=True, detail=f"unavailable ({purpose}): {refusal}")
                     continue
                 if name == _APPS_ONLY and account.kind == FINE_GRAINED:
                     readable.remove(name)
@@ -134,7 +134,7 @@ class SetupCheck:
                 missing = True
                 yield Finding("permissions", ok=False, detail=f"{name} are needed {purpose}: {refusal}")
         if not missing:
-            yield Finding("permissions", ok=True, detail=f"we may read {', '.join(readable)}")
+            yield Finding("permissions", ok=True, detail=f"readable: {', '.join(readable)}")
 
     async def _shows_jobs(self) -> bool:
         try:

@@ -38,7 +38,7 @@ class Forbidden(Refused):
 
 
 class NotTold(Retryable):
-    """GitHub does not say at the moment what a person may do."""
+    """GitHub does not return a person's permission at the moment."""
 
 
 class NoGraphQL(Retryable):
@@ -51,23 +51,23 @@ _SECRET = re.compile(
 
 
 def status_to_error(reply: ServiceReply, *, request: str, writing: bool, wait: float = 0) -> BotError:
-    """`request` names the request; `wait` is the seconds until we may ask again."""
+    """`request` names the request; `wait` is the seconds until the next request is allowed."""
     reason = f"{message_in(reply) or 'no reason given'} (HTTP {reply.status} to {request})"
     if find_limit(reply) or (wait > 0 and reply.status >= 500 and not writing):
-        return RateLimited(f"GitHub asks me to wait {wait:.0f} s: {reason}", retry_after=wait)
+        return RateLimited(f"GitHub asked Treehand to wait {wait:.0f} s: {reason}", retry_after=wait)
     match reply.status:
         case 401:
-            return Unauthorized(f"GitHub refuses our token: {reason}")
+            return Unauthorized(f"GitHub rejects the token: {reason}")
         case 404 | 410 | 451:
-            return NotFound(f"GitHub does not show it: {reason}", status=reply.status)
+            return NotFound(f'GitHub returned "not found" for this request: {reason}', status=reply.status)
         case 403:
             return _forbidden(reply, reason)
         case 408:
             return no_answer(f"GitHub did not answer in time: {reason}", writing=writing)
         case status if status >= 500:
-            return no_answer(f"GitHub has trouble: {reason}", writing=writing)
+            return no_answer(f"GitHub failed: {reason}", writing=writing)
         case status:
-            return Refused(f"GitHub refused: {reason}", status=status)
+            return Refused(f"GitHub refused the request: {reason}", status=status)
 
 
 def redacted(text: str, secrets: Collection[str] = ()) -> str:
@@ -83,7 +83,7 @@ def _forbidden(reply: ServiceReply, reason: str) -> Refused:
         return Archived(f"The repository is archived: {reason}", status=403)
     if words & {"locked", "lock"}:
         return Locked(f"The conversation is locked: {reason}", status=403)
-    return Forbidden(f"Our token may not do this: {reason}{_missing_permission(reply)}", status=403)
+    return Forbidden(f"The token has no permission for this request: {reason}{_missing_permission(reply)}", status=403)
 
 
 def _missing_permission(reply: ServiceReply) -> str:

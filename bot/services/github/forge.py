@@ -28,14 +28,14 @@ class GitHubForge:
     async def judge_again(self, branch: str, comments: Collection[str]) -> ForgeView:
         return ForgeView(comments=await self._repository.judge_pull_again(branch, comments))
 
-    async def remote(self, *, anew: bool = True) -> Remote:
-        """The token goes to GitHub's own host only, and follows no redirect. `anew`: mint one that lasts long."""
+    async def remote(self, *, fresh: bool = True) -> Remote:
+        """The token goes to GitHub's own host only, and follows no redirect. `fresh`: mint one that lasts long."""
         await self._repository.ensure_info()
         url = self._remote or self._repository.info.status.clone_url
         place = urlsplit(url)
         if place.scheme not in self._schemes or not self._is_api_host(place.hostname or ""):
             return Remote(url)
-        token = await self._repository.api.client.token_for(self._repository.api.name, for_push=anew)
+        token = await self._repository.api.client.token_for(self._repository.api.name, for_push=fresh)
         return Remote(url, _with_credential(f"{place.scheme}://{place.netloc.rpartition('@')[2]}/", token))
 
     async def ensure_draft(self, branch: str, *, base: str, title: str, body: str) -> None:

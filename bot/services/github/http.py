@@ -119,10 +119,10 @@ class HttpClient:
         self._record_success(request)
         return response
 
-    async def token_for(self, repository: str, *, anew: bool) -> str:
+    async def token_for(self, repository: str, *, fresh: bool) -> str:
         ticket = self._lockout.enter(to_try=False)
         try:
-            return await self.keyring.token_for(repository, anew=anew)
+            return await self.keyring.token_for(repository, fresh=fresh)
         except Unauthorized as exc:
             raise self._lockout.record_refusal(str(exc), ticket) from exc
 
@@ -176,7 +176,7 @@ class HttpClient:
 
     async def _send_fenced(self, request: HttpRequest, auth: Auth) -> ServiceReply:
         def send() -> ServiceReply:
-            if request.writing:  # here, because before this it may have waited, or been stopped, for any time
+            if request.writing:  # measured here, because the request may have waited before
                 self._fence(request.repository)
             return self.transport.send(
                 request.verb, request.path, auth=auth, headers={**request.headers}, body=request.body
@@ -223,7 +223,7 @@ class WorkerThreads:
         self._free = asyncio.Semaphore(most)
 
     async def run(self, function: Callable[[], T]) -> T:
-        """Cancelling stops the waiting; the thread goes on."""
+        """Cancelling stops the waiting; the thread continues."""
         answer: Future[T] = Future()
         async with self._free:
             threading.Thread(target=_work, args=(function, answer), name="github", daemon=True).start()

@@ -56,7 +56,8 @@ class IssueAuthorization:
             judged = [
                 await self._authorize(row, histories[row["number"]], known.get(row["number"]), row["number"] in active)
                 for row in some
-                if known.get(row["number"]) or not histories[row["number"]].lags  # what nobody vouches for is not shown
+                if known.get(row["number"])
+                or not histories[row["number"]].lags  # text without an authorized author is not shown
             ]
             self._keep(judged)
             self._checked |= {authorization["number"] for authorization in judged}
@@ -68,7 +69,7 @@ class IssueAuthorization:
         if known is None or not known["trusted"]:
             return self._keep([await self._authorize(row, history, known, active=True)])
         trusted = await self._permissions.may_steer(known["by"], fresh=True)
-        # an edit that is asked about keeps the words before it; otherwise the text counts as its editors' of today
+        # an edit that people are asked about keeps the earlier text; otherwise the current text counts
         words = await self._usable_words(row, history, None) if trusted and not known["edit"] else {}
         return self._keep([{**known, "trusted": trusted, **words}])
 
@@ -88,7 +89,7 @@ class IssueAuthorization:
         if known is None or known["label"] != self._label:
             return True
         late = self._api.client.now() - known["asked_at"] > _RETRY_SECONDS
-        if known["edit"] and not known["edit"]["by"]["login"] and late:  # GitHub may tell by now who edited
+        if known["edit"] and not known["edit"]["by"]["login"] and late:  # GitHub may name the editor by now
             return True
         if active and known["trusted"]:
             return bool([row["title"], row["body"]] != known["words"])
@@ -100,7 +101,7 @@ class IssueAuthorization:
     async def _authorize(self, row: Row, history: EditHistory, known: Row | None, active: bool) -> Row:  # noqa: FBT001
         by = history.label_by or NOBODY
         if known and not by["login"] and known["request"].startswith(f"{history.label_at} "):
-            by = known["by"]  # the account was deleted since
+            by = known["by"]  # the account has been deleted
         request = f"{history.label_at} {by['login']}" if history.label_by else ""
         pinned = None
         if known and known["trusted"] and known["label"] == self._label and (active or known["request"] == request):
@@ -178,7 +179,7 @@ class IssueAuthorization:
         return replace(history, lags=lags) if history else None
 
     async def _read_events_history(self, row: Row) -> EditHistory:
-        """Without GraphQL the author of an edit is unknown: an unexplained update counts as one by a stranger."""
+        """Without GraphQL the author of an edit is unknown: an unexplained update counts as unauthorized."""
         labelled, renames, explained = [], [], row["created"]
         for event in await self._events(row["number"]):
             explained = max(explained, event["created_at"])

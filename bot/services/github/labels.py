@@ -26,12 +26,12 @@ class RepositoryLabels:
     async def ensure(self, number: int, add: Collection[str], remove: Collection[str]) -> None:
         row = self._cache.find(RecordKind.ISSUE, number) or await self._issues.read(number)
         if row is None:
-            raise NeedsHuman(f"There is no issue {self._api.key(number)} any more.")
+            raise NeedsHuman(f"The issue {self._api.key(number)} no longer exists.")
         try:
             # the label that requests work goes last: while it is there, a restart finishes the rest
             await self._change(number, row, sorted(add), sorted(remove, reverse=True))
         except NotFound as gone:
-            raise NeedsHuman(f"There is no issue {self._api.key(number)} any more: {gone}") from gone
+            raise NeedsHuman(f"The issue {self._api.key(number)} no longer exists: {gone}") from gone
 
     async def missing(self, wanted: Sequence[str]) -> list[str]:
         existing = {label.lower() for label in await self._read_names()}

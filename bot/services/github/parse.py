@@ -136,7 +136,7 @@ def expected_shapes() -> Iterator[None]:
     try:
         yield
     except _UNEXPECTED as exc:
-        raise Retryable(f"GitHub's answer is not what was expected: {exc!r}.") from exc
+        raise Retryable(f"GitHub's answer has an unexpected form: {exc!r}.") from exc
 
 
 def _last_number(url: str | None) -> int:

@@ -1,7 +1,7 @@
-"""Permissions: people who may push are trusted, and those the settings name. Rule: unknown means no.
+"""Permissions: people with push access are trusted, and those that the settings name. Rule: unknown means no.
 
-A yes counts for seconds, and for nothing that is decided about money, a start or a publication: those ask anew. A no
-counts longer, because strangers must not cause requests.
+A yes counts for seconds, and for nothing that is decided about money, a start or a publication: those ask again. A no
+counts longer, because people without permission must not cause requests.
 """
 
 from collections.abc import Collection, Mapping
@@ -42,14 +42,14 @@ class Permissions:
     async def may_push(self, author: Row, *, fresh: bool = False) -> bool:
         """As `may_steer`."""
         login = str(author["login"]).lower()
-        if not login or login.endswith("[bot]"):  # a name does not prove whose bot it is
+        if not login or login.endswith("[bot]"):  # a name does not prove the owner of a bot
             return False
         at, answer = self._may_push.get(login, (0.0, None))
         if fresh or not at or not 0 <= self._api.client.now() - at < _MAX_AGES[answer]:
             answer = await self._read_permission(login)
             self._may_push[login] = (self._api.client.now(), answer)
         if answer is None:
-            raise NotTold(f"GitHub does not tell whether {login} may push to {self._api.name}.")
+            raise NotTold(f"GitHub does not return whether {login} has push access to {self._api.name}.")
         return answer
 
     def _is_named(self, author: Row) -> bool:
@@ -79,7 +79,7 @@ class Permissions:
         return {email: login for email, login in found if addresses.count(email) == 1}
 
     async def _read_permission(self, login: str) -> bool | None:
-        """Returns None if our token may not ask; a login that no longer exists has no permission."""
+        """Returns None if the token may not read it; a login that no longer exists has no permission."""
         try:
             answer = await self._api.get(f"/collaborators/{quote(login, safe='')}/permission")
         except NotFound:

@@ -35,7 +35,7 @@ class PullRequestDetails:
             answer = await self._api.graphql(PULL_REQUESTS, {"ids": [pull["node"] for pull in pulls]})
         except RateLimited:
             raise
-        except Retryable:  # a hundred at once may be too much for it
+        except Retryable:  # a hundred at once may be too many for the server
             found = {}
         else:
             found = {node["number"]: _parse(node) for node in answer["nodes"] if node}
@@ -75,7 +75,7 @@ class PullRequestDetails:
             self._forget_deleted(number, {row["id"] for row in rows})
             for row in rows:
                 self._cache.keep(RecordKind.REVIEW, row, record=row["id"], number=number)
-            if signature is not None and len(rows) >= signature[0]:  # else the list lags behind: it is read again
+            if signature is not None and len(rows) >= signature[0]:  # otherwise the list lags behind and is read again
                 self._cache.advance(cursor, str(signature))
 
     def _forget_deleted(self, number: int, ids: Collection[int]) -> None:

@@ -73,7 +73,7 @@ class PullRequestWriter:
     async def _find_existing(self, branch: str, refusal: Refused) -> Row:
         pull = await self._pulls.search(branch)
         if pull is None or not pull["open"]:
-            raise Retryable(f"GitHub does not show the pull request of {branch} yet.") from refusal
+            raise Retryable(f"GitHub does not list the pull request of {branch} yet.") from refusal
         return pull
 
     async def _ensure_body(self, pull: Row, body: str) -> None:
@@ -100,7 +100,7 @@ def _fitted(ours: str, *, around: str = "") -> str:
 
 def _explain(reason: str, branch: str, base: str) -> str:
     if "no commits between" in reason:
-        return f"Branch {branch} has no commit that {base} lacks."
+        return f"Branch {branch} has no commits beyond {base}."
     if "base" in reason:
         return f"The base branch {base!r} does not exist."
-    return f"GitHub refuses a pull request of {branch} into {base}: {reason}"
+    return f"GitHub refused the pull request from {branch} into {base}: {reason}"

@@ -117,20 +117,22 @@ class RateLimiter:
         for _ in range(_TRIES):
             held = max(self._held(payer), self._held(f"{payer} {resource}"))
             if held > _LONGEST_HOLD_WAITED:
-                raise RateLimited(f"GitHub asked me to wait; {held:.0f} s are left.", retry_after=held)
+                raise RateLimited(f"GitHub asked Treehand to wait; {held:.0f} s are left.", retry_after=held)
             wait = max(held, self._pacing(kind))
             if wait <= 0:
                 self._count(kind)
                 return
             if wait > _LONGEST_PACING_WAITED:
-                raise RateLimited(f"I have written as much as GitHub allows; {wait:.0f} s to go.", retry_after=wait)
+                raise RateLimited(
+                    f"Treehand has used up its rate limit for writes; {wait:.0f} s to go.", retry_after=wait
+                )
             await self._sleep(wait)
-        raise RateLimited("Too many requests wait for GitHub.", retry_after=_LONGEST_HOLD_WAITED)
+        raise RateLimited("Too many requests to GitHub are waiting.", retry_after=_LONGEST_HOLD_WAITED)
 
     def _held(self, name: str) -> float:
         """Seconds left of what GitHub imposed."""
         until, now = self._holds.until(name), self._clock()
-        if until - now > _MAX_WAIT + 1:  # we never wait that long: the clock was moved
+        if until - now > _MAX_WAIT + 1:  # such a long wait means that the clock was moved
             until = now + _UNSTATED_WAIT
             self._holds.hold(name, until)
         return max(0.0, until - now)
@@ -175,7 +177,7 @@ class RateLimiter:
     def _record_read(self, now: float) -> None:
         at, left = self._recorded_reads
         if not left or not 0 <= now - at < _NOTE_SECONDS:
-            with contextlib.suppress(Retryable):  # a full disk is no reason not to read
+            with contextlib.suppress(Retryable):  # reading works without a disk, too
                 self._holds.record_reads(now, _READS_PER_NOTE * _READ_POINTS, seconds=_MINUTE + _NOTE_SECONDS)
             at, left = now, _READS_PER_NOTE
         self._recorded_reads = (at, left - 1)

@@ -240,8 +240,8 @@ class GitHubRepository:
         if self._reconcile:
             self._to_reread = {number for number in followed if self._issue_comments.was_read(number)}
         again = self._next_to_reread(followed)
-        await self._issue_comments.ensure_complete(followed, anew=again)
-        await self._inline_comments.ensure_complete(followed, anew=again)
+        await self._issue_comments.ensure_complete(followed, reread=again)
+        await self._inline_comments.ensure_complete(followed, reread=again)
         self._to_reread -= again
         if self._reconcile:
             self._tidy({*followed, *(row["number"] for row in newest.values() if row["open"])})
@@ -268,7 +268,7 @@ class GitHubRepository:
     async def _refresh_details(self, pulls: Collection[Row]) -> None:
         details_by_number = await self._pull_details.refresh(list(pulls))
         for number, details in details_by_number.items():
-            if not details["open"]:  # the list did not show that yet
+            if not details["open"]:  # the list does not contain the change yet
                 await self.pulls.read(number)
             await self._checks.refresh(number, details)
 

@@ -50,7 +50,7 @@ class RepositoryInfo:
         if self.status.id and self.status.id != status.id:
             raise self._recorded(
                 NeedsHuman(
-                    f"{self._api.name} is another repository than it was. If that is intended, stop Treehand, remove "
+                    f"{self._api.name} now names a different repository. If you intended that, stop Treehand, remove "
                     "github.db from its state folder, and start it again."
                 )
             )
@@ -76,7 +76,7 @@ class RepositoryInfo:
     def check_writable(self) -> None:
         if self.status.archived:
             self._api.is_stale = True
-            why = f"{self._api.name} is archived. I wait until it can be written to again."
+            why = f"{self._api.name} is archived. Treehand waits until it can be written to again."
             raise self._recorded(Archived(why, status=403))
         self._availability.record_success(self._api.name, cleared=_CLEARED_BY, now=self._api.client.now())
 

@@ -36,13 +36,13 @@ class Transport:
         self.api_url = api_url.rstrip("/")
         self._root = urlsplit(self.api_url)
         if self._root.scheme not in _PORTS or not self._root.hostname:
-            raise NeedsHuman(f"github.api_url must be an http(s) address, and is {api_url!r}.")
+            raise NeedsHuman(f"github.api_url must be an http(s) address; it is {api_url!r}.")
         self._session = requests.Session()
-        self._session.auth = Requester.noopAuth  # else requests reads ~/.netrc
+        self._session.auth = Requester.noopAuth  # otherwise requests reads ~/.netrc
         adapter = requests.adapters.HTTPAdapter(max_retries=0, pool_maxsize=CONNECTIONS)
         for scheme in _PORTS:
             self._session.mount(f"{scheme}://", adapter)
-        # Its debug lines hold complete answers, and an answer may be a token.
+        # Debug lines of urllib3 contain complete answers, and an answer may be a token.
         logging.getLogger("github.Requester").setLevel(logging.INFO)
 
     def close(self) -> None:
@@ -163,7 +163,7 @@ def _explain(exc: requests.RequestException) -> str:
     if isinstance(exc, requests.Timeout):
         return "GitHub did not answer in time"
     if isinstance(exc, requests.exceptions.ChunkedEncodingError | requests.exceptions.ContentDecodingError):
-        return "The answer of GitHub broke off"
+        return "The connection to GitHub broke during the answer"
     return f"GitHub cannot be reached ({type(exc).__name__})"
 
 
@@ -179,7 +179,7 @@ def parse_json(reply: ServiceReply) -> Any:
     try:
         return json.loads(reply.text)
     except ValueError as exc:
-        raise NoAnswer("The answer of GitHub cannot be read", sent=True) from exc
+        raise NoAnswer("GitHub's answer cannot be read", sent=True) from exc
 
 
 def next_link(reply: ServiceReply) -> str:

@@ -11,11 +11,11 @@ from bot.domain.webhook import WebhookAnswer
 
 def parse_webhook(secret: str, headers: Mapping[str, str], body: bytes) -> WebhookAnswer:
     if not is_signed(secret, body, headers.get("x-hub-signature-256", "")):
-        return WebhookAnswer(401, "The signature is not right: is the secret the same on both sides?\n")
+        return WebhookAnswer(401, "The signature is invalid. Check that both sides use the same secret.\n")
     try:
         repository = parse_repository(body, headers.get("content-type", ""))
     except (ValueError, RecursionError):
-        return WebhookAnswer(400, "This cannot be read as JSON.\n")
+        return WebhookAnswer(400, "The body is not valid JSON.\n")
     return WebhookAnswer(202, "looking\n", repository or None)
 
 

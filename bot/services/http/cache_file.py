@@ -6,12 +6,12 @@ from pathlib import Path
 
 from bot.system.database import open_database, open_or_replace
 
-_LOST = "`treehand run` sets it aside and begins a new one; nothing in it is needed."
+_LOST = "`treehand run` moves it aside and creates a new one; no data in it is needed."
 
 
 def open_cache_file(path: Path, migrations: Sequence[Path]) -> sqlite3.Connection:
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.touch(mode=0o600)  # it holds issues and comments of private projects
+    path.touch(mode=0o600)  # the file contains issues and comments of private projects
     return open_database(path, migrations, lost=_LOST)
 
 

@@ -51,7 +51,7 @@ class CommentOutbox(ABC):
 
     @abstractmethod
     async def post(self, comment: OwnComment, body: str, thread: str) -> str:
-        """Returns its id. Raises UnknownOutcome if it may have been posted all the same."""
+        """Returns its id. Raises UnknownOutcome if the comment may have been posted."""
 
     @abstractmethod
     async def edit(self, comment: OwnComment, body: str) -> bool:
@@ -83,7 +83,7 @@ class CommentOutbox(ABC):
     async def _search(self, sent: OwnComment) -> OwnComment | None:
         found = await self.adopt(sent, await self.find(sent, fresh=True))
         if found is None and 0 <= self._clock() - sent.tried_at < _SECONDS_TO_APPEAR:
-            raise Retryable(f"It is not known yet whether the comment {sent.slug} was posted. I look again soon.")
+            raise Retryable(f"It is unknown whether the comment {sent.slug} was posted. Treehand checks again soon.")
         return found
 
     async def _update(self, sent: OwnComment, wanted: OwnComment, body: str) -> bool:
@@ -103,7 +103,7 @@ class CommentOutbox(ABC):
             posted = await self.post(wanted, body, thread)
         except UnknownOutcome:
             raise
-        except (NeedsHuman, Retryable):  # it surely was not posted
+        except (NeedsHuman, Retryable):  # the comment was certainly not posted
             self._store.forget_own_comment(intent)
             raise
         if posted:

@@ -34,7 +34,7 @@ class CredentialLockout:
             raise self._refusal()
 
     def record_refusal(self, reason: str, ticket: int) -> Unauthorized:
-        if ticket == self._refusals:  # of many requests under way, one counts
+        if ticket == self._refusals:  # several concurrent refusals count as one
             self._refusals += 1
             self._locked_until, self._reason = self._clock() + self._pause(), reason
             self._availability.record_trouble("", reason, cleared_by=_CLEARED_BY, now=self._clock())
@@ -54,4 +54,4 @@ class CredentialLockout:
         return float(min(_FIRST_PAUSE * 2 ** min(self._refusals - 1, 10), _LONGEST_PAUSE))
 
     def _refusal(self) -> Unauthorized:
-        return Unauthorized(f"{self._reason}. Next try in {max(0.0, self._left()):.0f} s.")
+        return Unauthorized(f"{self._reason}. Next attempt in {max(0.0, self._left()):.0f} s.")

@@ -42,7 +42,7 @@ class UnknownOutcome(Retryable):
 def no_answer(why: str, *, request: str = "", writing: bool) -> Retryable:
     """The error for a missing or unreadable answer: `UnknownOutcome` if it was to a write."""
     text = f"{why} ({request})" if request else why
-    return UnknownOutcome(f"{text}. It may have been done all the same.") if writing else Retryable(text)
+    return UnknownOutcome(f"{text}. The request may have succeeded nevertheless.") if writing else Retryable(text)
 
 
 def sendable(value: Any) -> Any:

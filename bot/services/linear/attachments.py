@@ -22,7 +22,7 @@ class Attachments:
         entry = {
             "issueId": issue,
             "title": "Treehand",
-            "subtitle": f"what it remembers of run {slug.partition('/')[0]}",
+            "subtitle": f"record of run {slug.partition('/')[0]}",
             "url": self._markers.note_url(issue, slug),
             "metadata": self._markers.pack_note(note, issue=issue, slug=slug),
         }

@@ -30,7 +30,7 @@ class LinearClient:
         self, api_url: str, authorization: str, db: sqlite3.Connection, *, clock: Clock = now,
         elapsing: Clock = steady, sleep: Sleep = asyncio.sleep,
     ) -> None:  # fmt: skip
-        """`elapsing` must go on while the process is stopped and while the machine sleeps."""
+        """`elapsing` must continue while the process is stopped and while the machine sleeps."""
         self.elapsing = elapsing
         self._transport = Transport(api_url, authorization)
         self._server_time = ServerTime(clock)
@@ -63,16 +63,16 @@ class LinearClient:
             after = page["pageInfo"]["endCursor"]
             if not page["pageInfo"]["hasNextPage"] or not after or after in seen:
                 return
-            seen.add(after)  # a server whose cursors form a circle has shown all its pages
+            seen.add(after)  # a server whose cursors form a circle has sent all its pages
 
     async def change(self, document: str, *, fence: LeaseFence, **variables: Any) -> Any:
-        """Returns the payload of the mutation. Raises UnknownOutcome if it may have been done all the same."""
+        """Returns the payload of the mutation. Raises UnknownOutcome if the mutation may have succeeded."""
         data = await self._request(document, variables, before=fence)
         payload = next(iter(data.values()), None)
         if not isinstance(payload, dict) or not isinstance(payload.get("success"), bool):
-            raise no_answer("Linear sent something unexpected", request=_name_of(document), writing=True)
+            raise no_answer("Linear sent an unexpected answer", request=_name_of(document), writing=True)
         if not payload["success"]:
-            raise Refused(f"Linear did not do it ({_name_of(document)}).")
+            raise Refused(f"Linear reported no success ({_name_of(document)}).")
         return payload
 
     def to_local_time(self, server_time: str) -> float:

@@ -32,7 +32,7 @@ class CommentWriter(CommentOutbox):
                     await self._attachments.ensure_note(row["id"], slug, note)
                 await self.deliver(OwnComment(row["id"], slug), body, thread)
         except NotFound:
-            self._cache.update_issue(row["id"], doubted=1)  # the next poll tells whether the issue still exists
+            self._cache.update_issue(row["id"], doubted=1)  # the next poll shows whether the issue still exists
             raise
 
     async def post_for_operator(self, row: Row, person: str, text: str) -> None:

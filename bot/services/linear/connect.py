@@ -134,7 +134,7 @@ class LinearService(Service):
             return None
         key, projects = match[0].upper(), _projects(settings)
         if not projects:
-            raise NeedsHuman(f"No project here has its issues in Linear, so there is no {key}.")
+            raise NeedsHuman(f"No project has its issues in Linear, so there is no {key}.")
         own = [project for project in projects if project.team.lower() == match["team"].lower()]
         return FoundKey(key, [*own, *(project for project in projects if project not in own)])
 

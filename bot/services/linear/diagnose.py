@@ -35,7 +35,7 @@ class SetupCheck:
         try:
             account = await self._account()
             await self._team.info.refresh()
-        except BotError as problem:  # every other request would fail alike
+        except BotError as problem:  # every other request would fail in the same way
             return [Finding("linear", ok=False, detail=str(problem))]
         team = self._team.info.status
         findings = [Finding("linear", ok=True, detail=f"{account}; team {team.key} ({team.name})"), *self._states()]
@@ -60,10 +60,10 @@ class SetupCheck:
             choice, state = getattr(self._moves, _KEYS[stage]), states.state_for(stage)
             if isinstance(choice, str) and not state:
                 known = ", ".join(state.name for state in team.states)
-                wrong = f"linear.{_KEYS[stage]} = {choice!r} is no state of team {team.key}. It has: {known}."
+                wrong = f"linear.{_KEYS[stage]} = {choice!r} is not a state of team {team.key}. Its states: {known}."
                 return [Finding("states", ok=False, detail=wrong)]
             by_integration = stage is IssueStage.COMPLETED and choice is True and team.completes
-            left = "left to Linear's integration" if by_integration else "not moved"
+            left = "set by Linear's integration" if by_integration else "not moved"
             words.append(f"{when}: {names[state] if state else left}")
         return [Finding("states", ok=True, detail="; ".join(words))]
 
@@ -82,4 +82,4 @@ class SetupCheck:
     def _limits(self) -> Finding:
         """As the last answer stated."""
         left = (f"{left:,.0f} of {limit:,.0f} {name}" for name, (left, limit) in self._team.client.remaining().items())
-        return Finding("limits", ok=True, detail=f"left for this hour: {', '.join(left)}")
+        return Finding("limits", ok=True, detail=f"left this hour: {', '.join(left)}")

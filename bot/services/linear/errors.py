@@ -17,11 +17,11 @@ class Refused(NeedsHuman):
 
 
 class Forbidden(Refused):
-    """Our key may not do this."""
+    """The key has no permission for this request."""
 
 
 class NotFound(Refused):
-    """Linear has no such thing, or does not show it to us."""
+    """Linear has no such object, or the key may not see it."""
 
 
 _SECRET = re.compile(r"\blin_(?:api|oauth)_\w{6,}")
@@ -44,7 +44,7 @@ _GONE_WORDS = ("entity not found", "could not find referenced")
 
 
 def error_in(reply: ServiceReply, *, request: str, writing: bool, wait: float = 0.0) -> BotError | None:
-    """Returns None for an answer without errors. `wait`: seconds until we may ask again."""
+    """Returns None for an answer without errors. `wait`: seconds until the next request is allowed."""
     errors = _errors(reply)
     if reply.status < 300 and not errors and isinstance(reply.fields.get("data"), dict):
         return None
@@ -52,17 +52,17 @@ def error_in(reply: ServiceReply, *, request: str, writing: bool, wait: float = 
     reason = f"{words} ({request})"
     match _kind(reply, errors):
         case "limit":
-            return RateLimited(f"Linear asks me to wait {wait:.0f} s: {reason}", retry_after=wait)
+            return RateLimited(f"Linear asked Treehand to wait {wait:.0f} s: {reason}", retry_after=wait)
         case "key":
-            return Unauthorized(f"Linear refuses our key: {reason}")
+            return Unauthorized(f"Linear rejects the key: {reason}")
         case "permission":
-            return Forbidden(f"Our key may not do this: {reason}")
+            return Forbidden(f"The key has no permission for this request: {reason}")
         case "gone":
-            return NotFound(f"Linear does not show it: {reason}")
+            return NotFound(f'Linear returned "not found" for this request: {reason}')
         case "invalid":
-            return Refused(f"Linear refused: {reason}")
+            return Refused(f"Linear refused the request: {reason}")
         case _:
-            return no_answer(f"Linear has trouble: {words}", request=request, writing=writing)
+            return no_answer(f"Linear failed: {words}", request=request, writing=writing)
 
 
 def is_limit(reply: ServiceReply) -> bool:
@@ -71,7 +71,7 @@ def is_limit(reply: ServiceReply) -> bool:
 
 
 def is_there_already(refusal: Refused) -> bool:
-    """It was not created because it exists."""
+    """Returns True if nothing was created because it exists already."""
     return any(words in str(refusal).lower() for words in _EXISTS_WORDS)
 
 

@@ -1,7 +1,7 @@
 """Authorization of an issue: its requester, and the title and body as they were requested, without edits by others.
 
 Pure. Linear names the author of an edit of the description, but not the text before it: the text is kept as we first
-saw it requested. A change that the history does not explain counts as an edit by a stranger.
+saw it requested. A change that the history does not explain counts as an edit by a person without permission.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -15,9 +15,7 @@ from bot.services.linear.parse import NO_PERSON
 
 HISTORY_SECONDS = 240.0
 """Linear begins to show the history of an issue about three minutes after its creation."""
-UNSETTLED = (
-    "waiting until Linear tells who asked for this and who wrote it: up to 4 minutes after the issue was created"
-)
+UNSETTLED = "waiting until Linear reports who requested this issue and who wrote it: up to 4 minutes after its creation"
 
 MaySteer = Callable[[Row], bool]
 
@@ -48,7 +46,7 @@ def authorize_again(row: Row, known: Row, people: Mapping[str, Row], may_steer: 
         return may_steer(people.get(who["id"], who))
 
     trusted = may_now(known["by"])
-    # an edit that is asked about keeps the words before it
+    # an edit that people are asked about keeps the earlier text
     words = _usable_words(row, None, str(known["since"]), may_now) if trusted and not known["edit"] else {}
     return {**known, "trusted": trusted, "withdrawn": not trusted, **words}
 
@@ -61,7 +59,7 @@ def people_of(row: Row, known: Row) -> Collection[str]:
 
 
 def is_settled(row: Row, seconds_after_creation: float) -> bool:
-    """False while changes may have happened that the history does not show yet: then nobody vouches for anything."""
+    """Returns False while the history may lack changes: until then the requester and the author are unknown."""
     known_until = max([row["created"], *(step["at"] for step in row["steps"])])
     return bool(row["updated"] <= known_until) or seconds_after_creation >= HISTORY_SECONDS
 
@@ -135,7 +133,7 @@ def _is_trusted(change: WordingChange, may_steer: MaySteer) -> bool:
 
 
 def _trusted_title(title: str, renames: Sequence[WordingChange], may_steer: MaySteer) -> str:
-    """The title before edits by strangers."""
+    """The title before edits by people without permission."""
     for change in reversed(renames):
         if _is_trusted(change, may_steer):
             break

@@ -59,7 +59,7 @@ class TeamLabels:
         entry = {"name": name, "teamId": team, "color": _COLOUR}
         try:
             made = await self._client.change(graphql_queries.CREATE_LABEL, fence=self._fence, input=entry)
-        except Refused as refusal:  # it may exist by now
+        except Refused as refusal:  # the label may exist by now
             found = await self.find([name], team)
             if name.lower() in found:
                 return found[name.lower()]

@@ -21,7 +21,7 @@ def expected_shapes() -> Iterator[None]:
     try:
         yield
     except (KeyError, TypeError, AttributeError, IndexError, ValueError) as exc:
-        raise Retryable(f"Linear sent something unexpected ({type(exc).__name__}: {exc}).") from exc
+        raise Retryable(f"Linear sent an unexpected answer ({type(exc).__name__}: {exc}).") from exc
 
 
 def text(value: Any) -> str:

@@ -156,11 +156,11 @@ class ProjectIssues:
         known = self._cache.find_authorization(row["id"])
         age = row["read_at"] - self._client.to_local_time(row["created"])
         if (known is None or known["unvouched"]) and not issue_authorization.is_settled(row, age):
-            self._cache.update_issue(row["id"], doubted=1)  # its history is read again in the next poll
+            self._cache.update_issue(row["id"], doubted=1)  # the next poll reads the issue's history again
             return self._keep_unvouched(row)
         known = None if known and known["unvouched"] else known
         if known and known.get("withdrawn") and known["version"] == row["updated"]:
-            return known  # what we have read of its people is older than that
+            return known  # the cached people are older than the issue's change
         found = issue_authorization.authorize(
             row, known, self.team.label_ids(row), self._permissions.may_steer, active=active
         )

@@ -119,7 +119,7 @@ class RateLimiter:
             if wait > _LONGEST_WAITED:
                 raise RateLimited(f"Linear's rate limit is used up; {wait:.0f} s to go.", retry_after=wait)
             await self._sleep(wait)
-        raise RateLimited("Too many requests wait for Linear.", retry_after=_LONGEST_WAITED)
+        raise RateLimited("Too many requests to Linear are waiting.", retry_after=_LONGEST_WAITED)
 
     def _held(self) -> float:
         """Seconds left of the wait that Linear imposed."""

@@ -18,7 +18,7 @@ class ReactionWriter:
         try:
             entry = {"commentId": comment, "emoji": str(reaction)}
             await self._client.change(graphql_queries.CREATE_REACTION, fence=self._fence, input=entry)
-        except NotFound:  # its author deleted it
+        except NotFound:  # the author deleted the comment
             self._cache.forget_comment(comment)
             return
         except Refused as refusal:

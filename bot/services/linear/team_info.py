@@ -82,7 +82,7 @@ class TeamInfo:
         nodes = (await self._client.query(graphql_queries.TEAM, key=self._key))["teams"]["nodes"]
         if not nodes:
             known = ", ".join(await self.teams()) or "none"
-            raise NotFound(f"Linear shows us no team {self._key}. It shows: {known}.")
+            raise NotFound(f"The key sees no team {self._key} in Linear. It sees: {known}.")
         return nodes[0]
 
     async def _has_forge(self) -> bool:

@@ -210,7 +210,7 @@ class TeamSync:
     # People
 
     async def read_people(self, ids: Collection[str]) -> Mapping[str, Row]:
-        """People by id as they are now. Who is not shown is nobody any more."""
+        """Returns current people by id. A person that Linear no longer returns has no permission."""
         found: dict[str, Row] = {}
         with expected_shapes():
             for some in _in_parts(sorted(ids), _PEOPLE_PER_QUERY):

@@ -20,7 +20,7 @@ class Transport:
     def __init__(self, api_url: str, authorization: str) -> None:
         place = urlsplit(api_url)
         if not place.hostname or not (place.scheme == "https" or place.hostname in _LOOPBACK):
-            raise BadSettings(f"linear.api_url must be an https:// address, and is {api_url!r}.")
+            raise BadSettings(f"linear.api_url must be an https:// address; it is {api_url!r}.")
         self._url = api_url
         self._http = httpx.AsyncClient(
             headers={"Authorization": authorization, "User-Agent": f"treehand/{__version__}"},
@@ -41,7 +41,7 @@ class Transport:
         except (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.ProxyError) as exc:
             raise NoAnswer(f"Linear cannot be reached ({type(exc).__name__})", sent=False) from exc
         except (httpx.HTTPError, httpx.StreamError, TimeoutError) as exc:
-            raise NoAnswer(f"The answer of Linear is incomplete ({type(exc).__name__})", sent=True) from exc
+            raise NoAnswer(f"Linear's answer is incomplete ({type(exc).__name__})", sent=True) from exc
 
     async def _read(self, request: httpx.Request) -> ServiceReply:
         response = await self._http.send(request, stream=True)
@@ -50,7 +50,7 @@ class Transport:
             async for chunk in response.aiter_bytes():
                 body += chunk
                 if len(body) > _MAX_BYTES:
-                    raise NoAnswer("The answer of Linear does not end", sent=True)
+                    raise NoAnswer("Linear's answer is too long or too slow", sent=True)
             headers = {name.lower(): value for name, value in response.headers.items()}
             return ServiceReply(response.status_code, headers, body.decode("utf-8", "replace"))
         finally:

@@ -12,12 +12,12 @@ _MOST_SECONDS_OLD = 60.0
 
 def parse_webhook(secret: str, headers: Mapping[str, str], body: bytes, now: float) -> WebhookAnswer:
     if not is_signed(secret, body, headers.get("linear-signature", "")):
-        return WebhookAnswer(401, "The signature is not right: is the secret the same on both sides?\n")
+        return WebhookAnswer(401, "The signature is invalid. Check that both sides use the same secret.\n")
     try:
         if not is_recent(body, now):
-            return WebhookAnswer(401, "That is too old, or this machine's clock is wrong.\n")
+            return WebhookAnswer(401, "The delivery is too old, or this machine's clock is wrong.\n")
     except (ValueError, RecursionError):
-        return WebhookAnswer(400, "This cannot be read as JSON with a time.\n")
+        return WebhookAnswer(400, "The body is not valid JSON with a time.\n")
     return WebhookAnswer(200, "looking\n", "")  # Linear takes any other status for a failure
 
 

@@ -63,7 +63,7 @@ class LocalDatabase:
             with translate_errors("The database of issues"):
                 return self._db.execute(sql, values)
         except sqlite3.Error as exc:
-            raise Bug(f"The database of issues refused a statement: {exc}.") from exc
+            raise Bug(f"The database of issues rejected a statement: {exc}.") from exc
 
 
 def _recovery_advice(path: Path) -> str:

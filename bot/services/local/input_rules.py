@@ -20,7 +20,7 @@ def check_title(text: str) -> str:
         raise NeedsHuman("An issue needs a title.")
     if len(title) > MAX_TITLE_LENGTH:
         raise NeedsHuman(
-            f"The title is {len(title)} characters long; {MAX_TITLE_LENGTH} is the most. Move the rest to the body."
+            f"The title is {len(title)} characters long; the limit is {MAX_TITLE_LENGTH}. Move the rest to the body."
         )
     return title
 
@@ -30,7 +30,7 @@ def check_text(text: str) -> str:
     clean = clean_text(text)
     size = len(clean.encode())
     if size > MAX_TEXT_BYTES:
-        raise NeedsHuman(f"The text has {size // 1024} KiB; {MAX_TEXT_BYTES // 1024} KiB is the most.")
+        raise NeedsHuman(f"The text has {size // 1024} KiB; the limit is {MAX_TEXT_BYTES // 1024} KiB.")
     return clean
 
 
@@ -48,16 +48,16 @@ def check_label(name: str) -> str:
     if not label:
         raise NeedsHuman("A label needs a name.")
     if len(label) > MAX_LABEL_LENGTH:
-        raise NeedsHuman(f"The label is {len(label)} characters long; {MAX_LABEL_LENGTH} is the most.")
+        raise NeedsHuman(f"The label is {len(label)} characters long; the limit is {MAX_LABEL_LENGTH}.")
     return label
 
 
 def check_person(name: str) -> str:
     person = " ".join(clean_text(name).replace("<", "").replace(">", "").split())
     if not person:
-        raise NeedsHuman("A name is missing: say who you are.")
+        raise NeedsHuman("A name is missing. Type your name.")
     if person == BOT:
-        raise NeedsHuman(f"{BOT} is the bot's own name.")
+        raise NeedsHuman(f"{BOT} is Treehand's own name. Choose another.")
     return person
 
 

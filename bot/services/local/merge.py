@@ -33,8 +33,8 @@ class MergeOutcome:
     def __str__(self) -> str:
         lines = [f"{self.key} is merged: {self.base} is now at {self.commit[:10]}."]
         lines += [
-            f"{folder} still shows {self.base_before[:10]} as it was: "
-            f"`git switch {self.base}` there when you want the merge."
+            f"{folder} still has the files of {self.base_before[:10]}: run `git switch {self.base}` there to get "
+            "the merge."
             for folder in self.detached_folders
         ]
         return "\n".join(lines)

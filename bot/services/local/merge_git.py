@@ -52,7 +52,7 @@ def create_merge_commit(bare: Path, plan: PlannedMerge, signature: CommitSignatu
         if exc.code != 1:
             raise
         raise NeedsHuman(
-            f"It conflicts with the base branch in {_conflicting_files(bare, plan)}. Nothing was merged."
+            f"The pull request conflicts with the base branch in {_conflicting_files(bare, plan)}. Nothing was merged."
         ) from exc
     parents = ["-p", plan.base] + (["-p", plan.head] if plan.style is MergeStyle.MERGE else [])
     return git(bare, "commit-tree", tree, *parents, "-F", "-", env=signature.env(), stdin=plan.message.encode())

@@ -102,7 +102,7 @@ class LocalPullRequests:
         """Adds one comment with all remarks. Returns its id."""
         text, by = check_text(text), check_person(by)
         if verdict is ReviewVerdict.CHANGES and not text.strip() and not remarks:
-            raise NeedsHuman("Say which changes you want.")
+            raise NeedsHuman("Describe the changes that you request.")
         if verdict is ReviewVerdict.COMMENT and not remarks:
             check_comment(text)
         shown = self.show(number)

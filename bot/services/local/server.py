@@ -63,7 +63,7 @@ class LocalServer:
                 "There is no project yet. `treehand init` in your repository writes a settings file with it."
             )
         if len(self._sites) != 1:
-            raise NeedsHuman(f"Say which project: {known}.")
+            raise NeedsHuman(f"Name a project: {known}.")
         return next(iter(self._sites))
 
     def projects(self, name: str = "") -> list[str]:

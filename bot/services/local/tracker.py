@@ -22,7 +22,7 @@ class LocalTracker:
         self._label = label
         self._seen_version = -1
 
-    async def snapshot(self, keys: Collection[str], *, fresh: bool = True) -> TrackerView:  # noqa: ARG002 - it is all here
+    async def snapshot(self, keys: Collection[str], *, fresh: bool = True) -> TrackerView:  # noqa: ARG002 - everything is local
         # read the version first: a change in between is then read twice, not missed
         self._seen_version = self._database.version()
         ours = [parsed[1] for key in keys if (parsed := parse_local_key(key)) and parsed[0] == self._project]

@@ -20,4 +20,4 @@ def hints_in(folder: FileFolder) -> tuple[str, ...]:
     makefile = folder.has(*_MAKEFILES)
     targets = {line.partition(":")[0].strip() for line in folder.text(makefile).splitlines() if ":" in line[:40]}
     known = [name for name in _SETUP_TARGETS if makefile and name in targets]
-    return tuple(f"{folder.at(makefile)}: has `make {name}`, which is not run by itself" for name in known)
+    return tuple(f"{folder.at(makefile)}: has `make {name}`, which does not run automatically" for name in known)

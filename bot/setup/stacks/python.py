@@ -73,7 +73,9 @@ def find_servers(folder: FileFolder) -> Iterator[tuple[str, SetupStep]]:
 
 
 def hints_in(folder: FileFolder) -> tuple[str, ...]:
-    return tuple(f"{folder.at(name)}: not run by itself" for name in ("tox.ini", "noxfile.py") if folder.has(name))
+    return tuple(
+        f"{folder.at(name)}: does not run automatically" for name in ("tox.ini", "noxfile.py") if folder.has(name)
+    )
 
 
 def _package_file(folder: FileFolder) -> str:

@@ -19,21 +19,21 @@ class RunButton:
     """Asks again, because the action cannot be undone."""
 
 
-_STOP = RunButton("stop", "Stop", "Ends the run and keeps its unpublished work safe.", confirm=True)
+_STOP = RunButton("stop", "Stop", "Ends the run and salvages unpublished work.", confirm=True)
 _PAUSE = RunButton("pause", "Pause", "Stops the agent and keeps its work and its session.")
 _GIVE = RunButton("give", "Give back", "Lets the agent continue with your changes in the worktree.", is_first=True)
 _RETRY = RunButton("retry", "Try again", "Starts another turn as soon as a slot is free.")
 _RESUME = RunButton("resume", "Resume", "Lets the agent continue where it stopped.", is_first=True)
 _RESUME_WITHOUT = RunButton("resume", "Continue without it", "Lets the agent continue with the text approved before.")
 _START_CI = RunButton(
-    "approve", "Start CI", "Lets the repository's workflows run what the agent wrote, with their secrets.", confirm=True
+    "approve", "Start CI", "Lets the repository's workflows run the agent's code, with their secrets.", confirm=True
 )
 _APPROVALS = {
     WaitReason.PLAN: RunButton(
         "approve", "Approve the plan", "Lets the agent carry out the plan it proposed.", is_first=True
     ),
     WaitReason.BLOCKED: RunButton(
-        "approve", "Publish anyway…", "Commits the held files and opens the pull request.", is_first=True
+        "approve", "Publish anyway…", "Commits the files that are held back and opens the pull request.", is_first=True
     ),
     WaitReason.CONSENT: RunButton("approve", "Approve", "Starts the work under your name.", is_first=True),
 }

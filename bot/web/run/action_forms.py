@@ -47,7 +47,7 @@ def _read_comment(form: FormFields) -> Mapping[str, Any]:
 def _read_budget(form: FormFields) -> Mapping[str, Any]:
     amount = _last(form, "usd").strip().removeprefix("$").replace(",", ".")
     if not _is_amount(amount):
-        raise NeedsHuman("Type the budget for the whole run in dollars, such as 10 or 2.50.")
+        raise NeedsHuman("Type the budget for the issue in dollars, such as 10 or 2.50.")
     return {"words": amount}
 
 
@@ -77,7 +77,7 @@ def read_remarks(form: FormFields) -> list[dict[str, Any]]:
         if not (line or text):
             continue
         if not (path and text and is_number(line) and 0 < int(line) < _LARGEST_LINE):
-            raise NeedsHuman("A remark needs a file, the number of a line in it, and a text.")
+            raise NeedsHuman("An inline comment needs a file, a line number and a text.")
         remarks.append({"path": path, "line": int(line), "text": text})
     return remarks
 

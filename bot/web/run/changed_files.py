@@ -114,7 +114,7 @@ async def _changes(dashboard: Dashboard, run: Run) -> DiffView:
     try:
         return await dashboard.details.changes(run)
     except BotError as problem:
-        return DiffView(trouble=f"Could not read the changes: {problem}")
+        return DiffView(trouble=f"The changes cannot be read: {problem}")
 
 
 def _lines(file: FileDiff) -> int:

@@ -27,7 +27,7 @@ from bot.web.templating import page
 _MOST_JOURNAL_ENTRIES = 200
 _NOTICES = {
     **{action.name: action.notice for action in ACTIONS.values()},
-    "server-started": "Server started. Its address is under “Preview”.",
+    "server-started": "Server started. Its address is under “Server”.",
     "server-stopped": "Server stopped.",
 }
 """Text after an action, by the value of `done` in the address."""

@@ -40,7 +40,7 @@ def server_html(dashboard: Dashboard, run: Run, host: str) -> str:
 
 
 def _copy(server: ServerProcess | None) -> ServerProcess | None:
-    """A thread renders the page while the server goes on printing."""
+    """A thread renders the page while the server continues to print."""
     return replace(server, lines=server.lines.copy()) if server else None
 
 

@@ -81,7 +81,9 @@ class ServerProcesses:
         if self._group is None:
             raise Retryable("Treehand is starting or stopping. Try again in a moment.")
         if (other := self.of(run)) and other.is_up:
-            raise NeedsHuman(f"{other.name} is up, and a run can have one server at a time. Stop {other.name} first.")
+            raise NeedsHuman(
+                f"{other.name} is running, and a run can have one server at a time. Stop {other.name} first."
+            )
         server = ServerProcess(name, by)
         self._remember(run, server)
         server.task = self._group.create_task(self._run(run, server))

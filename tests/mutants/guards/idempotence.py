@@ -181,8 +181,8 @@ GUARDS = (
     Guard(
         "F19: what went with the mirror is made again",
         _PUSH,
-        'raise NeedsTurn(f"My copy of the repository was lost',
-        'raise NeedsHuman(f"My copy of the repository was lost',
+        'raise NeedsTurn(f"The mirror was lost',
+        'raise NeedsHuman(f"The mirror was lost',
         ("tests/workspace/test_push.py::test_a_commit_that_went_with_the_mirror_is_for_the_agent_to_make_again",),
     ),
 )

@@ -184,7 +184,7 @@ GUARDS = (
     Guard(
         "T22: a sandbox that does not hold starts nothing",
         "bot/sandbox/build.py",
-        'raise CannotStart(f"The sandbox does not hold, so I start no agent. {result}")',
+        'raise CannotStart(f"The self-test of the sandbox failed, so Treehand starts no agent. {result}")',
         'log.warning("no sandbox")',
         ("tests/sandbox/test_interface.py::test_t22_what_does_not_hold_starts_nothing",),
     ),

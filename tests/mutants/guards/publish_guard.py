@@ -165,14 +165,14 @@ GUARDS = (
     Guard(
         "T12: names with hidden letters are held",
         "bot/publish_guard/path_rules.py",
-        '(any(map(_is_hidden, name)), "has a hidden',
-        '(False, "has a hidden',
+        '(any(map(_is_hidden, name)), "contains a hidden',
+        '(False, "contains a hidden',
         _FAULTS,
     ),
     Guard(
         "T12: names of devices are held",
         "bot/publish_guard/path_rules.py",
-        '(_RESERVED.fullmatch(name.partition(".")[0].rstrip()), "stands',
+        '(_RESERVED.fullmatch(name.partition(".")[0].rstrip()), "names',
         '(False, "stands',
         _FAULTS,
     ),
@@ -207,8 +207,8 @@ GUARDS = (
     Guard(
         "T12: a link in the place of protected paths is held",
         "bot/publish_guard/symlinks.py",
-        'protected paths in it" if holds_protected(path, rules) else ""',
-        'protected paths in it" if False else ""',
+        'protected paths" if holds_protected(path, rules) else ""',
+        'protected paths" if False else ""',
         _LINKS,
     ),
     Guard(

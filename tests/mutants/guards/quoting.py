@@ -191,7 +191,7 @@ GUARDS = (
     Guard(
         "T23: an agent's words stand as its own",
         "bot/engine/messages/pull_request_text.py",
-        "**What the agent says**\\n\\n{quote(turn.summary)}",
+        "**Summary by the agent**\\n\\n{quote(turn.summary)}",
         "{turn.summary}",
         ("tests/stories/test_threats.py::test_t18_what_an_agent_says_and_does_acts_nowhere",),
     ),

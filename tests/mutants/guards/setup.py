@@ -323,7 +323,7 @@ GUARDS = (
         "bot/setup/copy_files.py",
         "if stat.S_ISLNK(status.st_mode):",
         "if False:",
-        (f"{_COPYING}_what_cannot_be_copied_is_refused_by_name[link-is a link, and I follow none]",),
+        (f"{_COPYING}_what_cannot_be_copied_is_refused_by_name[link-is a link; links are not followed]",),
     ),
     Guard(
         "T7: what setup printed is redacted",

@@ -140,7 +140,7 @@ async def test_when_new_tokens_are_refused_as_well_we_stop_asking(app, installat
     installation.good = frozenset()
     installation._mint = lambda asked: Says(201, {"token": "ghs_dead", "expires_at": "2099-01-01T00:00:00Z"})
     for _ in range(120):
-        with pytest.raises(Retryable, match="refuses our token"):
+        with pytest.raises(Retryable, match="rejects the token"):
             await app.get("/repos/acme/shop", repository="acme/shop")
         clock.now += 0.5
     asked = [path for path in app.server.paths if path == "GET /repos/acme/shop"]

@@ -316,7 +316,7 @@ async def test_a_refused_token_is_shown_once_a_minute_at_most_and_ever_more_rare
     with served(lambda _: Says(data={}) if accepted else Says(401, {"message": "Bad credentials"})) as server:
         github = on(server)
         for _ in range(600):  # ten minutes of a hot loop
-            with pytest.raises(Retryable, match="refuses our token"):
+            with pytest.raises(Retryable, match="rejects the token"):
                 await github.get("/user")
             clock.now += 1
         assert len(server.asked) == 4  # at 0, 1, 3 and 7 minutes

@@ -287,7 +287,7 @@ async def test_a_fine_grained_token_cannot_be_given_checks_and_that_keeps_nobody
     bot = Bot(github, tmp_path, token=github.world.fine_grained_token("treehand-bot", REPO, **granted))
     findings = await found(bot)
     assert {name for name, (ok, _) in findings.items() if not ok} == set()
-    assert "GitHub shows none to fine-grained tokens" in findings["checks"][1]
+    assert "GitHub hides checks in private repositories from fine-grained tokens" in findings["checks"][1]
     bot.close()
 
 
@@ -336,4 +336,4 @@ async def test_of_a_repository_that_is_not_shown_only_that_is_said(bot):
     bot.github.faults.answer(f"GET /repos/{REPO}*", 404, times=100)
     findings = await found(bot)
     assert set(findings) == {"account", "repository"}
-    assert "Is its name right" in findings["repository"][1]
+    assert "Check its name" in findings["repository"][1]

@@ -59,7 +59,7 @@ async def test_trouble_of_one_side_reaches_both(bot):
 
 async def test_what_is_not_as_expected_is_tried_again_and_breaks_nothing(bot):
     bot.github.faults.add("GET */issues", status=200, body=b'[{"surprise": true}]')
-    with pytest.raises(Retryable, match="not what was expected"):
+    with pytest.raises(Retryable, match="unexpected form"):
         await bot.tracker.snapshot([])
     await bot.tracker.snapshot([])
 

@@ -79,9 +79,9 @@ def test_an_overlong_title_is_refused_with_its_length(shop):
 def test_a_long_body_is_kept_whole_and_a_huge_one_refused(shop):
     body = "ä\tb\n" * 15_000
     assert shop.issues.open("Long", by="ana", body=body).body == body
-    with pytest.raises(NeedsHuman, match="256 KiB is the most"):
+    with pytest.raises(NeedsHuman, match="the limit is 256 KiB"):
         shop.issues.open("Huge", by="ana", body="x" * (256 * 1024 + 1))
-    with pytest.raises(NeedsHuman, match="256 KiB is the most"):
+    with pytest.raises(NeedsHuman, match="the limit is 256 KiB"):
         shop.issues.comment(1, "🙂" * 70_000, by="ana")
 
 
@@ -132,7 +132,7 @@ def test_a_project_named_is_meant_alone_and_unnamed_all_are(shop):
     server = LocalServer(shop.folder / "state", {"blog": LocalSite(None), **shop.sites}, lambda: 0.0)
     assert server.projects() == ["blog", "shop"]
     assert server.projects("shop") == ["shop"]
-    with pytest.raises(NeedsHuman, match="Say which project: blog, shop"):
+    with pytest.raises(NeedsHuman, match="Name a project: blog, shop"):
         server.parse_key("#1")
     server.close()
 

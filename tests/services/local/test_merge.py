@@ -89,8 +89,8 @@ def test_work_on_the_merged_branch_stays_exactly_as_it_was(shop):
     assert str(merged).splitlines() == [
         f"shop#2 is merged: main is now at {merged.commit[:10]}.",
         (
-            f"{shop.theirs} still shows {merged.base_before[:10]} as it was: "
-            "`git switch main` there when you want the merge."
+            f"{shop.theirs} still has the files of {merged.base_before[:10]}"
+            ": run `git switch main` there to get the merge."
         ),
     ]
     assert {path.name for path in (shop.theirs / ".git").iterdir()} == git_files

@@ -93,7 +93,7 @@ async def test_checks_are_shown_before_and_after(web):
     new = VerifiedCommand("make test", exit_code=2, seconds=3.5, counts=CountedTests(5, 1), output="<boom>")
     web.run("One", Phase.REVIEW, checks_verification=Verification("c" * 40, "b" * 40, (new,), (old,)))
     text = (await web.page("/runs/shop%231")).text
-    for words in ("make test", "broken", "5 passed, 1 failed", "green", "&lt;boom&gt;", "3.5", "c" * 10):
+    for words in ("make test", "regression", "5 passed, 1 failed", "passed", "&lt;boom&gt;", "3.5", "c" * 10):
         assert words in text
 
 
@@ -313,7 +313,7 @@ def test_remarks_are_the_rows_somebody_wrote_into():
 
 @pytest.mark.parametrize("line", ["x", "0", "²", "9" * 5000])
 def test_a_remark_needs_a_line_that_can_be(line):
-    with pytest.raises(NeedsHuman, match="the number of a line"):
+    with pytest.raises(NeedsHuman, match="a line number"):
         read_remarks({"path": ["a.py"], "line": [line], "remark": ["so"]})
 
 

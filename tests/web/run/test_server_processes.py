@@ -84,7 +84,7 @@ async def test_it_is_started_answers_at_the_address_that_the_page_names_and_is_s
     assert ended.headers["location"] == f"{PAGE}?done=server-stopped#servers"
     assert alive(web, run) == 0
     page = (await web.page(PAGE)).text
-    assert "<strong>web</strong> is down: stopped" in page
+    assert "<strong>web</strong> has stopped: stopped" in page
     assert "Start web" in page
 
 
@@ -93,7 +93,7 @@ async def test_a_second_server_of_a_run_is_refused_with_the_reason(web):
     await start(web, "many")
     second = await start(web, "web")
     assert second.status_code == 422
-    assert "many is up, and a run can have one server at a time. Stop many first." in second.text
+    assert "many is running, and a run can have one server at a time. Stop many first." in second.text
 
 
 async def test_a_server_started_elsewhere_is_reported_as_well(web):
@@ -104,8 +104,8 @@ async def test_a_server_started_elsewhere_is_reported_as_well(web):
     await asyncio.wait_for(up.wait(), SECONDS)
     second = await start(web, "web")
     assert second.status_code == 422
-    assert "One of this run&#39;s servers is up already" in second.text
-    assert "is down" not in second.text
+    assert "A server of this run is already running" in second.text
+    assert "has stopped" not in second.text
     assert alive(web, run) > 0, "the first one goes on"
     elsewhere.cancel()
     await asyncio.wait([elsewhere])
@@ -123,15 +123,15 @@ async def test_only_the_end_of_its_output_is_kept(web):
 async def test_a_server_that_ends_by_itself_is_shown_with_its_exit_code(web):
     await offered(web)
     await start(web, "short")
-    assert "over\n</pre>" in await shown(web, "<strong>short</strong> is down: ended with exit code 3")
+    assert "over\n</pre>" in await shown(web, "<strong>short</strong> has stopped: ended with exit code 3")
 
 
 async def test_an_unknown_server_is_refused_with_the_reason(web):
     await offered(web)
     refused = await start(web, "<i>")
     assert refused.status_code == 422
-    assert "shop#1 has nothing called &lt;i&gt; to run. There is: web: echo" in refused.text
-    assert "is down" not in refused.text
+    assert "shop#1 has no server named &lt;i&gt;. Its servers: web: echo" in refused.text
+    assert "has stopped" not in refused.text
 
 
 async def test_a_run_without_a_worktree_has_no_server(web):
@@ -152,7 +152,7 @@ async def test_it_ends_with_the_run(web):
     run = await offered(web)
     await start(web, "many")
     web.save(run, phase=Phase.DONE)
-    await shown(web, "<strong>many</strong> is down: shop#1 is over, or its worktree is no longer free")
+    await shown(web, "<strong>many</strong> has stopped: shop#1 is over, or its worktree is no longer free")
     assert alive(web, run) == 0
 
 
@@ -168,10 +168,10 @@ async def test_a_browser_gets_no_link_to_it_under_the_host_name_of_our_cookie(we
     await offered(web)
     await start(web, "many")
     port = web.client.base_url.port
-    page = await shown(web, "many</strong> is up", Host=f"127.0.0.1:{port}")
+    page = await shown(web, "many</strong> is running", Host=f"127.0.0.1:{port}")
     assert 'href="http://localhost:' in page
     assert "If you are on another machine" not in page
-    page = await shown(web, "many</strong> is up", Host=f"localhost:{port}")
+    page = await shown(web, "many</strong> is running", Host=f"localhost:{port}")
     assert "open this page as <code>127.0.0.1</code>" in page
     assert 'href="http://localhost:' not in page
 
@@ -180,7 +180,7 @@ async def test_a_person_on_another_machine_reads_where_it_listens(tmp_path):
     async with open_dashboard(tmp_path, sandbox=SandboxSettings(kind="none"), hosts=("treehand.example.com",)) as web:
         await offered(web)
         await start(web, "many")
-        page = await shown(web, "many</strong> is up", Host="treehand.example.com")
+        page = await shown(web, "many</strong> is running", Host="treehand.example.com")
         assert "If you are on another machine" in page
 
 
@@ -206,4 +206,4 @@ async def test_a_server_that_never_stops_printing_delays_nobody(web):
     page = await shown(web, "y\ny\ny\n")
     assert page.count("y\n") < 60
     assert (await web.post(f"{PAGE}/show/stop")).status_code == 303
-    assert "is down: stopped" in (await web.page(PAGE)).text
+    assert "has stopped: stopped" in (await web.page(PAGE)).text
