@@ -77,7 +77,7 @@ def test_what_is_broken_goes_back_to_the_agent_and_nothing_is_published():
         Verification("c", "b", (RED,), (RED,)),
         Verification("c", "b", (RED,), problem="setup of the base failed"),
         Verification("c", "b", (RED,), (replace(GREEN, problem="not run"),)),
-        Verification("c", "b", (replace(RED, problem="was ended. The disk was almost full"),), (GREEN,)),
+        Verification("c", "b", (replace(RED, problem="was stopped. The disk was almost full"),), (GREEN,)),
         Verification("c", "b", problem="setup of the worktree failed"),
         None,
     ],

@@ -152,5 +152,5 @@ async def test_t10_a_repository_inside_runs_nothing_once_the_worktree_is_taken_o
     lives_there(project.mine.path / "nested", tmp_path / "person")
     lives_there(project.mine.path, tmp_path / "person")
     assert not project.trace.exists()
-    assert "Set aside by Treehand" in (project.mine.path / "nested" / ".git").read_text()
+    assert "Moved aside by Treehand" in (project.mine.path / "nested" / ".git").read_text()
     assert len(list((project.state / "aside" / "shop").iterdir())) == 1

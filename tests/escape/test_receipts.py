@@ -178,4 +178,4 @@ async def test_t23_changed_settings_of_the_tests_are_named_and_fewer_tests_are_s
     text = checks_text.of_verification(Run("shop#1", "shop", checks=RunChecks(verification=found)))
     assert "⚠️" in text
     assert "**fewer tests than on the base**: 2 did not run" in text
-    assert "read these first: `conftest.py`" in text
+    assert "review these first: `conftest.py`" in text

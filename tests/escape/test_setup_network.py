@@ -132,7 +132,7 @@ async def test_t8_a_person_may_approve_setup_with_network_of_exactly_what_is_the
     assert HOST in held.objection.detail
     allowed = await verified(shop, held.objection.id)
     assert (allowed.commands[0].output, allowed.objection) == ("502", None)
-    assert allowed.setup.endswith("with network, which a person has approved")
+    assert allowed.setup.endswith("with network after a person's approval")
     assert not (await ready(shop, held.objection.id)).obstacle
     write(shop, **{"steps.py": f"{ASK}assert answer != '403', answer # and more\n"})
     changed = await verified(shop, held.objection.id)

@@ -62,7 +62,7 @@ async def test_t22_without_bubblewrap_nothing_starts(ready, tmp_path, command):
         answer = await ready.treehand(command, PATH=without("bwrap", tmp_path / "bin"), **env)
 
     assert answer.code == 1
-    assert "The sandbox does not hold, so I start no agent. There is no bubblewrap" in answer.err
+    assert "The self-test of the sandbox failed, so Treehand starts no agent. There is no bubblewrap" in answer.err
     assert "Traceback" not in answer.err
     assert model.requests == []
 
@@ -78,7 +78,7 @@ async def test_t22_with_a_bubblewrap_that_leaks_nothing_starts_and_what_got_out_
             answer = await ready.treehand("once", PATH=f"{folder}:{os.environ['PATH']}", **env)
 
     assert answer.code == 1
-    assert "The sandbox does not hold" in answer.err
+    assert "The self-test of the sandbox failed" in answer.err
     assert "no ports of this machine" in answer.err
     assert model.requests == []
 
@@ -89,7 +89,7 @@ async def test_t22_where_no_namespaces_can_be_made_nothing_starts_and_the_fix_is
         answer = await ready.treehand("once", within=(sys.executable, "-c", _NO_NAMESPACES), **env)
 
     assert answer.code == 1, answer
-    assert "The sandbox does not hold" in answer.err
+    assert "The self-test of the sandbox failed" in answer.err
     assert "user.max_user_namespaces" in answer.err
     assert model.requests == []
 
@@ -106,7 +106,7 @@ async def test_check_lists_what_was_tried(ready):
     found = (await ready.treehand("check", "--json", ANTHROPIC_API_KEY="x")).json()["sandbox"]
 
     assert found["ok"]
-    assert "probes held" in found["detail"]
+    assert "probes passed" in found["detail"]
     assert {"name": "no network", "ok": True, "detail": ""} in found["probes"]
 
 

@@ -67,19 +67,19 @@ async def test_the_agent_gets_what_the_change_broke_and_only_the_fix_is_publishe
 
     def play(request: MessagesRequest):
         told.append(request.last_user_text)
-        return script_of((write("answer = 4"),), DONE)(request) if "are red now" in told[-1] else breaks(request)
+        return script_of((write("answer = 4"),), DONE)(request) if "They failed" in told[-1] else breaks(request)
 
     breaks = script_of((write("answer = 1"),), DONE)
     async with ScriptedModel(play) as model:
         await labelled.does("once", **model_env(model))
-    asked = next(words for words in told if "are red now" in words)
+    asked = next(words for words in told if "They failed" in words)
     assert "`npm test` ended with exit code 1" in asked
     assert "no @ana 4 in it" in asked
     run = await labelled.run("shop#1")
     assert (run["phase"], run["turns"]) == ("review", 2)
     shown = await labelled.does("pr", "show", "2")
     assert "- ✅ `npm test`: exit code 0, 1 passed" in shown
-    assert "- 1 turn spent on what it found broken" in shown
+    assert "- 1 turn spent on fixing regressions" in shown
     assert "Fix npm test" in labelled.git("-C", str(forge(labelled)), "log", "--format=%s", "treehand/shop-1")
 
 
@@ -91,8 +91,8 @@ async def test_after_two_rounds_it_is_published_and_says_so(labelled):
     assert (run["phase"], run["turns"]) == ("review", 3)
     shown = await labelled.does("pr", "show", "2")
     assert f"- ❌ `{UNITTEST}`: exit code 1, 1 failed" in shown
-    assert "**broken by this change**: green on the base `" in shown
-    assert "- 2 turns spent on what it found broken" in shown
+    assert "**a regression**: passed on the base `" in shown
+    assert "- 2 turns spent on fixing regressions" in shown
     assert list((labelled.state_dir / "worktrees" / "shop").iterdir()) == [
         labelled.state_dir / "worktrees" / "shop" / "shop-1"
     ]
@@ -107,7 +107,7 @@ async def test_what_was_red_before_is_said_and_no_turn_is_spent_on_it(labelled):
     shown = await labelled.does("pr", "show", "2")
     assert f"- ❌ `{UNITTEST}`: exit code 1, 1 failed" in shown
     assert "red on the base `" in shown
-    assert "broken by this change" not in shown
+    assert "a regression" not in shown
 
 
 async def test_a_pass_on_nothing_says_so(labelled):
@@ -121,7 +121,7 @@ async def test_what_hangs_is_ended_and_the_agent_is_told(labelled):
     limits = {"TREEHAND_LIMITS__VERIFY_MINUTES": "0.03", "TREEHAND_LIMITS__VERIFY_ROUNDS": "1"}
     await works(labelled, write("answer = 42"), **limits)
     assert (await labelled.run("shop#1"))["turns"] == 2
-    assert "took too long, and was ended" in await labelled.does("pr", "show", "2")
+    assert "timed out" in await labelled.does("pr", "show", "2")
     assert labelled.agents_alive() == []
 
 

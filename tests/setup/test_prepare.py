@@ -57,7 +57,7 @@ async def test_the_hosts_of_setup_are_reached_and_those_of_agents_are_not(shop_w
     model = "curl -s -o build.log -w '%{http_code}' http://127.0.0.1:3128/v1/messages -d '{}'"
     ready = await shop.told(*asking, f"{model}; exit 1").ready()
     advice = "\n".join(ready.obstacle.advice)
-    assert "It tried to reach agents.test:443. What setup may reach is in `sandbox.setup_hosts`." in advice
+    assert "It tried to reach agents.test:443. `sandbox.setup_hosts` lists the hosts that setup may reach." in advice
     assert "setup.test" not in advice
     assert ready.obstacle.output.endswith("403"), "nobody there asks a model"
     assert not shop.folder().exists()
@@ -67,7 +67,7 @@ async def test_what_hangs_is_ended_in_time_and_said(shop):
     shop.seconds = 1.5
     async with asyncio.timeout(20):
         ready = await shop.told("echo begun; sleep 25 & sleep 25").ready()
-    assert ready.obstacle.problem.startswith("took longer than the 0.025 minutes it may (`limits.setup_minutes`)")
+    assert ready.obstacle.problem.startswith("exceeded the limit of 0.025 minutes (`limits.setup_minutes`)")
     assert ready.obstacle.output == "begun"
     assert living() == 0
 
@@ -113,7 +113,7 @@ async def test_what_floods_the_disk_is_ended_and_what_it_wrote_goes(shop_with, r
     monkeypatch.setattr(resource_limits, "_INTERVAL_SECONDS", 0.1)
     shop = shop_with(Bubblewrap(root, {}, SandboxRules(resource_limits=ResourceLimits(free_disk_bytes=1 << 60))))
     ready = await shop.told("while :; do head -c 1000000 /dev/zero >> flood; sleep 0.01; done").ready()
-    assert ready.obstacle.problem.startswith("was ended. The disk was almost full")
+    assert ready.obstacle.problem.startswith("was stopped. The disk was almost full")
     assert not shop.folder().exists()
     assert living() == 0
 
@@ -122,7 +122,7 @@ async def test_what_takes_too_much_memory_is_ended_and_said(shop_with, root, mon
     monkeypatch.setattr(resource_limits, "_INTERVAL_SECONDS", 0.1)
     shop = shop_with(Bubblewrap(root, {}, SandboxRules(resource_limits=ResourceLimits(memory_bytes=50_000_000))))
     ready = await shop.told("python3 -c 'import time; x = bytearray(b\"1\") * 200000000; time.sleep(60)'").ready()
-    assert "was ended. Its programs took more than the 0.05 GB" in ready.obstacle.problem
+    assert "was stopped. Its programs used more than the 0.05 GB" in ready.obstacle.problem
 
 
 async def test_a_file_larger_than_it_may_be_is_not_written(shop_with, root):
@@ -147,7 +147,7 @@ async def test_nothing_outside_the_worktree_and_the_downloads_can_be_written(sho
 
 async def test_a_missing_program_of_a_told_command_is_known_by_its_exit_code(shop):
     ready = await shop.told("just-do setup").ready()
-    assert "A program it needs is not there. Folders with tools are named in `sandbox.tools`." in ready.obstacle.advice
+    assert "A program that it needs is missing. `sandbox.tools` names the folders with tools." in ready.obstacle.advice
 
 
 async def test_the_operators_secrets_are_not_in_what_it_printed(shop):
@@ -185,7 +185,7 @@ async def test_what_it_makes_and_git_does_not_ignore_is_no_work_of_the_agents(sh
     await shop.ready()
     change = await shop.captured()
     assert (change.files, change.head) == ((), change.base)
-    assert "made.txt: as setup or a server left it" in change.left_out
+    assert "made.txt: written by setup or a server" in change.left_out
     assert await shop.workspaces.salvage(BRANCH) == ""
     (shop.folder() / "made.txt").write_text("made by hand\n")
     (shop.folder() / "src" / "app.py").write_text("print(2)\n")

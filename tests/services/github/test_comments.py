@@ -176,7 +176,7 @@ async def test_what_does_not_show_yet_is_not_said_again_before_it_had_time_to(bo
     bot.github.faults.fail_after_effect("POST *comments")
     with pytest.raises(Retryable):
         await bot.tracker.ensure_comment(key, slug="1/progress", text="Working.")
-    with pytest.raises(Retryable, match="not known yet"):
+    with pytest.raises(Retryable, match="It is unknown whether"):
         await bot.tracker.ensure_comment(key, slug="1/progress", text="Working.")
     bot.world.advance(30)
     await bot.tracker.ensure_comment(key, slug="1/progress", text="Working.")
