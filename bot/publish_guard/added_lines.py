@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from bot.publish_guard.auto_run_files import PROGRAM_FILES, changed_archive, git_drivers, is_archive
+from bot.publish_guard.hidden_changes import hiding_attributes
 from bot.publish_guard.path_collisions import decode_path
 from bot.publish_guard.path_rules import canonical
 from bot.publish_guard.protected_paths import ATTRIBUTES
@@ -68,6 +69,11 @@ def programs_in(file: AddedLines) -> tuple[str, ...]:
     if find_programs := PROGRAM_FILES.get(name):
         return find_programs(file.content, file.before)
     return changed_archive(file.content, file.before) if is_archive(name) else ()
+
+
+def marks_in(file: AddedLines) -> tuple[str, ...]:
+    """Marks that the file adds so that something is kept from a reviewer, in words."""
+    return hiding_attributes([line for _, line in file.lines()]) if _name_of(file.path) == ATTRIBUTES else ()
 
 
 def _name_of(path: bytes) -> str:

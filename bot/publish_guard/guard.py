@@ -19,12 +19,12 @@ from bot.publish_guard.added_lines import (
     can_run_programs,
     find_likely_secrets,
     known_secrets_in,
+    marks_in,
     programs_in,
 )
 from bot.publish_guard.hidden_changes import (
     HidingRules,
     find_hidden_folder,
-    hiding_attributes,
     holds_hidden_folder,
     is_lock_file,
     why_not_shown,
@@ -120,7 +120,7 @@ class _Review:
         # content over the size limit is not read unless a person approved it
         is_readable = all(one.id in allowed for one in size)
         unread = [*size, *self._names(), *self._protected_paths(), *self._hidden_folders(), *self._links()]
-        read = [*self._content(fresh), *self._programs(), *self._hidden_changes(fresh)] if is_readable else []
+        read = [*self._content(fresh), *self._programs()] if is_readable else []
         return sorted([*unread, *read], key=_urgency)
 
     def _new_content(self) -> Mapping[str, int]:
@@ -190,6 +190,7 @@ class _Review:
     def _content(self, fresh: Mapping[str, int]) -> Iterator[Objection]:
         files = [one for one in self.differences if one.now and one.is_file and one.now.sha in fresh]
         known = blob_sizes(self.guard.mirror, {item.sha for one in files for item in one.versions if _is_blob(item)})
+        hiding = self._hiding_rules()
         for batch in batches(files, known):
             shas = {item.sha for one in batch for item in one.versions if _is_blob(item)}
             read = blob_contents(self.guard.mirror, shas)
@@ -197,24 +198,14 @@ class _Review:
             looks = find_likely_secrets(written)
             for one, file in zip(batch, written, strict=True):
                 yield from self._file_content(one, file, looks.get(one.path, ()))
+                if why := _why_hidden(file, hiding):
+                    yield self._objection("hidden change", one, why)
 
     def _file_content(self, one: TreeDifference, file: AddedLines, looks: Sequence[str]) -> Iterator[Objection]:
         if one.is_new and file.is_binary and len(file.content) > MAX_NEW_BINARY_BYTES:
             yield self._objection("size", one, f"a new binary file of {len(file.content) / _MEGABYTE:,.1f} MB")
         if leaks := (*known_secrets_in(file, self.guard.secrets, self.budget), *looks):
             yield self._objection("secret", one, _shorten(leaks))
-
-    def _hidden_changes(self, fresh: Mapping[str, int]) -> Iterator[Objection]:
-        """Checks by the new name, like programs: a moved file may be marked in its new place."""
-        rules, files = self._hiding_rules(), [one for one in self.differences if one.is_file]
-        sizes = blob_sizes(self.guard.mirror, {item.sha for one in files for item in one.versions if _is_blob(item)})
-        for batch in batches(files, sizes):
-            read = blob_contents(
-                self.guard.mirror, {item.sha for one in batch for item in one.versions if _is_blob(item)}
-            )
-            for one in batch:
-                if why := _why_hidden(_added_lines(one, read), rules, is_fresh=bool(one.now and one.now.sha in fresh)):
-                    yield self._objection("hidden change", one, why)
 
     def _hiding_rules(self) -> HidingRules:
         found = {path: entry.sha.hex() for path, entry in self.entries.items() if _is_attributes(path, entry)}
@@ -228,8 +219,11 @@ class _Review:
         fresh = [one for one in files if one.now and one.now.sha not in known]
         read = blob_contents(self.guard.mirror, {item.sha for one in fresh for item in one.versions if _is_blob(item)})
         for one in fresh:
-            if found := programs_in(_added_lines(one, read)):
+            file = _added_lines(one, read)
+            if found := programs_in(file):
                 yield self._objection("program", one, _shorten(found))
+            if found := marks_in(file):
+                yield self._objection("hidden change", one, _shorten(found))
 
     def _objection(self, rule: str, one: TreeDifference, detail: str) -> Objection:
         holds = f"{one.now.mode:o} {one.now.sha}" if one.now else "nothing"
@@ -248,17 +242,14 @@ def _is_attributes(path: bytes, entry: IndexEntry) -> bool:
     return path.rpartition(b"/")[2] == ATTRIBUTES.encode() and entry.mode not in {LINK, SUBMODULE}
 
 
-def _why_hidden(file: AddedLines, rules: HidingRules, *, is_fresh: bool) -> str:
+def _why_hidden(file: AddedLines, rules: HidingRules) -> str:
     """Returns why a reviewer would not see the change; empty if they would, or if it is no text."""
     path = decode_path(file.path)
     if file.is_binary or is_lock_file(path):
         return ""
-    added = file.lines()
-    if canonical(path).rpartition("/")[2] == ATTRIBUTES and (found := hiding_attributes([line for _, line in added])):
-        return _shorten(found)
     if mark := rules.why_hidden(file.path):
         return f"`.gitattributes` marks it as `{mark}`, so that GitHub does not show what changes in it"
-    return why_not_shown(path, added) if is_fresh else ""
+    return why_not_shown(path, file.lines())
 
 
 def _is_blob(item: TreeItem) -> bool:

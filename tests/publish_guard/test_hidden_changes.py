@@ -13,6 +13,7 @@ BASE = {
     ".storybook/main.js": "x\n",
     ".vscode/extensions.json": "{}\n",
     "dist/app.js": "old\n",
+    "notes.txt": "*.py -diff\n",
     "src/app.py": "print(1)\n",
 }
 
@@ -94,14 +95,11 @@ async def test_lock_files_pictures_and_files_that_are_shown_again_are_published(
     assert (await captured(workspaces, space, ordinary)).objections == ()
 
 
-@pytest.mark.attack("T12", "A file is published in plain sight, and then moved to where GitHub folds it")
-async def test_a_file_that_moves_to_a_marked_place_is_held(workspaces, space):
-    await captured(workspaces, space, {"plain.js": "evil()\n", "notes.txt": "*.py -diff\n"})
-    (space.path / "plain.js").rename(space.path / "dist/plain.js")
-    (space.path / "src/.gitattributes").write_text("*.py -diff\n")
-    (space.path / "notes.txt").unlink()
+@pytest.mark.attack("T12", "A file is published in plain sight, and then moved to where git obeys it")
+async def test_a_file_that_becomes_gitattributes_is_held(workspaces, space):
+    (space.path / "notes.txt").rename(space.path / "src/.gitattributes")
     change = await workspaces.capture(BRANCH, **TURN)
-    assert found(change) == [("hidden change", "dist/plain.js"), ("hidden change", "src/.gitattributes")]
+    assert found(change) == [("hidden change", "src/.gitattributes")]
 
 
 @pytest.mark.attack("T12", "The agent's own .gitattributes hides its next change")

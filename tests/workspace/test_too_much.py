@@ -262,7 +262,8 @@ async def test_what_could_not_be_unpacked_is_an_objection(workspaces, worktree, 
     (worktree / "data.bin").write_bytes(pack())
     (worktree / "plain.txt").write_text("nothing\n")
     change = await workspaces.capture(BRANCH, message="m", at=1000)
-    assert [(one.rule, one.path, one.detail) for one in change.objections] == [("secret", "data.bin", NOT_SEARCHED)]
+    secrets = [(one.path, one.detail) for one in change.objections if one.rule == "secret"]
+    assert secrets == [("data.bin", NOT_SEARCHED)]
 
 
 @pytest.mark.attack("T7", "A secret is hidden behind thousands of marks of packed files")
@@ -282,7 +283,8 @@ async def test_all_files_of_a_capture_share_the_budget(workspaces, worktree):
 
 async def test_a_number_without_end_crashes_no_scan(workspaces, worktree):
     (worktree / "page.html").write_text("&#" + "9" * 5000 + ";" + "&#" + "0" * 5000 + "65;")
-    assert (await workspaces.capture(BRANCH, message="m", at=1000)).objections == ()
+    change = await workspaces.capture(BRANCH, message="m", at=1000)
+    assert [one.rule for one in change.objections] == ["hidden change"]
 
 
 def test_trash_is_deleted_a_little_at_a_time(tmp_path):
