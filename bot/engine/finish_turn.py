@@ -177,7 +177,7 @@ def on_success(decision: Decision, seen: Observation, policy: Policy) -> Decisio
 def _commit_of(run: Run, seen: Observation) -> str:
     """Returns the commit that is new for people: of this turn, or of one that was interrupted after its commit."""
     change = seen.turn.change
-    if change is None or change.head == change.base:
+    if not change or change.head == change.base:
         return ""
     is_unpublished = seen.pull_request is not None and seen.pull_request.head != change.head
     is_left_over = run.purpose in {TurnPurpose.FIX_VERIFICATION, TurnPurpose.PUBLISH} or seen.pull_request is None

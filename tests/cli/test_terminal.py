@@ -51,7 +51,10 @@ def test_json_is_one_object_or_one_per_line(busy):
     assert json.loads(busy.does("why", "2", "--json")) == {
         "key": "shop#2",
         "phase": "working",
-        "why": "An agent is working: runs the tests.",
+        "why": (
+            "No daemon is running, so no agent is working on it. `treehand run` starts one, which continues from here. "
+            "Its agent's last action: runs the tests."
+        ),
     }
     assert [json.loads(line)["kind"] for line in busy.does("logs", "2", "--json").splitlines()] == ["todos", "tool"]
     assert json.loads(busy.does("cost", "--by", "person", "--json")) == [{"person": "ana", "usd": 1.5, "tokens": 1000}]

@@ -48,8 +48,8 @@ GUARDS = (
     Guard(
         "F1: explored: a question is written on the issue",
         "bot/engine/ask_human.py",
-        "asking.turns.number)), post)",
-        "asking.turns.number)))",
+        "question=name, asked_at=0.0), post)",
+        "question=name, asked_at=0.0))",
         _ALONE,
     ),
     Guard(

@@ -16,8 +16,8 @@ GUARDS = (
     Guard(
         "T6: the model's key stays on this side",
         "bot/sandbox/bubblewrap.py",
-        "marker, model_variables(self._model, token))",
-        "marker, self._model)",
+        "variables = model_variables(self._model, token)",
+        "variables = self._model",
         _HOLDS,
     ),
     Guard(
