@@ -112,7 +112,7 @@ def _has_room(state: StateBlock, start: int, end: int) -> bool:
     used = int(state.env.get(_CELLS, 0))
     if used <= _MOST_CELLS:
         rows = next((row for row in range(start, end) if state.isEmpty(row)), end) - start
-        used += len(_columns(state, start)) * rows
+        used += len(escapedSplit(_line(state, start).strip("|"))) * rows
     if used > _MOST_CELLS:
         state.env[_CELLS] = used
     return used <= _MOST_CELLS

@@ -17,7 +17,7 @@ from tests.fakes.github import GitHubWorld, served
 from tests.services.github.github_bot import REPO
 
 _MOST_MS = 100
-_SIZE = 64 * 1024 - 100
+_SIZE = 256 * 1024 - 100
 """The proxy reads larger requests in a thread."""
 _REQUESTS = {
     "long": b'"' + b"x" * _SIZE + b'"',
@@ -43,6 +43,7 @@ async def _texts(folder: Path, name: str, author: str) -> Figure:
         async with scene_at(github, folder) as scene:
             scene.ask(body=HOSTILE[0][:SIZE])
             await scene.tick()
+            assert scene.run, "nothing was read: put GitHub's schemas where TREEHAND_SCHEMAS says"
             for number, text in enumerate(HOSTILE):
                 world.comment(REPO, scene.number, f"{text[: SIZE - 9]} {number}", by=author)
             async with measured_stall() as stall:

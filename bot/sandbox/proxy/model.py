@@ -32,7 +32,7 @@ _MAX_BYTES = 32 * 1024 * 1024
 """The model's service takes no more."""
 _MAX_AT_ONCE = 8
 _MAX_COUNTS = 500
-_LARGE_BYTES = 64 * 1024
+_LARGE_BYTES = 256 * 1024
 _FIRST_ERROR_STATUS = 400
 _KEY_REFUSED = frozenset({401, 402, 403})
 
