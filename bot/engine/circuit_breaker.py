@@ -183,7 +183,7 @@ def pause_reasons(runs: Iterable[Run], outcomes: Iterable[TurnOutcome], now: flo
     asking = [run for run in runs if run.wait_reason is WaitReason.KEY_REFUSED and run.phase is Phase.ASKING]
     refused = [run for run in asking if not has_answered_since(run, (), outcomes)]
     limit = {"model": _limit_words(max(_limit_end(limited), now), now)} if limited else {}
-    key = {"model": f"it refuses our key, as {refused[0].key} shows; {KEY_ADVICE}"} if refused else {}
+    key = {"model": f"it refuses the key, as {refused[0].key} shows; {KEY_ADVICE}"} if refused else {}
     return {**paused, **limit, **key}
 
 

@@ -161,7 +161,7 @@ class LocalExecutor:
         def emit(event: Event) -> None:
             turn.progress = turn.progress.after(event)
             if event.kind is EventKind.USAGE:
-                self._save(turn)  # money is on disk before the answer that cost it goes on
+                self._save(turn)  # money is on disk before the agent gets the answer that cost it
                 return
             self._transcript(turn.request, event)
             self._save_soon(turn)

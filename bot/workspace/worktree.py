@@ -188,7 +188,7 @@ class Worktree:
 
     def set_aside(self, place: Path) -> Path:
         """Moves the folder out of the way, without git's pointer and the operator's files. Returns its new place."""
-        make_accessible(self.paths.folder)  # else a folder that nobody may write keeps these, and its place
+        make_accessible(self.paths.folder)  # a folder without write permission could be neither emptied nor moved
         for name in (".git", *self.setup_record.copied):
             with contextlib.suppress(OSError):
                 remove_within(self.paths.folder, name)

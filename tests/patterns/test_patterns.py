@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import pytest
 
+from bot.domain import price
 from bot.git import gitignore
 from bot.publish_guard import protected_paths
 from bot.secret_scan import token_patterns
@@ -38,6 +39,10 @@ class Made(NamedTuple):
 
 
 MADE: Mapping[str, Made] = {
+    "bot/domain/price.py: re.escape(known) + _NAME_END": Made(
+        "the table of prices",
+        lambda: (re.compile(re.escape(name) + price._NAME_END) for name in price.PRICES),
+    ),
     "bot/git/gitignore.py: expression": Made("a class of letters", lambda: [re.compile(b"[a-z]")]),
     "bot/git/gitignore.py: b''.join(map(_expression, tokens))": Made(
         "as many single letters as it has tokens",

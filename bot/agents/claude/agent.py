@@ -182,7 +182,7 @@ class ClaudeAgent:
             verbatim_prompts=True,
             system_prompt={"type": "preset", "preset": "claude_code", "append": PROMPT},
             model=task.model or None,
-            max_budget_usd=None if sandbox.counts_usage else task.budget_usd or None,  # it would count otherwise
+            max_budget_usd=None if sandbox.counts_usage else task.budget_usd or None,  # the proxy counts instead
             resume=session.id if session.resume else None,
             session_id=None if session.resume else session.id,
             max_buffer_size=_MAX_LINE_BYTES,

@@ -27,8 +27,8 @@ def over_time(spent: float, allowed: float, policy: Policy) -> str:
 def over_day(detail: str) -> str:
     """`detail` is the host's own sentence with the amounts."""
     return (
-        f"{detail} The work so far is kept, and I go on by myself after 00:00 UTC, or once `budget.per_day_usd` allows "
-        "more."
+        f"{detail} The work so far is kept. The run continues after 00:00 UTC, or as soon as `budget.per_day_usd` "
+        "allows more."
     )
 
 

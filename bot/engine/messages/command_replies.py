@@ -52,9 +52,9 @@ def why(run: Run, seen: Observation) -> str:
 
 def why_without_daemon(run: Run, action: str) -> str:
     """`action` is the agent's last one."""
-    state = "it stays queued" if run.phase is Phase.QUEUED else "no agent is at work on it"
+    state = "it stays queued" if run.phase is Phase.QUEUED else "no agent is working on it"
     last = f" Its agent's last action: {neutralize_line(action)}." if action and run.phase is Phase.WORKING else ""
-    return f"No daemon is running, so {state}. `treehand run` starts one, which goes on from here.{last}"
+    return f"No daemon is running, so {state}. `treehand run` starts one, which continues from here.{last}"
 
 
 def already_waiting() -> str:

@@ -15,13 +15,13 @@ def with_question_named(text: str, name: str, policy: Policy) -> str:
 
 
 def other_question(name: str, policy: Policy) -> str:
-    now = f" {_approval(name, policy)} approves what I asked last." if name else ""
-    return f"That names another question than the last one, so I did nothing.{now}"
+    now = f" {_approval(name, policy)} approves the last question." if name else ""
+    return f"Treehand did nothing, because the command names another question than the last one.{now}"
 
 
 def asked_since(name: str, policy: Policy) -> str:
     return (
-        "I asked something else after you wrote that, so I did nothing: have a look, please. "
+        "Treehand asked another question after you wrote that, so it did nothing. Read the new question. "
         f"{_approval(name, policy)} approves it."
     )
 
@@ -68,8 +68,8 @@ def asked_again() -> str:
 
 
 def ended_beside_pull(reason: str, label: str, *, has_issue: bool) -> str:
-    again = f" Add `{label}` to the issue again, and I go on with this pull request." if has_issue else ""
-    return f"I have stopped working on this: {neutralize_line(reason)}. Comments here are not read any more.{again}"
+    again = f" Add `{label}` to the issue again to continue with this pull request." if has_issue else ""
+    return f"The run has ended: {neutralize_line(reason)}. Treehand no longer reads comments here.{again}"
 
 
 def found_again() -> str:

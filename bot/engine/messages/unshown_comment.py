@@ -4,7 +4,12 @@ from bot.domain.run import Run, Unshown
 from bot.text.invisible_characters import on_one_line
 from bot.text.quote_untrusted import neutralize_line
 
-LABELS, STATE, LINK, PROGRESS = "the labels", "the state of the issue", "the link to the pull request", "my comment"
+LABELS, STATE, LINK, PROGRESS = (
+    "the labels",
+    "the state of the issue",
+    "the link to the pull request",
+    "the progress comment",
+)
 REPORTED_AFTER = 2
 """Refusals in a row before people are told: one may have been a lapse."""
 _LONGEST = 200
@@ -13,7 +18,8 @@ _LONGEST = 200
 def refused_on_issue(why: str, run: Run) -> str:
     """Posted on the pull request, where there is one."""
     state = f"The run is `{run.phase}`" + (f": {neutralize_line(run.reason)}" if run.reason else "")
-    return f"I cannot write on the issue: {_briefly(why)}\n\n{state}. The work goes on, and I try again later."
+    later = "The run continues; Treehand tries again later."
+    return f"Treehand cannot comment on the issue: {_briefly(why)}\n\n{state}. {later}"
 
 
 def is_reported(one: Unshown) -> bool:
@@ -22,7 +28,7 @@ def is_reported(one: Unshown) -> bool:
 
 
 def not_shown(one: Unshown) -> str:
-    return f"_I could not set {one.effect}: {_briefly(one.why)} The work goes on, and I try again later._"
+    return f"_Treehand could not set {one.effect}: {_briefly(one.why)} The run continues; Treehand tries again later._"
 
 
 def _briefly(why: str) -> str:

@@ -64,7 +64,7 @@ class DayBudget:
 
 
 OnUsage = Callable[[int, float], None]
-"""Called with tokens and dollars as they are counted, before the answer goes on to the sandbox."""
+"""Called with tokens and dollars as they are counted, before the sandbox gets the answer."""
 
 
 def ignore_usage(_tokens: int, _usd: float) -> None:

@@ -97,7 +97,7 @@ def _max_output_tokens(request: dict[str, Any]) -> int:
     """Refuses what the model's service may read as a number and we do not: `1e5`, `"100000"`."""
     most = request.get("max_tokens", _DEFAULT_OUTPUT_TOKENS)
     if not isinstance(most, int) or isinstance(most, bool) or most < 0:
-        raise ProxyRefusal(400, "That request's max_tokens is no plain number.")
+        raise ProxyRefusal(400, "The max_tokens of the request must be a plain number.")
     return most
 
 

@@ -24,7 +24,7 @@ class CheckReader:
         self._api = api
         self._cache = api.cache
         self._may_read_runs: bool | None = None
-        """False if our token may not read check runs; None until the first answer."""
+        """False if the token may not read check runs; None until the first answer."""
 
     async def refresh(self, number: int, details: Row) -> None:
         known = self._cache.find(RecordKind.CHECKS, number)

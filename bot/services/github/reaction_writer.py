@@ -19,7 +19,7 @@ class ReactionWriter:
     async def ensure(self, comment: str, reaction: Reaction) -> None:
         if reaction in self._cache.reactions().get(comment, ()):
             return
-        with suppress(NotFound, NoGraphQL):  # its author deleted the comment, or the server has no reactions to it
+        with suppress(NotFound, NoGraphQL):  # the comment was deleted, or the server lacks reactions to such comments
             await self._add(comment, reaction)
             self._cache.keep_reaction(comment, reaction)
 

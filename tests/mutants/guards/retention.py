@@ -46,7 +46,7 @@ GUARDS = (
     Guard(
         "Keeping: salvaged work is judged before it is shared",
         "bot/workspace/salvage_store.py",
-        "if objections := self._objections_to(ref):",
+        "if objections := self._objections_to(ref, _SECONDS):",
         "if objections := ():",
         (f"{_OFFSITE}_what_the_guard_objects_to_stays_on_this_machine",),
     ),
