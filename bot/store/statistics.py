@@ -14,6 +14,15 @@ from bot.system.database import open_database, translate_errors
 
 _INTO_REVIEW = "(text LIKE 'working → review%' OR text LIKE 'asking → review%')"
 _INTO_QUEUE, _OUT_OF_QUEUE = "asking → queued%", "queued → %"
+_SPENT_SINCE = """
+SELECT project, sum(usd) FROM (
+    SELECT project, usd FROM money WHERE at >= ?1
+    UNION ALL
+    SELECT project, usd FROM turns JOIN runs USING (key, ordinal) WHERE turns.at >= ?1 AND NOT EXISTS (
+        SELECT 1 FROM money WHERE (money.key, money.ordinal, money.turn) = (turns.key, turns.ordinal, turns.turn)
+    )
+) GROUP BY 1
+"""
 _MOVED_SINCE = "(phase != 'done' OR changed_at >= :since)"
 
 
@@ -112,9 +121,8 @@ class StatisticSums:
         return {row[0]: TotalSpend(row[1], row[2], row[3], row[4]) for row in rows}
 
     def spent_since(self, since: float) -> Mapping[str, float]:
-        return {
-            row[0]: row[1] for row in self._rows("SELECT project, sum(usd) FROM money WHERE at >= ? GROUP BY 1", since)
-        }
+        """Returns dollars by project, with those of running turns."""
+        return {row[0]: row[1] for row in self._rows(_SPENT_SINCE, since)}
 
     def _rows(self, sql: str, *values: float) -> list[sqlite3.Row]:
         with translate_errors("The database of runs"):

@@ -35,12 +35,14 @@ def test_what_a_running_turn_costs_is_spent_until_the_ledger_has_it(store):
     store.keep_report("shop#1/1/turn-1", running, at=100.0)
     assert store.unrecorded() == {"shop#1/1/turn-1": TotalSpend(0.25, 90)}
     assert (store.spent(since=50.0), store.spent(since=101.0)) == (0.25, 0.0)
+    assert store.statistic_sums().spent_since(50.0) == {"shop": 0.25}
     assert store.find_with_cost("shop#1").spend == RunSpend(0.25, 90)
     assert store.find_run("shop#1").spend == RunSpend()
 
     store.save(run, at=101.0, spend=Spend(1, 101.0, 0.3, 100))
     assert store.unrecorded() == {}
     assert store.spent(since=50.0) == 0.3
+    assert store.statistic_sums().spent_since(50.0) == {"shop": 0.3}
 
 
 def test_it_outlives_the_process(store, tmp_path):
