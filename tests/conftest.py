@@ -1,4 +1,4 @@
-"""What every test may use: an imaginary world and a whole engine in it."""
+"""Fixtures of all tests: an imaginary world and a whole engine in it."""
 
 import logging
 from collections.abc import AsyncIterator, Iterator
@@ -36,13 +36,13 @@ def store(tmp_path) -> Iterator[RunStore]:
 
 
 class Bot:
-    """The whole engine in the imaginary world, moved by hand."""
+    """The whole engine in the imaginary world, ticked by tests."""
 
     def __init__(self, engine: Engine, store: RunStore, world: World, moved: list[bool]) -> None:
         self.engine, self.store, self.world, self.moved = engine, store, world, moved
 
     async def tick(self, times: int = 1) -> None:
-        """As the daemon does: look again for as long as something moved."""
+        """Ticks like the daemon: again while something changed."""
         for _ in range(times):
             self.moved.append(True)
             while self.moved:
@@ -77,7 +77,7 @@ async def bot(world: World, policy: Policy, store: RunStore) -> AsyncIterator[Bo
 
 @pytest.fixture(autouse=True)
 def no_hidden_errors(request, caplog):
-    """The loop survives bugs in production; in tests a survived bug is still a failure."""
+    """The loop survives bugs in production; in tests a logged bug is a failure."""
     yield
     if not request.node.get_closest_marker("expects_errors"):
         assert [r.getMessage() for r in caplog.get_records("call") if r.levelno >= logging.ERROR] == []

@@ -150,7 +150,7 @@ def test_only_the_app_imports_a_family_of_adapters(room: str):
 
 @pytest.mark.parametrize("path", MODULES, ids=named)
 def test_adapters_are_imported_by_the_app_and_the_registry_alone(path: Path):
-    """Each service imports its own."""
+    """A service may import its own adapters."""
     own, adapters = named(path), {f"services.{one}.{part}" for one in SERVICES for part in ("tracker", "forge")}
     for name in imports_of(path):
         wanted = name.removeprefix("bot.")
@@ -169,12 +169,12 @@ def test_siblings_in_a_plural_folder_never_import_each_other(folder: str):
 
 
 @pytest.mark.parametrize("path", MODULES, ids=named)
-def test_each_vendor_library_lives_in_its_room(path: Path):
+def test_each_vendor_library_is_imported_in_its_room_only(path: Path):
     vendors = {name.split(".")[0] for name in imports_of(path)} & HOMES.keys()
     assert not {vendor for vendor in vendors if room_of(path) not in HOMES[vendor]}
 
 
-def test_every_line_of_the_purity_list_names_a_file():
+def test_every_line_of_the_purity_list_matches_a_file():
     assert not [glob for glob in PURE if not list(BOT.glob(glob))]
 
 
@@ -185,12 +185,12 @@ def test_the_core_is_pure(path: Path):
 
 
 @pytest.mark.parametrize("path", CODE, ids=named)
-def test_a_module_says_what_it_is_for(path: Path):
+def test_every_module_has_a_docstring(path: Path):
     assert ast.get_docstring(ast.parse(path.read_text()))
 
 
 @pytest.mark.parametrize("path", [path for path in MODULES if path not in CODE and path.parent != BOT], ids=named)
-def test_a_package_exports_nothing(path: Path):
+def test_package_files_contain_only_a_docstring(path: Path):
     tree = ast.parse(path.read_text())
     assert len(tree.body) == bool(ast.get_docstring(tree))
 
@@ -213,7 +213,7 @@ STILL_UNEVEN = {"publish_guard/protected_paths.py", "setup/download_hosts.py"}
 
 
 def patterns_of(path: Path) -> Iterator[str]:
-    """Yields the strings of a module that begin like patterns: raw, or put together."""
+    """Yields the strings of a module that look like patterns: raw, or concatenated."""
     source = path.read_text()
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Constant | ast.JoinedStr):
@@ -230,18 +230,18 @@ def is_uneven(pattern: str) -> bool:
 
 
 @pytest.mark.parametrize("path", CODE, ids=named)
-def test_a_pattern_means_the_same_on_every_python(path: Path):
+def test_a_pattern_has_the_same_meaning_on_every_python(path: Path):
     uneven = [text for text in patterns_of(path) if is_uneven(text)]
     assert bool(uneven) == (named(path) in STILL_UNEVEN), uneven
 
 
-def test_patterns_that_differ_are_noticed():
+def test_patterns_that_differ_are_detected():
     assert all(is_uneven(text) for text in (r"a++", r"[a-z]*+b", r"(?>a|b)", r"x{2,}+", r"x?+"))
     assert not any(is_uneven(text) for text in (r"a\++", r"\++", r"[+]", r"(?:a)+b"))
 
 
 def test_a_public_class_name_exists_once():
-    """Services answer each other's files: there the same file may name the same class."""
+    """Services have files of the same name: there the same file may have the same class."""
     places: dict[str, list[Path]] = {}
     for path in CODE:
         for node in ast.parse(path.read_text()).body:
@@ -251,7 +251,7 @@ def test_a_public_class_name_exists_once():
 
 
 def are_twins(paths: list[Path]) -> bool:
-    """The same file name in the folders of two services."""
+    """Returns True for the same file name in the folders of two services."""
     slices = {path.parts[:2] for path in paths}
     return (
         len({path.parts[2:] for path in paths}) == 1
@@ -261,8 +261,8 @@ def are_twins(paths: list[Path]) -> bool:
 
 
 @pytest.mark.parametrize("path", MODULES, ids=named)
-def test_settings_enter_a_room_by_its_build(path: Path):
-    """Of services by `connect.py`. The rooms on top work on the installation as a whole."""
+def test_only_build_modules_import_the_settings(path: Path):
+    """In services, only `connect.py`. The rooms on top work on the whole installation."""
     if room_of(path) in {"settings", "control", "status", "app", "daemon", "cli"}:
         return
     if {name for name in imports_of(path) if name.startswith("bot.settings")}:
@@ -271,14 +271,14 @@ def test_settings_enter_a_room_by_its_build(path: Path):
 
 
 @pytest.mark.parametrize("path", MODULES, ids=named)
-def test_a_service_is_asked_and_its_name_never_compared(path: Path):
+def test_names_of_services_are_not_compared(path: Path):
     if room_of(path) in {"settings", "services"} or named(path).startswith("cli/init"):
         return
     words = {node.value for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Constant)}
     assert not {word for word in words if isinstance(word, str)} & SERVICES.keys()
 
 
-def test_the_map_of_rooms_is_in_the_order_of_the_table():
+def test_the_map_of_rooms_has_the_order_of_the_table():
     page = (BOT.parent / "ARCHITECTURE.md").read_text()
     rooms = [
         path.removesuffix("/").removesuffix(".py")
@@ -287,13 +287,13 @@ def test_the_map_of_rooms_is_in_the_order_of_the_table():
     assert rooms == [room for room in MAY_IMPORT if not room.startswith("__")]
 
 
-def test_every_word_for_a_tracker_or_a_forge_has_its_adapter():
+def test_every_kind_of_tracker_and_forge_has_an_adapter():
     forges = get_args(get_type_hints(ProjectSettings.forge.fget)["return"])
     assert set(SERVICES) == {*service_folders(), *forges}
 
 
-def test_only_the_engine_and_the_executors_forgive_everything():
-    """Around a run's step and a turn; and where foreign code may raise anything: SDK, script, connection, channel."""
+def test_only_listed_modules_catch_every_exception():
+    """Around a run's step and a turn, and where foreign code may raise anything: SDK, script, connection, channel."""
     broad = {
         named(path)
         for path in MODULES

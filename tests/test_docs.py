@@ -38,7 +38,7 @@ def test_the_state_diagram_is_the_transition_table():
     assert "\n".join(["```mermaid", "stateDiagram-v2", *arrows, "```"]) in page("ARCHITECTURE.md")
 
 
-def test_every_phase_is_explained():
+def test_every_phase_is_documented():
     assert all(f"| `{phase}` |" in page("ARCHITECTURE.md") for phase in Phase)
 
 
@@ -51,20 +51,20 @@ def test_every_room_is_on_the_map_and_every_room_on_the_map_exists():
     assert set(re.findall(r"^\| `(bot/[\w./]+)` \|", page("ARCHITECTURE.md"), re.MULTILINE)) == rooms - {"bot/py.typed"}
 
 
-def test_the_map_for_newcomers_leads_to_files_that_exist():
+def test_the_map_for_newcomers_links_to_existing_files():
     table = page("ARCHITECTURE.md").partition("## Which room?")[2]
     places = [place for place in re.findall(r"`([\w./]+)`", table) if "/" in place or place.endswith(".py")]
     assert places
     assert [place for place in places if not ((ROOT / place).exists() or (ROOT / "bot" / place).exists())] == []
 
 
-def test_every_package_has_a_reason():
+def test_every_package_has_a_documented_reason():
     declared = tomllib.loads(page("pyproject.toml"))["project"]["dependencies"]
     names = [re.match(r"[\w-]+", line)[0] for line in declared]
     assert [name for name in names if f"`{name}`" not in page("docs/adr/0001-dependencies.md")] == []
 
 
-def test_every_package_said_to_be_unused_is_unused_and_every_other_is_used():
+def test_only_packages_documented_as_unused_are_unused():
     modules = {"PyGithub": "github", "httpx": "httpx"}
     rows = page("docs/adr/0001-dependencies.md").splitlines()
     unused = {
@@ -126,7 +126,7 @@ def test_every_setting_named_on_any_page_exists():
         assert [name for name in names if name not in set(known_keys())] == [], path.name
 
 
-def test_the_example_settings_load_name_every_key_and_hold_the_defaults():
+def test_the_example_settings_load_and_have_every_key_with_its_default():
     commented = re.findall(r"^# (\w+) = ", EXAMPLE.read_text(), re.MULTILINE)
     raw = tomllib.loads(re.sub(r"^# (\w+ = )", r"\1", EXAMPLE.read_text(), flags=re.MULTILINE))
     (project,) = raw.pop("projects")
@@ -144,7 +144,7 @@ def test_the_example_settings_load_name_every_key_and_hold_the_defaults():
 
 
 def commands(made: argparse.ArgumentParser, name: str = "treehand") -> Iterator[tuple[str, argparse.ArgumentParser]]:
-    """Every command that does something, with its full name."""
+    """Yields every command that has an effect, with its full name."""
     groups = [action for action in made._actions if isinstance(action, argparse._SubParsersAction)]
     for group in groups:
         for word, inner in group.choices.items():
@@ -181,7 +181,7 @@ def test_every_documented_command_exists():
     )
 
 
-def test_every_command_typed_on_any_page_is_understood():
+def test_every_command_on_any_page_exists():
     known = {command for command, _ in commands(parser())}
     groups = {command.rpartition(" ")[0] for command in known if command.count(" ") > 1}
     for path in PAGES:
@@ -208,7 +208,7 @@ def test_no_comment_command_is_documented_that_does_not_exist():
         assert set(re.findall(r"`/ai (\w+)", path.read_text())) <= set(CommandName), path.name
 
 
-def test_what_make_is_told_on_any_page_the_makefile_knows():
+def test_every_make_target_on_any_page_exists():
     targets = set(re.findall(r"^([a-z]+):", page("Makefile"), re.MULTILINE))
     for path in PAGES:
         told = re.findall(r"(?:^    |`)make ([a-z]+)", path.read_text(), re.MULTILINE)
@@ -216,7 +216,7 @@ def test_what_make_is_told_on_any_page_the_makefile_knows():
     assert {"demo", "test"} <= set(re.findall(r"^    make ([a-z]+)", page("README.md"), re.MULTILINE))
 
 
-def test_every_folder_of_tests_is_in_the_quick_check_or_said_to_be_left_out():
+def test_every_folder_of_tests_is_in_the_quick_check_or_documented_as_left_out():
     tests = ROOT / "tests"
     (quick,) = re.findall(r"^FAST := .*\$\(addprefix tests/,([a-z_/ ]+)\)$", page("Makefile"), re.MULTILINE)
     (listed,) = re.findall(r"`make check` leaves out.*?\(`tests/(.+?)\)", page("CONTRIBUTING.md"), re.DOTALL)
@@ -230,7 +230,7 @@ def test_every_folder_of_tests_is_in_the_quick_check_or_said_to_be_left_out():
 
 
 def said() -> str:
-    """Every text in the program, with … where something is put in."""
+    """Returns all text of the program, with … in place of inserted values."""
     texts = []
     for path in sources():
         for node in ast.walk(ast.parse(path.read_text())):
@@ -241,7 +241,7 @@ def said() -> str:
     return "\n".join(texts)
 
 
-def test_every_symptom_is_in_the_programs_own_words():
+def test_every_documented_symptom_is_text_of_the_program():
     symptoms = re.findall(r"^### `(.+)`$", page("docs/troubleshooting.md"), re.MULTILINE)
     words = said()
     assert symptoms
@@ -257,7 +257,7 @@ def anchors(path: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("path", PAGES, ids=named)
-def test_every_link_between_pages_leads_somewhere(path: Path):
+def test_every_link_between_pages_has_a_target(path: Path):
     for target in re.findall(r"(?:\]\(|\bsrc(?:set)?=\")([^)\s\"]+)", path.read_text()):
         if "://" not in target:
             place, _, anchor = target.partition("#")
@@ -266,7 +266,7 @@ def test_every_link_between_pages_leads_somewhere(path: Path):
             assert not anchor or anchor in anchors(there), target
 
 
-def test_every_picture_is_on_a_page_told_in_words_and_small():
+def test_every_picture_is_used_described_and_small():
     shown = [(path, tag) for path in PAGES for tag in re.findall(r"<(?:img|source)\b[^>]*>", path.read_text())]
     assert [tag for _, tag in shown if tag.startswith("<img") and not re.search(r'alt="[^"]{20,}"', tag)] == []
     used = {(path.parent / re.search(r'src(?:set)?="([^"]+)"', tag)[1]).resolve() for path, tag in shown}
@@ -276,7 +276,7 @@ def test_every_picture_is_on_a_page_told_in_words_and_small():
 
 
 @pytest.mark.parametrize("path", [*PAGES, EXAMPLE, ROOT / "LICENSE"], ids=named)
-def test_no_page_names_a_place_on_somebodys_machine(path: Path):
+def test_no_page_has_a_path_of_somebodys_machine(path: Path):
     assert re.findall(r"(?<![\w.~])/(?:home|root|tmp|work|Users|mnt)/\S*", path.read_text()) == []
 
 
@@ -303,7 +303,7 @@ def test_no_line_is_wider_than_120_columns(path: Path):
 # Attacks
 
 
-def test_the_page_of_attacks_lists_every_test_that_is_marked_as_one():
+def test_the_page_of_attacks_lists_every_test_marked_as_an_attack():
     sections = re.findall(r"^## (T\d+): [^\n]+\n(.*?)^Left: ", page("docs/attacks.md"), re.MULTILINE | re.DOTALL)
     bullets = re.compile(r"^- (.*?)\.$(?=\n(?:- |\n))", re.MULTILINE | re.DOTALL)
     listed = [(threat, " ".join(attempt.split())) for threat, text in sections for attempt in bullets.findall(text)]

@@ -1,4 +1,4 @@
-"""What a command imports is most of what it costs to start, and can be counted."""
+"""Imports of a command, which make up most of its start time."""
 
 import os
 import subprocess
@@ -17,7 +17,7 @@ print("\\n".join(sys.modules))
 
 
 def modules_of(*command: str, cwd: Path) -> set[str]:
-    """Everything that is imported when a command has ended."""
+    """Returns all modules that are imported when a command has ended."""
     root = str(Path(__file__).parent.parent)
     probe = f"import sys; sys.path.insert(0, {root!r})\n{_PROBE}"
     environment = {name: value for name, value in os.environ.items() if not name.startswith("TREEHAND_")}
@@ -34,7 +34,7 @@ def folder(tmp_path) -> Path:
     return tmp_path
 
 
-def test_help_imports_next_to_nothing(folder):
+def test_help_imports_few_modules(folder):
     found = modules_of("--help", cwd=folder)
     assert not found & {
         "pydantic",
@@ -51,7 +51,7 @@ def test_help_imports_next_to_nothing(folder):
 @pytest.mark.parametrize(
     "command", [("status",), ("status", "--json"), ("issue", "list"), ("pr", "list")], ids=" ".join
 )
-def test_looking_imports_nothing_that_only_the_daemon_needs(command, folder):
+def test_reading_commands_import_no_modules_of_the_daemon(command, folder):
     found = modules_of(*command, cwd=folder)
     vendors = {
         "claude_agent_sdk",
@@ -76,7 +76,7 @@ def test_looking_imports_nothing_that_only_the_daemon_needs(command, folder):
     assert len(found) < 315
 
 
-def test_what_checks_the_agents_program_leaves_its_slow_library_alone():
+def test_checking_the_agents_program_does_not_import_its_slow_library():
     probe = "import sys, bot.agents.claude, bot.agents.claude.program as p; p.find_installed(); print(*sys.modules)"
     done = subprocess.run(
         [sys.executable, "-c", probe], cwd=Path(__file__).parent.parent, capture_output=True, text=True, check=True

@@ -1,6 +1,6 @@
 """Plain words: code and pages avoid the words of the glossary's "Not" column, and sentences begin plainly.
 
-Each check is tried on a bad example as well, so that none can stop working unnoticed.
+Each check is also run on a bad example, so that none can stop working unnoticed.
 """
 
 import ast
@@ -178,7 +178,7 @@ BAD_LOG_STARTS = re.compile(
     re.IGNORECASE,
 )
 
-# How many offenders are left. Numbers may only shrink.
+# The number of known offenders. Numbers may only shrink.
 LEFT = {"words": 0, "identifiers": 0, "pages": 0, "riddles": 0, "fragments": 0, "logs": 0, "texts": 0, "comments": 0}
 
 
@@ -242,12 +242,12 @@ def prose(source: str) -> Iterator[tuple[int, str]]:
 
 
 def is_prose(text: str) -> bool:
-    """Returns False for single words and for SQL, which holds stored names."""
+    """Returns False for single words and for SQL, which contains stored names."""
     return len(text.split()) > 2 and not re.match(r"(?:SELECT|INSERT|DELETE|UPDATE|CREATE|ALTER) ", text)
 
 
 def names(source: str) -> Iterator[tuple[int, str]]:
-    """Yields line and name of everything defined: classes, functions, parameters, variables, fields."""
+    """Yields line and name of every definition: classes, functions, parameters, variables, fields."""
     for node in ast.walk(ast.parse(source)):
         match node:
             case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
@@ -275,7 +275,7 @@ def glossary() -> set[str]:
     return {word.strip().lower() for cell in cells for word in cell.split(",") if word.strip()}
 
 
-# Judging
+# Checking
 
 
 def banned() -> re.Pattern[str]:
@@ -289,7 +289,7 @@ def words_in(name: str) -> list[str]:
 
 
 def bad_words(text: str) -> list[str]:
-    """Returns banned words, without quoted code: stored names stay as they are."""
+    """Returns banned words outside of quoted code: stored names stay as they are."""
     return banned().findall(re.sub(r"`[^`\n]*`", "", text))
 
 
@@ -403,7 +403,7 @@ def _openings() -> Iterator[Found]:
 
 
 @pytest.mark.parametrize("kind", LEFT)
-def test_no_more_of_them_than_there_were(kind):
+def test_the_number_of_offenders_does_not_grow(kind):
     found = offenders(kind)
     listed = "\n".join(map(str, found[:40]))
     assert len(found) <= LEFT[kind], f"{len(found)} {kind}, {LEFT[kind]} are known:\n{listed}"
@@ -437,12 +437,12 @@ def test_every_word_of_the_glossary_is_searched_for_or_has_another_meaning():
         (is_bad_log_line, "swept %s", "removed path=%s"),
     ],
 )
-def test_the_checks_notice(check, bad, good):
+def test_the_checks_detect_bad_examples(check, bad, good):
     assert check(bad)
     assert not check(good)
 
 
-def test_the_readers_see_docstrings_comments_strings_names_and_log_lines():
+def test_the_readers_find_docstrings_comments_strings_names_and_log_lines():
     source = (
         'class Porch:\n    x: int\n    """Whose wish"""\n\n'
         'def f(errand):\n    """What it is."""  # by whomever\n'

@@ -57,7 +57,7 @@ class AgentScene:
         return [event.text for event in self.events if event.kind is kind]
 
     def fake(self, body: str, version: str = ".".join(map(str, MIN_VERSION))) -> Path:
-        """A stand-in for the program: `body` runs after the greeting, with `say` and the first prompt in `prompt`."""
+        """Makes a fake program: `body` runs after the greeting, with `say` and the first prompt in `prompt`."""
         path = self.state.parent / "fake-cli"
         path.write_text(_FAKE.format(python=sys.executable, version=version, body=body))
         path.chmod(0o755)

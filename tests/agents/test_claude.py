@@ -1,4 +1,4 @@
-"""The agent's own program, really running, against a scripted model."""
+"""The agent's real program with a scripted model."""
 
 import asyncio
 import json
@@ -16,13 +16,13 @@ from bot.system.processes import MARKER
 
 @pytest.fixture
 def scene(scene):
-    """In the sandbox, as in production."""
+    """An agent in the sandbox, as in production."""
     scene.confined = True
     return scene
 
 
 def script(*replies):
-    """Replies in order, chosen by the number of answers in the session."""
+    """Returns replies in order, chosen by the number of answers in the session."""
     return lambda request: replies[request.answers]
 
 
@@ -37,7 +37,7 @@ def living(command: str) -> list[psutil.Process]:
     return found
 
 
-async def test_a_turn_edits_a_file_and_tells_what_it_does(scene):
+async def test_a_turn_edits_a_file_and_reports_its_steps(scene):
     todo = {"content": "Raise the tax", "status": "in_progress", "activeForm": "Raising the tax"}
     play = script(
         [SayText("I look."), UseTool("TodoWrite", {"todos": [todo]})],
@@ -67,7 +67,7 @@ async def test_a_turn_edits_a_file_and_tells_what_it_does(scene):
     assert scene.events[-1].kind is EventKind.RESULT
 
 
-async def test_a_message_is_heard_inside_the_running_turn(scene):
+async def test_a_message_reaches_the_running_turn(scene):
     told = asyncio.Event()
 
     def play(request):
@@ -89,7 +89,7 @@ async def test_a_message_is_heard_inside_the_running_turn(scene):
     assert len(model.requests) == 2
 
 
-async def test_a_message_that_comes_as_the_turn_ends_is_read_in_the_same_turn(scene):
+async def test_a_message_that_arrives_as_the_turn_ends_is_read_or_returned(scene):
     def last_words(event):
         if event.kind is EventKind.TEXT and event.text == "Done.":
             scene.inbox.put_nowait(Message("c3", "And the docs."))
@@ -106,7 +106,7 @@ async def test_a_message_that_comes_as_the_turn_ends_is_read_in_the_same_turn(sc
     assert ("And the docs." in read) == (report.delivered == {"c3"})
 
 
-async def test_a_later_turn_goes_on_in_the_same_session_and_its_cost_adds_up(scene, second):
+async def test_a_later_turn_continues_the_session_and_its_cost_adds_up(scene, second):
     async with ScriptedModel(script([SayText("One.")], [SayText("Two.")])) as model:
         one = await scene.take(model)
         two = await scene.take(model, second(one))
@@ -117,7 +117,7 @@ async def test_a_later_turn_goes_on_in_the_same_session_and_its_cost_adds_up(sce
     assert two.session_cost_usd > one.session_cost_usd
 
 
-async def test_a_session_that_is_gone_is_begun_afresh_with_the_whole_thread(scene):
+async def test_a_lost_session_starts_again_with_the_whole_thread(scene):
     async with ScriptedModel(script([SayText("Hello again.")])) as model:
         gone = "8bfcaf20-8e1d-47c2-aeab-a1a1575463ec"
         report = await scene.take(model, scene.task(session=gone, comments=("c1",)))
@@ -127,7 +127,7 @@ async def test_a_session_that_is_gone_is_begun_afresh_with_the_whole_thread(scen
     assert [request.user_texts for request in model.requests] == [("The whole thread.",)]
 
 
-async def test_what_strangers_write_is_words_and_nothing_else(scene):
+async def test_hooks_and_commands_in_untrusted_text_and_files_do_not_run(scene):
     (scene.folder / ".claude").mkdir()
     hook = {"hooks": [{"type": "command", "command": f"touch {scene.home.parent}/hooked"}]}
     settings = {"hooks": {event: [hook] for event in ("SessionStart", "UserPromptSubmit", "PreToolUse", "Stop")}}
@@ -150,7 +150,7 @@ async def test_what_strangers_write_is_words_and_nothing_else(scene):
     assert not (scene.home.parent / "served").exists()
 
 
-async def test_the_agent_sees_none_of_the_bots_secrets_and_argv_shows_none_of_the_agents(scene, monkeypatch):
+async def test_the_agent_sees_no_secret_of_the_daemon_and_argv_shows_no_key(scene, monkeypatch):
     monkeypatch.setenv("GITHUB_TOKEN", "ghp_the_bots_own")
     monkeypatch.setenv("LINEAR_API_KEY", "lin_the_bots_own")
     command = "env; tr '\\0' ' ' < /proc/$PPID/environ; ps -ww -eo args > ps.txt"
@@ -175,7 +175,7 @@ async def test_a_question_ends_the_turn_and_is_reported(scene):
     assert len(model.requests) == 1
 
 
-async def test_what_the_agent_answers_or_declines_is_reported_by_the_label_it_was_told(scene):
+async def test_answers_of_the_agent_are_reported_by_their_labels(scene):
     tool = "mcp__treehand__answer"
     play = script(
         [
@@ -203,7 +203,7 @@ async def test_a_message_counts_for_every_remark_it_contains(scene):
     assert report.delivered == {"review-1", "inline-7", "inline-8"}
 
 
-async def test_publishing_and_writing_elsewhere_are_refused_with_a_reason(scene):
+async def test_pushing_and_writing_elsewhere_are_refused_with_a_reason(scene):
     outside = scene.home.parent / "outside.txt"
     play = script(
         [
@@ -248,7 +248,7 @@ async def test_a_turn_ends_at_its_budget(scene):
     ],
     ids=["401", "403", "429", "429 for a day", "500", "529", "400", "cut", "hang"],
 )
-async def test_a_model_that_fails_ends_the_turn_soon_and_says_how(scene, fault, failure):
+async def test_a_failing_model_ends_the_turn_soon_with_the_reason(scene, fault, failure):
     async with ScriptedModel(lambda _: [fault, SayText("never heard")]) as model:
         report = await scene.take(model, scene.task(comments=("c1",)))
 
@@ -260,7 +260,7 @@ async def test_a_model_that_fails_ends_the_turn_soon_and_says_how(scene, fault, 
     assert len(model.requests) <= 6
 
 
-async def test_a_short_trouble_of_the_model_is_told_and_survived(scene):
+async def test_a_short_outage_of_the_model_is_reported_and_survived(scene):
     tries = []
 
     def play(request):
@@ -275,11 +275,11 @@ async def test_a_short_trouble_of_the_model_is_told_and_survived(scene):
 
 
 def strays(number: int) -> str:
-    """Each test has its own: others run at the same time."""
+    """Returns commands with their own durations for each test: others run at the same time."""
     return f"setsid sleep {number}1 & (env -i setsid sleep {number}2 &) ; nohup sleep {number}3 >/dev/null 2>&1 & true"
 
 
-async def test_in_the_sandbox_a_command_takes_along_what_it_started(scene):
+async def test_in_the_sandbox_a_commands_background_processes_end_with_it(scene):
     async with (
         ScriptedModel(script([UseTool("Bash", {"command": strays(471)})], [Hang()])) as model,
         asyncio.TaskGroup() as group,
@@ -290,7 +290,7 @@ async def test_in_the_sandbox_a_command_takes_along_what_it_started(scene):
         turn.cancel()
 
 
-async def test_in_the_sandbox_a_cancelled_turn_takes_along_a_command_that_still_runs(scene):
+async def test_in_the_sandbox_a_cancelled_turn_ends_a_running_command(scene):
     going = UseTool("Bash", {"command": f"{strays(472)}; sleep 4724"})
     async with ScriptedModel(script([going], [SayText("On.")], [SayText("On.")])) as model:
         async with asyncio.TaskGroup() as group, asyncio.timeout(20):
@@ -303,7 +303,7 @@ async def test_in_the_sandbox_a_cancelled_turn_takes_along_a_command_that_still_
         assert (await scene.take(model, scene.task(turn=2, prompt="Go on."))).summary == "On."
 
 
-async def test_a_cancelled_turn_leaves_no_process_and_its_session_can_go_on(scene):
+async def test_a_cancelled_turn_leaves_no_process_and_its_session_can_continue(scene):
     scene.confined = False  # where nothing but we would end them
     async with ScriptedModel(script([UseTool("Bash", {"command": strays(473)})], [Hang()])) as model:
         async with asyncio.TaskGroup() as group:
@@ -352,7 +352,7 @@ asyncio.run(main(*sys.argv[1:]))
 """
 
 
-async def test_a_bot_that_is_killed_takes_the_agent_along_and_the_next_one_ends_the_rest(scene):
+async def test_an_agent_ends_when_the_daemon_is_killed_and_leftovers_are_swept(scene):
     async with ScriptedModel(script([UseTool("Bash", {"command": "setsid sleep 4821 & true"})], [Hang()])) as model:
         arguments = (scene.state, scene.folder, scene.home, model.url)
         bot = await asyncio.create_subprocess_exec(
@@ -369,7 +369,7 @@ async def test_a_bot_that_is_killed_takes_the_agent_along_and_the_next_one_ends_
         assert living("sleep 4821") == []
 
 
-async def test_sweeping_touches_nothing_that_is_not_ours(scene):
+async def test_sweeping_does_not_end_processes_of_others(scene):
     theirs = {MARKER: "another-daemon:acme/shop#1/1/turn-1", "PATH": os.defpath}
     stranger = await asyncio.create_subprocess_exec("sleep", "4831", env=theirs)
     try:

@@ -1,4 +1,4 @@
-"""Turns whose agent program is missing, too old, wrong or broken."""
+"""Turns with a missing, old, wrong or broken agent program."""
 
 import pytest
 
@@ -13,14 +13,14 @@ FAILED_SETUP = (TurnState.FAILED, Failure.SETUP)
 FAILED_AGENT = (TurnState.FAILED, Failure.AGENT)
 
 
-async def test_a_missing_program_is_named(scene):
+async def test_a_missing_program_is_reported(scene):
     report = await scene.take(None, cli=scene.folder / "nowhere")
 
     assert state_of(report) == FAILED_SETUP
     assert f"{scene.folder}/nowhere" in report.detail
 
 
-async def test_a_program_that_may_not_be_run_is_named(scene):
+async def test_a_program_without_execute_permission_is_reported(scene):
     path = scene.fake("")
     path.chmod(0o644)
     report = await scene.take(None, cli=path)
@@ -29,14 +29,14 @@ async def test_a_program_that_may_not_be_run_is_named(scene):
     assert str(path) in report.detail
 
 
-async def test_an_old_program_is_refused_with_the_version_that_is_needed(scene):
+async def test_an_old_program_is_refused_with_the_required_version(scene):
     report = await scene.take(None, cli=scene.fake("", version="2.1.200"))
 
     assert state_of(report) == FAILED_SETUP
     assert "version 2.1.200; 2.1.326 or later" in report.detail
 
 
-async def test_something_else_by_that_name_is_refused(scene):
+async def test_another_program_of_that_name_is_refused(scene):
     report = await scene.take(None, cli=scene.fake("", version="hello, world"))
 
     assert state_of(report) == FAILED_SETUP
@@ -44,27 +44,27 @@ async def test_something_else_by_that_name_is_refused(scene):
 
 
 @pytest.mark.parametrize("name", ["--dangerous", "a b", "x;y"])
-async def test_what_is_not_the_name_of_a_model_never_reaches_a_command_line(scene, name):
+async def test_an_invalid_model_name_never_reaches_a_command_line(scene, name):
     report = await scene.take(None, scene.task(model=name), cli=scene.fake("greet(); end()"))
 
     assert state_of(report) == FAILED_SETUP
 
 
-async def test_a_home_that_cannot_be_made_fails_the_turn(scene):
+async def test_a_home_that_cannot_be_created_fails_the_turn(scene):
     scene.home.write_text("in the way")
     report = await scene.take(None, cli=scene.fake("greet(); end()"))
 
     assert state_of(report) == FAILED_SETUP
 
 
-async def test_a_program_that_ends_at_once_is_reported_with_its_last_words(scene):
+async def test_a_program_that_ends_at_once_is_reported_with_its_last_output(scene):
     report = await scene.take(None, cli=scene.fake("sys.exit('I have no libc')"))
 
     assert state_of(report) == FAILED_AGENT
     assert "I have no libc" in report.detail
 
 
-async def test_a_full_disk_is_told_from_other_trouble(scene):
+async def test_a_full_disk_is_distinguished_from_other_failures(scene):
     report = await scene.take(None, cli=scene.fake("greet(); sys.exit('ENOSPC: no space left on device, write')"))
 
     assert state_of(report) == (TurnState.FAILED, Failure.DISK)
@@ -77,7 +77,7 @@ async def test_a_program_that_ends_without_a_result_has_failed(scene):
     assert report.session == "s1"
 
 
-async def test_an_error_followed_by_a_crash_is_told_as_the_error(scene):
+async def test_an_error_followed_by_a_crash_is_reported_as_the_error(scene):
     body = "greet(); end(is_error=True, subtype='error_during_execution', errors=['it broke']); sys.exit(1)"
     report = await scene.take(None, cli=scene.fake(body))
 
@@ -85,13 +85,13 @@ async def test_an_error_followed_by_a_crash_is_told_as_the_error(scene):
     assert report.detail.startswith("it broke")
 
 
-async def test_gibberish_fails_the_turn(scene):
+async def test_invalid_output_fails_the_turn(scene):
     report = await scene.take(None, cli=scene.fake("greet(); print('{not json', flush=True); time.sleep(9)"))
 
     assert state_of(report) == FAILED_AGENT
 
 
-async def test_two_megabytes_on_one_line_are_read_and_cut_for_people(scene):
+async def test_a_line_of_two_megabytes_is_read_and_cut_for_people(scene):
     report = await scene.take(None, cli=scene.fake("greet(); answer('x' * 2_000_000); end()"))
 
     assert report.state is TurnState.SUCCEEDED

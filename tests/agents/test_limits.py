@@ -1,4 +1,4 @@
-"""Usage limits of the model, with the agent's real program: what it reports, and what the proxy has seen."""
+"""Usage limits of the model with the agent's real program: what it reports, and what the proxy has seen."""
 
 import time
 
@@ -28,7 +28,7 @@ async def take(scene, model: ScriptedModel, *, key: str = SUBSCRIPTION, confined
 
 
 @pytest.mark.parametrize("confined", [True, False], ids=["in the sandbox", "without one"])
-async def test_a_used_up_subscription_ends_the_turn_at_once_and_says_until_when(scene, confined):
+async def test_an_exhausted_subscription_ends_the_turn_at_once_with_the_end_of_the_limit(scene, confined):
     async with ScriptedModel(lambda _: [RefuseWith(429, REJECTED)]) as model:
         report = await take(scene, model, confined=confined)
 
@@ -42,7 +42,7 @@ async def test_a_used_up_subscription_ends_the_turn_at_once_and_says_until_when(
     [(REJECTED, None), ({"retry-after": "7200"}, 7200)],
     ids=["a limit of the account", "only a pause, but a long one"],
 )
-async def test_with_a_key_the_proxy_knows_what_the_program_does_not_say(scene, headers, over_in):
+async def test_with_a_key_the_proxy_reports_a_limit_that_the_program_does_not(scene, headers, over_in):
     async with ScriptedModel(lambda _: [RefuseWith(429, headers)]) as model:
         report = await take(scene, model, key="ANTHROPIC_API_KEY")
 
@@ -50,14 +50,14 @@ async def test_with_a_key_the_proxy_knows_what_the_program_does_not_say(scene, h
     assert abs(report.retry_at - (time.time() + over_in if over_in else OVER)) < 60
 
 
-async def test_with_a_key_and_without_a_sandbox_too_many_is_a_limit_without_a_known_end(scene):
+async def test_with_a_key_and_without_a_sandbox_a_limit_has_no_known_end(scene):
     async with ScriptedModel(lambda _: [RefuseWith(429, REJECTED)]) as model:
         report = await take(scene, model, key="ANTHROPIC_API_KEY", confined=False)
 
     assert (report.failure, report.retry_at) == (Failure.LIMIT, 0.0)
 
 
-async def test_in_the_middle_of_a_turn_what_was_heard_and_what_it_cost_are_kept(scene):
+async def test_a_limit_during_a_turn_keeps_its_tokens_and_session(scene):
     def play(request) -> ScriptedReply:
         return [UseTool("Bash", {"command": "true"})] if not request.answers else [RefuseWith(429, REJECTED)]
 
@@ -69,7 +69,7 @@ async def test_in_the_middle_of_a_turn_what_was_heard_and_what_it_cost_are_kept(
     assert report.session
 
 
-async def test_that_others_keep_the_model_busy_is_no_limit(scene):
+async def test_an_overloaded_model_is_no_usage_limit(scene):
     async with ScriptedModel(lambda _: [RefuseWith(529)]) as model:
         assert (await take(scene, model)).failure is Failure.MODEL
 
@@ -81,14 +81,14 @@ end(is_error=True, result="You have hit your limit", api_error_status=429)
 """
 
 
-async def test_outside_a_sandbox_the_program_is_all_there_is_to_go_by(scene):
+async def test_without_a_sandbox_the_limit_reported_by_the_program_counts(scene):
     report = await scene.take(None, cli=scene.fake(FORGED))
     assert (report.failure, report.retry_at) == (Failure.LIMIT, OVER)
     (end,) = [event for event in scene.events if event.kind is EventKind.RESULT]
     assert end.text == "error_during_execution", "whatever the program calls it"
 
 
-async def test_in_the_sandbox_no_agent_can_keep_everybody_waiting_by_saying_so(scene):
+async def test_in_the_sandbox_an_agent_cannot_forge_a_usage_limit(scene):
     scene.home.mkdir()
     sandbox = Bubblewrap(scene.state, {"ANTHROPIC_API_KEY": "key-1"}, SandboxRules())
     forged = TurnReport(TurnState.FAILED, failure=Failure.LIMIT, detail="You have hit your limit", retry_at=OVER)

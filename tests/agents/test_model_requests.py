@@ -1,4 +1,4 @@
-"""What the agent's own program really sends to the model passes the proxy: every key and every beta is known."""
+"""All requests of the agent's real program to the model pass the proxy: every key and every beta is known."""
 
 from dataclasses import replace
 
@@ -17,14 +17,14 @@ STEPS = (
 
 
 @pytest.mark.parametrize("name", ["", "haiku", "sonnet", "claude-opus-4-6", "claude-sonnet-4-5-20250929[1m]"])
-async def test_a_turn_with_any_model_is_let_through(scene, name):
+async def test_requests_of_a_turn_with_any_model_pass_the_proxy(scene, name):
     scene.confined = True
     async with ScriptedModel(lambda request: (STEPS[min(request.answers_since_user_text, 3)],)) as model:
         report = await scene.take(model, scene.task(model=name))
     assert (report.state, report.refusals) == (TurnState.SUCCEEDED, ())
 
 
-async def test_a_session_that_is_continued_and_made_shorter_is_let_through(scene):
+async def test_requests_of_a_continued_and_compacted_session_pass_the_proxy(scene):
     scene.confined = True
     async with ScriptedModel(lambda _: (SayText("Done."),)) as model:
         first = await scene.take(model)
@@ -33,7 +33,7 @@ async def test_a_session_that_is_continued_and_made_shorter_is_let_through(scene
     assert (second.state, second.refusals) == (TurnState.SUCCEEDED, ())
 
 
-async def test_a_turn_with_a_subscription_is_let_through(scene):
+async def test_requests_of_a_turn_with_a_subscription_pass_the_proxy(scene):
     scene.confined = True
     async with ScriptedModel(lambda _: (SayText("Done."),)) as model:
         key = {"ANTHROPIC_BASE_URL": model.url, "CLAUDE_CODE_OAUTH_TOKEN": "sk-ant-oat01-none"}

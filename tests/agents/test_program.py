@@ -45,7 +45,7 @@ def installed(tmp_path, monkeypatch) -> Installed:
     return Installed(site)
 
 
-async def test_t21_the_program_as_installed_is_used(installed, tmp_path):
+async def test_t21_an_unaltered_program_is_accepted(installed, tmp_path):
     assert await program.check_version(installed.cli, tmp_path / "state") == VERSION
 
 
@@ -60,14 +60,14 @@ async def test_t21_an_altered_program_is_refused_and_never_run(installed, tmp_pa
     assert str(installed.cli) in str(refused.value)
 
 
-async def test_t21_an_altered_program_fails_the_turn_with_clear_words(installed, scene):
+async def test_t21_an_altered_program_fails_the_turn_with_a_clear_message(installed, scene):
     installed.alter()
     report = await scene.take(None, cli=installed.cli)
     assert (report.state, report.failure) == (TurnState.FAILED, Failure.SETUP)
     assert "Reinstall it" in report.detail
 
 
-async def test_a_program_once_looked_through_is_not_read_again_while_its_file_stays_as_it_is(installed, tmp_path):
+async def test_a_checked_program_is_not_checked_again_while_its_file_is_unchanged(installed, tmp_path):
     state = tmp_path / "state"
     await program.check_version(installed.cli, state)
     noted = (state / "program.json").stat().st_mtime_ns
@@ -77,7 +77,7 @@ async def test_a_program_once_looked_through_is_not_read_again_while_its_file_st
 
 
 @pytest.mark.parametrize("note", ["", "{", "7", "[]", '["a", "b"]'])
-async def test_a_spoilt_memory_only_costs_another_look(installed, tmp_path, note):
+async def test_an_invalid_record_of_a_check_causes_another_check(installed, tmp_path, note):
     (tmp_path / "state").mkdir()
     (tmp_path / "state" / "program.json").write_text(note)
     installed.alter()
@@ -85,7 +85,7 @@ async def test_a_spoilt_memory_only_costs_another_look(installed, tmp_path, note
         await program.check_version(installed.cli, tmp_path / "state")
 
 
-async def test_a_program_from_elsewhere_has_no_record_and_that_is_said(scene, tmp_path):
+async def test_a_program_without_an_installation_record_is_reported(scene, tmp_path):
     said = await program.check_version(scene.fake(""), tmp_path / "state")
     assert said.startswith(VERSION)
     assert "only its version is checked" in said
@@ -98,7 +98,7 @@ def test_the_bundled_program_has_a_record():
     assert metadata.version(program.PACKAGE)
 
 
-async def test_t21_it_is_told_not_to_change_itself(scene):
+async def test_t21_updates_by_the_program_itself_are_disabled(scene):
     body = "import os; greet(); answer(os.environ.get('DISABLE_AUTOUPDATER', '')); end()"
     await scene.take(None, cli=scene.fake(body))
     assert scene.texts(EventKind.TEXT) == ["1"]

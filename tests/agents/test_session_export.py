@@ -6,7 +6,7 @@ import os
 from bot.demo.scripted_model import SayText, ScriptedModel, UseTool
 
 
-async def test_the_command_people_are_told_goes_on_with_the_conversation(scene):
+async def test_the_printed_command_continues_the_session(scene):
     async with ScriptedModel(lambda request: (SayText(f"I know {len(request.user_texts)} things."),)) as model:
         report = await scene.take(model, scene.task("Remember the word heron."))
         command = scene.agent(model).by_hand(folder=scene.folder, home=scene.home, session=report.session)
@@ -32,7 +32,7 @@ async def test_the_command_people_are_told_goes_on_with_the_conversation(scene):
         assert "Which word was it?" in "".join(model.requests[-1].user_texts)
 
 
-def test_there_is_nothing_to_type_before_there_is_a_conversation(scene):
+def test_without_a_session_there_is_no_command(scene):
     assert scene.agent().by_hand(folder=scene.folder, home=scene.home, session="") == ""
 
 
@@ -57,7 +57,7 @@ async def test_a_planning_agent_has_no_tool_to_write_files(scene):
     assert {"Bash", "Read"} <= seen[0]
 
 
-async def test_a_planning_agent_may_still_look_around(scene):
+async def test_a_planning_agent_may_run_commands_that_read(scene):
     steps = ((UseTool("Bash", {"command": "cat app.py", "description": "Look"}),), (SayText("I saw it."),))
     async with ScriptedModel(lambda request: steps[min(request.answers_since_user_text, 1)]) as model:
         report = await scene.take(model, scene.task("Only plan.", plan=True))

@@ -21,7 +21,7 @@ FOLDER = Path("/somewhere/worktree")
         ("Bash", {}, "runs"),
     ],
 )
-def test_a_tool_is_told_in_a_few_words(tool, arguments, words):
+def test_a_tool_call_is_summarized_in_few_words(tool, arguments, words):
     assert summarize(tool, arguments, FOLDER) == words
 
 
@@ -32,7 +32,7 @@ def test_a_long_command_is_one_short_line():
     assert "\n" not in words
 
 
-def test_a_to_do_list_of_any_shape_is_read_as_far_as_it_makes_sense():
+def test_a_malformed_to_do_list_is_read_as_far_as_possible():
     assert read_todos({"todos": [{"content": "a", "status": "completed"}, "nonsense", {}]}) == (
         Todo("a", done=True),
         Todo("", done=False),
@@ -41,6 +41,6 @@ def test_a_to_do_list_of_any_shape_is_read_as_far_as_it_makes_sense():
     assert read_todos({}) == ()
 
 
-def test_long_output_is_cut_and_says_so():
+def test_long_output_is_cut_and_marked():
     assert truncate("short") == "short"
     assert truncate("x" * 3000).endswith("… and 1000 more characters")

@@ -1,6 +1,6 @@
 """`make attack`: runs every test that is marked as an attack, then GitHub's own parser on 100,000 hostile texts.
 
-`python tests/attack [PATH...]`: only the tests there. Ends with 1 if something got through.
+`python tests/attack [PATH...]`: only the tests there. The exit code is 1 if an attack succeeded.
 """
 
 import os

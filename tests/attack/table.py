@@ -1,4 +1,4 @@
-"""Pytest plugin of `make attack`: prints what was attempted against each threat, and what came of it."""
+"""Pytest plugin of `make attack`: prints the attempts against each threat, and their results."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable

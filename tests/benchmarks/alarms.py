@@ -1,4 +1,4 @@
-"""How often the scan for secrets cries out over nothing, what it misses, and how long it takes."""
+"""False alarms of the secret scan, missed secrets, and its duration."""
 
 import random
 import sys
@@ -24,15 +24,17 @@ async def measure(_: Path) -> list[Figure]:
     return [
         Figure(f"{len(files):,} ordinary files: false alarms", 100 * wrong_files / len(files), "%", 1),
         Figure(f"{lines:,} ordinary lines: false alarms", 100 * wrong_lines / lines, "%", 1),
-        Figure(f"{MADE_UP} secrets of others: missed", len(missed(MADE_UP)), "secrets", 0),
-        Figure(f"{len(CANARIES) * len(ENCODINGS)} spellings of our own: missed", _unseen(secrets), "secrets", 0),
-        Figure("64 KB of usual text searched for our own", _slowest([_usual()], secrets), "ms", 50),
-        Figure("64 KB made to be slow searched, the slowest", _slowest(_slow(), secrets), "ms"),
+        Figure(f"{MADE_UP} foreign secrets: missed", len(missed(MADE_UP)), "secrets", 0),
+        Figure(
+            f"{len(CANARIES) * len(ENCODINGS)} encodings of our own secrets: missed", _unseen(secrets), "secrets", 0
+        ),
+        Figure("search of 64 KB of ordinary text for our own secrets", _slowest([_usual()], secrets), "ms", 50),
+        Figure("search of 64 KB of slow text, the slowest", _slowest(_slow(), secrets), "ms"),
     ]
 
 
 def alarms(files: Iterable[tuple[str, str]]) -> tuple[int, int]:
-    """Files and lines; what it thinks it has found goes to the log."""
+    """Returns the files and lines with false alarms; logs the findings."""
     kinds: Counter[str] = Counter()
     wrong_files = wrong_lines = 0
     for name, text in files:
@@ -56,7 +58,7 @@ def _unseen(secrets: Secrets) -> int:
 
 
 def _real() -> Iterator[tuple[str, str]]:
-    """This project, and what it is built on."""
+    """Returns this project and its dependencies."""
     root = Path(__file__).parents[2]
     yield from real_files([root / "bot", root / "docs"], REAL)
     yield from real_files([*(Path(folder) for folder in sys.path if folder.endswith("site-packages"))], REAL)

@@ -1,6 +1,6 @@
-"""From nothing to the end of `make demo`: a fresh clone, a home with nothing in it, and the network.
+"""Duration from a fresh clone and an empty home to the end of `make demo`, with the network.
 
-Only when asked for: it downloads what a person would, some 400 MB.
+Runs only on request: it downloads the same as a new user, about 400 MB.
 """
 
 import os
@@ -33,11 +33,11 @@ def measured(folder: Path, goal: str) -> list[Figure]:
     return [
         Figure(f"make install, after git clone ({os.cpu_count()} cores, load {load:.1f})", installed, "s"),
         Figure(f"make {goal}, after that (load {os.getloadavg()[0]:.1f})", took, "s"),
-        Figure(f"from nothing to the end of make {goal}", installed + took, "s"),
+        Figure(f"fresh clone to the end of make {goal}", installed + took, "s"),
         Figure("the clone without .venv", _megabytes(clone) - _megabytes(clone / ".venv"), "MB"),
-        Figure(".venv, the agent's own program in it", _megabytes(clone / ".venv"), "MB"),
-        Figure("of that, the agent's own program", _agents_program(clone), "MB"),
-        Figure("what it left in the home (caches of installers among it)", _megabytes(home), "MB"),
+        Figure(".venv with the agent's program", _megabytes(clone / ".venv"), "MB"),
+        Figure("of that, the agent's program", _agents_program(clone), "MB"),
+        Figure("files left in the home, such as caches of installers", _megabytes(home), "MB"),
     ]
 
 
@@ -59,7 +59,7 @@ def _agents_program(clone: Path) -> float:
 
 
 def _megabytes(folder: Path) -> float:
-    """As the disk has it; what has two names counts once."""
+    """Returns the size on disk; a file with two names counts once."""
     return sum({(one.st_dev, one.st_ino): one.st_blocks * _BLOCK for one in _files(folder)}.values()) / 1e6
 
 

@@ -1,4 +1,4 @@
-"""From nothing to the end of `make test`: `python tests/benchmarks beginning_tests`. Many minutes."""
+"""Duration from a fresh clone to the end of `make test`: `python tests/benchmarks beginning_tests`. Many minutes."""
 
 from pathlib import Path
 

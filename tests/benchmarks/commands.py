@@ -1,4 +1,4 @@
-"""How long a person waits for `treehand --help` and `treehand status`, and what those import."""
+"""Duration of `treehand --help` and `treehand status`, and the modules that they import."""
 
 import os
 import subprocess
@@ -22,7 +22,7 @@ async def measure(folder: Path) -> list[Figure]:
         folder, (sys.executable, "-c", ""), (*_TREEHAND, "--help"), (*_TREEHAND, "status")
     )
     return [
-        Figure("python -c '' (the yardstick)", bare, "s"),
+        Figure("python -c '' (reference)", bare, "s"),
         Figure("treehand --help", aided, "s", 0.3),
         Figure("treehand status", status, "s", 0.5),
         *_imports("--help", folder),
@@ -31,7 +31,7 @@ async def measure(folder: Path) -> list[Figure]:
 
 
 def _interleaved(folder: Path, *commands: tuple[str, ...]) -> list[float]:
-    """The middle one of several goes each, taken by turns. The first one of all only warms up."""
+    """Returns the median of several alternating runs of each command. The very first run only warms up."""
     taken: dict[tuple[str, ...], list[float]] = {command: [] for command in commands}
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     for go in range(_TIMES + 1):

@@ -1,6 +1,6 @@
-"""The board with 500 runs: how soon its page begins to come, how long it is, and how soon what an agent does is shown.
+"""The board with 500 runs: time to the first byte of its page, its size, and the delay of live updates.
 
-Fifty agents do something every second, and fifty pages are open: in another process, as they would be.
+Fifty agents act every second, and fifty pages are open, in a separate process.
 """
 
 import asyncio
@@ -32,12 +32,12 @@ async def measure(folder: Path) -> list[Figure]:
             shown = json.loads(await viewers.stdout.read())
         page = (await web.page("/")).content
     return [
-        Figure(f"board of {RUNS} runs: first byte, nobody else there", middle(alone) * 1000, "ms", 100),
+        Figure(f"board of {RUNS} runs: first byte, no other viewers", middle(alone) * 1000, "ms", 100),
         Figure(f"... with {AGENTS} agents and {VIEWERS} viewers", middle(busy) * 1000, "ms", 100),
-        Figure("... its page", len(page) / 1000, "KB", 300),
-        Figure("an agent's deed is on an open board: in the middle", shown["middle"], "s", 1),
-        Figure("... of all that were seen, the slowest", shown["most"], "s"),
-        Figure("... deeds seen by each viewer", shown["seen"], ""),
+        Figure("... size of its page", len(page) / 1000, "KB", 300),
+        Figure("delay of an agent's action on an open board, median", shown["middle"], "s", 1),
+        Figure("... the longest delay", shown["most"], "s"),
+        Figure("... actions seen by each viewer", shown["seen"], ""),
     ]
 
 
@@ -50,7 +50,7 @@ def _populate(web: RunningDashboard) -> None:
 
 
 async def _first_byte(web: RunningDashboard) -> float:
-    """After something has changed, so that it cannot be what was made before."""
+    """Measures after a change, so that no cached response counts."""
     await asyncio.sleep(0.5)
     web.dashboard.hub.notify()
     began = time.perf_counter()

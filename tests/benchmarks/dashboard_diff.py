@@ -1,4 +1,4 @@
-"""A run that changed 100,000 lines, and somebody looks: how much the page weighs, how long the daemon stands still."""
+"""The diff page of a run that changed 100,000 lines: size of the page, and how long it blocks the loop."""
 
 import asyncio
 import re
@@ -53,14 +53,14 @@ async def _looked_at(folder: Path, name: str, files: int) -> list[Figure]:
         await client.get(f"{path[1]}?part=1&view=split")
     return [
         Figure(f"{LINES:,} changed lines {name}: first page", len(page.content) / 1e3, "kB", 300),
-        Figure(f"{LINES:,} changed lines {name}: first page after", taken, "s"),
-        Figure(f"{LINES:,} changed lines {name}: a file, opened", len(part.content) / 1e3, "kB", 300),
-        Figure(f"{LINES:,} changed lines {name}: longest standstill", max(stood_still) * 1e3, "ms", 100),
+        Figure(f"{LINES:,} changed lines {name}: time to the first page", taken, "s"),
+        Figure(f"{LINES:,} changed lines {name}: an opened file", len(part.content) / 1e3, "kB", 300),
+        Figure(f"{LINES:,} changed lines {name}: longest block of the loop", max(stood_still) * 1e3, "ms", 100),
     ]
 
 
 async def _changed(settings: Settings, folder: Path, files: int) -> None:
-    """As an agent leaves it: not committed."""
+    """Writes the changes without a commit, like an agent."""
     desk = open_local_server(settings)
     key = desk.issues(PROJECT).open("Many lines", by="ada", labels=["ai"]).key
     desk.close()
@@ -91,7 +91,7 @@ async def _served(settings: Settings):
 
 @asynccontextmanager
 async def _watched():
-    """For how long the loop did nothing else, each time."""
+    """Returns for how long the loop was blocked, each time."""
     gaps = [0.0]
 
     async def watch() -> None:

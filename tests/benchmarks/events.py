@@ -1,4 +1,4 @@
-"""The daemon with 200 runs at work, each telling 20 things a second for half a minute: what it costs and loses."""
+"""The daemon with 200 working runs, each with 20 events a second for half a minute: costs and losses."""
 
 import asyncio
 import contextlib
@@ -17,7 +17,7 @@ AGENTS, PER_SECOND, SECONDS = 200, 20, 30
 
 
 class Chatter:
-    """A turn that talks by the clock: what is late is said at once, so that every word falls into the half minute."""
+    """A turn with events by the clock: late ones are sent at once, so that all fall into the half minute."""
 
     def __init__(self) -> None:
         self.all_there = asyncio.Barrier(AGENTS + 1)
@@ -77,7 +77,7 @@ async def measure(folder: Path) -> list[Figure]:
     counted = sum(report.progress.events for report in reports.values())
     return [
         Figure(f"{AGENTS} agents x {PER_SECOND}/s x {SECONDS} s: cores used", spent / wall, "cores", 1.0),
-        Figure("seconds it took to say it all", wall, "s", SECONDS + 3),
+        Figure("time until all events were sent", wall, "s", SECONDS + 3),
         Figure("events sent", chatter.sent, "events"),
         Figure("events not in the transcripts", chatter.sent - lines, "events", 0),
         Figure("events not in the reports", chatter.sent - counted, "events", 0),
@@ -85,6 +85,6 @@ async def measure(folder: Path) -> list[Figure]:
 
 
 def _cpu() -> float:
-    """Of this process and of what it ran, git for one."""
+    """Returns the processor time of this process and of its children, such as git."""
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     return sum(one.ru_utime + one.ru_stime for one in used)

@@ -1,4 +1,4 @@
-"""How many states of issues, daemon and services are explored with the shipped decisions, and which laws break."""
+"""Number of states of issues, daemon and services explored with the shipped decisions, and broken laws."""
 
 import sys
 import time
@@ -24,11 +24,11 @@ async def measure(folder: Path) -> list[Figure]:
         print(violation, file=sys.stderr)
     return [
         Figure("exploration: states of one issue", alone.states, "states"),
-        Figure("exploration: pairs of two issues, told apart", pairs.states, "states"),
-        Figure("exploration: these stand for so many ordered pairs", pairs.raw_states, "states"),
+        Figure("exploration: distinct pairs of two issues", pairs.states, "states"),
+        Figure("exploration: ordered pairs that these represent", pairs.raw_states, "states"),
         Figure("exploration: moves tried", alone.moves + pairs.moves, "moves"),
         Figure("exploration: processor time", sum(taken), "s"),
-        Figure("exploration: states in a second of it", (alone.states + pairs.states) / sum(taken), "states"),
+        Figure("exploration: states per second", (alone.states + pairs.states) / sum(taken), "states"),
         Figure("exploration: laws broken", len(found), "laws", 0),
     ]
 

@@ -1,4 +1,4 @@
-"""One measured figure, and the aim it has."""
+"""A measured figure and its target."""
 
 import statistics
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ class Figure:
     def verdict(self) -> str:
         if self.most is None:
             return ""
-        return f"{'ok' if self.value <= self.most else 'MISSED'} (aim: at most {self.most:g})"
+        return f"{'ok' if self.value <= self.most else 'MISSED'} (target: at most {self.most:g})"
 
 
 def middle(seconds: Sequence[float]) -> float:

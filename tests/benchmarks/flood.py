@@ -1,7 +1,7 @@
-"""A thousand issues labelled at once, with room for three agents: who works, in which order, and what it weighs.
+"""A thousand issues labelled at once, with slots for three agents: agents at work, order, memory, time of ticks.
 
-Tracker and forge are the real adapters over HTTP; agents are imaginary, so that only the bot is measured. Time passes
-when somebody sleeps.
+Tracker and forge are the real adapters over HTTP; agents are imaginary, so that only the bot is measured. The clock
+advances when somebody sleeps.
 """
 
 import time
@@ -75,10 +75,10 @@ class _Bench:
             grown = (process.memory_info().rss - before) / 1e6
             order = [_number(request.run_id) for request in self.world.requests.values()]
         return [
-            Figure(f"{ISSUES} issues at once, cap {CAP}: most agents at work", self.most, "", CAP),
-            Figure("  begun out of order, in groups of three", _out_of_order(order), "", 0),
-            Figure("  memory grown", grown, "MB", 50),
-            Figure("  first tick (claims them all)", first, "s"),
+            Figure(f"{ISSUES} issues at once, cap {CAP}: maximum of agents at work", self.most, "", CAP),
+            Figure("  started out of order, in groups of three", _out_of_order(order), "", 0),
+            Figure("  growth of memory", grown, "MB", 50),
+            Figure("  first tick (starts all runs)", first, "s"),
             Figure("  a later tick", middle(self.ticks[1:]), "s"),
         ]
 
@@ -93,7 +93,7 @@ class _Bench:
 
 
 def _out_of_order(order: list[int]) -> int:
-    """Those that come up together may be started in any order."""
+    """Counts runs out of order. Runs that become due together may start in any order."""
     groups = [sorted(order[start : start + CAP]) for start in range(0, len(order), CAP)]
     flat = [number for group in groups for number in group]
     return sum(one > other for one, other in pairwise(flat))

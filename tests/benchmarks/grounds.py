@@ -1,4 +1,4 @@
-"""What the measurements are made on: a repository of any size, and a whole bot with an agent of our choice."""
+"""Parts of all benchmarks: a repository of any size, and a whole bot with an agent of our choice."""
 
 import contextlib
 import subprocess
@@ -22,13 +22,13 @@ _QUIET = {"GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_NOSYSTEM": "1", "PATH": 
 
 
 def plain_git(folder: Path, *args: str, stdin: bytes = b"") -> str:
-    """As somebody would type it, with nobody's settings."""
+    """Runs git like a user, without anybody's settings."""
     done = subprocess.run(["git", *args], cwd=folder, env=_QUIET, input=stdin, check=True, capture_output=True)
     return done.stdout.decode().strip()
 
 
 def make_repository(folder: Path, files: int) -> str:
-    """A repository of so many files in one commit on `main`; nothing checked out. The commit."""
+    """Makes a repository with this number of files in one commit on `main`, without a checkout. Returns the commit."""
     folder.mkdir(parents=True)
     plain_git(folder, "init", "-q", "-b", "main")
     body = "".join(f"line {number} of a file like many others\n" for number in range(30))
@@ -63,7 +63,7 @@ class Grounds:
 
 @contextlib.asynccontextmanager
 async def bot(settings: Settings, agent: Agent, take_turn: RunTurn | None = None) -> AsyncIterator[Grounds]:
-    """What `app.open_app` wires, but for the agent, or for all of a turn."""
+    """Builds the same parts as `app.open_app`, except the agent or the whole turn."""
     async with app.open_app(settings, {}) as wired:
         taker = take_turn or TurnRunner(wired.ports.projects.__getitem__, agent, settings.state_dir / "homes")
         people = open_local_server(settings)

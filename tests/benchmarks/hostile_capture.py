@@ -1,4 +1,4 @@
-"""A worktree made to keep the host busy: how long a capture takes to say no, and a cancelled one to end.
+"""A worktree made to keep the host busy: time until a capture refuses it, and until a cancelled capture ends.
 
 The daemon's `stop` is a cancelled capture, a salvage and a removal, one after the other.
 """
@@ -82,7 +82,7 @@ def _packed(at: Path) -> None:
 
 
 def _slow(at: Path) -> None:
-    """Within every limit, but each rule is tried on each file."""
+    """Makes files within every limit, each of which is tried against each rule."""
     for number in range(4900):
         (at / f"{'x' * 200}{number}").touch()
     rules = (f"*x?x*[!a]{'x*' * 12}y{number % 10}?" for number in range(_RULES))

@@ -1,4 +1,4 @@
-"""The real daemon with nothing to do: 1,000 runs that are over and 100 in review, each with its pull request."""
+"""The idle daemon: 1,000 finished runs and 100 in review, each with its pull request."""
 
 import asyncio
 import os
@@ -49,9 +49,9 @@ async def measure(folder: Path) -> list[Figure]:
         daemon.send_signal(signal.SIGTERM)
         daemon.wait(30)
     return [
-        Figure(f"idle, {FINISHED} runs over and {OPEN} in review: memory", memory, "MB", 150),
-        Figure(f"idle, {FINISHED} runs over and {OPEN} in review: CPU", share, "%", 1.0),
-        Figure(f"treehand status, {FINISHED} runs over and {OPEN} in review", looked, "s", 0.5),
+        Figure(f"idle, {FINISHED} finished runs and {OPEN} in review: memory", memory, "MB", 150),
+        Figure(f"idle, {FINISHED} finished runs and {OPEN} in review: CPU", share, "%", 1.0),
+        Figure(f"treehand status, {FINISHED} finished runs and {OPEN} in review", looked, "s", 0.5),
     ]
 
 
@@ -66,7 +66,7 @@ def _looked(folder: Path) -> float:
 
 
 async def _settled(folder: Path) -> None:
-    """The first ticks show every run on its issue, once. Over when the journal of changes rests."""
+    """Waits for the first ticks, which show every run on its issue once, until the journal stays the same."""
     quiet, last = 0, -1
     log = folder / "state" / "forge" / "desk.sqlite-wal"
     while quiet < 20:

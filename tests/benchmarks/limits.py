@@ -1,6 +1,6 @@
-"""The real transport against a server that limits it at random, on a clock that jumps ahead when somebody sleeps.
+"""The real transport against a server that limits it at random, on a clock that advances when somebody sleeps.
 
-The server keeps its own account of when the next request is allowed; what comes earlier is counted.
+The server records when the next request is allowed, and counts earlier ones.
 """
 
 import random
@@ -37,7 +37,7 @@ class Found:
 
 
 class LimitedGitHub:
-    """The judge: it knows the clock, but nothing of how it is obeyed."""
+    """A server that knows the clock, but not how its limits are obeyed."""
 
     def __init__(self, clock: FakeClock, seed: int, ahead: float) -> None:
         self.clock, self.random, self.ahead = clock, random.Random(seed), ahead
@@ -107,7 +107,7 @@ class LimitedGitHub:
 
 
 async def simulate(requests: int, *, seed: int, ahead: float = 420.0) -> Found:
-    """`ahead`: by so much the server's clock is ahead of ours."""
+    """`ahead`: the seconds by which the server's clock is ahead of ours."""
     clock = FakeClock(1_700_000_000.25)
     judge, dice = LimitedGitHub(clock, seed, ahead), random.Random(seed + 1)
     began = clock.now
@@ -145,8 +145,8 @@ async def measure(folder: Path) -> list[Figure]:
     found = await simulate(REQUESTS, seed=1)
     about = f"{found.requests} requests under {found.limits} limits"
     return [
-        Figure(f"{about}: sent before their time", found.early, "", 0),
-        Figure(f"{about}: writes within a second", found.close, "", 0),
+        Figure(f"{about}: sent too early", found.early, "", 0),
+        Figure(f"{about}: writes less than a second apart", found.close, "", 0),
         Figure(f"{about}: writes beyond 80 a minute or 500 an hour", found.crowded, "", 0),
         Figure(f"{about}: would have taken", found.hours, "h"),
     ]

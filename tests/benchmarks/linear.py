@@ -1,7 +1,7 @@
-"""What an idle hour of looks at a team in Linear costs, for so many open runs; and what a burst of issues does.
+"""Cost of an idle hour of polls of a team in Linear, by the number of open runs; and of a burst of issues.
 
-Requests and complexity are counted by the stand-in, by Linear's published formula and on its own clock. One hour of
-looks at 30 s is 120 of them.
+The stand-in counts requests and complexity by Linear's published formula and on its own clock. One hour of polls at
+30 s is 120 of them.
 """
 
 from pathlib import Path
@@ -54,13 +54,13 @@ async def _idle(folder: Path, size: int) -> list[Figure]:
         await bot.close()
         asked, points = len(linear.history), sum(call.complexity for call in linear.history)
     return [
-        Figure(f"idle look at a team, {size} open runs: requests", asked / LOOKS, "", 1),
-        Figure(f"idle hour at a team, {size} open runs: complexity", points, "points", 500),
+        Figure(f"idle poll of a team, {size} open runs: requests", asked / LOOKS, "", 1),
+        Figure(f"idle hour of a team, {size} open runs: complexity", points, "points", 500),
     ]
 
 
 async def _burst(folder: Path) -> list[Figure]:
-    """The real engine and tracker; agents, worktrees and pull requests are imaginary, and quick."""
+    """Runs the real engine and tracker; agents, worktrees and pull requests are imaginary and quick."""
     folder.mkdir()
     with served(small_world()) as linear:
         for _ in range(BURST):
@@ -73,11 +73,11 @@ async def _burst(folder: Path) -> list[Figure]:
         refused = sum("RATELIMITED" in call.errors for call in linear.history)
         hours = (linear.history[-1].at - linear.history[0].at) / 3600
     return [
-        Figure(f"{BURST} issues labelled at once: most requests in an hour", requests, "", REQUESTS),
-        Figure(f"{BURST} issues labelled at once: most complexity in an hour", points, "points", 2 * POINTS),
-        Figure(f"{BURST} issues labelled at once: requests refused for a limit", refused, "", 0),
+        Figure(f"{BURST} issues labelled at once: maximum of requests in an hour", requests, "", REQUESTS),
+        Figure(f"{BURST} issues labelled at once: maximum of complexity in an hour", points, "points", 2 * POINTS),
+        Figure(f"{BURST} issues labelled at once: requests refused by a rate limit", refused, "", 0),
         Figure(f"{BURST} issues labelled at once: issues without a pull request at the end", BURST - offered, "", 0),
-        Figure(f"{BURST} issues labelled at once: hours until all have one, by the clock of the service", hours, "h"),
+        Figure(f"{BURST} issues labelled at once: time until all have one, by the service's clock", hours, "h"),
     ]
 
 

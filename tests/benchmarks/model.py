@@ -1,6 +1,6 @@
-"""From the agent's spawn to the first request that reaches the model: ours, and the bare program's with our options.
+"""Time from the agent's spawn to the first request that reaches the model, for ours and for the program alone.
 
-Also the sum, from the label on, beside `claude --worktree` in a checkout of the same repository.
+Also the time since the label, compared with `claude --worktree` in a checkout of the same repository.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ _SECONDS = 60
 
 
 class Timed:
-    """The real agent; notes when each turn was begun."""
+    """The real agent; records when each turn began."""
 
     def __init__(self, agent: ClaudeAgent) -> None:
         self._agent = agent
@@ -76,10 +76,10 @@ async def measure(folder: Path) -> list[Figure]:
 
 def _figures(ours: float, bare: float, whole: float, worktree: float) -> list[Figure]:
     return [
-        Figure("bare CLI, same options -> first request (the yardstick)", bare, "s"),
+        Figure("bare CLI, same options -> first request (reference)", bare, "s"),
         Figure("agent spawned -> first request", ours, "s"),
         Figure("agent spawned -> first request / bare CLI", ours / bare, "x", 1.10),
-        Figure("claude --worktree -> first request, 20,000 files (the yardstick)", worktree, "s"),
+        Figure("claude --worktree -> first request, 20,000 files (reference)", worktree, "s"),
         Figure("label visible -> first request, 20,000 files", whole, "s"),
         Figure("label visible -> first request / claude --worktree", whole / worktree, "x", 1.10),
     ]
@@ -105,7 +105,7 @@ async def _arrival(model: ScriptedModel, asked: int) -> float:
 
 
 def _recorder(folder: Path) -> Path:
-    """The program, but for a note of how it was called."""
+    """Makes a program that records how it was called, and then runs the real one."""
     script = folder / "recorder"
     script.write_text(
         f"#!{sys.executable} -ISs\nimport json, os, sys\n"
@@ -118,13 +118,13 @@ def _recorder(folder: Path) -> Path:
 
 
 def _record_no_more(recorder: Path) -> None:
-    """The first go only warms up; the others meet the program itself."""
+    """Stops recording: the first run only warms up, the others run the program itself."""
     recorder.unlink()
     recorder.symlink_to(CLI)
 
 
 async def _bare(folder: Path, model: ScriptedModel, go: int) -> float:
-    """By hand: the same options and environment, in the same folder, with nobody of ours in between."""
+    """Runs the program alone, with the same options and environment in the same folder."""
     arguments, environment, _ = json.loads((folder / "called").read_text())
     place, home = str(folder / "state" / "worktrees" / PROJECT / f"{PROJECT}-{go + 1}"), str(folder / f"bare-home-{go}")
     environment |= {"HOME": home, "CLAUDE_CONFIG_DIR": home, "PWD": place}
@@ -135,7 +135,7 @@ async def _bare(folder: Path, model: ScriptedModel, go: int) -> float:
 
 
 def _without(arguments: Sequence[str], *options: str) -> list[str]:
-    """Those need somebody at the other end, or an earlier session."""
+    """Removes options that need a client or an earlier session."""
     kept, rest = [], iter(arguments)
     for word in rest:
         if word in options:

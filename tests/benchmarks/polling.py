@@ -1,6 +1,6 @@
-"""What an idle look at one repository costs, for so many open runs, beside a poller that asks for each of them.
+"""Cost of an idle poll of one repository, by the number of open runs, compared with a poller that reads each of them.
 
-Both sides ask the same stand-in for GitHub; requests are counted there. One hour of looks at 30 s is 120 of them.
+Both sides use the same stand-in for GitHub, which counts requests. One hour of polls at 30 s is 120 of them.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ BOT = "treehand-bot"
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Of one look, on average."""
+    """The average cost of a poll."""
 
     requests: float
     unchanged: float
@@ -52,7 +52,7 @@ async def measure(folder: Path) -> list[Figure]:
 
 
 def _populate(world: GitHubWorld, size: int) -> list[Run]:
-    """Labelled issues, each with an open pull request of ours, its progress comment and something a person said."""
+    """Makes labelled issues, each with an open pull request of ours, its progress comment and a comment of a person."""
     world.add_repository(NAME, ana="write", **{BOT: "write"})
     runs = []
     for number in range(1, size + 1):
@@ -92,7 +92,7 @@ async def _ours(github: ServedGitHub, runs: Sequence[Run], db: Path) -> Cost:
 
 
 async def _theirs(github: ServedGitHub, runs: Sequence[Run], db: Path) -> Cost:
-    """As many pollers do it: every issue, its comments, its pull request and what hangs on that, each by itself."""
+    """Polls like many tools: every issue, its comments, its pull request and its parts one by one."""
     pulls = {i.pull.head_ref: i for i in github.world.repository(NAME).issues.values() if i.pull}
 
     async with _service(github, db=db) as (service, _):
@@ -129,7 +129,7 @@ def _cost(calls: Sequence[Call], looks: int) -> Cost:
 
 
 def _print(rows: Sequence[tuple[int, Cost, Cost]]) -> None:
-    print(f"{'':>10} {'one look':^24}   {'asking for each':^30}")
+    print(f"{'':>10} {'one poll':^24}   {'reading each run':^30}")
     print(f"{'open runs':>10} {'requests':>9} {'304':>6} {'points':>7}   {'requests':>15} {'304':>6} {'points':>7}")
     for size, ours, theirs in rows:
         print(
@@ -141,8 +141,8 @@ def _print(rows: Sequence[tuple[int, Cost, Cost]]) -> None:
 def _figures(size: int, ours: Cost, theirs: Cost) -> list[Figure]:
     pages = (size + 99) // 100  # of labelled issues, of our branches, and of pull requests in one query
     return [
-        Figure(f"idle look, {size} open runs: requests", ours.requests, "", 3 + 3 * pages),
-        Figure(f"idle look, {size} open runs: REST answers that were not 304", 100 * (1 - ours.unchanged), "%", 5),
-        Figure(f"idle look, {size} open runs: points", ours.points, "", pages),
-        Figure(f"idle look, {size} open runs: requests of a poller that asks for each", theirs.requests, ""),
+        Figure(f"idle poll, {size} open runs: requests", ours.requests, "", 3 + 3 * pages),
+        Figure(f"idle poll, {size} open runs: REST responses other than 304", 100 * (1 - ours.unchanged), "%", 5),
+        Figure(f"idle poll, {size} open runs: points", ours.points, "", pages),
+        Figure(f"idle poll, {size} open runs: requests of a poller that reads each", theirs.requests, ""),
     ]

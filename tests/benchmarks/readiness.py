@@ -1,12 +1,12 @@
-"""From "the label is visible" to the agent's first request to its model, where a worktree has to be made ready first.
+"""Time from "the label is visible" to the agent's first request to its model, in repositories that need setup.
 
-Three repositories: Python with uv, JavaScript with npm, both with real packages from wherever this machine's own
-clients get them, and 20,000 plain files. Cold, with downloads from before, and from the pool; beside
-`git worktree add` and the plain tool run by hand, with the same downloads at hand. Needs `npm`, `pip` and their
-registries; `uv` is installed here if it is not there.
+Three repositories: Python with uv, JavaScript with npm, both with real packages from the registries of this machine,
+and 20,000 plain files. Each is measured cold, with earlier downloads, and from the pool; and compared with
+`git worktree add` and the tool run by hand with the same downloads. Needs `npm`, `pip` and their registries; `uv` is
+installed here if it is missing.
 
-The gate connects to public addresses only. Where this machine reaches its registries at another address, the gate of
-the measurement is told that it may, and a line says so.
+The proxy connects to public addresses only. If this machine reaches its registries at another address, the proxy of
+the measurement may use it, and a printed line says so.
 """
 
 import asyncio
@@ -89,7 +89,7 @@ async def measure(folder: Path) -> list[Figure]:
 
 
 async def _measured(stack: Stack, here: Path) -> list[Figure]:
-    """The same by turns, so that one side does not profit from a quiet moment."""
+    """Measures by turns, so that no side profits from a quiet moment."""
     async with ScriptedModel(_said) as model, _bot(stack, here, model, pool=0) as bare:
         await bare.first_request()  # what is done once per life of a daemon is not counted
         cold, by_hand, cached, by_hand_cached = list[float](), list[float](), list[float](), list[float]()
@@ -113,8 +113,8 @@ def _figures(
 ) -> list[Figure]:
     label = f"{stack.name}: label -> first model request"
     found = [
-        Figure(f"{stack.name}: by hand, nothing downloaded (the yardstick)", by_hand, "s"),
-        Figure(f"{stack.name}: by hand, downloads at hand (the yardstick)", by_hand_cached, "s"),
+        Figure(f"{stack.name}: by hand, without downloads (reference)", by_hand, "s"),
+        Figure(f"{stack.name}: by hand, with downloads (reference)", by_hand_cached, "s"),
         Figure(f"{label}, cold", cold, "s"),
         Figure(f"{label}, with downloads", cached, "s"),
         Figure(f"{label}, from the pool", warm, "s"),
@@ -159,7 +159,7 @@ class Bot:
         return seconds
 
     async def _ticking(self, key: str) -> None:
-        """As the daemon does."""
+        """Ticks like the daemon."""
         while True:
             self.app.woken.clear()
             await self.app.engine.tick()
@@ -207,7 +207,7 @@ def _open_up(wired: App, hosts: Sequence[str] | frozenset[str]) -> None:
     assert isinstance(sandbox, Bubblewrap)
     away = [host for host in hosts if not all(map(is_public, _addresses(host)))]
     if away:
-        print(f"the gate may connect to what is not public here: {len(away)} hosts", file=sys.stderr)
+        print(f"the proxy may connect to {len(away)} hosts that are not public here", file=sys.stderr)
         sandbox._proxy = SandboxProxy(sandbox._proxy._upstream, is_public=lambda _: True)
 
 
@@ -246,7 +246,7 @@ def _python(folder: Path) -> Stack:
 
 
 def _uv() -> Path:
-    """The folder it is in: it stays for the next time. In the sandbox nothing of the machine's `/tmp` is seen."""
+    """Returns the folder with uv, which is kept for the next time. The sandbox does not see the machine's `/tmp`."""
     if found := shutil.which("uv"):
         return Path(found).resolve().parent
     kept = Path.home() / ".cache" / "treehand-bench" / "uv"

@@ -1,4 +1,4 @@
-"""What people write, made readable: 100,000 texts made to confuse it, and texts as long as GitHub takes them."""
+"""Time to filter hidden text: 100,000 texts made to confuse the filter, and texts of GitHub's maximum length."""
 
 import random
 import time
@@ -22,16 +22,16 @@ _JOINERS = frozenset("\u200c\u200d\ufe0e\ufe0f") | {chr(code) for code in range(
 async def measure(folder: Path) -> list[Figure]:
     stall = await _stall(folder)
     return [
-        Figure(f"{TEXTS:,} texts read: some of it not shown on GitHub", _hidden(), "texts", 0),
+        Figure(f"{TEXTS:,} texts filtered: with text that GitHub does not show", _hidden(), "texts", 0),
         Figure("loop stall under hostile input", stall * 1000, "ms", 100),
-        Figure(f"{TEXTS:,} texts read: not the same when read again", _restless(), "texts", 0),
-        Figure("64 KB of usual text read", middle([_seconds(USUAL) for _ in range(TIMES)]) * 1000, "ms", 50),
-        Figure("64 KB made to be slow read, the slowest", max(map(_best, LONG.values())) * 1000, "ms", 50),
+        Figure(f"{TEXTS:,} texts filtered: changed by a second filtering", _restless(), "texts", 0),
+        Figure("64 KB of ordinary text filtered", middle([_seconds(USUAL) for _ in range(TIMES)]) * 1000, "ms", 50),
+        Figure("64 KB of slow text filtered, the slowest", max(map(_best, LONG.values())) * 1000, "ms", 50),
     ]
 
 
 async def _stall(folder: Path) -> float:
-    """A hundred comments of a stranger, each of 65 KB; processor time of the loop's thread between two heartbeats."""
+    """A hundred untrusted comments, each of 65 KB; processor time of the loop's thread between two heartbeats."""
     world = GitHubWorld(folder / "github")
     world.add_repository(REPO, ana="write", **{"treehand-bot": "write"})
     world.user("eve")
@@ -58,7 +58,7 @@ def _restless() -> int:
 
 
 def _is_settled(text: str) -> bool:
-    """Nothing hidden is left, and reading it again changes nothing."""
+    """Checks that no hidden text is left and that reading is idempotent."""
     hidden = any(is_invisible(letter) and letter not in _JOINERS for letter in text)
     return not hidden and read.__wrapped__(text).text == text
 

@@ -1,7 +1,7 @@
-"""A daemon starts again with a thousand open runs, each with its worktree: how long until it decides something.
+"""Time from the start of a daemon with a thousand open runs, each with its worktree, to its first decision.
 
-The installed program, against a stand-in for GitHub that counts what it is asked. While it was down somebody asked for
-one more issue; taking that up is the first decision.
+Runs the installed program against a stand-in for GitHub that counts requests. While the daemon was down, somebody
+labelled one more issue; starting its run is the first decision.
 """
 
 import asyncio
@@ -69,8 +69,8 @@ async def measure(folder: Path) -> list[Figure]:
         found = await asyncio.to_thread(_start, folder, github)
     return [
         Figure(f"restart, {RUNS} open runs: first decision", found.seconds, "s", 5),
-        Figure(f"restart, {RUNS} open runs: requests until then", found.requests, "", 100),
-        Figure(f"restart, {RUNS} open runs: memory then", found.memory, "MB"),
+        Figure(f"restart, {RUNS} open runs: requests until the first decision", found.requests, "", 100),
+        Figure(f"restart, {RUNS} open runs: memory at the first decision", found.memory, "MB"),
     ]
 
 
@@ -84,7 +84,7 @@ def _settings(folder: Path, github: ServedGitHub) -> Settings:
 
 
 def _populate(world: GitHubWorld) -> list[Run]:
-    """In review, each with its pull request, on which a person has said something."""
+    """Makes runs in review, each with a pull request that has a comment."""
     world.add_repository(NAME, ana="write", **{BOT: "write"})
     tip = world.push(NAME, "answer", {"app.py": "answer = 42\n"}, by=BOT)
     issues = [world.open_issue(NAME, f"Fix {number}", "Please.", by="ana") for number in range(1, RUNS + 1)]
@@ -112,7 +112,7 @@ def _created(names: Sequence[str], commit: str) -> bytes:
 
 
 async def _show(settings: Settings, github: ServedGitHub, runs: Sequence[Run]) -> None:
-    """The life before, told quickly: whoever waits moves the clock; it ends when every run is shown on its issue."""
+    """Plays the process before, quickly: waiting moves the clock; it ends when every run is shown on its issue."""
     world, imaginary = github.world, World()
     settings.state_dir.mkdir()
     memory, store = open_cache(settings.state_dir / "github.db"), open_store(settings)
@@ -141,7 +141,7 @@ async def _show(settings: Settings, github: ServedGitHub, runs: Sequence[Run]) -
 
 
 async def _plant(settings: Settings, github: ServedGitHub, runs: Sequence[Run]) -> None:
-    """One worktree made as usual, and one like it for every other run."""
+    """Makes one worktree as usual, and a copy for every other run."""
     first, *others = runs
     workspaces = build_workspaces(settings, settings.projects[0], load_secrets(settings))
     memory = open_cache(settings.state_dir / "planting.db")

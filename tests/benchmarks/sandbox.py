@@ -1,4 +1,4 @@
-"""What the sandbox costs: an agent's start, and a turn of 200 commands, inside against outside, by turns in one run."""
+"""Cost of the sandbox: an agent's start, and a turn of 200 commands, inside and outside, by turns in one run."""
 
 import asyncio
 import subprocess
@@ -37,10 +37,10 @@ async def measure(folder: Path) -> list[Figure]:
                 starts[name].append(start)
                 turns[name].append(turn)
     return [
-        Figure("agent start without the sandbox (the yardstick)", middle(starts["outside"]), "s"),
+        Figure("agent start without the sandbox (reference)", middle(starts["outside"]), "s"),
         Figure("agent start in the sandbox", middle(starts["inside"]), "s"),
         Figure("agent start, inside / outside", middle(starts["inside"]) / middle(starts["outside"]), "x", 1.15),
-        Figure(f"a turn of {COMMANDS} commands without the sandbox (the yardstick)", middle(turns["outside"]), "s"),
+        Figure(f"a turn of {COMMANDS} commands without the sandbox (reference)", middle(turns["outside"]), "s"),
         Figure(f"a turn of {COMMANDS} commands in the sandbox", middle(turns["inside"]), "s"),
         Figure(
             f"a turn of {COMMANDS} commands, inside / outside",
@@ -57,7 +57,7 @@ def _play(request: MessagesRequest) -> ScriptedReply:
 
 
 async def _turn(folder: Path, sandbox: Sandbox, model: ScriptedModel) -> tuple[float, float]:
-    """Until the model is asked for the first time, and from there to the end."""
+    """Measures until the first request to the model, and from there to the end."""
     work = _laid_out(folder)
     asked = len(model.requests)
     agent = ClaudeAgent(folder / "agent", sandbox=sandbox, clock=time.time)

@@ -1,7 +1,7 @@
-"""From "the label is visible" to "the agent's process is spawned", against a bare `git worktree add`.
+"""Time from "the label is visible" to "the agent's process is spawned", compared with a bare `git worktree add`.
 
-Visible is what the tracker answers with: the clock starts as the tick that sees the label begins. Between label and
-tick lies the daemon's watch (every second for the embedded tracker), which is no work and is not counted.
+Visible means that the tracker returns it: the clock starts with the tick that sees the label. The time between label
+and tick is the poll interval (one second for the local tracker), which is not counted.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ _TIMES = 7
 
 
 class Sprinter:
-    """Notes when it would have spawned, and waits to be stopped."""
+    """Records when it would have spawned, and waits to be stopped."""
 
     def __init__(self) -> None:
         self.spawned: asyncio.Queue[float] = asyncio.Queue()
@@ -45,7 +45,7 @@ async def measure(folder: Path) -> list[Figure]:
                 seconds = await step()
                 (ours if step is steps[0] else bare).append(seconds)
     return [
-        Figure("git worktree add, 20,000 files (the yardstick)", middle(bare), "s"),
+        Figure("git worktree add, 20,000 files (reference)", middle(bare), "s"),
         Figure("label visible -> agent spawned, 20,000 files", middle(ours), "s"),
         Figure("label visible -> agent spawned / git worktree add", middle(ours) / middle(bare), "x", 1.15),
     ]
@@ -67,7 +67,7 @@ async def _spawned(grounds: Grounds, agent: Sprinter, title: str) -> float:
 
 
 async def _over(grounds: Grounds, key: str) -> None:
-    """Gone like the bare one: what one side leaves to be written to disk would slow whichever comes next."""
+    """Removes a worktree at once, like `git worktree add`: pending writes of one side would slow the next."""
     await grounds.app.engine.wait_until_idle()
     grounds.people.issues(PROJECT).unlabel(grounds.people.parse_key(key)[1], "ai", by="ada")
     while grounds.app.store.find_run(key).phase is not Phase.DONE:

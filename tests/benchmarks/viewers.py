@@ -1,4 +1,4 @@
-"""So many open boards, without the browsers: `viewers.py PORT HOW_MANY SECONDS`. Prints how late deeds were seen."""
+"""Open boards without browsers: `viewers.py PORT HOW_MANY SECONDS`. Prints how late changes were seen."""
 
 import asyncio
 import contextlib

@@ -1,4 +1,4 @@
-"""Viewer: opens pages in Chromium and fails the test when a page breaks a rule."""
+"""Viewer: opens pages in Chromium and fails the test if a page breaks a rule."""
 
 import os
 import socket
@@ -29,7 +29,7 @@ _VIOLATIONS = "addEventListener('securitypolicyviolation', event => console.erro
 
 @dataclass
 class Viewer:
-    """Whoever opens pages, and what went wrong on them."""
+    """Opens pages and records their errors."""
 
     browser: Browser
     troubles: list[str] = field(default_factory=list)
@@ -53,7 +53,7 @@ class Viewer:
             self.troubles.append(text)
 
     def _notice_request(self, home: str, asked: str) -> None:
-        """A page asks nobody but the daemon it came from."""
+        """Checks that a page sends requests only to its own daemon."""
         if not asked.startswith("/".join(home.split("/")[:3])):
             self.troubles.append(f"asked {asked}")
 

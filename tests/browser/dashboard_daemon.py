@@ -30,7 +30,7 @@ class DashboardDaemon:
     async def start_run(
         self, play: Script, *, title: str = "The answer is wrong", labels: tuple[str, ...] = ("ai",)
     ) -> None:
-        """Opens an issue, and starts the model and the daemon that works on it."""
+        """Opens an issue and starts the model and the daemon that works on it."""
         self.model = await self.open.enter_async_context(ScriptedModel(play))
         named = [word for label in labels for word in ("--label", label)]
         await self.person.does("issue", "new", title, "--body", "Make it 42.", *named)
@@ -47,7 +47,7 @@ class DashboardDaemon:
                 await asyncio.sleep(0.1)
 
     async def open_run(self, more: str = "", **how) -> Page:
-        """Opens the page of the run in a browser context of its own."""
+        """Opens the page of the run in a new browser context."""
         key = quote("shop#1", safe="")
         size = {"viewport": {"width": 1280, "height": 900}}
         return await self.viewer.open(f"http://127.0.0.1:{self.port}/runs/{key}{more}", **{**size, **how})

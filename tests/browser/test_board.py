@@ -55,7 +55,7 @@ async def daemon_of(person, model, port: int):
         await asyncio.wait_for(process.communicate(), SECONDS)
 
 
-async def test_what_is_typed_becomes_a_card_that_moves_by_itself_for_everybody_who_looks(ready, viewer):
+async def test_a_new_issue_becomes_a_card_that_moves_on_every_open_page(ready, viewer):
     viewer.expected = LOST
     seen = asyncio.Event()
 
@@ -87,7 +87,7 @@ async def test_what_is_typed_becomes_a_card_that_moves_by_itself_for_everybody_w
         await expect(page.get_by_role("listitem").filter(has_text="next poll")).to_contain_text("UTC")
 
 
-async def test_an_open_page_finds_its_daemon_again_and_shows_what_it_missed(ready, viewer):
+async def test_an_open_page_reconnects_to_its_daemon_and_shows_missed_events(ready, viewer):
     viewer.expected = LOST
     port = free_port()
     async with ScriptedModel(script_of((write("answer = 42"),), (SayText("Done."),))) as model:
@@ -104,7 +104,7 @@ async def test_an_open_page_finds_its_daemon_again_and_shows_what_it_missed(read
 # With many runs
 
 
-async def test_a_hostile_title_does_nothing_when_it_is_loaded_and_when_it_comes_live(web, viewer):
+async def test_a_hostile_title_is_shown_as_text_at_load_and_in_live_updates(web, viewer):
     web.run(HOSTILE, Phase.ASKING, reason=HOSTILE)
     page = await viewer.open(url(web))
     await expect(lane(page, "asking").get_by_role("link")).to_have_text(HOSTILE)
@@ -113,7 +113,7 @@ async def test_a_hostile_title_does_nothing_when_it_is_loaded_and_when_it_comes_
     assert await page.locator("main img, main svg, main script").count() == 0
 
 
-async def test_without_a_script_all_is_there_to_be_read_and_done(web, viewer):
+async def test_without_scripts_every_part_can_be_read_and_used(web, viewer):
     web.run("Add a cart", Phase.ASKING, reason="Which currency?")
     page = await viewer.open(url(web), java_script_enabled=False)
     await expect(lane(page, "asking")).to_contain_text("Which currency?")
@@ -128,7 +128,7 @@ async def test_without_a_script_all_is_there_to_be_read_and_done(web, viewer):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-async def test_nobody_is_kept_from_reading_it(web, viewer, scheme):
+async def test_pages_have_no_accessibility_violations(web, viewer, scheme):
     for phase in Phase:
         web.run(f"in {phase}", phase, reason="because", spend_usd=1.0, turns_number=2)
     for path in ("/", "/new", "/health", "/login", "/nowhere"):
@@ -140,7 +140,7 @@ async def test_nobody_is_kept_from_reading_it(web, viewer, scheme):
 
 
 @pytest.mark.parametrize("path", ["/", "/new", "/health", "/login"])
-async def test_on_a_narrow_phone_nothing_has_to_be_pushed_sideways(web, viewer, path):
+async def test_a_narrow_phone_needs_no_horizontal_scrolling(web, viewer, path):
     web.run("Donaudampfschifffahrtselektrizitätenhauptbetriebswerkbauunterbeamtengesellschaft" * 2, reason="x" * 300)
     page = await viewer.open(url(web, path), viewport={"width": 360, "height": 740})
     assert await page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
@@ -163,7 +163,7 @@ async def test_a_filter_stays_in_force_when_other_runs_change(web, viewer):
     await expect(lane(page, "working").get_by_role("link")).to_have_text(["Add a cart"])
 
 
-async def test_two_hundred_runs_are_shown_and_one_that_changes_is_put_in_its_place(web, viewer):
+async def test_two_hundred_runs_are_shown_and_a_changed_one_moves_to_its_place(web, viewer):
     runs = [web.run(f"Number {number}", list(Phase)[number % 5]) for number in range(200)]
     page = await viewer.open(url(web))
     await expect(page.locator(".card")).to_have_count(200)
@@ -175,7 +175,7 @@ async def test_two_hundred_runs_are_shown_and_one_that_changes_is_put_in_its_pla
     assert moved.id in order
 
 
-async def test_a_person_logs_in_goes_on_where_they_were_going_and_leaves(tmp_path, viewer):
+async def test_a_person_logs_in_continues_to_the_wanted_page_and_logs_out(tmp_path, viewer):
     async with open_dashboard(tmp_path, access=Authenticator("open sesame", operator="ana")) as web:
         web.run("Add a cart")
         viewer.expected = ("401",)

@@ -12,7 +12,7 @@ from tests.program.test_setup import commit
 SERVER = "exec python3 -u -m http.server $PORT --bind 127.0.0.1"
 
 
-async def test_it_is_started_seen_and_stopped_and_ends_with_the_daemon(daemon: DashboardDaemon):  # noqa: F811
+async def test_a_server_is_started_shown_and_stopped_and_ends_with_the_daemon(daemon: DashboardDaemon):  # noqa: F811
     commit(daemon.person, {".github/treehand.toml": f'run = {{web = "{SERVER}"}}\n'})
     await daemon.start_run(OFFERED)
     page, other = await daemon.open_run(), await daemon.open_run()

@@ -28,7 +28,7 @@ async def confirm(page: Page, name: str) -> None:
     await press(page, f"{name} now")
 
 
-async def test_words_and_changes_come_as_they_happen(daemon: DashboardDaemon):  # noqa: F811
+async def test_text_and_changes_are_shown_live(daemon: DashboardDaemon):  # noqa: F811
     more, done = asyncio.Event(), asyncio.Event()
     await daemon.start_run(
         script_of(
@@ -61,7 +61,7 @@ async def test_words_and_changes_come_as_they_happen(daemon: DashboardDaemon):  
     await expect(page.locator("#cost")).to_contain_text("tokens")
 
 
-async def test_what_one_says_the_other_sees_and_the_agent_hears(daemon: DashboardDaemon):  # noqa: F811
+async def test_a_message_reaches_other_open_pages_and_the_agent(daemon: DashboardDaemon):  # noqa: F811
     heard = asyncio.Event()
 
     def play(request):
@@ -157,7 +157,7 @@ async def test_a_review_with_remarks_on_lines_then_ready_and_merged(daemon: Dash
     await expect(page.locator("#files .code.add")).to_have_text(re.compile("answer = 43"))
 
 
-async def test_a_pull_request_is_closed(daemon: DashboardDaemon):  # noqa: F811
+async def test_a_pull_request_can_be_closed(daemon: DashboardDaemon):  # noqa: F811
     await daemon.start_run(OFFERED)
     page = await daemon.open_run()
     await expect(phase(page)).to_have_text("In review")
@@ -166,7 +166,7 @@ async def test_a_pull_request_is_closed(daemon: DashboardDaemon):  # noqa: F811
     assert "closed" in await daemon.person.does("pr", "list", "--all")
 
 
-async def test_a_plan_is_approved_and_done(daemon: DashboardDaemon):  # noqa: F811
+async def test_a_plan_is_approved_and_carried_out(daemon: DashboardDaemon):  # noqa: F811
     def play(request):
         if "approved" in request.last_user_text.lower():
             return ((write("answer = 42"),), DONE)[min(request.answers_since_user_text, 1)]
@@ -180,7 +180,7 @@ async def test_a_plan_is_approved_and_done(daemon: DashboardDaemon):  # noqa: F8
     assert "/ai approve" in await daemon.issue()
 
 
-async def test_a_page_that_was_open_goes_on_after_a_restart(daemon: DashboardDaemon):  # noqa: F811
+async def test_an_open_page_continues_after_a_restart(daemon: DashboardDaemon):  # noqa: F811
     go = asyncio.Event()
     await daemon.start_run(
         script_of((SayText("Before the restart."), write("answer = 42")), (Pause(until=go), SayText("After it.")))
@@ -201,7 +201,7 @@ async def test_a_page_that_was_open_goes_on_after_a_restart(daemon: DashboardDae
     assert [line.split("\n")[0] for line in told[0]] == [line.split("\n")[0] for line in told[1]], "nothing twice"
 
 
-async def test_hostile_words_names_and_files_are_only_shown(daemon: DashboardDaemon):  # noqa: F811
+async def test_hostile_text_names_and_files_are_only_shown(daemon: DashboardDaemon):  # noqa: F811
     script = f"cat > app.py <<'END'\n{HACK}\nif admin\u202e: pass\nEND\n"
     script += (
         "printf x > '<img src=x onerror=alert(1)>.py'; printf '{{7*7}}' > $'a\\nb\\x1b.txt'; ln -s /etc/passwd link"
@@ -233,7 +233,7 @@ async def test_hostile_words_names_and_files_are_only_shown(daemon: DashboardDae
     assert "root:" not in await page.content()
 
 
-async def test_anybody_can_use_it(daemon: DashboardDaemon):  # noqa: F811
+async def test_the_run_page_is_accessible_and_usable_by_keyboard(daemon: DashboardDaemon):  # noqa: F811
     await daemon.start_run(OFFERED)
     for scheme in ("light", "dark"):
         page = await daemon.open_run(color_scheme=scheme)
@@ -260,7 +260,7 @@ async def test_anybody_can_use_it(daemon: DashboardDaemon):  # noqa: F811
     assert await page.locator("#files details").first.get_attribute("open") != was_open
 
 
-async def test_without_scripts_everything_is_read_and_done(daemon: DashboardDaemon):  # noqa: F811
+async def test_without_scripts_every_part_can_be_read_and_used(daemon: DashboardDaemon):  # noqa: F811
     go = asyncio.Event()
     await daemon.start_run(
         script_of(
@@ -289,7 +289,7 @@ async def test_without_scripts_everything_is_read_and_done(daemon: DashboardDaem
     go.set()
 
 
-async def test_a_hundred_thousand_lines_open_a_few_at_a_time(daemon: DashboardDaemon):  # noqa: F811
+async def test_a_diff_of_a_hundred_thousand_lines_opens_in_parts(daemon: DashboardDaemon):  # noqa: F811
     await daemon.start_run(
         script_of((UseTool("Bash", {"command": "seq 1 100000 > big.py", "description": "Count"}),), DONE)
     )
@@ -305,7 +305,7 @@ async def test_a_hundred_thousand_lines_open_a_few_at_a_time(daemon: DashboardDa
     await expect(page.locator("#files .code.add")).to_have_count(599)
 
 
-async def test_what_changed_since_a_person_looked_is_said(daemon: DashboardDaemon):  # noqa: F811
+async def test_changes_since_the_last_view_are_marked(daemon: DashboardDaemon):  # noqa: F811
     def play(request):
         steps = ((write("answer = 43" if "more" in request.last_user_text else "answer = 42"),), DONE)
         return steps[min(request.answers_since_user_text, 1)]

@@ -29,7 +29,7 @@ PROJECT = '[[projects]]\nname = "shop"\nrepository = "."\n[[projects]]\nname = "
 
 
 def live_through(path: Path) -> None:
-    """A past with an answer for each figure. A project that is gone may have been called anything."""
+    """Makes a history with data for each chart. The name of a deleted project may be anything."""
     store = RunStore.open(path)
     for number, (project, ago) in enumerate([("shop", 0), ("shop", 1), ("site", 2), (HOSTILE, 2), ("shop", 40)], 1):
         at = now() - ago * DAY
@@ -74,7 +74,7 @@ async def visit(tmp_path) -> AsyncIterator[Visit]:
         assert visit.problems == []
 
 
-async def test_every_figure_is_drawn_and_told_in_words_and_as_a_table(visit):
+async def test_every_chart_is_drawn_and_also_given_as_text_and_table(visit):
     page = await visit.open()
     assert await page.locator("nav a[aria-current=page]").inner_text() == "Statistics"
     charts = page.get_by_role("img")
@@ -92,7 +92,7 @@ async def test_every_figure_is_drawn_and_told_in_words_and_as_a_table(visit):
     assert await page.locator("svg .s0").first.evaluate("one => getComputedStyle(one).fill") == "rgb(26, 95, 168)"
 
 
-async def test_what_is_shown_is_chosen_by_a_form_also_without_scripts(visit):
+async def test_a_form_selects_period_and_project_without_scripts(visit):
     page = await visit.open(java_script_enabled=False)
     await page.get_by_label("Period").select_option("90")
     await page.get_by_label("Project").select_option("shop")
@@ -102,7 +102,7 @@ async def test_what_is_shown_is_chosen_by_a_form_also_without_scripts(visit):
     assert "$3.75 in all" in await page.locator("#statistic-spend + p").inner_text()
 
 
-async def test_each_figure_is_saved_as_a_sheet_without_formulas(visit):
+async def test_each_chart_is_saved_as_csv_without_formulas(visit):
     page = await visit.open("/statistics?days=7")
     async with page.expect_download() as waiting:
         await page.get_by_role("link", name="Spend as CSV").click()
@@ -122,7 +122,7 @@ async def test_each_figure_is_saved_as_a_sheet_without_formulas(visit):
 
 @pytest.mark.parametrize("light", ["light", "dark"])
 @pytest.mark.parametrize("width", [360, 1280])
-async def test_nobody_is_shut_out(visit, light, width):
+async def test_the_page_is_accessible_at_any_width_in_both_colour_schemes(visit, light, width):
     page = await visit.open(color_scheme=light, viewport={"width": width, "height": 800})
     for summary in await page.locator("summary").all():
         await summary.click()

@@ -84,7 +84,7 @@ async def _side_by_side(folder: Path, seed: int, seconds: float) -> None:
         await storms.side_by_side(scene, issues=3)
 
 
-# With small daemons, at compressed time.
+# Small daemons in compressed time
 
 
 async def _compressed(folder: Path, seed: int, seconds: float) -> None:
@@ -118,7 +118,7 @@ async def _machine(folder: Path, seed: int, seconds: float) -> None:
 
 
 async def _in_parallel(folder: Path, storms_to_come: list[tuple[str, int, tuple[str, ...]]]) -> None:
-    """Each in a process of its own."""
+    """Runs each scenario in its own process."""
     command = (sys.executable, "-m", "tests.chaos.compressed")
     root = str(Path(__file__).parents[2])
     processes = [

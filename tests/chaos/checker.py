@@ -77,7 +77,7 @@ def _place_of(line: Line) -> str:
 
 
 def _slug_of(line: Line) -> str:
-    """Slug of the last marker, without the number of the run: people see one bot."""
+    """Returns the slug of the last marker without the number of the run: people see one bot."""
     markers = list(_MARKER.finditer((line["sent"] or {}).get("body", "")))
     return markers[-1]["slug"] if markers else "no marker"
 

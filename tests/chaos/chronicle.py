@@ -1,7 +1,7 @@
 """Stand-in GitHub that records its history and can kill a daemon at a chosen moment of a request.
 
-A request has three moments: it arrived (`before`), it had its effect but no answer (`effect`), it was answered
-(`answer`). A kill at the first two loses the answer as well.
+A request has three moments: it arrived (`before`), it had its effect but no response (`effect`), the
+response was sent (`answer`). A kill at the first two loses the response as well.
 """
 
 import fnmatch
@@ -58,7 +58,7 @@ class Moment:
 
 @dataclass
 class Storm(Faults):
-    """Trouble drawn from a seed, for requests of every kind; calm once it is over."""
+    """Faults drawn from a seed, for requests of every kind; none once it is over."""
 
     random: Random = field(default_factory=Random)
     dropped: float = 0.0
@@ -172,7 +172,7 @@ async def _heard(receive: Any) -> tuple[bytes, Any]:
 
 
 def _made(reply: Response) -> dict[str, Any]:
-    """Returns the fields of the answer that the checker reads."""
+    """Returns the fields of the response that the checker reads."""
     try:
         data = json.loads(bytes(reply.body))
     except (ValueError, AttributeError):

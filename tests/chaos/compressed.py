@@ -1,7 +1,7 @@
 """Scenarios in compressed time: hundreds of kills and issues in minutes, with small daemons. See `tempo` for the scale.
 
-`python -m tests.chaos.compressed KIND FOLDER SEED ...` runs one scenario in a process of its own, with its own
-GitHub, repository and state directory, so that several use several cores.
+`python -m tests.chaos.compressed KIND FOLDER SEED ...` runs one scenario in a separate process, with its own GitHub,
+repository and state directory, so that several use several cores.
 """
 
 import asyncio
@@ -42,13 +42,13 @@ def weather() -> Storm:
 
 
 def fast_folder() -> Path | None:
-    """Killed processes lose nothing that they wrote, on whatever disk: the fastest will do."""
+    """Returns the fastest folder: killed processes lose nothing that they wrote, on any disk."""
     memory = Path("/dev/shm")
     return memory if os.access(memory, os.W_OK) else None
 
 
 async def _tidied(machine: ForkedMachine) -> None:
-    """A standby daemon takes over as soon as the other has ended, and sweeps when it starts."""
+    """Waits for the clean-up: a standby daemon takes over as soon as the other has ended, and sweeps when it starts."""
     for second in (False, True):
         if second:
             await machine.stop()
@@ -63,7 +63,7 @@ async def _tidied(machine: ForkedMachine) -> None:
 async def scene(
     folder: Path, seed: int, storm: Storm, born: Sequence[Nursery], *, claim: float = 180.0
 ) -> AsyncIterator[Scene]:
-    """A machine for each nursery. Ends politely: the daemons are stopped, what is left is inspected."""
+    """A machine for each nursery. At the end the daemons are stopped, and the machines are inspected."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     tempo, storm.random = Tempo(time.time()), Random(seed + 1)
@@ -92,7 +92,7 @@ async def scene(
 
 
 async def at_random(scene: Scene, *, issues: int, kills: int, seconds: float) -> None:
-    """Killed again and again, in the first moments of a life or in the midst of work; then left alone."""
+    """Kills the daemon repeatedly, at its start or during work; then leaves it alone."""
     scene.people.ask(issues, at_once=AT_ONCE)
     loop = asyncio.get_running_loop()
     end = loop.time() + seconds
@@ -117,7 +117,7 @@ async def _a_life(scene: Scene) -> None:
 
 
 async def side_by_side(scene: Scene, *, issues: int) -> None:
-    """Several daemons on one repository: killed, and stopped in their tracks for longer than a lease lasts."""
+    """Runs several daemons on one repository: they are killed, or suspended for longer than a lease lasts."""
     scene.people.ask(issues)
     random = scene.random
     async with asyncio.TaskGroup() as group:
@@ -161,7 +161,7 @@ async def _stormy(folder: Path, seed: int, issues: str, kills: str, seconds: str
 
 
 async def _side_by_side(folder: Path, seed: int, seeds: str, seconds: str) -> None:
-    """One history for each seed."""
+    """Makes one history for each seed."""
     end = time.monotonic() + float(seconds)
     async with nurseries(2) as born:
         for one in range(seed, seed + int(seeds)):
@@ -172,7 +172,7 @@ async def _side_by_side(folder: Path, seed: int, seeds: str, seconds: str) -> No
 
 
 async def _soak(folder: Path, seed: int, seconds: str) -> None:
-    """One long life in bad weather: what it holds when idle is what it held after its first issues."""
+    """Runs one daemon for long under faults: an idle one holds no more than after its first issues."""
     async with nurseries(1) as born, scene(folder, seed, weather(), born) as here:
         machine = here.machines[0]
         assert isinstance(machine, ForkedMachine)

@@ -20,7 +20,7 @@ def now_and_then(damage: Damage, random: Random, share: float) -> Damage:
 
 
 def spoiling(random: Random) -> Damage:
-    """Something else each time."""
+    """Damages something else each time."""
 
     def spoil(machine: Machine) -> None:
         kind = random.choice((_cut_off, _flip, _lose_the_log, _fill))
@@ -38,7 +38,7 @@ def _cut_off(file: Path, random: Random) -> None:
 
 
 def _flip(file: Path, random: Random) -> None:
-    """Bytes in the middle of a page."""
+    """Flips bytes in the middle of a page."""
     with file.open("r+b") as opened:
         opened.seek(random.randrange(_HEADER, file.stat().st_size))
         opened.write(random.randbytes(64))

@@ -33,7 +33,7 @@ class Child:
 
 @dataclass
 class Nursery:
-    """One child at a time."""
+    """Forks one child at a time."""
 
     process: Process
     group: asyncio.TaskGroup
@@ -87,7 +87,7 @@ class ForkedMachine(Machine):
         return await self.nursery.bear(self.life)
 
     def pause(self) -> None:
-        """It stands still where it is, and does not know."""
+        """Suspends the process without its knowledge."""
         self._send(signal.SIGSTOP, "paused")
 
     def go_on(self) -> None:

@@ -1,4 +1,4 @@
-"""One machine with the installed daemon: starts it, kills it and inspects what is left."""
+"""One machine with the installed daemon: starts it, kills it and inspects the result."""
 
 import asyncio
 import contextlib
@@ -76,7 +76,7 @@ class Machine:
         )  # fmt: skip
 
     def strike(self) -> bool:
-        """kill -9, from any thread; remembers the processes, so that those left behind are found."""
+        """Sends kill -9 from any thread; remembers the processes, to find those left behind."""
         if self.daemon is None or self.struck:
             return False
         self.struck = True
@@ -89,7 +89,7 @@ class Machine:
         return True
 
     async def fall(self) -> None:
-        """Waits until it dies of what it was started within."""
+        """Waits until the daemon dies of the fault that it was started with."""
         assert self.daemon
         await self.daemon.wait()
         if self.struck:
@@ -98,14 +98,14 @@ class Machine:
         self.history.note("killed", machine=self.folder.name, pid=self.pid)
 
     async def rise(self) -> None:
-        """It is started again if it was struck, by whomever."""
+        """Starts the daemon again if it was killed."""
         if self.struck:
             await self.bury()
             self.between(self)
             await self.start()
 
     async def bury(self) -> None:
-        """Waits for its end, and looks who outlives it."""
+        """Waits for its end, and looks for processes that survive it."""
         assert self.daemon
         await self.daemon.wait()
         at, before = self._left
@@ -121,7 +121,7 @@ class Machine:
         self.history.note("alone", machine=self.folder.name, after=round(time.monotonic() - at, 3))
 
     async def settled(self) -> None:
-        """It is up, and done with everything; or it had time enough."""
+        """Waits until the daemon is up and has finished its work, or until the time is over."""
         end = time.monotonic() + _SETTLING_SECONDS
         while time.monotonic() < end:
             life = (self.folder / "daemon.log").read_text().rpartition("--- life ")[2]
@@ -131,7 +131,7 @@ class Machine:
             await asyncio.sleep(0.2)
 
     async def stop(self) -> int:
-        """Politely. Its exit code."""
+        """Stops the daemon with SIGTERM. Returns its exit code."""
         assert self.daemon
         with contextlib.suppress(ProcessLookupError):
             self.daemon.terminate()
@@ -145,7 +145,7 @@ class Machine:
         return [one for one in _all_processes() if one.pid != os.getpid() and ours in _about(one.pid)]
 
     def forget(self) -> None:
-        """The databases are gone, as after a disk that failed."""
+        """Deletes the databases, as after a failed disk."""
         for file in self.state_dir.glob("*.db*"):
             file.unlink()
         self.history.note("forgot", machine=self.folder.name)
@@ -187,7 +187,7 @@ def descendants(pid: int) -> frozenset[ProcessId]:
 
 
 def _about(pid: int) -> bytes:
-    """Its command, its variables and where it is."""
+    """Returns the command, the environment and the folder of a process."""
     about = b""
     for name in ("cmdline", "environ"):
         with contextlib.suppress(OSError):
@@ -207,7 +207,7 @@ def _command(pid: int) -> str:
 def furnished(
     folder: Path, history: History, *, url: str, token: str, model: str, program: Path, sandbox: str = "none"
 ) -> Machine:
-    """A state directory of its own, settings, and a program that was looked through before."""
+    """Makes a separate state directory, settings, and the record of a checked program."""
     (folder / "home").mkdir(parents=True)
     settings = (
         f'state_dir = "{folder}/state"\n[poll]\ninterval = 1\n[github]\napi_url = "{url}"\n'

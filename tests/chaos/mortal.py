@@ -68,7 +68,7 @@ class Mortal:
         shutil.rmtree(self.folder)
 
     def tick(self) -> None:
-        """Ticks as long as something moves; a daemon that dies of it is started again."""
+        """Ticks while something changes; starts the daemon again if a tick kills it."""
         for _ in range(_LOOKS):
             self.moved = False
             self._loop.run(self._look())
@@ -79,7 +79,7 @@ class Mortal:
         raise AssertionError("it never comes to rest")
 
     def restart(self, *, forgetting: bool = False) -> None:
-        """kill -9: whatever it was at is left as it is, agents die with it, and the next life tidies up first."""
+        """kill -9: work in progress is left as it is, agents die with the daemon, and the next one cleans up first."""
         self._drop()
         self.world.died = False
         self.world.forget_turns()
@@ -118,14 +118,14 @@ class Mortal:
         self.moved = True
 
     def sweep(self) -> None:
-        """As at the start, and hourly."""
+        """Sweeps as at the start and hourly."""
         self._loop.run(self._workspaces.sweep(self.open_branches()))
 
     def _note_change(self) -> None:
         self.moved = True
 
     async def _look(self) -> None:
-        """Calls in this world take no time: work that is not over after so many loop iterations never ends."""
+        """Runs until idle. Calls here take no time: work that is not over after so many loop iterations never ends."""
         self._engine.expect_news()
         try:
             await self._engine.tick()

@@ -18,7 +18,7 @@ _FILE = re.compile(r"Write 42 into (f\d+\.txt)")
 
 
 def play(request: MessagesRequest) -> ScriptedReply:
-    """Writes what was asked for, 43 once somebody says so, and says that it is done."""
+    """Writes the requested number, 43 after a comment asks for it, and reports that it is done."""
     told = "".join(request.user_texts)
     file = _FILE.search(told)
     number = "43" if "make it 43" in told else "42"
@@ -43,7 +43,7 @@ class People:
     """Number of issues they will still ask for, as earlier ones get done."""
 
     def ask(self, count: int, *, at_once: int = 0) -> None:
-        """`at_once`: the others come as these get done."""
+        """`at_once`: the other issues are opened as these are finished."""
         now = min(count, at_once or count)
         self.waiting += count - now
         for _ in range(now):
@@ -63,7 +63,7 @@ class People:
             self.look()
 
     def look(self) -> None:
-        """Everybody does what is theirs to do now."""
+        """Everybody takes the action that is due now."""
         world = self.github.world
         with world.lock:
             for number, stage in [one for one in self.stages.items() if one[1] is not Stage.TIDIED]:
@@ -78,7 +78,7 @@ class People:
                         self._look_back(issue)
 
     def _encourage(self, issue: Issue) -> None:
-        """A bot that was interrupted too often asks; it is told to go on."""
+        """Tells a bot that asks after too many interruptions to continue."""
         asked = [one for one in issue.events if one.label and one.label.name == f"{_LABEL}:asking"]
         if asked and asked[-1].event == "labeled" and asked[-1].id not in self.answered:
             self.answered.add(asked[-1].id)
@@ -92,7 +92,7 @@ class People:
             self._on(issue, Stage.REDIRECTED)
 
     def _ask_for_more(self, issue: Issue, pull: Issue) -> None:
-        """Every other time on the line itself, where the answer belongs, too."""
+        """Asks for a change, every other time on the line itself, where the answer must be posted too."""
         world, words = self.github.world, "make it 43, please"
         if issue.number % 2:
             world.comment_on_pull(REPOSITORY, pull.number, words, by="ana")
@@ -106,7 +106,7 @@ class People:
             self._on(issue, Stage.MERGED)
 
     def _look_back(self, issue: Issue) -> None:
-        """No label of the bot's, no branch."""
+        """Checks that no label and no branch of the bot are left."""
         labels = [label.name for label in issue.labels if label.name.startswith(f"{_LABEL}:")]
         if not labels and self.github.world.tip(REPOSITORY, _branch(issue)) is None:
             self._on(issue, Stage.TIDIED)

@@ -55,7 +55,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Life:
-    """All that a daemon is told when it is born."""
+    """All parameters that a daemon gets at its start."""
 
     folder: str
     url: str
@@ -78,7 +78,7 @@ class Life:
 
 @dataclass(frozen=True)
 class Hand:
-    """An agent: 42 into the file that was asked for, and 43 once somebody says so."""
+    """An agent: writes 42 into the requested file, and 43 after a comment asks for it."""
 
     tempo: Tempo
 
@@ -101,7 +101,7 @@ class Hand:
 
 
 class Near(GitHubForge):
-    """Fetches by the path of the repository, which costs less than by HTTP and has no effect; pushes as always."""
+    """Fetches by the path of the repository, which costs less than HTTP; pushes as always."""
 
     def __init__(self, repository: GitHubRepository, *, api_url: str, path: str) -> None:
         super().__init__(repository, api_url=api_url)
@@ -127,7 +127,7 @@ class Small:
     woken: asyncio.Event
 
     async def live(self, tempo: Tempo, stopping: asyncio.Event) -> None:
-        """As the daemon does: put right what an earlier life left, then look again whenever something moved."""
+        """Runs like the daemon: repairs the state of an earlier process, then ticks whenever something changed."""
         await self._sweep()
         while not stopping.is_set():
             self.woken.clear()
@@ -159,7 +159,7 @@ class Small:
 
 
 class Fence:
-    """Between acquiring the lease and writing under it."""
+    """Interrupts between acquiring the lease and writing under it."""
 
     claim: GitLease | None = None
 
@@ -224,7 +224,7 @@ async def _lived(life: Life) -> None:
 
 
 def _begin(life: Life) -> None:
-    """In the child: from here on it is a daemon like any other."""
+    """Runs in the child: from here on it is a daemon like any other."""
     _die_with_our_parent()
     signal.signal(signal.SIGTERM, lambda *_: os._exit(0))  # as the real one: nothing is begun yet
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})

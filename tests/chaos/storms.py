@@ -1,4 +1,4 @@
-"""Scenarios: which daemon is killed when, and what else fails meanwhile. Each writes a history for the checker."""
+"""Scenarios: which daemon is killed when, and which other faults occur. Each writes a history for the checker."""
 
 import asyncio
 import shutil
@@ -37,7 +37,7 @@ class Scene:
 
 
 async def program_seen(folder: Path) -> Path:
-    """The agent's program is large: looking through it once is enough for all machines."""
+    """Checks the agent's program once for all machines, because it is large."""
     if not folder.exists():
         folder.mkdir(parents=True)
         await program.check_version(program.find_installed(), folder)
@@ -48,7 +48,7 @@ async def program_seen(folder: Path) -> Path:
 async def scene(
     folder: Path, seed: int, storm: Storm | None = None, *, machines: int = 1, sandbox: str = "none"
 ) -> AsyncIterator[Scene]:
-    """Ends politely: the daemons are stopped, what is left is inspected."""
+    """A machine. At the end the daemons are stopped, and the machines are inspected."""
     looked = await program_seen(folder.parent / "program")
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
@@ -84,7 +84,7 @@ async def scene(
 
 
 async def at_random(scene: Scene, *, issues: int, seconds: float, kills: int, every: tuple[float, float]) -> None:
-    """Killed again and again, whatever it is at; then left alone."""
+    """Kills the daemon repeatedly at any moment; then leaves it alone."""
     scene.people.ask(issues)
     loop = asyncio.get_running_loop()
     end = loop.time() + seconds
@@ -105,7 +105,7 @@ async def again(machine: Machine) -> None:
 async def at_moments(
     scene: Scene, moments: Sequence[tuple[str, str]], *, issues: int, seconds: float, twice: bool = False
 ) -> list[str]:
-    """Killed at each of these once; `twice`: and again while it gets up. Which moments never came."""
+    """Kills it at each of these moments once; `twice`: again during its start. Returns the moments that never came."""
     machine, struck = scene.machine, asyncio.Event()
     loop = asyncio.get_running_loop()
     end = loop.time() + seconds
@@ -136,7 +136,7 @@ async def at_moments(
 
 
 async def _while_it_gets_up(scene: Scene) -> None:
-    """Struck again, whatever it is at: no moment is used up by that."""
+    """Kills it again during its start; this uses up no moment."""
     scene.github.resting = True
     await asyncio.sleep(scene.random.uniform(*_GETTING_UP))
     await again(scene.machine)
@@ -150,7 +150,7 @@ def dying_at(commit: int) -> Sequence[str]:
 
 
 async def at_commits(scene: Scene, *, issues: int, seconds: float, most: int) -> None:
-    """Every life ends in the middle of a commit to a database."""
+    """Kills the daemon in the middle of commits to a database."""
     scene.people.ask(issues)
     machine, loop = scene.machine, asyncio.get_running_loop()
     end = loop.time() + seconds
@@ -171,7 +171,7 @@ async def at_commits(scene: Scene, *, issues: int, seconds: float, most: int) ->
 
 
 async def side_by_side(scene: Scene, *, issues: int) -> None:
-    """Two daemons that know nothing of each other on one repository."""
+    """Runs two independent daemons on one repository."""
     scene.people.ask(issues)
     async with asyncio.TaskGroup() as group:
         people = group.create_task(scene.people.until_content())
@@ -181,7 +181,7 @@ async def side_by_side(scene: Scene, *, issues: int) -> None:
 
 
 async def calm(scene: Scene, people: asyncio.Task[None], *, within: float = 0.0) -> None:
-    """Ends all faults and waits until everybody is content; the checker reports who is not."""
+    """Ends all faults and waits until all people are content; the checker reports those who are not."""
     scene.github.storm.over = True
     scene.github.moments.clear()
     scene.history.note("calm")

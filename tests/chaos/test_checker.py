@@ -1,4 +1,4 @@
-"""The checker reports what is wrong with a history, and accepts a good one."""
+"""The checker reports the faults of a history, and accepts a good one."""
 
 from pathlib import Path
 
@@ -32,7 +32,7 @@ def inspected(history: History, **found: object) -> None:
     history.note("inspected", machine="one", **(nothing | found))
 
 
-def test_a_good_history_breaks_nothing(history):
+def test_a_good_history_breaks_no_promise(history):
     request(
         history, "pull request", "/repos/acme/shop/pulls", came=1, made={"head": "treehand/acme-shop-1", "number": 2}
     )
@@ -43,7 +43,7 @@ def test_a_good_history_breaks_nothing(history):
 
 
 @pytest.mark.parametrize("run", [1, 2])
-def test_a_second_progress_comment_is_found_whichever_run_made_it(history, run):
+def test_a_second_progress_comment_is_found_for_any_run(history, run):
     comment(history, came=1)
     comment(history, came=2.1, run=run)
     assert judged(history.file).broken == ["'progress' was said 2 times on 1"]
@@ -58,7 +58,7 @@ def test_a_second_answer_in_a_thread_is_found(history):
     ]
 
 
-def test_a_second_pull_request_is_found_on_whatever_branch(history):
+def test_a_second_pull_request_is_found_on_any_branch(history):
     for number, branch in enumerate(("treehand/acme-shop-1", "treehand/acme-shop-1-2"), start=5):
         request(
             history,
@@ -70,14 +70,14 @@ def test_a_second_pull_request_is_found_on_whatever_branch(history):
     assert judged(history.file).broken == ["issue 1 has several pull requests: [5, 6]"]
 
 
-def test_an_issue_that_nobody_works_on_is_lost_and_one_that_asks_is_not(history):
+def test_an_abandoned_issue_is_lost_and_one_that_asks_is_not(history):
     history.note("people", issue=2, stage="labelled")
     history.note("people", issue=3, stage="redirected")
     request(history, "label", "/repos/acme/shop/issues/3/labels", came=1, sent={"labels": ["ai:asking"]}, status=200)
     assert judged(history.file).broken == ["issue 2 got no further than 'labelled', and nobody is asked"]
 
 
-def test_who_is_left_behind_is_named(history):
+def test_leftover_processes_worktrees_and_database_damage_are_reported(history):
     history.note("orphans", machine="one", after=1.2, commands=["git push"])
     history.note("stopped", machine="one", code=-9)
     inspected(history, worktrees=["shop/acme-shop-1"], databases={"treehand.db": "row 3 missing"})
@@ -89,7 +89,7 @@ def test_who_is_left_behind_is_named(history):
     ]
 
 
-def test_writes_too_close_and_too_many_are_found(history):
+def test_writes_too_close_together_and_too_many_writes_are_found(history):
     for number in range(82):
         request(history, "edit", "/repos/acme/shop/issues/comments/1", came=number * 0.71, method="PATCH", status=200)
     request(history, "edit", "/repos/acme/shop/issues/comments/1", came=100.0, method="PATCH", status=200)
@@ -100,7 +100,7 @@ def test_writes_too_close_and_too_many_are_found(history):
     ]
 
 
-def test_who_asks_before_the_time_is_up_is_found_unless_a_kill_took_the_knowledge(history):
+def test_a_request_before_the_end_of_a_rate_limit_is_found_unless_a_kill_explains_it(history):
     at = _refused(history)
     request(history, "look", "/repos/acme/shop/issues", came=at + 1.0, method="GET", status=200)
     assert judged(history.file).broken == ["asked 1 times in the 2 s it was told to wait"]
@@ -116,7 +116,7 @@ def _refused(history: History) -> float:
     return float(list(lines_of(history.file))[-1]["at"])
 
 
-def test_who_holds_more_after_a_long_life_than_before_is_found(history):
+def test_growing_resources_are_found(history):
     before = {"files": 20, "threads": 5, "children": 0, "memory_mb": 60.0, "worktrees": 0}
     history.note("soaked", machine="one", before=before, after={**before, "files": 22, "memory_mb": 90.0})
     assert judged(history.file).broken == []

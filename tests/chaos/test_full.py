@@ -1,4 +1,4 @@
-"""F10: a state directory on a disk that is full, or has no room for one more file, at whichever write it happens."""
+"""F10: a state directory on a full disk, or on one without free inodes, at any write."""
 
 import asyncio
 import contextlib
@@ -74,7 +74,7 @@ def lately(scene: Scene) -> str:
 
 
 async def until_noticed(scene: Scene, people: "asyncio.Task[None]") -> bool:
-    """Returns True if it reported the full disk; the remaining space may have been enough."""
+    """Returns True if the daemon reported the full disk; the remaining space may have been enough."""
     log = scene.machine.folder / "daemon.log"
     begun = log.stat().st_size if log.exists() else 0
     for _ in range(SECONDS * 50):
@@ -91,8 +91,8 @@ async def until_noticed(scene: Scene, people: "asyncio.Task[None]") -> bool:
 @pytest.mark.parametrize(
     ("limit", "fill", "room"), [("size=24m", no_room, (0,)), ("nr_inodes=3000", no_more_files, (8,))]
 )
-async def test_f10_a_full_disk_is_waited_out_wherever_it_is_met(fast, limit, fill, room):
-    """`room`: the blocks, or files, that there still are, so that it ends at another write each time."""
+async def test_f10_the_daemon_waits_until_a_full_disk_has_space_at_any_write(fast, limit, fill, room):
+    """`room`: the blocks, or files, that are left, so that it ends at another write each time."""
     noticed = 0
     with small_disk(fast / "small", limit) as disk:
         async with nurseries(1) as born, compressed.scene(fast / "scene", 7, Storm(), born) as scene:

@@ -37,7 +37,7 @@ class Story(RuleBasedStateMachine):
         """Commits of people, by branch."""
         self.spent = 0.0
 
-    # What people do on issues.
+    # Actions of people on issues
 
     @rule(key=key)
     def ask(self, key: str) -> None:
@@ -73,7 +73,7 @@ class Story(RuleBasedStateMachine):
             self.world.delete_issue(key)
         self.bot.tick()
 
-    # What people do on pull requests.
+    # Actions of people on pull requests
 
     @precondition(lambda self: self.pulls())
     @rule(data=strategies.data(), words=strategies.sampled_from(_WORDS))
@@ -116,7 +116,7 @@ class Story(RuleBasedStateMachine):
             self.theirs.pop(branch, None)
         self.bot.tick()
 
-    # What agents do.
+    # Actions of agents
 
     @precondition(lambda self: self.bot.running())
     @rule(data=strategies.data(), how=strategies.sampled_from(("done", "nothing", "asks", "fails", "writes")))
@@ -135,11 +135,11 @@ class Story(RuleBasedStateMachine):
                 self.world.write_file(turn)
         self.bot.tick()
 
-    # What goes wrong.
+    # Faults
 
     @rule(verb=strategies.sampled_from(_VERBS), after=strategies.booleans())
     def doom(self, verb: str, *, after: bool) -> None:
-        """Somebody dies there, when they next come by."""
+        """Plans a kill at this verb."""
         self.world.doomed, self.world.after = verb, after
 
     @rule(verb=strategies.sampled_from(_ANSWERING))
@@ -163,7 +163,7 @@ class Story(RuleBasedStateMachine):
             self.spent = 0.0
         self.bot.tick()
 
-    # What holds all the time.
+    # Invariants
 
     @invariant()
     def promises(self) -> None:
@@ -191,7 +191,7 @@ class Story(RuleBasedStateMachine):
             assert there is None or commits <= set(there), f"{branch} lost {commits - set(there)}"
 
     def teardown(self) -> None:
-        """It calms down, and everybody ends where people see it."""
+        """Ends all faults; every run must reach its end."""
         try:
             self._calm()
             self._all_is_told()

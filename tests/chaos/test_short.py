@@ -1,4 +1,4 @@
-"""Short form of `make chaos`: kills the installed daemon at critical moments, kills and stops small ones."""
+"""Short form of `make chaos`: kills the installed daemon at critical moments; kills and suspends small ones."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.skipif(folder() is None, reason="GitHub's schemas are n
 WHERE_IT_HURTS = [("comment", "effect"), ("pull request", "effect")]
 
 
-async def test_killed_where_it_hurts_nothing_is_lost_and_nothing_is_twice(tmp_path: Path):
+async def test_kills_at_critical_moments_lose_nothing_and_repeat_nothing(tmp_path: Path):
     async with storms.scene(tmp_path / "scene", seed=7) as scene:
         never = await storms.at_moments(scene, WHERE_IT_HURTS, issues=1, seconds=120)
     verdict = checker.judged(tmp_path / "scene" / "history.jsonl")
@@ -32,7 +32,7 @@ def fast() -> Iterator[Path]:
         yield Path(folder) / "scene"
 
 
-async def test_killed_at_random_in_bad_weather_nothing_is_lost_and_nothing_is_twice(fast: Path):
+async def test_random_kills_during_faults_lose_nothing_and_repeat_nothing(fast: Path):
     async with nurseries(1) as born, compressed.scene(fast, 7, compressed.weather(), born) as scene:
         await compressed.at_random(scene, issues=6, kills=15, seconds=60)
     verdict = checker.judged(fast / "history.jsonl")
@@ -41,7 +41,7 @@ async def test_killed_at_random_in_bad_weather_nothing_is_lost_and_nothing_is_tw
 
 
 @pytest.mark.parametrize("how", ["forgotten", "damaged"])
-async def test_databases_that_are_lost_between_two_lives_cost_nobody_anything(fast: Path, how: str):
+async def test_databases_lost_between_two_processes_lose_nothing_and_repeat_nothing(fast: Path, how: str):
     random = Random(3)
     damage = Machine.forget if how == "forgotten" else spoiling(random)
     async with nurseries(1) as born, compressed.scene(fast, 8, compressed.weather(), born) as scene:
@@ -50,7 +50,7 @@ async def test_databases_that_are_lost_between_two_lives_cost_nobody_anything(fa
     assert list(checker.judged(fast / "history.jsonl").broken) == []
 
 
-async def test_of_two_daemons_one_acts_even_after_the_other_stood_still(fast: Path):
+async def test_of_two_daemons_one_acts_even_after_the_other_was_suspended(fast: Path):
     async with nurseries(2) as born, compressed.scene(fast, 5, compressed.weather(), born, claim=60.0) as scene:
         await compressed.side_by_side(scene, issues=2)
     assert list(checker.judged(fast / "history.jsonl").broken) == []

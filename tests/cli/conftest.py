@@ -1,4 +1,4 @@
-"""A folder with a few runs, and commands that read it, with and without a terminal of any size."""
+"""A folder with some runs, and commands that read it, with and without a terminal of any size."""
 
 import contextlib
 import fcntl
@@ -173,7 +173,7 @@ def folder(tmp_path) -> Folder:
 
 @pytest.fixture
 def busy(folder: Folder) -> Folder:
-    """Has a run in every lane."""
+    """Makes a run in every lane."""
     diff_stat = DiffStat(2, 30, 4)
     folder.has(Phase.ASKING, "Which currency?", reason="Euro or dollar?", spend_usd=0.4)
     working = folder.has(

@@ -7,7 +7,7 @@ from bot.cli.demo import invitation
 from bot.cli.demo_screen import DemoScreen
 
 
-def test_the_invitation_is_complete_at_eighty_columns(capsys):
+def test_the_first_lines_of_the_demo_fit_into_eighty_columns(capsys):
     DemoScreen(on_terminal=False, quiet=False).log(invitation("127.0.0.1:65535"))
     line = capsys.readouterr().out.rstrip("\n")
     console = Console(width=80)

@@ -1,4 +1,4 @@
-"""Whatever reads lines gets the same ones for the same state of things, letter by letter."""
+"""Programs that read lines get the same ones for the same state, character by character."""
 
 from dataclasses import replace
 
@@ -64,7 +64,7 @@ def test_without_runs_the_status_says_so():
     assert lines_of() == ["There are no runs. Label an issue to start one.", "", "Spent today: $0.00"]
 
 
-def test_a_verification_says_what_the_change_broke():
+def test_a_verification_is_broken_if_the_change_caused_it_and_red_otherwise():
     red = VerifiedCommand("make test", exit_code=1)
     found = Verification("abc", commands=(red,), base_commands=(replace(red, exit_code=0),))
     review = Run("shop#1", "shop", phase=Phase.REVIEW, checks=RunChecks(verification=found))

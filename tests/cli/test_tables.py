@@ -45,7 +45,7 @@ def test_rows_fit_the_window_and_are_distributed_evenly(sizes, room):
     st.integers(10, 130),
     st.integers(3, 40),
 )
-def test_no_status_is_higher_or_wider_than_the_window(told, health, columns, lines):
+def test_the_status_is_never_higher_or_wider_than_the_window(told, health, columns, lines):
     runs = [Run(f"shop#{n}", "shop", phase=phase, reason=why) for n, (phase, _, why) in enumerate(told)]
     summaries = {run.id: RunSummary(title) for run, (_, title, _) in zip(runs, told, strict=True)}
     drawn = rendered(StatusSnapshot(0.0, runs, summaries, health=health_by_name(health)), columns, lines)
@@ -53,14 +53,14 @@ def test_no_status_is_higher_or_wider_than_the_window(told, health, columns, lin
     assert all(Console().measure(line).maximum <= columns for line in drawn)
 
 
-def test_a_lane_that_is_cut_says_how_many_more_there_are():
+def test_a_lane_that_is_cut_shows_how_many_runs_are_hidden():
     drawn = rendered(lanes_of(working=30, queued=3), 60, 12)
     assert [line.rstrip() for line in drawn if "more" in line] == ["  and 25 more"]
     assert len(drawn) == 12
     assert drawn[-1].startswith("Spent today")
 
 
-def test_where_only_headings_fit_they_say_how_many_there_are():
+def test_headings_without_runs_show_the_number_of_runs():
     drawn = rendered(lanes_of(asking=5, working=30), 60, 3)
     assert [line.strip() for line in drawn] == ["Needs you (5)", "Working (30)", "Spent today: $0.00"]
 
@@ -80,7 +80,7 @@ def test_a_narrow_window_shows_keys_and_titles():
     assert line.rstrip() == "  shop#working-0 Title of shop#working-0"
 
 
-def test_t18_no_title_controls_the_terminal():
+def test_t18_a_title_cannot_control_the_terminal():
     seen = lanes_of(working=1)
     (run,) = seen.runs
     hostile = StatusSnapshot(

@@ -31,7 +31,7 @@ def test_without_a_terminal_lines_are_plain_and_independent_of_the_window(busy, 
 
 @pytest.mark.parametrize("env", [{"NO_COLOR": "1"}, {"TERM": "dumb"}], ids=str)
 @pytest.mark.parametrize("words", [("show", "2"), ("logs", "2"), ("cost",)], ids=" ".join)
-def test_a_terminal_that_wants_no_colours_gets_the_plain_lines(busy, words, env):
+def test_a_terminal_without_colours_gets_plain_lines(busy, words, env):
     assert in_terminal(busy, *words, columns=30, **env).replace("\r\n", "\n") == busy.does(*words)
 
 
@@ -87,7 +87,7 @@ def test_show_prints_a_run_in_lines(busy):
     assert lines[-1].endswith("  ana asked for it")
 
 
-def test_watching_shows_what_changes_and_ctrl_c_leaves_the_terminal_as_it_was(busy):
+def test_watching_shows_changes_and_ctrl_c_restores_the_terminal(busy):
     with busy.terminal("status", "--watch", columns=120) as terminal:
         terminal.until(lambda screen: "Spent today" in screen)
         busy.has(Phase.WORKING, "Brand new")
@@ -98,7 +98,7 @@ def test_watching_shows_what_changes_and_ctrl_c_leaves_the_terminal_as_it_was(bu
         assert terminal.written.endswith("\x1b[?25h\x1b[?1049l")  # the cursor, and the screen from before
 
 
-def test_watching_ends_on_sigterm_and_leaves_the_terminal_as_it_was(busy):
+def test_watching_ends_on_sigterm_and_restores_the_terminal(busy):
     with busy.terminal("status", "--watch") as terminal:
         terminal.until(lambda screen: "Spent today" in screen)
         os.kill(terminal.pid, signal.SIGTERM)
@@ -106,7 +106,7 @@ def test_watching_ends_on_sigterm_and_leaves_the_terminal_as_it_was(busy):
         assert terminal.written.endswith("\x1b[?25h\x1b[?1049l")
 
 
-def test_watching_keeps_within_a_window_that_changes(busy):
+def test_watching_adapts_to_a_resized_window(busy):
     for number in range(30):
         busy.has(Phase.QUEUED, f"Number {number}")
     with busy.terminal("status", "--watch", columns=100, lines=20) as terminal:
@@ -153,7 +153,7 @@ def test_logs_follow_a_run_through_a_new_file_until_it_is_done(busy):
         assert said == ["first", "second", "third", "last words"]
 
 
-def test_logs_are_left_with_ctrl_c(busy):
+def test_ctrl_c_ends_logs_without_a_traceback(busy):
     with busy.terminal("logs", "2", "-f") as terminal:
         terminal.until(lambda _: "runs the tests" in terminal.written)
         terminal.types("\x03")
@@ -161,7 +161,7 @@ def test_logs_are_left_with_ctrl_c(busy):
         assert "Traceback" not in terminal.written
 
 
-def test_logs_can_be_cut(busy):
+def test_the_number_of_log_lines_can_be_limited(busy):
     run = busy.has(Phase.REVIEW, "Long", turns_number=1)
     busy.tells(run, *(Event(EventKind.TEXT, now() - age, text=f"{age} ago") for age in (7200, 600, 0)))
     said = lambda *words: [line[10:] for line in busy.does("logs", run.key, *words).splitlines()]  # noqa: E731
@@ -178,7 +178,7 @@ def test_an_invalid_time_span_or_count_is_refused(busy, words):
         assert terminal.ends() == 2
 
 
-def test_issues_and_pull_requests_are_objects_as_well(busy):
+def test_issues_and_pull_requests_are_printed_as_json_objects(busy):
     busy.does("issue", "comment", "1", "Euro.", "--as", "bob")
     listed = json.loads(busy.does("issue", "list", "--json"))
     assert {one["key"]: one["title"] for one in listed}["shop#1"] == "Which currency?"

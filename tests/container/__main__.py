@@ -1,6 +1,6 @@
-"""`make container`: builds the image without a registry, on a base that debootstrap makes, and tries it with Podman.
+"""`make container`: builds the image without a registry, on a base made by debootstrap, and tests it with Podman.
 
-Where that cannot be done it says why, and that nothing was tried: an error, unless `--may-lack` says that it may be so.
+If that is impossible it prints the reason and that nothing was tested: an error, unless `--may-lack` permits it.
 """
 
 import os
@@ -25,7 +25,7 @@ _NOT_IN_SLIM = ("doc", "groff", "info", "lintian", "linda", "locale", "man")
 
 
 class NotTried(Exception):
-    """And why."""
+    """The image could not be tested, with the reason."""
 
 
 def main(*options: str) -> int:
@@ -76,7 +76,7 @@ def _works(*words: str) -> bool:
 
 
 def _make_base(podman: Podman) -> None:
-    """Debian as the one that the Dockerfile names: small, and of the same release."""
+    """Makes a Debian base like that of the Dockerfile: small, and of the same release."""
     folder, archive = FOLDER / "base", FOLDER / "base.tar"
     print(f"Making a base of Debian's {_SUITE}")
     shutil.rmtree(folder, ignore_errors=True)
@@ -98,7 +98,7 @@ def _make_base(podman: Podman) -> None:
 
 
 def _mirror() -> str:
-    """Where this machine has its own Debian from."""
+    """Returns the Debian mirror of this machine."""
     words = ["apt-get", "indextargets", "--format", "$(SITE) $(ORIGIN) $(RELEASE)"]
     listed = subprocess.run(words, capture_output=True, text=True, check=False, timeout=60).stdout
     for line in listed.splitlines():
@@ -109,7 +109,7 @@ def _mirror() -> str:
 
 
 def _wheels() -> Path:
-    """Every package of the lock file that the image needs, downloaded out here as this machine downloads."""
+    """Downloads every package of the lock file that the image needs, outside of the container."""
     folder, pip = FOLDER / "wheels", FOLDER / "pip"
     if not (pip / "bin" / "pip").exists():
         subprocess.run([Path(sys.base_prefix) / "bin" / "python3", "-m", "venv", pip], check=True, timeout=300)
@@ -120,7 +120,7 @@ def _wheels() -> Path:
 
 
 def _for_debian() -> Sequence[str]:
-    """The image's Python may be another one than ours."""
+    """Returns options of pip for the image's Python, which may differ from ours."""
     known = [f"manylinux_2_{minor}_{ARCHITECTURE}" for minor in range(17, _NEWEST_GLIBC + 1)]
     platforms = [f"--platform={name}" for name in (*known, f"manylinux2014_{ARCHITECTURE}")]
     return ("--only-binary=:all:", "--python-version=3.11", "--implementation=cp", *platforms)

@@ -1,4 +1,4 @@
-"""The image as `make container` has built it, and what is measured of it."""
+"""The image built by `make container`, and its measurements."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -18,14 +18,14 @@ class Ground:
     figures: list[str] = field(default_factory=list)
 
     def settings(self, text: str) -> tuple[str, ...]:
-        """A settings file in its place, for a container to come."""
+        """Writes a settings file for a container."""
         file = self.folder / "treehand.toml"
         file.write_text(text)
         file.chmod(0o644)
         return ("--volume", f"{file}:/etc/treehand/treehand.toml:ro")
 
     def look(self, script: str) -> str:
-        """What a shell in a container of the image prints."""
+        """Returns the output of a shell command in a container of the image."""
         done = self.podman.run("-c", script, given=("--entrypoint", "/bin/sh"), check=True)
         return done.stdout.strip()
 

@@ -1,4 +1,4 @@
-"""Podman without a service, with a store of its own: nothing on this machine but what is asked for here."""
+"""Podman without a service, with its own store: it changes nothing else on this machine."""
 
 import platform
 import resource
@@ -33,12 +33,12 @@ class Podman:
         self("build", *words, "--volume", f"{wheels}:/wheels:ro", "--tag", IMAGE, str(ROOT))
 
     def run(self, *words: str, given: Sequence[str] = (), check: bool = False) -> subprocess.CompletedProcess[str]:
-        """As deploy/README.md says, unless `given` says otherwise: read-only, without a right, without a network."""
+        """Runs as in deploy/README.md unless `given` differs: read-only, without privileges or network."""
         return self("run", "--rm", "--no-healthcheck", *AS_TOLD, *LIMITS, *given, IMAGE, *words, check=check)
 
 
 def _limit(name: str, number: int) -> str:
-    """No more than we may have ourselves: Podman would give more, and where it may not it starts nothing."""
+    """Limits a container to our own limits: Podman would set higher ones, and fails where it may not."""
     most = resource.getrlimit(number)[1]
     few = _ENOUGH if most == resource.RLIM_INFINITY else min(most, _ENOUGH)
     return f"{name}={few}:{few}"

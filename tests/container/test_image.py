@@ -1,4 +1,4 @@
-"""The image: what it holds, and that Treehand does in it what it does elsewhere. Real containers, by Podman."""
+"""The image: its content, and that Treehand works in it as elsewhere. Real containers, by Podman."""
 
 import json
 import re
@@ -20,7 +20,7 @@ SECONDS = 90
 
 
 def without_namespaces(folder) -> str:
-    """Docker's own profile: ours, without what bubblewrap needs."""
+    """Returns a profile like Docker's own: ours, without the calls that bubblewrap needs."""
     profile = json.loads(PROFILE.read_text())
     profile["syscalls"] = [one for one in profile["syscalls"] if "bubblewrap" not in one.get("comment", "")]
     file = folder / "plain.json"
@@ -33,11 +33,11 @@ def finding(ground, name: str, *given: str) -> dict:
     return json.loads(ground.podman.run("check", "--json", given=(*settings, *given)).stdout)[name]
 
 
-def test_it_is_the_version_of_the_source(ground):
+def test_the_image_has_the_version_of_the_source(ground):
     assert ground.podman.run("--version").stdout == f"treehand {__version__}\n"
 
 
-def test_it_is_small_without_the_agents_program(ground):
+def test_the_image_without_the_agents_program_is_small(ground):
     whole = int(ground.podman("image", "inspect", "--format", "{{.Size}}", IMAGE).stdout)
     program = int(ground.look("stat -c %s /opt/treehand/lib/python3*/site-packages/claude_agent_sdk/_bundled/claude"))
     ground.figures.append(
@@ -47,14 +47,14 @@ def test_it_is_small_without_the_agents_program(ground):
     assert whole - program < MOST
 
 
-def test_nobody_in_particular_runs_it_and_nothing_makes_them_more(ground):
+def test_the_image_runs_as_an_unprivileged_user_that_cannot_gain_privileges(ground):
     assert ground.look("id -u; id -g").split() == ["10001", "10001"]
     assert ground.look(
         "find / -xdev -perm /6000 -type f 2>/dev/null; grep -E 'CapEff|NoNewPrivs' /proc/self/status"
     ) == ("CapEff:\t0000000000000000\nNoNewPrivs:\t1")
 
 
-def test_it_holds_nothing_that_was_not_meant_for_it(ground):
+def test_the_image_contains_no_unneeded_files(ground):
     there = ground.look(
         "ls /opt/treehand; ls -d /src /etc/apt /usr/bin/apt-get /usr/bin/perl 2>/dev/null; ls /etc/treehand"
     )
@@ -70,7 +70,7 @@ def test_only_state_and_tmp_can_be_written(ground):
     assert written.split() == ["/var/lib/treehand", "/tmp"]
 
 
-def test_with_the_profile_and_the_whole_of_proc_the_sandbox_holds(ground):
+def test_the_sandbox_works_with_the_seccomp_profile_and_unmasked_proc(ground):
     found = finding(ground, "sandbox", *CONFINED)
     assert found["ok"], found["detail"]
     assert len(found["probes"]) > 20
@@ -81,7 +81,7 @@ def test_with_the_profile_and_the_whole_of_proc_the_sandbox_holds(ground):
     ("lacking", "why"),
     [("profile", "Its seccomp profile forbids them."), ("proc", "A container that hides a part of /proc?")],
 )
-def test_without_either_it_refuses_and_names_the_flags(ground, command, lacking, why):
+def test_without_profile_or_unmasked_proc_the_start_is_refused_with_the_needed_flags(ground, command, lacking, why):
     given = ("--security-opt", without_namespaces(ground.folder)) if lacking == "profile" else CONFINED[:2]
     settings = ground.settings(SHOP.format("acme/shop").replace('"shop"\n', '"shop"\ntracker = "github"\n'))
     key = ("--env", "ANTHROPIC_API_KEY=stand-in", "--env", "GITHUB_TOKEN=stand-in")
@@ -94,13 +94,13 @@ def test_without_either_it_refuses_and_names_the_flags(ground, command, lacking,
 
 
 @pytest.mark.parametrize(("given", "kind"), [(CONFINED, "bwrap"), ((), "none")])
-def test_the_story_comes_true_in_it(ground, given, kind):
+def test_the_demo_works_in_the_image(ground, given, kind):
     story = json.loads(ground.podman.run("demo", "--once", "--json", given=given, check=True).stdout)
     assert story["sandbox"] == kind
     assert len(story["pull_requests"]) == 3
 
 
-def test_the_demo_says_that_it_does_without_a_sandbox_and_why(ground):
+def test_the_demo_reports_that_it_runs_without_a_sandbox_and_the_reason(ground):
     said = ground.podman.run("demo", "--once", check=True).stdout
     assert "The demo runs without the sandbox, which `treehand run` requires" in " ".join(said.split())
     assert "--security-opt seccomp=deploy/seccomp.json" in said
@@ -116,7 +116,7 @@ def daemon(ground, *given: str) -> Iterator[str]:
         ground.podman("rm", "--force", "--time", "1", name, check=False)
 
 
-def test_the_daemon_is_healthy_until_it_is_told_to_go_and_finds_its_state_again(ground):
+def test_the_daemon_is_healthy_stops_in_order_and_finds_its_state_again(ground):
     code, state = ground.folder / "code", ground.folder / "state"
     code.mkdir()
     state.mkdir()
@@ -143,15 +143,15 @@ def test_the_daemon_is_healthy_until_it_is_told_to_go_and_finds_its_state_again(
     assert "Keep me" in podman.run("issue", "list", given=given, check=True).stdout
 
 
-def test_a_daemon_that_does_not_answer_is_ill(ground):
+def test_a_daemon_that_does_not_respond_is_unhealthy(ground):
     words = ("-I", "-S", "/opt/treehand/healthcheck.py")
     done = ground.podman.run(*words, given=("--entrypoint", "/usr/bin/python3"))
     assert done.returncode == 1
     assert "no answer from 127.0.0.1:8700" in done.stderr
 
 
-def test_what_the_image_is_pinned_to_is_what_the_lock_file_pins(ground):
-    """One package stands for all: they were installed from the same lock file."""
+def test_the_image_has_the_package_versions_of_the_lock_file(ground):
+    """One package is checked for all: they were installed from the same lock file."""
     locked = dict(re.findall(r"(?m)^([\w.-]+)==(\S+)", (ROOT / "requirements.lock").read_text()))
     direct = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
     assert any(one.startswith("claude-agent-sdk") for one in direct)

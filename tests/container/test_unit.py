@@ -1,4 +1,4 @@
-"""The unit under systemd itself, which is started in a container of its own. It holds nothing else of this machine."""
+"""The unit under a real systemd, started in its own container. The container sees nothing else of this machine."""
 
 import json
 import re
@@ -73,14 +73,14 @@ def machine(tmp_path_factory) -> Iterator[Machine]:
         podman("image", "rm", "--force", MACHINE, check=False)
 
 
-def test_it_is_less_exposed_than_three_of_ten(machine):
+def test_the_exposure_level_of_the_unit_is_below_three(machine):
     said = machine.does("systemd-analyze security --offline=true --no-pager /etc/systemd/system/treehand.service")
     (level,) = re.findall(r"Overall exposure level for treehand.service: ([\d.]+)", said)
     assert float(level) < MOST
     machine.does("systemd-analyze verify treehand.service")
 
 
-def test_as_a_service_its_sandbox_holds_and_it_goes_in_order(machine):
+def test_the_service_passes_the_sandbox_check_and_stops_in_order(machine):
     machine.does("systemctl start treehand")
     assert _until(lambda: machine.tries("curl --fail --silent http://127.0.0.1:8700/readyz")), logs(machine)
     assert re.search(r"sandbox self-test passed: bwrap [\d.]+: \d+ probes held", logs(machine))
@@ -90,7 +90,7 @@ def test_as_a_service_its_sandbox_holds_and_it_goes_in_order(machine):
     assert "shutdown started" in logs(machine)
 
 
-def test_a_new_token_is_read_when_it_starts_again(machine):
+def test_a_new_credential_is_read_at_the_next_start(machine):
     machine.does("systemctl start treehand")
     machine.does(
         "install -m 0600 /dev/stdin /etc/treehand/model-key <<< sk-ant-another-one && systemctl restart treehand"
@@ -99,15 +99,15 @@ def test_a_new_token_is_read_when_it_starts_again(machine):
     machine.does("systemctl stop treehand")
 
 
-def test_what_a_person_types_has_the_services_user_settings_and_secrets(machine):
+def test_commands_of_a_user_run_with_the_services_user_settings_and_secrets(machine):
     checked = json.loads(machine.does("treehand check --json"))
     assert {name: one["detail"] for name, one in checked.items() if not one["ok"]} == {}
     assert machine.does("treehand issue new 'Keep me'").startswith("shop#1")
     assert machine.does("find /var/lib/treehand ! -user treehand") == ""
 
 
-def test_a_backup_is_restored_as_told(machine):
-    """With the words of deploy/README.md, while the daemon runs."""
+def test_a_backup_is_restored_by_the_documented_commands(machine):
+    """Uses the commands of deploy/README.md, while the daemon runs."""
     machine.does("treehand issue new 'Keep me, too'; systemctl start treehand; sleep 2")
     machine.does("umask 077; treehand backup --to - > /var/backups/treehand.tar.gz")
     machine.does("systemctl stop treehand; mv /var/lib/treehand /var/lib/gone")
@@ -120,7 +120,7 @@ def test_a_backup_is_restored_as_told(machine):
     machine.does("systemctl stop treehand")
 
 
-def test_a_mistake_in_the_settings_is_not_tried_again_and_again(machine):
+def test_a_mistake_in_the_settings_is_not_retried(machine):
     broken = 'printf "[Service]\\nEnvironment=TREEHAND_LABLE=x\\n" > /etc/systemd/system/treehand.service.d/x.conf'
     machine.does(f"mkdir -p /etc/systemd/system/treehand.service.d && {broken} && systemctl daemon-reload")
     machine.does("systemctl start treehand || true")
@@ -129,8 +129,8 @@ def test_a_mistake_in_the_settings_is_not_tried_again_and_again(machine):
     machine.does("rm -r /etc/systemd/system/treehand.service.d && systemctl daemon-reload")
 
 
-def test_the_story_comes_true_with_its_rights(machine):
-    """The same unit, telling the demo's story in place of the daemon's."""
+def test_the_demo_works_with_the_rights_of_the_unit(machine):
+    """The same unit, with the demo in place of the daemon."""
     text = (
         UNIT.read_text().replace("treehand run\n", "treehand demo --once --json\n").replace("Type=exec", "Type=oneshot")
     )

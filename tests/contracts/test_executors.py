@@ -1,4 +1,4 @@
-"""One exam for every executor: a turn runs once, is told things once, and ends as a value."""
+"""Every executor runs a turn once, delivers each message once, and reports the end as a value."""
 
 import asyncio
 import logging
@@ -27,7 +27,7 @@ def request(number: int = 1, **more) -> TurnOrder:
 
 @dataclass
 class ScriptedTurns:
-    """Turns that say they work and wait until the test ends them."""
+    """Turns that report work and wait until the test ends them."""
 
     book: RunStore
     begun: list[str] = field(default_factory=list)
@@ -94,7 +94,7 @@ class LocalStage:
         await self.turns.changed.wait()
 
     def born_again(self) -> Executor:
-        """The process was killed, and there is another one."""
+        """Replaces the process after a kill."""
         return self.turns.executor()
 
 
@@ -142,14 +142,14 @@ async def settle() -> None:
         await asyncio.sleep(0)
 
 
-async def test_an_unknown_turn_is_simply_absent(subject):
+async def test_an_unknown_turn_is_not_in_the_reports(subject):
     executor, _ = subject
     assert await executor.reports() == {}
     await executor.cancel("nobody/1/turn-1")
     await executor.release("nobody/1/turn-1")
 
 
-async def test_a_turn_is_started_once_however_often_it_is_asked_for(subject):
+async def test_a_turn_is_started_once_for_repeated_requests(subject):
     executor, stage = subject
     for _ in range(3):
         await executor.ensure_started(request())
@@ -158,7 +158,7 @@ async def test_a_turn_is_started_once_however_often_it_is_asked_for(subject):
     assert stage.begun == [request().turn_id]
 
 
-async def test_a_running_turn_tells_where_it_stands(subject):
+async def test_a_running_turn_reports_its_state_and_session(subject):
     executor, _ = subject
     await executor.ensure_started(request())
     await settle()
@@ -167,7 +167,7 @@ async def test_a_running_turn_tells_where_it_stands(subject):
     assert (report.state, report.session) == (TurnState.RUNNING, "session-of-acme/shop#1/1")
 
 
-async def test_all_turns_are_reported_at_once(subject):
+async def test_one_call_reports_all_turns(subject):
     executor, _ = subject
     for number in (1, 2, 3):
         await executor.ensure_started(request(number))
@@ -185,7 +185,7 @@ async def test_a_turn_ends_as_a_value(subject):
     assert (report.state, report.failure, report.detail) == (TurnState.FAILED, Failure.MODEL, "Overloaded.")
 
 
-async def test_a_message_is_handed_over_once_per_id(subject):
+async def test_a_message_is_delivered_once_per_id(subject):
     executor, stage = subject
     await executor.ensure_started(request())
     await settle()
@@ -208,7 +208,7 @@ async def test_a_message_for_a_turn_that_ended_is_refused(subject):
         await executor.send("nobody/1/turn-1", Message("c1", "To nobody."))
 
 
-async def test_a_cancelled_turn_is_stopped_and_its_session_kept(subject):
+async def test_a_cancelled_turn_stops_and_keeps_its_session(subject):
     executor, _ = subject
     await executor.ensure_started(request())
     await settle()
@@ -231,7 +231,7 @@ async def test_an_ended_turn_is_not_started_again_before_it_is_released(subject)
     assert await executor.reports() == {}
 
 
-async def test_another_life_knows_a_turn_that_had_ended_as_it_ended_and_starts_it_no_more(subject):
+async def test_a_failed_turn_is_reported_after_a_restart_and_not_started_again(subject):
     executor, stage = subject
     await executor.ensure_started(request())
     await settle()
@@ -245,7 +245,7 @@ async def test_another_life_knows_a_turn_that_had_ended_as_it_ended_and_starts_i
     assert stage.begun == [request().turn_id]
 
 
-async def test_another_life_knows_a_turn_that_was_running_as_lost_and_starts_it_no_more(subject):
+async def test_a_turn_that_was_running_is_reported_lost_after_a_restart_and_not_started_again(subject):
     executor, stage = subject
     await executor.ensure_started(request(session="old"))
     await settle()
@@ -260,7 +260,7 @@ async def test_another_life_knows_a_turn_that_was_running_as_lost_and_starts_it_
     assert await again.reports() == {}
 
 
-async def test_what_was_released_is_in_no_other_life(subject):
+async def test_a_released_turn_is_not_reported_after_a_restart(subject):
     executor, stage = subject
     await executor.ensure_started(request())
     await settle()
@@ -269,10 +269,10 @@ async def test_what_was_released_is_in_no_other_life(subject):
     assert await stage.born_again().reports() == {}
 
 
-# What only turns in this process can show.
+# Only turns in this process can show these.
 
 
-async def test_how_a_turn_ended_is_in_the_book_before_anybody_is_woken(store):
+async def test_a_report_is_saved_before_the_loop_is_woken(store):
     turns = ScriptedTurns(store)
     async with turns.executor() as executor:
         await executor.ensure_started(request())
@@ -283,7 +283,7 @@ async def test_how_a_turn_ended_is_in_the_book_before_anybody_is_woken(store):
     assert (kept.state, kept.summary, kept.session_cost_usd, kept.ended_at) == (TurnState.SUCCEEDED, "Done.", 0.5, 1.0)
 
 
-async def test_how_far_a_running_turn_is_known_to_have_come_outlives_its_process(store, monkeypatch):
+async def test_the_progress_of_a_running_turn_survives_its_process(store, monkeypatch):
     monkeypatch.setattr("bot.executors.local._MIN_SAVE_SECONDS", 0.0)
     turns = ScriptedTurns(store)
     turns.news = (
@@ -314,7 +314,7 @@ async def test_money_is_on_disk_before_anything_else_happens(store):
         assert (report.usd, report.tokens) == (0.2, 70), "where the host counts, nothing else does"
 
 
-async def test_however_much_a_turn_tells_its_book_is_written_now_and_then(store):
+async def test_a_turn_with_many_events_is_saved_at_intervals(store):
     turns, entries = ScriptedTurns(store), []
     turns.news = tuple(Event(EventKind.TEXT, float(n), text=f"word {n}") for n in range(500))
     executor = turns.executor()
@@ -327,7 +327,7 @@ async def test_however_much_a_turn_tells_its_book_is_written_now_and_then(store)
     assert len(entries) == 2
 
 
-async def test_a_full_disk_fails_no_turn_and_what_was_not_written_is_written_later(store, caplog):
+async def test_a_full_disk_fails_no_turn_and_its_report_is_saved_later(store, caplog):
     turns = ScriptedTurns(store)
     async with turns.executor() as executor:
         store._db.execute(f"PRAGMA max_page_count = {store._db.execute('PRAGMA page_count').fetchone()[0]}")
@@ -342,7 +342,7 @@ async def test_a_full_disk_fails_no_turn_and_what_was_not_written_is_written_lat
     assert "turn not saved" in caplog.text
 
 
-async def test_a_damaged_book_ends_the_process_and_not_a_turn(store):
+async def test_a_damaged_database_ends_the_process_and_not_the_turn(store):
     turns = ScriptedTurns(store)
     turns.wake = turns.changed.set
     async with turns.executor() as executor:
@@ -358,7 +358,7 @@ async def test_a_damaged_book_ends_the_process_and_not_a_turn(store):
 
 
 def spoil(store: RunStore, page: int) -> None:
-    """A page of the file is not what it was."""
+    """Overwrites a page of the database file."""
     db = store._db
     db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     file, size = db.execute("PRAGMA database_list").fetchone()["file"], db.execute("PRAGMA page_size").fetchone()[0]
@@ -368,7 +368,7 @@ def spoil(store: RunStore, page: int) -> None:
     db.execute("PRAGMA shrink_memory")
 
 
-async def test_a_turn_stopped_before_its_first_step_is_stopped_all_the_same(store):
+async def test_a_turn_cancelled_before_its_first_step_is_reported_as_stopped(store):
     turns = ScriptedTurns(store)
     async with turns.executor() as executor:
         await executor.ensure_started(request(session="old"))
@@ -378,7 +378,7 @@ async def test_a_turn_stopped_before_its_first_step_is_stopped_all_the_same(stor
     assert (report.state, report.session, turns.begun) == (TurnState.STOPPED, "old", [])
 
 
-async def test_cancel_returns_when_the_turn_has_tidied_up(store):
+async def test_cancel_returns_after_the_clean_up_of_the_turn(store):
     turns = ScriptedTurns(store)
     async with turns.executor() as executor:
         await executor.ensure_started(request())
@@ -389,7 +389,7 @@ async def test_cancel_returns_when_the_turn_has_tidied_up(store):
         assert turns.tidied == [request().turn_id]
 
 
-async def test_leaving_stops_every_turn_at_the_same_time(store):
+async def test_closing_the_executor_stops_all_turns_at_the_same_time(store):
     turns = ScriptedTurns(store)
     async with turns.executor() as executor:
         for number in range(20):
@@ -398,7 +398,7 @@ async def test_leaving_stops_every_turn_at_the_same_time(store):
     assert len(turns.tidied) == 20
 
 
-async def test_draining_starts_nothing_more_and_keeps_the_reports(store):
+async def test_draining_refuses_new_turns_and_keeps_the_reports(store):
     turns = ScriptedTurns(store)
     async with turns.executor() as executor:
         await executor.ensure_started(request())
@@ -411,7 +411,7 @@ async def test_draining_starts_nothing_more_and_keeps_the_reports(store):
 
 
 @pytest.mark.expects_errors
-async def test_a_crash_in_one_turn_is_logged_and_touches_no_other(caplog, store):
+async def test_a_crash_in_one_turn_is_logged_and_leaves_other_turns_running(caplog, store):
     turns = ScriptedTurns(store)
     async with turns.executor() as executor:
         await executor.ensure_started(request(1))
@@ -436,7 +436,7 @@ async def test_a_crash_in_one_turn_is_logged_and_touches_no_other(caplog, store)
         (OSError(28, "No space left on device"), Failure.DISK),
     ],
 )
-async def test_a_turn_that_could_not_be_prepared_says_why(problem, failure, store):
+async def test_a_turn_that_could_not_be_prepared_reports_the_reason(problem, failure, store):
     async def take(*_):
         raise problem
 

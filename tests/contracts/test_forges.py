@@ -1,4 +1,4 @@
-"""What every forge must do. The fake sits the same exam as the real one."""
+"""Every forge fulfils the contract. The fake is tested like the real one."""
 
 import pytest
 
@@ -132,7 +132,7 @@ async def look(given):
     return view.pulls.get(BRANCH), view.comments.get(BRANCH, ())
 
 
-async def test_a_branch_that_was_pushed_is_there_without_a_pull_request(given):
+async def test_a_pushed_branch_is_seen_without_a_pull_request(given):
     given.push()
     view = await given.forge.snapshot([BRANCH, "treehand/nothing"])
     assert view.branches == {BRANCH}
@@ -148,7 +148,7 @@ async def test_a_pull_request_is_opened_as_a_draft(given):
     assert said == ()
 
 
-async def test_offering_again_changes_the_body_and_nothing_else(given):
+async def test_a_second_offer_changes_only_the_body(given):
     await offered(given)
     first, _ = await look(given)
     await given.forge.ensure_draft(BRANCH, base="main", title="Another title", body="Closes shop#1, better")
@@ -158,7 +158,7 @@ async def test_offering_again_changes_the_body_and_nothing_else(given):
     assert "Closes shop#1, better" in second.body
 
 
-async def test_what_people_write_around_our_part_stays(given):
+async def test_text_of_people_around_our_part_of_the_body_stays(given):
     await offered(given, "first")
     given.write_in_body("Mind the tax rules.")
     await given.forge.ensure_draft(BRANCH, base="main", title="", body="second")
@@ -168,7 +168,7 @@ async def test_what_people_write_around_our_part_stays(given):
     assert "first" not in pull.body
 
 
-async def test_a_branch_that_is_not_there_cannot_be_offered(given):
+async def test_a_missing_branch_cannot_be_offered(given):
     with pytest.raises(NeedsHuman, match="treehand/nothing"):
         await given.forge.ensure_draft("treehand/nothing", base="main", title="Add a cart", body="")
 
@@ -180,7 +180,7 @@ async def test_the_head_is_the_branchs_newest_commit(given):
     assert pull.head == second != first
 
 
-async def test_comments_and_reviews_are_heard_but_not_our_own(given):
+async def test_comments_and_reviews_of_people_are_returned_without_our_own(given):
     await offered(given)
     await given.forge.ensure_comment(BRANCH, slug="reply", text="I did.")
     first = given.comment("rename it")
@@ -193,7 +193,7 @@ async def test_comments_and_reviews_are_heard_but_not_our_own(given):
     assert [(remark.path, remark.line, remark.text) for remark in said[1].remarks] == [("new.py", 1, "why?")]
 
 
-async def test_a_comment_of_ours_is_rewritten_not_repeated(given):
+async def test_our_comment_is_rewritten_instead_of_repeated(given):
     await offered(given)
     for text in ("Working.", "Done.", "Done."):
         await given.forge.ensure_comment(BRANCH, slug="reply", text=text)
@@ -218,7 +218,7 @@ async def test_a_merge_is_seen(given):
 
 @pytest.mark.parametrize("seen", [True, False])
 @pytest.mark.parametrize("end", ["close", "merge"])
-async def test_a_branch_gets_one_pull_request_also_when_that_was_ended_since_we_looked(given, end, seen):
+async def test_a_branch_gets_one_pull_request_even_if_it_was_closed_since_the_last_poll(given, end, seen):
     await offered(given)
     getattr(given, end)()
     if seen:
@@ -232,7 +232,7 @@ async def test_a_branch_gets_one_pull_request_also_when_that_was_ended_since_we_
     assert pull.title != "Again"
 
 
-async def test_removing_the_branch_closes_what_was_open(given):
+async def test_removing_the_branch_closes_its_open_pull_request(given):
     head = await offered(given)
     for _ in range(2):
         await given.forge.remove_branch(BRANCH)
@@ -250,5 +250,5 @@ async def test_a_merged_pull_request_stays_merged_without_its_branch(given):
     assert (pull.state, pull.head) == (PullRequestState.MERGED, head)
 
 
-async def test_the_remote_is_ready_to_fetch_from(given):
+async def test_the_remote_can_be_fetched(given):
     assert (await given.forge.remote()).url

@@ -1,4 +1,4 @@
-"""What every tracker must do. The fake sits the same exam as the real one."""
+"""Every tracker fulfils the contract. The fake is tested like the real one."""
 
 import inspect
 
@@ -233,7 +233,7 @@ async def test_open_issues_with_the_label_are_seen(given):
     assert issue.created_at > 0
 
 
-async def test_an_issue_asked_about_is_seen_whatever_has_become_of_it(given):
+async def test_a_requested_issue_is_returned_even_if_it_is_closed_or_unlabelled(given):
     closed, unlabelled = given.open_issue("Fix it", "ai"), given.open_issue("Fix that", "ai")
     given.close(closed)
     given.unlabel(unlabelled, "ai")
@@ -245,7 +245,7 @@ async def test_an_issue_asked_about_is_seen_whatever_has_become_of_it(given):
     assert view.issues[unlabelled].labels == frozenset()
 
 
-async def test_who_applied_the_label_asked_for_the_work(given):
+async def test_the_requester_is_the_person_who_applied_the_label(given):
     key = given.open_issue()
     given.label(key, "ai", by="bob")
 
@@ -269,14 +269,14 @@ async def test_comments_come_oldest_first_and_only_from_people(given):
     assert (await given.tracker.snapshot([])).comments == {key: said}
 
 
-async def test_who_may_push_is_told_with_what_they_say(given):
+async def test_the_author_of_a_comment_carries_push_permission(given):
     key = given.open_issue("Fix it", "ai")
     given.comment(key, "use OAuth")
     (said,) = (await given.tracker.snapshot([])).comments[key]
     assert said.author.may_push
 
 
-async def test_a_comment_of_ours_is_rewritten_not_repeated(given):
+async def test_our_comment_is_rewritten_instead_of_repeated(given):
     key = given.open_issue("Fix it", "ai")
     for text in ("Working.", "Working.", "Done."):
         await given.tracker.ensure_comment(key, slug="progress", text=text)
@@ -285,7 +285,7 @@ async def test_a_comment_of_ours_is_rewritten_not_repeated(given):
     assert given.ours(key) == ["Done.", "I did."]
 
 
-async def test_notes_go_unseen_and_are_recalled_oldest_first_by_a_life_that_knows_nothing(given):
+async def test_notes_are_invisible_and_can_be_read_oldest_first_by_a_new_process(given):
     key, other = given.open_issue("Fix it", "ai"), given.open_issue("Fix that", "ai")
     await given.tracker.snapshot([])
     await given.tracker.ensure_comment(key, slug="1/progress", text="done", note='{"run": 1}')
@@ -302,7 +302,7 @@ async def test_notes_go_unseen_and_are_recalled_oldest_first_by_a_life_that_know
     assert given.ours(key) == ["done", "in review", "as you wish"]
 
 
-async def test_issues_that_nobody_tidied_up_are_found(given):
+async def test_ended_issues_that_still_have_our_labels_are_found(given):
     closed, tidied, asking, unlabelled, strange = (given.open_issue("Fix it", "ai", "ai:review") for _ in range(5))
     given.close(closed)
     given.close(tidied)
@@ -314,7 +314,7 @@ async def test_issues_that_nobody_tidied_up_are_found(given):
     assert asking
 
 
-async def test_labels_are_added_and_removed_once_and_for_all(given):
+async def test_labels_are_added_and_removed_idempotently(given):
     key = given.open_issue("Fix it", "ai", "theirs")
     for _ in range(2):
         await given.tracker.ensure_labels(key, add=["ai:working"], remove=["ai:queued"])
@@ -335,7 +335,7 @@ async def test_our_reactions_show_on_the_comment(given):
     assert said.reactions == {Reaction.SEEN, Reaction.DONE}
 
 
-async def test_it_tells_whether_people_changed_anything_since_the_last_look(given):
+async def test_changed_reports_whether_people_changed_anything_since_the_last_snapshot(given):
     if not given.can_tell:
         assert not await given.tracker.changed()
         return
@@ -354,7 +354,7 @@ async def test_it_tells_whether_people_changed_anything_since_the_last_look(give
     assert not await given.tracker.changed()
 
 
-async def test_writing_on_an_issue_that_is_not_there_needs_a_human(given):
+async def test_a_write_to_a_missing_issue_raises_needs_human(given):
     with pytest.raises(NeedsHuman, match=given.missing):
         await given.tracker.ensure_comment(given.missing, slug="progress", text="Working.")
     with pytest.raises(NeedsHuman, match=given.missing):

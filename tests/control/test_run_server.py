@@ -1,9 +1,9 @@
-"""What a program prints comes in pieces, and is read line by line."""
+"""Output of a program arrives in pieces and is read line by line."""
 
 from bot.control.run_server import LineReader
 
 
-def test_a_line_is_whole_at_its_end_wherever_it_was_torn():
+def test_lines_are_complete_for_any_split_of_the_input():
     lines = LineReader()
     assert lines.feed(b"one\r\ntw") == ["one"]
     assert lines.feed(b"o \xc3") == []
@@ -12,7 +12,7 @@ def test_a_line_is_whole_at_its_end_wherever_it_was_torn():
     assert lines.flush() == []
 
 
-def test_what_has_no_line_ends_is_not_waited_for():
+def test_very_long_lines_are_returned_in_parts():
     lines = LineReader()
     found = [line for _ in range(10) for line in lines.feed(b"x" * 5000)]
     assert len(found) == 3

@@ -1,4 +1,4 @@
-"""What people say on the dashboard of a project on GitHub is said there, and in whose name."""
+"""Dashboard actions on a project on GitHub become issues and comments there, in the person's name."""
 
 import pytest
 
@@ -28,7 +28,7 @@ def actions(github, tmp_path, told) -> UserActionService:
     return UserActionService(settings, told.extend)
 
 
-async def test_work_is_filed_and_an_order_is_a_comment_that_we_know_again(actions, github, told):
+async def test_a_new_task_becomes_an_issue_and_a_command_becomes_our_signed_comment(actions, github, told):
     key = await actions.file_issue(NewIssue("shop", "Add a cart", "Please.", ("ai",)), by="@acme/team")
     await actions.command(key, "budget 10", by="Mira")
     (issue,) = [one for one in github.world.repository(REPO).issues.values() if one.title == "Add a cart"]
@@ -38,11 +38,11 @@ async def test_work_is_filed_and_an_order_is_a_comment_that_we_know_again(action
     assert said.body.startswith("/ai budget 10")
 
 
-async def test_what_is_nothing_is_not_said(actions, github):
+async def test_an_empty_comment_is_refused(actions, github):
     with pytest.raises(NeedsHuman, match="A comment needs some text"):
         await actions.comment(f"{REPO}#1", " \n ", by="Mira")
 
 
-async def test_pull_requests_on_github_are_merged_there(actions):
+async def test_pull_requests_on_github_cannot_be_merged_here(actions):
     with pytest.raises(NeedsHuman, match="The pull requests of shop are not on the local forge"):
         await actions.merge(f"{REPO}#1", by="Mira")

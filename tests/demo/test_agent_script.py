@@ -10,7 +10,7 @@ RESULT = {"type": "tool_result", "tool_use_id": "t1", "content": "as it is"}
 
 
 def basket_after(*said: str) -> str:
-    """What is written into the basket once these were said, and the model has answered once."""
+    """Returns the code of the basket after these comments, and one answer of the model."""
     messages = [{"role": "user", "content": text} for text in said]
     messages += [{"role": "assistant", "content": "I will look."}, {"role": "user", "content": [RESULT]}]
     request = parse_request(
@@ -21,7 +21,7 @@ def basket_after(*said: str) -> str:
 
 
 @pytest.mark.parametrize("later", [(CONFLICT, REDIRECT_DISCOUNT), (REDIRECT_DISCOUNT, CONFLICT)])
-def test_a_remark_and_a_conflict_each_change_something_whichever_comes_first(later):
+def test_a_remark_and_a_conflict_each_change_the_code_in_any_order(later):
     drafts = [basket_after(DISCOUNT, *later[:count]) for count in range(3)]
     assert len(set(drafts)) == 3
     assert "line.quantity" in drafts[-1]

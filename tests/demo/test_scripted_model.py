@@ -38,7 +38,7 @@ def events_in(response: httpx.Response):
     return [json.loads(line[6:]) for line in response.text.splitlines() if line.startswith("data: ")]
 
 
-async def test_an_answer_comes_as_a_stream_of_events():
+async def test_a_response_is_a_stream_of_events():
     async with ScriptedModel(lambda _: [SayText("Hello."), UseTool("Bash", {"command": "ls"})]) as model:
         events = events_in(await post(model, asking(user("Hi"), stream=True)))
 
@@ -54,7 +54,7 @@ async def test_an_answer_comes_as_a_stream_of_events():
     assert events[0]["message"]["usage"]["input_tokens"] > 0
 
 
-async def test_an_answer_comes_in_one_piece_when_no_stream_is_asked_for():
+async def test_a_response_without_streaming_is_one_object():
     async with ScriptedModel(lambda _: [SayText("Hello.")]) as model:
         answer = (await post(model, asking(user("Hi")))).json()
 
@@ -63,7 +63,7 @@ async def test_an_answer_comes_in_one_piece_when_no_stream_is_asked_for():
     assert answer["usage"]["output_tokens"] > 0
 
 
-async def test_the_same_conversation_gets_the_same_answer():
+async def test_the_same_session_gets_the_same_response():
     async with ScriptedModel(lambda _: [UseTool("Bash", {"command": "ls"})]) as model:
         first, second = [(await post(model, asking(user("Hi")))).json() for _ in range(2)]
 
@@ -82,7 +82,7 @@ async def test_side_requests_are_answered_without_the_script():
     assert (len(model.requests), len(model.side_requests)) == (0, 1)
 
 
-async def test_requests_and_their_key_are_kept_for_tests():
+async def test_requests_and_their_key_are_recorded_for_tests():
     async with ScriptedModel(lambda _: [SayText("Hello.")]) as model:
         await post(model, asking(user("Hi")))
         await model.wait_for_requests(1)
@@ -91,7 +91,7 @@ async def test_requests_and_their_key_are_kept_for_tests():
     assert model.keys == ["key-1"]
 
 
-async def test_it_refuses_with_the_status_of_the_script():
+async def test_the_model_refuses_with_the_status_of_the_script():
     async with ScriptedModel(lambda _: [RefuseWith(429, {"retry-after": "7"})]) as model:
         refused = await post(model, asking(user("Hi")))
 
@@ -100,13 +100,13 @@ async def test_it_refuses_with_the_status_of_the_script():
 
 
 @pytest.mark.parametrize("stream", [True, False])
-async def test_it_cuts_the_connection(stream):
+async def test_the_model_cuts_the_connection(stream):
     async with ScriptedModel(lambda _: [SayText("Hello."), CutStream(after=2)]) as model:
         with pytest.raises(httpx.RemoteProtocolError):
             await post(model, asking(user("Hi"), stream=stream))
 
 
-async def test_leaving_ends_even_an_answer_that_never_comes():
+async def test_closing_the_model_ends_a_hanging_response():
     async def give_up(model):
         with pytest.raises(httpx.HTTPError):
             (await post(model, asking(user("Hi"), stream=True))).raise_for_status()
@@ -116,7 +116,7 @@ async def test_leaving_ends_even_an_answer_that_never_comes():
         await model.wait_for_requests(1)
 
 
-async def test_it_thinks_until_it_is_told_to_go_on():
+async def test_the_model_pauses_until_the_event_is_set():
     go = asyncio.Event()
     async with ScriptedModel(lambda _: [Pause(until=go), SayText("Now.")]) as model, asyncio.TaskGroup() as group:
         answer = group.create_task(post(model, asking(user("Hi"))))
@@ -135,7 +135,7 @@ async def test_a_broken_script_fails_its_caller():
             assert (await post(model, asking(user("Hi")))).status_code == 400
 
 
-def test_a_request_shows_who_said_what_and_how_far_the_story_is():
+def test_a_request_shows_its_texts_results_and_number_of_answers():
     request = parse_request(
         asking(
             user("<system-reminder>mind the gap</system-reminder>", "Do it."),

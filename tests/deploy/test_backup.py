@@ -1,4 +1,4 @@
-"""Backup, restore, upgrade and new tokens, as deploy/README.md says: with installed daemons, and GitHub's stand-in."""
+"""Backup, restore, upgrade and new tokens, as in deploy/README.md: with installed daemons and GitHub's stand-in."""
 
 import asyncio
 import contextlib
@@ -38,7 +38,7 @@ SCRIPTS = sorted((Path(__file__).parents[2] / "bot/store/migrations").glob("*.sq
 
 @pytest.fixture
 def shop(person: Person, github: ServedGitHub) -> Person:  # noqa: F811
-    """A daemon's machine: its token is in a file."""
+    """A daemon's machine with its token in a file."""
     (person.home / "token").write_text(github.token_for(BOT))
     (person.repository / "treehand.toml").write_text(
         f'state_dir = "{person.home}/state"\n[github]\napi_url = "{github.url}"\ntoken_file = "{person.home}/token"\n'
@@ -69,13 +69,13 @@ async def ends(process: asyncio.subprocess.Process) -> None:
 
 
 def unpacked(archive: Path, state_dir: Path) -> None:
-    """As deploy/README.md says."""
+    """Unpacks as in deploy/README.md."""
     state_dir.mkdir(mode=0o700, parents=True)
     subprocess.run(["tar", "-xzpf", archive, "-C", state_dir, "--numeric-owner"], check=True)
 
 
-async def test_what_another_machine_restores_goes_on_in_the_same_pull_request(shop, github, tmp_path):  # noqa: F811
-    """Backed up while the daemon works; then that machine is gone for good."""
+async def test_a_restore_on_another_machine_continues_the_same_pull_request(shop, github, tmp_path):  # noqa: F811
+    """The backup is made while the daemon works; then that machine is gone."""
     world = github.world
     issue = world.open_issue(SHOP, "The answer is wrong", "Make it 42.", by="ana")
     world.label(SHOP, issue.number, "ai", by="ana")
@@ -122,7 +122,7 @@ async def test_what_another_machine_restores_goes_on_in_the_same_pull_request(sh
         await ends(other)
 
 
-async def test_a_new_token_goes_on_where_the_old_one_was_and_says_nothing_twice(shop, github):  # noqa: F811
+async def test_a_new_token_continues_the_run_and_repeats_no_comment(shop, github):  # noqa: F811
     world = github.world
     issue = world.open_issue(SHOP, "The answer is wrong", "Make it 42.", by="ana")
     world.label(SHOP, issue.number, "ai", by="ana")
@@ -153,7 +153,7 @@ async def test_a_new_token_goes_on_where_the_old_one_was_and_says_nothing_twice(
     assert len(said(github, issue.number)) == len(before)
 
 
-def test_an_upgrade_takes_an_old_database_with_it_and_the_backup_before_it_stays_old(tmp_path):
+def test_an_upgrade_migrates_an_old_database_and_the_earlier_backup_stays_old(tmp_path):
     """The schema of an earlier release, with a run in it."""
     state_dir, archive = tmp_path / "state", tmp_path / "before.tar.gz"
     state_dir.mkdir()
@@ -176,7 +176,7 @@ def test_an_upgrade_takes_an_old_database_with_it_and_the_backup_before_it_stays
 
 
 def add_run(db: sqlite3.Connection, key: str) -> None:
-    """Whatever columns a run has at that stage."""
+    """Inserts a run into the columns of that version."""
     values = {"key": key, "project": "shop", "phase": "asking", "ordinal": 1}
     none = {"TEXT": "", "INTEGER": 0, "REAL": 0.0}
     row = {one["name"]: none[one["type"]] for one in db.execute("PRAGMA table_info(runs)") if one["dflt_value"] is None}
@@ -190,7 +190,7 @@ def version_of(state_dir: Path) -> int:
         return db.execute("PRAGMA user_version").fetchone()[0]
 
 
-# What an archive holds
+# Content of an archive
 
 
 @pytest.fixture
@@ -217,7 +217,7 @@ def names(archive: Path) -> list[str]:
         return opened.getnames()
 
 
-def test_what_can_be_made_again_or_is_of_this_place_alone_is_left_out(state, tmp_path):
+def test_files_that_can_be_made_again_or_belong_to_this_machine_are_left_out(state, tmp_path):
     back_up(state, tmp_path / "b.tar.gz")
     found = names(tmp_path / "b.tar.gz")
     assert {"markers", "worktrees/shop/one/app.lock"} <= set(found)
@@ -225,7 +225,7 @@ def test_what_can_be_made_again_or_is_of_this_place_alone_is_left_out(state, tmp
     assert stat.S_IMODE((tmp_path / "b.tar.gz").stat().st_mode) == 0o600
 
 
-def test_what_git_points_to_is_read_after_what_points_there(state, tmp_path):
+def test_git_refs_are_read_before_git_objects(state, tmp_path):
     back_up(state, tmp_path / "b.tar.gz")
     found = [name for name in names(tmp_path / "b.tar.gz") if name.startswith("mirrors/")]
     assert found.index("mirrors/shop.git/packed-refs") < found.index("mirrors/shop.git/objects/ab/cd")
@@ -247,14 +247,14 @@ def test_the_operators_copied_files_are_left_out(state, tmp_path):
 
 
 @pytest.mark.attack("T16", "A file with a hole of a terabyte fills the backup")
-def test_a_file_that_no_commit_may_hold_is_left_out(state, tmp_path):
+def test_a_file_over_the_size_limit_is_left_out(state, tmp_path):
     with (state / "worktrees/shop/one/sparse").open("wb") as stream:
         stream.truncate(1 << 40)
     assert back_up(state, tmp_path / "b.tar.gz").left_out == 1
     assert "worktrees/shop/one/sparse" not in names(tmp_path / "b.tar.gz")
 
 
-def test_a_database_is_whole_while_somebody_writes_to_it(state, tmp_path):
+def test_a_database_is_consistent_during_a_write(state, tmp_path):
     db = open_database(state / "treehand.db", SCRIPTS)
     db.execute("BEGIN IMMEDIATE")
     add_run(db, "shop#1")
@@ -268,8 +268,8 @@ def test_a_database_is_whole_while_somebody_writes_to_it(state, tmp_path):
     assert sorted(path.name for path in (tmp_path / "other").glob("treehand.db*")) == ["treehand.db"]
 
 
-def test_no_link_in_a_worktree_is_followed(state, tmp_path):
-    """T8: it stays a link, and what it leads to stays where it is."""
+def test_links_in_a_worktree_are_not_followed(state, tmp_path):
+    """T8: it stays a link, and its target is not read."""
     secret = tmp_path / "secret"
     secret.mkdir()
     (secret / "key").write_text("a secret")
@@ -289,14 +289,14 @@ def test_no_link_in_a_worktree_is_followed(state, tmp_path):
     ("to", "said"),
     [("state/b.gz", "is inside the state_dir"), ("b.gz", "exists already"), ("no/b.gz", "does not exist")],
 )
-def test_a_backup_goes_where_it_harms_nothing(state, tmp_path, to, said):
+def test_a_backup_overwrites_nothing_and_is_not_written_into_the_state(state, tmp_path, to, said):
     (tmp_path / "b.gz").write_text("an earlier one")
     with pytest.raises(CannotStart, match=said):
         back_up(state, tmp_path / to)
     assert (tmp_path / "b.gz").read_text() == "an earlier one"
 
 
-def test_it_may_be_handed_on_instead_of_kept(state, tmp_path):
+def test_a_backup_can_be_written_to_standard_output(state, tmp_path):
     (tmp_path / "treehand.toml").write_text(f'state_dir = "{state}"\n')
     open_database(state / "treehand.db", SCRIPTS).close()
     words = [sys.executable, "-m", "bot", "--config", str(tmp_path / "treehand.toml"), "backup", "--to", "-"]
@@ -306,8 +306,8 @@ def test_it_may_be_handed_on_instead_of_kept(state, tmp_path):
     assert "markers" in names(tmp_path / "b.tar.gz")
 
 
-def test_a_folder_that_is_another_one_meanwhile_is_not_entered(state, tmp_path):
-    """T8: after a folder was listed, and before it is opened, its parent becomes a link to elsewhere."""
+def test_a_folder_replaced_by_a_link_is_not_entered(state, tmp_path):
+    """T8: after a folder was listed, and before it is opened, its parent becomes a link."""
     (tmp_path / "outside" / "inner").mkdir(parents=True)
     (tmp_path / "outside" / "inner" / "key").write_text("a secret")
     worktree = state / "worktrees/shop/one"
@@ -322,6 +322,6 @@ def test_a_folder_that_is_another_one_meanwhile_is_not_entered(state, tmp_path):
     assert not [name for name in seen if name.endswith("/key")]
 
 
-def test_without_a_state_there_is_nothing_to_back_up(tmp_path):
+def test_without_a_state_directory_there_is_no_backup(tmp_path):
     with pytest.raises(CannotStart, match="nothing to back up"):
         back_up(tmp_path / "none", tmp_path / "b.gz")

@@ -1,4 +1,4 @@
-"""What the image is made from, as far as that can be judged without building it: `make container` does that."""
+"""The image as far as it can be checked without building it: `make container` does that."""
 
 import json
 import re
@@ -24,7 +24,7 @@ NEVER = {
 
 @pytest.fixture(scope="module")
 def steps() -> list[tuple[str, str]]:
-    """Instruction and words, each on one line."""
+    """Returns instruction and arguments, each on one line."""
     text = re.sub(r"^\s*#.*\n", "", (ROOT / "Dockerfile").read_text(), flags=re.MULTILINE)
     lines = re.sub(r"\\\n\s*", " ", text).splitlines()
     return [(name, words.strip()) for name, _, words in (line.partition(" ") for line in lines if line.strip())]
@@ -34,7 +34,7 @@ def last(steps, name: str) -> str:
     return [words for one, words in steps if one == name][-1]
 
 
-def test_it_begins_with_one_base_named_by_date_and_by_digest(steps):
+def test_the_base_image_is_pinned_by_date_and_digest(steps):
     (base,) = [words for name, words in steps if name == "ARG" and words.startswith("BASE=")]
     assert re.fullmatch(r"BASE=debian:bookworm-\d{8}-slim@sha256:[0-9a-f]{64}", base)
     assert [words for name, words in steps if name == "FROM"] == ["${BASE} AS built", "${BASE} AS system", "scratch"]
@@ -48,18 +48,18 @@ def test_every_python_package_is_installed_under_the_lock_file(steps):
         )
 
 
-def test_nobody_in_particular_runs_it_behind_a_reaper(steps):
+def test_the_image_runs_as_an_unprivileged_user_behind_tini(steps):
     assert last(steps, "USER") == "10001:10001"
     assert json.loads(last(steps, "ENTRYPOINT")) == ["/usr/bin/tini", "--", "treehand"]
     assert last(steps, "VOLUME") == "/var/lib/treehand"
 
 
-def test_its_health_is_asked_for_without_a_shell_or_curl(steps):
+def test_the_health_check_needs_no_shell_and_no_curl(steps):
     check = last(steps, "HEALTHCHECK")
     assert json.loads(check.partition("CMD ")[2]) == ["python3", "-I", "-S", "/opt/treehand/healthcheck.py"]
 
 
-def test_nothing_gets_to_the_builder_that_the_image_is_not_made_of(steps):
+def test_the_build_context_contains_only_copied_files(steps):
     ignored = (ROOT / ".dockerignore").read_text().splitlines()
     patterns = [line for line in ignored if line and not line.startswith("#")]
     copied = [words.split()[:-1] for name, words in steps if name == "COPY" and "--from" not in words]
@@ -78,7 +78,7 @@ def groups() -> list[dict]:
     return profile["syscalls"]
 
 
-def test_what_bubblewrap_needs_is_in_one_group_and_in_no_other(groups):
+def test_system_calls_of_bubblewrap_are_in_one_group_only(groups):
     (needed,) = [group for group in groups if "bubblewrap" in group.get("comment", "")]
     assert set(needed["names"]) == NAMESPACES
     assert "args" not in needed
@@ -88,13 +88,13 @@ def test_what_bubblewrap_needs_is_in_one_group_and_in_no_other(groups):
     assert clone["args"] == [{"index": 0, "value": 0x7E020000, "valueTwo": 0, "op": "SCMP_CMP_MASKED_EQ"}]
 
 
-def test_it_allows_nothing_that_only_an_administrator_needs(groups):
+def test_the_profile_allows_no_call_that_only_an_administrator_needs(groups):
     allowed = {name for group in groups for name in group["names"]}
     assert allowed & NEVER == set()
     assert {"execve", "openat", "futex", "epoll_wait", "seccomp", "prctl"} <= allowed
 
 
-def test_its_lists_are_in_order(groups):
+def test_the_lists_of_the_profile_are_sorted(groups):
     assert all(group["names"] == sorted(set(group["names"])) for group in groups)
 
 
@@ -127,7 +127,7 @@ def ask(**env: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(words, env=env, capture_output=True, text=True, check=False, timeout=60)
 
 
-def test_a_daemon_that_answers_is_healthy_wherever_it_listens(tmp_path):
+def test_a_daemon_that_responds_is_healthy_at_any_address(tmp_path):
     with daemon(200) as bind:
         assert ask(TREEHAND_WEB__BIND=bind).returncode == 0
         assert ask(TREEHAND_WEB__BIND=bind.replace("127.0.0.1", "0.0.0.0")).returncode == 0
@@ -135,7 +135,7 @@ def test_a_daemon_that_answers_is_healthy_wherever_it_listens(tmp_path):
         assert ask(TREEHAND_CONFIG=str(tmp_path / "treehand.toml")).returncode == 0
 
 
-def test_a_daemon_without_an_answer_is_unhealthy_and_the_reason_is_printed():
+def test_a_daemon_that_does_not_respond_is_unhealthy_and_the_reason_is_printed():
     with daemon(503) as bind:
         said = ask(TREEHAND_WEB__BIND=bind)
     assert (said.returncode, said.stderr) == (1, f"{bind} answers 503\n")

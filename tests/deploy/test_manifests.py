@@ -1,4 +1,4 @@
-"""What runs Treehand elsewhere, held against the schemas of those who read it, and against rules of ours."""
+"""Manifests of deployments, checked against published schemas and our own rules."""
 
 import configparser
 import json
@@ -27,7 +27,7 @@ def says(*words: str | Path) -> subprocess.CompletedProcess[str]:
 
 
 def ensure_settings(names: set[str]) -> None:
-    """Of variables: each is a setting, or names a secret's place."""
+    """Checks that each variable is a setting or names the place of a secret."""
     known = {f"TREEHAND_{key.upper().replace('.', '__')}" for key in known_keys()} | set(SECRETS.values())
     assert {name for name in names if name.startswith("TREEHAND_")} <= known | {"TREEHAND_CONFIG"}
 
@@ -35,12 +35,12 @@ def ensure_settings(names: set[str]) -> None:
 # Compose
 
 
-def test_compose_says_what_compose_understands():
+def test_the_compose_file_is_valid():
     done = says(PROGRAMS / "check-jsonschema", "--builtin-schema", "vendor.compose-spec", COMPOSE)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_composes_container_may_do_what_the_sandbox_needs_and_nothing_else():
+def test_the_compose_container_has_exactly_the_permissions_of_the_sandbox():
     service = yaml.safe_load(COMPOSE.read_text())["services"]["treehand"]
     assert (service["read_only"], service["user"], service["cap_drop"]) == (True, "10001:10001", ["ALL"])
     assert service["hostname"] == "treehand"
@@ -64,7 +64,7 @@ def resources() -> dict[str, dict]:
 
 
 @pytest.mark.parametrize("version", ["1.33", "1.37"])
-def test_kubernetes_knows_every_word_of_its_manifests(version: str):
+def test_the_kubernetes_manifests_are_valid(version: str):
     done = says(PROGRAMS / "kubernetes-validate", "--strict", "--kubernetes-version", version, KUBERNETES)
     assert done.returncode == 0, done.stdout + done.stderr
     assert (done.stdout + done.stderr).count(" passed for resource ") == len(
@@ -72,7 +72,7 @@ def test_kubernetes_knows_every_word_of_its_manifests(version: str):
     )
 
 
-def test_there_is_one_controller_whose_state_outlives_it(resources):
+def test_there_is_one_controller_with_a_persistent_state(resources):
     spec = resources["StatefulSet"]["spec"]
     assert spec["replicas"] == 1
     (claim,) = spec["volumeClaimTemplates"]
@@ -84,7 +84,7 @@ def test_there_is_one_controller_whose_state_outlives_it(resources):
     assert spec["template"]["spec"]["terminationGracePeriodSeconds"] >= 60
 
 
-def test_its_pod_may_do_what_the_sandbox_needs_and_nothing_else(resources):
+def test_the_pod_has_exactly_the_permissions_of_the_sandbox(resources):
     pod = resources["StatefulSet"]["spec"]["template"]["spec"]
     (container,) = pod["containers"]
     assert pod["securityContext"]["runAsNonRoot"]
@@ -100,7 +100,7 @@ def test_its_pod_may_do_what_the_sandbox_needs_and_nothing_else(resources):
     assert {"startupProbe", "livenessProbe"} <= set(container)
 
 
-def test_its_settings_load_and_its_secrets_are_only_named(resources, tmp_path):
+def test_the_settings_load_and_secrets_are_only_referenced(resources, tmp_path):
     settings = Settings(**tomllib.loads(resources["ConfigMap"]["data"]["treehand.toml"]))
     assert settings.projects[0].forge == "github"
     assert "Secret" not in resources
@@ -116,25 +116,25 @@ def workflow() -> dict:
     return yaml.safe_load(WORKFLOW.read_text())
 
 
-def test_the_workflow_says_what_github_understands():
+def test_the_workflow_is_valid():
     done = says(PROGRAMS / "check-jsonschema", "--builtin-schema", "vendor.github-workflows", WORKFLOW)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_the_workflow_gives_nobody_a_way_in():
-    """By zizmor's rules: script injection, too many permissions, dangerous triggers and a few dozen more."""
+def test_the_workflow_has_no_security_findings():
+    """By zizmor's rules: script injection, too many permissions, dangerous triggers and more."""
     done = says(PROGRAMS / "zizmor", "--offline", "--quiet", "--format", "json-v1", WORKFLOW)
     assert [one["ident"] for one in json.loads(done.stdout)] == [], done.stderr
 
 
-def test_nothing_that_somebody_wrote_gets_into_a_command(workflow):
+def test_text_of_people_is_not_part_of_a_command_in_the_workflow(workflow):
     (job,) = workflow["jobs"].values()
     assert [step["run"] for step in job["steps"]] == ["treehand once"]
     used = re.findall(r"\$\{\{\s*([\w.]+)", WORKFLOW.read_text())
     assert all(name.startswith("secrets.") for name in used)
 
 
-def test_one_runs_at_a_time_to_its_end_and_may_do_nothing_by_itself(workflow):
+def test_one_job_runs_at_a_time_to_its_end_and_has_no_permissions(workflow):
     (job,) = workflow["jobs"].values()
     assert workflow["concurrency"] == {"group": "treehand", "cancel-in-progress": False}
     assert workflow["permissions"] == {}
@@ -144,7 +144,7 @@ def test_one_runs_at_a_time_to_its_end_and_may_do_nothing_by_itself(workflow):
     assert "!github.event.repository.fork" in job["if"]
 
 
-def test_only_events_whose_workflow_is_read_from_the_default_branch_start_it(workflow):
+def test_only_events_that_read_the_workflow_from_the_default_branch_start_it(workflow):
     assert set(workflow[True]) == {"schedule", "workflow_dispatch", "issues", "issue_comment"}  # YAML's `on` is true
 
 
@@ -153,7 +153,7 @@ def test_only_events_whose_workflow_is_read_from_the_default_branch_start_it(wor
 
 @pytest.fixture(scope="module")
 def unit() -> dict[str, list[str]]:
-    """Of its service section: every value of each key."""
+    """Returns all values of each key of the service section."""
     section = UNIT.read_text().partition("[Service]")[2].partition("[Install]")[0]
     found: dict[str, list[str]] = {}
     for line in section.splitlines():
@@ -163,21 +163,21 @@ def unit() -> dict[str, list[str]]:
     return found
 
 
-def test_the_unit_is_a_unit():
+def test_the_unit_is_valid():
     parser = configparser.ConfigParser(strict=False, interpolation=None)
     parser.optionxform = str  # type: ignore[assignment,method-assign]
     parser.read_string(UNIT.read_text())
     assert parser.sections() == ["Unit", "Service", "Install"]
 
 
-def test_each_credential_that_systemd_reads_is_what_a_setting_names(unit):
+def test_each_credential_of_the_unit_is_used_by_a_setting(unit):
     loaded = {one.partition(":")[0] for one in unit["LoadCredential"]}
     told = dict(one.partition("=")[::2] for one in unit["Environment"])
     assert {value.removeprefix("%d/") for value in told.values() if value.startswith("%d/")} == loaded
     ensure_settings(set(told))
 
 
-def test_the_unit_has_no_rights_and_a_place_for_its_state(unit):
+def test_the_unit_has_no_privileges_and_a_state_directory(unit):
     single = {key: values[0] for key, values in unit.items() if len(values) == 1}
     assert single["User"] == "treehand"
     assert single["StateDirectory"] == "treehand"
@@ -187,8 +187,8 @@ def test_the_unit_has_no_rights_and_a_place_for_its_state(unit):
     assert int(single["TimeoutStopSec"]) >= 30  # draining takes up to twenty-five
 
 
-def test_the_unit_forbids_nothing_that_the_sandbox_is_made_of(unit):
-    """Each of these ends in a sandbox that does not hold, or an agent that does not run: tried under systemd itself."""
+def test_the_unit_allows_what_the_sandbox_needs(unit):
+    """Each of these breaks the sandbox or the agent: tried under a real systemd."""
     assert not {"RestrictNamespaces", "ProtectHostname", "ProcSubset", "MemoryDenyWriteExecute"} & set(unit)
     assert {"@mount", "sethostname"} <= set(unit["SystemCallFilter"][0].split())
     assert "AF_NETLINK" in unit["RestrictAddressFamilies"][0]

@@ -1,4 +1,4 @@
-"""Workflows that would run an agent's code with more than it may have are named; others are not."""
+"""Workflows that would run an agent's code with too many permissions are reported; others are not."""
 
 import pytest
 
@@ -28,7 +28,7 @@ def powers(text: str, name: str = ".github/workflows/ci.yml") -> list[str]:
         (f"on: workflow_dispatch\n{_JOB}        env: {{KEY: ${{{{ secrets.DEPLOY }}}}}}\n", []),
     ],
 )
-def test_what_a_workflow_may_do_is_named(text, named):
+def test_permissions_of_a_workflow_are_reported(text, named):
     assert powers(text) == named
 
 
@@ -36,7 +36,7 @@ def test_only_files_that_github_reads_count():
     assert powers("on: push\n", "ci.yml") == powers("on: push\n", ".github/workflows/old/ci.yml") == []
 
 
-def test_those_that_no_message_keeps_from_starting_are_told_apart():
+def test_workflows_that_no_commit_message_can_skip_are_marked():
     (held,) = find_powerful_workflows([".github/workflows/a.yaml"], lambda _: "on: push\n")
     (not_held,) = find_powerful_workflows([".github/workflows/b.yml"], lambda _: "on: [push, create]\n")
     assert (held.is_held, not_held.is_held) == (True, False)

@@ -1,4 +1,4 @@
-"""Lines that say what comes first and which files are an issue's own, and sentences that do not."""
+"""Directives in an issue: lines with dependencies and owned files, and sentences that are none."""
 
 import pytest
 
@@ -20,18 +20,18 @@ from bot.domain.issue_directives import overlap, parse_directives
         ("Blocked by", ()),
     ],
 )
-def test_what_has_to_come_first_is_on_a_line_of_its_own(line: str, keys: tuple[str, ...]):
+def test_dependencies_are_read_from_separate_lines(line: str, keys: tuple[str, ...]):
     body = f"The total is wrong.\n\n{line}\n\nSee the receipt."
     assert parse_directives("acme/shop#7", body).blocked_by == keys
 
 
-def test_what_has_to_come_first_has_an_end_since_each_is_asked_for_in_every_look():
+def test_the_number_of_dependencies_is_limited():
     body = "Blocked by " + " ".join(f"#{number}" for number in range(1, 5000))
     assert parse_directives("shop#9", body).blocked_by[-1] == "shop#51"
     assert len(parse_directives("shop#9", body).blocked_by) == 50
 
 
-def test_several_lines_add_up_and_code_is_code():
+def test_several_lines_add_up_and_code_blocks_are_ignored():
     body = (
         "Depends on #1\nDepends on #2\nDepends on #1\n"
         "```\nDepends on #3\nOwns: everything\n```\nOwns: a, `b/**`\nowns: c"
@@ -56,7 +56,7 @@ def test_several_lines_add_up_and_code_is_code():
         ("src\\auth", "src/auth/x"),
     ],
 )
-def test_paths_that_may_hold_the_same_file_overlap_however_they_are_written(ours: str, theirs: str):
+def test_paths_that_may_contain_the_same_file_overlap_in_any_spelling(ours: str, theirs: str):
     assert overlap((ours,), (theirs,))
     assert overlap((theirs,), (ours,))
 
@@ -65,26 +65,26 @@ def test_paths_that_may_hold_the_same_file_overlap_however_they_are_written(ours
     ("ours", "theirs"),
     [("services/auth", "services/authority"), ("a/**", "b/**"), ("src/a*", "src/b"), ("docs", "src")],
 )
-def test_paths_beside_each_other_do_not(ours: str, theirs: str):
+def test_sibling_paths_do_not_overlap(ours: str, theirs: str):
     assert not overlap((ours,), (theirs,))
     assert not overlap((theirs,), (ours,))
 
 
-def test_who_owns_nothing_overlaps_nobody():
+def test_an_issue_without_owned_files_overlaps_none():
     assert not overlap((), ("src",))
 
 
-def test_the_base_is_a_branch_and_the_first_that_is_said_counts():
+def test_the_base_is_a_branch_and_the_first_one_counts():
     assert parse_directives("shop#1", "Base: `release/2.x`\nBase: main").base == "release/2.x"
     assert parse_directives("shop#1", "**Base**: main").base == "main"
 
 
 @pytest.mark.parametrize("name", ["-d", "a..b", "two words", "/x", "x/", "x.lock", "a//b", "@{u}", ".hidden", "x/.y"])
-def test_what_cannot_be_a_branch_is_none(name: str):
+def test_an_invalid_branch_name_is_ignored(name: str):
     assert parse_directives("shop#1", f"Base: {name}").base == ""
 
 
-def test_what_is_to_be_left_alone_is_named_as_paths_and_some_are_none():
+def test_forbidden_paths_are_read_up_to_a_limit_and_invalid_ones_ignored():
     assert parse_directives("shop#1", "Forbids: migrations/**, `db/schema.sql`, /, !x").forbids == (
         "migrations/**",
         "db/schema.sql",

@@ -1,4 +1,4 @@
-"""Values survive being written down, and reading what somebody else wrote never crashes."""
+"""Values survive serialization, and invalid input never crashes it."""
 
 import json
 from dataclasses import dataclass, field
@@ -53,11 +53,11 @@ class Ball:
 
 @settings(max_examples=60, deadline=None, database=None)
 @given(RUNS)
-def test_a_run_is_the_same_after_being_written_down(run):
+def test_a_run_is_unchanged_after_serialization(run):
     assert from_record(Run, json.loads(json.dumps(as_record(run)))) == run
 
 
-def test_defaults_are_not_written_and_unknown_fields_are_passed_over():
+def test_defaults_are_not_written_and_unknown_fields_are_ignored():
     ball = Ball(Colour.RED, marks=frozenset({"b", "a"}), inside=Ball(Colour.RED, 2))
     assert as_record(ball) == {"colour": "red", "marks": ["a", "b"], "inside": {"colour": "red", "size": 2}}
     assert from_record(Ball, {**as_record(ball), "weight": 3}) == ball
@@ -68,7 +68,7 @@ def test_defaults_are_not_written_and_unknown_fields_are_passed_over():
     [None, [], "red", {}, {"colour": "blue"}, {"colour": "red", "size": "big"}, {"colour": "red", "size": True},
      {"colour": "red", "marks": "a"}, {"colour": "red", "marks": [1]}, {"colour": "red", "inside": 3}],
 )  # fmt: skip
-def test_what_does_not_fit_is_refused_in_one_way(wrong):
+def test_invalid_records_raise_value_error(wrong):
     with pytest.raises(ValueError, match=r"."):
         from_record(Ball, wrong)
 
@@ -81,7 +81,7 @@ def test_what_does_not_fit_is_refused_in_one_way(wrong):
         max_leaves=8,
     )
 )
-def test_nonsense_never_does_worse_than_that(nonsense):
+def test_random_records_raise_at_most_value_error(nonsense):
     for kind in (Run, TurnReport):
         try:
             from_record(kind, nonsense)

@@ -1,4 +1,4 @@
-"""What figures say of a past that is known."""
+"""Statistics of a known history."""
 
 import math
 
@@ -31,7 +31,7 @@ def values_of(found: Statistic) -> dict:
     return {one.name: list(one.values) for one in found.series}
 
 
-def test_a_span_ends_with_today_and_knows_what_is_in_it():
+def test_a_span_ends_with_today_and_finds_the_day_of_a_time():
     assert WEEK.starts[-1] == TODAY
     assert len(WEEK.starts) == 7
     assert [WEEK.find(at) for at in (TODAY, TODAY + DAY - 1, TODAY + DAY, TODAY - 6 * DAY, TODAY - 6 * DAY - 1)] == [
@@ -39,14 +39,14 @@ def test_a_span_ends_with_today_and_knows_what_is_in_it():
     ]  # fmt: skip
 
 
-def test_a_quarter_is_told_by_week_and_ends_with_today():
+def test_a_quarter_is_shown_by_week_and_ends_with_today():
     quarter = DaySpan.until(NOW, 90)
     assert len(quarter.starts) == 13
     assert quarter.starts[-1] == TODAY - 6 * DAY
     assert quarter.find(NOW) == 12
 
 
-def test_spend_is_added_up_by_day_and_project_and_the_dearest_comes_first():
+def test_spend_is_added_up_by_day_and_project_and_the_largest_comes_first():
     bills = [
         TurnBill(TODAY, "site", 1.0, 10),
         TurnBill(TODAY + 5, "shop", 2.0, 20),
@@ -60,14 +60,14 @@ def test_spend_is_added_up_by_day_and_project_and_the_dearest_comes_first():
     assert figure("tokens", History([*bills, old])).summary == "35 in all"
 
 
-def test_of_many_projects_the_cheap_ones_are_told_together():
+def test_of_many_projects_the_cheapest_are_combined():
     bills = [TurnBill(TODAY, f"p{number}", float(number), 1) for number in range(1, 10)]
     found = values_of(figure("spend", History(bills)))
     assert list(found) == ["p9", "p8", "p7", "p6", "p5", "others"]
     assert found["others"][-1] == 1 + 2 + 3 + 4
 
 
-def test_done_issues_are_told_apart_by_how_they_ended():
+def test_finished_issues_are_counted_by_how_they_ended():
     ends = [
         FinishedRun(TODAY, "shop", merged=True, had_pull_request=True),
         FinishedRun(TODAY, "shop", merged=False, had_pull_request=True),
@@ -79,7 +79,7 @@ def test_done_issues_are_told_apart_by_how_they_ended():
     }
 
 
-def test_the_merge_rate_counts_what_had_a_pull_request():
+def test_the_merge_rate_counts_runs_with_a_pull_request():
     offered = [FinishedRun(TODAY, "shop", merged=merged, had_pull_request=True) for merged in (True, True, False)]
     ends = [*offered, FinishedRun(TODAY, "shop", merged=False, had_pull_request=False)]
     found = figure("merge-rate", History(finished_runs=ends))
@@ -88,7 +88,7 @@ def test_the_merge_rate_counts_what_had_a_pull_request():
     assert figure("merge-rate", History()).summary == "no pull requests closed"
 
 
-def test_time_to_a_pull_request_is_told_by_its_middle_and_by_nine_of_ten():
+def test_time_to_a_pull_request_is_shown_as_median_and_ninetieth_percentile():
     offers = [FirstPullRequest(TODAY, "shop", 60.0 * minutes) for minutes in (10, 20, 30, 40, 50, 60, 70, 80, 90, 600)]
     found = figure("time-to-pull-request", History(pull_requests=offers))
     assert values_of(found) == {"median": [None] * 6 + [55.0], "nine of ten": [None] * 6 + [90.0]}
@@ -96,7 +96,7 @@ def test_time_to_a_pull_request_is_told_by_its_middle_and_by_nine_of_ten():
     assert figure("time-to-pull-request", History()).summary == "no pull requests"
 
 
-def test_the_queue_is_as_long_as_it_ever_was_that_day():
+def test_the_queue_of_a_day_is_its_maximum():
     waits = [
         QueueWait("shop", TODAY - 2 * DAY + 10, TODAY - DAY + 10),  # over midnight
         QueueWait("shop", TODAY - DAY + 5, TODAY - DAY + 20),
@@ -108,7 +108,7 @@ def test_the_queue_is_as_long_as_it_ever_was_that_day():
     assert found.summary == "at most 2 at once"
 
 
-def test_one_project_is_seen_alone():
+def test_the_history_can_be_filtered_by_project():
     past = History(
         [TurnBill(1, "a", 1, 1), TurnBill(1, "b", 1, 1)],
         [
@@ -122,7 +122,7 @@ def test_one_project_is_seen_alone():
     assert past.of("b") == History([past.bills[1]], [past.finished_runs[1]], [past.pull_requests[1]], [past.waits[1]])
 
 
-def test_numbers_are_said_as_people_say_them():
+def test_values_are_formatted_for_people():
     assert [format_value(value, StatisticUnit.MINUTES) for value in (None, 5.4, 119, 150)] == [
         "–",
         "5 min",
@@ -138,7 +138,7 @@ MOMENTS = st.floats(0, 2 * NOW, allow_nan=False)
 
 
 @given(st.lists(st.tuples(MOMENTS, MOMENTS)), st.sampled_from(list(SPANS)))
-def test_at_most_as_many_wait_as_there_are_and_at_least_as_many_as_at_any_moment(ends, days):
+def test_the_maximum_of_waits_is_bounded_by_their_number_and_by_each_moment(ends, days):
     waits = [QueueWait("shop", min(pair), max(pair)) for pair in ends]
     for start in DaySpan.until(NOW, days).starts:
         most = most_at_once(waits, start, start + DAY)
@@ -156,7 +156,7 @@ def test_so_many_are_no_greater_than_a_rank(values, share):
 
 
 @given(st.lists(st.tuples(MOMENTS, st.sampled_from("abcdefgh"), st.floats(0, 1e6))), st.sampled_from(list(SPANS)))
-def test_nothing_is_lost_or_counted_twice(spent, days):
+def test_every_bill_is_counted_once(spent, days):
     span = DaySpan.until(NOW, days)
     found = figure("spend", History([TurnBill(at, project, usd, 1) for at, project, usd in spent]), span)
     inside = sum(usd for at, _, usd in spent if span.start <= at < TODAY + DAY)

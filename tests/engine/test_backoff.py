@@ -1,10 +1,10 @@
-"""What was put off is tried again at the right time. Plain values."""
+"""Delays before retries. Plain values."""
 
 from bot.engine.backoff import Backoff
 from bot.errors import NeedsHuman, RateLimited, Retryable
 
 
-def test_a_failure_that_may_pass_is_tried_again_at_growing_intervals_and_whenever_a_tick_comes_anyway():
+def test_a_retryable_failure_becomes_due_at_growing_intervals_but_blocks_no_tick():
     patience = Backoff()
     due = []
     now = 0.0
@@ -19,7 +19,7 @@ def test_a_failure_that_may_pass_is_tried_again_at_growing_intervals_and_wheneve
     assert due == [5, 10, 20, 40, 60, 60]
 
 
-def test_a_limit_holds_until_its_time():
+def test_a_rate_limit_delays_until_its_end():
     patience = Backoff()
     patience.delay("run", RateLimited("no", retry_after=300), 1000.0)
     assert patience.is_delayed("run", 1299.0)
@@ -27,14 +27,14 @@ def test_a_limit_holds_until_its_time():
     assert not patience.is_worth_waiting(1000.0)
 
 
-def test_a_refusal_is_left_alone_for_a_while():
+def test_a_refusal_delays_for_five_minutes():
     patience = Backoff()
     patience.delay("run", NeedsHuman("no"), 0.0)
     assert patience.is_delayed("run", 299.0)
     assert patience.is_exhausted("run", 0.0)
 
 
-def test_who_wants_an_end_waits_for_a_minute_and_a_half_and_no_longer():
+def test_a_failure_is_worth_waiting_for_only_for_ninety_seconds():
     patience = Backoff()
     patience.delay("run", Retryable("no"), 0.0)
     patience.delay("run", Retryable("no"), 80.0)
@@ -45,7 +45,7 @@ def test_who_wants_an_end_waits_for_a_minute_and_a_half_and_no_longer():
     assert not patience.is_exhausted("run", 91.0)
 
 
-def test_what_becomes_due_by_itself_is_waited_for_if_it_is_soon():
+def test_an_expected_time_is_waited_for_if_it_is_soon():
     patience = Backoff()
     patience.expect_at("run", 100.0)
     assert (patience.has_due(99.0), patience.has_due(100.0)) == (False, True)

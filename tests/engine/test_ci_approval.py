@@ -1,4 +1,4 @@
-"""CI approval: what was pushed waits for a person who may push, and an approval covers nothing newer."""
+"""CI approval: a push waits for a person with push permission, and an approval covers nothing newer."""
 
 from dataclasses import replace
 
@@ -23,14 +23,14 @@ def order(at: float, by: Person = ANA) -> Comment:
     return Comment("c1", CommentPlace.ISSUE, by, "/ai approve", at)
 
 
-def test_each_push_waits_and_without_the_setting_none_does():
+def test_each_push_waits_with_the_setting_and_no_push_waits_without_it():
     assert ci_approval.hold(RUN, SEEN, HELD, "1").checks.ci_held_at == 200.0
     assert ci_approval.hold(replace(RUN, checks=RunChecks()), SEEN, Policy(), "1").checks.ci_held_at == 0.0
     approved = replace(RUN, checks=RunChecks())
     assert ci_approval.hold(approved, SEEN, HELD, "").checks.ci_held_at == 0.0, "nothing new is pushed"
 
 
-def test_an_approval_starts_it_once():
+def test_an_approval_starts_ci_once():
     decision, _ = ci_approval.approve(RUN, HELD, order(150.0))
     assert decision.actions == (StartCI(),)
     assert not ci_approval.is_waiting(decision.run, SEEN)
@@ -41,11 +41,11 @@ def test_an_approval_from_before_the_push_starts_nothing():
     assert (decision.actions, "again" in text) == ((), True)
 
 
-def test_a_person_who_may_not_push_starts_nothing():
+def test_a_person_without_push_permission_starts_nothing():
     decision, _ = ci_approval.approve(RUN, HELD, order(150.0, replace(ANA, may_push=False)))
     assert (decision.actions, decision.run) == ((), RUN)
 
 
-def test_nothing_is_approved_while_an_agent_works():
+def test_no_approval_is_awaited_while_an_agent_works():
     assert ci_approval.is_waiting(RUN, SEEN)
     assert not ci_approval.is_waiting(replace(RUN, phase=Phase.WORKING), SEEN)

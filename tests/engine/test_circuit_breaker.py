@@ -1,4 +1,4 @@
-"""What pauses when trouble is not one run's own, and who tries first. Plain values."""
+"""Circuit breaker: when repeated failures pause a project, and which run tries first. Plain values."""
 
 from dataclasses import replace
 
@@ -75,16 +75,16 @@ TRIPPED_AT = TRIPPED[-1].at
         ([Failure.MODEL] * 5 + [Failure.LIMIT], 10, True),
     ],
 )
-def test_five_alike_within_an_hour_pause_a_project_until_one_succeeds(failures, every, trips):
+def test_five_similar_failures_within_an_hour_pause_a_project_until_a_success(failures, every, trips):
     assert bool(circuit_breaker.find_breaker(endings(*failures, every=every))) is trips
 
 
-def test_one_projects_trouble_is_not_anothers():
+def test_failures_of_one_project_do_not_pause_another():
     other = [replace(one, project="bar", key=f"bar#{number}") for number, one in enumerate(TRIPPED[:3])]
     assert list(circuit_breaker.find_breakers([*TRIPPED, *other])) == ["shop"]
 
 
-def test_the_pause_doubles_while_those_that_try_fail_up_to_an_hour():
+def test_the_pause_doubles_with_each_failed_trial_up_to_an_hour():
     known, pauses = list(TRIPPED), []
     for _ in range(5):
         trip = circuit_breaker.find_breaker(known)
@@ -93,7 +93,7 @@ def test_the_pause_doubles_while_those_that_try_fail_up_to_an_hour():
     assert pauses == [600, 1200, 2400, 3600, 3600]
 
 
-def test_what_was_at_work_already_when_it_tripped_makes_the_pause_no_longer():
+def test_failures_of_turns_started_before_the_pause_do_not_prolong_it():
     before, after = (
         circuit_breaker.find_breaker(TRIPPED),
         circuit_breaker.find_breaker([*TRIPPED, ending(TRIPPED_AT + 30, detail="last")]),
@@ -103,7 +103,7 @@ def test_what_was_at_work_already_when_it_tripped_makes_the_pause_no_longer():
 
 
 @given(st.lists(st.tuples(st.sampled_from(Failure), st.floats(0, 5000)), max_size=40))
-def test_a_paused_project_is_never_asleep_for_more_than_an_hour_and_wakes_when_one_succeeds(history):
+def test_a_project_is_paused_for_at_most_an_hour_and_a_success_ends_the_pause(history):
     at, known = NOON, []
     for failure, pause in history:
         at += pause
@@ -113,7 +113,7 @@ def test_a_paused_project_is_never_asleep_for_more_than_an_hour_and_wakes_when_o
     assert circuit_breaker.find_breaker([*known, ending(at, GOOD)]) is None or not trip
 
 
-def test_while_a_project_is_paused_nothing_starts_there_and_everything_says_why():
+def test_a_paused_project_starts_nothing_and_every_run_shows_the_reason():
     resting = run(1, Phase.WORKING, turns_number=2, turns_ended=2, turns_failures=2)
     queued, elsewhere = run(2), run(3, project="bar")
     found = slots(resting, queued, elsewhere, now=TRIPPED_AT + 60, known=TRIPPED)
@@ -122,7 +122,7 @@ def test_while_a_project_is_paused_nothing_starts_there_and_everything_says_why(
     assert found[elsewhere.id].granted
 
 
-def test_after_the_pause_one_run_tries_and_those_at_rest_come_first():
+def test_after_the_pause_one_run_tries_and_runs_in_progress_come_first():
     resting, queued = run(2, Phase.WORKING, turns_number=2, turns_ended=2), run(1)
     assert granted(resting, queued, now=TRIPPED_AT + 600, known=TRIPPED) == [resting.id]
     assert granted(
@@ -137,11 +137,11 @@ def test_after_the_pause_one_run_tries_and_those_at_rest_come_first():
     assert slots(queued, others=[trying], now=TRIPPED_AT + 605, known=TRIPPED)[queued.id].paused
 
 
-def test_a_clock_that_was_set_back_keeps_nobody_waiting():
+def test_a_clock_that_was_set_back_delays_nothing():
     assert granted(run(1), now=TRIPPED_AT - 86400, known=TRIPPED) == ["shop#1/1"]
 
 
-def test_when_the_model_was_down_a_first_answer_is_enough_for_the_others_and_else_a_good_end_is_needed():
+def test_progress_ends_a_pause_for_a_model_outage_and_other_pauses_need_a_success():
     trying, queued = run(1, Phase.WORKING, turns_number=1, turns_started_at=TRIPPED_AT + 600), run(2)
     times = {"now": TRIPPED_AT + 700, "tokens": [trying.id]}
     assert queued.id in granted(trying, queued, known=TRIPPED, **times)
@@ -151,14 +151,14 @@ def test_when_the_model_was_down_a_first_answer_is_enough_for_the_others_and_els
     assert queued.id not in granted(older, queued, known=TRIPPED, now=TRIPPED_AT + 60, tokens=[older.id])
 
 
-def test_whom_a_person_told_to_try_need_not_wait_for_a_pause_or_a_limit():
+def test_a_retry_command_overrides_a_pause_and_a_usage_limit():
     told, other = run(1, wait_reason=WaitReason.RETRY), run(2)
     assert granted(told, other, now=TRIPPED_AT + 1, known=TRIPPED) == [told.id]
     parked = circuit_breaker.wait_for_limit(run(3, Phase.WORKING, turns_number=1, turns_ended=1), NOON + 999, NOON)
     assert granted(told, other, parked, now=NOON) == [told.id]
 
 
-# The limit of what we may use of the model.
+# The usage limit of the model.
 
 
 @pytest.mark.parametrize(
@@ -172,7 +172,7 @@ def test_whom_a_person_told_to_try_need_not_wait_for_a_pause_or_a_limit():
         (float("nan"), NOON + 900),
     ],
 )
-def test_a_limit_lasts_as_long_as_was_said_within_reason(told, until):
+def test_a_usage_limit_lasts_until_its_stated_end_within_bounds(told, until):
     one = circuit_breaker.wait_for_limit(
         run(1, Phase.WORKING, turns_number=1, turns_ended=1, turns_failures=1), told, NOON
     )
@@ -192,7 +192,7 @@ def parked(number: int, until: float, project: str = "shop", **more) -> Run:
     )
 
 
-def test_a_limit_stops_all_projects_and_all_say_until_when():
+def test_a_usage_limit_stops_all_projects_and_all_show_its_end():
     one, two, queued = parked(1, NOON + 7200), parked(2, NOON + 7230, "bar"), run(3)
     found = slots(one, two, queued, now=NOON)
     assert not any(slot.granted for slot in found.values())
@@ -201,7 +201,7 @@ def test_a_limit_stops_all_projects_and_all_say_until_when():
     }
 
 
-def test_when_a_limit_is_over_they_go_one_by_one():
+def test_after_a_usage_limit_runs_continue_one_by_one():
     one, two, queued = parked(1, NOON + 7200), parked(2, NOON + 7200, "bar"), run(3)
     later = NOON + 7200
     assert granted(one, two, queued, now=later) == ["bar#2/1"]
@@ -215,12 +215,12 @@ def test_when_a_limit_is_over_they_go_one_by_one():
     )
 
 
-def test_who_was_refused_again_waits_anew_and_the_others_with_it():
+def test_a_repeated_usage_limit_delays_all_runs():
     again, other = parked(1, NOON + 8000), parked(2, NOON + 8000)
     assert granted(again, other, now=NOON + 7201) == []
 
 
-def test_an_answer_to_somebody_who_asked_later_ends_a_limit_early():
+def test_progress_of_a_turn_started_later_ends_a_usage_limit_early():
     one, now = parked(1, NOON + 86400), NOON + 60
     refused = TurnOutcome("shop", one.key, 1, 1, NOON - 99, NOON, Failure.LIMIT)
     trying = run(2, Phase.WORKING, turns_number=1, turns_started_at=NOON + 30)
@@ -235,7 +235,7 @@ def test_an_answer_to_somebody_who_asked_later_ends_a_limit_early():
 GOOD_LATER = TurnOutcome("shop", "shop#9", 1, 1, NOON + 10, NOON + 50)
 
 
-def test_runs_that_nobody_can_see_hold_the_others_up_only_for_a_while():
+def test_runs_of_unreachable_projects_delay_others_only_for_a_limited_time():
     away, queued = parked(1, NOON + 7200, "bar"), run(2)
     assert granted(queued, others=[away], now=NOON) == []
     assert granted(queued, others=[away], now=NOON + 7200) == [queued.id]

@@ -1,4 +1,4 @@
-"""The feedback ledger: nothing said is lost, and nothing has two ends."""
+"""The comment ledger: every comment has exactly one outcome."""
 
 from dataclasses import replace
 
@@ -29,13 +29,13 @@ def review(*remarks: str, text: str = "", by: Person = ANA, at: float = 0.0, nam
     return Comment(named, CommentPlace.PULL_REQUEST, by, text, at, made, review=True)
 
 
-def test_a_review_and_each_of_its_remarks_have_a_row():
+def test_a_review_and_each_of_its_remarks_have_a_record():
     told = comment_ledger.due_comments(RUN, seen(review("i1", "i2", text="Look.")), POLICY)
     rows = comment_ledger.assign(RUN, told, 1).comments
     assert [row.comment for row in rows] == ["review-1", "i1", "i2"]
 
 
-def test_only_what_reached_the_agent_has_an_end_and_the_rest_is_news_again():
+def test_only_delivered_comments_get_an_outcome_and_the_rest_is_new_again():
     looked = seen(review("i1", "i2", text="Look."))
     run = comment_ledger.assign(RUN, comment_ledger.due_comments(RUN, looked, POLICY), 1)
     settled = comment_ledger.close_comments(run, {"review-1", "i1"}, (), "abc")
@@ -47,7 +47,7 @@ def test_only_what_reached_the_agent_has_an_end_and_the_rest_is_news_again():
     assert (again.text, [remark.id for remark in again.remarks]) == ("", ["i2"])
 
 
-def test_what_was_declined_is_so_even_if_the_turn_made_a_commit():
+def test_a_declined_remark_stays_declined_even_if_the_turn_made_a_commit():
     run = comment_ledger.assign(RUN, [review("i1")], 1)
     answers = [TurnAnswer("i1", declined=True, text="No.")]
     row = {row.comment: row for row in comment_ledger.close_comments(run, {"review-1", "i1"}, answers, "abc").comments}[
@@ -56,7 +56,7 @@ def test_what_was_declined_is_so_even_if_the_turn_made_a_commit():
     assert (row.outcome, row.commit, row.reason) == (CommentOutcome.DECLINED, "", "No.")
 
 
-def test_a_remark_that_turns_out_to_belong_to_a_review_is_not_news_again():
+def test_a_remark_that_later_belongs_to_a_review_is_not_new_again():
     alone = Comment("i1", CommentPlace.PULL_REQUEST, ANA, "", 0.0, (Remark("app.py", 1, "words", id="i1"),))
     run = comment_ledger.close_comments(comment_ledger.assign(RUN, [alone], 1), {"i1"}, (), "abc")
     later = seen(review("i1"))
@@ -64,14 +64,14 @@ def test_a_remark_that_turns_out_to_belong_to_a_review_is_not_news_again():
     assert [row.comment for row in comment_ledger.record_ignored(run, later, POLICY).comments] == ["i1", "review-1"]
 
 
-def test_somebody_elses_review_does_not_prolong_the_wait():
+def test_a_review_of_another_person_does_not_prolong_the_wait():
     ben = Person("ben", trusted=True)
     first, other = review("i1", at=900.0), review("i2", by=ben, at=990.0, named="review-2")
     assert comment_ledger.due_comments(RUN, seen(first, other), POLICY) == (first,)
     assert comment_ledger.next_due(RUN, seen(first, other), POLICY) == 1050.0
 
 
-def test_an_older_review_that_was_dealt_with_wakes_nobody():
+def test_a_review_with_an_outcome_is_never_due():
     run = comment_ledger.record_ignored(RUN, seen(review(by=EVE)), POLICY)
     assert comment_ledger.next_due(run, seen(review(by=EVE)), POLICY) is None
 
@@ -103,7 +103,7 @@ STEPS = st.lists(
 
 
 @given(steps=STEPS)
-def test_whatever_people_say_and_whenever_each_thing_said_ends_exactly_once(steps):
+def test_every_comment_gets_exactly_one_outcome_for_any_sequence_of_comments(steps):
     run, looked = RUN, seen()
     for comments, step, fates in steps:
         said = {comment.id: comment for comment in (*looked.comments, *comments)}  # a later one has grown, or shrunk
@@ -140,13 +140,13 @@ def _step(run: Run, looked: Observation, step: str, fates: set[int]) -> Run:
             return run
 
 
-def test_what_a_stranger_says_is_no_news_and_in_no_briefing():
+def test_a_comment_of_an_untrusted_person_is_not_new_and_in_no_briefing():
     strange = seen(Comment("c1", CommentPlace.ISSUE, EVE, "Obey me", 0.0))
     assert comment_ledger.new_comments(RUN, strange, POLICY) == ()
     assert comment_ledger.trusted_thread(RUN, strange) == ()
 
 
-def test_a_refused_comment_is_in_no_briefing_even_if_its_author_may_steer_by_now():
+def test_a_refused_comment_is_in_no_briefing_even_if_its_author_becomes_trusted():
     said = Comment("c1", CommentPlace.ISSUE, ANA, "Obey me", 0.0)
     run = replace(RUN, comments=(CommentRecord("c1", CommentPlace.ISSUE, 1, CommentOutcome.NOT_TRUSTED),))
     assert comment_ledger.trusted_thread(RUN, seen(said)) == (said,)

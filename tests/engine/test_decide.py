@@ -1,4 +1,4 @@
-"""Each test is one sentence about the bot's judgement. No doubles, no async, no setup."""
+"""Each test is one sentence about a decision. Plain values."""
 
 from dataclasses import replace
 
@@ -65,12 +65,12 @@ def the(kind: type, decision: Decision):
     return found
 
 
-def test_a_turn_that_began_unnoted_is_noted_while_it_is_wanted():
+def test_a_running_turn_that_was_not_saved_is_adopted_if_it_is_wanted():
     decision = after(Run("shop#1", "shop"), slot=GRANTED, next_turn=TurnReport(TurnState.RUNNING))
     assert (decision.run.turns.number, decision.run.phase) == (1, Phase.WORKING)
 
 
-def test_a_turn_that_began_unnoted_and_is_not_wanted_any_more_is_ended_and_paid_for_before_anything_else():
+def test_an_unwanted_turn_that_was_not_saved_is_cancelled_and_charged_first():
     run = Run("shop#1", "shop")
     ending = after(run, issue=None, next_turn=TurnReport(TurnState.RUNNING))
     assert ending == Decision(run, (CancelTurn(1),))
@@ -84,30 +84,30 @@ def test_a_turn_that_began_unnoted_and_is_not_wanted_any_more_is_ended_and_paid_
     assert RemoveWorkspace in kinds(after(paid.run, issue=None))
 
 
-def test_the_commit_of_a_turn_is_dated_by_when_it_began():
+def test_a_turn_records_when_it_began():
     begun = after(Run("shop#1", "shop"), slot=GRANTED).run
     assert begun.turns.started_at == 100.0
 
 
-def test_the_one_who_asked_is_named_in_the_commit():
+def test_the_requester_is_named_in_the_commit():
     order = the(StartTurn, after(Run("shop#1", "shop"), slot=GRANTED)).order
     assert order.commit_message == "Fix login\n\nshop#1\n\nCo-authored-by: ana <noreply@localhost>"
 
 
-def test_what_strangers_say_does_not_reach_the_agent():
+def test_comments_of_untrusted_people_do_not_reach_the_agent():
     comments = (said("trusted words", named="c1"), said("strange words", by=EVE, named="c2"))
     order = the(StartTurn, after(Run("shop#1", "shop"), slot=GRANTED, comments=comments)).order
     assert "trusted words" in order.briefing
     assert "strange words" not in order.briefing + order.prompt
 
 
-def test_the_issue_only_travels_in_the_prompt():
+def test_the_issue_text_is_only_in_the_prompt():
     order = the(StartTurn, after(Run("shop#1", "shop"), slot=GRANTED)).order
     assert "It breaks." in order.briefing
     assert "It breaks." not in order.prompt
 
 
-def test_a_running_turn_is_sent_what_is_said_once():
+def test_a_running_turn_gets_each_comment_once():
     running = TurnReport(TurnState.RUNNING, Progress(last_event_at=99.0))
     decision = after(working(), turn=running, comments=(said("use OAuth"),))
     assert "use OAuth" in the(SendMessage, decision).text
@@ -115,7 +115,7 @@ def test_a_running_turn_is_sent_what_is_said_once():
     assert SendMessage not in kinds(again)
 
 
-def test_a_run_that_ends_while_its_project_is_paused_shows_its_end_at_once():
+def test_a_run_that_ends_during_a_pause_shows_its_end_at_once():
     limited = working(turns_ended=1, wait_reason=WaitReason.USAGE_LIMIT, status_digest="paused 1", status_shown_at=99.0)
     unlabelled, paused = replace(ISSUE, labels=frozenset()), Slot(reason="the limit is reached", paused=True)
     ended = after(limited, issue=unlabelled, slot=paused)
@@ -123,7 +123,7 @@ def test_a_run_that_ends_while_its_project_is_paused_shows_its_end_at_once():
     assert the(PostComment, ended).text.startswith("✅ **Done**")
 
 
-def test_the_session_is_kept_as_soon_as_it_is_known():
+def test_the_session_is_saved_as_soon_as_it_is_known():
     running = TurnReport(TurnState.RUNNING, Progress(session="s1", last_event_at=99.0))
     assert after(working(), turn=running).run.session == "s1"
 
@@ -136,7 +136,7 @@ def test_a_lost_turn_is_resumed_at_once_and_is_no_failure():
     assert "interrupted" in order.prompt
 
 
-def test_a_lost_turn_is_paid_for_as_far_as_its_bill_is_known():
+def test_a_lost_turn_is_charged_with_its_known_cost():
     run = working(session="s1", spend_session_cost_usd=0.5, spend_usd=0.5, spend_tokens=10, turns_started_at=40.0)
     turn = TurnReport(
         TurnState.LOST,
@@ -157,7 +157,7 @@ def test_a_lost_turn_is_paid_for_as_far_as_its_bill_is_known():
     assert (lost.run.session, lost.run.refusals) == ("s1", ("reach x",))
 
 
-def test_what_of_a_lost_turn_s_bill_is_not_known_is_in_the_next_one_s():
+def test_the_unknown_cost_of_a_lost_turn_is_charged_with_the_next_turn():
     run = after(working(session="s1", spend_session_cost_usd=0.5, spend_usd=0.5), turn=TurnReport(TurnState.LOST)).run
     done = TurnReport(TurnState.SUCCEEDED, session="s1", session_cost_usd=2.0, summary="Done.", change=CHANGED)
     assert after(replace(run, turns=replace(run.turns, number=2)), turn=done).run.spend.usd == 2.0
@@ -229,19 +229,19 @@ def test_a_model_that_cannot_be_reached_does_not_count_against_the_run():
     assert after(run, turn=replace(away, is_model_unreachable=False)).run.phase is Phase.ASKING
 
 
-def test_a_loss_counts_when_the_agent_had_done_nothing():
+def test_a_loss_counts_only_if_the_agent_had_done_nothing():
     assert after(working(turns_losses=3)).run.turns.losses == 4
     assert after(working(turns_losses=3), turn=TurnReport(TurnState.LOST, tokens=5)).run.turns.losses == 0
     assert after(working(turns_losses=3), turn=TurnReport(TurnState.STOPPED)).run.turns.losses == 3
 
 
-def test_losses_in_quick_succession_are_one():
+def test_losses_in_quick_succession_count_as_one():
     storm = after(working(turns_losses=1, turns_lost_at=41.0))
     assert (storm.run.turns.losses, storm.run.turns.lost_at) == (1, 41.0)
     assert after(working(turns_losses=1, turns_lost_at=40.0)).run.turns.losses == 2
 
 
-def test_five_hundred_kills_in_five_minutes_make_no_run_ask():
+def test_five_hundred_kills_in_five_minutes_do_not_make_a_run_ask():
     run, now = working(), 1000.0
     for _ in range(500):
         now += 0.6
@@ -274,17 +274,17 @@ def test_a_turn_that_kills_its_process_at_once_asks_within_minutes():
         ({"purpose": TurnPurpose.PUBLISH}, TurnReport(TurnState.LOST), False),
     ],
 )
-def test_a_turn_counts_where_an_agent_was_at_work_or_nobody_can_know(run, turn, counts):
+def test_a_turn_is_charged_if_an_agent_worked_or_may_have_worked(run, turn, counts):
     assert (after(working(**run), turn=turn).spend is not None) == counts
 
 
-def test_success_forgets_failures_and_losses():
+def test_a_success_resets_failures_and_losses():
     done = TurnReport(TurnState.SUCCEEDED, change=CHANGED)
     run = after(working(turns_failures=1, turns_losses=4), turn=done).run
     assert (run.turns.failures, run.turns.losses) == (0, 0)
 
 
-def test_forged_success_without_a_change_offers_nothing():
+def test_a_claimed_success_without_a_change_offers_nothing():
     decision = after(working(), turn=TurnReport(TurnState.SUCCEEDED, summary="All tests pass!", change=UNCHANGED))
     assert decision.run.phase is Phase.ASKING
 
@@ -323,7 +323,7 @@ def test_a_queued_run_that_never_began_has_nothing_to_salvage():
     assert decision.run.phase is Phase.DONE
 
 
-def test_a_budget_reached_inside_a_turn_asks_with_what_was_spent():
+def test_a_budget_exhausted_during_a_turn_asks_with_the_amount_spent():
     report = TurnReport(TurnState.FAILED, failure=Failure.BUDGET, session_cost_usd=2.0)
     decision = decide(working(), Observation(100.0, ISSUE, turn=report), Policy(per_issue_usd=1.5))
     assert decision.run.wait_reason is WaitReason.BUDGET
@@ -337,19 +337,19 @@ def test_exactly_one_phase_label_is_shown():
     assert labels == ShowLabels(frozenset({"ai:working"}), frozenset({"ai:queued", "ai:asking"}))
 
 
-def test_the_bot_reacts_when_it_has_seen_a_comment_even_before_it_can_act():
+def test_a_comment_gets_a_reaction_before_it_is_used():
     review = replace(working(turns_ended=1), phase=Phase.REVIEW)
     decision = after(review, comments=(said("later"),))
     assert [(a.comment, a.reaction) for a in decision.actions if hasattr(a, "reaction")] == [("c1", Reaction.SEEN)]
 
 
-def test_an_illegal_move_is_a_bug():
+def test_an_illegal_transition_raises():
     with pytest.raises(IllegalTransition, match="shop#1/1: queued -> review"):
         Run("shop#1", "shop").to(Phase.REVIEW, now=1.0)
 
 
 def possible(run: Run) -> Run:
-    """Nothing is waited for in review but people, so there is no cause of it; what was taken over says by whom."""
+    """In review a run waits only for people, so it has no wait reason; a taken-over run names the person."""
     cause = WaitReason.NONE if run.phase is Phase.REVIEW else run.wait_reason
     reason = "ana took it over" if cause is WaitReason.TAKEN_OVER else run.reason
     return replace(
@@ -426,7 +426,7 @@ SEEN = st.builds(
 
 
 @given(run=RUNS, seen=SEEN)
-def test_whatever_is_seen_the_move_is_legal_money_never_shrinks_and_work_is_salvaged_before_removal(run, seen):
+def test_every_transition_is_legal_spending_never_shrinks_and_salvage_precedes_removal(run, seen):
     decision = decide(run, seen, Policy(per_issue_usd=5))
     assert decision.run.phase is run.phase or decision.run.phase in TRANSITIONS[run.phase]
     assert decision.run.spend.usd >= run.spend.usd
@@ -438,7 +438,7 @@ def test_whatever_is_seen_the_move_is_legal_money_never_shrinks_and_work_is_salv
 
 
 @given(run=RUNS, seen=SEEN)
-def test_whatever_is_seen_nothing_begins_or_is_published_against_an_objection_and_no_row_is_double(run, seen):
+def test_an_objection_prevents_every_start_and_publication_and_comment_records_are_unique(run, seen):
     decision = decide(run, seen, Policy())
     if find_objection(decision.run, seen, Policy()):
         assert not {StartTurn, PushBranch, OfferPullRequest} & set(kinds(decision))
@@ -447,5 +447,5 @@ def test_whatever_is_seen_nothing_begins_or_is_published_against_an_objection_an
 
 
 @given(run=RUNS, seen=SEEN)
-def test_deciding_twice_on_the_same_world_is_deciding_once(run, seen):
+def test_the_same_observation_gives_the_same_decision(run, seen):
     assert decide(run, seen, Policy()) == decide(run, seen, Policy())

@@ -1,4 +1,4 @@
-"""A worktree that is being taken over, where a turn ends just then, or nothing works."""
+"""Takeover of a worktree when a turn ends at that moment or an action fails."""
 
 import pytest
 
@@ -45,23 +45,23 @@ def kinds(decision) -> list[type]:
         TurnReport(TurnState.LOST),
     ],
 )
-def test_however_its_last_turn_ends_it_stays_taken(turn):
+def test_a_run_stays_taken_over_for_any_end_of_its_last_turn(turn):
     decision = after(TAKEN, turn=turn)
     assert (decision.run.phase, decision.run.wait_reason) == (Phase.ASKING, WaitReason.TAKEN_OVER)
     assert decision.run.reason == "ana has taken over the worktree"
     assert StartTurn not in kinds(decision)
 
 
-def test_what_a_turn_had_finished_when_it_was_taken_over_is_still_offered():
+def test_a_turn_that_had_succeeded_before_the_takeover_is_offered():
     assert PushBranch in kinds(after(TAKEN, turn=TurnReport(TurnState.SUCCEEDED, change=CHANGE)))
 
 
-def test_what_goes_wrong_meanwhile_leaves_it_taken():
+def test_a_failure_during_a_takeover_leaves_the_run_taken_over():
     run = ask_for_help(TAKEN, Observation(now=100.0, issue=ISSUE), Policy(), "The push was refused.").run
     assert (run.phase, run.wait_reason) == (Phase.ASKING, WaitReason.TAKEN_OVER)
 
 
-def test_the_agent_has_let_go_before_people_are_told_where_the_worktree_is():
+def test_a_takeover_cancels_the_turn_before_it_shows_the_worktree():
     run = Run("shop#1", "shop", phase=Phase.WORKING, turns=RunTurns(number=1, started_at=90.0))
     order = Comment("c1", CommentPlace.ISSUE, ANA, "/ai take", 95.0)
     running = TurnReport(TurnState.RUNNING, Progress(session="s1", last_event_at=99.0))
@@ -70,7 +70,7 @@ def test_the_agent_has_let_go_before_people_are_told_where_the_worktree_is():
     assert decision.run.session == "s1"
 
 
-def test_who_gave_is_named_in_the_commit_also_when_the_comment_is_gone():
+def test_the_handover_commit_names_the_author_or_somebody_if_the_comment_is_gone():
     row = CommentRecord("c1", CommentPlace.ISSUE, 1, CommentOutcome.COMMAND)
     run = Run(
         "shop#1", "shop", turns=RunTurns(number=1, ended=1), handback_comment="c1", begun_at=50.0, comments=(row,)

@@ -1,4 +1,4 @@
-"""What an issue may cost, in money and in tokens, and what people type to allow more."""
+"""The budget of an issue in money, tokens, turns and time, and the command that raises it."""
 
 import pytest
 
@@ -24,13 +24,13 @@ def seen(usd: float = 0, tokens: int = 0, turns: int = 0, seconds: float = 0) ->
         ("2k tokens", 0.0, 2000), ("1.5m token", 0.0, 1_500_000), ("800 Tokens", 0.0, 800),
     ],
 )  # fmt: skip
-def test_a_sum_is_money_and_a_number_of_tokens_says_so(said, usd, tokens):
+def test_a_budget_command_accepts_money_and_tokens(said, usd, tokens):
     decision, _ = set_budget(Run("shop#1", "shop"), seen(0, 0), POLICY, said)
     assert (decision.run.budget.usd, decision.run.budget.tokens) == (usd, tokens)
 
 
 @pytest.mark.parametrize("said", ["", "lots", "0", "-5", "inf", "nan", "0 tokens", "5M", "1e9", "tokens"])
-def test_anything_else_changes_nothing_and_says_how_it_is_said(said):
+def test_an_invalid_budget_command_changes_nothing_and_shows_examples(said):
     run = Run("shop#1", "shop")
     decision, text = set_budget(run, seen(0, 0), POLICY, said)
     assert decision.run == run
@@ -38,19 +38,19 @@ def test_anything_else_changes_nothing_and_says_how_it_is_said(said):
     assert "`/ai budget 30 hours`" in text
 
 
-def test_the_same_sum_again_is_as_good():
+def test_the_same_budget_again_is_accepted():
     decision, text = set_budget(Run("shop#1", "shop", budget=RunBudget(usd=10)), seen(0, 0), POLICY, "10")
     assert "$10.00" in text
     assert decision.run.budget.usd == 10
 
 
-def test_it_goes_on_only_when_neither_is_spent():
+def test_a_run_continues_only_if_neither_money_nor_tokens_are_exhausted():
     asking = Run("shop#1", "shop", phase=Phase.ASKING, wait_reason=WaitReason.BUDGET)
     assert set_budget(asking, seen(3, 2000), POLICY, "10")[0].run.phase is Phase.ASKING
     assert set_budget(asking, seen(1, 2000), POLICY, "3k tokens")[0].run.phase is Phase.QUEUED
 
 
-def test_what_is_left_is_never_no_limit():
+def test_an_exhausted_budget_is_never_treated_as_unlimited():
     run = Run("shop#1", "shop")
     assert left_for(run, seen(0.5, 400), POLICY) == TotalSpend(1.5, 600)
     assert left_for(run, seen(9, 9), Policy()) == TotalSpend()
@@ -68,18 +68,18 @@ def test_what_is_left_is_never_no_limit():
         ("1.5h", 0, 1.5, "for 1.5 hours in all"),
     ],
 )
-def test_turns_and_hours_are_allowed_by_name(said, turns, hours, answer):
+def test_a_budget_command_accepts_turns_and_hours(said, turns, hours, answer):
     decision, text = set_budget(Run("shop#1", "shop"), seen(0, 0, 7, 7200), Policy(), said)
     assert (decision.run.budget.turns, decision.run.budget.hours) == (turns, hours)
     assert answer in text
 
 
 @pytest.mark.parametrize("said", ["0 turns", "1.5 turns", "0 hours", "-1 hours", "hours", "turns", "1e3 turns"])
-def test_no_turns_and_no_time_are_no_allowance(said):
+def test_zero_turns_or_zero_time_is_no_allowance(said):
     assert set_budget(Run("shop#1", "shop"), seen(), POLICY, said)[0].run == Run("shop#1", "shop")
 
 
-def test_turns_and_time_run_out_too():
+def test_turns_and_time_can_be_exhausted_too():
     policy, run = Policy(per_issue_turns=7, per_issue_seconds=5400.0), Run("shop#1", "shop")
     assert why_exhausted(run, seen(turns=6, seconds=5399), policy) == ""
     turns, time = why_exhausted(run, seen(turns=7), policy), why_exhausted(run, seen(seconds=5400), policy)
@@ -91,7 +91,7 @@ def test_turns_and_time_run_out_too():
     assert set_budget(asking, seen(turns=7), policy, "8 turns")[0].run.phase is Phase.QUEUED
 
 
-def test_a_turn_ended_a_little_early_names_what_is_nearer_to_its_end():
+def test_a_turn_ended_by_its_budget_names_the_limit_that_is_closer():
     run = Run("shop#1", "shop")
     assert "tokens it may use" in why_turn_ended(TotalSpend(0.1, 900), run, POLICY)
     assert "$1.90" in why_turn_ended(TotalSpend(1.9, 100), run, POLICY)

@@ -1,4 +1,4 @@
-"""What people are told of, once each, and when: plain values."""
+"""Notifications: which events cause one, and when. Plain values."""
 
 from dataclasses import replace
 
@@ -54,12 +54,12 @@ def batch(
         (WaitReason.BUDGET, NotificationKind.BUDGET),
     ],
 )
-def test_a_run_that_asks_is_told_of_with_its_reason(cause, happening):
+def test_a_run_that_asks_causes_a_notification_with_its_reason(cause, happening):
     (told,) = told_of(WORKING, asking(cause), NOW)
     assert (told.kind, told.subject, told.at, told.text) == (happening, "shop#1/1", NOW, "Which currency?")
 
 
-def test_a_question_is_told_in_the_agents_words():
+def test_a_notification_about_a_question_quotes_the_agent():
     say = PostComment(
         CommentPlace.ISSUE, "ask-2-question", "The agent asks:\n\n> Euro?\n>\n> Or dollars?\n\nReply here."
     )
@@ -68,11 +68,11 @@ def test_a_question_is_told_in_the_agents_words():
 
 
 @pytest.mark.parametrize("cause", [WaitReason.PAUSED, WaitReason.TAKEN_OVER])
-def test_what_a_person_ordered_is_no_news(cause):
+def test_a_command_of_a_person_causes_no_notification(cause):
     assert told_of(WORKING, asking(cause), NOW) == []
 
 
-def test_as_long_as_a_run_stays_where_it_is_there_is_nothing_new():
+def test_an_unchanged_phase_causes_no_new_notification():
     run = asking()
     assert (
         told_of(
@@ -89,14 +89,14 @@ def test_as_long_as_a_run_stays_where_it_is_there_is_nothing_new():
     )
 
 
-def test_a_run_that_asks_for_another_reason_is_told_of_again():
+def test_a_new_reason_to_ask_causes_another_notification():
     run = asking()
     (again,) = told_of(run, replace(run, wait_reason=WaitReason.BUDGET), NOW + 9)
     (first,) = told_of(WORKING, run, NOW)
     assert again.dedup_key != first.dedup_key
 
 
-def test_each_time_a_pull_request_is_ready_is_an_occasion_of_its_own():
+def test_each_time_a_pull_request_is_ready_causes_its_own_notification():
     first = WORKING.to(Phase.REVIEW, now=NOW)
     again = first.to(Phase.WORKING, now=NOW + 5).to(Phase.REVIEW, now=NOW + 9)
     occasions = [told.dedup_key for run in (first, again) for told in told_of(WORKING, run, NOW)]
@@ -104,11 +104,11 @@ def test_each_time_a_pull_request_is_ready_is_an_occasion_of_its_own():
     assert told_of(first, replace(first, checks=replace(first.checks, shown_digest="green")), NOW) == []
 
 
-def test_what_works_waits_or_is_over_is_not_told():
+def test_working_and_finished_runs_cause_no_notification():
     assert [told_of(asking(), run, NOW) for run in (WORKING, replace(WORKING, phase=Phase.DONE))] == [[], []]
 
 
-def test_what_is_not_so_any_more_is_known():
+def test_an_outdated_notification_is_recognized():
     (told,) = told_of(WORKING, asking(), NOW)
     assert is_still_true(told, asking())
     assert not is_still_true(told, asking().to(Phase.WORKING, now=NOW + 1))
@@ -116,7 +116,7 @@ def test_what_is_not_so_any_more_is_known():
     assert not is_still_true(told, None)
 
 
-def test_a_days_budget_is_told_of_once_a_day():
+def test_an_exhausted_daily_budget_causes_one_notification_a_day():
     assert daily_budget_spent(49.0, 50.0, 0.0, NOW) == ()
     assert daily_budget_spent(99.0, 0.0, 0.0, NOW) == ()
     (first,), (later,) = daily_budget_spent(50.0, 50.0, 0.0, NOW), daily_budget_spent(51.0, 50.0, 0.0, NOW + 60)
@@ -126,13 +126,13 @@ def test_a_days_budget_is_told_of_once_a_day():
 # When
 
 
-def test_whatever_is_due_goes_out_as_one_message():
+def test_all_due_notifications_are_sent_as_one_message():
     found = batch(ChannelState("c"), notification(), notification(number=2, subject="shop#2/1"))
     assert found
     assert (found.last, [one.id for one in found.notifications], found.again) == (2, [1, 2], False)
 
 
-def test_a_digest_waits_for_the_oldest_to_have_waited():
+def test_a_digest_waits_for_its_oldest_notification():
     news = (notification(NOW), notification(NOW + 50, number=2))
     assert batch(ChannelState("c"), *news, now=NOW + 59, digest=60) is None
     found = batch(ChannelState("c"), *news, now=NOW + 60, digest=60)
@@ -144,12 +144,12 @@ def test_a_digest_does_not_wait_for_a_clock_that_was_set_back():
     assert batch(ChannelState("c"), notification(NOW + 5000), digest=60)
 
 
-def test_what_is_too_old_or_over_is_passed_over_without_a_message():
+def test_old_and_outdated_notifications_are_skipped_without_a_message():
     assert batch(ChannelState("c"), notification(NOW - MOST_LATE_SECONDS)) == NotificationBatch(1, ())
     assert batch(ChannelState("c"), notification(), holds=lambda _: False) == NotificationBatch(1, ())
 
 
-def test_trouble_that_came_and_went_before_anybody_was_told_is_not_told():
+def test_a_fault_that_ended_before_it_was_sent_is_not_sent():
     news = (notification(subject="github"), notification(number=2), notification(number=3, subject="github", over=True))
     found = batch(ChannelState("c"), *news)
     assert found
@@ -163,7 +163,7 @@ def test_trouble_that_came_and_went_before_anybody_was_told_is_not_told():
 # How far
 
 
-def test_a_message_that_arrived_moves_the_channel_on():
+def test_a_delivered_message_advances_the_channel():
     found = batch(ChannelState("c", delivered=0), notification())
     assert found
     assert notifications.confirm_sent(notifications.begin_sending(ChannelState("c"), found)) == ChannelState(
@@ -171,7 +171,7 @@ def test_a_message_that_arrived_moves_the_channel_on():
     )
 
 
-def test_an_unknown_outcome_is_repeated_once_and_says_so_and_never_twice():
+def test_a_message_with_an_unknown_outcome_is_repeated_once_and_marked():
     died = notifications.begin_sending(ChannelState("c"), NotificationBatch(1, (notification(),)))
     doubted = notifications.recover(died)
     found = batch(doubted, notification(), notification(number=2))
@@ -193,7 +193,7 @@ def test_a_repeat_that_fails_for_certain_stays_a_repeat():
     assert (found.last, found.again) == (1, True)
 
 
-def test_a_channel_that_fails_rests_longer_and_longer_and_is_forgiven_at_once():
+def test_a_failing_channel_backs_off_and_recovers_at_once():
     channel, pauses = ChannelState("c"), []
     for _ in range(12):
         channel = notifications.record_failure(
@@ -210,7 +210,7 @@ def test_a_channel_that_fails_rests_longer_and_longer_and_is_forgiven_at_once():
     assert (well.attempts, well.not_before, well.problem) == (0, 0.0, "")
 
 
-# Trouble
+# Faults
 
 
 ILL, WELL = (
@@ -229,7 +229,7 @@ def health_over_days(*moments: tuple[float, Health | None]) -> list[tuple[float,
     return told
 
 
-def test_trouble_that_lasts_is_told_once_and_its_end_once():
+def test_a_lasting_fault_is_sent_once_and_its_end_once():
     moments = [(NOW + 15 * n, ILL) for n in range(100)] + [(NOW + 1500 + 15 * n, WELL) for n in range(100)]
     assert health_over_days(*moments) == [
         (NOW + LASTING_SECONDS, "refuses us. Agents go on", False),
@@ -237,23 +237,23 @@ def test_trouble_that_lasts_is_told_once_and_its_end_once():
     ]
 
 
-def test_trouble_that_comes_and_goes_is_not_told():
+def test_an_intermittent_fault_is_not_sent():
     assert health_over_days(*[(NOW + 60 * n, ILL if n % 3 else WELL) for n in range(300)]) == []
 
 
-def test_what_is_not_named_any_more_is_well_again():
+def test_a_fault_that_is_no_longer_reported_counts_as_ended():
     moments = [(NOW, ILL), (NOW + 300, ILL), (NOW + 301, None), (NOW + 601, None), (NOW + 602, None), (NOW + 999, None)]
     assert [over for _, _, over in health_over_days(*moments)] == [False, True]
 
 
-def test_some_things_are_never_told_as_trouble():
+def test_some_health_checks_never_cause_a_notification():
     assert {is_silent(name) for name in ("daemon", "sandbox", "lease shop", "notify slack", "budget")} == {True}
     assert not is_silent("github acme/shop")
     long_ill = {"github": HealthRecord(ILL, NOW - LASTING_SECONDS)}
     assert [len(update_health(long_ill, [ILL], NOW, silent=silent)[1]) for silent in ({}, {"github"})] == [1, 0]
 
 
-def test_what_is_not_well_says_what_works_all_the_same():
+def test_every_failed_health_check_names_the_parts_that_still_work():
     names = ("daemon", "disk", "database", "limits GitHub", "lease shop", "project shop",
              "model", "poll shop", "budget", "notify slack", "sandbox", "proxy")  # fmt: skip
     assert all(one.still_works for one in health_by_name(dict.fromkeys(names, (False, "x"))).values())

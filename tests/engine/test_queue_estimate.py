@@ -1,4 +1,4 @@
-"""How long the queue takes is a guess that says so: none where nothing is known."""
+"""The queue estimate: no estimate where there is no data."""
 
 from bot.domain.run import Phase, Run, RunTurns
 from bot.engine.queue_estimate import TurnRate, etas
@@ -14,20 +14,20 @@ def queued(number: int, reason: str = "", project: str = "shop") -> Run:
     return Run(f"{project}#{number}", project, reason=reason)
 
 
-def test_nothing_is_known_before_the_first_turn_has_ended():
+def test_there_is_no_estimate_before_the_first_turn_has_ended():
     assert etas([queued(1)], TurnRate(), NOW) == {}
 
 
-def test_who_finds_a_free_slot_begins_at_once():
+def test_a_run_with_a_free_slot_is_estimated_to_start_at_once():
     assert etas([queued(1)], TurnRate(60.0, 2, 2), NOW) == {"shop#1/1": 0.0}
 
 
-def test_the_first_in_the_queue_gets_the_slot_that_is_free_first():
+def test_the_first_queued_run_gets_the_first_free_slot():
     runs = [working(1, since=10), working(2, since=40), queued(3), queued(4), queued(5)]
     assert etas(runs, TurnRate(60.0, 2, 2), NOW) == {"shop#3/1": 20.0, "shop#4/1": 50.0, "shop#5/1": 80.0}
 
 
-def test_a_turn_that_takes_longer_than_usual_may_end_any_moment():
+def test_a_turn_over_the_usual_length_is_estimated_to_end_at_once():
     assert etas([working(1, since=500), queued(2)], TurnRate(60.0, 1, 1), NOW) == {"shop#2/1": 0.0}
 
 
@@ -37,7 +37,7 @@ def test_a_full_project_does_not_hold_up_another():
     assert etas(runs, TurnRate(60.0, 3, 1), NOW) == {"shop#2/1": 60.0, "site#1/1": 0.0}
 
 
-def test_of_who_waits_for_something_else_nobody_knows():
+def test_runs_that_wait_for_another_reason_get_no_estimate():
     runs = [
         queued(1, "blocked by shop#9"),
         queued(2, "waiting for a free slot: 1 agent is working, 0 ahead of this one"),

@@ -1,4 +1,4 @@
-"""A run fits into its own progress comment, and comes out of it as it was."""
+"""A run can be written into its progress comment and read back unchanged."""
 
 from dataclasses import replace
 
@@ -19,25 +19,25 @@ RUN = Run(
 )
 
 
-def test_a_run_is_read_as_it_was_noted_but_for_how_it_was_shown():
+def test_a_run_is_read_from_its_note_unchanged_except_for_its_display():
     assert parse_note(note_for(RUN), key="shop#1", project="shop") == replace(
         RUN, hold=replace(RUN.hold, agent_summary=""), status=replace(RUN.status, digest="")
     )
 
 
-def test_it_belongs_to_the_project_that_reads_it_and_to_its_own_issue():
+def test_a_note_gets_the_project_of_its_reader_and_must_match_the_issue():
     assert parse_note(note_for(RUN), key="shop#2", project="shop") is None
     found = parse_note(note_for(RUN), key="shop#1", project="store")
     assert found
     assert found.project == "store"
 
 
-def test_nonsense_is_no_note():
+def test_invalid_data_is_no_note():
     for text in ("", "{", "[]", "3", '{"key": "shop#1"}', '{"key": "shop#1", "project": "shop", "phase": "lost"}'):
         assert parse_note(text, key="shop#1", project="shop") is None
 
 
-def test_of_a_very_long_talk_the_newest_is_noted():
+def test_a_note_of_a_very_long_conversation_keeps_the_newest_comments():
     heard = tuple(
         CommentRecord(f"issue-{at}", CommentPlace.ISSUE, 1, CommentOutcome.DECLINED, reason="no " * 20)
         for at in range(2000)

@@ -1,4 +1,4 @@
-"""Who may have a turn now, and why the others wait. Plain values."""
+"""Slots: which runs get one now, and why the others wait. Plain values."""
 
 from dataclasses import replace
 
@@ -40,12 +40,12 @@ def granted(*looked, **arguments) -> list[str]:
     return sorted(key for key, slot in slots(*looked, **arguments).items() if slot.granted)
 
 
-def test_the_cap_holds_over_all_projects():
+def test_the_limit_applies_to_all_projects_together():
     looked = [(each, seen(each)) for each in (run(1), run(2), run(1, project="bar"))]
     assert len(granted(*looked)) == 2
 
 
-def test_whose_agent_has_begun_already_goes_on_and_counts():
+def test_a_turn_that_is_already_running_keeps_and_counts_its_slot():
     first, second, third = (run(number) for number in (1, 2, 3))
     begun = TurnReport(TurnState.RUNNING)
     looked = [(first, seen(first)), (second, seen(second)), (third, seen(third, next_turn=begun))]
@@ -69,14 +69,14 @@ def test_nobody_waits_for_a_refused_run_once_the_model_has_answered_another():
     assert [key for key, slot in slots(*looked, outcomes=[no, good]).items() if slot.granted] == ["shop#2/1"]
 
 
-def test_a_projects_own_cap_lets_the_other_project_through():
+def test_the_limit_of_one_project_lets_another_project_start():
     looked = [(each, seen(each)) for each in (run(1), run(2), run(3, project="bar"))]
     found = slots(*looked, working=9, per_project=1)
     assert sorted(key for key, slot in found.items() if slot.granted) == ["bar#3/1", "shop#1/1"]
     assert "1 agent is working on shop" in found["shop#2/1"].reason
 
 
-def test_urgent_then_priority_then_age():
+def test_urgent_runs_come_first_then_priority_then_age():
     old, important, urgent = run(1), run(2), run(3)
     looked = [(old, seen(old)), (important, seen(important, priority=2)), (urgent, seen(urgent, labels={"ai:now"}))]
     assert granted(*looked, working=1) == ["shop#3/1"]
@@ -89,7 +89,7 @@ def test_asking_and_review_hold_no_slot():
     assert granted(*looked, working=1) == ["shop#3/1"]
 
 
-def test_a_run_whose_start_is_still_being_carried_out_holds_its_slot():
+def test_a_run_whose_start_is_in_progress_holds_its_slot():
     waiting = run(2)
     assert granted((waiting, seen(waiting)), busy=[run(1, Phase.WORKING)], working=1) == []
 
@@ -100,14 +100,14 @@ def test_a_comment_in_review_waits_for_its_turn_like_new_work():
     assert granted(*looked, working=1) == ["shop#1/1"]
 
 
-def test_the_queue_says_how_many_are_ahead():
+def test_the_queue_shows_how_many_runs_are_ahead():
     looked = [(each, seen(each)) for each in (run(1), run(2), run(3))]
     found = slots(*looked, working=1)
     assert "0 ahead" in found["shop#2/1"].reason
     assert "1 ahead" in found["shop#3/1"].reason
 
 
-def test_nothing_starts_when_the_day_is_spent_or_the_disk_is_full():
+def test_nothing_starts_when_the_daily_budget_is_spent_or_the_disk_is_full():
     one = run(1)
     spent = slots((one, seen(one)), per_day_usd=5, spent_today_usd=5)["shop#1/1"]
     full = slots((one, seen(one)), disk="only 1.5 GB of disk are free (5 are required)")["shop#1/1"]
@@ -116,12 +116,12 @@ def test_nothing_starts_when_the_day_is_spent_or_the_disk_is_full():
 
 
 @pytest.mark.parametrize("cause", [WaitReason.PAUSED, WaitReason.BUDGET])
-def test_a_comment_does_not_wake_what_a_person_paused(cause: WaitReason):
+def test_a_comment_does_not_start_a_paused_run(cause: WaitReason):
     paused = run(1, Phase.ASKING, wait_reason=cause)
     assert granted((paused, seen(paused, said=["please"]))) == []
 
 
-def test_when_the_model_refuses_our_key_one_run_speaks_and_only_it_tries_again():
+def test_with_a_refused_key_one_run_reports_it_and_is_the_only_one_to_retry():
     refused = TurnReport(TurnState.FAILED, failure=Failure.KEY)
     first, second = run(1, Phase.WORKING, turns_number=1), run(2, Phase.WORKING, turns_number=1)
     found = slots((first, seen(first, turn=refused)), (second, seen(second, turn=refused)))
@@ -137,31 +137,31 @@ def owning(run: Run, *paths: str, labels=()):
     return run, replace(found, issue=replace(found.issue, body="Tidy up.\n" + "".join(f"Owns: {p}\n" for p in paths)))
 
 
-def test_two_that_own_the_same_files_do_not_work_at_the_same_time():
+def test_runs_that_own_the_same_files_do_not_work_at_the_same_time():
     first, second, third = run(1), run(2), run(3)
     looked = [owning(first, "src/auth"), owning(second, "src/auth/login.py"), owning(third, "docs/**")]
     assert granted(*looked, working=9) == ["shop#1/1", "shop#3/1"]
     assert slots(*looked, working=9)["shop#2/1"].reason == "overlaps shop#1"
 
 
-def test_what_is_at_work_already_is_waited_for():
+def test_a_run_waits_for_a_working_run_that_owns_the_same_files():
     looked = [owning(run(1, Phase.WORKING), "src"), owning(run(2), "src/total.py")]
     assert slots(*looked, working=9)["shop#2/1"].reason == "overlaps shop#1"
 
 
-def test_what_a_busy_run_owns_is_not_known_and_taken_for_everything():
+def test_a_run_without_an_observation_is_assumed_to_own_all_files():
     waiting = owning(run(2), "docs")
     assert slots(waiting, busy=[run(1, Phase.WORKING)], working=9)["shop#2/1"].reason == "overlaps shop#1"
     assert granted(waiting, busy=[run(1, Phase.WORKING, project="bar")], working=9) == ["shop#2/1"]
 
 
-def test_anyway_means_anyway_and_who_owns_nothing_waits_for_nobody():
+def test_the_anyway_label_and_runs_without_owned_files_ignore_overlaps():
     at_work = owning(run(1, Phase.WORKING), "src")
     assert granted(at_work, owning(run(2), "src", labels={"ai:anyway"}), working=9) == ["shop#1/1", "shop#2/1"]
     assert granted(at_work, (run(3), seen(run(3))), working=9) == ["shop#1/1", "shop#3/1"]
 
 
-def test_who_has_begun_once_waits_for_nobodys_files():
+def test_a_run_that_has_begun_does_not_wait_for_overlapping_files():
     reviewed, found = owning(run(2, Phase.REVIEW), "src")
     said = replace(found, comments=seen(reviewed, said=["please"]).comments)
     assert granted(owning(run(1, Phase.WORKING), "src"), (reviewed, said), working=9) == ["shop#1/1", "shop#2/1"]

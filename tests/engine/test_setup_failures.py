@@ -1,4 +1,4 @@
-"""A worktree that is not ready is nobody's failure, and is asked about at once."""
+"""A failed setup of a worktree counts as no failure of the run and is asked about at once."""
 
 import json
 from dataclasses import replace
@@ -24,14 +24,14 @@ OBSTACLE = SetupObstacle(
 UNREADY = TurnReport(TurnState.FAILED, failure=Failure.UNREADY, detail=OBSTACLE.sentence, obstacle=OBSTACLE)
 
 
-def test_it_is_asked_about_at_once_and_counts_as_nobodys_failure():
+def test_a_failed_setup_is_asked_about_at_once_and_counts_as_no_failure():
     asked = after(working(turns_failures=1), turn=UNREADY)
     assert (asked.run.phase, asked.run.wait_reason, asked.run.turns.failures) == (Phase.ASKING, WaitReason.FAILED, 1)
     assert asked.run.reason.startswith("Setup of the worktree failed: `npm ci` in `frontend` ended with exit")
     assert asked.spend is None, "no agent has been there"
 
 
-def test_people_are_told_the_command_what_it_printed_and_what_to_do_and_none_of_it_does_anything():
+def test_the_question_shows_command_output_and_advice_with_all_markdown_disabled():
     said = [one for one in after(working(), turn=UNREADY).actions if isinstance(one, PostComment)]
     (text,) = (one.text for one in said if one.slug.startswith("ask-"))
     assert "````\n@ana fixes ＃7\n```\nnpm ERR! `x`\n````" in text
@@ -42,18 +42,18 @@ def test_people_are_told_the_command_what_it_printed_and_what_to_do_and_none_of_
     assert "`/ai retry` tries again." in text
 
 
-def test_what_is_not_about_a_command_is_told_as_it_is():
+def test_an_obstacle_without_a_command_is_shown_as_it_is():
     obstacle = SetupObstacle("copy: secrets in shop is a directory.")
     turn = TurnReport(TurnState.FAILED, failure=Failure.UNREADY, detail=obstacle.sentence, obstacle=obstacle)
     asked = after(working(), turn=turn)
     assert asked.run.reason == "Setup of the worktree failed: copy: secrets in shop is a directory."
 
 
-def test_however_often_it_happens_it_pauses_no_project():
+def test_repeated_setup_failures_pause_no_project():
     assert find_breaker(endings(*[Failure.UNREADY] * 9)) is None
 
 
-def test_it_passes_the_door_that_everything_passes_and_survives_a_restart():
+def test_a_setup_obstacle_is_screened_for_secrets_and_survives_a_restart():
     screening = SecretScreen(lambda text: ("A token",) if "ERR" in text else ())
     seen = screening.report(UNREADY).obstacle
     assert seen.output == "(withheld: it contains what looks like A token)"
@@ -66,7 +66,7 @@ def test_it_passes_the_door_that_everything_passes_and_survives_a_restart():
     assert from_record(TurnReport, json.loads(json.dumps(as_record(UNREADY)))) == UNREADY
 
 
-def test_setup_that_needs_network_for_an_agents_change_waits_for_an_approval_of_exactly_that():
+def test_setup_that_needs_network_for_an_agents_change_waits_for_its_own_approval():
     objection = Objection("setup", "package-lock.json", "an agent changed files that setup reads", "tree")
     turn = replace(UNREADY, obstacle=replace(OBSTACLE, objection=objection))
     asked = after(working(), turn=turn)

@@ -1,4 +1,4 @@
-"""What follows from what the host has tried itself, and what is said about it. No async, no doubles."""
+"""Verification: which step follows from its result, and its messages. Plain values."""
 
 from dataclasses import replace
 
@@ -49,7 +49,7 @@ def body(decision: Decision) -> str:
     return offer.body
 
 
-def test_what_is_broken_goes_back_to_the_agent_and_nothing_is_published():
+def test_a_broken_test_goes_back_to_the_agent_and_nothing_is_published():
     decision = after(RUN, BROKEN)
     run = decision.run
     assert (run.phase, run.purpose, run.checks.verify_attempts, run.turns.ended, run.turns.failures) == (
@@ -82,13 +82,13 @@ def test_what_is_broken_goes_back_to_the_agent_and_nothing_is_published():
         None,
     ],
 )
-def test_what_is_not_the_changes_doing_costs_no_turn(found):
+def test_a_failure_that_the_change_did_not_cause_starts_no_turn(found):
     decision = after(RUN, found)
     assert (decision.run.phase, decision.run.checks.verify_attempts) == (Phase.REVIEW, 0)
     assert {PushBranch, OfferPullRequest} <= kinds(decision)
 
 
-def test_after_so_many_rounds_it_is_published_and_says_so():
+def test_after_two_rounds_the_change_is_published_and_reported_as_broken():
     decision = after(
         replace(
             RUN,
@@ -104,7 +104,7 @@ def test_after_so_many_rounds_it_is_published_and_says_so():
     assert "> First." in body(decision), "what the agent said before it mended belongs to it"
 
 
-def test_a_turn_that_changed_nothing_about_it_is_the_last():
+def test_a_fixing_turn_without_a_change_is_the_last():
     decision = after(
         replace(
             RUN,
@@ -117,24 +117,24 @@ def test_a_turn_that_changed_nothing_about_it_is_the_last():
     assert "a regression" in body(decision)
 
 
-def test_what_was_found_of_another_commit_says_nothing_of_this_one():
+def test_the_result_for_another_commit_is_discarded():
     decision = after(replace(RUN, checks=replace(RUN.checks, verification=replace(BROKEN, commit="older"))), None)
     assert decision.run.checks.verification is None
     assert "Verification" not in body(decision)
 
 
-def test_a_question_goes_first_and_so_does_an_order_to_plan():
+def test_a_question_and_a_plan_command_take_precedence():
     assert after(RUN, BROKEN, question="Which?").run.phase is Phase.ASKING
     assert after(replace(RUN, purpose=TurnPurpose.PLAN), BROKEN).run.purpose is TurnPurpose.PLAN
 
 
-def test_no_more_is_spent_than_the_issue_may_cost():
+def test_no_fixing_turn_starts_beyond_the_budget_of_the_issue():
     seen = Observation(100.0, ISSUE, slot=Slot(granted=True), spent=TotalSpend(4.0))
     assert after(RUN, BROKEN, seen, session_cost_usd=0.5).run.phase is Phase.WORKING
     assert after(RUN, BROKEN, seen, session_cost_usd=1.5).run.phase is Phase.REVIEW
 
 
-def test_what_people_said_waits_along_and_is_answered_once():
+def test_comments_stay_pending_while_the_agent_fixes_and_are_answered_once():
     run = replace(RUN, comments=(CommentRecord("c1", CommentPlace.ISSUE, 1, CommentOutcome.PENDING),), begun_at=1.0)
     seen = Observation(100.0, ISSUE, comments=(SAID,), slot=Slot(granted=True))
     decision = after(run, BROKEN, seen, delivered=frozenset({"c1"}))
@@ -148,7 +148,7 @@ def test_what_people_said_waits_along_and_is_answered_once():
     assert "Done in d." in reply.text
 
 
-def test_what_the_agent_answered_is_told_at_once():
+def test_an_answer_of_the_agent_is_posted_at_once():
     run = replace(RUN, comments=(CommentRecord("c1", CommentPlace.ISSUE, 1, CommentOutcome.PENDING),), begun_at=1.0)
     seen = Observation(100.0, ISSUE, comments=(SAID,), slot=Slot(granted=True))
     answers = (TurnAnswer("c1", declined=True, text="Not here."),)
@@ -157,7 +157,7 @@ def test_what_the_agent_answered_is_told_at_once():
     assert "Not here." in reply.text
 
 
-def test_while_it_is_verified_no_limit_of_the_agents_runs_and_nobody_is_there_to_hear():
+def test_during_verification_time_limits_do_not_apply_and_comments_are_not_sent():
     progress = (
         Progress(last_event_at=95.0).after(Event(EventKind.VERIFYING, 99.0)).after(Event(EventKind.TOOL, 99.0, id="v"))
     )
@@ -166,12 +166,12 @@ def test_while_it_is_verified_no_limit_of_the_agents_runs_and_nobody_is_there_to
     assert not kinds(decision) & {CancelTurn, SendMessage}
 
 
-def test_the_bill_is_the_agents():
+def test_the_duration_of_verification_is_not_charged():
     progress = Progress(verifying_since=120.0, last_event_at=900.0)
     assert after(RUN, BROKEN, progress=progress, ended_at=1000.0).run.spend.seconds == 30.0
 
 
-def test_taking_the_base_in_updates_the_verification_and_leaves_the_rest():
+def test_merging_the_base_updates_the_verification_and_nothing_else():
     pull = replace(PULL, body="<!-- treehand:begin -->\nCloses shop#1\n\nThe end.\n<!-- treehand:end -->")
     seen = Observation(100.0, ISSUE, pull_request=pull, slot=Slot(granted=True))
     run = replace(RUN, purpose=TurnPurpose.MERGE_BASE)
@@ -202,12 +202,12 @@ def test_taking_the_base_in_updates_the_verification_and_leaves_the_rest():
         (replace(GREEN, folder="web"), None, "- ✅ `make test in web`: exit code 0"),
     ],
 )
-def test_only_what_was_seen_is_said(trial, before, said):
+def test_the_report_contains_only_observed_results(trial, before, said):
     found = Verification("c", "b", (trial,), (before,) if before else ())
     assert said in checks_text.of_verification(replace(RUN, checks=replace(RUN.checks, verification=found)))
 
 
-def test_what_is_kept_can_be_read_again_and_holds_no_more_output_than_is_needed():
+def test_a_saved_verification_can_be_read_back_and_keeps_only_the_needed_output():
     found = replace(
         BROKEN, commands=(RED, replace(RED, command="lint")), base_commands=(replace(GREEN, output="long"),)
     )
@@ -220,7 +220,7 @@ def test_what_is_kept_can_be_read_again_and_holds_no_more_output_than_is_needed(
     )
 
 
-def test_what_gives_a_secret_away_is_withheld_from_what_was_printed():
+def test_output_that_contains_a_secret_is_withheld():
     screening = SecretScreen(lambda text: ("A token",) if "s3cret" in text else ())
     found = replace(BROKEN, commands=(replace(RED, output="s3cret"),), problem="s3cret")
     clean = screening.report(TurnReport(TurnState.SUCCEEDED, verification=found)).verification

@@ -1,4 +1,4 @@
-"""What the agent was given is kept readable: what gives a secret away is withheld line by line, and not counted."""
+"""Text given to the agent stays readable: lines with a secret are withheld."""
 
 from bot.domain.turn import Event, EventKind, TurnReport, TurnState
 from bot.engine.withhold_secrets import SecretScreen
@@ -10,7 +10,7 @@ def screened(text: str, gives_away) -> tuple[str, TurnReport]:
     return seen[0].text, screening.report(TurnReport(TurnState.SUCCEEDED))
 
 
-def test_a_line_that_holds_a_secret_is_withheld_and_the_rest_is_read():
+def test_a_line_with_a_secret_is_withheld_and_the_rest_stays():
     text, report = screened("Fix it.\nkey: s3cret\nThanks.", lambda text: ("A key",) if "s3cret" in text else ())
     assert text == "Fix it.\n(withheld)\nThanks."
     assert report.refusals == (), "it is not the agent who said it"
@@ -21,5 +21,5 @@ def test_a_secret_over_several_lines_withholds_all_of_it():
     assert text == "(withheld)"
 
 
-def test_what_holds_none_stays_as_it_is():
+def test_text_without_a_secret_stays_unchanged():
     assert screened("a\r\nb\n", lambda _: ())[0] == "a\r\nb\n"

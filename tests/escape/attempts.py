@@ -1,4 +1,4 @@
-"""Runs many attempts in one sandbox and returns how each was refused."""
+"""Makes many attempts in one sandbox and returns how each was refused."""
 
 import json
 from collections.abc import Mapping
@@ -52,5 +52,5 @@ async def refusals(attacker: Attacker, attempts: Mapping[str, str], *, as_comman
 
 
 def succeeded(told: Mapping[str, str]) -> dict[str, str]:
-    """Attempts that were not refused, or could not be tried."""
+    """Returns the attempts that were not refused or could not be made."""
     return {name: how for name, how in told.items() if how == "DONE" or how.startswith("BROKEN")}

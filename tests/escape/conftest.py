@@ -1,7 +1,7 @@
 """An attacked project: a real worktree, the real sandbox, and guard files and canaries that the tests planted.
 
 Rule: an attacker first tries to read its guard file, outside of the sandbox; if it can, it prints UNCONFINED and does
-nothing more. The secrets of others are made up.
+nothing more. Foreign secrets are invented.
 """
 
 import asyncio
@@ -46,7 +46,7 @@ _MOOT = pytest.StashKey[int]()
 
 @dataclass
 class AttackedProject:
-    """One project with two runs. The attacker has the first; everything else must be hidden from it."""
+    """A project with two runs. The attacker has the first; everything else must be hidden from it."""
 
     state: Path
     origin: Origin
@@ -71,7 +71,7 @@ class AttackedProject:
 
     @property
     def evil(self) -> Path:
-        """A program in the worktree that writes the trace."""
+        """Writes an executable into the worktree that leaves a trace when it runs."""
         return self.mine.path / "evil.sh"
 
     def plant_evil(self) -> None:
@@ -87,7 +87,7 @@ class AttackedProject:
 
     @asynccontextmanager
     async def open_sandbox(self, kind: str = COMMAND) -> AsyncIterator["Attacker"]:
-        """A sandbox of one of the kinds, without an agent's program in it."""
+        """Opens a sandbox of one of the kinds, without an agent's program in it."""
         self.home.mkdir(parents=True, exist_ok=True)
         marker = f"escape:{secrets.token_hex(4)}"
         async with self._open(kind, marker) as sandbox:
@@ -106,7 +106,7 @@ class AttackedProject:
                 return sandboxes.open_turn(self.work(), marker, ignore_usage)
 
     async def turn(self, *commands: str, number: int = 1, session: str = "", seconds: float = 90.0) -> list[str]:
-        """Runs these as shell commands of the agent's real program; returns the output of each."""
+        """Runs shell commands of the agent's real program; returns the output of each."""
         guarded = [f"{self.watch_out()}{command}" for command in commands]
 
         def play(request: MessagesRequest) -> ScriptedReply:
@@ -124,11 +124,11 @@ class AttackedProject:
         return printed
 
     def watch_out(self) -> str:
-        """Beginning of each hostile command."""
+        """Returns the beginning of each hostile command."""
         return f"if cat {shlex.quote(str(self.guard))} >/dev/null 2>&1; then echo UNCON''FINED; exit 0; fi\n"
 
     async def life(self, message: str = "m") -> str:
-        """Does everything that the host does with a worktree after a turn; returns the commit it made."""
+        """Does what the host does with a worktree after a turn; returns the commit."""
         change = await self.capture(message)
         await self.workspaces.ensure_pushed(BRANCH, remote=self.origin.remote)
         await self.workspaces.ensure(BRANCH, base="", remote=self.origin.remote)
@@ -152,7 +152,7 @@ class AttackedProject:
 
 @dataclass
 class Attacker:
-    """Runs programs of its own choice in a sandbox."""
+    """Runs any program in a sandbox."""
 
     project: AttackedProject
     sandbox: AgentSandbox | CommandSandbox
@@ -160,7 +160,7 @@ class Attacker:
     kind: str = COMMAND
 
     async def run(self, script: str, *, as_command: bool = True, ends_well: bool = True) -> str:
-        """Returns its output. `as_command`: run by the agent's shell, else in place of the agent's program."""
+        """Returns its output. `as_command`: run by the agent's shell, otherwise instead of the agent's program."""
         script = self.project.watch_out() + script
         script = f"{SHELL} {shlex.quote(script)}" if as_command and self.kind == COMMAND else script
         code, printed = await self._run("-c", script)
@@ -205,7 +205,7 @@ def pytest_report_collectionfinish(config: pytest.Config) -> str:
 
 @pytest.fixture
 def as_root() -> None:
-    """Marks a test that needs root, see above."""
+    """Marks a test that needs root; see above."""
     assert os.geteuid() == 0
 
 

@@ -37,7 +37,7 @@ class GitHubScene:
         )  # fmt: skip
 
     async def tick(self, times: int = 1) -> None:
-        """Ticks as the daemon does: again while something changes, and every minute."""
+        """Ticks like the daemon: again while something changes, and every minute."""
         for _ in range(times):
             self._moved.append(True)
             while self._moved:
@@ -55,7 +55,7 @@ class GitHubScene:
         return self.number
 
     async def offered(self) -> int:
-        """Lets an agent work on an issue; returns the number of the pull request."""
+        """Runs a turn on an issue; returns the number of the pull request."""
         self.ask()
         await self.tick()
         self.world.push(REPO, BRANCH, {"new.py": "one\ntwo\nthree\nfour\n"}, by="treehand-bot")
@@ -75,7 +75,7 @@ class GitHubScene:
 
     @property
     def told(self) -> str:
-        """All prompts and messages that agents have got."""
+        """Returns all prompts and messages that agents got."""
         asked = [f"{one.prompt}\n{one.briefing}\n{one.commit_message}" for one in self.inside.requests.values()]
         return "\n".join([*asked, *(message.text for _, message in self.inside.told)])
 

@@ -1,4 +1,4 @@
-"""Measures how long one step holds the event loop, by the processor time of its thread: others' load does not count."""
+"""Measures how long one step holds the event loop in processor time of its thread: load of others does not count."""
 
 import asyncio
 import time

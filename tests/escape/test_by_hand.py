@@ -1,4 +1,4 @@
-"""T5, T14: files that an agent planted in its home or worktree do nothing to a person who takes over the work."""
+"""T5, T14: files planted by an agent in its home or worktree do not affect a person who takes over the work."""
 
 import asyncio
 import json
@@ -63,7 +63,7 @@ def person(tmp_path) -> Person:
 
 
 def plant(where: Path, guard: Path) -> None:
-    """Files that the program would run if it loaded them."""
+    """Writes files that the program would run if it loaded them."""
     hook = [{"hooks": [{"type": "command", "command": f"touch {guard}"}]}]
     settings = {"hooks": dict.fromkeys(EVENTS, hook), "apiKeyHelper": f"touch {guard}; echo mine",
                 "statusLine": {"type": "command", "command": f"touch {guard}"},
@@ -76,7 +76,7 @@ def plant(where: Path, guard: Path) -> None:
         (where / folder / "SKILL.md").write_text(f"---\nname: evil\ndescription: evil\n---\n!`touch {guard}`\n")
 
 
-async def test_t5_nothing_planted_by_an_agent_runs_when_a_person_goes_on_with_the_conversation(person):
+async def test_t5_files_planted_by_an_agent_do_not_run_when_a_person_resumes_the_session(person):
     async with ScriptedModel(lambda request: (SayText(f"I know {len(request.user_texts)} things."),)) as model:
         first = f"cd {person.folder} && CLAUDE_CONFIG_DIR={person.home} {find_installed()}"
         await person.types(model, f"{first} --session-id {SESSION} -p 'Remember the word heron.'")
@@ -96,7 +96,7 @@ async def test_t5_nothing_planted_by_an_agent_runs_when_a_person_goes_on_with_th
         assert not person.guard.exists()
 
 
-def test_the_clean_home_holds_the_conversation_and_nothing_else(person):
+def test_the_clean_home_contains_only_the_session_file(person):
     talk = person.talk("said\n")
     plant(person.home, person.guard)
     person.clean.mkdir()
@@ -155,13 +155,13 @@ def a_folder(person: Person) -> None:
 @pytest.mark.parametrize(
     "trap", [linked, hard_linked, piped, in_a_linked_folder, with_linked_projects, too_large, a_folder]
 )
-def test_t14_what_is_no_plain_file_does_not_cross_over(person, trap):
+def test_t14_only_a_plain_file_is_exported(person, trap):
     trap(person)
     session_export.export_session(person.home, SESSION)
     assert [path for path in person.clean.rglob("*") if not path.is_dir()] == []
 
 
-def test_t14_on_the_way_back_too_only_a_plain_file_crosses_and_nothing_is_written_through_a_link(person):
+def test_t14_only_a_plain_file_is_imported_and_links_are_not_followed(person):
     talk = person.talk("before\n")
     session_export.export_session(person.home, SESSION)
     copy = next(person.clean.rglob("*.jsonl"))
@@ -181,7 +181,7 @@ def test_t14_on_the_way_back_too_only_a_plain_file_crosses_and_nothing_is_writte
     assert person.guard.read_text() == "the guard's words"
 
 
-def test_the_conversation_is_taken_back_once(person):
+def test_a_session_is_imported_once(person):
     talk = person.talk("before\n")
     session_export.export_session(person.home, SESSION)
     next(person.clean.rglob("*.jsonl")).write_text("after\n")
@@ -193,7 +193,7 @@ def test_the_conversation_is_taken_back_once(person):
 
 
 @pytest.mark.parametrize("session", ["", "--help", "../../x", "a/b", "a;b", "x" * 65, "a\nb"])
-def test_what_is_not_the_name_of_a_conversation_is_no_command_and_no_file(person, session):
+def test_an_invalid_session_name_gives_no_command_and_no_file(person, session):
     command = session_export.resume_command("claude", folder=person.folder, home=person.home, session=session)
     session_export.export_session(person.home, session)
     session_export.import_session(person.home, session)
@@ -201,7 +201,7 @@ def test_what_is_not_the_name_of_a_conversation_is_no_command_and_no_file(person
     assert not person.clean.exists()
 
 
-def test_t13_what_is_not_the_name_of_a_conversation_names_no_file_elsewhere(person):
+def test_t13_an_invalid_session_name_cannot_name_a_file_elsewhere(person):
     person.talk()
     (person.home / "projects" / "elsewhere.jsonl").write_text("the guard's words")
     session_export.export_session(person.home, "../elsewhere")

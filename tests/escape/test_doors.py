@@ -1,4 +1,4 @@
-"""Everybody may knock: neither half a request, nor a long one, nor a wrong token takes the daemon away from others."""
+"""The web server under load: half requests, long requests and wrong tokens do not block other clients."""
 
 import asyncio
 import contextlib
@@ -52,7 +52,7 @@ async def locked(tmp_path, time) -> AsyncIterator[httpx.AsyncClient]:
 
 @pytest.fixture
 def few_descriptors() -> Iterator[None]:
-    """A limit of descriptors that is easily reached."""
+    """Sets a limit of descriptors that is easily reached."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (400, hard))
     yield
@@ -80,7 +80,7 @@ HALVES = {
 
 @pytest.mark.attack("T16", "Half requests take all descriptors, so that nobody else is served and no run starts")
 @pytest.mark.parametrize("half", HALVES)
-async def test_half_requests_leave_room_for_whole_ones(port, client, few_descriptors, half):
+async def test_half_requests_leave_room_for_complete_requests(port, client, few_descriptors, half):
     sent = HALVES[half].replace(b"%d", b"%d" % port)
     with half_open(port, 120, sent):
         for _ in range(20):
@@ -92,7 +92,7 @@ async def test_half_requests_leave_room_for_whole_ones(port, client, few_descrip
 
 @pytest.mark.attack("T16", "Half requests are held open for ever")
 @pytest.mark.parametrize("half", HALVES)
-async def test_half_a_request_is_closed_when_its_time_is_over(port, monkeypatch, half):
+async def test_a_half_request_is_closed_after_its_time_limit(port, monkeypatch, half):
     for state in list(connection_limits._SECONDS):
         monkeypatch.setitem(connection_limits._SECONDS, state, 0.2)
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
@@ -105,7 +105,7 @@ async def test_half_a_request_is_closed_when_its_time_is_over(port, monkeypatch,
 
 
 @pytest.mark.attack("T16", "A client sends a byte now and then, so that its time never ends")
-async def test_a_trickle_gains_no_time(port, monkeypatch):
+async def test_a_request_that_trickles_in_gets_no_extra_time(port, monkeypatch):
     monkeypatch.setitem(connection_limits._SECONDS, connection_limits.h11.IDLE, 0.3)
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     async with asyncio.timeout(20):
@@ -126,7 +126,7 @@ async def test_the_body_of_an_unsigned_webhook_is_not_read(port, signature):
 
 
 @pytest.mark.attack("T16", "A webhook with a made-up signature announces 20 MB")
-async def test_a_long_body_is_refused_by_its_announced_length(port):
+async def test_a_long_body_is_refused_by_its_content_length(port):
     head = f"POST /webhooks/github HTTP/1.1\r\nHost: a\r\n{FORGED}\r\nContent-Length: 20000000\r\n\r\n"
     assert (await _first_line(port, head)).startswith("HTTP/1.1 413 ")
 
@@ -141,7 +141,7 @@ async def _first_line(port: int, head: str) -> str:
 
 
 @pytest.mark.attack("T16", "Sixty webhooks with made-up signatures hold 1.3 GB")
-async def test_bodies_share_one_limit_of_memory(port):
+async def test_request_bodies_share_one_memory_limit(port):
     head = f"POST /webhooks/github HTTP/1.1\r\nHost: a\r\n{FORGED}\r\nContent-Length: 5000000\r\n\r\n".encode()
     answers = await asyncio.gather(*(_send_most(port, head, b" " * 4_000_000) for _ in range(20)))
     busy = [line for line in answers if line.startswith("HTTP/1.1 503 ")]
@@ -149,7 +149,7 @@ async def test_bodies_share_one_limit_of_memory(port):
 
 
 async def _send_most(port: int, head: bytes, body: bytes) -> str:
-    """Sends most of a body; returns the first line of an answer, or nothing if there is none yet."""
+    """Sends most of a body; returns the first line of the response, or nothing if there is none yet."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     writer.write(head + body)
     try:
@@ -178,7 +178,7 @@ async def test_wrong_tokens_are_slowed_down_and_logged_once(locked, time, caplog
     assert len([line for line in caplog.messages if "wrong tokens" in line]) == 1
 
 
-async def test_a_person_who_is_logged_in_is_not_slowed_down_by_others(locked):
+async def test_a_person_who_is_logged_in_is_not_slowed_down_by_wrong_tokens_of_others(locked):
     await locked.post("/login", data={"token": TOKEN})
     for number in range(30):
         await locked.post("/login", data={"token": f"guess {number}"})
@@ -198,7 +198,7 @@ def test_many_addresses_are_slowed_down_together(time):
 
 
 @pytest.mark.attack("T17", "Somebody tries tokens from all addresses of their network")
-def test_the_addresses_of_one_ipv6_network_are_one(time):
+def test_all_addresses_of_an_ipv6_network_count_as_one(time):
     throttle = LoginThrottle(lambda: time[0])
     for number in range(10):
         throttle.add_failure(f"2001:db8::{number}")
@@ -207,7 +207,7 @@ def test_the_addresses_of_one_ipv6_network_are_one(time):
 
 
 @pytest.mark.attack("T17", "Somebody who guesses the token forges a login cookie, which is not slowed down")
-async def test_a_cookie_made_with_the_token_alone_is_none(tmp_path):
+async def test_a_cookie_made_with_the_token_alone_is_refused(tmp_path):
     access = Authenticator(TOKEN, cookie_key="a key of 32 bytes")
     forged = {"treehand": Authenticator(TOKEN).cookie_for("eve")}
     headers = httpx.Headers()

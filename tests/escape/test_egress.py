@@ -1,8 +1,8 @@
-"""T8, T9: nothing leaves a sandbox but to listed hosts and the model, whatever is tried at its socket.
+"""T8, T9: the proxy of a sandbox reaches only listed hosts and the model, for any request.
 
-That the socket is the only way is tried elsewhere. What stands for the internet, private networks and the metadata
-address is one server of the test's own, behind a dialler of the test's own: were a guard broken, the test would see
-the visit, and still no packet would leave the machine.
+Other tests show that the socket is the only way out. One server of the test stands for the internet, private networks
+and the metadata address, behind a dialler of the test: if a guard failed, the test would see the connection, and no
+packet would leave the machine.
 """
 
 import asyncio
@@ -40,12 +40,12 @@ async def confined(folder, *hosts: str, service=None, **names):
 
 
 async def is_shut(net, box, target: str) -> bool:
-    """Refused and reported, and no host was contacted."""
+    """Checks that the target is refused and reported, and that no host was contacted."""
     answer = await box.connect(target)
     return answer.split()[1] in {b"400", b"403"} and not net.dialled and bool(box.usage.refusals)
 
 
-async def test_t8_a_listed_host_is_reached_so_that_the_refusals_below_mean_something(tmp_path):
+async def test_t8_a_listed_host_is_reached(tmp_path):
     async with (
         confined(tmp_path, HOST, allowed_test=[[PUBLIC]]) as (net, box),
         box.tunnel(f"{HOST}:443", client_hello(HOST)) as (reader, _),
@@ -59,7 +59,7 @@ async def test_t8_a_listed_host_is_reached_so_that_the_refusals_below_mean_somet
 # A1-A12, as requests to a proxy
 
 
-async def test_t8_a1_an_unlisted_host_is_refused_and_named(tmp_path):
+async def test_t8_a1_an_unlisted_host_is_refused_and_reported(tmp_path):
     async with confined(tmp_path, HOST, evil_test=[[PUBLIC]]) as (net, box):
         assert await is_shut(net, box, "evil.test:443")
 
@@ -68,13 +68,13 @@ async def test_t8_a1_an_unlisted_host_is_refused_and_named(tmp_path):
 
 
 @pytest.mark.parametrize("target", [f"{PUBLIC}:443", "8.8.8.8:53", "1.1.1.1:853", "[2606:4700::1111]:443"])
-async def test_t8_a2_a_raw_address_is_refused_in_either_family(tmp_path, target):
+async def test_t8_a2_an_ip_address_is_refused_in_both_families(tmp_path, target):
     async with confined(tmp_path, HOST, allowed_test=[[PUBLIC]]) as (net, box):
         assert await is_shut(net, box, target)
 
 
 @pytest.mark.parametrize("target", ["8.8.8.8:53", "allowed.test:53", "dns.test:853", "c2VjcmV0.evil.test:443"])
-async def test_t8_a3_names_are_no_channel_either_as_only_listed_ones_are_ever_looked_up(tmp_path, target):
+async def test_t8_a3_only_listed_names_are_ever_resolved(tmp_path, target):
     async with confined(tmp_path, HOST, allowed_test=[[PUBLIC]]) as (net, box):
         assert await is_shut(net, box, target)
 
@@ -99,7 +99,7 @@ async def test_t8_a5_a_tunnel_for_one_host_does_not_carry_tls_for_another(tmp_pa
     assert "through a connection to allowed.test:443" in box.usage.refusals[0]
 
 
-async def test_t8_a5_nor_when_the_hello_comes_together_with_the_request_or_in_crumbs(tmp_path):
+async def test_t8_a5_a_wrong_server_name_is_refused_if_sent_with_the_request_or_byte_by_byte(tmp_path):
     evil, good = client_hello("evil.test"), client_hello(HOST)
     async with confined(tmp_path, HOST, allowed_test=[[PUBLIC]]) as (net, box):
         await box.raw(f"CONNECT {HOST}:443 HTTP/1.1\r\nHost: {HOST}\r\n\r\n".encode() + evil)
@@ -114,7 +114,7 @@ async def test_t8_a5_nor_when_the_hello_comes_together_with_the_request_or_in_cr
             assert await reader.readexactly(len(good)) == good
 
 
-async def test_t8_a5_a_host_header_of_another_name_leads_nowhere_else(tmp_path):
+async def test_t8_a5_a_host_header_does_not_change_the_target(tmp_path):
     async with confined(tmp_path, HOST, allowed_test=[[PUBLIC]]) as (net, box):
         answer = await box.raw(b"CONNECT evil.test:443 HTTP/1.1\r\nHost: allowed.test:443\r\n\r\n")
 
@@ -125,7 +125,7 @@ async def test_t8_a5_a_host_header_of_another_name_leads_nowhere_else(tmp_path):
 @pytest.mark.parametrize(
     "opening", [b"GET / HTTP/1.1\r\nHost: evil.test\r\n\r\n", b"SSH-2.0-x\r\n", b"\x05\x01\x00" * 9]
 )
-async def test_t8_a6_a_tunnel_carries_nothing_but_tls(tmp_path, opening):
+async def test_t8_a6_a_tunnel_carries_only_tls(tmp_path, opening):
     async with (
         confined(tmp_path, HOST, allowed_test=[[PUBLIC]]) as (net, box),
         box.tunnel(f"{HOST}:443", opening) as (reader, _),
@@ -136,7 +136,7 @@ async def test_t8_a6_a_tunnel_carries_nothing_but_tls(tmp_path, opening):
     assert box.usage.refusals == ("use a protocol other than TLS with allowed.test:443",)
 
 
-async def test_t8_a7_a_redirect_to_another_host_is_not_followed_for_anybody(tmp_path):
+async def test_t8_a7_a_redirect_to_another_host_is_not_followed(tmp_path):
     async def play(_heard, write):
         await write(b"HTTP/1.1 302 Found\r\nlocation: https://evil.test/\r\ncontent-length: 0\r\n\r\n")
 
@@ -164,7 +164,7 @@ INSIDE = [
 
 
 @pytest.mark.parametrize("address", INSIDE)
-async def test_t8_a9_a_listed_name_that_leads_inside_is_refused_even_when_its_other_addresses_do_not(tmp_path, address):
+async def test_t8_a9_a_listed_name_with_any_internal_address_is_refused(tmp_path, address):
     async with confined(tmp_path, HOST, allowed_test=[[address], [PUBLIC, address], [address, PUBLIC]]) as (net, box):
         for _ in range(3):
             assert await is_shut(net, box, f"{HOST}:443")
@@ -173,12 +173,12 @@ async def test_t8_a9_a_listed_name_that_leads_inside_is_refused_even_when_its_ot
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1", METADATA, "::1", "::ffff:127.0.0.1", "64:ff9b::7f00:1"])
-async def test_t8_a9_not_even_a_listed_address_may_be_inside(tmp_path, address):
+async def test_t8_a9_a_listed_internal_address_is_refused(tmp_path, address):
     async with confined(tmp_path, address) as (net, box):
         assert await is_shut(net, box, f"[{address}]:443" if ":" in address else f"{address}:443")
 
 
-async def test_t8_a10_a_name_that_changes_its_mind_is_dialled_where_it_was_looked_at(tmp_path):
+async def test_t8_a10_a_name_is_dialled_at_the_address_that_was_checked(tmp_path):
     async with confined(tmp_path, HOST, allowed_test=[[PUBLIC], ["127.0.0.1"]]) as (net, box):
         assert b" 200 " in await box.connect(f"{HOST}:443")
         assert net.resolved == [HOST]
@@ -195,7 +195,7 @@ async def test_t8_a10_a_name_that_changes_its_mind_is_dialled_where_it_was_looke
         "localhost", "LOCALHOST.", "localhost.localdomain", "ip6-localhost",
     ],
 )  # fmt: skip
-async def test_t8_a11_however_an_inner_address_is_spelled_it_is_refused(tmp_path, host):
+async def test_t8_a11_an_internal_address_is_refused_in_every_spelling(tmp_path, host):
     bare = host.strip("[]")
     async with confined(tmp_path, HOST) as (net, box):
         assert await is_shut(net, box, f"{host}:443")
@@ -218,7 +218,7 @@ async def test_t8_a11_however_an_inner_address_is_spelled_it_is_refused(tmp_path
         "[allowed.test]:443", "xn--allowed-.test:443", "*:443",
     ],
 )  # fmt: skip
-async def test_t8_a12_what_only_looks_like_a_listed_host_is_refused(tmp_path, target):
+async def test_t8_a12_a_name_similar_to_a_listed_host_is_refused(tmp_path, target):
     names = {name: [[PUBLIC]] for name in ("allowed.test", "evil.test", "evil.allowed.test")}
     async with confined(tmp_path, HOST) as (net, box):
         net.names = names
@@ -226,7 +226,7 @@ async def test_t8_a12_what_only_looks_like_a_listed_host_is_refused(tmp_path, ta
 
 
 @pytest.mark.parametrize("target", ["allowed.test:٤٤٣", "аllowed.test:443", "allowed。test:443", "ａllowed.test:443"])
-async def test_t8_a12_letters_that_only_look_alike_are_refused(tmp_path, target):
+async def test_t8_a12_homoglyphs_of_a_listed_host_are_refused(tmp_path, target):
     async with confined(tmp_path, HOST, allowed_test=[[PUBLIC]]) as (net, box):
         answer = await box.raw(f"CONNECT {target} HTTP/1.1\r\nHost: g\r\n\r\n".encode())
 
@@ -241,7 +241,7 @@ async def test_t8_a12_letters_that_only_look_alike_are_refused(tmp_path, target)
 @pytest.mark.parametrize(
     "target", ["http://allowed.test/", f"http://{METADATA}/latest/meta-data/", "ftp://allowed.test/"]
 )
-async def test_t8_nothing_is_fetched_in_the_clear_for_a_sandbox(tmp_path, method, target):
+async def test_t8_unencrypted_requests_are_refused(tmp_path, method, target):
     sent = f"{method} {target} HTTP/1.1\r\nHost: allowed.test\r\nProxy-Authorization: Bearer {TOKEN}\r\n\r\n"
     async with confined(tmp_path, HOST, allowed_test=[[PUBLIC]]) as (net, box):
         answer = await box.raw(sent.encode())
@@ -251,7 +251,7 @@ async def test_t8_nothing_is_fetched_in_the_clear_for_a_sandbox(tmp_path, method
     assert box.usage.refusals == (f"reach {target}",)
 
 
-async def test_t8_the_bots_own_port_is_not_reached_by_any_name(tmp_path):
+async def test_t8_the_daemons_own_port_is_unreachable_by_any_name(tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as ours:
         ours.settimeout(0)
         port = ours.getsockname()[1]
@@ -276,7 +276,7 @@ async def test_t8_the_bots_own_port_is_not_reached_by_any_name(tmp_path):
         "CONNECT evil.test:443 HTTP/1.1\nHost: allowed.test:443\n",
     ],
 )
-async def test_t8_line_breaks_in_odd_places_lead_nowhere(tmp_path, lines):
+async def test_t8_line_breaks_in_a_request_line_are_refused(tmp_path, lines):
     async with confined(tmp_path, HOST, allowed_test=[[PUBLIC]], evil_test=[[PUBLIC]]) as (net, box):
         answer = await box.raw(lines.encode() + b"\r\nHost: g\r\n\r\n")
 
@@ -311,7 +311,7 @@ async def test_t9_no_request_is_smuggled_to_the_model_inside_another(tmp_path, h
     assert service.heard == []
 
 
-async def test_t9_a_request_that_tells_two_lengths_is_refused_even_if_one_is_right(tmp_path):
+async def test_t9_a_request_with_two_lengths_is_refused_even_if_one_is_right(tmp_path):
     body = json.dumps(asking()).encode()
     lengths = f"Content-Length: {len(body)}\r\nTransfer-Encoding: chunked\r\n\r\n"
     head = f"POST /v1/messages HTTP/1.1\r\nHost: g\r\nx-api-key: {TOKEN}\r\n{lengths}".encode()
@@ -322,7 +322,7 @@ async def test_t9_a_request_that_tells_two_lengths_is_refused_even_if_one_is_rig
     assert service.heard == []
 
 
-async def test_t9_a_message_that_hides_another_behind_it_arrives_alone(tmp_path):
+async def test_t9_a_pipelined_request_does_not_reach_the_model(tmp_path):
     body = json.dumps(asking()).encode()
     head = f"POST /v1/messages HTTP/1.1\r\nHost: g\r\nx-api-key: {TOKEN}\r\nContent-Length: {len(body)}\r\n\r\n"
     async with serving() as service, sandbox(tmp_path, service) as box:
@@ -333,7 +333,7 @@ async def test_t9_a_message_that_hides_another_behind_it_arrives_alone(tmp_path)
 
 
 @pytest.mark.parametrize("name", ["x-forwarded-for", "forwarded", "x-anthropic-admin", "anthropic-organization", "via"])
-async def test_t9_headers_nobody_knows_do_not_go_to_the_model(tmp_path, name):
+async def test_t9_unknown_headers_do_not_go_to_the_model(tmp_path, name):
     async with serving() as service, sandbox(tmp_path, service) as box, box.client() as client:
         await client.post("/v1/messages", json=asking(), headers={name: "x", "connection": f"x-api-key, {name}"})
 
@@ -341,7 +341,7 @@ async def test_t9_headers_nobody_knows_do_not_go_to_the_model(tmp_path, name):
     assert service.heard[0].header("x-api-key") == [KEY]
 
 
-async def test_t9_the_key_is_nowhere_on_the_sandboxs_side(tmp_path):
+async def test_t9_the_key_is_in_no_response_to_the_sandbox(tmp_path):
     async def play(_heard, write):
         await write(whole(usage=usage()))
 
@@ -356,7 +356,7 @@ async def test_t9_the_key_is_nowhere_on_the_sandboxs_side(tmp_path):
     assert KEY not in told
 
 
-async def test_t9_another_runs_pass_is_refused_for_models_and_for_tunnels(tmp_path):
+async def test_t9_the_token_of_another_run_is_refused_for_models_and_tunnels(tmp_path):
     async with serving() as service, confined(tmp_path, HOST, service=service, allowed_test=[[PUBLIC]]) as (net, box):
         async with box.client(**{"x-api-key": "pass-2"}) as client:
             assert (await client.post("/v1/messages", json=asking())).status_code == 403
@@ -371,7 +371,7 @@ async def test_t9_another_runs_pass_is_refused_for_models_and_for_tunnels(tmp_pa
     assert len(net.dialled) == 1
 
 
-async def test_t9_tokens_end_for_parallel_requests_too(tmp_path):
+async def test_t9_a_token_limit_applies_to_parallel_requests_too(tmp_path):
     async def play(_heard, write):
         await asyncio.sleep(0)
         await write(whole(usage=usage(10, 1_000)))

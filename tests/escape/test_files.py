@@ -44,7 +44,7 @@ echo laid
 """
 
 
-async def test_t14_nothing_leaks_nothing_hangs_and_nothing_stays(project):
+async def test_t14_special_files_leak_nothing_block_nothing_and_are_removed(project):
     async with project.open_sandbox() as attacker:
         script = _TRAPS.format(guard=project.guard, other=project.other.path, size=1 << 29)
         assert "laid" in await attacker.run(script)
@@ -69,7 +69,7 @@ def _objects(project):
         yield zlib.decompress(path.read_bytes())
 
 
-async def test_t14_a_folder_of_names_too_long_to_write_down_does_not_stop_the_next_turn(project):
+async def test_t14_a_folder_with_too_long_names_does_not_stop_the_next_turn(project):
     code = "import os\nfor _ in range(40):\n    os.mkdir('x' * 200)\n    os.chdir('x' * 200)\nopen('end', 'w').close()"
     async with project.open_sandbox() as attacker:
         await attacker.python(code)
@@ -89,8 +89,8 @@ def tight(project):
 
 
 @pytest.mark.parametrize("as_command", [True, False], ids=["a command", "in place of the program"])
-async def test_t16_every_folder_that_lives_in_memory_has_an_end(tight, as_command):
-    """Writes up to 32 MB into each, in parts."""
+async def test_t16_every_folder_in_memory_is_limited(tight, as_command):
+    """Writes up to 32 MB into each folder, in parts."""
     code = """
 import os
 places = {line.split()[4] for line in open("/proc/self/mountinfo") if " - tmpfs " in line and not line.startswith("x")}
@@ -116,7 +116,7 @@ for place in sorted(places | {"/dev", "/", "/run", "/run/agent", "/tmp", "/dev/s
     assert held["/dev"] == 0
 
 
-async def test_t16_files_processes_and_memory_have_an_end(tight):
+async def test_t16_files_processes_and_memory_are_limited(tight):
     attempts = {
         "a large file": "f = os.open('big', os.O_CREAT | os.O_RDWR); os.ftruncate(f, 16 << 20)",
         "a large file, written": "signal.signal(signal.SIGXFSZ, signal.SIG_IGN); f = os.open('big2', os.O_CREAT | "
@@ -155,7 +155,7 @@ def fill(kept):
 
 @pytest.fixture
 def counted(project, monkeypatch):
-    """A project whose programs may take 64 MB together, though each folder in memory could hold more."""
+    """Opens a project whose programs may take 64 MB together, though each folder in memory could hold more."""
     monkeypatch.setattr(resource_limits, "_INTERVAL_SECONDS", 0.05)
     limits = ProcessLimits(memory_bytes=1 << 30, processes=64, file_bytes=1 << 30, scratch_bytes=256 << 20)
     project.rules = SandboxRules(process_limits=limits, resource_limits=ResourceLimits(memory_bytes=64 << 20))
@@ -164,7 +164,7 @@ def counted(project, monkeypatch):
 
 @pytest.mark.attack("T16", "Programs fill the memory by files that live in it")
 @pytest.mark.parametrize("kind", ["command", "verification"])
-async def test_t16_memory_counts_wherever_it_is_kept(counted, kind):
+async def test_t16_every_kind_of_memory_counts_towards_the_limit(counted, kind):
     missed = []
     for place, code in HOARDS.items():
         async with counted.open_sandbox(kind) as attacker:
@@ -174,8 +174,8 @@ async def test_t16_memory_counts_wherever_it_is_kept(counted, kind):
     assert missed == []
 
 
-async def test_memory_of_this_machine_is_nobodys(counted):
-    """Folders of this machine that live in memory, and files that are mapped and open, are not counted twice."""
+async def test_shared_files_of_the_machine_do_not_count_towards_the_memory_limit(counted):
+    """Folders of this machine in memory, and mapped and open files, are not counted twice."""
     async with counted.open_sandbox() as attacker:
         code = "f = open('/dev/shm/x', 'wb+'); f.truncate(32 << 20); kept = mmap.mmap(f.fileno(), 32 << 20)"
         filled = "[kept.__setitem__(slice(at, at + 4096), bytes(4096)) for at in range(0, 32 << 20, 4096)]"
@@ -199,7 +199,7 @@ def test_t17_a_state_dir_that_every_agent_could_read_is_refused(place, tmp_path)
     assert os.fspath(find_tools([], tmp_path).bwrap)
 
 
-def test_t20_of_etc_only_what_programs_do_not_start_without_is_shown(tmp_path):
+def test_t20_only_the_parts_of_etc_that_programs_need_are_shown(tmp_path):
     shown = find_tools([], tmp_path).folders
     hidden = ("passwd", "shadow", "gitconfig", "npmrc", "pip.conf", "maven/settings.xml", "ssh", "ssl/private")
     assert [name for name in hidden if any(Path(f"/etc/{name}").is_relative_to(one) for one in shown)] == []
@@ -225,7 +225,7 @@ while not os.path.exists("stop"):
 
 
 @pytest.mark.attack("T14", "A server swaps folders for links while root hands the worktree over")
-async def test_t14_root_gives_no_folder_away_that_a_program_puts_in_the_place_of_one(as_root, project, tmp_path):
+async def test_t14_root_does_not_chown_files_outside_through_a_folder_replaced_by_a_link(as_root, project, tmp_path):
     outside = tmp_path / "outside"
     (outside / "inner").mkdir(parents=True)
     for path in (outside / "program", outside / "inner" / "file"):

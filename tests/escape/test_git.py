@@ -1,4 +1,4 @@
-"""T10, T11: however an agent changes git's files, the host continues to work and runs none of them."""
+"""T10, T11: with git files changed by an agent, the host continues to work and runs none of them."""
 
 import ast
 import os
@@ -108,7 +108,7 @@ ATTACKS = {
 
 @pytest.fixture
 def watched_git(tmp_path, monkeypatch, project):
-    """A `git` that comes first on the PATH and records calls in or on a worktree."""
+    """Puts a `git` first on the PATH that records calls in or on a worktree."""
     told, folder = tmp_path / "told", tmp_path / "first"
     folder.mkdir()
     real, worktrees = shutil.which("git"), str(project.state / "worktrees")
@@ -122,7 +122,7 @@ def watched_git(tmp_path, monkeypatch, project):
 
 
 async def fresh_checkout(project: AttackedProject) -> dict[str, bytes]:
-    """A run of another issue, begun after the attack."""
+    """Starts a run of another issue after the attack."""
     made = await project.workspaces.ensure("treehand/shop-3", base="", remote=project.origin.remote)
     files = {str(path.relative_to(made.path)): path.read_bytes()
              for path in sorted(made.path.rglob("*")) if path.is_file() and path.name != ".git"}  # fmt: skip
@@ -131,7 +131,7 @@ async def fresh_checkout(project: AttackedProject) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize("attack", ATTACKS)
-async def test_t10_the_hosts_life_goes_on_and_runs_nothing_an_agent_planted(project, watched_git, attack):
+async def test_t10_the_host_continues_to_work_and_runs_nothing_that_an_agent_planted(project, watched_git, attack):
     async with project.open_sandbox() as attacker:
         printed = await attacker.run(f"{ATTACKS[attack]}\necho played", ends_well=False)
     assert "played" in printed
@@ -168,7 +168,7 @@ def test_git_is_run_from_one_module_only():
     assert found <= MAY_RUN_GIT, found
 
 
-def test_evil_leaves_a_trace_where_it_runs_outside(project):
+def test_the_planted_program_leaves_a_trace_outside_the_sandbox(project):
     """Without this the tests above would prove nothing."""
     os.system(f"{shlex.quote(str(project.evil))} < /dev/null > /dev/null")
     assert project.trace.exists()

@@ -1,4 +1,4 @@
-"""T10: a person's own git in a worktree runs nothing that the programs of any sandbox left there."""
+"""T10: a person's own git in a worktree runs nothing that programs in a sandbox left there."""
 
 import contextlib
 import os
@@ -72,7 +72,7 @@ _SECONDS = 5
 
 
 def lives_there(folder: Path, home: Path) -> None:
-    """A person works in the folder, with a git that trusts folders of every owner."""
+    """Works in the folder as a person whose git trusts folders of every owner."""
     home.mkdir(exist_ok=True)
     (home / ".gitconfig").write_text("[safe]\n\tdirectory = *\n[user]\n\tname = Ada\n\temail = ada@example.org\n")
     environment = {"PATH": os.environ["PATH"], "HOME": str(home), "GIT_TERMINAL_PROMPT": "0", "GIT_EDITOR": "true"}
@@ -86,7 +86,7 @@ def lives_there(folder: Path, home: Path) -> None:
 
 @_ATTACK
 @pytest.mark.parametrize("kind", SANDBOX_KINDS)
-async def test_t10_nothing_that_a_sandbox_left_in_git_runs_for_a_person(project: AttackedProject, tmp_path, kind):
+async def test_t10_git_of_a_person_runs_nothing_that_a_sandbox_left(project: AttackedProject, tmp_path, kind):
     ran = []
     for attack, script in ATTACKS.items():
         async with project.open_sandbox(kind) as attacker:
@@ -101,7 +101,7 @@ async def test_t10_nothing_that_a_sandbox_left_in_git_runs_for_a_person(project:
     assert ran == []
 
 
-def test_t10_the_person_of_these_tests_does_run_what_a_repository_says(tmp_path):
+def test_t10_git_of_the_person_in_these_tests_runs_planted_settings(tmp_path):
     """Without this the tests above would prove nothing."""
     trace, evil = tmp_path / "trace", tmp_path / "evil.sh"
     evil.write_text(f"#!/bin/sh\necho ran >> {shlex.quote(str(trace))}\n")
@@ -114,7 +114,7 @@ def test_t10_the_person_of_these_tests_does_run_what_a_repository_says(tmp_path)
 
 @pytest.fixture
 def with_submodule(origin):
-    """The project has a submodule, whose folder is empty in every worktree."""
+    """The project has a submodule, and its folder is empty in every worktree."""
     elsewhere = origin.clone.parent / "elsewhere"
     run_git(origin.clone.parent, "init", "-q", str(elsewhere))
     run_git(elsewhere, "commit", "-q", "--allow-empty", "-m", "x")
@@ -124,7 +124,7 @@ def with_submodule(origin):
 
 
 @_ATTACK
-async def test_t10_a_repository_in_the_place_of_a_submodule_runs_nothing(with_submodule, project, tmp_path):
+async def test_t10_a_repository_in_place_of_a_submodule_runs_nothing(with_submodule, project, tmp_path):
     """Git asks a submodule for its status, with the settings that it finds there."""
     script = "git init -q sub; cd sub; git commit -q --allow-empty -m x; git config core.fsmonitor $OLDPWD/evil.sh"
     async with project.open_sandbox("server") as attacker:
@@ -145,7 +145,7 @@ NESTED = {
 
 @_ATTACK
 @pytest.mark.parametrize("nested", NESTED)
-async def test_t10_a_repository_inside_runs_nothing_once_the_worktree_is_taken_over(project, tmp_path, nested):
+async def test_t10_a_nested_repository_runs_nothing_after_the_takeover(project, tmp_path, nested):
     async with project.open_sandbox("server") as attacker:
         await attacker.run(f"set -e; {NESTED[nested]}; git -C nested config core.fsmonitor $PWD/evil.sh")
     await project.workspaces.disarm(project.mine.branch)

@@ -1,4 +1,4 @@
-"""The daemon's config: loopback unless a token is set, by our own name, and never for another site's page."""
+"""HTTP access: loopback unless a token is set, only under its own name, and not from pages of other sites."""
 
 import asyncio
 import hashlib
@@ -57,7 +57,7 @@ async def visiting(token: str = "", **more) -> AsyncIterator[Visitor]:
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1:PORT", "localhost:PORT", "LOCALHOST:PORT", "[::1]:PORT"])
-async def test_this_machines_own_names_are_let_in(host):
+async def test_loopback_names_are_accepted(host):
     async with visiting() as visitor:
         assert await visitor.wakes(Host=host) == 202
 
@@ -71,7 +71,7 @@ async def test_this_machines_own_names_are_let_in(host):
         "localhost:PORT,evil.example", "localhost:99999999", "[::1", "bound\u00e9.example:PORT",
     ],
 )  # fmt: skip
-async def test_a_name_that_somebody_made_lead_here_is_refused(host):
+async def test_another_host_name_is_refused(host):
     async with visiting() as visitor:
         named = host.replace("PORT", str(visitor.port)).encode()
         for ask in (visitor.client.post, visitor.client.get):
@@ -80,7 +80,7 @@ async def test_a_name_that_somebody_made_lead_here_is_refused(host):
         assert visitor.woken == []
 
 
-async def test_two_names_are_none():
+async def test_two_host_headers_are_refused():
     async with visiting() as visitor:
         reader, writer = await asyncio.open_connection("127.0.0.1", visitor.port)
         names = f"Host: 127.0.0.1:{visitor.port}\r\nHost: evil.example\r\n"
@@ -91,7 +91,7 @@ async def test_two_names_are_none():
         assert visitor.woken == []
 
 
-async def test_a_reverse_proxys_name_is_let_in_once_it_is_set():
+async def test_the_name_of_a_reverse_proxy_is_accepted_once_it_is_set():
     async with visiting() as visitor:
         assert await visitor.wakes(Host="bot.example.com") == 403
     async with visiting(hosts=("bot.example.com", "other.example:8443"), token="t") as visitor:
@@ -107,7 +107,7 @@ async def test_a_reverse_proxys_name_is_let_in_once_it_is_set():
         assert await visitor.wakes(Host="[2001:db8::8]", **let_in) == 403
 
 
-async def test_where_it_listens_everywhere_an_address_is_no_ones_trick_but_a_name_is():
+async def test_with_a_wildcard_bind_addresses_are_accepted_and_names_are_refused():
     async with visiting(bind_host="0.0.0.0", token="t") as visitor:
         let_in = {"Authorization": "Bearer t"}
         assert await visitor.wakes(Host="192.0.2.7:PORT", **let_in) == 202
@@ -133,13 +133,13 @@ async def test_where_it_listens_everywhere_an_address_is_no_ones_trick_but_a_nam
     ],
 )
 @pytest.mark.parametrize("token", ["", "t"])
-async def test_another_sites_page_sets_nothing_moving_with_a_token_or_without(headers, token):
+async def test_a_request_from_a_page_of_another_site_is_refused_with_and_without_a_token(headers, token):
     async with visiting(token=token) as visitor:
         assert await visitor.wakes(Authorization="Bearer t", **headers) == 403
 
 
 @pytest.mark.parametrize("headers", [{}, {"Sec_Fetch_Site": "none"}, {"Sec_Fetch_Site": "same-origin"}])
-async def test_our_own_page_and_what_is_no_browser_may(headers):
+async def test_our_own_page_and_clients_that_are_no_browser_are_accepted(headers):
     async with visiting() as visitor:
         assert await visitor.wakes(**headers) == 202
         assert await visitor.wakes(Origin="http://127.0.0.1:PORT", **headers) == 202
@@ -156,7 +156,7 @@ async def test_our_own_page_and_what_is_no_browser_may(headers):
         b"Basic t",
     ],
 )
-async def test_a_wrong_token_of_whatever_letters_is_refused_and_crashes_nothing(shown):
+async def test_a_wrong_token_with_any_characters_is_refused_without_a_crash(shown):
     async with visiting(token="gehéim") as visitor:
         answer = await visitor.client.post("/api/v1/wake", headers=[(b"Authorization", shown)])
         assert (answer.status_code, visitor.woken) == (401, [])
@@ -164,12 +164,12 @@ async def test_a_wrong_token_of_whatever_letters_is_refused_and_crashes_nothing(
         assert (right.status_code, visitor.woken) == (202, [""])
 
 
-async def test_the_token_without_its_scheme_is_none():
+async def test_a_token_without_its_scheme_is_refused():
     async with visiting(token="t") as visitor:
         assert await visitor.wakes(Authorization="t") == 401
 
 
-async def test_a_webhook_needs_its_signature_and_neither_a_name_nor_a_page():
+async def test_a_webhook_needs_its_signature_and_no_host_or_origin():
     async with visiting() as visitor:
         strange = {"Host": "hooks.example.com", "Origin": "https://github.example"}
         ask = visitor.client.post
@@ -181,7 +181,7 @@ async def test_a_webhook_needs_its_signature_and_neither_a_name_nor_a_page():
         assert visitor.woken == ["acme/shop"]
 
 
-async def test_nothing_is_set_moving_by_a_get_wherever_it_goes():
+async def test_a_get_request_wakes_nothing_at_any_path():
     async with visiting() as visitor:
         paths = [
             route.path
@@ -196,7 +196,7 @@ async def test_nothing_is_set_moving_by_a_get_wherever_it_goes():
         assert visitor.woken == []
 
 
-async def test_every_answer_forbids_what_a_page_could_do_with_it():
+async def test_every_response_has_the_security_headers():
     async with visiting() as visitor:
         ask = visitor.client.request
         for method, path, headers in (

@@ -1,4 +1,4 @@
-"""T16: what strangers write, and texts made to be slow to read, hold nobody up."""
+"""T16: text of untrusted people, and text made to be slow to parse, does not stall the event loop."""
 
 import pytest
 
@@ -42,7 +42,7 @@ async def scene(tmp_path):
     "T16", "Comments of a person without permission, each made to be slow to read, against the daemon's loop"
 )
 @pytest.mark.parametrize("author", ["eve", "ana"], ids=["a stranger", "a person who may push"])
-async def test_t16_texts_made_to_be_slow_do_not_hold_the_loop(scene, author):
+async def test_t16_text_made_to_be_slow_to_parse_does_not_stall_the_loop(scene, author):
     scene.ask(body=HOSTILE[0][:SIZE])
     await scene.tick()
     assert scene.run, "the issue was read"
@@ -54,7 +54,7 @@ async def test_t16_texts_made_to_be_slow_do_not_hold_the_loop(scene, author):
 
 
 @pytest.mark.attack("T16", "A comment of a person without permission, with hidden text and a command")
-def test_t16_a_strangers_text_is_not_read():
+def test_t16_text_of_an_untrusted_person_is_not_parsed():
     remark = Remark("a.py", 1, "evil", hunk="evil", id="i1")
     said = Comment("c1", CommentPlace.ISSUE, Person("eve"), f"  /ai stop now\n{'evil ' * 9000}", 1.0, (remark,))
     [(seen, hidden)] = read_texts(TrackerView(comments={"k": (said,)}), ForgeView()).comments["k"]
@@ -62,6 +62,6 @@ def test_t16_a_strangers_text_is_not_read():
     assert seen.remarks == (Remark("", 1, "", id="i1"),)
 
 
-def test_t16_a_marker_takes_the_space_before_it_along():
+def test_t16_removing_a_marker_removes_the_space_before_it():
     mark = f"<!-- treehand:a {'0' * 64} -->"
     assert without_marker(f"one \n\n{mark} two {mark}") == "one two"

@@ -10,15 +10,15 @@ ROOT = Path(__file__).parents[2]
 UID = 58_901
 CORE = ("test_sandbox.py", "test_files.py")
 TURNS = (
-    "test_turn.py::test_t6_the_model_is_asked_with_the_real_key_which_nobody_can_see",
-    "test_turn.py::test_t16_a_turn_that_takes_too_much_memory_is_ended_and_told_why[shared]",
+    "test_turn.py::test_t6_the_model_gets_the_real_key_and_the_agent_cannot_see_it",
+    "test_turn.py::test_t16_a_turn_over_its_memory_limit_is_ended_with_the_reason[shared]",
 )
 
 SETUP = (
-    "test_variables_are_there_and_nobodys_else",
-    "test_what_it_left_running_is_ended_however_it_detached[bwrap]",
-    "test_nothing_outside_the_worktree_and_the_downloads_can_be_written",
-    "test_what_it_makes_and_git_does_not_ignore_is_no_work_of_the_agents",
+    "test_setup_has_its_variables_and_none_of_the_host",
+    "test_background_processes_of_setup_are_ended[bwrap]",
+    "test_setup_can_write_only_to_the_worktree_and_the_downloads",
+    "test_files_changed_by_setup_are_not_work_of_the_agent",
 )
 
 _ENTER = r"""
@@ -38,7 +38,7 @@ exec setpriv --reuid "$USER_ID" --regid "$USER_ID" --clear-groups --no-new-privs
 """A mount namespace with the Python in use and the repository, and without root's home."""
 
 
-def test_everything_holds_for_an_ordinary_user_too(as_root):
+def test_the_core_tests_pass_for_an_ordinary_user(as_root):
     place = Path("/tmp") / f"treehand-escape-{os.getpid()}"
     covered = ["/tmp", *closed_above(Path(sys.base_prefix)), *closed_above(ROOT)]
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--timeout", "60", "--basetemp",
@@ -63,7 +63,7 @@ def test_everything_holds_for_an_ordinary_user_too(as_root):
 
 
 def closed_above(path: Path) -> list[str]:
-    """The topmost folder above it that only its owner may enter."""
+    """Returns the topmost folder above it that only its owner may enter."""
     for folder in reversed(path.parents):
         if folder != Path("/") and not folder.stat().st_mode & 0o001:
             return [str(folder)]

@@ -1,4 +1,4 @@
-"""T12, bad content in the result: no objectionable file of a hostile agent is published without approval."""
+"""T12: no objectionable file of a hostile agent is published without approval."""
 
 import os
 
@@ -58,7 +58,7 @@ async def refused(ground, origin) -> set[str]:  # noqa: F811
 
 
 @pytest.mark.parametrize("spelled", SPELLED.values(), ids=SPELLED.keys())
-async def test_t12_no_protected_path_is_published_however_it_is_spelled(spelled, ground, origin):  # noqa: F811
+async def test_t12_a_protected_path_is_blocked_in_every_spelling(spelled, ground, origin):  # noqa: F811
     _, space = ground
     for path in CLASSES:
         planted(space, spelled(path))
@@ -68,14 +68,14 @@ async def test_t12_no_protected_path_is_published_however_it_is_spelled(spelled,
     assert await refused(ground, origin)
 
 
-async def test_t12_a_rename_into_a_protected_path(ground, origin):  # noqa: F811
+async def test_t12_a_rename_into_a_protected_path_is_blocked(ground, origin):  # noqa: F811
     _, space = ground
     (space.path / ".github/workflows").mkdir(parents=True)
     (space.path / "keep/0").rename(space.path / ".github/workflows/x.yml")
     assert await refused(ground, origin) == {"protected path"}
 
 
-async def test_t12_a_mode_only_change_of_a_protected_path(origin, root):  # noqa: F811
+async def test_t12_a_mode_change_of_a_protected_path_is_blocked(origin, root):  # noqa: F811
     origin.commit({".husky/pre-commit": "#!/bin/sh\n"})
     workspaces = GitWorkspaces(root, "shop")
     space = await workspaces.ensure(BRANCH, base="", remote=origin.remote)
@@ -84,13 +84,13 @@ async def test_t12_a_mode_only_change_of_a_protected_path(origin, root):  # noqa
 
 
 @pytest.mark.parametrize("target", ["/etc/hostname", "../../outside", ".git", "CODEOWNERS", "inner/../../x"])
-async def test_t12_links_that_leave_the_tree(target, ground, origin):  # noqa: F811
+async def test_t12_links_that_leave_the_tree_are_blocked(target, ground, origin):  # noqa: F811
     _, space = ground
     (space.path / "link").symlink_to(target)
     assert await refused(ground, origin) == {"link"}
 
 
-async def test_t12_ten_thousand_files(ground, origin):  # noqa: F811
+async def test_t12_ten_thousand_files_are_blocked(ground, origin):  # noqa: F811
     _, space = ground
     folders = [space.path / f"f{at}" for at in range(10)]
     for folder in folders:
@@ -100,7 +100,7 @@ async def test_t12_ten_thousand_files(ground, origin):  # noqa: F811
     assert await refused(ground, origin) == {"limit"}
 
 
-async def test_t12_a_file_of_two_hundred_megabytes_never_gets_in(ground):
+async def test_t12_a_file_of_two_hundred_megabytes_is_not_captured(ground):
     workspaces, space = ground
     with (space.path / "big.bin").open("wb") as file:
         file.truncate(200_000_000)
@@ -109,8 +109,8 @@ async def test_t12_a_file_of_two_hundred_megabytes_never_gets_in(ground):
     assert any("big.bin" in what and "too large" in what for what in change.left_out)
 
 
-async def test_t12_a_commit_of_another_repository(ground, origin):  # noqa: F811
-    """Capture takes none; the guard refuses one that is in a tree for another reason."""
+async def test_t12_a_commit_of_another_repository_is_blocked(ground, origin):  # noqa: F811
+    """Capture adds none; the publish guard blocks one that is already in a tree."""
     workspaces, space = ground
     mirror = workspaces._mirror.path
     entries = run_git(mirror, "ls-tree", space.head) + f"\n160000 commit {space.head}\tinner\n"
@@ -119,7 +119,7 @@ async def test_t12_a_commit_of_another_repository(ground, origin):  # noqa: F811
     assert (objection.rule, objection.path) == ("submodule", "inner")
 
 
-async def test_t12_a_persons_word_is_all_it_takes(ground, origin):  # noqa: F811
+async def test_t12_an_approval_of_a_person_is_enough_to_publish(ground, origin):  # noqa: F811
     workspaces, space = ground
     planted(space, "CLAUDE.md")
     change = await capture_as_it_is(workspaces, BRANCH, **TURN)

@@ -1,4 +1,4 @@
-"""T23, forged results: nothing that an agent leaves or writes makes verification say what is not so."""
+"""T23: nothing that an agent leaves or writes changes the result of verification."""
 
 import asyncio
 import shlex
@@ -36,7 +36,7 @@ def python(script: str) -> str:
 
 
 async def verified(shop: Shop, *verify: str, **written: str) -> Verification:  # noqa: F811
-    """An agent writes files; its work is captured and verified."""
+    """Writes files as an agent, captures them and verifies the commit."""
     shop.told(verify=verify)
     await shop.ready()
     for name, text in {"README.md": "bye\n", **written}.items():
@@ -51,7 +51,7 @@ async def verified(shop: Shop, *verify: str, **written: str) -> Verification:  #
 
 @pytest.mark.attack("T23", FORGED + ": a test writes an exit code to every descriptor it can see")
 @pytest.mark.parametrize("kind", ["bwrap", "none"])
-async def test_t23_an_exit_code_written_to_descriptors_is_not_believed(shop, kind):  # noqa: F811
+async def test_t23_an_exit_code_written_to_descriptors_is_ignored(shop, kind):  # noqa: F811
     shop.sandbox = shop.sandbox if kind == "bwrap" else NoSandbox(shop.root / "cells", {})
     script = WRITES_TO_DESCRIPTORS if kind == "bwrap" else "print('tried')"  # without a sandbox it would find our own
     found = await verified(shop, f"{python(script)}; exit 3", "kill -9 $BASHPID", "exec false")
@@ -60,7 +60,7 @@ async def test_t23_an_exit_code_written_to_descriptors_is_not_believed(shop, kin
 
 
 @pytest.mark.attack("T23", FORGED + ": a test changes the program that reports its exit code")
-async def test_t23_no_program_that_reports_the_exit_code_can_be_seen(shop):  # noqa: F811
+async def test_t23_the_program_that_reports_the_exit_code_is_not_visible(shop):  # noqa: F811
     found = await verified(shop, f"{python(NAMES_PROCESSES)}; false")
     names = [line.partition(" ")[2] for line in found.commands[0].output.splitlines()]
     assert names
@@ -69,7 +69,7 @@ async def test_t23_no_program_that_reports_the_exit_code_can_be_seen(shop):  # n
 
 
 @pytest.mark.attack("T23", FORGED + ": a process that outlives the command prints and reports later")
-async def test_t23_what_a_command_leaves_running_ends_with_it_and_changes_no_result(shop):  # noqa: F811
+async def test_t23_background_processes_end_with_their_command_and_change_no_result(shop):  # noqa: F811
     found = await verified(shop, "(setsid sh -c 'sleep 300; exit 0' &) ; echo ended; exit 4")
     assert [(one.exit_code, one.output) for one in found.commands] == [(4, "ended")]
 
@@ -117,14 +117,14 @@ async def forged(shop: Shop, check: str, planted: dict[str, str], **written: str
         ("PYTHONPATH=.venv python3 test_price.py", {".venv/price.py": "price = lambda: 2\n", ".venv/test.pth": "x"}),
     ],
 )
-async def test_t23_nothing_that_git_ignores_is_there_when_the_commit_is_verified(shop, check, planted):  # noqa: F811
+async def test_t23_ignored_files_are_absent_when_the_commit_is_verified(shop, check, planted):  # noqa: F811
     found = await forged(shop, check, planted)
     (command,) = found.commands
     assert (command.exit_code, found.regressions) == (1, (command,))
 
 
 @pytest.mark.attack("T23", FORGED + ": compiled code of another source is left in a cache")
-async def test_t23_stale_compiled_code_is_not_there_when_the_commit_is_verified(shop):  # noqa: F811
+async def test_t23_stale_compiled_code_is_absent_when_the_commit_is_verified(shop):  # noqa: F811
     compile_it = (
         "import importlib._bootstrap_external as b, pathlib; "
         "code = compile('def price():\\n    return 2\\n', 'price.py', 'exec'); "
@@ -142,8 +142,8 @@ async def test_t23_stale_compiled_code_is_not_there_when_the_commit_is_verified(
 
 
 @pytest.mark.attack("T23", FORGED + ": a server swaps the files while they are tested")
-async def test_t23_what_a_server_writes_while_a_commit_is_verified_changes_no_result(shop):  # noqa: F811
-    """The server is played by a file that is put back in the agent's worktree while the check waits for it."""
+async def test_t23_writes_of_a_server_during_verification_change_no_result(shop):  # noqa: F811
+    """A file stands for the server: it is restored in the agent's worktree while the check waits for it."""
     found_there = "for n in 1 2 3 4 5 6 7 8; do sleep 0.1; test -e swapped && exit 0; done; python3 test_price.py"
     shop.origin.commit(TESTS)
     shop.told(verify=(found_there,))
@@ -168,7 +168,7 @@ async def test_t23_what_a_server_writes_while_a_commit_is_verified_changes_no_re
 
 
 @pytest.mark.attack("T23", FORGED + ": a conftest.py leaves tests out")
-async def test_t23_changed_settings_of_the_tests_are_named_and_fewer_tests_are_said(shop):  # noqa: F811
+async def test_t23_changed_test_settings_are_listed_and_lost_tests_are_reported(shop):  # noqa: F811
     shop.origin.commit({"count": "3", "conftest.py": ""})
     found = await verified(
         shop, 'echo "$(cat count) passed in 0.01s"', **{"count": "1", "conftest.py": "collect_ignore = 1"}

@@ -1,4 +1,4 @@
-"""T1, T2: people who have lost their right, and edits by those who never had it, on GitHub."""
+"""T1, T2: on GitHub, people who lost their permission and edits by people who never had it."""
 
 from collections.abc import Callable
 
@@ -39,13 +39,13 @@ LOSSES = (removed, demoted_to_triage, demoted_to_read, deleted)
 
 
 async def known_to_us(scene: GitHubScene) -> None:
-    """We have asked for bob's right just now, and it was a yes."""
+    """GitHub has just confirmed the permission of bob."""
     scene.world.comment(REPO, scene.number, "/ai status", by="bob")
     await scene.tick()
 
 
 async def not_known_to_us(scene: GitHubScene) -> None:
-    """Nobody has asked for bob's right yet."""
+    """The permission of bob has not been read yet."""
 
 
 def in_a_comment(scene: GitHubScene, pull: int) -> None:
@@ -75,7 +75,7 @@ WAYS = (in_a_comment, on_the_pull_request, in_a_review, on_a_line, beside_a_comm
 @pytest.mark.parametrize("known", [known_to_us, not_known_to_us])
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("way", WAYS)
-async def test_t1_a_person_who_lost_the_right_a_moment_ago_is_not_heard(scene, way, loss, known):
+async def test_t1_a_comment_of_a_person_who_has_just_lost_permission_is_not_used(scene, way, loss, known):
     pull = await scene.offered()
     await known(scene)
     if loss is deleted:
@@ -94,7 +94,7 @@ async def test_t1_a_person_who_lost_the_right_a_moment_ago_is_not_heard(scene, w
 
 @pytest.mark.attack("T1", "A person says something while the agent is busy, and is removed before the agent gets it")
 @pytest.mark.parametrize("loss", LOSSES)
-async def test_t1_words_said_before_the_loss_and_not_used_yet_are_not_used(scene, loss):
+async def test_t1_a_comment_made_before_its_author_lost_permission_is_not_used_later(scene, loss):
     pull = await scene.offered()
     scene.world.comment(REPO, scene.number, "/ai pause", by="ana")
     await scene.tick()
@@ -110,7 +110,7 @@ async def test_t1_words_said_before_the_loss_and_not_used_yet_are_not_used(scene
 
 @pytest.mark.attack("T16", "A person who was removed a moment ago raises the budget")
 @pytest.mark.parametrize("loss", LOSSES[:3])
-async def test_t16_a_person_who_lost_the_right_a_moment_ago_spends_no_money(scene, loss):
+async def test_t16_a_budget_command_of_a_person_who_has_just_lost_permission_is_ignored(scene, loss):
     await scene.offered()
     await known_to_us(scene)
     loss(scene)
@@ -122,7 +122,7 @@ async def test_t16_a_person_who_lost_the_right_a_moment_ago_spends_no_money(scen
 @pytest.mark.attack("T1", "A person labels an issue, and is removed before the work begins")
 @pytest.mark.parametrize("known", [known_to_us, not_known_to_us])
 @pytest.mark.parametrize("loss", LOSSES)
-async def test_t1_a_label_by_a_person_who_lost_the_right_before_the_start_starts_nothing(scene, loss, known):
+async def test_t1_a_label_by_a_person_who_lost_permission_before_the_start_starts_nothing(scene, loss, known):
     await scene.offered()
     await known(scene)
     turns = len(scene.inside.requests)
@@ -139,7 +139,7 @@ async def test_t1_a_label_by_a_person_who_lost_the_right_before_the_start_starts
 
 @pytest.mark.attack("T1", "Work is published for a person who was removed while the agent was at it")
 @pytest.mark.parametrize("loss", LOSSES)
-async def test_t1_work_for_a_person_who_lost_the_right_meanwhile_is_not_published(scene, loss):
+async def test_t1_work_of_a_requester_who_lost_permission_is_not_published(scene, loss):
     scene.ask(by="bob", author="bob")
     await scene.tick()
     loss(scene)
@@ -156,7 +156,7 @@ async def test_t1_work_for_a_person_who_lost_the_right_meanwhile_is_not_publishe
 
 @pytest.mark.attack("T1", "A follow-up is published for a person who was removed while the agent was at it")
 @pytest.mark.parametrize("loss", LOSSES)
-async def test_t1_what_a_comment_ordered_is_not_pushed_if_its_author_lost_the_right_meanwhile(scene, loss):
+async def test_t1_work_on_a_comment_is_not_pushed_if_its_author_lost_permission(scene, loss):
     await scene.offered()
     before = dict(scene.inside.branches)
     scene.world.comment(REPO, scene.number, "Rename it", by="bob")
@@ -176,7 +176,7 @@ async def test_t1_what_a_comment_ordered_is_not_pushed_if_its_author_lost_the_ri
 
 @pytest.mark.attack("T12", "Held-back work is published because somebody allowed it who was removed since")
 @pytest.mark.parametrize("loss", LOSSES)
-async def test_t12_what_a_person_allowed_is_not_published_if_they_lost_the_right_before_that(scene, loss):
+async def test_t12_approved_work_is_not_published_if_the_approver_lost_permission(scene, loss):
     scene.inside.protected["ci.yml"] = "runs in CI"
     scene.ask()
     await scene.tick()
@@ -197,7 +197,7 @@ async def test_t12_what_a_person_allowed_is_not_published_if_they_lost_the_right
 
 
 @pytest.mark.parametrize("status", [403, 404, 500, 502])
-async def test_t1_while_github_does_not_tell_nothing_is_used_and_later_nothing_is_lost(scene, status):
+async def test_t1_a_comment_waits_while_github_does_not_return_permissions(scene, status):
     await scene.offered()
     before = len(scene.inside.requests)
     scene.world.comment(REPO, scene.number, OBEY, by="bob")
@@ -210,7 +210,7 @@ async def test_t1_while_github_does_not_tell_nothing_is_used_and_later_nothing_i
     assert (OBEY in scene.told) == (status != 404)
 
 
-# Edits by those who may not
+# Untrusted edits
 
 
 EDITORS = ("eve", "evil[bot]", "tom")
@@ -228,7 +228,7 @@ def in_the_body(scene: GitHubScene, who: str) -> None:
 @pytest.mark.parametrize("gone", [False, True])
 @pytest.mark.parametrize("who", EDITORS)
 @pytest.mark.parametrize("where", [in_the_title, in_the_body])
-async def test_t2_an_edit_of_an_admins_issue_by_a_stranger_is_asked_about(scene, where, who, gone):
+async def test_t2_an_untrusted_edit_of_a_trusted_issue_is_asked_about(scene, where, who, gone):
     scene.ask()
     where(scene, who)
     if gone:
@@ -244,7 +244,7 @@ async def test_t2_an_edit_of_an_admins_issue_by_a_stranger_is_asked_about(scene,
 @pytest.mark.attack("T2", "An application without rights rewrites the issue of an admin while an agent works on it")
 @pytest.mark.parametrize("who", EDITORS)
 @pytest.mark.parametrize("where", [in_the_title, in_the_body])
-async def test_t2_an_edit_of_an_admins_issue_ends_the_turn_at_once(scene, where, who):
+async def test_t2_an_untrusted_edit_of_a_trusted_issue_ends_the_turn_at_once(scene, where, who):
     scene.ask()
     await scene.tick()
     where(scene, who)
@@ -258,7 +258,7 @@ async def test_t2_an_edit_of_an_admins_issue_ends_the_turn_at_once(scene, where,
 
 
 @pytest.mark.parametrize("where", [in_the_title, in_the_body])
-async def test_t2_a_later_edit_by_somebody_who_may_counts_as_theirs_as_a_whole(scene, where):
+async def test_t2_a_later_edit_by_a_trusted_person_makes_the_whole_text_trusted(scene, where):
     scene.ask()
     where(scene, "evil[bot]")
     scene.world.advance(5)
@@ -300,7 +300,7 @@ SAID = (a_comment, a_comment_on_the_pull_request, a_review, a_remark_of_a_review
 @pytest.mark.parametrize("seconds", [0, 30])
 @pytest.mark.parametrize("who", [*EDITORS, "gone"])
 @pytest.mark.parametrize("saying", SAID)
-async def test_t24_what_a_stranger_made_of_an_admins_words_is_not_used_and_is_asked_about(scene, saying, who, seconds):
+async def test_t24_an_untrusted_edit_of_a_trusted_comment_is_not_used_and_is_asked_about(scene, saying, who, seconds):
     pull = await scene.offered()
     turns = len(scene.inside.requests)
     edit = saying(scene, pull, "Rename it")
@@ -320,7 +320,7 @@ async def test_t24_what_a_stranger_made_of_an_admins_words_is_not_used_and_is_as
 
 @pytest.mark.attack("T24", "An application without rights rewrites what an admin said while an agent is at it")
 @pytest.mark.parametrize("saying", SAID)
-async def test_t24_an_edit_of_what_the_agent_is_at_ends_its_turn_and_is_asked_about(scene, saying):
+async def test_t24_an_untrusted_edit_of_the_current_comment_ends_the_turn_and_is_asked_about(scene, saying):
     pull = await scene.offered()
     edit = saying(scene, pull, "Rename it")
     scene.world.advance(60)
@@ -337,7 +337,7 @@ async def test_t24_an_edit_of_what_the_agent_is_at_ends_its_turn_and_is_asked_ab
 
 @pytest.mark.attack("T24", "An application without rights turns an admin's comment into a command")
 @pytest.mark.parametrize("command", ["/ai budget 5000", "/ai stop", "/ai approve"])
-async def test_t24_no_comment_becomes_a_command_by_an_edit_of_a_stranger(scene, command):
+async def test_t24_an_untrusted_edit_cannot_turn_a_comment_into_a_command(scene, command):
     await scene.offered()
     comment = scene.world.comment(REPO, scene.number, "Nice.", by="ana")
     scene.world.edit_comment(REPO, comment.id, command, by="evil[bot]")
@@ -347,7 +347,7 @@ async def test_t24_no_comment_becomes_a_command_by_an_edit_of_a_stranger(scene, 
 
 
 @pytest.mark.parametrize("saying", SAID)
-async def test_t24_what_people_edit_themselves_or_for_each_other_is_used(scene, saying):
+async def test_t24_edits_by_trusted_people_are_used(scene, saying):
     pull = await scene.offered()
     edit = saying(scene, pull, "Rename it")
     scene.world.advance(5)
@@ -359,7 +359,7 @@ async def test_t24_what_people_edit_themselves_or_for_each_other_is_used(scene, 
 
 
 @pytest.mark.attack("T24", "A person without permission edits a comment in the second in which it was read")
-async def test_t24_a_second_edit_within_a_second_is_judged_as_well(scene):
+async def test_t24_a_second_edit_within_a_second_is_checked_too(scene):
     await scene.offered()
     scene.world.comment(REPO, scene.number, "/ai pause", by="ana")
     await scene.tick()
@@ -375,7 +375,7 @@ async def test_t24_a_second_edit_within_a_second_is_judged_as_well(scene):
 
 
 @pytest.mark.attack("T19", "An application without rights rewrites what a person says from the command line")
-async def test_t19_an_operators_words_that_a_stranger_rewrote_are_not_used(scene):
+async def test_t19_an_untrusted_edit_of_an_operators_comment_is_not_used(scene):
     await scene.offered()
     await scene.bot.tracker.comment_as(f"{REPO}#{scene.number}", "olga", "Rename it")
     said = next(one for one in scene.world.repository(REPO).comments.values() if "Rename it" in one.body)
@@ -385,7 +385,7 @@ async def test_t19_an_operators_words_that_a_stranger_rewrote_are_not_used(scene
     assert scene.run.wait_reason is WaitReason.CONSENT
 
 
-async def test_nobody_asks_for_the_rights_of_those_whose_words_were_carried_out(scene):
+async def test_permissions_are_not_read_again_for_comments_that_were_used(scene):
     pull = await scene.offered()
     in_a_comment(scene, pull)
     await scene.tick()

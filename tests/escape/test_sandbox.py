@@ -1,4 +1,4 @@
-"""T6, T8, T10, T11, T17, privilege: an attacker's program tries every way out of the sandbox."""
+"""T6, T8, T10, T11, T17, privileges: the program of an attacker tries every way out of the sandbox."""
 
 import asyncio
 import base64
@@ -109,7 +109,7 @@ async def test_t6_none_of_the_hosts_secrets_can_be_read_in_any_encoding(project,
 
 
 @BOTH
-async def test_t17_nothing_of_other_runs_and_of_the_bot_is_there(project, as_command):
+async def test_t17_files_of_other_runs_and_of_the_daemon_are_absent(project, as_command):
     (project.state / "homes" / "shop-2").mkdir(parents=True)
     for name in ("treehand.db", "treehand.log", "transcripts", "told"):
         (project.state / name).write_text("x")
@@ -132,7 +132,7 @@ async def test_t17_nothing_of_other_runs_and_of_the_bot_is_there(project, as_com
 
 
 @BOTH
-async def test_t11_the_mirrors_objects_can_be_read_and_not_be_changed(project, as_command):
+async def test_t11_objects_of_the_mirror_are_readable_and_read_only(project, as_command):
     objects = project.mirror / "objects"
     loose = next((path for path in objects.rglob("*") if path.is_file()), objects)
     before = {path: path.read_bytes() for path in objects.rglob("*") if path.is_file()}
@@ -176,7 +176,7 @@ async def test_t10_the_pointer_to_git_cannot_be_changed(project, as_command):
     before = (project.mine.path / ".git").read_text()
     async with project.open_sandbox() as attacker:
         assert succeeded(await refusals(attacker, POINTER, as_command=as_command)) == {}
-        # where a state_dir lies below a folder of the sandbox's own, such as /tmp, this works, and is its own
+        # if a state_dir is below a folder of the sandbox, such as /tmp, this works and concerns its own folder
         await attacker.run("touch ../x ../../x; mkdir ../y", as_command=as_command, ends_well=False)
     assert (project.mine.path / ".git").read_text() == before
     assert {path.name for path in project.mine.path.parent.iterdir()} == {"shop-1", "shop-2"}
@@ -256,7 +256,7 @@ ONLY_COMMANDS = {
 
 
 @BOTH
-async def test_no_privilege_is_to_be_had(project, as_command):
+async def test_no_privilege_can_be_gained(project, as_command):
     attempts = {**MORE, **(ONLY_COMMANDS if as_command else {})}
     async with project.open_sandbox() as attacker:
         told = await refusals(attacker, attempts, as_command=as_command)
@@ -269,7 +269,7 @@ async def test_no_privilege_is_to_be_had(project, as_command):
     assert (facts["NoNewPrivs"].strip(), facts["Seccomp"].strip()) == ("1", "2")
 
 
-async def test_a_set_user_program_gains_nothing(project):
+async def test_a_setuid_program_gains_no_privilege(project):
     async with project.open_sandbox() as attacker:
         who = await attacker.run("cp /usr/bin/id ./id && chmod 6755 id && ./id -u && id -u")
         assert who.split() == ["1000", "1000"]
@@ -280,14 +280,14 @@ async def test_a_set_user_program_gains_nothing(project):
 
 @pytest.fixture
 def in_groups(as_root):
-    """Groups as root's processes may have them."""
+    """Returns groups like those of root's processes."""
     before = os.getgroups()
     os.setgroups([0, 4])
     yield
     os.setgroups(before)
 
 
-async def test_as_root_what_an_agent_makes_belongs_to_nobody_in_particular(project, in_groups):
+async def test_as_root_files_of_an_agent_belong_to_an_unused_user_id(project, in_groups):
     async with project.open_sandbox() as attacker:
         await attacker.run("touch made; mkdir folder; id -u")
         assert (await attacker.run("grep Groups: /proc/self/status")).split() == ["Groups:"]
@@ -297,14 +297,14 @@ async def test_as_root_what_an_agent_makes_belongs_to_nobody_in_particular(proje
     assert project.mirror.stat().st_uid == 0
 
 
-async def test_when_memory_runs_out_the_kernel_takes_an_agent_first(project):
+async def test_when_memory_runs_out_the_kernel_kills_an_agent_first(project):
     async with project.open_sandbox() as attacker:
         assert (await attacker.run("cat /proc/self/oom_score_adj")).strip() == "1000"
 
 
 @pytest.fixture
 def listening(tmp_path):
-    """Servers of the test on this machine, which stand for those of the bot and of others."""
+    """Servers of the test on this machine, in place of those of the daemon and of others."""
     with ExitStack() as stack:
 
         def server(family: int, kind: int, address: object) -> socket.socket:
@@ -355,7 +355,7 @@ print(json.dumps({"listeners": listeners}))
 
 
 @BOTH
-async def test_t8_there_is_no_way_to_anyone_but_the_proxy(project, listening, as_command):
+async def test_t8_only_the_proxy_is_reachable(project, listening, as_command):
     asked = [(name, int(one.family), int(one.type), one.getsockname()) for name, one in listening.items()]
     asked = [(name, family, kind, address.decode() if isinstance(address, bytes) else list(address)
               if isinstance(address, tuple) else address) for name, family, kind, address in asked]  # fmt: skip
@@ -396,7 +396,7 @@ async def test_tools_below_the_temporary_folder_can_be_run_and_not_be_changed(pr
             assert "tool" in await attacker.run(f"touch /tmp/mine && ls {shlex.quote(folder)}")
 
 
-async def test_two_sandboxes_at_once_do_not_see_each_other(project):
+async def test_two_simultaneous_sandboxes_do_not_see_each_other(project):
     async with project.open_sandbox() as one, project.open_sandbox() as two:
         name = f"treehand-{secrets.token_hex(4)}"
         serve = (f"import socket, os\ns = socket.socket(1); s.bind(b'\\0{name}'); s.listen()\nopen('up', 'w')\n"
@@ -416,7 +416,7 @@ async def test_two_sandboxes_at_once_do_not_see_each_other(project):
     assert succeeded(found) == {}
 
 
-async def test_a_link_in_place_of_what_is_shown_is_refused(project, tmp_path):
+async def test_a_link_in_place_of_a_visible_file_is_refused(project, tmp_path):
     secret = tmp_path / "secret"
     secret.write_text("not for the agent")
     (project.mine.path / ".git").unlink()
@@ -427,7 +427,7 @@ async def test_a_link_in_place_of_what_is_shown_is_refused(project, tmp_path):
     assert "not for the agent" not in printed
 
 
-async def test_programs_end_with_their_sandbox_however_they_detach(project):
+async def test_detached_programs_end_with_their_sandbox(project):
     async with project.open_sandbox() as attacker:
         await attacker.run("(setsid nohup python3 -c 'import time; time.sleep(60)' >/dev/null 2>&1 &) ; "
                          "(sleep 61 & disown); true")  # fmt: skip
@@ -448,13 +448,13 @@ def _running_for(marker: str) -> list[str]:
     return found
 
 
-async def test_t15_a_command_does_not_see_what_the_program_keeps_for_itself(project):
+async def test_t15_a_command_does_not_see_the_private_files_of_the_program(project):
     async with project.open_sandbox() as attacker:
         script = f"echo 1 > /run/agent/room && {attacker.sandbox.shell} 'ls -A /run/agent; echo seen'; ls /run/agent"
         assert (await attacker.run(script, as_command=False)).split() == ["seen", "room"]
 
 
-async def test_t20_what_a_build_leaves_at_home_is_gone_with_its_sandbox(project):
+async def test_t20_files_of_a_build_at_home_are_removed_with_the_sandbox(project):
     async with project.open_sandbox() as attacker:
         await attacker.run("mkdir -p ~/.cache && touch ~/.cache/poisoned /tmp/poisoned && ls ~/.cache")
     async with project.open_sandbox() as attacker:

@@ -1,4 +1,4 @@
-"""T6, T7: no secret of the host is published through an agent's words, files or prompts, in any encoding."""
+"""T6, T7: no secret of the host is published through output, files or prompts of an agent, in any encoding."""
 
 import asyncio
 import logging
@@ -39,7 +39,7 @@ HARMLESS = "marzipan"
 
 @dataclass(frozen=True)
 class Speech:
-    """The agent's output of one turn."""
+    """The output of the agent in one turn."""
 
     events: tuple[Event, ...] = ()
     report: dict = field(default_factory=dict)
@@ -63,7 +63,7 @@ CHANNELS: dict[str, Callable[[str], Speech]] = {
 
 @dataclass
 class Agent:
-    """An agent with scripted output, which ends when the test lets it."""
+    """An agent with scripted output; the test decides when it ends."""
 
     world: object
     speech: Speech = Speech()
@@ -121,7 +121,7 @@ class EngineScene:
         await self.tick()
 
     def shown(self) -> Iterator[str]:
-        """All texts that people could read anywhere."""
+        """Returns all text that people can read anywhere."""
         yield from self.world.said.values()
         yield from (f"{pull.title}\n{pull.body}" for pull in self.world.pulls.values())
         run = self.store.find_run(KEY)
@@ -156,14 +156,14 @@ async def scene(world, policy, tmp_path, store):
 
 
 @pytest.mark.parametrize("channel", CHANNELS)
-async def test_t7_what_is_harmless_is_read_by_people(scene, channel):
+async def test_t7_harmless_output_is_published(scene, channel):
     await scene.have_it_say(CHANNELS[channel](HARMLESS))
     assert any(HARMLESS in text for text in scene.shown())
 
 
 @pytest.mark.parametrize("name", CANARIES)
 @pytest.mark.parametrize("channel", CHANNELS)
-async def test_t7_no_canary_comes_out_by_any_channel(scene, channel, name, caplog):
+async def test_t7_no_channel_publishes_a_canary(scene, channel, name, caplog):
     caplog.set_level(logging.INFO)
     encodings = list(ENCODINGS)
     encoding = encodings[(len(channel) * 7 + len(name)) % len(encodings)]
@@ -176,7 +176,7 @@ async def test_t7_no_canary_comes_out_by_any_channel(scene, channel, name, caplo
 
 @pytest.mark.parametrize("encoding", ENCODINGS)
 @pytest.mark.parametrize("name", CANARIES)
-def test_t7_every_field_that_an_agent_fills_is_withheld_in_every_encoding(name, encoding):
+def test_t7_every_field_of_a_report_is_withheld_in_every_encoding(name, encoding):
     leak = f"{HARMLESS} {ENCODINGS[encoding](CANARIES[name])}"
     todos, heard = (Todo("a", done=True), Todo(leak, done=False)), frozenset({leak})
     progress = Progress(leak, leak, todos, leak, tools_running=heard, delivered=heard)
@@ -194,7 +194,7 @@ def test_t7_every_field_that_an_agent_fills_is_withheld_in_every_encoding(name, 
     assert f"19 passages of the agent's text that look like {name}" in said
 
 
-async def test_t7_what_looks_like_somebodys_secret_is_withheld_as_well(scene):
+async def test_t7_output_that_looks_like_a_foreign_secret_is_withheld(scene):
     await scene.have_it_say(CHANNELS["words"](f"I found {SOMEBODYS}."))
     assert not any(SOMEBODYS in text for text in scene.shown())
     assert "(withheld: it contains what looks like GitLab token)" in scene.world.pulls[BRANCH].body
@@ -205,7 +205,7 @@ async def test_t7_the_pull_request_says_how_much_was_withheld(scene):
     assert "1 passage of the agent's text that looks like the GitHub token" in scene.world.pulls[BRANCH].body
 
 
-async def test_t7_a_secret_in_a_comment_is_repeated_to_nobody_and_the_run_asks_once(scene):
+async def test_t7_a_secret_in_a_comment_is_not_repeated_and_the_run_asks_once(scene):
     await scene.have_it_say(CHANNELS["words"]("Done."))
     scene.agent.may_end.clear()
     scene.agent.spoke.clear()
@@ -235,7 +235,7 @@ async def test_t7_a_secret_in_the_title_is_not_published_with_the_pull_request(s
     assert not any(SECRETS.find(text) for text in scene.world.said.values())
 
 
-async def test_t7_trouble_that_gives_a_secret_away_is_told_without_it(scene):
+async def test_t7_an_error_with_a_secret_is_reported_without_it(scene):
     scene.world.fails["ensure_pushed"] = NeedsHuman(f"git cannot reach https://x:{TOKEN}@host/")
     await scene.have_it_say(CHANNELS["words"]("Done."))
     assert scene.store.find_run(KEY).phase is Phase.ASKING
@@ -279,7 +279,7 @@ def log_file(tmp_path):
 
 
 @pytest.mark.parametrize("name", CANARIES)
-def test_t6_the_log_is_redacted_tracebacks_included(log_file, name):
+def test_t6_the_log_and_its_tracebacks_are_redacted(log_file, name):
     secret = CANARIES[name]
     logging.getLogger("bot.test").warning("before %s after", secret)
     logging.getLogger("bot.test").warning("crashed", exc_info=ValueError(secret))
@@ -288,7 +288,7 @@ def test_t6_the_log_is_redacted_tracebacks_included(log_file, name):
     assert SECRETS.find(text) == ()
 
 
-def test_t6_everything_that_an_operator_configured_is_known(tmp_path, monkeypatch):
+def test_t6_every_configured_secret_is_known(tmp_path, monkeypatch):
     files = {name: tmp_path / name for name in ("token", "key", "hook", "web")}
     values = dict(zip(files, list(CANARIES.values())[:4], strict=True))
     for name, file in files.items():
@@ -322,7 +322,7 @@ def test_t6_everything_that_an_operator_configured_is_known(tmp_path, monkeypatc
     assert not {"postgrespassword", "1234567890", "/run/secrets/tokens"} & set(known.values())
 
 
-async def test_t7_the_daemon_watches_every_way_out(tmp_path, monkeypatch):
+async def test_t7_the_daemon_screens_every_output_channel(tmp_path, monkeypatch):
     monkeypatch.setenv("GITHUB_TOKEN", TOKEN)
     (tmp_path / "shop").mkdir()
     project = ProjectSettings(name="shop", repository=str(tmp_path / "shop"))
@@ -339,7 +339,7 @@ async def test_t7_the_daemon_watches_every_way_out(tmp_path, monkeypatch):
         assert [line["text"] for line in app.transcripts.read(REQUEST.run_id)] == ["[redacted: the GitHub token]"]
 
 
-async def test_t7_a_secret_in_a_title_of_later_is_not_published_with_the_pull_request(scene):
+async def test_t7_a_secret_in_a_later_title_is_not_published_with_the_pull_request(scene):
     scene.world.open_issue(KEY)
     scene.world.label(KEY, "ai")
     await scene.tick()
@@ -362,7 +362,7 @@ async def test_t7_the_daemon_screens_its_agents_and_their_files(tmp_path, monkey
         assert app.ports.projects["shop"].workspaces._guard.secrets.find(TOKEN) == ("the GitHub token",)
 
 
-async def test_t7_a_secret_in_an_order_is_not_repeated_in_the_answer(scene):
+async def test_t7_a_secret_in_a_command_is_not_repeated_in_the_answer(scene):
     await scene.have_it_say(CHANNELS["words"]("Done."))
     scene.world.comment(KEY, f"/ai {TOKEN}")
     await scene.tick()

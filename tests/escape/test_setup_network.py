@@ -1,4 +1,4 @@
-"""T8 and T20: what an agent changed is set up without network, unless a person has approved exactly that."""
+"""T8, T20: an agent's changes are set up without network unless a person approved exactly these changes."""
 
 import io
 import json
@@ -29,7 +29,7 @@ SETUP = "{ test ! -e steps.py || python3 steps.py; } && { test ! -e hidden.py ||
 
 
 class Asking(Shop):
-    """Its setup may reach a host."""
+    """A project whose setup tries to reach a host."""
 
     @property
     def resources(self) -> SetupResources:
@@ -68,14 +68,14 @@ async def ready(shop: Shop, *allowed: str) -> SetupResult:
     return await shop.project_setup.ensure(await shop.worktree(), "run/turn-2", shop.events.append, tuple(allowed))
 
 
-async def test_t8_what_people_have_merged_is_set_up_with_network(shop):
+async def test_t8_merged_changes_are_set_up_with_network(shop):
     shop.origin.commit({"steps.py": ASK})
     assert not (await shop.ready()).obstacle
     assert asked(shop) == "502\n"
 
 
 @pytest.mark.attack("T8", WAY_OUT + ": an agent changes a lock file and a program that setup runs")
-async def test_t8_programs_of_an_agent_reach_nothing_when_its_lock_file_is_set_up(shop):
+async def test_t8_a_changed_lock_file_is_set_up_without_network(shop):
     await shop.ready()
     write(shop, **{"package-lock.json": "[]", "steps.py": ASK})
     found = await verified(shop)
@@ -87,7 +87,7 @@ async def test_t8_programs_of_an_agent_reach_nothing_when_its_lock_file_is_set_u
 
 @pytest.mark.attack("T8", WAY_OUT + ": setup of an unchanged lock file runs a program that an agent changed")
 @pytest.mark.parametrize("how", ["evicted", "shed", "told anew"])
-async def test_t8_programs_of_an_agent_are_not_run_when_setup_is_repeated_for_another_reason(shop, how):
+async def test_t8_an_agents_programs_do_not_run_when_setup_is_repeated_for_another_reason(shop, how):
     await shop.ready()
     write(shop, **{"steps.py": ASK, "hidden.py": ASK})
     if how == "evicted":
@@ -104,7 +104,7 @@ async def test_t8_programs_of_an_agent_are_not_run_when_setup_is_repeated_for_an
 
 
 @pytest.mark.attack("T20", "An agent poisons the shared downloads from a worktree that looks like the base")
-async def test_t20_a_file_that_git_ignores_is_not_run_with_network_although_the_worktree_equals_the_base(shop):
+async def test_t20_an_ignored_file_does_not_run_with_network_even_if_the_worktree_equals_the_base(shop):
     await shop.ready()
     write(shop, **{"hidden.py": ASK + 'import os\nopen(os.environ["XDG_CACHE_HOME"] + ".poison", "w")\n'})
     shop.told(f"true; {SETUP}")
@@ -114,7 +114,7 @@ async def test_t20_a_file_that_git_ignores_is_not_run_with_network_although_the_
 
 
 @pytest.mark.attack("T8", WAY_OUT + ": teardown runs a program that an agent changed")
-async def test_t8_teardown_reaches_nothing(shop):
+async def test_t8_teardown_has_no_network(shop):
     shop.told(teardown=("python3 steps.py; cp asked.log $XDG_CACHE_HOME.log; cat asked.log; exit 1",))
     await shop.ready()
     write(shop, **{"steps.py": ASK})
@@ -122,7 +122,7 @@ async def test_t8_teardown_reaches_nothing(shop):
     assert asked(shop) == "403\n"
 
 
-async def test_t8_a_person_may_approve_setup_with_network_of_exactly_what_is_there(shop):
+async def test_t8_an_approval_covers_setup_with_network_for_exactly_those_files(shop):
     await shop.ready()
     write(shop, **{"package-lock.json": "[]", "steps.py": f"{ASK}assert answer != '403', answer\n"})
     held = await verified(shop)
@@ -141,7 +141,7 @@ async def test_t8_a_person_may_approve_setup_with_network_of_exactly_what_is_the
 
 
 def packed(script: str) -> bytes:
-    """A package with an install script, as npm packs it."""
+    """Packs a package with an install script, like npm."""
     files = {"package/package.json": {"name": "left", "version": "1.0.0", "scripts": {"install": "node ask.js"}}}
     stream = io.BytesIO()
     with tarfile.open(fileobj=stream, mode="w:gz") as archive:
@@ -163,7 +163,7 @@ request.end();
 
 @pytest.mark.skipif(not shutil.which("npm"), reason="npm is not here")
 @pytest.mark.attack("T8", WAY_OUT + ": an install script is hidden in a packed dependency")
-async def test_t8_an_install_script_in_a_packed_dependency_reaches_nothing(shop):
+async def test_t8_an_install_script_in_a_packed_dependency_has_no_network(shop):
     lock = {"name": "shop", "version": "1.0.0", "lockfileVersion": 3, "requires": True}
     own = {"name": "shop", "version": "1.0.0"}
     shop.origin.commit(

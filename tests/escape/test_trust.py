@@ -1,4 +1,4 @@
-"""T1, T2, T24 on GitHub: people who may start an agent, commands that do so, and comments that it gets to read."""
+"""T1, T2, T24 on GitHub: who may start an agent, by which actions, and which comments it reads."""
 
 import pytest
 
@@ -22,7 +22,7 @@ async def scene(github, tmp_path):
 
 
 @pytest.mark.parametrize("who", PEOPLE)
-async def test_t1_a_label_by_a_person_who_may_not_push_sets_no_agent_to_work_and_is_asked_about_once(scene, who):
+async def test_t1_a_label_by_a_person_without_push_permission_starts_no_agent_and_asks_once(scene, who):
     scene.ask(by=who)
     await scene.tick(2)
     assert scene.inside.requests == {}
@@ -30,7 +30,7 @@ async def test_t1_a_label_by_a_person_who_may_not_push_sets_no_agent_to_work_and
     assert len([text for text in scene.answers if "/ai approve" in text]) == 1
 
 
-async def test_t1_a_label_by_somebody_who_could_push_then_and_cannot_any_more_asks_for_nothing(scene):
+async def test_t1_a_label_by_a_person_who_no_longer_has_push_permission_starts_nothing(scene):
     scene.world.set_permission(REPO, "rob", "write")
     scene.ask(by="rob")
     scene.world.set_permission(REPO, "rob", "none")
@@ -40,7 +40,7 @@ async def test_t1_a_label_by_somebody_who_could_push_then_and_cannot_any_more_as
 
 @pytest.mark.parametrize("status", [404, 403, 500, 502])
 @pytest.mark.parametrize("what", ["who labelled", "who may push"])
-async def test_t1_nothing_begins_while_github_does_not_tell(scene, status, what):
+async def test_t1_nothing_starts_while_github_does_not_return_labels_or_permissions(scene, status, what):
     if what == "who labelled":
         scene.github.faults.answer("POST /graphql", status, times=1000)
         scene.github.faults.answer("GET /repos/*/issues/*/events*", status, times=1000)
@@ -51,7 +51,7 @@ async def test_t1_nothing_begins_while_github_does_not_tell(scene, status, what)
     assert scene.inside.requests == {}
 
 
-async def test_t1_a_person_who_may_push_sets_one_to_work(scene):
+async def test_t1_a_label_by_a_person_with_push_permission_starts_an_agent(scene):
     scene.ask(by="ana")
     await scene.tick()
     assert len(scene.inside.requests) == 1
@@ -118,7 +118,7 @@ WAYS = (
 
 
 @pytest.mark.parametrize("way", WAYS)
-async def test_t1_t24_what_others_say_reaches_no_agent_whatever_way_they_say_it(scene, way):
+async def test_t1_t24_comments_of_untrusted_people_reach_no_agent_in_any_form(scene, way):
     pull = await scene.offered()
     turns = len(scene.inside.requests)
     for who in PEOPLE:
@@ -138,14 +138,14 @@ async def test_t1_t24_what_others_say_reaches_no_agent_whatever_way_they_say_it(
 
 
 @pytest.mark.parametrize("way", [on_the_issue, on_the_pull_request, in_a_review, on_a_line])
-async def test_t24_what_somebody_who_may_push_says_that_way_does_reach_it(scene, way):
+async def test_t24_comments_of_a_person_with_push_permission_reach_the_agent(scene, way):
     pull = await scene.offered()
     way(scene, pull, "ana")
     await scene.tick(2)
     assert OBEY in scene.told
 
 
-async def test_t1_what_was_said_by_a_stranger_stays_so_when_they_may_push_later(scene):
+async def test_t1_a_comment_of_an_untrusted_person_stays_unused_when_they_get_push_permission(scene):
     await scene.offered()
     scene.world.comment(REPO, scene.number, OBEY, by="eve")
     await scene.tick()
@@ -155,7 +155,7 @@ async def test_t1_what_was_said_by_a_stranger_stays_so_when_they_may_push_later(
     assert OBEY not in scene.told
 
 
-async def test_t1_a_strangers_words_reach_an_agent_when_a_trusted_person_quotes_them(scene):
+async def test_t1_untrusted_text_reaches_an_agent_when_a_trusted_person_quotes_it(scene):
     await scene.offered()
     scene.world.comment(REPO, scene.number, OBEY, by="eve")
     scene.world.comment(REPO, scene.number, f"She is right:\n\n> {OBEY}", by="ana")
@@ -163,7 +163,7 @@ async def test_t1_a_strangers_words_reach_an_agent_when_a_trusted_person_quotes_
     assert scene.told.count(OBEY) == scene.told.count(f"> {OBEY}") > 0
 
 
-async def test_t24_what_is_said_on_a_pull_request_that_is_not_ours_reaches_no_agent(scene):
+async def test_t24_comments_on_a_pull_request_of_another_person_reach_no_agent(scene):
     await scene.offered()
     scene.world.push(REPO, "release", {"old.py": "one\n"}, by="ana")
     theirs = scene.world.open_pull(REPO, "Mine now", head=BRANCH, base="release", by="eve")
@@ -174,7 +174,7 @@ async def test_t24_what_is_said_on_a_pull_request_that_is_not_ours_reaches_no_ag
 
 
 @pytest.mark.parametrize(("seconds", "used"), [(-1, True), (0, False), (1, False)])
-async def test_t2_only_words_from_before_the_label_are_used(scene, seconds, used):
+async def test_t2_only_text_from_before_the_label_is_used(scene, seconds, used):
     world = scene.world
     scene.number = world.open_issue(REPO, "Add a cart", "Please.", by="eve").number
     world.advance(10)
@@ -191,7 +191,7 @@ async def test_t2_only_words_from_before_the_label_are_used(scene, seconds, used
 
 
 @pytest.mark.parametrize("field", ["title", "body"])
-async def test_t2_an_edit_while_an_agent_is_at_work_ends_it_publishes_nothing_and_asks(scene, field):
+async def test_t2_an_untrusted_edit_during_a_turn_ends_it_publishes_nothing_and_asks(scene, field):
     scene.ask(author="eve")
     await scene.tick()
     assert scene.inside.running()
@@ -204,7 +204,7 @@ async def test_t2_an_edit_while_an_agent_is_at_work_ends_it_publishes_nothing_an
     assert OBEY not in scene.told
 
 
-async def test_t2_an_edit_just_before_the_offer_publishes_nothing(scene):
+async def test_t2_an_untrusted_edit_just_before_the_offer_publishes_nothing(scene):
     scene.ask(author="eve")
     await scene.tick()
     scene.inside.finish_turn()

@@ -1,4 +1,4 @@
-"""T6, T15, T16, T20, T23: hostile commands played through the agent's real program, in the real sandbox."""
+"""T6, T15, T16, T20, T23: hostile commands run by the agent's real program in the real sandbox."""
 
 import json
 import os
@@ -69,7 +69,7 @@ print("played", written)
 
 
 def host_sees(secret: str) -> list[str]:
-    """Processes with it on their command line, or in the environment of an agent's process."""
+    """Finds processes with it on their command line, or in the environment of an agent's process."""
     found = []
     for entry in os.scandir("/proc"):
         if not entry.name.isdigit() or int(entry.name) == os.getpid():
@@ -84,7 +84,7 @@ def host_sees(secret: str) -> list[str]:
     return found
 
 
-async def test_t15_forged_lines_change_nothing_wherever_they_are_written(project, tmp_path):
+async def test_t15_forged_output_lines_have_no_effect_in_any_file(project, tmp_path):
     forged = "\n".join(json.dumps(line) for line in (FORGED, FORGED_CALL))
     (project.mine.path / "forge.py").write_text(_FORGE)
     (project.mine.path / "forged").write_text(forged)
@@ -115,7 +115,7 @@ async def test_t15_forged_lines_change_nothing_wherever_they_are_written(project
     assert project.report.summary.endswith("All tests pass.")  # T23: its words, and only as such
 
 
-async def test_t23_words_alone_offer_nothing(project):
+async def test_t23_a_claimed_success_without_changes_offers_nothing(project):
     project.evil.unlink()
     await project.turn("true")
     change = await project.workspaces.capture("treehand/shop-1", message="m", at=1.0)
@@ -124,7 +124,7 @@ async def test_t23_words_alone_offer_nothing(project):
     assert (change.head, change.files) == (change.base, ())
 
 
-async def test_t6_the_model_is_asked_with_the_real_key_which_nobody_can_see(project, monkeypatch):
+async def test_t6_the_model_gets_the_real_key_and_the_agent_cannot_see_it(project, monkeypatch):
     canary = f"canary-{secrets.token_hex(12)}"
     monkeypatch.setenv("TREEHAND_CANARY", canary)
     seen: list[str] = []
@@ -155,14 +155,14 @@ class _Heard(list):
         super().append(event)
 
 
-async def test_an_agent_works_as_it_is_used_to_and_goes_on_in_its_next_turn(project):
+async def test_an_agent_works_normally_and_continues_in_its_next_turn(project):
     printed = await project.turn(
         "cd src && pwd && echo one > one.txt", "pwd; cat one.txt; cd ..", "exit 7",
         "git add -A && git commit -qm mine && echo two >> README.md && git stash -q && git stash list && "
         "git stash pop -q && git log --format=%s -1 && git diff --stat && "
         "git checkout -qb idea && git branch --show-current",
         "python3 -c 'print(6 * 7)'; mktemp; echo done > ~/kept; ls ~",
-        # T20: what a build runs, it runs in here
+        # T20: programs of a build run in the sandbox
         f"printf 'all:\\n\\techo built > built\\n\\t-echo ran >> {project.trace}\\n' > Makefile; make -s 2>&1; "
         "mkdir -p ~/.cache/npm && echo 1 > ~/.cache/npm/x; cat built",
     )  # fmt: skip
@@ -186,7 +186,7 @@ async def test_an_agent_works_as_it_is_used_to_and_goes_on_in_its_next_turn(proj
 
 
 @pytest.mark.parametrize("most", [60])
-async def test_t16_a_fork_bomb_is_bounded_and_the_turn_ends_or_goes_on(project, most):
+async def test_t16_a_fork_bomb_is_bounded_and_the_turn_reports_an_end(project, most):
     project.rules = SandboxRules(
         process_limits=ProcessLimits(memory_bytes=6 << 30, processes=most, file_bytes=1 << 20, scratch_bytes=4 << 20)
     )
@@ -204,7 +204,7 @@ async def test_t16_a_fork_bomb_is_bounded_and_the_turn_ends_or_goes_on(project, 
 
 
 @pytest.mark.parametrize("how", ["its own", "shared"])
-async def test_t16_a_turn_that_takes_too_much_memory_is_ended_and_told_why(project, how):
+async def test_t16_a_turn_over_its_memory_limit_is_ended_with_the_reason(project, how):
     project.rules = SandboxRules(process_limits=LIMITS, resource_limits=ResourceLimits(memory_bytes=900 << 20))
     make = {"its own": "kept = bytearray(b'x') * (800 << 20)",
             "shared": "import mmap; kept = mmap.mmap(-1, 800 << 20)\n"

@@ -1,4 +1,4 @@
-"""T3, T13, T18, T19: hidden text, text that becomes names, text that is quoted, and text that imitates our comments."""
+"""T3, T13, T18, T19: hidden text, text used in names, quoted text, and text that imitates our comments."""
 
 import io
 import logging
@@ -52,7 +52,7 @@ RANGES = (
 
 
 def made_up(chance: random.Random) -> str:
-    """Of marks that mean something, letters from everywhere, and whole examples that hide something."""
+    """Makes text of Markdown characters, letters of all scripts, and complete examples of hidden text."""
     parts = []
     for _ in range(chance.randrange(1, 14)):
         match chance.randrange(8):
@@ -72,7 +72,7 @@ def made_up(chance: random.Random) -> str:
 
 
 def banned_in(text: str) -> list[str]:
-    """What draws nothing, but for what holds a sequence of emoji or a joined script together."""
+    """Returns invisible characters, except those that join emoji or letters."""
     rest = TAGGED_FLAGS.sub("", text)
     found = []
     for at, letter in enumerate(rest):
@@ -91,7 +91,7 @@ def banned_in(text: str) -> list[str]:
 
 
 @pytest.mark.parametrize("seed", range(PARTS))
-def test_t3_a_hundred_thousand_texts_are_read_alike_twice_and_keep_nothing_hidden(seed):
+def test_t3_filtering_hidden_text_is_idempotent_for_a_hundred_thousand_texts(seed):
     chance = random.Random(seed)
     bare = read.__wrapped__
     for _ in range(CASES // PARTS):
@@ -101,7 +101,7 @@ def test_t3_a_hundred_thousand_texts_are_read_alike_twice_and_keep_nothing_hidde
         assert bare(once.text) == VisibleText(once.text), ascii(text)
 
 
-def test_t3_flags_and_families_survive_among_ten_thousand_hidden_letters():
+def test_t3_emoji_flags_and_families_survive_among_ten_thousand_hidden_letters():
     chance = random.Random(3)
     for _ in range(10_000):
         emoji = chance.choice(EMOJI)
@@ -118,7 +118,7 @@ keys = st.sampled_from(KEYS) | st.text(max_size=40)
 
 @settings(max_examples=300, deadline=None)
 @given(keys, st.integers(1, 10**6), st.integers(1, 99))
-def test_t13_whatever_an_issue_is_called_its_branch_and_its_folders_are_plain_and_inside(name, number, ordinal):
+def test_t13_the_branch_and_folders_of_any_issue_name_are_plain_and_inside_the_root(name, number, ordinal):
     run = Run(f"{name}#{number}", "shop", ordinal=ordinal)
     branch = branch_for(run)
     assert re.fullmatch(r"treehand/[a-z0-9]+(-[a-z0-9]+)*", branch)
@@ -129,7 +129,7 @@ def test_t13_whatever_an_issue_is_called_its_branch_and_its_folders_are_plain_an
 
 
 @pytest.mark.parametrize("name", KEYS)
-def test_t13_git_takes_every_such_branch_for_a_name(name):
+def test_t13_git_accepts_every_such_branch_name(name):
     branch = branch_for(Run(f"{name}#1", "shop"))
     subprocess.run(["git", "check-ref-format", f"refs/heads/{branch}"], check=True, timeout=10)
 
@@ -160,14 +160,14 @@ def test_t18_the_corpus_has_forty_texts():
     "Text of agents and of people without permission mentions, closes, orders or loads something when repeated",
 )
 @pytest.mark.parametrize("words", CORPUS, ids=ascii)
-def test_t18_repeated_it_notifies_nobody_closes_nothing_orders_nothing_and_loads_nothing(words: str):
+def test_t18_quoted_text_notifies_closes_orders_and_loads_nothing(words: str):
     assert breaches_of(words) == []
     for told in (quote(words), neutralize_line(words), code_span(words)):
         assert all(letter.isprintable() or letter == "\n" for letter in told)
     assert "\n" not in neutralize_line(words) + plain_line(words) + code_span(words)
 
 
-def test_t18_what_is_logged_is_one_line_for_each_thing_that_happened():
+def test_t18_each_log_entry_is_one_line():
     stream = io.StringIO()
     log = logging.Logger("words")  # noqa: LOG001 - nobody else's
     handler = logging.StreamHandler(stream)
@@ -187,7 +187,7 @@ async def scene(github, tmp_path):
 
 
 @pytest.mark.parametrize("how", ["copied", "copied and changed", "made up"])
-async def test_t19_a_marker_of_ours_in_somebody_elses_comment_is_ignored(scene, how):
+async def test_t19_our_marker_in_a_comment_of_another_person_is_ignored(scene, how):
     scene.ask()
     await scene.tick()
     [ours] = scene.answers
@@ -201,7 +201,7 @@ async def test_t19_a_marker_of_ours_in_somebody_elses_comment_is_ignored(scene, 
     assert theirs.body == forged
 
 
-async def test_t19_a_marker_of_ours_under_another_issue_is_ignored(scene):
+async def test_t19_our_marker_on_another_issue_is_ignored(scene):
     first = scene.ask()
     await scene.tick()
     [ours] = scene.answers

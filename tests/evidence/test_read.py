@@ -1,4 +1,4 @@
-"""Evidence is read from a worktree, and nothing else is, despite planted links and pipes."""
+"""Evidence is read from a worktree, and nothing else, despite planted links and pipes."""
 
 import os
 import socket
@@ -26,14 +26,14 @@ def reasons(left) -> str:
     return "\n".join(read(left)[1])
 
 
-def test_files_are_read_also_in_folders(left):
+def test_files_in_folders_are_read_too(left):
     (left / "login page.png").write_bytes(b"x")
     (left / "run" / "1").mkdir(parents=True)
     (left / "run" / "1" / "app.log").write_bytes(b"y")
     assert read(left) == ({"login page.png": b"x", "run/1/app.log": b"y"}, ())
 
 
-def test_however_many_folders_there_are_so_much_is_looked_at_and_no_more(left):
+def test_the_number_of_listed_entries_is_limited_over_all_folders(left):
     for folder in range(11):
         (left / str(folder)).mkdir()
         for number in range(490):
@@ -41,13 +41,13 @@ def test_however_many_folders_there_are_so_much_is_looked_at_and_no_more(left):
     assert reasons(left).endswith(f"and {5000 - 10 - 20} more in {FOLDER}")
 
 
-def test_where_nothing_was_left_there_is_nothing(tmp_path):
+def test_without_evidence_nothing_is_read(tmp_path):
     assert read_evidence(tmp_path) == ({}, ())
     (tmp_path / ".treehand").mkdir()
     assert read_evidence(tmp_path) == ({}, ())
 
 
-def test_no_link_is_followed(left, tmp_path):
+def test_links_are_not_followed(left, tmp_path):
     (left / "key.txt").symlink_to(tmp_path / "host.key")
     (left / "all").symlink_to(tmp_path)
     assert read(left)[0] == {}
@@ -56,7 +56,7 @@ def test_no_link_is_followed(left, tmp_path):
 
 
 @pytest.mark.parametrize("name", [".treehand", FOLDER])
-def test_nor_one_that_stands_in_for_the_folder(tmp_path, name):
+def test_a_link_in_place_of_the_folder_is_not_followed(tmp_path, name):
     (tmp_path / "elsewhere" / "evidence").mkdir(parents=True)
     (tmp_path / "elsewhere" / "evidence" / "a.txt").write_text("a")
     link = tmp_path / "tree" / name
@@ -65,7 +65,7 @@ def test_nor_one_that_stands_in_for_the_folder(tmp_path, name):
     assert read_evidence(tmp_path / "tree") == ({}, (f"{FOLDER}: not a folder, or a link",))
 
 
-def test_what_would_block_or_is_no_file_is_left_out(left):
+def test_pipes_and_sockets_are_left_out(left):
     os.mkfifo(left / "pipe")
     with socket.socket(socket.AF_UNIX) as one:
         before = Path.cwd()
@@ -75,7 +75,7 @@ def test_what_would_block_or_is_no_file_is_left_out(left):
     assert read(left) == ({}, (f"{FOLDER}/pipe: not a file", f"{FOLDER}/socket: not a file"))
 
 
-def test_there_is_a_most_of_everything(left):
+def test_number_size_and_depth_of_files_are_limited(left):
     (left / "0-large.txt").write_bytes(b"x" * (MOST_BYTES + 1))
     (left / "1" / "2" / "3" / "4").mkdir(parents=True)
     (left / "1" / "2" / "3" / "4" / "deep.txt").write_text("x")
@@ -91,7 +91,7 @@ def test_there_is_a_most_of_everything(left):
 @pytest.mark.parametrize(
     "name", [".hidden", "a\nb.txt", "b\x1b[2J.txt", "x" * 121, "x" + "(" * 90, "ü.png", "-rf", "a;b"]
 )
-def test_odd_names_are_left_out_and_shown_harmlessly(left, name):
+def test_unusual_names_are_left_out_and_printed_safely(left, name):
     (left / name).write_text("x")
     found, (reason,) = read(left)
     assert found == {}
@@ -116,5 +116,5 @@ def test_odd_names_are_left_out_and_shown_harmlessly(left, name):
         (b"RIFF\0\0\0\0WAVE", ""),
     ],
 )
-def test_what_it_is_shows_in_its_content_and_nothing_is_of_a_kind_that_runs(content, kind):
+def test_the_media_type_follows_from_the_content_and_is_never_executable(content, kind):
     assert media_type_of(content) == kind

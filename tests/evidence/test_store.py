@@ -19,7 +19,7 @@ def told(evidence: EvidenceStore, run: str = RUN) -> list[tuple[str, int, str, s
     return [(one.name, one.size, one.media_type.partition(";")[0], one.turn) for one in evidence.list_files(run)]
 
 
-def test_the_newest_of_each_name_is_there_in_order(evidence):
+def test_the_newest_file_of_each_name_is_listed_in_order(evidence):
     evidence.save(RUN, "turn-2", "b/login.png", PNG)
     evidence.save(RUN, "turn-2", "a.log", b"one")
     evidence.save(RUN, "turn-10", "a.log", b"two!")
@@ -30,7 +30,7 @@ def test_the_newest_of_each_name_is_there_in_order(evidence):
     assert evidence.size_of(RUN) == 9 + 3 + 4
 
 
-def test_what_did_not_change_is_kept_once(evidence):
+def test_an_unchanged_file_is_stored_once(evidence):
     first = evidence.save(RUN, "turn-1", "a.log", b"one")
     assert evidence.save(RUN, "turn-2", "a.log", b"one") == first
     assert evidence.size_of(RUN) == 3
@@ -38,22 +38,22 @@ def test_what_did_not_change_is_kept_once(evidence):
 
 
 @pytest.mark.parametrize("name", ["", "..", "../turn-1/a.log", "/etc/passwd", "a%2Elog", "turn-1/a.log", "a.log\0"])
-def test_nothing_is_opened_that_is_not_listed(evidence, name):
+def test_only_listed_files_can_be_read(evidence, name):
     evidence.save(RUN, "turn-1", "a.log", b"one")
     assert evidence.read(RUN, name) is None
 
 
-def test_of_a_run_nobody_knows_there_is_nothing(evidence):
+def test_an_unknown_run_has_no_evidence(evidence):
     assert list(evidence.list_files("../../x")) == []
     assert evidence.read("nobody", "a.log") is None
 
 
-def test_a_letter_that_is_cut_in_half_where_it_is_looked_at_is_text_all_the_same(evidence):
+def test_a_character_cut_at_the_end_of_the_sample_still_counts_as_text(evidence):
     evidence.save(RUN, "turn-1", "a.log", b"x" * 15 + "ü".encode())
     assert told(evidence)[0][2] == "text/plain"
 
 
-def test_what_is_old_is_found_but_for_runs_that_are_kept(evidence):
+def test_old_evidence_is_found_except_for_kept_runs(evidence):
     for run in ("old", "kept", "new"):
         evidence.save(run, "turn-1", "a.log", b"x")
         os.utime(evidence.folder / run, (1, 1) if run != "new" else (99, 99))

@@ -1,7 +1,7 @@
 """A daemon as moves between states: the shipped intake, `observe`, `schedule`, `decide` and `perform`, in the order of
 the engine's loop.
 
-Rule: nothing is judged here. What the loop keeps in memory is in the state: the step it carries out, and its rest.
+Rule: this module checks nothing. Data that the loop keeps in memory is in the state: the current step and its rest.
 """
 
 from collections.abc import Callable
@@ -42,7 +42,7 @@ from tests.exploration.state import (
 
 
 class Judged(NamedTuple):
-    """A run, what was seen of it, and what was decided."""
+    """A run, its observation and its decision."""
 
     run: int
     sight: int
@@ -50,14 +50,14 @@ class Judged(NamedTuple):
 
 
 class Stumbled(Exception):
-    """The shipped code raised an error that is no answer to anything."""
+    """The shipped code raised an unexpected error."""
 
 
-# Looking and deciding
+# Observing and deciding
 
 
 def take_in(state: State) -> State:
-    """Lets the intake start or restore runs. A restored run waits for the next look."""
+    """Lets the intake start or restore runs. A restored run waits for the next poll."""
     hands, ports, project = ports_for(state)
     intake = Intake(ports, lambda: NOW)
     intake.stale = {PROJECT} if state.fresh else set()
@@ -143,7 +143,7 @@ def begin_step(state: State, judged: Judged) -> State:
     return state._replace(step=Step(judged.decision, judged.run, judged.sight))
 
 
-# Carrying out
+# Performing
 
 
 Perform = Callable[[State], State]
@@ -186,7 +186,7 @@ _asked: dict[tuple[int, int, bool, str], int] = {}
 
 
 def _ask(state: State, words: str, *, by_agent: bool) -> State:
-    """What was refused becomes a question, once; a question that is refused as well waits."""
+    """A refused action becomes a question, once; a question that is refused too waits."""
     assert state.step
     step = state.step
     if step.asks:
@@ -232,7 +232,7 @@ def release(state: State) -> State:
 
 
 def crash(state: State) -> State:
-    """The process is killed and started again: turns that ran are lost, and what was in memory."""
+    """The process is killed and started again: running turns and data in memory are lost."""
     hands = Hands(state)
     for ordinal, number, report in state.turns:
         if isinstance(REPORTS[report], Working):
@@ -241,13 +241,13 @@ def crash(state: State) -> State:
 
 
 def lose_database(state: State) -> State:
-    """Killed, and started again without its database."""
+    """The process is killed, and started again without its database."""
     bare = crash(state)
     return bare._replace(runs=(), bills=frozenset(), turns=())
 
 
 def stop_turns(state: State) -> State:
-    """The daemon is told to end: its turns are interrupted."""
+    """The daemon gets SIGTERM: its turns are interrupted."""
     hands = Hands(state)
     for ordinal, number, report in state.turns:
         if isinstance(REPORTS[report], Working):
@@ -256,7 +256,7 @@ def stop_turns(state: State) -> State:
 
 
 def begin_parking(state: State) -> State:
-    """The daemon keeps the place of an interrupted run before it ends."""
+    """The daemon saves the place of an interrupted run before it ends."""
     stopped = stop_turns(state)
     run = run_of(stopped)
     if run is None or not run.has_turn_in_flight:

@@ -1,6 +1,6 @@
-"""Everything that can happen next in a state, each with its name in plain words.
+"""All moves that are possible in a state, each with its name in plain words.
 
-A move is expected, or a disturbance: something that a person, an agent, a service or the machine does out of turn.
+A move is expected, or a disturbance: an action of a person, an agent, a service or the machine out of turn.
 """
 
 from collections.abc import Callable, Iterator
@@ -47,7 +47,7 @@ class Move(NamedTuple):
 
 
 def expected_moves(state: State) -> Iterator[Move]:
-    """What goes on by itself, the most urgent first."""
+    """Returns the moves that happen without a disturbance, the most urgent first."""
     yield from urgent_moves(state)
     if not state.step and (looked := look(state)) != state:
         yield Move("the daemon looks", looked, disturbs=False)
@@ -57,7 +57,7 @@ def expected_moves(state: State) -> Iterator[Move]:
 
 
 def urgent_moves(state: State) -> Iterator[Move]:
-    """Steps that have begun, and writes that become visible."""
+    """Returns steps that have begun, and writes that become visible."""
     if state.step:
         yield Move(*_go_on(state), disturbs=False)
     if state.hidden_labels is not None:
@@ -67,7 +67,7 @@ def urgent_moves(state: State) -> Iterator[Move]:
 
 
 def slow_moves(state: State) -> Iterator[Move]:
-    """Agents go on, and the forge catches up."""
+    """Returns moves of working agents and of a forge that catches up."""
     yield from _agent_goes_on(state)
     for ordinal in (1, 2):
         if state.shown[ordinal - 1]:
@@ -165,7 +165,7 @@ OBJECTION = Objection("protected path", ".github/workflows/ci.yml", "it runs by 
 
 
 def _success(state: State, ordinal: int, commit: str, turn: Working) -> tuple[State, TurnReport]:
-    """The agent changed something; what the publish guard objects to is still held."""
+    """The agent changed something; objections of the publish guard stay."""
     if turn.plan:
         return state, _report(turn)
     if state.objected[ordinal - 1] and not turn.allowed:
@@ -346,7 +346,7 @@ def machine_disturbances(state: State) -> Iterator[Move]:
 
 
 def _without_database(state: State) -> State:
-    """Only what the notes say of money can still be known."""
+    """Only the spending recorded in notes can still be known."""
     notes = [TEXTS[number][1] for number in state.progress if number >= 0]
     runs = [run for note in notes if (run := parse_note(note, key=KEY, project="shop"))]
     return daemon.lose_database(state)._replace(spent=sum(run.spend.tokens for run in runs))
@@ -359,7 +359,7 @@ def moves(state: State) -> Iterator[Move]:
 
 
 def disturbances(state: State) -> Iterator[Move]:
-    """What concerns one issue alone."""
+    """Returns the disturbances of one issue alone."""
     yield from agent_disturbances(state)
     yield from people_disturbances(state)
     yield from service_disturbances(state)

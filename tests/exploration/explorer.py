@@ -1,6 +1,6 @@
 """Explores every state that is reachable with a given number of disturbances, and checks the laws in each.
 
-States are told apart by a 64-bit hash. They are found in layers: first those without a disturbance, then those with
+States are distinguished by a 64-bit hash. They are found in layers: first those without a disturbance, then those with
 one, and so on; a state is expanded once, in its lowest layer. Of each state, only its hash and its origin are kept.
 """
 
@@ -144,8 +144,8 @@ class Exploration:
 
     @staticmethod
     def _may_be_killed(state: State) -> bool:
-        """What was refused is tried again after a restart, a turn that is lost too often is not, and what a person has
-        done since the daemon looked may meet another phase."""
+        """Returns True if a kill may change the result: a refused action is retried after a restart, a turn that is
+        lost too often is not, and an action of a person since the last poll may meet another phase."""
         run = run_of(state)
         if run is None or state.rests or (state.step and state.step.asks):
             return False
@@ -158,7 +158,7 @@ class Exploration:
         return bool(is_moving) and run.turns.losses + 1 < POLICY.max_losses
 
     def _rest_of(self, state: State) -> tuple[object, ...]:
-        """Lets everything happen that happens by itself, and checks what is left."""
+        """Lets everything happen that needs no disturbance, and checks the state at rest."""
         path: list[int] = []
         names: list[str] = []
         begin = state
@@ -213,7 +213,7 @@ class Exploration:
 
 
 def _is_as_seen(state: State) -> bool:
-    """Returns True if nobody has changed the issue or the pull request since the step was decided."""
+    """Returns True if no person has changed the issue or the pull request since the step was decided."""
     if not state.step:
         return True
     seen, pull = SIGHTS[state.step.sight], state.pulls[RUNS[state.step.before].ordinal - 1]
@@ -235,7 +235,7 @@ def a_crash_changes_nothing_but_time() -> None:
 
 
 def every_run_can_be_ended() -> None:
-    """A person's word ends every run."""
+    """A person's command ends every run."""
 
 
 def described(state: State) -> str:

@@ -1,4 +1,4 @@
-"""Ports of the engine over one `State`: what the shipped `perform` and `Intake` do to it.
+"""Ports of the engine over one `State`: the effects of the shipped `perform` and `Intake` on it.
 
 Rule: no port waits, so that a coroutine of the engine runs to its end without an event loop.
 """
@@ -183,7 +183,7 @@ class Workspaces:
     hands: Hands
 
     async def ensure_pushed(self, branch: str, *, remote: Remote, holds_ci: bool = False) -> None:
-        """Takes in commits of people, and never drops one."""
+        """Merges commits of people, and never drops one."""
         state, ordinal = self.hands.state, ordinal_of(branch)
         theirs, ours = state.branches[ordinal - 1], state.trees[ordinal - 1]
         if not ours:
@@ -289,7 +289,7 @@ class Store:
         self.hands.change(runs=tuple(others[ordinal] for ordinal in sorted(others)))
 
     def take_over(self, run: Run, *, at: float) -> None:
-        """Adds what another daemon, or an earlier process, spent as a bill of its own."""
+        """Adds the spending of another daemon, or of an earlier process, as a separate bill."""
         known = next((mine.spend.tokens for mine in self._runs() if mine.ordinal == run.ordinal), 0)
         for earlier in self._runs():
             if earlier.ordinal < run.ordinal and earlier.phase is not Phase.DONE:

@@ -1,7 +1,7 @@
-"""What must hold in every state: each law is one function, and its docstring is the sentence.
+"""Laws that hold in every state: each law is one function, and its docstring is the sentence.
 
-A law returns True if it holds. Laws of decisions see what `decide` saw; laws of rest see a state in which nothing more
-happens by itself.
+A law returns True if it holds. Laws of decisions get the observation of `decide`; laws of rest get a state in which
+only disturbances can change anything.
 """
 
 from collections.abc import Callable
@@ -35,7 +35,7 @@ StateLaw = Callable[[State], bool]
 
 
 def nothing_is_published_that_was_not_judged(run: Run, seen: Observation, decision: Decision) -> bool:
-    """What is pushed is of a turn that succeeded, passed the publish guard, and is wanted by a trusted person."""
+    """A pushed commit comes from a turn that succeeded, passed the publish guard, and is wanted by a trusted person."""
     if not _has(decision, PushBranch):
         return True
     change = seen.turn.change
@@ -44,7 +44,7 @@ def nothing_is_published_that_was_not_judged(run: Run, seen: Observation, decisi
 
 
 def no_work_without_a_trusted_label(run: Run, seen: Observation, decision: Decision) -> bool:
-    """A turn starts only for an open issue with a trusted label, and without a stranger's words in its prompt."""
+    """A turn starts only for an open issue with a trusted label, and without untrusted text in its prompt."""
     orders = [action.order for action in decision.actions if isinstance(action, StartTurn)]
     if not orders:
         return True
@@ -53,7 +53,7 @@ def no_work_without_a_trusted_label(run: Run, seen: Observation, decision: Decis
 
 
 def a_comment_ends_in_exactly_one_way(run: Run, seen: Observation, decision: Decision) -> bool:
-    """The outcome of a comment is final, and a command that a person may give is answered once."""
+    """The outcome of a comment is final, and a permitted command is answered once."""
     after = {row.comment: row for row in decision.run.comments}
     if len(after) != len(decision.run.comments):
         return False
@@ -67,7 +67,7 @@ def a_comment_ends_in_exactly_one_way(run: Run, seen: Observation, decision: Dec
 
 
 def money_is_never_forgotten(run: Run, seen: Observation, decision: Decision) -> bool:
-    """Taking in the end of a turn and billing its tokens are one decision."""
+    """The end of a turn is saved and its tokens are billed in one decision."""
     after, bill = decision.run, decision.spend
     if after.turns.ended == run.turns.ended:
         return bill is None and after.spend == run.spend
@@ -83,7 +83,7 @@ def one_turn_at_a_time(run: Run, seen: Observation, decision: Decision) -> bool:
 
 
 def a_persons_move_is_never_undone(run: Run, seen: Observation, decision: Decision) -> bool:
-    """No label of a person is touched, no closed pull request is offered again, no worktree taken from its person."""
+    """No label of a person is changed, no closed pull request offered again, no worktree taken from its person."""
     ours = phase_labels(POLICY.label) | ({POLICY.label} if decision.run.phase is Phase.DONE else set())
     labels = [action for action in decision.actions if isinstance(action, ShowLabels)]
     if any(action.add - phase_labels(POLICY.label) or action.remove - ours for action in labels):
@@ -132,7 +132,7 @@ def one_phase_label(state: State) -> bool:
 
 
 def a_visible_reason(state: State) -> bool:
-    """Whoever waits is told why: the progress comment shows the phase and its reason, and the question was asked."""
+    """A waiting run shows its reason: the progress comment has the phase and the reason, and the question was asked."""
     if not state.runs or not state.there:
         return True
     run = RUNS[state.runs[-1]]
@@ -164,7 +164,7 @@ def every_turn_is_paid(state: State) -> bool:
 
 
 def every_comment_is_heard(state: State) -> bool:
-    """Every comment of a trusted person was acted on, or waits for the answer to a question."""
+    """Every comment of a trusted person was used, or waits for the answer to a question."""
     if not state.runs:
         return True
     run = RUNS[state.runs[-1]]
@@ -202,7 +202,7 @@ OF_REST: tuple[StateLaw, ...] = (
 
 
 def essence(state: State) -> tuple[object, ...]:
-    """Returns what people see of a state at rest, whatever number its turns have."""
+    """Returns what people see of a state at rest, regardless of the number of turns."""
     run = RUNS[state.runs[-1]] if state.runs else None
     pulls = tuple(pull and pull.state for pull in state.pulls)
     ends = frozenset((row.comment, row.outcome) for row in run.comments) if run else frozenset()
@@ -233,5 +233,5 @@ def _is_final(row: CommentRecord) -> bool:
 
 
 def _is_here(state: State, run: Run, name: str) -> bool:
-    """A comment on the issue, or on this run's pull request."""
+    """Returns True for a comment on the issue, or on this run's pull request."""
     return state.said[int(name[1:])].pull in {0, run.ordinal}

@@ -1,7 +1,7 @@
-"""Two issues, one daemon and one slot: explores the pairs of what can happen to each issue.
+"""Two issues, one daemon and one slot: explores the pairs of possible states of each issue.
 
-The issues are alike, so a pair stands for both of its orders. What concerns one issue alone is worked out once for each
-state of an issue; looks, time and the end of the process concern both.
+The issues are alike, so a pair stands for both of its orders. Moves of one issue alone are computed once for each state
+of an issue; polls, time and the end of the process concern both.
 """
 
 from array import array
@@ -38,7 +38,7 @@ _MASK = (1 << _BITS) - 1
 
 
 class Facts(NamedTuple):
-    """What the other issue needs to know of a state."""
+    """The facts of a state that concern the other issue."""
 
     is_busy: bool
     """A step is being carried out."""
@@ -84,11 +84,11 @@ def _killed(number: int) -> int:
     return _ISSUES.of(daemon.crash(_ISSUES[number]))
 
 
-# Looking at both
+# Observing both
 
 
 class Looked(NamedTuple):
-    """An issue after the intake, its run, and what is seen of that; no sight: nothing can be decided about it now."""
+    """An issue after the intake, its run and its observation; without an observation nothing can be decided now."""
 
     number: int
     run: int = -1
@@ -113,7 +113,7 @@ def _looked(number: int) -> Looked:
 
 
 def look(one: int, other: int) -> Iterator[int]:
-    """Both orders are tried: which issue is older does not show in a pair."""
+    """Tries both orders: a pair does not show which issue is older."""
     first, second = _looked(one), _looked(other)
     for slots in {_slots(first[1:], second[1:]), _slots(second[1:], first[1:])[::-1]}:
         yield code_of(_begun(first, slots[0]), _begun(second, slots[1]))
@@ -142,7 +142,7 @@ def _begun(looked: Looked, slot: Slot) -> int:
 
 
 def expected(code: int) -> Iterator[int]:
-    """What goes on by itself."""
+    """Returns the moves that happen without a disturbance."""
     one, other = code >> _BITS, code & _MASK
     here, there = facts_of(one), facts_of(other)
     for number in (*_urgent(one), *_slow(one)):

@@ -84,7 +84,7 @@ class Pull(NamedTuple):
 
 
 class Working(NamedTuple):
-    """A running turn, as far as its end depends on it."""
+    """A running turn: the parts that its end depends on."""
 
     plan: bool
     publish_only: bool
@@ -292,5 +292,5 @@ def later(state: State) -> State:
 
 @cache
 def merged(*heads: str) -> str:
-    """Returns the commit that contains these: a commit is named by what it contains."""
+    """Returns the commit that contains these: a commit is named by its content."""
     return "+".join(sorted({part for head in heads for part in head.split("+") if part}))

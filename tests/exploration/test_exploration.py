@@ -16,14 +16,14 @@ def told(exploration: Exploration | PairExploration) -> str:
     return "\n\n".join(map(str, exploration.violations.values()))
 
 
-def test_whatever_disturbs_the_work_on_an_issue_every_law_is_kept():
+def test_one_issue_with_any_disturbance_keeps_every_law():
     exploration = Exploration(State(), disturbances=1)
     exploration.run()
     assert told(exploration) == ""
     assert exploration.states > 10_000
 
 
-def test_whatever_disturbs_two_issues_they_share_one_slot_and_nobody_waits_for_ever():
+def test_two_issues_with_any_disturbance_share_one_slot_and_never_starve():
     exploration = PairExploration(disturbances=1, most_pairs=100_000)
     exploration.run()
     assert told(exploration) == ""
@@ -31,7 +31,7 @@ def test_whatever_disturbs_two_issues_they_share_one_slot_and_nobody_waits_for_e
     assert exploration.rests
 
 
-def test_a_broken_law_is_told_with_the_shortest_story_that_breaks_it(monkeypatch: pytest.MonkeyPatch):
+def test_a_broken_law_is_reported_with_the_shortest_trace(monkeypatch: pytest.MonkeyPatch):
     def nobody_merges(state: State) -> bool:
         """Nobody ever merges."""
         return all(pull is None or pull.state is not PullRequestState.MERGED for pull in state.pulls)

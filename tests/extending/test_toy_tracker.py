@@ -1,4 +1,4 @@
-"""The worked example of docs/extending.md: it is complete, the page shows it as it is, and Treehand works with it."""
+"""The worked example of docs/extending.md: it is complete, the page shows it unchanged, and Treehand works with it."""
 
 import json
 import re
@@ -33,13 +33,13 @@ def file(tmp_path) -> Path:
 
 @pytest.fixture
 def settings(file, monkeypatch) -> Settings:
-    """With the toy's folder beside the others, and its one line in the registry."""
+    """Adds the toy's folder to the others, and its line to the registry."""
     monkeypatch.setattr(schema, "service_folders", lambda: sorted([*SERVICES, "toy"]))
     monkeypatch.setitem(SERVICES, "toy", ToyService())
     return load(file)
 
 
-def test_without_a_folder_of_that_name_the_settings_are_refused(file):
+def test_without_its_folder_the_tracker_is_refused_in_the_settings(file):
     with pytest.raises(BadSettings, match="Input should be 'github', 'linear' or 'local'"):
         load(file)
 
@@ -58,13 +58,13 @@ async def test_the_daemon_reads_the_issues_that_a_person_opens(settings):
     assert json.loads((settings.state_dir / "toy/shop/1.json").read_text())["labels"] == {"ai": "Mira"}
 
 
-def test_everything_else_works_without_knowing_it(settings):
+def test_keys_and_status_work_without_changes(settings):
     (project,) = settings.projects
     assert parse_key(settings, "#3") == (project, "shop#3")
     assert read_status(settings).runs == []
 
 
-def test_the_page_shows_the_example_as_it_is():
+def test_the_page_shows_the_example_unchanged():
     code = EXAMPLE.read_text() + EXAM.read_text()
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs/extending.md").read_text(), re.DOTALL)
     assert len(blocks) >= 3

@@ -1,4 +1,4 @@
-"""What the tests of the stand-ins share."""
+"""Fixtures for tests of the stand-ins."""
 
 from tests.fakes.github.fixtures import github
 

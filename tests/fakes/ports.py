@@ -258,7 +258,7 @@ class FakeWorkspaces:
 
 @dataclass
 class FakeExecutor:
-    """Turns go on until the test ends them."""
+    """Turns continue until the test ends them."""
 
     world: World
 

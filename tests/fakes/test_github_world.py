@@ -1,4 +1,4 @@
-"""The stand-in GitHub behaves as GitHub does, as far as the real PyGithub and the real git can tell."""
+"""The stand-in GitHub behaves like GitHub, as far as the real PyGithub and the real git can tell."""
 
 import os
 import subprocess
@@ -20,7 +20,7 @@ def client(github: ServedGitHub, login: str = "treehand-bot", *, auth: Auth.Auth
 
 
 def raw(github: ServedGitHub, path: str, login: str = "treehand-bot", *, verb: str = "GET", **headers: str):
-    """Status, headers and text of one request."""
+    """Returns status, headers and text of one request."""
     requester = client(github, login).requester
     return requester.requestJson(verb, path, headers=headers)
 
@@ -52,7 +52,7 @@ def an_issue(github: ServedGitHub) -> None:
     github.world.open_issue(SHOP, "The answer is wrong", "Please.", by="ana", labels=["ai"])
 
 
-def test_the_issues_list_holds_pull_requests_and_obeys_since_labels_and_state(github, pull):
+def test_the_issue_list_contains_pull_requests_and_is_filtered_by_since_labels_and_state(github, pull):
     github.world.open_issue(SHOP, "Other", by="eve")
     repo = client(github).get_repo(SHOP)
     assert [(i.number, i.pull_request is not None) for i in repo.get_issues(sort="created", direction="asc")] == [
@@ -88,7 +88,7 @@ def test_pages_are_linked_by_the_repositorys_number_and_an_unchanged_page_is_fre
     assert requester.requestJson("GET", f"/repos/{SHOP}/issues", headers={"If-None-Match": first["etag"]})[0] == 200
 
 
-def test_a_triager_may_label_but_not_push_and_a_stranger_may_only_talk(github, tmp_path):
+def test_a_triager_may_label_but_not_push_and_others_may_only_comment(github, tmp_path):
     tom, eve = client(github, "tom").get_repo(SHOP), client(github, "eve").get_repo(SHOP)
     tom.get_issue(1).remove_from_labels("ai")
     tom.get_issue(1).add_to_labels("ai")
@@ -107,7 +107,7 @@ def test_a_triager_may_label_but_not_push_and_a_stranger_may_only_talk(github, t
     assert "Authentication failed" in git(tmp_path, "ls-remote", bad).stderr
 
 
-def test_permission_is_told_to_those_who_may_push_and_strangers_have_read_or_none(github):
+def test_permissions_are_returned_to_people_with_push_permission_and_others_have_read_or_none(github):
     repo = client(github).get_repo(SHOP)
     told = {who: repo.get_collaborator_permission(who) for who in ("acme", "ana", "tom", "eve")}
     assert told == {"acme": "admin", "ana": "write", "tom": "read", "eve": "read"}
@@ -136,7 +136,7 @@ def test_a_push_over_http_moves_the_pull_requests_head_and_a_protected_branch_st
     assert "protected branch" in git(clone, "push", "origin", "HEAD:main").stderr.lower()
 
 
-def test_pull_requests_github_would_not_open_are_refused(github, pull):
+def test_invalid_pull_requests_are_refused_like_by_github(github, pull):
     repo = client(github).get_repo(SHOP)
     open_one = lambda head, base: lambda: repo.create_pull(base=base, head=head, title="T", draft=True)  # noqa: E731
     assert refused(open_one("treehand/shop-1", "main")) == 422
@@ -145,7 +145,7 @@ def test_pull_requests_github_would_not_open_are_refused(github, pull):
     assert refused(open_one("main", "main")) == 422
 
 
-def test_a_review_is_one_unit_with_its_remarks_and_a_pending_one_is_nobodys_business(github, pull):
+def test_a_review_contains_its_remarks_and_a_pending_one_is_private(github, pull):
     remarks = [("app.py", 1, "why?"), ("app.py", 3, "and this?")]
     made = github.world.review(SHOP, pull, by="ana", state="CHANGES_REQUESTED", body="Nearly", remarks=remarks)
     waiting = github.world.review(SHOP, pull, by="tom", state="PENDING", remarks=[("app.py", 2, "secret")])
@@ -165,7 +165,7 @@ def test_a_review_is_one_unit_with_its_remarks_and_a_pending_one_is_nobodys_busi
 
 
 @pytest.mark.usefixtures("pull")
-def test_a_strangers_copy_may_have_a_branch_of_the_same_name(github):
+def test_a_fork_may_have_a_branch_of_the_same_name(github):
     made = github.world.open_pull_from_fork(SHOP, "Mine", by="eve", head="treehand/shop-1", files={"app.py": "bad\n"})
     found = client(github).get_repo(SHOP).get_pulls(state="all", direction="asc")
     assert [(p.head.ref, p.head.repo.full_name) for p in found] == [
@@ -176,7 +176,7 @@ def test_a_strangers_copy_may_have_a_branch_of_the_same_name(github):
 
 
 @pytest.mark.parametrize("how", ["merge", "squash", "rebase"])
-def test_each_way_to_merge_closes_what_it_fixes_and_leaves_the_branch(github, pull, how):
+def test_each_merge_method_closes_the_linked_issue_and_keeps_the_branch(github, pull, how):
     repo = client(github).get_repo(SHOP)
     assert refused(lambda: repo.get_pull(pull).merge()) == 405
     sha = github.world.merge(SHOP, pull, how, by="ana")
@@ -190,7 +190,7 @@ def test_each_way_to_merge_closes_what_it_fixes_and_leaves_the_branch(github, pu
     assert raw(github, f"/repos/{SHOP}/git/refs/heads/treehand/shop-1", verb="DELETE")[0] == 422
 
 
-def test_what_moved_away_leads_on_what_was_deleted_is_gone_and_an_archive_is_read_only(github):
+def test_moved_objects_redirect_deleted_ones_are_gone_and_archives_are_read_only(github):
     world, requester = github.world, client(github).requester
     world.add_repository("acme/store", **{"treehand-bot": "write"})
     moved = world.transfer_issue(SHOP, 1, "acme/store")
@@ -209,7 +209,7 @@ def test_what_moved_away_leads_on_what_was_deleted_is_gone_and_an_archive_is_rea
     assert refused(lambda: repo.get_issue(kept).create_comment("hello")) == 403
 
 
-def test_checks_statuses_annotations_and_the_logs_of_jobs_can_be_read(github, pull):
+def test_checks_statuses_annotations_and_job_logs_can_be_read(github, pull):
     world, repo = github.world, client(github).get_repo(SHOP)
     head, before = repo.get_pull(pull).head.sha, repo.get_pull(pull).updated_at
     world.advance(5)
@@ -229,7 +229,7 @@ def test_checks_statuses_annotations_and_the_logs_of_jobs_can_be_read(github, pu
     )
 
 
-def test_an_apps_key_buys_tokens_that_are_narrow_and_live_an_hour(github):
+def test_an_app_gets_narrow_tokens_that_expire_after_an_hour(github):
     world = github.world
     app = world.create_app("treehand", contents="write", issues="read", metadata="read")
     installed = world.install_app(app, SHOP)
@@ -245,7 +245,7 @@ def test_an_apps_key_buys_tokens_that_are_narrow_and_live_an_hour(github):
     assert refused(lambda: as_app.requestJsonAndCheck("GET", "/app")) == 401
 
 
-def test_lists_lag_while_a_things_own_address_knows_at_once(github):
+def test_lists_lag_while_single_objects_are_current(github):
     github.world.lag = 10
     repo = client(github).get_repo(SHOP)
     comment = repo.get_issue(1).create_comment("one")
@@ -258,7 +258,7 @@ def test_lists_lag_while_a_things_own_address_knows_at_once(github):
     assert [one.body for one in repo.get_issues_comments()] == ["two"]
 
 
-def test_an_answer_may_be_lost_after_the_deed_and_a_limit_holds_for_everybody(github):
+def test_a_response_can_be_lost_after_the_effect_and_a_limit_applies_to_everybody(github):
     issue = client(github).get_repo(SHOP).get_issue(1)
     github.faults.drop_answers("POST /repos/*/issues/1/comments")
     with pytest.raises(Exception, match=r"Connection aborted|RemoteDisconnected|reset"):
@@ -277,7 +277,7 @@ def test_an_answer_may_be_lost_after_the_deed_and_a_limit_holds_for_everybody(gi
 
 
 @pytest.mark.usefixtures("pull")
-def test_graphql_is_githubs_own_schema_and_costs_a_point_a_query(github):
+def test_graphql_uses_githubs_own_schema_and_costs_a_point_a_query(github):
     world = github.world
     world.advance(60)
     world.edit_issue(SHOP, 1, title="Evil", body="Worse", by="eve")
@@ -297,7 +297,7 @@ def test_graphql_is_githubs_own_schema_and_costs_a_point_a_query(github):
     assert github.history[-1].points == 1
 
 
-def test_a_request_that_github_does_not_describe_is_held_against_its_sender(github):
+def test_a_request_that_github_does_not_describe_is_a_violation(github):
     requester = client(github).requester
     requester.requestJson("POST", f"/repos/{SHOP}/issues", input={"titel": "typo"})
     requester.requestJson("GET", f"/repos/{SHOP}/issues?state=weird")
@@ -306,7 +306,7 @@ def test_a_request_that_github_does_not_describe_is_held_against_its_sender(gith
     github.violations.clear()
 
 
-def test_it_answers_hundreds_of_requests_a_second(github):
+def test_the_server_handles_two_hundred_requests_in_five_seconds(github):
     github._checker = None
     requester = client(github).requester
     begun = time.monotonic()

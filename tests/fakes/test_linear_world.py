@@ -1,4 +1,4 @@
-"""The stand-in Linear behaves as Linear does, as far as a client of its GraphQL API can tell."""
+"""The stand-in Linear behaves like Linear, as far as a client of its GraphQL API can tell."""
 
 import hashlib
 import hmac
@@ -22,7 +22,7 @@ from tests.fakes.linear.schema import schema
 linear = fixtures.linear
 
 OURS = "treehand-bot"
-# Each request has a connection of its own; and there is no certificate to read.
+# Each request has its own connection; there is no certificate to read.
 HTTP = httpx.Client(verify=False, trust_env=False, limits=httpx.Limits(max_keepalive_connections=0))
 SAY = "mutation Say($input: CommentCreateInput!) { commentCreate(input: $input) { success comment { id body } } }"
 CHANGE = "mutation Change($id: String!, $input: IssueUpdateInput!) { issueUpdate(id: $id, input: $input) { success } }"
@@ -36,7 +36,7 @@ FILTER_TYPES = {
 
 
 class Client:
-    """The least there can be of one."""
+    """A minimal client."""
 
     def __init__(self, linear: ServedLinear, user: str = OURS, **how: Any) -> None:
         self.linear, self.token = linear, linear.token_for(user, **how)
@@ -51,18 +51,18 @@ class Client:
         return answer["data"]
 
     def refused(self, document: str, **variables: Any) -> dict[str, Any]:
-        """The first error's extensions, with its message."""
+        """Returns the extensions of the first error, with its message."""
         first = self.post(document, **variables).json()["errors"][0]
         return {**first["extensions"], "message": first["message"]}
 
     def found(self, wanted: dict[str, Any], **more: Any) -> list[str]:
-        """Identifiers, newest first."""
+        """Returns identifiers, newest first."""
         document = """query Find($filter: IssueFilter, $archived: Boolean) {
             issues(filter: $filter, includeArchived: $archived) { nodes { identifier } } }"""
         return [one["identifier"] for one in self(document, filter=wanted, **more)["issues"]["nodes"]]
 
     def history(self, identifier: str) -> list[dict[str, Any]]:
-        """Oldest first."""
+        """Returns the history, oldest first."""
         document = """query Past($id: String!) { issue(id: $id) { history { nodes {
             actor { name } actorId botActor { type } addedLabels { name } removedLabels { name } addedLabelIds
             fromState { name } toState { name } fromTitle toTitle updatedDescription descriptionUpdatedBy { name }
@@ -82,7 +82,7 @@ def client(linear: ServedLinear) -> Client:
 
 @pytest.fixture
 def wrong(linear: ServedLinear) -> Iterator[list[str]]:
-    """What is wrong on purpose."""
+    """Returns violations that the test caused on purpose."""
     yield linear.violations
     assert linear.violations
     linear.violations.clear()
@@ -97,10 +97,10 @@ def comment(**given: Any) -> dict[str, Any]:
     return {"input": {"issueId": "ENG-1", "body": "Hello.", **given}}
 
 
-# The door.
+# Authentication
 
 
-def test_a_key_is_sent_bare_and_an_oauth_token_behind_bearer(linear, client):
+def test_a_key_is_sent_bare_and_an_oauth_token_with_bearer(linear, client):
     oauth = Client(linear, oauth=True)
     me = "{ viewer { name isMe app } }"
     assert client(me)["viewer"] == {"name": OURS, "isMe": True, "app": True}
@@ -111,12 +111,12 @@ def test_a_key_is_sent_bare_and_an_oauth_token_behind_bearer(linear, client):
         assert answer.json()["errors"][0]["extensions"]["code"] == "AUTHENTICATION_ERROR"
 
 
-def test_a_revoked_key_opens_nothing(world, client):
+def test_a_revoked_key_is_refused(world, client):
     world.revoke(client.token)
     assert client.refused("{ viewer { id } }")["type"] == "authentication error"
 
 
-def test_a_key_that_may_only_read_changes_nothing(linear, world):
+def test_a_read_only_key_changes_nothing(linear, world):
     reader = Client(linear, scopes=("read",))
     assert reader.found({}) == ["ENG-1"]
     assert reader.refused(SAY, **comment())["code"] == "FORBIDDEN"
@@ -124,13 +124,13 @@ def test_a_key_that_may_only_read_changes_nothing(linear, world):
     assert linear.history[-1].errors == ("FORBIDDEN",)
 
 
-def test_a_key_for_comments_may_comment_and_no_more(linear):
+def test_a_key_for_comments_may_only_comment(linear):
     narrow = Client(linear, scopes=("read", "comments:create"))
     assert narrow(SAY, **comment())["commentCreate"]["success"]
     assert narrow.refused(CHANGE, id="ENG-1", input={"title": "x"})["code"] == "FORBIDDEN"
 
 
-def test_a_document_linear_would_not_take_is_refused_and_written_down(client, wrong):
+def test_an_invalid_document_is_refused_and_recorded(client, wrong):
     answer = client.post("{ issues { nodes { nonsense } } }")
     assert answer.status_code == 400
     assert answer.json()["errors"][0]["extensions"]["code"] == "GRAPHQL_VALIDATION_FAILED"
@@ -139,26 +139,26 @@ def test_a_document_linear_would_not_take_is_refused_and_written_down(client, wr
 
 
 @pytest.mark.parametrize("wanted", [{"updatedAt": {"gt": "yesterday"}}, {"team": "ENG"}, {"nonsense": {"eq": 1}}])
-def test_variables_that_do_not_fit_are_refused_and_written_down(client, wrong, wanted):
+def test_invalid_variables_are_refused_and_recorded(client, wrong, wanted):
     answer = client.post("query Find($f: IssueFilter) { issues(filter: $f) { nodes { id } } }", f=wanted)
     assert answer.status_code == 400
     assert answer.json()["errors"][0]["extensions"]["code"] == "GRAPHQL_VALIDATION_FAILED"
 
 
-def test_what_the_stand_in_lacks_is_never_passed_over(client, wrong):
+def test_a_missing_feature_of_the_stand_in_is_always_an_error(client, wrong):
     assert client.refused('{ issue(id: "ENG-1") { needs { nodes { id } } } }')["code"] == "GAP"
     assert client.refused("{ issues(filter: {slaStatus: {eq: Breached}}) { nodes { id } } }")["code"] == "GAP"
     assert client.refused(SAY, **comment(createAsUser="Somebody"))["code"] == "GAP"
     assert len(wrong) == 3
 
 
-def test_an_answer_that_does_not_fit_is_written_down(world, client, wrong):
+def test_an_invalid_response_is_recorded(world, client, wrong):
     world.find("ENG-1").title = None
     assert "errors" in client.post('{ issue(id: "ENG-1") { title } }').json()
     assert "does not fit" in wrong[0]
 
 
-def test_every_request_is_written_down(linear, client):
+def test_every_request_is_recorded(linear, client):
     client(SAY, **comment())
     call = linear.history[-1]
     assert (call.operation, call.fields, call.by, call.effects) == ("Say", ("commentCreate",), OURS, True)
@@ -166,7 +166,7 @@ def test_every_request_is_written_down(linear, client):
     assert linear.calls("commentCreate") == [call]
 
 
-def test_the_clock_stands_still_and_is_told_in_every_answer(world, client):
+def test_the_clock_stands_still_and_is_in_every_response(world, client):
     world.now = 1_800_000_000.25
     world.advance(60)
     answer = client.post("{ viewer { id } }")
@@ -181,7 +181,7 @@ def test_a_ticking_clock_follows_the_real_one():
 
 
 def selection(kind: Any, *, deep: bool = True) -> str:
-    """All that the stand-in answers of a type."""
+    """Returns all fields of a type that the stand-in can answer."""
     told = []
     for name in FIELDS.get(kind.name, ()):
         field = kind.fields[name]
@@ -202,7 +202,7 @@ def selection(kind: Any, *, deep: bool = True) -> str:
         "attachments", "integrations",
     ],
 )  # fmt: skip
-def test_every_field_there_is_fits_linears_description(linear, world, root):
+def test_every_field_matches_linears_schema(linear, world, root):
     said = world.comment("ENG-1", "Hello.", by=None, integration="slack")
     world.add_project("Sail", "ENG")
     world.add_label("small", group="Size")
@@ -222,17 +222,17 @@ def test_every_field_there_is_fits_linears_description(linear, world, root):
     assert Client(linear)(f"{{ {root} {{ {inside} }} }}")[root]
 
 
-def test_the_tables_name_nothing_linear_does_not_have():
+def test_the_tables_contain_only_fields_of_linears_schema():
     known = {name: kind.fields.keys() for name, kind in schema().type_map.items() if hasattr(kind, "fields")}
     tables = {kind: FIELDS[kind] for kind in FIELDS if kind != "Connection"}
     tables |= {FILTER_TYPES[kind]: FILTERS[kind] for kind in FILTERS}
     assert not {f"{kind}.{name}" for kind in tables for name in tables[kind].keys() - known[kind]}
 
 
-# Budgets.
+# Rate limits
 
 
-def test_a_query_costs_what_linear_says(linear, client):
+def test_the_complexity_of_a_query_is_computed_like_linears(linear, client):
     document = "query Poll { issues(first: 10) { nodes { id title team { key } labels { nodes { name } } } } }"
     # labels 1 + 50 * (nodes 1 + 0.1) = 56; team 1.1; nodes 1 + 0.2 + 57.1 = 58.3; issues 1 + 10 * 58.3.
     assert client.post(document).headers["X-Complexity"] == "584"
@@ -243,7 +243,7 @@ def test_a_query_costs_what_linear_says(linear, client):
     assert client.post(sized, n=7).headers["X-Complexity"] == "9"
 
 
-def test_budgets_are_told_and_refill_without_a_break(linear, world, client):
+def test_limits_are_in_the_headers_and_refill_continuously(linear, world, client):
     linear.limits.requests = 3
     left = [client.post("{ viewer { id } }").headers["X-RateLimit-Requests-Remaining"] for _ in range(3)]
     assert left == ["2", "1", "0"]
@@ -257,7 +257,7 @@ def test_budgets_are_told_and_refill_without_a_break(linear, world, client):
     assert Client(linear, "ana").post("{ viewer { id } }").headers["X-RateLimit-Requests-Remaining"] == "2"
 
 
-def test_points_are_a_budget_of_their_own(linear, client):
+def test_complexity_has_its_own_limit(linear, client):
     linear.limits.complexity = 100
     assert client.post("{ issues(first: 40) { nodes { id } } }").headers["X-RateLimit-Complexity-Remaining"] == "55"
     assert client.refused("{ issues { nodes { id } } }")["code"] == "RATELIMITED"
@@ -268,7 +268,7 @@ def test_points_are_a_budget_of_their_own(linear, client):
     ]
 
 
-def test_one_query_may_not_cost_everything(client):
+def test_one_query_has_a_maximum_complexity(client):
     answer = client.post("{ issues(first: 100) { nodes { comments(first: 100) { nodes { id } } } } }")
     assert (answer.status_code, answer.headers["X-Complexity"]) == (400, "11201")
     assert "RATELIMITED" not in answer.text
@@ -313,11 +313,11 @@ def many(world: LinearWorld) -> LinearWorld:
         ({"createdAt": {"lt": "2020-01"}}, []),
     ],
 )  # fmt: skip
-def test_issues_are_filtered_as_linear_filters(many, client, wanted, found):
+def test_issues_are_filtered_like_by_linear(many, client, wanted, found):
     assert client.found(wanted) == found
 
 
-def test_an_issues_id_can_be_filtered_by(many, client):
+def test_issues_can_be_filtered_by_id(many, client):
     ids = [many.find(one).id for one in ("ENG-1", "ENG-2")]
     assert client.found({"id": {"in": ids}}) == ["ENG-2", "ENG-1"]
     assert client.found({"id": {"nin": ids}}) == ["ENG-3", "OPS-1"]
@@ -342,7 +342,7 @@ PAGE = """query Page($first: Int, $after: String, $last: Int, $before: String, $
     nodes { identifier } pageInfo { hasNextPage hasPreviousPage endCursor startCursor } } }"""
 
 
-def test_pages_neither_miss_nor_repeat_while_others_work(world, client):
+def test_pages_neither_miss_nor_repeat_issues_during_changes(world, client):
     for nr in range(2, 8):
         world.open_issue("ENG", f"Number {nr}", by="ana")
     seen, after, more = [], None, True
@@ -354,7 +354,7 @@ def test_pages_neither_miss_nor_repeat_while_others_work(world, client):
     assert seen == [f"ENG-{nr}" for nr in range(7, 0, -1)]
 
 
-def test_lists_can_be_read_from_the_end_and_by_what_changed(world, client):
+def test_lists_can_be_read_from_the_end_and_by_update_time(world, client):
     world.open_issue("ENG", "Two", by="ana")
     world.open_issue("ENG", "Three", by="ana")
     world.edit("ENG-1", title="Newest", by="bob")
@@ -366,14 +366,14 @@ def test_lists_can_be_read_from_the_end_and_by_what_changed(world, client):
     assert [one["identifier"] for one in start["nodes"]] == ["ENG-3"]
 
 
-def test_pages_are_250_at_most_and_fifty_unasked(world, client):
+def test_pages_have_fifty_entries_by_default_and_at_most_250(world, client):
     for nr in range(60):
         world.open_issue("ENG", f"Number {nr}", by="ana")
     assert len(client(PAGE)["issues"]["nodes"]) == 50
     assert client.refused(PAGE, first=251)["code"] == "INVALID_INPUT"
 
 
-def test_lists_may_lag_and_things_by_their_id_do_not(world, client):
+def test_lists_may_lag_and_single_objects_do_not(world, client):
     world.lag = 5.0
     world.advance(60)
     world.open_issue("ENG", "Two", by="ana")
@@ -388,7 +388,7 @@ def test_lists_may_lag_and_things_by_their_id_do_not(world, client):
     assert [one["title"] for one in client(shown)["issues"]["nodes"]] == ["Two", "Other"]
 
 
-def test_what_is_archived_is_listed_only_on_demand(world, client):
+def test_archived_issues_are_listed_only_on_demand(world, client):
     world.archive("ENG-1", by="ana")
     assert client.found({}) == []
     assert client.found({}, archived=True) == ["ENG-1"]
@@ -397,10 +397,10 @@ def test_what_is_archived_is_listed_only_on_demand(world, client):
     assert client.found({}) == ["ENG-1"]
 
 
-# Who sees what.
+# Visibility
 
 
-def test_a_private_team_is_its_members_own(world, linear, client):
+def test_a_private_team_is_visible_to_its_members_only(world, linear, client):
     world.add_team("SEC", "Secrets", private=True, members=["ana"])
     world.open_issue("SEC", "Hush", by="ana")
     assert client.found({}) == ["ENG-1"]
@@ -410,17 +410,17 @@ def test_a_private_team_is_its_members_own(world, linear, client):
     assert Client(linear, "ana").found({}) == ["SEC-1", "ENG-1"]
 
 
-def test_a_guest_sees_the_teams_he_works_in(world, linear):
+def test_a_guest_sees_only_their_own_teams(world, linear):
     guest = Client(linear, "gus")
     assert guest.found({}) == []
     world.team("ENG").members.append(world.user("gus"))
     assert guest.found({}) == ["ENG-1"]
 
 
-# What people do, and what their history says.
+# Actions of people, and their history
 
 
-def test_history_tells_who_labelled_and_not_what_an_issue_was_born_with(world, client):
+def test_history_shows_who_applied_a_label_but_not_labels_set_at_creation(world, client):
     assert client.history("ENG-1") == []
     world.label("ENG-1", "bug", by="bob")
     world.unlabel("ENG-1", "treehand", by="ana")
@@ -431,7 +431,7 @@ def test_history_tells_who_labelled_and_not_what_an_issue_was_born_with(world, c
     assert world.labels("ENG-1") == {"bug"}
 
 
-def test_history_tells_the_rest(world, client):
+def test_history_shows_moves_edits_priorities_and_trashing(world, client):
     world.move("ENG-1", "Done", by=None, integration="github")
     world.edit("ENG-1", title="Other", description="New.", by="bob")
     world.prioritise("ENG-1", 1, by="bob")
@@ -445,7 +445,7 @@ def test_history_tells_the_rest(world, client):
     assert (trashed["archived"], trashed["trashed"]) == (True, True)
 
 
-def test_history_may_be_grouped_so_that_what_was_undone_is_not_told(world, client):
+def test_grouped_history_omits_changes_that_were_undone(world, client):
     world.groups_history = 300.0
     world.label("ENG-1", "bug", by="bob")
     world.label("ENG-1", "late", by="bob")
@@ -472,14 +472,14 @@ def test_history_may_be_grouped_so_that_what_was_undone_is_not_told(world, clien
         lambda world: world.archive("ENG-1", by="bob"),
     ],
 )
-def test_whatever_people_do_to_an_issue_updates_it(world, deed):
+def test_every_action_on_an_issue_updates_its_time(world, deed):
     world.open_issue("ENG", "Two", by="ana")
     before = world.find("ENG-1").updated_at
     deed(world)
     assert world.find("ENG-1").updated_at > before
 
 
-def test_talk_updates_an_issue_only_where_linear_is_thought_to_do_so(world, client):
+def test_a_comment_updates_an_issue_only_if_configured(world, client):
     before = world.find("ENG-1").updated_at
     said = world.comment("ENG-1", "Hello.", by="bob")
     client("mutation R($i: ReactionCreateInput!) { reactionCreate(input: $i) { success } }",
@@ -490,7 +490,7 @@ def test_talk_updates_an_issue_only_where_linear_is_thought_to_do_so(world, clie
     assert world.find("ENG-1").updated_at > before
 
 
-def test_a_state_dates_an_issue(world, client):
+def test_a_state_sets_the_times_of_an_issue(world, client):
     dates = '{ issue(id: "ENG-1") { startedAt completedAt canceledAt } }'
     world.move("ENG-1", "In Progress", by="ana")
     world.move("ENG-1", "Done", by="ana")
@@ -501,7 +501,7 @@ def test_a_state_dates_an_issue(world, client):
     assert [bool(at) for at in client(dates)["issue"].values()] == [True, False, False]
 
 
-def test_an_issue_that_changes_teams_is_found_by_its_old_name(world, client):
+def test_an_issue_that_changes_teams_is_found_by_its_old_identifier(world, client):
     world.add_team("OPS", members=["ana", OURS])
     world.add_label("local", team="ENG")
     world.label("ENG-1", "local", by="ana")
@@ -519,7 +519,7 @@ def test_an_issue_that_changes_teams_is_found_by_its_old_name(world, client):
     )
 
 
-def test_a_duplicate_has_a_state_of_its_own_and_a_relation(world, client):
+def test_a_duplicate_has_its_own_state_and_a_relation(world, client):
     world.open_issue("ENG", "Again", by="bob")
     world.mark_duplicate("ENG-2", "ENG-1", by="ana")
     ties = (
@@ -535,14 +535,14 @@ def test_a_duplicate_has_a_state_of_its_own_and_a_relation(world, client):
     ]
 
 
-def test_what_is_deleted_is_gone(world, client):
+def test_a_deleted_issue_is_gone(world, client):
     world.delete("ENG-1")
     assert (
         client.refused('{ issue(id: "ENG-1") { id } }')["userPresentableMessage"] == "Could not find referenced Issue."
     )
 
 
-def test_a_team_tells_its_automation_and_the_workspace_its_integrations(world, client):
+def test_a_team_shows_its_automation_and_the_workspace_its_integrations(world, client):
     world.automate("ENG", "merge", "Done")
     world.automate("ENG", "start", None)
     data = client("""{ team(id: "ENG") { visibility states { nodes { name } } members { nodes { name } }
@@ -561,7 +561,7 @@ def test_a_team_tells_its_automation_and_the_workspace_its_integrations(world, c
 LABEL = "mutation L($id: String!, $label: String!) { issueAddLabel(id: $id, labelId: $label) { issue { id } } }"
 
 
-def test_of_a_group_people_choose_one_and_programs_are_refused_a_second(world, client):
+def test_people_replace_a_label_of_a_group_and_programs_are_refused_a_second(world, client):
     first = world.add_label("small", group="Size")
     second = world.add_label("large", group="Size")
     world.label("ENG-1", "small", by="ana")
@@ -576,14 +576,14 @@ def test_of_a_group_people_choose_one_and_programs_are_refused_a_second(world, c
     assert world.labels("ENG-1") == {"treehand", "large"}
 
 
-def test_a_group_is_no_label_and_another_teams_label_neither(world, client):
+def test_groups_and_labels_of_other_teams_are_refused(world, client):
     world.add_label("small", group="Size")
     world.add_team("OPS", members=[OURS])
     for label in (world.find_label("Size", None), world.add_label("theirs", team="OPS")):
         assert client.refused(LABEL, id="ENG-1", label=label.id)["code"] == "INPUT_ERROR"
 
 
-def test_a_label_that_is_there_or_gone_already_changes_nothing(world, client):
+def test_adding_an_existing_label_or_removing_a_missing_one_changes_nothing(world, client):
     known, other = world.find_label("treehand", None), world.add_label("other")
     before = world.find("ENG-1").updated_at
     client(LABEL, id="ENG-1", label=known.id)
@@ -591,14 +591,14 @@ def test_a_label_that_is_there_or_gone_already_changes_nothing(world, client):
     assert (world.find("ENG-1").updated_at, client.history("ENG-1")) == (before, [])
 
 
-def test_a_label_is_made_once_in_its_scope(world, client):
+def test_a_label_is_created_once_per_scope(world, client):
     make = "mutation M($i: IssueLabelCreateInput!) { issueLabelCreate(input: $i) { issueLabel { id team { key } } } }"
     assert client.refused(make, i={"name": "TREEHAND"})["message"] == "duplicate label name"
     made = client(make, i={"name": "treehand", "teamId": world.team("ENG").id})["issueLabelCreate"]["issueLabel"]
     assert made["team"] == {"key": "ENG"}
 
 
-def test_an_update_is_one_entry_of_history(world, client):
+def test_an_update_is_one_history_entry(world, client):
     todo, added = world.state_named(world.team("ENG"), "Todo"), world.add_label("bug")
     gone = world.find_label("treehand", None)
     client(CHANGE, id="ENG-1", input={
@@ -621,7 +621,7 @@ def test_a_state_of_another_team_is_refused(world, client):
 # Comments.
 
 
-def test_an_id_that_is_asked_for_is_given_once(world, client):
+def test_a_requested_id_is_used_once(world, client):
     key = str(uuid.uuid4())
     assert client(SAY, **comment(id=key))["commentCreate"]["comment"]["id"] == key
     again = client.refused(SAY, **comment(id=key))
@@ -632,7 +632,7 @@ def test_an_id_that_is_asked_for_is_given_once(world, client):
     assert len(world.comments("ENG-1", by=OURS)) == 1
 
 
-def test_an_id_may_be_ignored(world, client):
+def test_a_requested_id_may_be_ignored(world, client):
     world.honours_ids = False
     key = str(uuid.uuid4())
     assert client(SAY, **comment(id=key))["commentCreate"]["comment"]["id"] != key
@@ -640,7 +640,7 @@ def test_an_id_may_be_ignored(world, client):
     assert len(world.comments("ENG-1")) == 2
 
 
-def test_html_comments_do_not_survive(world, client):
+def test_html_comments_are_removed(world, client):
     client(SAY, **comment(body="Hello.\n\n<!-- treehand:notes -->"))
     assert world.comments("ENG-1")[0].body == "Hello."
     world.keeps_html = True
@@ -672,13 +672,13 @@ def test_only_its_author_and_admins_change_a_comment(world, linear, client):
     assert [one.body for one in world.comments("ENG-1")] == ["Better."]
 
 
-def test_an_integration_speaks_for_somebody_outside(world, client):
+def test_an_integration_comments_for_an_external_person(world, client):
     world.comment("ENG-1", "From afar.", by=None, integration="slack", external_user="Eve")
     data = client("{ comments { nodes { user { id } botActor { type } externalUser { name } } } }")["comments"]["nodes"]
     assert data == [{"user": None, "botActor": {"type": "slack"}, "externalUser": {"name": "Eve"}}]
 
 
-def test_the_same_reaction_twice_is_one(world, client):
+def test_the_same_reaction_twice_counts_once(world, client):
     said = world.comment("ENG-1", "Hello.", by="ana")
     react = "mutation R($i: ReactionCreateInput!) { reactionCreate(input: $i) { reaction { id user { name } } } }"
     ids = {client(react, i={"commentId": said, "emoji": "eyes"})["reactionCreate"]["reaction"]["id"] for _ in "12"}
@@ -688,10 +688,10 @@ def test_the_same_reaction_twice_is_one(world, client):
     assert world.reactions(said) == set()
 
 
-# Other things.
+# Other objects
 
 
-def test_an_attachment_is_known_by_its_address(world, client):
+def test_an_attachment_is_identified_by_its_url(world, client):
     make = "mutation A($i: AttachmentCreateInput!) { attachmentCreate(input: $i) { attachment { id } } }"
     given = {"issueId": "ENG-1", "url": "https://example.com/pull/1", "title": "One", "metadata": {"state": "open"}}
     first = client(make, i=given)["attachmentCreate"]["attachment"]["id"]
@@ -716,7 +716,7 @@ def test_a_pull_request_is_linked_once(world, client):
     assert len(world.attachments("ENG-1")) == 2
 
 
-def test_issues_are_made_archived_tied_and_trashed(world, client):
+def test_issues_are_created_archived_related_and_trashed(world, client):
     make = "mutation M($i: IssueCreateInput!) { issueCreate(input: $i) { issue { identifier state { name } } } }"
     labels = [world.find_label("treehand", None).id]
     given = {"teamId": world.team("ENG").id, "title": "Two", "labelIds": labels}
@@ -730,7 +730,7 @@ def test_issues_are_made_archived_tied_and_trashed(world, client):
     assert (world.find("ENG-1").trashed, world.find("ENG-2").trashed) == (None, True)
 
 
-def test_only_admins_make_webhooks(world, linear, client):
+def test_only_admins_create_webhooks(world, linear, client):
     make = "mutation W($i: WebhookCreateInput!) { webhookCreate(input: $i) { webhook { url allPublicTeams } } }"
     hook = {"url": "https://example.com", "resourceTypes": ["Issue"], "allPublicTeams": True}
     assert client.refused(make, i=hook)["code"] == "FORBIDDEN"
@@ -738,7 +738,7 @@ def test_only_admins_make_webhooks(world, linear, client):
     assert Client(linear, "root")(make, i=hook)["webhookCreate"]["webhook"]["allPublicTeams"]
 
 
-def test_a_webhook_is_signed_as_linear_signs(linear, world):
+def test_a_webhook_is_signed_like_by_linear(linear, world):
     body, headers = linear.webhook("Comment", "create", secret="s3cret", at=1_800_000_000.5, id="x", body="Hé")
     assert headers["Linear-Signature"] == hmac.new(b"s3cret", body, hashlib.sha256).hexdigest()
     told = json.loads(body)
@@ -747,10 +747,10 @@ def test_a_webhook_is_signed_as_linear_signs(linear, world):
     assert told["organizationId"] == world.organization_id
 
 
-# Trouble.
+# Faults
 
 
-def test_an_answer_that_is_dropped_leaves_its_effect(linear, world, client):
+def test_a_dropped_response_keeps_its_effect(linear, world, client):
     linear.faults.drop("commentCreate")
     with pytest.raises(httpx.TransportError):
         client.post(SAY, **comment())
@@ -761,7 +761,7 @@ def test_an_answer_that_is_dropped_leaves_its_effect(linear, world, client):
     assert len(world.comments("ENG-1")) == 1
 
 
-def test_who_hangs_up_does_not_know_what_was_done(linear, world, client):
+def test_a_client_that_times_out_does_not_stop_the_effect(linear, world, client):
     linear.faults.hang(5, "Say")
     linear.faults.hang(0.5, "Say", done=False)
     for said in (1, 2):
@@ -773,7 +773,7 @@ def test_who_hangs_up_does_not_know_what_was_done(linear, world, client):
         assert len(world.comments("ENG-1")) == said
 
 
-def test_a_bad_status_comes_before_or_after_the_effect(linear, world, client):
+def test_an_error_status_can_come_before_or_after_the_effect(linear, world, client):
     linear.faults.status(500, "Say")
     linear.faults.status(503, "Say", done=True, Retry_After="7")
     assert client.post(SAY, **comment()).status_code == 500
@@ -782,7 +782,7 @@ def test_a_bad_status_comes_before_or_after_the_effect(linear, world, client):
     assert len(world.comments("ENG-1")) == 1
 
 
-def test_answers_may_be_cut_short_late_or_have_holes(linear, client):
+def test_responses_can_be_truncated_delayed_or_partial(linear, client):
     linear.faults.truncate()
     with pytest.raises(ValueError):
         client.post("{ viewer { id } }").json()
@@ -798,7 +798,7 @@ def test_answers_may_be_cut_short_late_or_have_holes(linear, client):
     assert answer["errors"][0]["path"] == ["issues", "nodes", 0, "creator"]
 
 
-def test_linear_may_refuse_in_all_its_ways(linear, client):
+def test_linear_can_refuse_with_each_of_its_errors(linear, client):
     faults, me = linear.faults, "{ viewer { id } }"
     faults.too_many(retry_after="30")
     faults.rate_limit()
@@ -814,6 +814,6 @@ def test_linear_may_refuse_in_all_its_ways(linear, client):
     assert {client.post(me).status_code for _ in range(3)} == {502}
 
 
-def test_somebody_may_be_quicker(linear, world, client):
+def test_another_change_can_happen_just_before_a_request(linear, world, client):
     linear.faults.interfere(lambda: world.delete("ENG-1"), "Say")
     assert client.refused(SAY, **comment())["message"] == "Entity not found: Issue"

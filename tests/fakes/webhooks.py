@@ -1,4 +1,4 @@
-"""The webhooks of real services, with secrets of a test."""
+"""The webhooks of real services, with secrets for tests."""
 
 from collections.abc import Callable
 

@@ -1,7 +1,7 @@
-"""An imaginary GitHub-and-Linear, small enough to hold in your head.
+"""An imaginary GitHub and Linear, small enough to remember.
 
-Tests change the world, tick the bot, then look at the world. Nothing here records calls: assertions are about what is
-true afterwards, never about who called whom.
+Tests change the world, tick the bot, then check the world. No calls are recorded: assertions are about the state
+afterwards, never about who called whom.
 """
 
 import hashlib
@@ -33,7 +33,7 @@ BASE = hashlib.sha1(b"base").hexdigest()
 
 @dataclass
 class Tree:
-    """A worktree: which commits its branch has, oldest first, and whether anything in it is not committed."""
+    """A worktree: the commits of its branch, oldest first, and whether it has uncommitted changes."""
 
     project: str
     commits: list[str] = field(default_factory=lambda: [BASE])
@@ -121,7 +121,7 @@ class World:
     def wait(self, seconds: float) -> None:
         self.now += seconds
 
-    # What people do on issues.
+    # Actions of people on issues
 
     def open_issue(
         self,
@@ -139,18 +139,18 @@ class World:
         self.label(key, *labels, by=by, trusted=trusted)
 
     def label(self, key: str, *labels: str, by: str = "ana", trusted: bool = True) -> None:
-        """Adding the label is a request; people who may not steer can make one, too."""
+        """Adds a label. Adding the label is a request; people without permission can make one too."""
         issue = self.issues[key]
         if "ai" in labels and "ai" not in issue.labels:
             self._edit(key, requester=Person(by, trusted=trusted), request=f"request-{self.version}", edit=None)
         self._edit(key, labels=issue.labels | set(labels))
 
     def on_board(self, key: str, stage: IssueStage = IssueStage.ORIGINAL) -> None:
-        """Its tracker has states and links."""
+        """Marks the issue's tracker as one with states and links."""
         self._edit(key, state=IssueState(stage, frozenset(IssueStage)), links=frozenset())
 
     def move(self, key: str, stage: IssueStage) -> None:
-        """A person does, and keeps it from being moved by others."""
+        """Moves an issue as a person, which prevents moves by us."""
         self._edit(key, state=IssueState(stage))
 
     def block(self, key: str, *by: str) -> None:
@@ -169,7 +169,7 @@ class World:
         self._edit(key, title=issue.title if title is None else title, body=issue.body if body is None else body)
 
     def edit_as_stranger(self, key: str, *, body: str, by: str = "eve", original_known: bool = True) -> None:
-        """The tracker keeps the words that were there when work was asked for."""
+        """Edits an issue as a person without permission. The tracker keeps the text at the time of the request."""
         edit = Edit(f"edit-{self.version}", Person(by), self.issues[key].title, body, original_known)
         self._edit(key, edit=edit)
 
@@ -187,18 +187,18 @@ class World:
         self, key: str, text: str, *, by: str = "ana", trusted: bool = True, may_push: bool | None = None,
         thread: str = "",
     ) -> str:  # fmt: skip
-        """Whoever may steer may push, unless it is said otherwise."""
+        """Comments. People who may steer may push, unless stated otherwise."""
         return self._say(key, CommentPlace.ISSUE, text, _person(by, trusted, may_push), thread=thread)
 
     def edit_comment_as_stranger(self, comment: str, text: str, *, by: str = "eve") -> None:
-        """Somebody who may not steer rewrites what a person said, inline remarks included."""
+        """Rewrites a comment of a person, inline remarks included, as somebody without permission."""
         self._resay(comment, lambda one: replace(
             one, text=text, author=replace(one.author, trusted=False, may_push=False), edited_by=Person(by),
             remarks=tuple(replace(remark, text=text) for remark in one.remarks),
         ))  # fmt: skip
 
     def lose_right(self, name: str) -> None:
-        """What the person said looks trusted until somebody asks for the right again."""
+        """Removes the permission of a person. Their comments look trusted until permissions are rechecked."""
         self.without_right.add(name)
 
     def judge_again(self, place: str, comments: Collection[str], *, request: bool) -> None:
@@ -209,7 +209,7 @@ class World:
         if request and self.issues[place].requester.name in self.without_right:
             self._edit(place, requester=Person(self.issues[place].requester.name))
 
-    # What people do on pull requests, named by their branch or by the issue's key.
+    # Actions of people on pull requests, named by their branch or by the issue's key
 
     def comment_on_pull(
         self, key_or_branch: str, text: str, *, by: str = "ana", trusted: bool = True, remarks: Iterable[Remark] = ()
@@ -220,14 +220,14 @@ class World:
     def review(
         self, key_or_branch: str, *remarks: Remark, text: str = "", by: str = "ana", trusted: bool = True
     ) -> str:
-        """Without remarks and text: an approval."""
+        """Adds a review; without remarks and text it is an approval."""
         branch, approves = self.branch_of(key_or_branch), not (text or remarks)
         return self._say(
             branch, CommentPlace.PULL_REQUEST, text, _person(by, trusted), remarks, review=True, approves=approves
         )
 
     def add_remark(self, comment: str, remark: Remark) -> None:
-        """One more inline remark of a review that is there already."""
+        """Adds an inline remark to an existing review."""
         self._resay(comment, lambda one: replace(one, remarks=(*one.remarks, remark)))
 
     def merge(self, key_or_branch: str) -> None:
@@ -244,13 +244,13 @@ class World:
         self._set_pull(key_or_branch, PullRequestState.OPEN)
 
     def delete_branch(self, key_or_branch: str) -> None:
-        """The pull request goes with it."""
+        """Deletes a branch and closes its pull request."""
         branch = self.branch_of(key_or_branch)
         self.close_pull(branch)
         del self.branches[branch]
 
     def force_push(self, key_or_branch: str) -> str:
-        """Somebody puts something else in place of our commits."""
+        """Replaces our commits by another one."""
         branch = self.branch_of(key_or_branch)
         commit = _commit_id(branch, "forced", self.now)
         self.branches[branch] = [BASE, commit]
@@ -262,19 +262,19 @@ class World:
         self.pulls[branch] = replace(pull, body=f"{pull.body}\n\n{text}")
 
     def move_base(self, key_or_branch: str, *, conflicting: bool = False) -> None:
-        """Somebody adds a commit to the base of a pull request."""
+        """Adds a commit to the base of a pull request."""
         branch = self.branch_of(key_or_branch)
         self.behind.add(branch)
         if conflicting:
             self.conflicts.add(branch)
 
     def check(self, key_or_branch: str, state: CheckState, *failed: FailedCheck, passed: int = 3) -> None:
-        """The checks of what is pushed now have got this far."""
+        """Sets the state of the checks of the pushed commit."""
         branch = self.branch_of(key_or_branch)
         self.checks[branch] = Checks(state, self.branches[branch][-1], passed=passed, failed=failed)
 
     def push(self, key_or_branch: str, *, clashing: bool = False) -> str:
-        """Somebody adds a commit of their own to our branch; `clashing`: to the lines the agent works on."""
+        """Adds a commit of another person to our branch; `clashing`: to the lines that the agent edits."""
         branch = self.branch_of(key_or_branch)
         if clashing:
             self.clashes.add(branch)
@@ -282,7 +282,7 @@ class World:
         self.branches[branch].append(commit)
         return commit
 
-    # What a person does in a worktree that they took over.
+    # Actions of a person in a worktree that they took over
 
     def work_by_hand(self, key_or_branch: str, path: str = "app.py") -> None:
         assert not self.running(), "an agent is at work"
@@ -290,10 +290,10 @@ class World:
         tree.files[path] = FileChange(path, 1, 0)
         tree.dirty = True
 
-    # What the agent does. A turn is named by its id or its issue's key; unnamed: the oldest one running.
+    # Actions of the agent. A turn is named by its id or its issue's key; unnamed: the oldest one running
 
     def write_file(self, turn: str | None = None, path: str = "app.py") -> None:
-        """Something in the worktree is not committed yet."""
+        """Leaves an uncommitted change in the worktree."""
         tree = self.worktrees[self.requests[self.running_turn(turn)].branch]
         tree.files[path] = FileChange(path, 1, 0)
         tree.dirty = True
@@ -310,7 +310,7 @@ class World:
             self._happens(turn, Event(EventKind.TOOL_RESULT, self.now, id="t1"))
 
     def start_tool(self, turn: str | None = None, *, doing: str = "runs the tests") -> None:
-        """A tool that stays running."""
+        """Starts a tool that keeps running."""
         self._happens(turn, Event(EventKind.TOOL, self.now, text=doing, tool="Bash", id="long"))
 
     def finish_turn(
@@ -326,7 +326,7 @@ class World:
         fresh: bool = False,
         refusals: Iterable[str] = (),
     ) -> None:
-        """The turn succeeds. Every file named was changed; none: the agent changed nothing."""
+        """The turn succeeds. Every named file was changed; none: the agent changed nothing."""
         turn_id = self.running_turn(turn)
         for path in files:
             self.write_file(turn_id, path)
@@ -347,7 +347,7 @@ class World:
             self.turns[turn_id] = replace(report, change=self.commit(branch, self.requests[turn_id].allowed))
 
     def undo(self, key_or_branch: str, path: str) -> None:
-        """The agent takes back what it did to a file."""
+        """The agent reverts its change to a file."""
         del self.worktrees[self.branch_of(key_or_branch)].files[path]
 
     def fail_turn(
@@ -364,7 +364,7 @@ class World:
         self.turns[turn_id] = replace(report, failure=failure, detail=detail, retry_at=retry_at)
 
     def forget_turns(self) -> None:
-        """The process died, and what ran with it; turns that had ended are in its book. What they wrote stays."""
+        """The process was killed with its running turns; reports of ended turns were saved. Their files stay."""
         self.turns = {
             turn_id: replace(
                 report,
@@ -377,11 +377,11 @@ class World:
             for turn_id, report in self.turns.items()
         }
 
-    # What is true now.
+    # Present state
 
     @property
     def prompts(self) -> list[str]:
-        """What agents were told to begin with, turn by turn."""
+        """Returns the prompts of all turns in order."""
         return [request.prompt for request in self.requests.values()]
 
     def running(self) -> list[str]:
@@ -400,7 +400,7 @@ class World:
         return self.issues[key].labels
 
     def branch_of(self, key_or_branch: str) -> str:
-        """The newest branch worked on for an issue; a branch stays a branch."""
+        """Returns the newest branch of an issue; a branch stays a branch."""
         if key_or_branch in self.pulls or key_or_branch in self.branches:
             return key_or_branch
         ours = [turn.branch for turn in self.requests.values() if turn.run_id.startswith(f"{key_or_branch}/")]
@@ -411,15 +411,15 @@ class World:
         return self.pulls[self.branch_of(key_or_branch)]
 
     def comments_of(self, key_or_branch: str) -> list[str]:
-        """What we say there now, in the order it was first said."""
+        """Returns our comments there now, in the order of their creation."""
         return [text for (place, _), text in self.said.items() if place == key_or_branch]
 
     def answers_in(self, thread: str) -> list[str]:
-        """What we say in the thread of an inline remark."""
+        """Returns our answers in the thread of an inline remark."""
         return [self.said[where] for where, named in self.threads.items() if named == thread]
 
     def heard(self, key: str) -> list[str]:
-        """Everything the agent was told about an issue: each turn's prompt, then what it was sent while working."""
+        """Returns all text that the agent got about an issue: the prompt of each turn, then messages sent during it."""
         return [
             text
             for turn_id, request in self.requests.items()
@@ -427,7 +427,7 @@ class World:
             for text in (request.prompt, *(message.text for to, message in self.told if to == turn_id))
         ]
 
-    # How it works inside.
+    # Internals
 
     def commit(self, branch: str, allowed: Collection[str] = ()) -> Change:
         tree = self.worktrees[branch]
@@ -470,7 +470,7 @@ class World:
         return self.salvaged.setdefault(branch, f"refs/treehand/salvage/{branch}")
 
     def ensure_tree(self, branch: str, project: str) -> Tree:
-        """As it was left, or as it was pushed. A clean one that was published follows what people made of it."""
+        """Returns the worktree as it was left or pushed. A clean, published one follows commits of people."""
         pushed = self.branches.get(branch, [BASE])
         tree = self.worktrees.setdefault(branch, Tree(project, list(pushed)))
         is_published = tree.head == self.published.get(branch) or tree.commits == pushed[: len(tree.commits)]
@@ -479,7 +479,7 @@ class World:
         return tree
 
     def join(self, branch: str) -> bool:
-        """Ours with what others pushed, unless the two clash."""
+        """Merges our commits with those that others pushed, unless they conflict."""
         tree, pushed = self.worktrees[branch], self.branches.get(branch, [])
         if not set(pushed) - set(tree.commits):
             return True
@@ -492,7 +492,7 @@ class World:
         return True
 
     def take_in(self, branch: str, merge: str) -> tuple[str, ...]:
-        """As far as git can; what it cannot lies in the worktree, uncommitted."""
+        """Merges as far as git can; conflicts stay in the worktree, uncommitted."""
         tree = self.worktrees[branch]
         if branch in self.clashes and set(self.branches.get(branch, [])) - set(tree.commits):
             tree.commits += [commit for commit in self.branches[branch] if commit not in tree.commits]

@@ -34,7 +34,7 @@ def by_git(repository: Path, message: str, *parents: str) -> str:
 
 @settings(max_examples=30, deadline=None)
 @given(st.text(max_size=200))
-def test_any_message_gives_the_id_that_git_gives(repository, message):
+def test_any_message_gives_the_same_id_as_git(repository, message):
     assert write_commit(repository, EMPTY_TREE, parents=(), message=message, at=1_700_000_000.9) == by_git(
         repository, message
     )

@@ -1,4 +1,4 @@
-"""Ignore rules mean what they mean to git, whatever they cost git."""
+"""Ignore rules have the same effect as in git, at a bounded cost."""
 
 import random
 import re
@@ -40,7 +40,7 @@ def is_reached(path, layers) -> bool:
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_thousands_of_rules_mean_what_they_mean_to_git(tmp_path, seed):
+def test_thousands_of_ignore_rules_have_the_same_effect_as_in_git(tmp_path, seed):
     chance = random.Random(seed)
     subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
     names = [name for name in _NAMES if name != "."]
@@ -52,7 +52,7 @@ def test_thousands_of_rules_mean_what_they_mean_to_git(tmp_path, seed):
         assert we_say("\n".join(rules), paths) == git_says(tmp_path, "\n".join(rules), paths), rules
 
 
-def test_the_last_of_ten_thousand_rules_that_matches_decides():
+def test_the_last_matching_rule_of_ten_thousand_decides():
     rules = [*(f"name-{number}" for number in range(4000)), *(f"*.e{number}" for number in range(4000)), "*", "!*.e7"]
     layers = [IgnoreLayer(0, parse_gitignore("\n".join(rules).encode()))]
     assert is_ignored((b"anything",), layers, is_folder=False)
@@ -74,7 +74,7 @@ def test_rules_over_the_limits_are_refused(text):
         parse_gitignore(text.encode())
 
 
-def test_a_rule_that_needs_a_longer_name_than_there_is_is_not_tried():
+def test_a_rule_that_needs_a_longer_name_is_not_matched():
     rules = parse_gitignore(b"\n".join(b"[!x]" * 300 + b"*%d" % number for number in range(50)))
     assert rules.last_match((b"y" * 255,), is_folder=False) is None
     assert rules.last_match((b"y" * 300 + b"7",), is_folder=False)

@@ -1,4 +1,4 @@
-"""Work on an agent's files runs in a process of its own: it can be ended, and only it can crash."""
+"""Work on an agent's files runs in a separate process: it can be ended, and only it can crash."""
 
 import asyncio
 import ctypes
@@ -99,7 +99,7 @@ async def until_gone(pid: int) -> None:
             await asyncio.sleep(0.02)
 
 
-def test_records_go_in_and_come_out_whatever_bytes_a_name_has(monkeypatch):
+def test_records_with_any_bytes_are_passed_to_a_child_and_back(monkeypatch):
     monkeypatch.setenv("ANTHROPIC_API_KEY", "not-for-children")
     odd = os.fsdecode(b"\xff\xfe\n")
     answer = in_child(say_it_again, Words(odd))
@@ -140,7 +140,7 @@ async def test_git_commands_of_a_child_end_with_it(tmp_path):
     assert note.read_text() == f"{pid}\n"
 
 
-async def test_a_call_that_was_cancelled_starts_no_further_child(tmp_path):
+async def test_a_cancelled_call_starts_no_further_child(tmp_path):
     started, seen = asyncio.Event(), []
 
     def two_in_a_row(loop: asyncio.AbstractEventLoop) -> None:
@@ -184,14 +184,14 @@ def test_a_child_ends_with_its_parent(tmp_path):
     ],
     ids=["crash", "memory", "recursion", "processor time", "time"],
 )
-def test_what_a_child_does_not_survive_is_told_in_plain_words(work):
+def test_a_killed_child_is_reported_in_plain_english(work):
     call = work if isinstance(work, partial) else partial(in_child, work)
     with pytest.raises(OverLimit, match=r"^Reading and checking the files .*gitignore\.$"):
         call(Words())
 
 
 @pytest.mark.parametrize(("kind", "error"), [("person", NeedsHuman), ("git", GitFailed), ("disk", OSError), ("", Bug)])
-def test_an_error_arrives_as_what_it_was(kind, error):
+def test_an_error_in_a_child_is_raised_with_its_class(kind, error):
     with pytest.raises(error) as raised:
         in_child(fail, Words(kind))
     assert type(raised.value) is error

@@ -24,7 +24,7 @@ from bot.git.remote_url import parse_remote_url
         "  git@github.com:acme/shop.git\n",
     ],
 )
-def test_every_way_to_write_a_repository_on_github_is_read(text: str):
+def test_every_form_of_a_github_address_is_parsed(text: str):
     found = parse_remote_url(text)
     assert found is not None
     assert (found.host, found.repository, found.is_github) == ("github.com", "acme/shop", True)
@@ -45,14 +45,14 @@ def test_every_way_to_write_a_repository_on_github_is_read(text: str):
         ("git@acme.ghe.com:a/b.git", "https://acme.ghe.com", "https://api.acme.ghe.com"),
     ],
 )
-def test_an_enterprise_server_has_its_api_beside_its_pages(text: str, site: str, api: str):
+def test_the_api_address_of_an_enterprise_server_is_derived(text: str, site: str, api: str):
     found = parse_remote_url(text)
     assert found is not None
     assert (found.site, found.api_url) == (site, api)
 
 
 @pytest.mark.parametrize("text", ["", "/srv/git/shop.git", "../shop", "file:///srv/git/shop.git", "shop", "C:/shop"])
-def test_what_is_on_this_machine_leads_nowhere_else(text: str):
+def test_a_local_path_is_no_remote_address(text: str):
     assert parse_remote_url(text) is None
 
 
@@ -62,11 +62,11 @@ def test_a_path_that_is_not_owner_and_name_names_no_repository():
     assert (found.path, found.repository) == ("group/sub/shop", "")
 
 
-def test_a_password_in_an_address_is_not_kept():
+def test_a_password_in_an_address_is_dropped():
     assert "secret" not in repr(parse_remote_url("https://ana:secret@github.com/acme/shop.git"))
 
 
-def test_a_host_that_only_ssh_knows_by_that_name_is_called_by_its_own():
+def test_an_ssh_alias_can_be_resolved_to_its_real_host():
     alias = parse_remote_url("git@work:acme/shop.git")
     assert alias is not None
     assert alias.on("github.com").api_url == "https://api.github.com"

@@ -1,7 +1,7 @@
 """The story on a real repository: `TREEHAND_LIVE_GITHUB=owner/name GITHUB_TOKEN=... make live`.
 
-The model is the scripted one; all else is real. It works on a base branch of its own and cleans up after itself; the
-issue stays, closed. Without the two variables it is skipped, and says so.
+Only the model is scripted. The test works on its own base branch and cleans up; the issue stays, closed. Without the
+two variables it is skipped, and says so.
 """
 
 import os
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.skipif(not (NAME and TOKEN), reason="TREEHAND_LIVE_GITH
 
 
 class Ground:
-    """What a person does there, by the API."""
+    """Actions of a person on the repository, through the API."""
 
     def __init__(self) -> None:
         self._client = httpx.Client(
@@ -67,7 +67,7 @@ def ground() -> Iterator[Ground]:
     ground.clean()
 
 
-async def test_label_draft_comment_merge_and_all_is_tidied_away(person: Person, ground: Ground):  # noqa: F811
+async def test_a_run_from_label_over_a_comment_to_merge_is_cleaned_up(person: Person, ground: Ground):  # noqa: F811
     (person.repository / "treehand.toml").write_text(
         f'state_dir = "{person.home}/state"\n[github]\napi_url = "{API}"\n[[projects]]\nname = "live"\n'
         f'tracker = "github"\nrepository = "{NAME}"\nbase = "{ground.base}"\n'
@@ -95,7 +95,7 @@ async def test_label_draft_comment_merge_and_all_is_tidied_away(person: Person, 
 
 
 def mark_ready(pull: dict) -> None:
-    """A draft cannot be merged, and only GraphQL makes it none."""
+    """Marks a draft as ready, which is possible only by GraphQL; a draft cannot be merged."""
     document = "mutation($id: ID!) { markPullRequestReadyForReview(input: {pullRequestId: $id}) { clientMutationId } }"
     url = API.removesuffix("/v3") + "/graphql"  # an Enterprise server has it beside /v3
     answer = httpx.post(

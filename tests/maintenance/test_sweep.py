@@ -45,7 +45,7 @@ class Forge:
 
 @dataclass
 class HeldLease:
-    """The lease is another daemon's from the given call on."""
+    """A lease that another daemon takes at the given call."""
 
     left: int
 
@@ -74,7 +74,7 @@ class Home:
     forgotten: list[float] = field(default_factory=list)
 
     async def run(self, number: int, phase: Phase, **fields) -> Run:
-        """With a worktree, a home and a transcript."""
+        """Makes a run with a worktree, a home and a transcript."""
         run = a_run(
             f"shop#{number}", "shop", **{"phase": phase, "turns_number": 1, "changed_at": float(number), **fields}
         )
@@ -142,13 +142,13 @@ def home(tmp_path, bare_origin):
 
 @pytest.fixture
 def short(tmp_path, bare_origin):
-    """A disk that is always short."""
+    """A home on a disk that is always short of space."""
     made = build_home(tmp_path / "state", bare_origin, least_gb=1e9)
     yield made
     made.maintenance.store.close()
 
 
-async def test_a_run_that_is_over_leaves_nothing_but_its_transcript(home):
+async def test_only_the_transcript_of_a_finished_run_is_kept(home):
     done, going = await home.run(1, Phase.DONE, changed_at=clock.now()), await home.run(2, Phase.REVIEW)
     home.agent_home(done).with_name("treehand-shop-1-by-hand").mkdir()
     (home.state / "homes" / "shop" / "notes").mkdir()
@@ -168,7 +168,7 @@ async def test_a_run_that_is_over_leaves_nothing_but_its_transcript(home):
     assert home.forgotten[0] < clock.now() - KEPT_SECONDS + 5
 
 
-async def test_a_transcript_goes_a_month_after_its_run_ended(home):
+async def test_a_transcript_is_removed_a_month_after_its_run_ended(home):
     long_ago = clock.now() - KEPT_SECONDS - 60
     ended = await home.run(1, Phase.DONE, changed_at=long_ago)
     late = await home.run(2, Phase.DONE, changed_at=clock.now())
@@ -184,7 +184,7 @@ async def test_a_transcript_goes_a_month_after_its_run_ended(home):
     assert ended.id
 
 
-async def test_evidence_goes_a_month_after_its_run_ended(home):
+async def test_evidence_is_removed_a_month_after_its_run_ended(home):
     long_ago, evidence = clock.now() - KEPT_SECONDS - 60, EvidenceStore(home.state / "evidence")
     runs = [
         await home.run(1, Phase.DONE, changed_at=long_ago),
@@ -199,7 +199,7 @@ async def test_evidence_goes_a_month_after_its_run_ended(home):
     assert [bool(evidence.list_files(run.id)) for run in runs] == [False, True, True]
 
 
-async def test_what_nobody_remembers_waits_until_the_trackers_were_looked_at(home):
+async def test_unknown_workspaces_are_kept_until_the_trackers_were_read(home):
     lost = await home.run(1, Phase.REVIEW)
     (home.folder(lost) / "half.py").write_text("unfinished\n")
     home.maintenance.store._db.execute("DELETE FROM runs")
@@ -221,7 +221,7 @@ async def test_what_nobody_remembers_waits_until_the_trackers_were_looked_at(hom
     assert [one.ref for one in await home.workspaces.salvage_store.list()] == [SALVAGE]
 
 
-async def test_a_memory_that_cannot_be_read_changes_nothing(home, monkeypatch, caplog):
+async def test_an_unreadable_database_postpones_the_sweep(home, monkeypatch, caplog):
     done = await home.run(1, Phase.DONE)
     home.maintenance.store._db.execute("ALTER TABLE runs RENAME TO away")
     assert await home.maintenance.sweep() == []
@@ -229,7 +229,7 @@ async def test_a_memory_that_cannot_be_read_changes_nothing(home, monkeypatch, c
     assert "sweep postponed" in caplog.text
 
 
-async def test_homes_behind_a_link_are_left_alone(home, tmp_path):
+async def test_homes_behind_a_link_are_not_removed(home, tmp_path):
     done = await home.run(1, Phase.DONE)
     elsewhere = tmp_path / "elsewhere"
     (home.state / "homes" / "shop").rename(elsewhere)
@@ -244,7 +244,7 @@ async def salvaged(home: Home) -> None:
     assert await home.workspaces.salvage(branch_for(run)) == SALVAGE
 
 
-async def test_what_could_not_be_shared_is_shared_an_hour_later(home):
+async def test_salvage_that_could_not_be_shared_is_shared_at_the_next_sync(home):
     await salvaged(home)
     home.forge.away = True
     assert await home.maintenance.sync_salvage() == []
@@ -254,7 +254,7 @@ async def test_what_could_not_be_shared_is_shared_an_hour_later(home):
     assert await home.maintenance.sync_salvage() == []
 
 
-async def test_what_is_held_back_stays_here_and_keeps_nothing_else(home):
+async def test_blocked_salvage_stays_local_and_does_not_delay_other_salvage(home):
     await salvaged(home)
     second = await home.run(2, Phase.REVIEW)
     (home.folder(second) / "CLAUDE.md").write_text("Obey.\n")
@@ -264,14 +264,14 @@ async def test_what_is_held_back_stays_here_and_keeps_nothing_else(home):
     assert home.salvage_refs() == [SALVAGE]
 
 
-async def test_while_another_daemon_has_the_repository_nothing_is_written_there(home):
+async def test_without_the_lease_no_salvage_is_written_to_the_repository(home):
     await salvaged(home)
     home.maintenance.may_write = anothers
     assert await home.maintenance.sync_salvage() == []
     assert home.salvage_refs() == []
 
 
-async def test_what_another_daemon_put_there_is_known_here_all_the_same(home, tmp_path, bare_origin):
+async def test_salvage_shared_by_another_daemon_is_fetched_without_the_lease(home, tmp_path, bare_origin):
     await salvaged(home)
     await home.maintenance.sync_salvage()
     elsewhere = build_home(tmp_path / "elsewhere", bare_origin)
@@ -281,7 +281,7 @@ async def test_what_another_daemon_put_there_is_known_here_all_the_same(home, tm
     elsewhere.maintenance.store.close()
 
 
-async def test_who_loses_the_repository_in_that_moment_writes_nothing_there(home):
+async def test_a_lease_lost_during_the_sync_prevents_the_write(home):
     await salvaged(home)
     leased = replace(home.maintenance.projects["shop"], lease=HeldLease(0))
     home.maintenance.projects = {"shop": leased}
@@ -289,7 +289,7 @@ async def test_who_loses_the_repository_in_that_moment_writes_nothing_there(home
     assert home.salvage_refs() == []
 
 
-async def test_salvaged_work_goes_after_a_month_there_and_here(home):
+async def test_salvaged_work_is_removed_after_a_month_locally_and_at_the_remote(home):
     await salvaged(home)
     await home.maintenance.sync_salvage()
     long_ago = clock.now() - KEPT_SECONDS - 60
@@ -311,7 +311,7 @@ async def idle(home: Home, number: int, **fields) -> Run:
     return run
 
 
-async def test_room_is_made_where_nobody_works_and_nothing_waits_for_a_person(short):
+async def test_disk_space_is_freed_only_from_idle_runs_that_wait_for_no_person(short):
     idling = await idle(short, 1)
     held = await idle(short, 2, phase=Phase.ASKING, wait_reason=WaitReason.BLOCKED)
     taken = await idle(short, 3, phase=Phase.ASKING, wait_reason=WaitReason.TAKEN_OVER)
@@ -327,7 +327,7 @@ async def test_room_is_made_where_nobody_works_and_nothing_waits_for_a_person(sh
     assert await short.maintenance.make_room() == []
 
 
-async def test_downloads_go_of_projects_that_no_run_may_come_back_to(short):
+async def test_downloads_of_projects_without_active_runs_are_removed(short):
     for name in ("shop", "gone"):
         (short.state / "caches" / name / "shared").mkdir(parents=True)
         (short.state / "caches" / name / "verified.json").write_text("{}")
@@ -340,7 +340,7 @@ async def test_downloads_go_of_projects_that_no_run_may_come_back_to(short):
     assert [path.name for path in (short.state / "caches" / "shop").iterdir()] == ["verified.json"]
 
 
-async def test_where_there_is_room_nothing_is_touched(home):
+async def test_with_enough_disk_space_nothing_is_removed(home):
     run = await idle(home, 1)
     assert list(await home.maintenance.make_room()) == []
     assert (home.folder(run) / "build").exists()
@@ -360,7 +360,7 @@ def small_disk(tmp_path):
     subprocess.run(["umount", "-l", str(folder)], check=True)
 
 
-async def test_it_stops_as_soon_as_there_is_room_the_longest_idle_first(small_disk, bare_origin):
+async def test_freeing_stops_once_there_is_space_and_begins_with_the_longest_idle_run(small_disk, bare_origin):
     home = build_home(small_disk / "state", bare_origin)
     newer, older = await idle(home, 2), await idle(home, 1)
     free = Disk(small_disk, 0).level().free_gb
@@ -372,7 +372,7 @@ async def test_it_stops_as_soon_as_there_is_room_the_longest_idle_first(small_di
     home.maintenance.store.close()
 
 
-async def test_the_log_says_once_that_the_disk_fills_up_while_agents_work(short, caplog):
+async def test_a_filling_disk_is_logged_once_while_agents_work(short, caplog):
     short.maintenance.watch_disk()
     assert "fills up" not in caplog.text
     await short.run(1, Phase.WORKING)
@@ -381,7 +381,7 @@ async def test_the_log_says_once_that_the_disk_fills_up_while_agents_work(short,
     assert caplog.text.count("disk is filling up while agents work: only") == 1
 
 
-def test_a_disk_that_was_short_must_have_a_tenth_more_than_is_wanted(small_disk):
+def test_a_disk_that_was_short_needs_a_tenth_more_than_required(small_disk):
     free = Disk(small_disk, 0).level().free_gb
     disk, filler = Disk(small_disk, free - 0.003), small_disk / "filler"
     assert disk.level().shortage == ""
@@ -394,7 +394,7 @@ def test_a_disk_that_was_short_must_have_a_tenth_more_than_is_wanted(small_disk)
     assert not Disk(small_disk, free - 0.005).level().shortage
 
 
-def test_a_disk_on_which_no_more_files_fit_is_full(small_disk):
+def test_a_disk_without_free_inodes_is_full(small_disk):
     disk = Disk(small_disk, 0.001)
     assert disk.level().shortage == ""
     for number in range(30_001):
@@ -403,13 +403,13 @@ def test_a_disk_on_which_no_more_files_fit_is_full(small_disk):
     assert Disk(small_disk, 0).level().shortage == ""
 
 
-def test_half_of_what_is_wanted_is_critical():
+def test_less_than_half_of_the_required_space_is_critical():
     assert not DiskLevel(3, 5, None, MIN_FREE_FILES).is_critical
     assert DiskLevel(2, 5, None, MIN_FREE_FILES).is_critical
     assert DiskLevel(9, 5, 20_000, MIN_FREE_FILES).is_critical
 
 
-def test_sizes_are_counted_without_following_links_and_as_long_as_there_is_time(tmp_path):
+def test_sizes_are_measured_without_following_links_and_within_a_time_limit(tmp_path):
     (tmp_path / "big").mkdir()
     (tmp_path / "big" / "file").write_bytes(os.urandom(3_000_000))
     (tmp_path / "small").mkdir()

@@ -1,6 +1,6 @@
-"""`make mutants`: every guard switched off in turn must make at least one test fail. Prints the guards and their tests.
+"""`make mutants`: disables every guard in turn; at least one test must fail. Prints the guards and their tests.
 
-The output ends with the guards that no test caught, and the last lines of what their tests printed.
+The output ends with the guards that no test caught, and the last lines of the output of their tests.
 
 `python tests/mutants [WORD...]`: only the guards with such words in their names.
 """
@@ -46,7 +46,7 @@ def main(*words: str) -> None:
 
 
 def _ensure_quiet(whole: Path, tests: Sequence[str]) -> None:
-    """With every guard in place no test notices anything. Leaves compiled modules behind, for all copies to use."""
+    """Checks that all tests pass with every guard in place. Leaves compiled modules behind for all copies."""
     for _ in range(_TRIES):
         code, printed = run(whole, ("-n", "auto", "--dist", "worksteal", *tests), seconds=1200.0)
         if code in {SURVIVED, NOTHING_RAN}:

@@ -26,7 +26,7 @@ class Result:
 
 
 def summary(results: Sequence[Result], *, left_out: int = 0) -> str:
-    """`left_out`: number of guards that were not even begun."""
+    """`left_out`: number of guards that were not tried."""
     found = Counter(result.word for result in results)
     failures = [result for result in results if result.is_failure]
     untried = found[UNTRIED] + left_out

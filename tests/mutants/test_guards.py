@@ -18,26 +18,26 @@ TABLE = PAGE.partition("## Where the tests are")[2].partition("\n## ")[0]
 
 
 @pytest.mark.parametrize("guard", GUARDS, ids=lambda guard: guard.name)
-def test_every_guard_is_still_where_it_was_and_its_tests_are_there(guard):
+def test_every_guard_matches_its_file_once_and_its_tests_exist(guard):
     assert (ROOT / guard.file).read_text().count(guard.old) == 1
     for test in guard.tests:
         file, _, name = test.partition("::")
         assert f"def {name.partition('[')[0]}(" in (ROOT / file).read_text(), test
 
 
-def test_no_two_guards_have_one_name():
+def test_names_of_guards_are_unique():
     assert [name for name, times in Counter(guard.name for guard in GUARDS).items() if times > 1] == []
 
 
 @pytest.mark.parametrize("threat", THREATS)
-def test_every_threat_has_a_guard_a_test_by_its_name_and_a_line_on_the_page(threat):
+def test_every_threat_has_a_guard_a_test_and_a_line_in_security_md(threat):
     word = re.compile(rf"\b{threat}\b")
     assert any(word.search(guard.name.partition(":")[0]) for guard in GUARDS)
     assert threat[1:] in NAMED
     assert word.search(TABLE)
 
 
-def test_the_summary_ends_with_what_survived_and_the_last_lines_of_its_tests():
+def test_the_summary_ends_with_survivors_and_the_end_of_their_output():
     one, other, third = GUARDS[:3]
     lines = [f"line {number}" for number in range(9)]
     results = [

@@ -47,7 +47,7 @@ def run(folder: Path, arguments: Sequence[str], *, seconds: float = _SECONDS) ->
 
 
 class _Ran:
-    """Counts tests; skipped ones have not run. After a failure nothing is waited for that hangs in cleaning up."""
+    """Counts tests; skipped ones have not run. After a failure it does not wait for a clean-up that hangs."""
 
     def __init__(self) -> None:
         self.tests = 0
@@ -76,7 +76,7 @@ def _test(folder: Path, scratch: Path, said: Path, arguments: list[str]) -> None
 
     import pytest
 
-    # without rewriting: modules that are there already cannot be rewritten, and which test fails is enough
+    # without rewriting: loaded modules cannot be rewritten, and the name of the failing test is enough
     plain = ("-q", "--assert=plain", "-p", "no:cacheprovider", "--timeout", "100", f"--basetemp={scratch}")
     ran = _Ran()
     code = int(pytest.main([*plain, *arguments], plugins=[ran]))

@@ -61,7 +61,7 @@ class Mailbox:
 
 @contextmanager
 def mailbox() -> Iterator[Mailbox]:
-    """Takes whatever is posted."""
+    """Accepts every message."""
     there = Mailbox()
 
     class Handler(socketserver.StreamRequestHandler):
@@ -83,7 +83,7 @@ def mailbox() -> Iterator[Mailbox]:
 
 @contextmanager
 def _answering(server: socketserver.TCPServer) -> Iterator[int]:
-    """In threads of its own; the port."""
+    """Serves in its own threads; yields the port."""
     server.daemon_threads = True
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
     thread.start()

@@ -20,7 +20,7 @@ URLS = ["json://one.example.com/a", "json://two.example.com/b"]
 
 @dataclass
 class Post:
-    """Stands between the notifier and the world: what is sent arrives at once, later or never."""
+    """Stands between the notifier and the channels: a message arrives at once, later or never."""
 
     chance: random.Random
     arrived: list[tuple[str, str, bool]] = field(default_factory=list)
@@ -125,7 +125,7 @@ class Daemon:
 
 
 @pytest.mark.parametrize("first", range(0, 200, 20))
-def test_nothing_is_sent_twice_but_after_a_kill_and_then_once_and_marked_so(tmp_path, first):
+def test_a_message_is_repeated_only_after_a_kill_once_and_marked(tmp_path, first):
     for seed in range(first, first + 20):
         store = RunStore.open(tmp_path / f"{seed}.db")
         chance = random.Random(seed)
@@ -148,7 +148,7 @@ def test_nothing_is_sent_twice_but_after_a_kill_and_then_once_and_marked_so(tmp_
         store.close()
 
 
-def test_notifications_are_saved_with_the_runs_change_or_not_at_all(store):
+def test_notifications_are_saved_together_with_the_run_or_not_at_all(store):
     run = Run("shop#1", "shop", phase=Phase.ASKING)
     broken = Notification(NotificationKind.ASKING, "shop#1/1", "x", "no time")  # type: ignore[arg-type]
     with pytest.raises(Exception, match="REAL"):
@@ -170,7 +170,7 @@ async def test_the_engine_saves_notifications(bot, world, store):
     assert "Which currency?" in store.notifications.after(0)[0].text
 
 
-def test_saved_notifications_are_redacted_and_deleted_in_time(tmp_path):
+def test_saved_notifications_are_redacted_and_deleted_after_a_time(tmp_path):
     store = RunStore.open(tmp_path / "treehand.db", lambda text: text.replace("hunter2", "[redacted]"))
     store.notifications.add([Notification(NotificationKind.ASKING, "shop#1/1", "x", 5.0, "it is hunter2")])
     assert [one.text for one in store.notifications.after(0)] == ["it is [redacted]"]

@@ -39,7 +39,7 @@ def until(condition: Callable[[], object]) -> None:
 # One channel
 
 
-def test_a_message_arrives_at_a_web_hook_as_it_was_written(web):
+def test_a_message_arrives_unchanged_at_a_web_hook(web):
     assert send(web.url, lambda: SAID) == ""
     assert [(one["title"], one["message"]) for one in web.got] == [(SAID.title, SAID.body)]
 
@@ -53,14 +53,14 @@ def test_a_message_arrives_by_mail():
     assert mail.get_body().get_content().replace("\r\n", "\n").strip() == SAID.body
 
 
-def test_a_channel_that_answers_with_an_error_says_which_and_nothing_of_its_address(web):
+def test_an_error_of_a_channel_is_reported_without_its_address(web):
     web.status = 500
     problem = send(web.url, lambda: SAID)
     assert "500" in problem
     assert "a1b2c3" not in problem
 
 
-def test_a_channel_that_refuses_or_is_none_is_a_problem_in_words(caplog, capfd):
+def test_an_unreachable_or_unknown_channel_is_reported_without_its_address(caplog, capfd):
     caplog.set_level("DEBUG")
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
@@ -74,7 +74,7 @@ def test_a_channel_that_refuses_or_is_none_is_a_problem_in_words(caplog, capfd):
     )
 
 
-def test_whatever_goes_wrong_while_composing_is_a_problem_too(web):
+def test_an_error_while_composing_is_reported(web):
     def broken() -> NotificationText:
         raise KeyError("gone")
 
@@ -92,11 +92,11 @@ def test_whatever_goes_wrong_while_composing_is_a_problem_too(web):
         ("mailtos://ana:hunter2@mail.example.com", "mailtos mail.example.com"),
     ],
 )
-def test_of_an_address_only_its_kind_and_its_host_are_shown(url, name):
+def test_only_kind_and_host_of_an_address_are_shown(url, name):
     assert describe_address(url) == name
 
 
-def test_nobody_waits_for_a_message_that_is_set_on_its_way(web):
+def test_sending_does_not_block_the_caller(web):
     ours, may_go_on = threading.get_ident(), threading.Event()
 
     def compose() -> NotificationText:
@@ -115,7 +115,7 @@ def test_nobody_waits_for_a_message_that_is_set_on_its_way(web):
 
 @dataclass
 class Life:
-    """A daemon's, as far as it tells people; begun anew after each death."""
+    """The notifications of a daemon, started again after each kill."""
 
     store: RunStore
     urls: list[str]
@@ -185,7 +185,7 @@ def test_only_chosen_kinds_are_sent(store, web):
     assert web.bodies == ["shop#2 failed and waits for you\nwhy"]
 
 
-def test_after_a_long_outage_of_ours_there_is_one_message_of_what_is_still_so_and_lately(store, web):
+def test_a_long_outage_of_ours_ends_with_one_message_of_recent_and_current_events(store, web):
     life = Life(store, [web.url])
     for number in range(100):
         life.happens(f"shop#{number}")
@@ -201,7 +201,7 @@ def test_after_a_long_outage_of_ours_there_is_one_message_of_what_is_still_so_an
     assert "shop#202 needs you" in web.bodies[0]
 
 
-def test_killed_between_sending_and_saving_a_message_is_repeated_at_most_once_and_says_so(store, web):
+def test_a_kill_between_sending_and_saving_repeats_a_message_at_most_once_and_marked(store, web):
     life = Life(store, [web.url])
     life.happens("shop#1")
     life.notifier.send_due()
@@ -213,7 +213,7 @@ def test_killed_between_sending_and_saving_a_message_is_repeated_at_most_once_an
     assert [body.startswith("(Possibly a repeat: ") for body in web.bodies] == [False, True]
 
 
-def test_killed_twice_between_sending_and_saving_it_is_given_up(store, web):
+def test_two_kills_between_sending_and_saving_give_a_message_up(store, web):
     life = Life(store, [web.url])
     life.happens("shop#1")
     for _ in range(4):
@@ -223,7 +223,7 @@ def test_killed_twice_between_sending_and_saving_it_is_given_up(store, web):
     assert len(web.got) == 2
 
 
-def test_a_failing_channel_is_tried_more_and_more_rarely_and_then_gets_everything_at_once(store, web, caplog):
+def test_a_failing_channel_is_retried_more_rarely_and_then_gets_one_message(store, web, caplog):
     caplog.set_level("INFO", "bot.notifications")
     life = Life(store, [web.url])
     web.status = 500
@@ -242,7 +242,7 @@ def test_a_failing_channel_is_tried_more_and_more_rarely_and_then_gets_everythin
     assert len(said) == 2
 
 
-def test_what_a_service_says_of_an_address_is_redacted_before_anybody_reads_it(store, web, caplog, tmp_path):
+def test_an_error_message_with_an_address_is_redacted_before_it_is_shown_or_saved(store, web, caplog, tmp_path):
     life = Life(store, [web.url])
 
     def compose(_batch) -> NotificationText:
@@ -258,7 +258,7 @@ def test_what_a_service_says_of_an_address_is_redacted_before_anybody_reads_it(s
     assert b"a1b2c3d4e5f6" not in kept + caplog.text.encode()
 
 
-def test_a_channel_that_hangs_delays_no_other_and_is_reported(store, web):
+def test_a_hanging_channel_delays_no_other_and_is_reported(store, web):
     with hook() as hanging:
         hanging.let_go.clear()
         life = Life(store, [hanging.url, web.url])
@@ -279,7 +279,7 @@ def test_a_channel_that_hangs_delays_no_other_and_is_reported(store, web):
         assert [one["title"] for one in hanging.got] == ["Treehand: shop#0 needs you", "Treehand: 2 notifications"]
 
 
-def test_nobody_waits_for_a_channel_that_hangs_when_we_go_down(store):
+def test_a_hanging_channel_does_not_delay_the_shutdown(store):
     with hook() as hanging:
         hanging.let_go.clear()
         life = Life(store, [hanging.url])
@@ -291,7 +291,7 @@ def test_nobody_waits_for_a_channel_that_hangs_when_we_go_down(store):
         life.notifier.send_due()
 
 
-def test_a_digest_gathers_what_happens_in_the_meantime(store, web):
+def test_a_digest_contains_all_events_of_its_period(store, web):
     life = Life(store, [web.url], NotificationPreferences(digest_seconds=600))
     for number in range(3):
         life.happens(f"shop#{number}")
@@ -312,7 +312,7 @@ def at(zone: str, *when: int, fold: int = 0) -> float:
     ("clock", "quiet"), [((21, 59), False), ((22, 0), True), ((0, 0), True), ((6, 59), True), ((7, 0), False)]
 )
 @pytest.mark.parametrize("zone", ["Europe/Berlin", "America/New_York", "Asia/Kathmandu", "UTC"])
-def test_quiet_hours_go_over_midnight(clock, quiet, zone):
+def test_quiet_hours_can_span_midnight(clock, quiet, zone):
     hours = parse_quiet_hours("22:00-07:00", ZoneInfo(zone))
     assert hours
     assert hours.covers(at(zone, 2026, 1, 15, *clock)) is quiet
@@ -325,7 +325,7 @@ def test_quiet_hours_within_a_day(clock, quiet):
     assert hours.covers(at("UTC", 2026, 1, 15, *clock)) is quiet
 
 
-def test_quiet_hours_are_by_the_clock_on_the_wall_when_that_is_moved():
+def test_quiet_hours_follow_the_local_clock_across_daylight_saving():
     hours, berlin = parse_quiet_hours("22:00-07:00", ZoneInfo("Europe/Berlin")), "Europe/Berlin"
     assert hours
     spring = [minute for minute in range(0, 24 * 60, 5) if hours.covers(at(berlin, 2026, 3, 28, 12, 0) + minute * 60)]
@@ -352,7 +352,7 @@ def test_events_in_quiet_hours_are_sent_afterwards_in_one_message(store, web):
     assert [one["title"] for one in web.got] == ["Treehand: 2 notifications"]
 
 
-def test_the_same_address_is_one_channel_and_no_address_is_kept(store, web, tmp_path):
+def test_the_same_address_twice_is_one_channel_and_no_address_is_saved(store, web, tmp_path):
     life = Life(store, [web.url, web.url])
     assert len(life.notifier.channels()) == 1
     assert channel_id(web.url) not in web.url

@@ -16,7 +16,7 @@ def told(
     return Notification(happening, "shop#3/1", "now", 5.0, words, over, 1)
 
 
-def test_one_thing_is_told_with_its_reason_and_where_to_go():
+def test_one_event_is_shown_with_its_reason_and_links():
     said = render_notifications([(told(), KNOWN)], link="https://bot.example.com/")
     assert said.title == "Treehand: shop#3 needs you"
     assert said.body.splitlines() == [
@@ -28,27 +28,27 @@ def test_one_thing_is_told_with_its_reason_and_where_to_go():
     ]
 
 
-def test_without_a_link_or_a_title_there_is_less_to_say():
+def test_without_a_link_or_a_title_the_text_is_shorter():
     assert (
         render_notifications([(told(NotificationKind.REVIEW, ""), RunContext("shop#3"))]).body == "shop#3 is in review"
     )
 
 
-def test_trouble_is_told_and_that_it_is_over():
+def test_a_fault_and_its_end_have_different_titles():
     trouble = Notification(NotificationKind.TROUBLE, "github acme/shop", "x", 5.0, "refuses us")
     well = Notification(NotificationKind.TROUBLE, "github acme/shop", "x", 5.0, "answers", resolved=True)
     titles = [render_notifications([(one, RunContext())]).title for one in (trouble, well)]
     assert titles == ["Treehand: problem with github acme/shop", "Treehand: github acme/shop works again"]
 
 
-def test_many_things_are_one_message_of_bounded_length():
+def test_many_events_are_one_message_of_bounded_length():
     said = render_notifications([(told(words="w" * 5000), KNOWN)] * 500, link="https://bot.example.com")
     assert said.title == "Treehand: 500 notifications"
     assert said.body.endswith(f"And {500 - LISTED_LIMIT} more.")
     assert len(said.body) < LISTED_LIMIT * 900
 
 
-def test_a_repeat_says_that_it_may_be_one():
+def test_a_possible_repeat_is_marked():
     assert render_notifications([(told(), KNOWN)], again=True).body.startswith("(Possibly a repeat: ")
 
 
@@ -60,7 +60,7 @@ def test_a_repeat_says_that_it_may_be_one():
         "\x1b[31mred", "||spoiler||", "&lt;b&gt;", "\u202egnp.exe", "tg://user?id=1", "# headline", "\\[x\\]",
     ],
 )  # fmt: skip
-def test_what_others_wrote_is_read_and_does_nothing(hostile):
+def test_untrusted_text_is_shown_without_effect(hostile):
     said = render_notifications(
         [(told(words=hostile), RunContext("shop#3", hostile, "", f"https://x.example/{hostile}"))]
     )
@@ -72,9 +72,9 @@ def test_what_others_wrote_is_read_and_does_nothing(hostile):
     assert "javascript:a" not in ours
 
 
-def test_a_key_that_is_hostile_is_harmless_as_well():
+def test_a_hostile_key_is_escaped_in_the_title():
     assert "@" not in render_notifications([(told(), RunContext("@all/x#1"))]).title
 
 
-def test_long_words_are_cut():
+def test_long_text_is_cut():
     assert len(neutralize_plain("word " * 500)) <= 300

@@ -1,4 +1,4 @@
-"""A person with a repository and the installed command; the model is scripted."""
+"""A user with a repository and the installed command; the model is scripted."""
 
 import asyncio
 import contextlib

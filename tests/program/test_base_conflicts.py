@@ -21,7 +21,7 @@ def commits(person, text: str, path: str = "app.py") -> None:
     person.git("-c", "user.name=Ana", "-c", "user.email=ana@example.com", "commit", "--quiet", "--message=More")
 
 
-async def test_a_merge_that_was_refused_for_conflicts_works_after_the_agent_resolved_them(offered):
+async def test_a_merge_refused_for_conflicts_works_after_the_agent_resolved_them(offered):
     commits(offered, "answer = 40\n")
     refused = await offered.treehand("pr", "merge", "2")
     assert "app.py" in refused.err
@@ -42,7 +42,7 @@ async def test_a_merge_that_was_refused_for_conflicts_works_after_the_agent_reso
     assert (await offered.run("shop#1"))["phase"] == "done"
 
 
-async def test_rebase_takes_the_base_in_and_asks_no_model_where_git_can_merge(offered):
+async def test_rebase_merges_the_base_without_a_model_if_git_can(offered):
     commits(offered, "more = 1\n", "more.py")
     await offered.does("say", "1", "/ai rebase")
     await offered.does("once", ANTHROPIC_BASE_URL="http://127.0.0.1:9", ANTHROPIC_API_KEY="stand-in")

@@ -1,4 +1,4 @@
-"""CI after approval: GitHub starts no workflow for what an agent wrote before somebody who may push has said so."""
+"""CI after approval: GitHub starts no workflow for an agent's commit before a person with push permission approves."""
 
 import pytest
 
@@ -18,13 +18,13 @@ def held(shop):  # noqa: F811
 
 
 def started(github) -> list[str]:
-    """Subjects of the commits whose workflows have started."""
+    """Returns the subjects of the commits whose workflows have started."""
     home = github.world.repository(SHOP)
     return [gits.git(home.path, "show", "--no-patch", "--format=%s", sha) for sha in home.workflows]
 
 
 @pytest.mark.attack("T8", "Workflows with secrets run what an agent wrote before anybody has looked at it")
-async def test_no_workflow_starts_until_a_person_approves_and_none_of_later_commits(held, github):
+async def test_no_workflow_starts_before_an_approval_or_for_later_commits(held, github):
     world = github.world
     issue = world.open_issue(SHOP, "The answer is wrong", "Make it 42.", by="ana", labels=["ai"])
     async with ScriptedModel(follow) as model:
@@ -55,7 +55,7 @@ async def test_no_workflow_starts_until_a_person_approves_and_none_of_later_comm
     assert len(started(github)) == 2
 
 
-async def test_at_once_is_the_default_and_adds_no_commit(shop, github):  # noqa: F811
+async def test_ci_starts_at_once_by_default_without_an_extra_commit(shop, github):  # noqa: F811
     github.world.open_issue(SHOP, "The answer is wrong", "Make it 42.", by="ana", labels=["ai"])
     async with ScriptedModel(follow) as model:
         await shop.does("once", **model_env(model))

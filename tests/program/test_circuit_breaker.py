@@ -9,7 +9,7 @@ from tests.program.conftest import model_env, script_of
 REASON = "the model's usage limit is reached; the run continues at "
 
 
-async def test_a_used_up_model_ends_once_without_an_error_and_everybody_says_until_when(ready):
+async def test_an_exhausted_usage_limit_ends_once_without_an_error_and_shows_its_end(ready):
     over = int(time.time()) + 7200
     headers = {"anthropic-ratelimit-unified-status": "rejected", "anthropic-ratelimit-unified-reset": str(over)}
     async with ScriptedModel(script_of((RefuseWith(429, headers),))) as model:
@@ -26,7 +26,7 @@ async def test_a_used_up_model_ends_once_without_an_error_and_everybody_says_unt
     assert REASON in await ready.does("issue", "show", "shop#2")
 
 
-async def test_a_model_that_is_down_for_everybody_pauses_the_project_and_ends_once(ready):
+async def test_a_model_outage_pauses_the_project_and_ends_once(ready):
     async with ScriptedModel(script_of((RefuseWith(400),))) as model:
         ready.env |= model_env(model) | {"TREEHAND_LIMITS__WORKING": "5", "TREEHAND_LIMITS__WORKING_PER_PROJECT": "5"}
         for number in range(5):

@@ -1,4 +1,4 @@
-"""`treehand demo`: the whole story, and the same after a kill -9 in its middle."""
+"""`treehand demo`: the whole story, and the same after a kill -9 in the middle."""
 
 import asyncio
 import contextlib
@@ -59,7 +59,7 @@ async def test_two_demos_at_once_are_refused(person):
     assert (second.code, f"(pid {first.pid})" in second.err) == (1, True)
 
 
-async def test_on_a_terminal_its_dashboard_stays_until_ctrl_c(person):
+async def test_the_dashboard_of_the_demo_stays_on_a_terminal_until_ctrl_c(person):
     ours, theirs = pty.openpty()
     command = (sys.executable, "-m", "bot", "demo")
     demo = await asyncio.create_subprocess_exec(

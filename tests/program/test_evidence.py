@@ -23,7 +23,7 @@ async def labelled(ready: Person) -> Person:
     return ready
 
 
-async def test_it_is_kept_and_named_and_in_no_commit(labelled):
+async def test_evidence_is_kept_and_listed_and_is_in_no_commit(labelled):
     await works(labelled, LEAVES)
     told = await labelled.does("pr", "show", "2")
     assert "**Evidence:** left by the agent and not reviewed" in told
@@ -43,7 +43,7 @@ async def test_it_is_kept_and_named_and_in_no_commit(labelled):
     assert f"run/app.log (text/plain, 5 bytes) {found[1]['path']}" in shown
 
 
-async def test_it_outlives_the_worktree_and_the_next_turn_adds_to_it(labelled):
+async def test_evidence_stays_after_the_worktree_is_removed_and_the_next_turn_adds_to_it(labelled):
     await works(labelled, LEAVES)
     await labelled.does("pr", "comment", "2", "again")
     again = "rm .treehand/evidence/login.html; echo more >> .treehand/evidence/run/app.log; echo 'answer = 43' > app.py"

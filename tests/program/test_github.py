@@ -1,4 +1,4 @@
-"""The user's story on GitHub, through the installed command: real PyGithub, real git, a stand-in where GitHub is."""
+"""The user's story on GitHub with the installed command: real PyGithub, real git, a stand-in for GitHub."""
 
 import json
 
@@ -15,7 +15,7 @@ FOUR_LINES = "answer = {0}\\none = 1\\ntwo = 2\\nthree = 3"
 
 
 def follow(request):
-    """Writes four lines; 43 instead of 42 once somebody says so."""
+    """Writes four lines; 43 instead of 42 after a comment asks for it."""
     text = FOUR_LINES.format("43" if "43" in request.last_user_text else "42")
     return ((write_lines(text),), (SayText("Done as asked."),))[min(request.answers_since_user_text, 1)]
 
@@ -26,7 +26,7 @@ def write_lines(text: str):
 
 @pytest.fixture
 def shop(person: Person, github: ServedGitHub) -> Person:
-    """A person whose project is on GitHub, with settings and a token."""
+    """A user whose project is on GitHub, with settings and a token."""
     settings = (
         f'state_dir = "{person.home}/state"\n[github]\napi_url = "{github.url}"\n[limits]\nquiet_seconds = 0\n'
         f'[[projects]]\nname = "shop"\ntracker = "github"\nrepository = "{SHOP}"\n'
@@ -44,7 +44,7 @@ def content(github: ServedGitHub, ref: str, path: str = "app.py") -> str:
     return gits.git(github.world.repository(SHOP).path, "show", f"{ref}:{path}")
 
 
-async def test_label_draft_four_remarks_squash_and_nothing_is_left(shop, github):
+async def test_a_run_from_label_over_four_remarks_to_squash_leaves_nothing_over(shop, github):
     world = github.world
     issue = world.open_issue(SHOP, "The answer is wrong", "Make it 42.", by="eve")
     world.label(SHOP, issue.number, "ai", by="ana")
@@ -78,7 +78,7 @@ async def test_label_draft_four_remarks_squash_and_nothing_is_left(shop, github)
     assert shop.agents_alive() == []
 
 
-async def test_a_label_by_somebody_who_may_only_triage_starts_nothing(shop, github):
+async def test_a_label_by_a_person_with_triage_permission_only_starts_nothing(shop, github):
     world = github.world
     issue = world.open_issue(SHOP, "The answer is wrong", by="ana")
     world.label(SHOP, issue.number, "ai", by="tom")
@@ -92,7 +92,7 @@ async def test_a_label_by_somebody_who_may_only_triage_starts_nothing(shop, gith
     assert len(pulls(github)) == 1
 
 
-async def test_words_a_stranger_wrote_after_the_label_never_reach_the_agent(shop, github):
+async def test_an_untrusted_edit_after_the_label_never_reaches_the_agent(shop, github):
     world = github.world
     issue = world.open_issue(SHOP, "The answer is wrong", "Make it 42.", by="eve")
     world.label(SHOP, issue.number, "ai", by="ana")
@@ -105,7 +105,7 @@ async def test_words_a_stranger_wrote_after_the_label_never_reach_the_agent(shop
     assert "SECRETS" not in json.dumps([request.user_texts for request in model.requests])
 
 
-async def test_a_strangers_stop_stops_nothing(shop, github):
+async def test_a_stop_command_of_an_untrusted_person_stops_nothing(shop, github):
     world = github.world
     issue = world.open_issue(SHOP, "The answer is wrong", "Make it 42.", by="ana", labels=["ai"])
     async with ScriptedModel(follow) as model:
@@ -120,7 +120,7 @@ async def test_a_strangers_stop_stops_nothing(shop, github):
     assert pull.state == "open"
 
 
-async def test_lost_answers_and_lagging_lists_make_nothing_twice(shop, github):
+async def test_lost_responses_and_delayed_lists_create_nothing_twice(shop, github):
     world = github.world
     world.lag = 2
     issue = world.open_issue(SHOP, "The answer is wrong", "Make it 42.", by="ana", labels=["ai"])
@@ -135,7 +135,7 @@ async def test_lost_answers_and_lagging_lists_make_nothing_twice(shop, github):
     assert [comment.author.login for comment in world.repository(SHOP).comments.values()] == [BOT]
 
 
-async def test_once_says_so_and_fails_when_there_is_nothing_to_look_at(shop, github):
+async def test_once_fails_with_a_message_if_the_repository_is_not_accessible(shop, github):
     file = shop.repository / "treehand.toml"
     file.write_text(file.read_text().replace(SHOP, "acme/nowhere"))
     async with ScriptedModel(follow) as model:
@@ -144,7 +144,7 @@ async def test_once_says_so_and_fails_when_there_is_nothing_to_look_at(shop, git
     assert "treehand: shop: GitHub does not show it: Not Found" in answer.err
 
 
-async def test_an_address_that_is_taken_stops_the_daemon_with_a_word(shop, github):
+async def test_an_address_in_use_stops_the_daemon_with_a_message(shop, github):
     taken = github.url.removeprefix("http://")
     answer = await shop.treehand("run", TREEHAND_WEB__BIND=taken, ANTHROPIC_API_KEY="k")
     assert (answer.code, "Traceback" in answer.err) == (1, False)
@@ -152,12 +152,12 @@ async def test_an_address_that_is_taken_stops_the_daemon_with_a_word(shop, githu
 
 
 @pytest.mark.parametrize("words", [("issue", "new", "x"), ("pr", "list")])
-async def test_commands_for_the_local_tracker_send_people_to_github(shop, words):
+async def test_commands_for_the_local_tracker_point_to_github(shop, words):
     answer = await shop.treehand(*words)
     assert (answer.code, "works for the local tracker and forge only" in answer.err) == (1, True)
 
 
-async def test_salvaged_work_is_listed_and_brought_back_from_the_repository_and_only_once(shop, github):
+async def test_salvaged_work_is_listed_and_restored_from_the_repository_once(shop, github):
     bare = github.world.repository(SHOP).path
     ref = "refs/treehand/salvage/acme-shop-1/1"
     gits.git(bare, "update-ref", ref, "main")

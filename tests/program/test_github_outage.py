@@ -1,4 +1,4 @@
-"""The daemon ends when it is told to, whatever GitHub does."""
+"""The daemon ends on SIGTERM whatever GitHub does."""
 
 import asyncio
 
@@ -9,7 +9,7 @@ from tests.program.test_github import SHOP, shop
 __all__ = ["shop"]
 
 
-async def test_a_github_that_keeps_silent_holds_nobody_up(shop: Person, github: ServedGitHub):
+async def test_a_daemon_ends_while_github_does_not_respond(shop: Person, github: ServedGitHub):
     asked = asyncio.Event()
     loop = asyncio.get_running_loop()
     github.world.open_issue(SHOP, "The answer is wrong", by="ana", labels=["ai"])

@@ -1,4 +1,4 @@
-"""A capture that would take minutes, in the real program: `stop` and SIGTERM do not wait for it."""
+"""A capture that would take minutes, with the real program: `stop` and SIGTERM do not wait for it."""
 
 import asyncio
 import os
@@ -10,7 +10,7 @@ import pytest
 from bot.demo.scripted_model import ScriptedModel, UseTool
 from tests.program.conftest import DONE, Person, model_env, script_of
 
-# within every limit, and nothing in it can be found by its name: each rule is tried on each file
+# within every limit; no rule matches by name, so each rule is tried on each file
 SLOW = """python3 - <<'EOF'
 import os
 os.makedirs("out")
@@ -24,7 +24,7 @@ EOF"""
 
 @pytest.fixture
 async def capturing(ready: Person):
-    """A daemon whose capture of a hostile worktree has begun, and the process that reads the worktree."""
+    """A daemon that has begun to capture a hostile worktree, and the process that reads the worktree."""
     hostile = UseTool("Bash", {"command": SLOW, "description": "Write files"})
     async with ScriptedModel(script_of((hostile,), DONE)) as model:
         ready.env |= model_env(model)
@@ -38,7 +38,7 @@ async def capturing(ready: Person):
 
 
 def reader_of(daemon: int) -> int:
-    """The child process that runs `make_tree`, once it has worked for a second; 0 if there is none."""
+    """Returns the child process that runs `make_tree`, once it has worked for a second; 0 if there is none."""
     for listing in Path(f"/proc/{daemon}/task").glob("*/children"):
         for child in map(int, listing.read_text().split()):
             if b"make_tree" in words_of(child) and processor_seconds(child) > 1:

@@ -30,7 +30,7 @@ def on_remote(person: Person, url: str, name: str = "origin") -> None:
 
 
 def ssh_that_knows(person: Person, alias: str, host: str) -> None:
-    """As ssh's settings may say; it would say so itself, if it were here."""
+    """Installs an ssh that maps a host name like ssh's settings."""
     tools = person.home / "bin"
     tools.mkdir()
     (tools / "ssh").write_text(f'#!/bin/sh\n[ "$1 $2 $3" = "-G -- {alias}" ] && echo "hostname {host}"\n')
@@ -38,10 +38,10 @@ def ssh_that_knows(person: Person, alias: str, host: str) -> None:
     person.env["PATH"] = f"{tools}:{person.env['PATH']}"
 
 
-# What it finds.
+# Detection
 
 
-async def test_the_repository_on_github_is_found_and_the_token_explained(person: Person):
+async def test_the_github_repository_is_detected_and_the_token_explained(person: Person):
     on_remote(person, "git@github.com:acme/shop.git")
     said = await person.does("init", "--yes", "--no-check")
     (project,) = written(person)["projects"]
@@ -53,7 +53,7 @@ async def test_the_repository_on_github_is_found_and_the_token_explained(person:
     )
 
 
-async def test_what_the_persons_own_settings_make_of_an_address_counts(person: Person):
+async def test_git_and_ssh_settings_of_the_user_resolve_the_address(person: Person):
     (person.home / ".gitconfig").write_text('[url "ssh://git@work/"]\n\tinsteadOf = at-work:\n')
     ssh_that_knows(person, "work", "github.com")
     on_remote(person, "at-work:acme/shop.git")
@@ -61,7 +61,7 @@ async def test_what_the_persons_own_settings_make_of_an_address_counts(person: P
     assert written(person)["projects"][0]["repository"] == SHOP
 
 
-async def test_a_fork_says_that_there_is_another_one(person: Person):
+async def test_a_fork_is_used_and_its_upstream_is_mentioned(person: Person):
     on_remote(person, "https://github.com/ana/shop")
     on_remote(person, "https://github.com/acme/shop", "upstream")
     said = await person.does("init", "--yes", "--no-check")
@@ -69,7 +69,7 @@ async def test_a_fork_says_that_there_is_another_one(person: Person):
     assert "There is also acme/shop (upstream)" in said
 
 
-async def test_an_enterprise_server_is_recognised_by_how_it_answers(person: Person, github: ServedGitHub):
+async def test_an_enterprise_server_is_recognised_by_its_response(person: Person, github: ServedGitHub):
     on_remote(person, f"{github.url}/acme/shop.git")
     await person.does("init", "--yes", "--no-check")
     assert written(person)["github"]["api_url"] == github.enterprise_url
@@ -77,7 +77,7 @@ async def test_an_enterprise_server_is_recognised_by_how_it_answers(person: Pers
     assert [call.path for call in github.calls()] == ["/api/v3/meta"]
 
 
-async def test_what_is_no_github_stays_on_this_machine_and_it_says_so(person: Person):
+async def test_a_repository_that_is_not_on_github_stays_local_and_init_says_so(person: Person):
     on_remote(person, "https://127.0.0.1:1/acme/shop.git")
     said = await person.does("init", "--yes", "--no-check")
     assert "This repository is on 127.0.0.1, which is not GitHub: pull requests stay on this machine." in said
@@ -85,13 +85,13 @@ async def test_what_is_no_github_stays_on_this_machine_and_it_says_so(person: Pe
     assert (project["tracker"], project["repository"], project["base"]) == ("local", ".", "main")
 
 
-async def test_here_means_here_whatever_the_remotes_say(person: Person):
+async def test_the_here_option_overrides_the_remotes(person: Person):
     on_remote(person, "git@github.com:acme/shop.git")
     await person.does("init", "--yes", "--no-check", "--here")
     assert written(person)["projects"][0]["repository"] == "."
 
 
-async def test_below_the_top_of_a_repository_it_says_where_to_go(person: Person):
+async def test_init_in_a_subfolder_names_the_top_folder(person: Person):
     below = person.repository / "src"
     below.mkdir()
     answer = await person.treehand("init", "--yes", within=("env", "--chdir=src"))
@@ -99,7 +99,7 @@ async def test_below_the_top_of_a_repository_it_says_where_to_go(person: Person)
     assert list(below.iterdir()) == []
 
 
-async def test_the_file_may_lie_elsewhere_and_the_repository_is_still_the_one_here(person: Person, tmp_path):
+async def test_the_settings_file_may_be_elsewhere_and_the_current_repository_is_used(person: Person, tmp_path):
     (elsewhere := tmp_path / "my settings").mkdir()
     file = elsewhere / "ours.toml"
     said = await person.does("--config", str(file), "init", "--here", "--yes", "--no-check")
@@ -110,7 +110,7 @@ async def test_the_file_may_lie_elsewhere_and_the_repository_is_still_the_one_he
     assert await person.does("issue", "new", "One", TREEHAND_CONFIG=str(file)) == "shop#1"
 
 
-async def test_a_folder_with_accents_gives_a_name_without(person: Person):
+async def test_a_folder_name_with_accents_gives_a_project_name_without(person: Person):
     there = person.repository / "häuser und gärten"
     person.git("clone", "--quiet", ".", there.name)
     answer = await person.treehand("init", "--here", "--yes", "--no-check", within=("env", f"--chdir={there}"))
@@ -118,10 +118,10 @@ async def test_a_folder_with_accents_gives_a_name_without(person: Person):
     assert tomllib.loads((there / "treehand.toml").read_text())["projects"][0]["name"] == "hauser-und-garten"
 
 
-# What it never does.
+# What init never does
 
 
-async def test_settings_that_are_there_are_never_written_over(person: Person):
+async def test_existing_settings_are_never_overwritten(person: Person):
     file = person.repository / "treehand.toml"
     file.write_text("label = 'mine'\n")
     answer = await person.treehand("init", "--yes")
@@ -129,7 +129,7 @@ async def test_settings_that_are_there_are_never_written_over(person: Person):
     assert file.read_text() == "label = 'mine'\n"
 
 
-async def test_no_secret_gets_into_the_settings_and_a_token_that_is_there_is_not_asked_for(person: Person):
+async def test_no_secret_is_written_to_the_settings_and_an_existing_token_is_not_requested(person: Person):
     on_remote(person, "https://ana:hunter2-hunter2@github.com/acme/shop.git")
     said = await person.does("init", "--yes", "--no-check", GITHUB_TOKEN="ghp_" + "a1" * 18)
     text = (person.repository / "treehand.toml").read_text()
@@ -137,7 +137,7 @@ async def test_no_secret_gets_into_the_settings_and_a_token_that_is_there_is_not
     assert "personal-access-tokens" not in said
 
 
-async def test_gh_is_named_where_it_would_tell_and_its_token_is_used_for_nothing(person: Person):
+async def test_gh_is_suggested_for_the_token_and_its_token_is_not_used(person: Person):
     tools = person.home / "bin"
     tools.mkdir()
     (tools / "gh").write_text('#!/bin/sh\n[ "$1 $2" = "auth token" ] && echo gho_secretsecret\n')
@@ -157,16 +157,16 @@ async def test_gh_is_named_where_it_would_tell_and_its_token_is_used_for_nothing
         (("--here", "--name", "a b"), "use letters, digits, '-', '_' and '.'"),
     ],
 )
-async def test_every_mistake_says_what_to_do_and_leaves_nothing_behind(person: Person, words, expected):
+async def test_every_mistake_is_reported_with_a_fix_and_leaves_no_file(person: Person, words, expected):
     answer = await person.treehand("init", "--yes", *words)
     assert (answer.code, expected in answer.err) == (2, True), answer.err
     assert not (person.repository / "treehand.toml").exists()
 
 
-# What it makes.
+# Creation of labels
 
 
-async def test_with_a_token_labels_are_made_and_everything_is_checked(person: Person, github: ServedGitHub):
+async def test_with_a_token_labels_are_created_and_everything_is_checked(person: Person, github: ServedGitHub):
     env = {"GITHUB_TOKEN": github.token_for(BOT), "TREEHAND_GITHUB__API_URL": github.url}
     said = await person.does("init", "--yes", "--repository", SHOP, **env)
     assert "ok     shop/labels  all 5 exist" in said
@@ -175,7 +175,7 @@ async def test_with_a_token_labels_are_made_and_everything_is_checked(person: Pe
     assert {"ai", "ai:queued", "ai:working", "ai:review", "ai:asking"} <= set(labels)
 
 
-async def test_linear_with_pull_requests_here(person: Person, linear):
+async def test_linear_issues_can_be_combined_with_local_pull_requests(person: Person, linear):
     on_remote(person, "git@github.com:acme/shop.git")
     env = {"LINEAR_API_KEY": linear.token_for(BOT), "TREEHAND_LINEAR__API_URL": linear.url}
     await person.does("init", "--yes", "--team", "eng", "--here", "--no-check", **env)
@@ -183,11 +183,11 @@ async def test_linear_with_pull_requests_here(person: Person, linear):
     assert (project["tracker"], project["team"], project["repository"]) == ("linear", "ENG", ".")
 
 
-# On a terminal.
+# On a terminal
 
 
 class Terminal:
-    """A person who reads a question before they answer it."""
+    """A user at a terminal who reads a question before answering it."""
 
     def __init__(self, person: Person, *words: str) -> None:
         self.shown, self._person, self._words = "", person, words
@@ -233,7 +233,7 @@ class Terminal:
         return self._process.returncode
 
 
-async def test_a_person_is_asked_five_questions_about_github_and_again_after_a_slip(person: Person):
+async def test_github_setup_asks_five_questions_and_repeats_one_after_a_mistake(person: Person):
     on_remote(person, "git@github.com:acme/shop.git")
     async with Terminal(person, "init", "--no-check") as terminal:
         await terminal.answers("Where are the issues? github, linear, here: [github] ", "gitlab")
@@ -250,7 +250,7 @@ async def test_a_person_is_asked_five_questions_about_github_and_again_after_a_s
     assert (project["repository"], project["ci"]) == ("acme/till", "after-approval")
 
 
-async def test_a_person_is_asked_six_questions_about_linear(person: Person):
+async def test_linear_setup_asks_six_questions(person: Person):
     async with Terminal(person, "init", "--no-check") as terminal:
         await terminal.answers("[here] ", "linear")
         await terminal.answers("Which team in Linear? Its key, such as ENG: ", "eng")
@@ -262,7 +262,7 @@ async def test_a_person_is_asked_six_questions_about_linear(person: Person):
     assert written(person)["projects"][0]["team"] == "ENG"
 
 
-async def test_a_question_without_an_answer_writes_nothing(person: Person):
+async def test_an_unanswered_question_writes_no_file(person: Person):
     async with Terminal(person, "init", "--no-check") as terminal:
         await terminal.answers("[here] ", "\x04")
         assert await terminal.ends() == 2
@@ -270,11 +270,11 @@ async def test_a_question_without_an_answer_writes_nothing(person: Person):
     assert not (person.repository / "treehand.toml").exists()
 
 
-# A GitHub App.
+# A GitHub App
 
 
 class Forms(HTMLParser):
-    """The forms of a page: where each leads, and what is in it."""
+    """The forms of a page: targets and fields."""
 
     def __init__(self, page: str) -> None:
         super().__init__()
@@ -302,7 +302,7 @@ def app_env(github: ServedGitHub) -> dict[str, str]:
     return {"TREEHAND_GITHUB__API_URL": github.enterprise_url}
 
 
-async def test_an_app_is_made_in_the_browser_installed_and_used_at_once(person: Person, github, app_env):
+async def test_an_app_is_created_in_the_browser_installed_and_used_at_once(person: Person, github, app_env):
     process = await person.start("init", "--yes", "--app", "--repository", SHOP, **app_env)
     place = await address_shown(process)
     assert len(place.rpartition("/")[2]) > 20  # nobody guesses it
@@ -332,7 +332,7 @@ async def test_an_app_is_made_in_the_browser_installed_and_used_at_once(person: 
     assert "PRIVATE KEY" not in said + (person.repository / "treehand.toml").read_text()
 
 
-async def test_a_page_that_was_not_asked_for_hands_us_no_app(person: Person, github, app_env):
+async def test_a_forged_callback_does_not_install_an_app(person: Person, github, app_env):
     process = await person.start("init", "--yes", "--app", "--repository", SHOP, **app_env)
     place = await address_shown(process)
     foreign = github.world.create_app("foreign")
@@ -347,7 +347,7 @@ async def test_a_page_that_was_not_asked_for_hands_us_no_app(person: Person, git
     await process.wait()
 
 
-async def test_a_code_that_is_used_up_is_said_on_the_page_and_it_may_be_tried_again(person: Person, github, app_env):
+async def test_an_expired_code_is_reported_on_the_page_and_can_be_retried(person: Person, github, app_env):
     process = await person.start("init", "--yes", "--app", "--repository", SHOP, **app_env)
     place = await address_shown(process)
     async with httpx.AsyncClient() as browser:

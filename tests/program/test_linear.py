@@ -1,4 +1,4 @@
-"""The user's story with issues in Linear and code on GitHub, through the installed command."""
+"""The user's story with issues in Linear and code on GitHub, with the installed command."""
 
 import json
 
@@ -16,14 +16,14 @@ SHOP, BOT = "acme/shop", "treehand-bot"
 
 
 def follow(request):
-    """Writes 42; 43 once somebody has said so, in whichever turn."""
+    """Writes 42; 43 after a comment in any turn asks for it."""
     text = "answer = 43" if "make it 43" in str(request.user_texts) else "answer = 42"
     return ((write(text),), (SayText("Done as asked."),))[min(request.answers_since_user_text, 1)]
 
 
 @pytest.fixture
 def shop(person: Person, github: ServedGitHub, linear: ServedLinear) -> Person:
-    """A person whose issues are in Linear and whose code is on GitHub."""
+    """A user whose issues are in Linear and whose code is on GitHub."""
     settings = (
         f'state_dir = "{person.home}/state"\n[github]\napi_url = "{github.url}"\n[linear]\napi_url = "{linear.url}"\n'
         f"[limits]\nquiet_seconds = 0\n"
@@ -43,7 +43,7 @@ def content(github: ServedGitHub, ref: str, path: str = "app.py") -> str:
     return gits.git(github.world.repository(SHOP).path, "show", f"{ref}:{path}")
 
 
-async def test_label_draft_comments_on_both_sides_merge_and_nothing_is_left(shop, github, linear):
+async def test_a_run_from_label_over_comments_on_both_sides_to_merge_leaves_nothing_over(shop, github, linear):
     world = linear.world
     issue = world.open_issue("ENG", "The answer is wrong", "Make it 42.", by="gus")
     world.label(issue, "ai", by="ana")
@@ -77,7 +77,7 @@ async def test_label_draft_comments_on_both_sides_merge_and_nothing_is_left(shop
     assert shop.agents_alive() == []
 
 
-async def test_a_comment_in_linear_and_one_on_the_pull_request_steer_the_same_run(shop, github, linear):
+async def test_comments_in_linear_and_on_the_pull_request_steer_the_same_run(shop, github, linear):
     linear.world.open_issue("ENG", "The answer is wrong", "Make it 42.", by="ana", labels=["ai"])
     async with ScriptedModel(follow) as model:
         await shop.does("once", **model_env(model))
@@ -96,7 +96,7 @@ async def test_a_comment_in_linear_and_one_on_the_pull_request_steer_the_same_ru
     assert len(pulls(github)) == 1
 
 
-async def test_a_guest_is_not_heard_and_a_label_of_theirs_is_asked_about(shop, github, linear):
+async def test_commands_of_a_guest_are_ignored_and_a_guests_label_is_asked_about(shop, github, linear):
     linear.world.open_issue("ENG", "The answer is wrong", "Make it 42.", by="ana")
     linear.world.label("ENG-1", "ai", by="gus")
     async with ScriptedModel(follow) as model:
@@ -115,7 +115,7 @@ async def test_a_guest_is_not_heard_and_a_label_of_theirs_is_asked_about(shop, g
     assert len(pulls(github)) == 1
 
 
-async def test_with_all_databases_gone_a_run_is_found_again_and_nothing_is_repeated(shop, github, linear):
+async def test_without_all_databases_a_run_continues_and_nothing_is_repeated(shop, github, linear):
     linear.world.open_issue("ENG", "The answer is wrong", "Make it 42.", by="ana", labels=["ai"])
     async with ScriptedModel(follow) as model:
         await shop.does("once", **model_env(model))
@@ -133,7 +133,7 @@ async def test_with_all_databases_gone_a_run_is_found_again_and_nothing_is_repea
     assert len(linear.world.comments("ENG-1", by=BOT)) == 2
 
 
-async def test_what_is_typed_becomes_a_comment_in_linear(shop, github, linear):
+async def test_say_and_stop_become_comments_in_linear(shop, github, linear):
     linear.world.open_issue("ENG", "The answer is wrong", "Make it 42.", by="ana", labels=["ai"])
     async with ScriptedModel(follow) as model:
         await shop.does("once", **model_env(model))
@@ -148,7 +148,7 @@ async def test_what_is_typed_becomes_a_comment_in_linear(shop, github, linear):
     assert "ENG-1" in await shop.does("show", "#1")
 
 
-async def test_one_team_serves_two_repositories_and_what_is_for_none_is_asked_about_once(shop, github, linear):
+async def test_one_team_serves_two_repositories_and_an_unassigned_issue_gets_one_question(shop, github, linear):
     github.world.add_repository("acme/blog", ana="write", **{BOT: "write"})
     file = shop.repository / "treehand.toml"
     file.write_text(
@@ -169,7 +169,7 @@ async def test_one_team_serves_two_repositories_and_what_is_for_none_is_asked_ab
     assert len(pulls(github)) == 1
 
 
-async def test_a_key_that_may_only_read_says_so_and_holds_up_no_other_project(shop, github, linear):
+async def test_a_read_only_key_is_reported_without_a_crash(shop, github, linear):
     shop.env["LINEAR_API_KEY"] = linear.token_for(BOT, scopes=("read",))
     linear.world.open_issue("ENG", "The answer is wrong", by="ana", labels=["ai"])
     async with ScriptedModel(follow) as model:
@@ -182,7 +182,7 @@ async def test_a_key_that_may_only_read_says_so_and_holds_up_no_other_project(sh
     assert "The key has no permission for this request" in said
 
 
-async def test_init_looks_at_the_team_and_makes_its_labels(shop, github, linear):
+async def test_init_reads_the_team_and_creates_its_labels(shop, github, linear):
     (shop.repository / "treehand.toml").unlink()
     env = {"TREEHAND_LINEAR__API_URL": linear.url, "TREEHAND_GITHUB__API_URL": github.url}
     wrong = await shop.treehand("init", "--team", "OPS", "--repository", SHOP, **env)
@@ -197,7 +197,7 @@ async def test_init_looks_at_the_team_and_makes_its_labels(shop, github, linear)
     assert found["shop/linear"]["detail"].startswith("treehand-bot in ")
 
 
-async def test_check_names_what_is_wrong_with_linear(shop, github, linear):
+async def test_check_reports_mistakes_in_linear_settings(shop, github, linear):
     file = shop.repository / "treehand.toml"
     file.write_text(file.read_text().replace("[limits]", 'started = "Doing"\n[limits]', 1))
     found = json.loads((await shop.treehand("check", "--json")).out)

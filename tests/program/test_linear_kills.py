@@ -1,4 +1,4 @@
-"""Issues in Linear, and a daemon that is killed again and again while answers are lost: nothing twice, nothing lost."""
+"""Issues in Linear, and a daemon that is killed repeatedly while responses are lost: nothing twice, nothing lost."""
 
 import asyncio
 import os
@@ -23,7 +23,7 @@ ISSUES, KILLS = 3, 8
 
 @pytest.fixture
 def linear():
-    """As busy as the real one: its clock goes on, and its lists lag."""
+    """A Linear whose clock moves and whose lists lag, like the real one."""
     if description() is None:
         pytest.skip("Linear's schema is not here: put it where TREEHAND_SCHEMAS says")
     world = LinearWorld(ticking=True)
@@ -35,7 +35,7 @@ def linear():
     assert not linear.violations, "\n".join(linear.violations)
 
 
-async def test_killed_again_and_again_it_says_and_opens_nothing_twice(
+async def test_a_repeatedly_killed_daemon_posts_and_opens_nothing_twice(
     shop: Person, github: ServedGitHub, linear: ServedLinear
 ):
     dice = random.Random(6)

@@ -16,7 +16,7 @@ def printed(*words: str) -> str:
 
 
 def rendered(page: str) -> str:
-    """As a person reads it; groff warns of whatever it does not understand."""
+    """Renders the page as a reader sees it; groff warns about anything unknown."""
     groff = shutil.which("groff")
     assert groff, "groff is missing: apt-get install groff-base"
     done = subprocess.run(
@@ -27,7 +27,7 @@ def rendered(page: str) -> str:
     return done.stdout
 
 
-def test_the_manual_page_is_shown_without_a_warning_and_names_every_command_and_option():
+def test_the_manual_page_renders_without_a_warning_and_names_every_command_and_option():
     shown = rendered(printed("man"))
     assert "NAME\n       treehand - from a labelled issue to a draft pull request\n" in shown
     for name, made in commands(parser()):
@@ -38,7 +38,7 @@ def test_the_manual_page_is_shown_without_a_warning_and_names_every_command_and_
     assert "TREEHAND(1)" in shown
 
 
-def test_every_option_says_what_it_is_for():
+def test_every_option_has_a_help_text():
     made = [("treehand", parser()), *commands(parser())]
     silent = [
         (name, one.option_strings)
@@ -50,7 +50,7 @@ def test_every_option_says_what_it_is_for():
 
 
 def completed_by_bash(typed: str, folder: Path) -> set[str]:
-    """What a real bash offers for the last word."""
+    """Returns the completions of a real bash for the last word."""
     words = typed.split(" ")
     listed = " ".join(f"'{word}'" for word in words)
     script = f"""
@@ -85,23 +85,23 @@ def folder(tmp_path_factory) -> Path:
         ("treehand --config oth", {"other.toml"}),
     ],
 )
-def test_bash_completes(typed: str, expected: set[str], folder: Path):
+def test_bash_completes_commands(typed: str, expected: set[str], folder: Path):
     assert expected <= completed_by_bash(typed, folder)
 
 
-def test_bash_offers_nothing_that_does_not_begin_like_that(folder: Path):
+def test_bash_offers_only_words_with_the_same_beginning(folder: Path):
     assert completed_by_bash("treehand sta", folder) == {"status"}
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_every_command_is_in_every_shells_completion(shell: str):
+def test_the_completion_of_every_shell_has_every_command(shell: str):
     text = printed("completion", shell)
     words = {name.split(" ")[-1] for name, _ in commands(parser())}
     assert [word for word in words if word not in text] == []
 
 
 @pytest.mark.parametrize("shell", [shell for shell in ("bash", "zsh", "fish") if shutil.which(shell)])
-def test_the_shells_that_are_here_find_no_mistake_in_it(shell: str, tmp_path: Path):
+def test_completion_scripts_are_valid_in_the_installed_shells(shell: str, tmp_path: Path):
     file = tmp_path / shell
     file.write_text(printed("completion", shell))
     assert subprocess.run([shell, "-n", file], capture_output=True, text=True, timeout=60, check=True).stderr == ""

@@ -33,7 +33,7 @@ async def test_people_are_notified_once_by_repeated_calls_of_once(ready):
     assert "a1b2c3d4e5f6" not in (ready.state_dir / "treehand.log").read_text()
 
 
-async def test_killed_while_sending_a_notification_it_repeats_it_once_and_says_so(ready):
+async def test_a_notification_interrupted_by_a_kill_is_repeated_once_and_marked(ready):
     address = f"127.0.0.1:{free_port()}"
     await ready.does("issue", "new", "The answer is wrong", "--label", "ai")
     with hook() as web:
@@ -72,7 +72,7 @@ async def figures(client: httpx.AsyncClient) -> dict[str, dict[tuple[str, ...], 
         return {}  # it is starting
 
 
-async def test_a_channel_that_hangs_does_not_keep_the_daemon_from_going_down(ready):
+async def test_a_hanging_channel_does_not_delay_the_shutdown(ready):
     await ready.does("issue", "new", "The answer is wrong", "--label", "ai")
     with hook() as web:
         web.let_go.clear()

@@ -1,4 +1,4 @@
-"""Plan first, and taking a worktree over, with the installed command and a scripted model."""
+"""Planning and takeover of a worktree, with the installed command and a scripted model."""
 
 import subprocess
 from pathlib import Path
@@ -34,7 +34,7 @@ async def test_a_plan_is_shown_approved_and_carried_out(ready):
     assert "+answer = 42" in await ready.does("pr", "show", "1")
 
 
-async def test_a_person_takes_the_worktree_over_works_there_and_gives_it_back(ready):
+async def test_a_person_takes_the_worktree_over_works_in_it_and_hands_it_back(ready):
     def play(request):
         if "How far" in request.last_user_text:
             return (SayText("Half-way."),)
@@ -72,7 +72,7 @@ async def test_a_person_takes_the_worktree_over_works_there_and_gives_it_back(re
     assert log.splitlines() == ["Changes by ana", "One"]
 
 
-async def test_nothing_can_be_taken_before_an_agent_has_started(ready):
+async def test_take_is_refused_before_an_agent_has_started(ready):
     async with ScriptedModel(script_of(DONE)) as model:
         await ready.does("issue", "new", "The answer is wrong", "--label", "ai")
         answer = await ready.treehand("take", "1")

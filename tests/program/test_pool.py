@@ -37,7 +37,7 @@ async def test_a_run_takes_a_pooled_worktree_and_the_pool_is_refilled(ready):
     assert "made.txt" not in (await ready.does("pr", "show", "2")).replace("`made.txt`: as setup", "")
 
 
-async def test_a_daemon_that_is_killed_while_it_makes_one_leaves_nothing_that_is_taken_or_lives_on(ready):
+async def test_a_pooled_worktree_left_unfinished_by_a_kill_is_not_taken(ready):
     choose(ready, pool=1, setup=["echo half > half.txt; sleep 302"])
     there = ready.state_dir / "worktrees" / "shop"
     async with ScriptedModel(script_of((write("answer = 42"),), DONE)) as model:
@@ -54,7 +54,7 @@ async def test_a_daemon_that_is_killed_while_it_makes_one_leaves_nothing_that_is
     assert ready.agents_alive() == []
 
 
-async def test_what_it_fails_with_is_shown_by_check_and_status(ready):
+async def test_a_failure_to_fill_the_pool_is_shown_by_check_and_status(ready):
     choose(ready, pool=2, setup=["exit 3"])
     async with ScriptedModel(script_of(DONE)) as model:
         daemon = await ready.start("run", **model_env(model))

@@ -1,4 +1,4 @@
-"""What Treehand keeps is closed to other users of the machine; what agents make is as ordinary as ever."""
+"""Files of Treehand are closed to other users of the machine; files of agents have ordinary modes."""
 
 import asyncio
 import os
@@ -39,7 +39,7 @@ async def test_the_state_directory_is_closed_to_others_even_if_it_was_open(ready
     assert "and is closed" not in (await ready.treehand("once", ANTHROPIC_API_KEY="k")).err
 
 
-async def test_agents_make_ordinary_files_all_the_same(ready):
+async def test_files_of_agents_have_ordinary_modes(ready):
     async with ScriptedModel(STEPS) as model:
         await ready.does("issue", "new", "Make files", "--label", "ai")
         await ready.does("once", **model_env(model))
@@ -52,7 +52,7 @@ async def test_agents_make_ordinary_files_all_the_same(ready):
     assert re.findall(r"^(\d+) .*\t(made.*)$", files, re.MULTILINE) == [("100755", "made.sh"), ("100644", "made.txt")]
 
 
-async def test_an_agent_reads_the_commit_of_its_turn_before(ready):
+async def test_an_agent_can_read_the_commit_of_its_previous_turn(ready):
     def play(request):
         if "Look at it" in request.last_user_text:
             look = UseTool("Bash", {"command": "git show --stat HEAD > seen.txt 2>&1", "description": "Look"})
@@ -68,7 +68,7 @@ async def test_an_agent_reads_the_commit_of_its_turn_before(ready):
     assert "made.sh" in (worktree / "seen.txt").read_text()
 
 
-async def test_what_is_written_into_a_persons_own_repository_is_ordinary(ready):
+async def test_files_written_into_the_users_repository_have_ordinary_modes(ready):
     assert mode(ready.repository / "treehand.toml") == 0o644
     async with ScriptedModel(STEPS) as model:
         await ready.does("issue", "new", "Make files", "--label", "ai")
@@ -83,7 +83,7 @@ def _folders(root: Path) -> set[Path]:
     return {path for path in root.rglob("*") if path.is_dir()}
 
 
-async def test_check_closes_it_and_says_so(ready):
+async def test_check_closes_an_open_state_dir_and_reports_it(ready):
     ready.state_dir.chmod(0o750)
     checked = (await ready.treehand("check", "--json", ANTHROPIC_API_KEY="k")).json()
     assert "was open to other users (mode 0750), and is closed to them now" in checked["state_dir"]["detail"]
@@ -91,7 +91,7 @@ async def test_check_closes_it_and_says_so(ready):
 
 
 @pytest.mark.attack("T17", "Another user of the machine steers by the dashboard when no token is set")
-async def test_where_others_have_accounts_the_dashboard_asks_for_a_login_and_a_link_gives_it(ready):
+async def test_the_dashboard_requires_a_login_and_the_link_of_treehand_login_gives_it(ready):
     port = free_port()
     env = {"TREEHAND_WEB__BIND": f"127.0.0.1:{port}", "TREEHAND_WEB__LOGIN": "always", "ANTHROPIC_API_KEY": "k"}
     daemon = await ready.start("run", **env)
@@ -124,7 +124,7 @@ async def _until_up(browser: httpx.AsyncClient) -> None:
         return
 
 
-async def test_on_a_terminal_the_daemon_prints_the_link_itself(ready):
+async def test_on_a_terminal_the_daemon_prints_the_login_link(ready):
     ours, theirs = pty.openpty()
     env = {"TREEHAND_WEB__BIND": f"127.0.0.1:{free_port()}", "TREEHAND_WEB__LOGIN": "always", "ANTHROPIC_API_KEY": "k"}
     daemon = await asyncio.create_subprocess_exec(

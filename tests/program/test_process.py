@@ -1,4 +1,4 @@
-"""Process life: one daemon per state directory, going down politely, and coming back after a kill -9."""
+"""Life of the process: one daemon per state directory, orderly shutdown, and recovery after a kill -9."""
 
 import asyncio
 import os
@@ -13,7 +13,7 @@ from tests.program.conftest import DONE, model_env, script_of, write
 
 
 def slow_once(request):
-    """Hangs in the middle the first time; anybody who comes back finds it quick."""
+    """The first turn hangs; later turns are quick."""
     if "interrupted" in "".join(request.user_texts):
         return DONE
     return ((write("answer = 42"),), (Pause(60),))[min(request.answers_since_user_text, 1)]
@@ -37,7 +37,7 @@ async def test_a_second_daemon_refuses_and_names_the_first(ready, at_work):
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP], ids=["SIGTERM", "SIGHUP"])
-async def test_a_signal_drains_and_the_work_goes_on_after_the_restart(ready, at_work, number):
+async def test_a_signal_drains_the_daemon_and_the_run_continues_after_the_restart(ready, at_work, number):
     at_work.send_signal(number)
     assert await asyncio.wait_for(at_work.wait(), 30) == 0
     assert ready.agents_alive() == []
@@ -84,7 +84,7 @@ async def test_kill_9_leaves_no_agent_and_the_next_daemon_finishes_the_work(read
     assert said.count("── treehand[bot]") == 1
 
 
-async def test_a_key_the_model_refuses_stops_all_runs_and_is_reported_once(ready):
+async def test_a_refused_key_stops_all_runs_and_is_reported_once(ready):
     async with ScriptedModel(script_of((RefuseWith(401),))) as model:
         for number in range(3):
             await ready.does("issue", "new", f"Issue {number}", "--label", "ai")
@@ -99,7 +99,7 @@ async def test_a_key_the_model_refuses_stops_all_runs_and_is_reported_once(ready
     assert told == ["shop#1"]
 
 
-async def test_an_overloaded_model_is_tried_again_then_asked_about(ready):
+async def test_an_overloaded_model_is_retried_then_asked_about(ready):
     def play(request):
         return (
             (RefuseWith(529),)
@@ -139,7 +139,7 @@ async def test_only_the_daemon_replaces_a_damaged_database(ready):
     assert f"database: was damaged and replaced; the old content: {aside.name}" in await ready.does("status")
 
 
-async def test_damaged_issues_are_refused_with_the_way_to_get_them_back(ready):
+async def test_a_damaged_tracker_database_is_refused_with_the_way_to_recover_it(ready):
     await ready.does("issue", "new", "The answer is wrong")
     (ready.state_dir / "forge/desk.sqlite").write_bytes(b"not a database at all" * 100)
     answer = await ready.treehand("once", ANTHROPIC_API_KEY="x")
@@ -147,7 +147,7 @@ async def test_damaged_issues_are_refused_with_the_way_to_get_them_back(ready):
     assert ".recover | sqlite3 desk.sqlite.new" in answer.err
 
 
-async def test_damage_found_at_work_ends_the_daemon_and_the_next_one_starts_anew(ready, at_work):
+async def test_a_damaged_database_ends_a_working_daemon_and_the_next_one_replaces_it(ready, at_work):
     path = ready.state_dir / "treehand.db"
     db = sqlite3.connect(path)
     db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -164,7 +164,7 @@ async def test_damage_found_at_work_ends_the_daemon_and_the_next_one_starts_anew
     assert (await ready.run("shop#1"))["phase"] == "review"
 
 
-async def test_a_turn_that_ended_before_a_kill_9_is_published_by_the_next_daemon_and_not_paid_for_twice(ready):
+async def test_a_turn_that_ended_before_a_kill_9_is_published_by_the_next_daemon_and_charged_once(ready):
     async with ScriptedModel(script_of((write("answer = 42"),), DONE)) as model:
         ready.env |= model_env(model)
         await ready.does("issue", "new", "The answer is wrong", "--label", "ai")

@@ -1,4 +1,4 @@
-"""T22: agents never run silently without a sandbox that holds."""
+"""T22: no agent runs without a sandbox that passes its check."""
 
 import os
 import shutil
@@ -43,7 +43,7 @@ exec {real} "${{words[@]}}"
 
 
 def without(name: str, folder: Path) -> str:
-    """A PATH with everything that is needed but one program."""
+    """A PATH with all needed programs except one."""
     folder.mkdir()
     for program in {"git", "sh", "bash", "env", "ps", "bwrap"} - {name}:
         (folder / program).symlink_to(shutil.which(program))
@@ -56,7 +56,7 @@ async def asked_for(person, model) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("command", ["run", "once"])
-async def test_t22_without_bubblewrap_nothing_starts(ready, tmp_path, command):
+async def test_t22_without_bubblewrap_no_agent_starts(ready, tmp_path, command):
     async with ScriptedModel(script_of((write("answer = 42"),), DONE)) as model:
         env = await asked_for(ready, model)
         answer = await ready.treehand(command, PATH=without("bwrap", tmp_path / "bin"), **env)
@@ -67,7 +67,7 @@ async def test_t22_without_bubblewrap_nothing_starts(ready, tmp_path, command):
     assert model.requests == []
 
 
-async def test_t22_with_a_bubblewrap_that_leaks_nothing_starts_and_what_got_out_is_listed(ready):
+async def test_t22_with_a_leaking_bubblewrap_no_agent_starts_and_the_leaks_are_listed(ready):
     async with ScriptedModel(script_of((write("answer = 42"),), DONE)) as model:
         env = await asked_for(ready, model)
         with tempfile.TemporaryDirectory() as folder:
@@ -83,7 +83,7 @@ async def test_t22_with_a_bubblewrap_that_leaks_nothing_starts_and_what_got_out_
     assert model.requests == []
 
 
-async def test_t22_where_no_namespaces_can_be_made_nothing_starts_and_the_fix_is_named(ready):
+async def test_t22_without_namespaces_no_agent_starts_and_the_fix_is_shown(ready):
     async with ScriptedModel(script_of((write("answer = 42"),), DONE)) as model:
         env = await asked_for(ready, model)
         answer = await ready.treehand("once", within=(sys.executable, "-c", _NO_NAMESPACES), **env)
@@ -94,7 +94,7 @@ async def test_t22_where_no_namespaces_can_be_made_nothing_starts_and_the_fix_is
     assert model.requests == []
 
 
-async def test_t22_the_demo_says_why_it_does_without(person, tmp_path):
+async def test_t22_the_demo_says_why_it_runs_without_the_sandbox(person, tmp_path):
     demo = await person.start("demo", PATH=without("bwrap", tmp_path / "bin"))
     assert demo.stdout
     said = [(await demo.stdout.readline()).decode() for _ in range(3)]
@@ -102,7 +102,7 @@ async def test_t22_the_demo_says_why_it_does_without(person, tmp_path):
     assert "The demo runs without the sandbox, which `treehand run` requires: There is no bubblewrap" in said[2]
 
 
-async def test_check_lists_what_was_tried(ready):
+async def test_check_lists_the_probes_of_the_sandbox(ready):
     found = (await ready.treehand("check", "--json", ANTHROPIC_API_KEY="x")).json()["sandbox"]
 
     assert found["ok"]
@@ -110,7 +110,7 @@ async def test_check_lists_what_was_tried(ready):
     assert {"name": "no network", "ok": True, "detail": ""} in found["probes"]
 
 
-async def test_check_says_what_is_on_the_path_and_hidden_from_agents(ready, tmp_path):
+async def test_check_reports_folders_on_the_path_that_the_sandbox_hides(ready, tmp_path):
     ready.env["PATH"] = f"{tmp_path}:{ready.env['PATH']}"
     answer = await ready.treehand("check", ANTHROPIC_API_KEY="x")
 
@@ -118,7 +118,7 @@ async def test_check_says_what_is_on_the_path_and_hidden_from_agents(ready, tmp_
     assert f"on your PATH, but not in the sandbox: {tmp_path}" in answer.out
 
 
-async def test_check_finds_nothing_missing_in_the_folder_that_it_lives_in_itself(ready):
+async def test_check_does_not_report_its_own_folder_as_hidden(ready):
     ready.env["PATH"] = f"{Path(sys.executable).parent}:/usr/bin:/bin"
     answer = await ready.treehand("check", ANTHROPIC_API_KEY="x")
 
@@ -126,7 +126,7 @@ async def test_check_finds_nothing_missing_in_the_folder_that_it_lives_in_itself
     assert "on your PATH, but not in the sandbox" not in answer.out
 
 
-async def test_doing_without_is_said_by_check_and_in_the_log(ready):
+async def test_a_disabled_sandbox_is_reported_by_check_and_in_the_log(ready):
     chosen = {"TREEHAND_SANDBOX__KIND": "none", "ANTHROPIC_API_KEY": "x"}
 
     assert "none: agents run with your own permissions" in await ready.does("check", **chosen)

@@ -1,4 +1,4 @@
-"""A worktree is made ready before the agent begins: the installed command, real tools, the real sandbox."""
+"""Setup of a worktree before the agent begins: the installed command, real tools, the real sandbox."""
 
 import asyncio
 import io
@@ -23,7 +23,7 @@ def commit(person: Person, files: dict[str, str]) -> None:
 
 
 def choose(person: Person, **settings: object) -> None:
-    """As an operator would write it, at the end of what `init` wrote: in the project's own table."""
+    """Appends settings to the project's table, like an operator."""
     file = person.repository / "treehand.toml"
     lines = "".join(f"{name} = {json.dumps(value)}\n" for name, value in settings.items())
     file.write_text(file.read_text() + f"\n{lines}")
@@ -31,7 +31,7 @@ def choose(person: Person, **settings: object) -> None:
 
 
 def package(**scripts: str) -> dict[str, str]:
-    """A package of Node's that needs nothing from anywhere, with its lock file."""
+    """A Node package without dependencies, with its lock file."""
     manifest = {"name": "shop", "version": "1.0.0", "scripts": scripts}
     lock = {"name": "shop", "version": "1.0.0", "lockfileVersion": 3, "packages": {"": {"name": "shop"}}}
     return {"package.json": json.dumps(manifest), "package-lock.json": json.dumps(lock)}
@@ -46,14 +46,14 @@ PORT = re.compile(r"^\+[23]\d{4} treehand-shop-1$", re.MULTILINE)
 
 
 async def works(person: Person, *steps: UseTool, **env: str) -> int:
-    """How often the model was asked."""
+    """Returns the number of requests to the model."""
     async with ScriptedModel(script_of(*((step,) for step in steps), DONE)) as model:
         await person.does("once", **model_env(model), **env)
         return len(model.requests)
 
 
 async def asking(person: Person) -> str:
-    """What people are told, once the run waits for them."""
+    """Returns the question on the issue once the run waits for people."""
     assert (await person.run("shop#1"))["phase"] == "asking"
     return await person.does("issue", "show", "1")
 
@@ -64,7 +64,7 @@ async def labelled(ready: Person) -> Person:
     return ready
 
 
-async def test_what_a_repository_needs_is_there_when_the_agent_begins_and_none_of_it_is_the_agents_work(labelled):
+async def test_setup_is_done_when_the_agent_begins_and_its_files_are_not_in_the_commit(labelled):
     commit(labelled, package(prepare="mkdir -p node_modules; date > node_modules/made; touch tool.log; echo >> app.py"))
     await works(labelled, LOOK)
     shown = await labelled.does("pr", "show", "2")
@@ -75,7 +75,7 @@ async def test_what_a_repository_needs_is_there_when_the_agent_begins_and_none_o
     assert labelled.agents_alive() == []
 
 
-async def test_it_is_done_once_and_again_when_a_lock_file_has_changed(labelled):
+async def test_setup_runs_once_and_again_after_a_lock_file_changed(labelled):
     count = "mkdir -p node_modules; echo x >> node_modules/made; wc -l < node_modules/made > times.txt"
     commit(labelled, {**package(), ".gitignore": "node_modules/\ntimes.txt\n"})
     choose(labelled, setup=[count])
@@ -89,7 +89,7 @@ async def test_it_is_done_once_and_again_when_a_lock_file_has_changed(labelled):
     assert seen == ["1", "1", "2"]
 
 
-async def test_a_setup_that_fails_asks_at_once_with_what_it_printed_and_retry_tries_again(labelled):
+async def test_a_failed_setup_asks_at_once_with_its_output_and_retry_repeats_it(labelled):
     choose(labelled, setup=["echo '```'; echo '@ana: it is broken' >&2; exit 7"])
     assert await works(labelled) == 0
     told = await asking(labelled)
@@ -105,7 +105,7 @@ async def test_a_setup_that_fails_asks_at_once_with_what_it_printed_and_retry_tr
     assert (await labelled.run("shop#1"))["turns"] == 2
 
 
-async def test_killed_in_the_middle_of_setup_it_begins_anew_and_nothing_of_the_first_half_is_left(labelled):
+async def test_a_setup_interrupted_by_a_kill_starts_again_and_leaves_no_files(labelled):
     choose(labelled, setup=["echo half > half.txt; sleep 301"])
     half = labelled.state_dir / "worktrees" / "shop" / "shop-1" / "half.txt"
     async with ScriptedModel(script_of(DONE)) as model:
@@ -123,7 +123,7 @@ async def test_killed_in_the_middle_of_setup_it_begins_anew_and_nothing_of_the_f
     assert labelled.agents_alive() == []
 
 
-async def test_the_repositorys_own_word_counts_as_the_base_branch_has_it(labelled):
+async def test_the_repositorys_settings_are_read_from_the_base_branch(labelled):
     commit(labelled, {**package(prepare="exit 1"), ".github/treehand.toml": 'setup = ["echo told > told.txt"]\n'})
     await works(labelled, runs("cp told.txt seen.txt; echo 'setup = [\"exit 1\"]' > .github/treehand.toml"))
     assert (await labelled.run("shop#1"))["phase"] == "asking", "a protected path"
@@ -131,13 +131,13 @@ async def test_the_repositorys_own_word_counts_as_the_base_branch_has_it(labelle
     assert seen.read_text() == "told\n"
 
 
-async def test_a_key_nobody_knows_in_the_repositorys_file_is_said_on_the_issue(labelled):
+async def test_an_unknown_key_in_the_repositorys_file_is_reported_on_the_issue(labelled):
     commit(labelled, {".github/treehand.toml": "setpu = []\n"})
     assert await works(labelled) == 0
     assert "setpu is not a setting. Did you mean `setup`?" in await asking(labelled)
 
 
-async def test_it_can_be_switched_off(labelled):
+async def test_setup_can_be_disabled(labelled):
     commit(labelled, package(prepare="exit 1"))
     choose(labelled, setup=False)
     await works(labelled, write("answer = 42"))
@@ -145,7 +145,7 @@ async def test_it_can_be_switched_off(labelled):
 
 
 def wheel(name: str, text: str) -> bytes:
-    """A package of Python's, as small as one can be."""
+    """A minimal Python package."""
     held, info = io.BytesIO(), f"{name}-1.0.dist-info"
     with zipfile.ZipFile(held, "w") as file:
         file.writestr(f"{name}.py", text)
@@ -155,7 +155,7 @@ def wheel(name: str, text: str) -> bytes:
     return held.getvalue()
 
 
-async def test_packages_of_python_are_installed_by_pip_and_can_be_imported(labelled):
+async def test_python_packages_are_installed_by_pip_and_can_be_imported(labelled):
     (labelled.repository / "wheels").mkdir()
     (labelled.repository / "wheels" / "tea-1.0-py3-none-any.whl").write_bytes(wheel("tea", "kind = 'green'\n"))
     commit(labelled, {"requirements.txt": "--no-index\n--find-links wheels\ntea==1.0\n"})
@@ -165,14 +165,14 @@ async def test_packages_of_python_are_installed_by_pip_and_can_be_imported(label
     assert ".venv" not in shown
 
 
-async def test_without_a_sandbox_it_is_done_the_same_way(labelled):
+async def test_setup_works_the_same_without_a_sandbox(labelled):
     commit(labelled, package(prepare="mkdir -p node_modules; date > node_modules/made; (sleep 300 &)"))
     await works(labelled, LOOK, TREEHAND_SANDBOX__KIND="none")
     assert PORT.search(await labelled.does("pr", "show", "2"))
     assert labelled.agents_alive() == []
 
 
-async def test_check_says_what_is_found_and_why_and_names_a_tool_that_is_missing(ready):
+async def test_check_lists_the_detected_setup_with_its_reasons_and_a_missing_tool(ready):
     commit(ready, {**package(), "backend/uv.lock": "", "Makefile": "setup:\n\ttrue\n"})
     answer = await ready.treehand("check", ANTHROPIC_API_KEY="k")
     (line,) = [line for line in answer.out.splitlines() if "shop/setup" in line]
@@ -183,7 +183,7 @@ async def test_check_says_what_is_found_and_why_and_names_a_tool_that_is_missing
     assert "Not in the sandbox: uv; see `sandbox.tools`" in line
 
 
-async def test_a_tool_that_is_missing_is_named_and_no_agent_begins(labelled):
+async def test_a_missing_tool_is_reported_and_no_agent_starts(labelled):
     commit(labelled, {"uv.lock": "", "pyproject.toml": "[project]\nname='shop'\nversion='1'\n"})
     assert await works(labelled) == 0
     told = await asking(labelled)
@@ -191,7 +191,7 @@ async def test_a_tool_that_is_missing_is_named_and_no_agent_begins(labelled):
     assert "`sandbox.tools`" in told
 
 
-async def test_a_host_that_setup_may_not_reach_is_named_with_the_line_to_paste(labelled):
+async def test_a_refused_host_is_reported_with_the_line_for_the_settings(labelled):
     commit(labelled, package(prepare="curl -sS https://packages.example.com/; exit 3"))
     hosts = {
         "TREEHAND_SANDBOX__HOSTS": '["packages.example.com"]',
@@ -205,7 +205,7 @@ async def test_a_host_that_setup_may_not_reach_is_named_with_the_line_to_paste(l
     assert "`setup = false`" in told
 
 
-async def test_the_line_holds_what_lock_files_name_as_well_and_once_pasted_it_is_not_asked_for_again(labelled):
+async def test_the_suggested_line_includes_hosts_of_lock_files_and_is_not_suggested_again(labelled):
     files = package(prepare="exit 3")
     lock = json.loads(files["package-lock.json"])
     lock["packages"]["node_modules/tea"] = {
@@ -225,7 +225,7 @@ async def test_the_line_holds_what_lock_files_name_as_well_and_once_pasted_it_is
     assert re.search(r"^ok     shop/setup   npm ci \(package-lock.json\)$", answer.out, re.MULTILINE)
 
 
-async def test_init_says_what_will_be_run_and_the_line_that_it_needs(person):
+async def test_init_shows_the_setup_commands_and_the_line_for_the_settings(person):
     lock = 'lockfileVersion = 3\nresolved "https://npm.example.com/tea.tgz"\n'
     commit(person, {"package.json": "{}", "yarn.lock": lock})
     told = await person.does("init", "--yes", "--name", "shop", "--no-check")
@@ -233,7 +233,7 @@ async def test_init_says_what_will_be_run_and_the_line_that_it_needs(person):
     assert '[sandbox]\n      setup_hosts = ["npm.example.com"]\n' in told
 
 
-async def test_operators_files_are_there_and_in_no_commit_and_their_values_in_no_comment(labelled):
+async def test_operators_files_are_copied_and_their_values_are_in_no_commit_and_no_comment(labelled):
     commit(labelled, {".gitignore": ".env\n*.local\n", ".worktreeinclude": "*.local\n"})
     (labelled.repository / ".env").write_text("API_TOKEN=s3cret-value-of-mine\nNODE_ENV=development\n")
     (labelled.repository / "dev.local").write_text("one\n")
@@ -256,7 +256,7 @@ async def test_operators_files_are_there_and_in_no_commit_and_their_values_in_no
     assert "s3cret-value-of-mine" not in told
 
 
-async def test_teardown_runs_before_the_worktree_goes_and_its_failure_is_in_nobodys_way(labelled):
+async def test_teardown_runs_before_the_worktree_is_removed_and_its_failure_is_only_logged(labelled):
     choose(labelled, setup=["true"], teardown=["echo $PORT > /tmp/x && ls app.py && exit 9", "sleep 1000 &"])
     await works(labelled, write("answer = 42"))
     await labelled.does("pr", "merge", "2")
@@ -268,7 +268,7 @@ async def test_teardown_runs_before_the_worktree_goes_and_its_failure_is_in_nobo
     assert labelled.agents_alive() == []
 
 
-async def test_what_is_found_is_run_without_being_asked_for_and_where_it_fails_no_agent_begins(labelled):
+async def test_detected_setup_runs_by_default_and_no_agent_starts_if_it_fails(labelled):
     commit(labelled, {**package(preinstall="exit 3", test="exit 4"), ".gitignore": "node_modules\n"})
     assert await works(labelled, write("answer = 42")) == 0
     told = await asking(labelled)

@@ -37,7 +37,7 @@ class RunningServer:
         self.port = int(found[1])
 
     async def get(self, path: str) -> str:
-        """As a browser on this machine would, as soon as it answers."""
+        """Requests a path like a browser on this machine, as soon as the server responds."""
         async with asyncio.timeout(60):
             while True:
                 try:
@@ -67,7 +67,7 @@ async def shown(person: Person, name: str = "web", **env: str) -> RunningServer:
 
 
 @pytest.mark.parametrize("kind", ["bwrap", "none"])
-async def test_what_the_agent_made_is_seen_from_a_browser_until_ctrl_c_and_nothing_is_left(offered, kind):
+async def test_a_server_shows_the_agents_work_until_ctrl_c_and_leaves_nothing_over(offered, kind):
     env = {"TREEHAND_SANDBOX__KIND": kind, "GITHUB_TOKEN": "ghp_of_the_host"}
     one = await shown(offered, **env)
     assert await one.get("app.py") == "answer = 42\n"
@@ -84,7 +84,7 @@ async def test_what_the_agent_made_is_seen_from_a_browser_until_ctrl_c_and_nothi
         one._get("app.py")
 
 
-async def test_what_it_writes_is_not_the_agents_work(offered):
+async def test_files_written_by_a_server_are_not_the_agents_work(offered):
     one = await shown(offered)
     await one.get("made.txt")
     one.process.send_signal(signal.SIGTERM)
@@ -97,7 +97,7 @@ async def test_what_it_writes_is_not_the_agents_work(offered):
     assert "b/made.txt" not in told
 
 
-async def test_it_ends_with_the_run(offered):
+async def test_a_server_ends_with_its_run(offered):
     one = await shown(offered)
     await one.get("app.py")
     await offered.does("pr", "merge", "2")
@@ -110,7 +110,7 @@ async def test_it_ends_with_the_run(offered):
     assert offered.agents_alive() == []
 
 
-async def test_there_is_one_at_a_time_and_the_agents_next_turn_ends_it(offered):
+async def test_a_run_has_one_server_and_the_next_turn_ends_it(offered):
     one = await shown(offered)
     second = await offered.treehand("show", "1", "--run", "web")
     assert second.code == 1
@@ -121,19 +121,19 @@ async def test_there_is_one_at_a_time_and_the_agents_next_turn_ends_it(offered):
     assert "+answer = 44" in await offered.does("pr", "show", "2")
 
 
-async def test_one_that_ends_by_itself_is_told_with_its_exit_code(offered):
+async def test_the_exit_code_of_a_server_that_ends_by_itself_is_shown(offered):
     told = await offered.does("show", "1", "--run", "short")
     assert told.endswith("over\n\nshort: ended with exit code 3")
 
 
-async def test_a_name_nobody_knows_is_an_error_that_lists_the_others(offered):
+async def test_an_unknown_server_name_is_refused_with_the_known_ones(offered):
     answer = await offered.treehand("show", "1", "--run", "wbe")
     assert answer.code == 1
     assert "shop#1 has no server named wbe. Its servers: web: echo made" in answer.err
     assert "; short: echo over; exit 3." in answer.err
 
 
-async def test_of_a_run_that_is_over_there_is_nothing_to_see(offered):
+async def test_a_finished_run_has_no_server(offered):
     await offered.does("pr", "merge", "2")
     await works(offered)
     answer = await offered.treehand("show", "1", "--run", "web")
@@ -141,14 +141,14 @@ async def test_of_a_run_that_is_over_there_is_nothing_to_see(offered):
     assert "shop#1 has no worktree now" in answer.err
 
 
-async def test_check_names_what_can_be_started(ready):
+async def test_check_lists_the_servers_that_can_be_started(ready):
     commit(ready, {"Procfile": "web: ./serve\n", "ui/package.json": '{"scripts": {"dev": "vite"}}'})
     told = (await ready.treehand("check", ANTHROPIC_API_KEY="k")).out
     assert "shop/run     web: ./serve (Procfile); ui/dev: npm run dev -- --port $PORT in ui (ui/package.json)" in told
 
 
 @pytest.mark.attack("T10", "A server that is up changes files under the hands of a person who took the worktree over")
-async def test_it_ends_when_a_person_takes_the_worktree_over_and_none_starts_there(offered):
+async def test_a_takeover_ends_the_server_and_no_new_one_starts(offered):
     one = await shown(offered)
     await one.get("app.py")
     async with ScriptedModel(script_of(DONE)) as model:

@@ -1,4 +1,4 @@
-"""The user's story through the installed command, with everything real but the model's mind."""
+"""The user's story with the installed command; only the model is scripted."""
 
 import json
 
@@ -7,14 +7,14 @@ from tests.program.conftest import DONE, model_env, script_of, write
 
 
 def follow(request):
-    """Does what was asked last: 42, or 43 when somebody says so."""
+    """Does the latest request: 42, or 43 after a comment asks for it."""
     answer = "43" if "43" in request.last_user_text else "42"
     return ((write(f"answer = {answer}"),), (SayText(f"The answer is {answer} now."),))[
         min(request.answers_since_user_text, 1)
     ]
 
 
-async def test_label_draft_redirect_merge_and_nothing_is_left(ready):
+async def test_a_run_from_label_over_a_comment_to_merge_leaves_nothing_over(ready):
     (ready.repository / "notes.txt").write_text("mine, not committed")
     before = ready.git("status", "--porcelain"), ready.git("rev-parse", "HEAD")
     async with ScriptedModel(follow) as model:
@@ -52,7 +52,7 @@ async def test_label_draft_redirect_merge_and_nothing_is_left(ready):
     assert ready.agents_alive() == []
 
 
-async def test_what_a_stopped_run_had_written_is_salvaged_and_comes_back(ready):
+async def test_work_of_a_stopped_run_is_salvaged_and_can_be_restored(ready):
     slow = script_of((write("answer = 42"),), (Pause(60),), DONE)
     async with ScriptedModel(slow) as model:
         await ready.does("issue", "new", "The answer is wrong", "--label", "ai")
@@ -76,7 +76,7 @@ async def test_what_a_stopped_run_had_written_is_salvaged_and_comes_back(ready):
     assert ready.git("branch", "--format=%(refname:short)", "--list", "restored/*") == "restored/shop-1"
 
 
-async def test_issues_nobody_prepared_for_get_valid_branches_and_their_pull_requests(ready):
+async def test_unusual_issue_titles_get_valid_branches_and_pull_requests(ready):
     titles = ["?!…", "🫖 emoji 👨‍👩‍👧", "tab\tand\x07bell", "../../etc --upload-pack=x", "ok"]
     async with ScriptedModel(script_of((write("answer = 42"),), DONE)) as model:
         for title in titles:
@@ -90,7 +90,7 @@ async def test_issues_nobody_prepared_for_get_valid_branches_and_their_pull_requ
     assert branches == [f"treehand/shop-{number}" for number in range(1, 7)]
 
 
-async def test_a_comment_reaches_the_agent_at_work(ready):
+async def test_a_comment_reaches_the_working_agent(ready):
     def play(request):
         if "43" in "".join(request.user_texts):
             return follow(request)

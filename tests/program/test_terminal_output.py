@@ -16,12 +16,12 @@ def is_plain(text: str) -> bool:
     return all(letter.isprintable() or letter in "\n\t" for letter in text) and TAGS[0] not in text
 
 
-def test_t18_printed_text_is_plain(capsys):
+def test_t18_printed_text_has_no_control_characters(capsys):
     print_text(f"red{ESCAPES}{TAGS} 👩‍🚀\tok")
     assert capsys.readouterr().out == "red\n 👩‍🚀\tok\n"
 
 
-async def test_t18_titles_bodies_and_mistakes_are_printed_plain(ready):
+async def test_t18_titles_bodies_and_mistakes_are_printed_without_control_characters(ready):
     key = await ready.does("issue", "new", f"Fix{TAGS} it\u202e", "--body", f"Please\u202e{TAGS}.", "--label", "ai")
     assert await ready.does("issue", "list") == f"{key:<12} Fix it  [ai]"
     shown = await ready.does("issue", "show", key)
@@ -31,7 +31,7 @@ async def test_t18_titles_bodies_and_mistakes_are_printed_plain(ready):
     assert is_plain(said)
 
 
-async def test_t18_what_a_run_is_about_and_what_its_agent_said_are_printed_plain(ready):
+async def test_t18_issue_text_and_agent_output_are_printed_without_control_characters(ready):
     key = await ready.does("issue", "new", f"Fix{TAGS} it\u202e")
     store, transcripts = RunStore.open(ready.state_dir / "treehand.db"), Transcripts(ready.state_dir / "transcripts")
     run = Run(key, "shop", phase=Phase.WORKING, begun_at=now(), changed_at=now(), reason=f"slow{ESCAPES}{TAGS}")

@@ -1,4 +1,4 @@
-"""Two installed daemons, each with a state directory of its own, on one repository (F17)."""
+"""Two installed daemons, each with its own state directory, on one repository (F17)."""
 
 import asyncio
 import os
@@ -22,7 +22,7 @@ CLAIM = "refs/treehand/claim"
 
 @pytest.fixture
 def daemons(person: Person, github: ServedGitHub, program_seen: Path, tmp_path: Path) -> list[Person]:
-    """Both sign in with one token, so that each knows what the other wrote."""
+    """Both use the same token, so each recognizes what the other wrote."""
     person.env["GITHUB_TOKEN"] = github.token_for(BOT)
     return [settled(person, github.url, program_seen, tmp_path / name) for name in ("one", "two")]
 
@@ -57,7 +57,7 @@ def writes(github: ServedGitHub) -> list[str]:
 
 
 @pytest.mark.timeout(300)
-async def test_one_that_was_stopped_in_a_turn_and_wakes_late_does_nothing_twice(daemons, github):
+async def test_a_daemon_that_was_suspended_during_a_turn_does_nothing_twice(daemons, github):
     world, (one, two) = github.world, daemons
     issue = world.open_issue(SHOP, "The answer is wrong", "Make it 42.", by="ana")
     world.label(SHOP, issue.number, "ai", by="ana")
@@ -95,7 +95,7 @@ async def test_one_that_was_stopped_in_a_turn_and_wakes_late_does_nothing_twice(
 
 
 @pytest.mark.timeout(300)
-async def test_one_that_goes_politely_is_followed_at_once_and_check_says_who_has_it(daemons, github):
+async def test_an_orderly_shutdown_hands_the_lease_over_at_once_and_check_shows_the_holder(daemons, github):
     world, (one, two) = github.world, daemons
     issue = world.open_issue(SHOP, "The answer is wrong", "Make it 42.", by="ana")
     world.label(SHOP, issue.number, "ai", by="ana")

@@ -1,4 +1,4 @@
-"""The host tries what an agent made: the installed command, real tools, the real sandbox."""
+"""Verification of an agent's commit: the installed command, real tools, the real sandbox."""
 
 import asyncio
 import json
@@ -23,7 +23,7 @@ UNITTEST = "python3 -m unittest"
 
 @pytest.fixture(autouse=True)
 def registries(person: Person) -> None:
-    """Where packages would come from: what is found is run only when that is named."""
+    """Sets download hosts: detected commands run only if these are set."""
     person.env["TREEHAND_SANDBOX__SETUP_HOSTS"] = '["registry.example.com"]'
 
 
@@ -37,7 +37,7 @@ async def verification(person: Person) -> dict:
     return json.loads(await person.does("show", "1", "--json"))["verification"]
 
 
-async def test_what_holds_is_offered_with_what_was_seen(labelled):
+async def test_a_passed_verification_is_shown_in_the_pull_request(labelled):
     commit(labelled, {"test_app.py": GREEN})
     choose(labelled, verify=[UNITTEST])
     await works(labelled, write("answer = 42"))
@@ -58,8 +58,8 @@ def forge(person: Person):
     return person.state_dir / "forge" / "shop.git"
 
 
-async def test_the_agent_gets_what_the_change_broke_and_only_the_fix_is_published(labelled):
-    """Found by what `package.json` says; no word about it in the settings."""
+async def test_the_agent_gets_its_broken_tests_and_only_the_fix_is_published(labelled):
+    """The test command is detected in `package.json`; the settings do not name it."""
     test = "const t = require('node:test'), f = require('node:fs'); t('answer', () => {"
     test += " if (!f.readFileSync('app.py', 'utf8').includes('4')) throw new Error('no @ana 4 in it') })\n"
     commit(labelled, {**package(test="node --test"), "app.test.js": test})
@@ -83,7 +83,7 @@ async def test_the_agent_gets_what_the_change_broke_and_only_the_fix_is_publishe
     assert "Fix npm test" in labelled.git("-C", str(forge(labelled)), "log", "--format=%s", "treehand/shop-1")
 
 
-async def test_after_two_rounds_it_is_published_and_says_so(labelled):
+async def test_after_two_rounds_the_change_is_published_as_broken(labelled):
     commit(labelled, {"test_app.py": GREEN})
     choose(labelled, verify=[UNITTEST])
     await works(labelled, runs("echo >> app.py; echo answer = 1 >> app.py"))
@@ -98,7 +98,7 @@ async def test_after_two_rounds_it_is_published_and_says_so(labelled):
     ]
 
 
-async def test_what_was_red_before_is_said_and_no_turn_is_spent_on_it(labelled):
+async def test_an_earlier_failure_is_reported_and_no_turn_is_spent_on_it(labelled):
     commit(labelled, {"test_app.py": GREEN.replace("40", "50")})
     choose(labelled, verify=[UNITTEST])
     await works(labelled, write("answer = 42"))
@@ -110,13 +110,13 @@ async def test_what_was_red_before_is_said_and_no_turn_is_spent_on_it(labelled):
     assert "a regression" not in shown
 
 
-async def test_a_pass_on_nothing_says_so(labelled):
+async def test_a_pass_with_zero_tests_is_marked(labelled):
     commit(labelled, {**package(test="node --test"), "lib.js": ""})
     await works(labelled, write("answer = 42"))
     assert "- ⚠️ `npm test`: exit code 0, **0 tests ran**" in await labelled.does("pr", "show", "2")
 
 
-async def test_what_hangs_is_ended_and_the_agent_is_told(labelled):
+async def test_a_hanging_test_is_ended_and_the_agent_is_informed(labelled):
     choose(labelled, verify=["grep -q 41 app.py || { sleep 600 & setsid sleep 600; }"])
     limits = {"TREEHAND_LIMITS__VERIFY_MINUTES": "0.03", "TREEHAND_LIMITS__VERIFY_ROUNDS": "1"}
     await works(labelled, write("answer = 42"), **limits)
@@ -125,7 +125,7 @@ async def test_what_hangs_is_ended_and_the_agent_is_told(labelled):
     assert labelled.agents_alive() == []
 
 
-async def test_what_it_writes_is_in_no_commit(labelled):
+async def test_files_written_by_verification_are_in_no_commit(labelled):
     choose(labelled, verify=["echo seen > report.xml; echo x >> app.py; exit 0"])
     await works(labelled, write("answer = 42"))
     await labelled.does("pr", "comment", "2", "again")
@@ -136,7 +136,7 @@ async def test_what_it_writes_is_in_no_commit(labelled):
     assert "+x" not in shown
 
 
-async def test_killed_in_the_middle_it_verifies_again_and_nothing_of_the_first_try_is_published(labelled):
+async def test_a_verification_interrupted_by_a_kill_is_repeated_and_leaves_no_files(labelled):
     choose(labelled, verify=["echo half > half.xml; echo x >> app.py; sleep 3"])
     async with ScriptedModel(script_of((write("answer = 42"),), DONE)) as model:
         process = await labelled.start("once", **model_env(model))
@@ -154,7 +154,7 @@ async def test_killed_in_the_middle_it_verifies_again_and_nothing_of_the_first_t
     assert labelled.agents_alive() == []
 
 
-async def test_it_can_be_switched_off_and_an_agent_cannot_do_that(labelled):
+async def test_verification_can_be_disabled_by_settings_only(labelled):
     commit(labelled, {".github/treehand.toml": 'verify = ["false"]\n'})
     choose(labelled, verify=False)
     await works(labelled, write("answer = 42"))
@@ -162,14 +162,14 @@ async def test_it_can_be_switched_off_and_an_agent_cannot_do_that(labelled):
     assert await verification(labelled) is None
 
 
-async def test_check_says_what_is_run_and_why(ready):
+async def test_check_shows_the_test_commands_with_their_reasons(ready):
     commit(ready, package(test="node --test"))
     answer = await ready.treehand("check", ANTHROPIC_API_KEY="k")
     (line,) = [line for line in answer.out.splitlines() if "shop/verify" in line]
     assert line.split(None, 2) == ["ok", "shop/verify", "npm test (package.json)"]
 
 
-async def test_without_a_sandbox_it_is_done_the_same_way(labelled):
+async def test_verification_works_the_same_without_a_sandbox(labelled):
     commit(labelled, {"test_app.py": GREEN})
     choose(labelled, verify=[UNITTEST])
     await works(labelled, write("answer = 42"), TREEHAND_SANDBOX__KIND="none")

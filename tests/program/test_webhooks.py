@@ -1,4 +1,4 @@
-"""A webhook brings the daemon to look at once, through the installed command, and only at its repository."""
+"""A webhook triggers a poll of its repository at once, with the installed command."""
 
 import asyncio
 import hashlib
@@ -27,7 +27,7 @@ def hook(repository: str) -> tuple[bytes, dict[str, str]]:
     return body, {"X-Hub-Signature-256": f"sha256={hmac.new(SECRET.encode(), body, hashlib.sha256).hexdigest()}"}
 
 
-async def test_a_label_is_seen_long_before_the_next_poll(shop: Person, github: ServedGitHub):  # noqa: F811
+async def test_a_webhook_shows_a_label_long_before_the_next_poll(shop: Person, github: ServedGitHub):  # noqa: F811
     address = f"127.0.0.1:{free_port()}"
     env = {"TREEHAND_POLL__INTERVAL": "3600", "TREEHAND_WEB__BIND": address, "TREEHAND_GITHUB__WEBHOOK_SECRET": SECRET}
     issue = github.world.open_issue(SHOP, "The answer is wrong", "Make it 42.", by="ana")

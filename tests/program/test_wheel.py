@@ -1,4 +1,4 @@
-"""What a release is: the wheel, built with the ordinary tools and installed where nothing of ours was before."""
+"""The files of a release: the wheel, built with ordinary tools and installed into an empty environment."""
 
 import json
 import re
@@ -39,7 +39,7 @@ def home(tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory, home: Path) -> Path:
-    """Out of a copy: building leaves things lying about."""
+    """Builds from a copy, because building leaves files behind."""
     folder = tmp_path_factory.mktemp("release")
     shutil.copytree(ROOT / "bot", folder / "bot", ignore=shutil.ignore_patterns("__pycache__"))
     for name in NEEDED:
@@ -51,7 +51,7 @@ def wheel(tmp_path_factory, home: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def treehand(tmp_path_factory, wheel: Path, home: Path) -> Path:
-    """Installed by itself; the packages it needs are borrowed, so that no test needs the network."""
+    """Installs the wheel alone; its packages are borrowed, so that no test needs the network."""
     folder = tmp_path_factory.mktemp("empty") / "venv"
     ran(sys.executable, "-m", "venv", "--without-pip", folder, cwd=folder.parent, home=home)
     python = folder / "bin" / "python"
@@ -75,27 +75,27 @@ def treehand(tmp_path_factory, wheel: Path, home: Path) -> Path:
     return folder / "bin" / "treehand"
 
 
-def test_everything_that_is_no_code_is_in_the_wheel_and_nothing_that_is_not_ours(wheel: Path):
+def test_the_wheel_contains_exactly_our_files(wheel: Path):
     here = {str(path.relative_to(ROOT)) for path in (ROOT / "bot").rglob("*") if path.is_file()}
     ours = {path for path in here if "__pycache__" not in path}
     packed = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
     assert packed == ours
 
 
-def test_the_wheel_is_small_and_carries_the_version_of_the_program(wheel: Path):
+def test_the_wheel_is_small_and_has_the_version_of_the_program(wheel: Path):
     print(f"{wheel.name}: {wheel.stat().st_size / 1e6:.2f} MB")
     assert wheel.stat().st_size < LARGEST
     assert wheel.name == f"treehand-{__version__}-py3-none-any.whl"
 
 
-def test_the_installed_command_says_its_version_and_tells_the_whole_story(treehand: Path, home: Path):
+def test_the_installed_command_prints_its_version_and_plays_the_demo(treehand: Path, home: Path):
     assert ran(treehand, "--version", cwd=home, home=home) == f"treehand {__version__}\n"
     told = json.loads(ran(treehand, "demo", "--once", "--json", cwd=home, home=home))
     assert told
 
 
 def test_the_bill_of_materials_names_every_package_of_the_lock(tmp_path: Path):
-    """With the very line that `make sbom` runs."""
+    """Uses the same line as `make sbom`."""
     (line,) = [line for line in (ROOT / "Makefile").read_text().splitlines() if "cyclonedx-py requirements" in line]
     words = line.replace("$(BIN)", str(Path(sys.executable).parent)).split()[1:]
     written = tmp_path / "sbom.json"
@@ -108,6 +108,6 @@ def test_the_bill_of_materials_names_every_package_of_the_lock(tmp_path: Path):
     assert {f"{one['name']}=={one['version']}".lower() for one in bill["components"]} == pinned
 
 
-def test_the_changes_of_this_version_are_on_the_page_for_users():
+def test_the_changelog_begins_with_unreleased_or_this_version():
     headings = [line for line in (ROOT / "CHANGELOG.md").read_text().splitlines() if line.startswith("## ")]
     assert headings[0] in {"## Unreleased", f"## {__version__}"} or headings[0].startswith(f"## {__version__} ")

@@ -1,4 +1,4 @@
-"""Content with an objection is not committed, stays in the worktree, and is published only with a person's approval."""
+"""Content with an objection is not committed, stays in the worktree, and is published only with an approval."""
 
 import json
 import time
@@ -39,7 +39,7 @@ def found(change) -> list[tuple[str, str]]:
     return [(one.rule, one.path) for one in change.objections]
 
 
-async def test_what_is_objected_to_is_committed_nowhere_and_stays_where_it_is(space, workspaces, origin, mirror):
+async def test_objectionable_content_is_not_committed_and_stays_in_the_worktree(space, workspaces, origin, mirror):
     write(space, ".github/workflows/ci.yml", "on: [push, issues]\n")
     write(space, "src/app.py", "print(2)\n")
     before = run_git(mirror, "for-each-ref")
@@ -55,7 +55,7 @@ async def test_what_is_objected_to_is_committed_nowhere_and_stays_where_it_is(sp
     assert (again.path / ".github/workflows/ci.yml").read_text() == "on: [push, issues]\n"
 
 
-async def test_what_a_person_allowed_is_committed_and_pushed_as_it_is(space, workspaces, origin, mirror):
+async def test_approved_content_is_committed_and_pushed_unchanged(space, workspaces, origin, mirror):
     write(space, ".github/workflows/ci.yml", "on: issues\n")
     allowed = [one.id for one in (await workspaces.capture(BRANCH, **TURN)).objections]
 
@@ -66,7 +66,7 @@ async def test_what_a_person_allowed_is_committed_and_pushed_as_it_is(space, wor
     assert origin.tip(BRANCH) == change.head
 
 
-async def test_another_content_than_the_allowed_one_is_asked_about_anew(space, workspaces):
+async def test_changed_content_needs_another_approval(space, workspaces):
     write(space, ".github/workflows/ci.yml", "on: issues\n")
     first = await workspaces.capture(BRANCH, **TURN)
     write(space, ".github/workflows/ci.yml", "on: everything\n")
@@ -75,13 +75,13 @@ async def test_another_content_than_the_allowed_one_is_asked_about_anew(space, w
     assert second.head == space.head
 
 
-async def test_a_later_turn_that_leaves_it_alone_is_not_asked_about_it_again(space, workspaces):
+async def test_approved_content_needs_no_approval_in_later_turns(space, workspaces):
     write(space, ".github/workflows/ci.yml", "on: issues\n")
     allowed = [one.id for one in (await workspaces.capture(BRANCH, **TURN)).objections]
     await workspaces.capture(BRANCH, **TURN, allowed=allowed)
     write(space, "src/app.py", "print(3)\n")
     assert (await workspaces.capture(BRANCH, message="n", at=2000)).objections == ()
-    # back to what the base has is nobody's fault either
+    # restoring the content of the base is no objection either
     write(space, ".github/workflows/ci.yml", "on: push\n")
     assert (await workspaces.capture(BRANCH, message="o", at=3000)).objections == ()
 
@@ -109,7 +109,7 @@ def its_folder_a_link(space):
 
 
 @pytest.mark.parametrize("change", [moved_in, deleted, made_a_program, made_a_link, its_folder_a_link])
-async def test_every_way_to_change_a_protected_path_is_held(change, space, workspaces):
+async def test_every_change_of_a_protected_path_is_held(change, space, workspaces):
     change(space)
     assert "protected path" in {rule for rule, _ in found(await workspaces.capture(BRANCH, **TURN))}
 
@@ -125,13 +125,13 @@ async def test_every_way_to_change_a_protected_path_is_held(change, space, works
         ("docs", "src"),
     ],
 )
-async def test_links_that_lead_astray_are_held(link, target, space, workspaces):
+async def test_dangerous_links_are_held(link, target, space, workspaces):
     (space.path / link).symlink_to(target)
     change = await workspaces.capture(BRANCH, **TURN)
     assert found(change) == [("link", link)]
 
 
-async def test_a_link_that_leads_out_through_another_is_held_and_an_innocent_one_is_not(space, workspaces):
+async def test_a_link_that_leaves_the_tree_through_another_is_held(space, workspaces):
     (space.path / "inner").symlink_to("src")
     assert (await workspaces.capture(BRANCH, **TURN)).objections == ()
     (space.path / "a").symlink_to("b/x")
@@ -151,7 +151,7 @@ async def test_a_link_in_place_of_a_folder_is_held(space, workspaces):
     [("con.txt", "file name"), ("a\nb", "file name"), ("zero\u200bwidth", "file name"), ("readme.MD", "file name"),
      ("SRC/other.py", "file name"), (f"log-{SECRET}.txt", "secret")],
 )  # fmt: skip
-async def test_names_are_judged_too(name, rule, space, workspaces):
+async def test_file_names_are_checked_too(name, rule, space, workspaces):
     write(space, name)
     change = await workspaces.capture(BRANCH, **TURN)
     assert rule in {one.rule for one in change.objections}
@@ -167,7 +167,7 @@ async def test_a_secret_in_a_file_is_held_and_never_repeated(write_it, space, wo
     assert SECRET not in repr(change)
 
 
-async def test_what_looks_like_a_secret_is_held_with_its_line_if_it_is_new(space, workspaces, origin):
+async def test_a_likely_new_secret_is_held_with_its_line(space, workspaces, origin):
     token = "ghp_" + "x9Kf2LmQ7RtY4WvB8NzC3HdJ6GsA1PeU5oXi"
     write(space, "src/app.py", f"print(1)\nTOKEN = '{token}'\n")
     (objection,) = (await workspaces.capture(BRANCH, **TURN)).objections
@@ -189,7 +189,7 @@ async def test_too_many_files_and_too_much_content_are_one_objection_each(space,
     assert (await workspaces.capture(BRANCH, **TURN, allowed=allowed)).head != space.head
 
 
-async def test_content_that_was_too_much_to_read_is_read_once_it_is_allowed(space, workspaces):
+async def test_content_over_the_size_limit_is_searched_after_its_approval(space, workspaces):
     write(space, "big.txt", f"{SECRET}\n" + "word " * 300_000)
     first = await workspaces.capture(BRANCH, **TURN)
     assert found(first) == [("size", "")]
@@ -204,7 +204,7 @@ async def test_a_large_new_binary_file_is_held(origin, root):
     assert found(await workspaces.capture(BRANCH, **TURN)) == [("size", "data.bin")]
 
 
-async def test_programs_in_ordinary_files_are_held_and_ordinary_edits_are_not(space, workspaces):
+async def test_new_install_scripts_and_git_drivers_are_held_and_ordinary_edits_are_not(space, workspaces):
     write(space, "web/package.json", json.dumps({"scripts": {"test": "x"}, "dependencies": {"left-pad": "1"}}))
     write(space, ".gitattributes", "* text=auto\n")
     assert (await workspaces.capture(BRANCH, **TURN)).objections == ()
@@ -240,7 +240,7 @@ TAKEN = {"name": "x", "config": {"allow-plugins": False}, "scripts": {}}
         ("package.json5", "", "{scripts: {install: 'sh x'}}"),
     ],
 )
-async def test_programs_that_run_when_something_is_installed_are_held(space, workspaces, path, harmless, program):
+async def test_new_install_scripts_are_held(space, workspaces, path, harmless, program):
     if harmless:
         write(space, path, harmless)
         assert (await workspaces.capture(BRANCH, **TURN)).objections == ()
@@ -249,7 +249,7 @@ async def test_programs_that_run_when_something_is_installed_are_held(space, wor
         assert found(await workspaces.capture(BRANCH, message="n", at=2000)) == [("program", path)]
 
 
-async def test_what_runs_programs_is_judged_by_its_name_though_its_content_was_there_before(workspaces, origin):
+async def test_a_file_renamed_to_run_programs_is_held_even_if_its_content_is_old(workspaces, origin):
     origin.commit({"a.json": '{"scripts": {"postinstall": "sh x"}}', "a.txt": "* filter=evil\n"})
     space = await workspaces.ensure(BRANCH, base="", remote=origin.remote)
     (space.path / "a.json").rename(space.path / "package.json")
@@ -258,14 +258,14 @@ async def test_what_runs_programs_is_judged_by_its_name_though_its_content_was_t
     assert found(change) == [("program", ".gitattributes"), ("program", "package.json")]
 
 
-async def test_a_package_that_moves_with_its_scripts_is_let_out(workspaces, origin):
+async def test_a_moved_package_with_unchanged_scripts_is_not_held(workspaces, origin):
     origin.commit({"old/package.json": '{"scripts": {"postinstall": "sh x"}}'})
     space = await workspaces.ensure(BRANCH, base="", remote=origin.remote)
     (space.path / "old").rename(space.path / "new")
     assert (await workspaces.capture(BRANCH, **TURN)).objections == ()
 
 
-async def test_a_link_in_place_of_a_package_is_held_unless_it_leads_to_one(space, workspaces):
+async def test_a_link_in_place_of_a_package_is_held_unless_its_target_is_one(space, workspaces):
     (space.path / "package.json").symlink_to("web/package.json")
     assert (await workspaces.capture(BRANCH, **TURN)).objections == ()
     write(space, "notes.json", '{"scripts": {"postinstall": "sh x"}}')
@@ -274,14 +274,14 @@ async def test_a_link_in_place_of_a_package_is_held_unless_it_leads_to_one(space
 
 
 @pytest.mark.parametrize("target", [SECRET, f"a/{SECRET[::-1]}", "ghp_x9Kf2LmQ7RtY4WvB8NzC3HdJ6GsA1PeU5oXi"])
-async def test_a_secret_is_found_in_what_a_link_leads_to(target, space, workspaces):
+async def test_a_secret_in_the_target_of_a_link_is_found(target, space, workspaces):
     (space.path / "link").symlink_to(target)
     change = await workspaces.capture(BRANCH, **TURN)
     assert found(change) == [("secret", "link")]
     assert target not in repr(change)
 
 
-async def test_what_a_link_of_a_protected_name_leads_to_is_protected_as_well(space, workspaces, origin):
+async def test_targets_of_links_with_a_protected_name_are_protected_too(space, workspaces, origin):
     origin.commit({"docs/ours.md": "be kind\n", "conf/agent/settings.json": "{}"}, branch=BRANCH)
     (origin.clone / "CLAUDE.md").symlink_to("docs/ours.md")
     (origin.clone / ".claude").symlink_to("conf/agent")
@@ -299,7 +299,7 @@ async def test_what_a_link_of_a_protected_name_leads_to_is_protected_as_well(spa
     }
 
 
-async def test_allowing_what_an_old_link_leads_to_now_allows_nothing_that_it_leads_to_later(space, workspaces, origin):
+async def test_an_approval_of_a_link_does_not_cover_another_target(space, workspaces, origin):
     (origin.clone / "old").symlink_to("way/../x")
     (origin.clone / "way").symlink_to("src")
     run_git(origin.clone, "add", "-A")
@@ -316,14 +316,14 @@ async def test_allowing_what_an_old_link_leads_to_now_allows_nothing_that_it_lea
     assert first.id != second.id
 
 
-async def test_a_folder_that_is_moved_counts_once(workspaces, origin):
+async def test_a_moved_folder_does_not_count_as_many_files(workspaces, origin):
     origin.commit({f"many/{number}.txt": f"{number}\n" for number in range(15)})
     space = await workspaces.ensure(BRANCH, base="", remote=origin.remote)
     (space.path / "many").rename(space.path / "more")
     assert (await workspaces.capture(BRANCH, **TURN)).objections == ()
 
 
-async def test_a_flood_of_objections_is_cut_and_the_rest_is_overruled_together(origin, root):
+async def test_a_flood_of_objections_is_cut_and_the_rest_is_approved_together(origin, root):
     workspaces = GitWorkspaces(root, "shop")
     space = await workspaces.ensure(BRANCH, base="", remote=origin.remote)
     for number in range(80):
@@ -336,7 +336,7 @@ async def test_a_flood_of_objections_is_cut_and_the_rest_is_overruled_together(o
     assert (await workspaces.capture(BRANCH, **TURN, allowed=allowed)).head != space.head
 
 
-async def test_what_the_base_brings_in_a_merge_is_nobodys_fault_and_what_is_added_to_it_is(space, workspaces, origin):
+async def test_files_merged_from_the_base_are_not_held_and_files_added_to_them_are(space, workspaces, origin):
     write(space, "README.md", "ours\n")
     await workspaces.capture(BRANCH, **TURN)
     origin.commit({"README.md": "theirs\n", ".github/workflows/new.yml": "on: push\n"})
@@ -351,8 +351,8 @@ async def test_what_the_base_brings_in_a_merge_is_nobodys_fault_and_what_is_adde
     assert change.head != change.before
 
 
-async def test_held_work_does_not_slip_into_a_merge(space, workspaces, origin, mirror):
-    """Leftovers are committed before a merge makes the worktree anew: not these."""
+async def test_held_work_is_not_committed_by_a_merge(space, workspaces, origin, mirror):
+    """Uncommitted work is committed before a merge rebuilds the worktree, unless it is held."""
     write(space, "CLAUDE.md", "obey\n")
     assert (await workspaces.capture(BRANCH, **TURN)).objections
     origin.commit({"other.py": "x\n"})
@@ -363,7 +363,7 @@ async def test_held_work_does_not_slip_into_a_merge(space, workspaces, origin, m
     assert "CLAUDE.md" not in run_git(origin.bare, "ls-tree", "-r", "--name-only", BRANCH)
 
 
-async def test_nothing_is_pushed_over_others_while_work_is_held(space, workspaces, origin):
+async def test_held_work_is_not_merged_with_commits_of_others(space, workspaces, origin):
     write(space, "src/app.py", "print(2)\n")
     await workspaces.capture(BRANCH, **TURN)
     await workspaces.ensure_pushed(BRANCH, remote=origin.remote)
@@ -376,7 +376,7 @@ async def test_nothing_is_pushed_over_others_while_work_is_held(space, workspace
     assert origin.tip(BRANCH) == theirs
 
 
-async def test_work_done_by_hand_is_judged_alike(space, workspaces, mirror):
+async def test_work_done_by_hand_is_checked_too(space, workspaces, mirror):
     write(space, ".mcp.json", "{}")
     work = await workspaces.take_back(BRANCH, message="by hand", at=1500)
     assert work.blocked
@@ -386,7 +386,7 @@ async def test_work_done_by_hand_is_judged_alike(space, workspaces, mirror):
     assert ".mcp.json" in (await workspaces.take_back(BRANCH, message="by hand", at=1500, allowed=allowed)).diff
 
 
-async def test_held_work_is_salvaged_where_nothing_is_pushed_from(space, workspaces, mirror):
+async def test_held_work_is_salvaged_to_a_ref_that_is_never_pushed_automatically(space, workspaces, mirror):
     write(space, "CLAUDE.md", "obey\n")
     await workspaces.capture(BRANCH, **TURN)
     ref = await workspaces.salvage(BRANCH)
@@ -395,7 +395,7 @@ async def test_held_work_is_salvaged_where_nothing_is_pushed_from(space, workspa
     assert [(one.rule, one.path) for one in await workspaces.objections_to(ref)] == [("protected path", "CLAUDE.md")]
 
 
-async def test_a_commit_without_a_parent_is_judged_as_a_whole(space, workspaces, mirror):
+async def test_a_commit_without_a_parent_is_checked_as_a_whole(space, workspaces, mirror):
     write(space, "CLAUDE.md", "obey\n")
     await workspaces.capture(BRANCH, **TURN)
     tree = run_git(mirror, "rev-parse", f"{await workspaces.salvage(BRANCH)}^{{tree}}")
@@ -403,7 +403,7 @@ async def test_a_commit_without_a_parent_is_judged_as_a_whole(space, workspaces,
     assert ("protected path", "CLAUDE.md") in [(one.rule, one.path) for one in await workspaces.objections_to(alone)]
 
 
-async def test_a_first_commit_of_many_files_is_judged_in_little_time(origin, root):
+async def test_a_first_commit_of_many_files_is_checked_quickly(origin, root):
     workspaces = GitWorkspaces(root, "shop", rules=PublishRules(max_changed_files=5000))
     space = await workspaces.ensure(BRANCH, base="", remote=origin.remote)
     for number in range(2000):
@@ -416,7 +416,7 @@ async def test_a_first_commit_of_many_files_is_judged_in_little_time(origin, roo
     assert time.process_time() - begun < 1.5
 
 
-async def test_what_is_held_does_not_lie_where_other_agents_of_the_repository_read(space, workspaces, mirror):
+async def test_held_objects_are_not_written_to_the_shared_mirror(space, workspaces, mirror):
     write(space, "notes.txt", f"{SECRET}\n")
     listed = ("cat-file", "--batch-all-objects", "--batch-check")
     before = run_git(mirror, *listed)
@@ -432,7 +432,7 @@ async def test_what_is_held_does_not_lie_where_other_agents_of_the_repository_re
     assert run_git(mirror, "fsck", "--strict") == ""
 
 
-async def test_what_the_issue_asks_to_leave_alone_is_held_until_somebody_allows_it(space, workspaces):
+async def test_paths_forbidden_by_the_issue_are_held_until_they_are_approved(space, workspaces):
     write(space, "db/migrations/0002.sql", "drop table orders;\n")
     write(space, "src/app.py", "print(2)\n")
     change = await workspaces.capture(BRANCH, **TURN, forbids=("db/migrations/**",))
@@ -445,7 +445,7 @@ async def test_what_the_issue_asks_to_leave_alone_is_held_until_somebody_allows_
     assert allowed.head != allowed.before
 
 
-async def test_the_repository_protects_more_of_itself_as_its_base_has_it(workspaces, origin):
+async def test_protected_patterns_of_the_repository_are_read_from_its_base(workspaces, origin):
     origin.commit({".github/treehand.toml": "protected = ['deploy/**', '*.key']\n", "deploy/run.sh": "echo 1\n"})
     space = await workspaces.ensure(BRANCH, base="", remote=origin.remote)
     write(space, "deploy/run.sh", "echo 2\n")
@@ -459,7 +459,7 @@ async def test_the_repository_protects_more_of_itself_as_its_base_has_it(workspa
     }
 
 
-async def test_it_takes_nothing_away_from_what_the_operator_protects(root, origin):
+async def test_the_repository_cannot_weaken_the_operators_protected_patterns(root, origin):
     workspaces = GitWorkspaces(root, "shop", rules=PublishRules(protected=("*.sql",)))
     origin.commit({".github/treehand.toml": "protected = []\n"})
     space = await workspaces.ensure(BRANCH, base="", remote=origin.remote)
@@ -468,7 +468,7 @@ async def test_it_takes_nothing_away_from_what_the_operator_protects(root, origi
     assert len(found(await workspaces.capture(BRANCH, **TURN))) == 2
 
 
-async def test_a_mistake_in_the_repositorys_file_lets_nothing_out(workspaces, origin):
+async def test_a_mistake_in_the_repositorys_file_blocks_publishing(workspaces, origin):
     origin.commit({".github/treehand.toml": "protected = ['!deploy']\n"})
     space = await workspaces.ensure(BRANCH, base="", remote=origin.remote)
     write(space, "app.py")

@@ -24,7 +24,7 @@ def canary(tmp_path):
 
 @pytest.fixture
 def evil(tmp_path, canary):
-    """A program that does nothing but leave a trace."""
+    """An executable that only leaves a trace."""
     script = tmp_path / "evil.sh"
     script.write_text(f"#!/bin/sh\necho ran >> {canary}\ncat\n")
     script.chmod(0o755)
@@ -32,7 +32,7 @@ def evil(tmp_path, canary):
 
 
 def poison(git_dir, evil):
-    """Every way a repository has to run a program of its choice."""
+    """Adds every git setting that can run a program."""
     with (git_dir / "config").open("a") as config:
         config.write(
             f"[core]\n\tfsmonitor = {evil}\n\thooksPath = {git_dir}/hooks\n\tsshCommand = {evil}\n\tpager = {evil}\n"
@@ -114,7 +114,9 @@ ATTACKS = [
 
 
 @pytest.mark.parametrize("attack", ATTACKS)
-async def test_nothing_an_agent_plants_is_ever_run(attack, workspace, workspaces, origin, root, evil, canary, mirror):
+async def test_nothing_that_an_agent_plants_is_ever_run(
+    attack, workspace, workspaces, origin, root, evil, canary, mirror
+):
     attack(workspace, root, evil)
     (workspace.path / "src" / "app.py").write_text("print(2)\n")
 
@@ -136,7 +138,9 @@ async def test_nothing_an_agent_plants_is_ever_run(attack, workspace, workspaces
     assert run_git(mirror, *permitted, "fsck", "--strict") == ""
 
 
-async def test_the_next_turns_git_directory_has_nothing_of_the_last_ones(workspace, workspaces, root, evil, canary):
+async def test_the_git_directory_of_the_next_turn_contains_nothing_of_the_last(
+    workspace, workspaces, root, evil, canary
+):
     a_poisoned_git_directory(workspace, root, evil)
     (workspace.path / ".gitattributes").unlink()
     (workspace.path / "new.py").write_text("x")
@@ -173,7 +177,7 @@ async def test_links_are_committed_as_links_and_never_followed(workspace, worksp
     assert "canary" not in run_git(mirror, "cat-file", "--batch-all-objects", "--batch")
 
 
-async def test_what_an_agent_told_its_git_to_run_is_forgotten_by_the_next_turn(workspace, workspaces, origin, evil):
+async def test_git_settings_of_an_agent_are_removed_before_the_next_turn(workspace, workspaces, origin, evil):
     shadow = workspace.mounts.shadow
     poison(shadow, evil)
     (shadow / "config.worktree").symlink_to(evil)
@@ -185,9 +189,7 @@ async def test_what_an_agent_told_its_git_to_run_is_forgotten_by_the_next_turn(w
     assert evil.exists()
 
 
-async def test_a_git_directory_that_an_agent_closed_or_turned_into_links_is_made_anew(
-    workspace, workspaces, origin, tmp_path
-):
+async def test_a_git_directory_that_an_agent_closed_or_linked_is_made_again(workspace, workspaces, origin, tmp_path):
     shadow, outside = workspace.mounts.shadow, tmp_path / "outside"
     outside.write_text("untouched")
     (shadow / "config").unlink()
@@ -204,14 +206,14 @@ async def test_a_git_directory_that_an_agent_closed_or_turned_into_links_is_made
     assert run_git(workspace.path, "status", "--short") == ""
 
 
-async def test_a_worktree_that_an_agent_closed_can_be_taken_away(workspace, workspaces):
+async def test_a_worktree_that_an_agent_closed_can_be_removed(workspace, workspaces):
     (workspace.path / "src").chmod(0)
     workspace.path.chmod(0)
     await workspaces.remove(BRANCH)
     assert not workspace.path.exists()
 
 
-def test_t10_git_runs_nothing_even_of_a_repository_that_was_poisoned(tmp_path, evil, canary):
+def test_t10_git_runs_nothing_from_a_poisoned_repository(tmp_path, evil, canary):
     there = tmp_path / "there"
     run_git(tmp_path, "init", "-q", str(there))
     run_git(there, "commit", "-q", "--allow-empty", "-m", "x")
@@ -224,7 +226,7 @@ def test_t10_git_runs_nothing_even_of_a_repository_that_was_poisoned(tmp_path, e
     assert not canary.exists()
 
 
-def test_t6_git_obeys_nobodys_own_settings_and_inherits_no_secrets(tmp_path, monkeypatch):
+def test_t6_git_uses_no_settings_of_the_user_and_gets_no_secrets(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("TREEHAND_CANARY", "canary-1")
     (tmp_path / ".gitconfig").write_text("[alias]\n\tobey = !echo canary-2\n")

@@ -80,12 +80,12 @@ SPELLINGS = {
 
 @pytest.mark.parametrize("spelled", SPELLINGS.values(), ids=SPELLINGS.keys())
 @pytest.mark.parametrize(("path", "why"), EVERY, ids=[path for path, _ in EVERY])
-def test_whatever_is_obeyed_is_held_in_every_spelling(path, why, spelled):
+def test_every_protected_path_is_held_in_every_spelling(path, why, spelled):
     assert why_protected(spelled(path), NONE_OF_THEIR_OWN) == why
 
 
 @pytest.mark.parametrize("path", FREE)
-def test_ordinary_files_are_free(path):
+def test_ordinary_files_are_not_protected(path):
     assert why_protected(path, PublishRules()) == ""
 
 
@@ -100,18 +100,18 @@ def test_ordinary_files_are_free(path):
         ("a[b].txt", ["a[b].txt"], ["ab.txt"]),
     ],
 )
-def test_a_projects_own_patterns_hold_what_they_say(pattern, held, free):
+def test_patterns_of_a_project_protect_the_matching_paths(pattern, held, free):
     rules = PublishRules(protected=(pattern,))
     assert all(why_protected(path, rules) == "protected by the settings" for path in held)
     assert not any(why_protected(path, rules) for path in free)
 
 
-def test_by_default_owners_are_held_in_every_folder():
+def test_code_owners_files_are_protected_in_every_folder_by_default():
     assert why_protected("packages/web/CODEOWNERS", PublishRules())
     assert not why_protected("packages/web/CODEOWNERS", NONE_OF_THEIR_OWN)
 
 
-def test_folders_on_the_way_to_what_is_protected_are_known():
+def test_parent_folders_of_protected_paths_are_recognized():
     assert all(
         holds_protected(path, PublishRules()) for path in (".github", ".GitHub/workflows", "docs", "web/.vscode")
     )
@@ -126,7 +126,7 @@ def test_folders_on_the_way_to_what_is_protected_are_known():
         "GIT~1", "progra~1", "readme~2.txt", "caf\udce9", "line\u2028end",
     ],
 )  # fmt: skip
-def test_names_that_some_system_cannot_hold_are_told(name):
+def test_names_that_some_systems_cannot_store_are_refused(name):
     assert find_fault(name)
 
 
@@ -134,7 +134,7 @@ def test_names_that_some_system_cannot_hold_are_told(name):
     "name",
     ["app.py", "é.txt", "日本語", "[id].tsx", "(group)", "file~", "~x", "-rf", "n" * 255, "consul.py", "a b", "🎉"],
 )
-def test_ordinary_names_are_fine(name):
+def test_ordinary_names_are_accepted(name):
     assert find_fault(name) == ""
 
 
@@ -142,7 +142,7 @@ def test_ordinary_names_are_fine(name):
     ("link", "target", "where"),
     [("a/b", "../src/x.py", "src/x.py"), ("a", "b/./c//d", "b/c/d"), ("a/b/c", "../..", ""), ("a", "Src", "src")],
 )
-def test_a_link_inside_the_tree_leads_there(link, target, where):
+def test_a_link_inside_the_tree_is_resolved(link, target, where):
     lead = follow(link, {link: target})
     assert (lead.path, lead.outside) == (where, "")
 
@@ -163,7 +163,7 @@ def test_a_link_inside_the_tree_leads_there(link, target, where):
         {"a": "b", "b": "c", "c": "b"},
     ],
 )
-def test_a_link_that_leads_out_or_in_circles_is_known_for_it(links):
+def test_a_link_that_leaves_the_tree_or_loops_is_recognized(links):
     lead = follow("a/b" if "a/b" in links else "a", links)
     assert lead.outside
     assert lead.path == ""
@@ -186,11 +186,11 @@ def test_a_link_that_leads_out_or_in_circles_is_known_for_it(links):
         ([], "[]", 0),
     ],
 )
-def test_scripts_of_an_installation_are_held_when_they_are_new(before, now, held):
+def test_new_install_scripts_are_recognized(before, now, held):
     assert len(changed_install_scripts(now.encode(), [text.encode() for text in before])) == held
 
 
-def test_drivers_in_attributes_are_held_and_the_rest_is_free():
+def test_drivers_in_git_attributes_are_held_and_other_attributes_are_not():
     assert len(git_drivers([b"* filter=evil diff=x", b"*.c merge=ours"])) == 3
     assert git_drivers([b"* text=auto", b"*.png binary -diff", b"*.txt diff", b"*.x !filter eol=lf"]) == ()
     assert (
@@ -200,18 +200,18 @@ def test_drivers_in_attributes_are_held_and_the_rest_is_free():
 
 
 @given(st.text(max_size=40))
-def test_a_canonical_path_is_its_own(path):
+def test_canonical_paths_are_idempotent(path):
     assert canonical(canonical(path)) == canonical(path)
 
 
-def test_links_made_to_keep_us_busy_do_not():
+def test_links_made_to_be_slow_to_resolve_are_resolved_quickly():
     links = {f"l{number}": f"l{number + 1}" + "/x" * 2000 for number in range(40)} | {"l40": "x"}
     begun = time.process_time()
     assert follow("l0", links).outside
     assert time.process_time() - begun < 0.5
 
 
-def test_a_path_made_to_keep_us_busy_does_not():
+def test_a_path_made_to_be_slow_to_match_is_matched_quickly():
     begun = time.perf_counter()
     why_protected("/".join(["*?[" * 20] * 60), PublishRules(protected=("**/**/**/a*a*a*a*b",)))
     why_protected("a" * 4000, PublishRules(protected=("*a*a*a*b",)))

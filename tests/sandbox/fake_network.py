@@ -26,7 +26,7 @@ Play = Callable[["Heard", Write], Awaitable[object]]
 
 
 class Leave:
-    """Returned by a play to end the connection with the answer."""
+    """Returned by a play to end the connection with the response."""
 
 
 @dataclass
@@ -75,7 +75,7 @@ async def politely(heard: Heard, write: Write) -> None:
 
 @dataclass
 class Service:
-    """Stands for the model's service."""
+    """A stand-in for the model's service."""
 
     play: Play = politely
     heard: list[Heard] = field(default_factory=list)
@@ -149,7 +149,7 @@ async def _see_out(visitors: dict[asyncio.Task, asyncio.StreamWriter]) -> None:
 
 @dataclass
 class Internet:
-    """Names and addresses, with one server behind all of them that records connections."""
+    """Names and addresses with one server behind all of them, which records connections."""
 
     names: dict[str, list[Sequence[str]]] = field(default_factory=dict)
     """Answers to the queries for each name, in order; the last answer repeats."""
@@ -173,7 +173,7 @@ class Internet:
         return await asyncio.open_connection("127.0.0.1", self.port)
 
     async def receive(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Says back what it hears; when nothing more comes, it says so and goes."""
+        """Echoes what it receives; at the end of input it says bye and closes."""
         self.visitors[asyncio.current_task()] = writer
         with contextlib.suppress(OSError):
             while data := await reader.read(65536):
@@ -199,7 +199,7 @@ async def internet(tls: ssl.SSLContext | None = None, **names: list[Sequence[str
 
 @dataclass
 class Sandbox:
-    """The sandbox's side: a socket, and nothing else."""
+    """The sandbox's side: only a socket."""
 
     socket: Path
     usage: SandboxUsage
@@ -226,7 +226,7 @@ class Sandbox:
             return await asyncio.wait_for(_all(reader), 10)
 
     async def connect(self, target: str, opening: bytes = b"") -> bytes:
-        """The first answer to CONNECT."""
+        """Returns the first response to CONNECT."""
         async with self.connection() as (reader, writer):
             writer.write(f"CONNECT {target} HTTP/1.1\r\nHost: {target}\r\n\r\n".encode() + opening)
             return await reader.readuntil(b"\r\n\r\n")
@@ -281,7 +281,7 @@ async def sandbox(
 
 
 def client_hello(name: str | None, *, tls: ssl.SSLContext | None = None) -> bytes:
-    """A request as a real client sends it."""
+    """Returns a TLS ClientHello as a real client sends it."""
     context = tls or ssl.create_default_context()
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE

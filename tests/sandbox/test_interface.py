@@ -48,7 +48,7 @@ def steps_of(plan: MountPlan) -> list[tuple[str, ...]]:
 
 
 @pytest.mark.parametrize("is_command", [True, False])
-def test_t11_a_sandbox_may_write_its_worktree_a_git_of_its_own_and_its_home(tmp_path, task, is_command):
+def test_t11_a_sandbox_may_write_its_worktree_its_own_git_directory_and_its_home(tmp_path, task, is_command):
     git = tmp_path / "copy"
     steps = steps_of(MountPlan(task.mounts, git, task.home, tmp_path, tmp_path, is_command=is_command))
     written = {step[1] for step in steps if step[0] == "write"}
@@ -59,13 +59,13 @@ def test_t11_a_sandbox_may_write_its_worktree_a_git_of_its_own_and_its_home(tmp_
     assert seen == ["write" if is_command else "read"]
 
 
-def test_t20_a_sandbox_only_reads_what_was_downloaded_for_it(tmp_path, task):
+def test_t20_downloads_are_read_only_in_a_sandbox(tmp_path, task):
     cache = tmp_path / "cache"
     steps = steps_of(MountPlan(task.mounts, tmp_path / "copy", task.home, tmp_path, tmp_path, cache))
     assert [step[0] for step in steps if str(cache) in step] == ["read"]
 
 
-async def test_t9_a_sandboxs_proxy_grants_what_the_turn_may_do(tmp_path, task):
+async def test_t9_the_proxy_of_a_sandbox_gets_the_permissions_of_its_turn(tmp_path, task):
     sandbox, proxy = Bubblewrap(tmp_path / "state", {}, SandboxRules(hosts=frozenset({"a.test"}))), OpenProxy()
     sandbox._proxy = proxy
     passes = set()
@@ -83,7 +83,7 @@ def test_t17_agents_of_different_runs_are_different_users(tmp_path):
     assert _uid_for(tmp_path / "shop-1") == _uid_for(tmp_path / "shop-1")
 
 
-def test_t15_what_the_proxy_counted_is_what_was_spent(tmp_path, task):
+def test_t15_the_token_count_of_the_proxy_replaces_that_of_the_agent(tmp_path, task):
     usage, tools = SandboxUsage(), HostTools(tmp_path, tmp_path, tmp_path, ())
     usage.add(50, 0.25)
     usage.record_refusal("reach evil.test:443")
@@ -115,7 +115,7 @@ def test_a_turn_that_the_days_money_ended_says_so_with_the_amount(tmp_path, task
     ("limits", "failure"),
     [(ResourceLimits(memory_bytes=1), Failure.AGENT), (ResourceLimits(free_disk_bytes=1 << 60), Failure.DISK)],
 )
-async def test_t16_what_takes_too_much_is_told_and_ended(tmp_path, monkeypatch, limits, failure):
+async def test_t16_a_program_over_its_limits_is_reported_and_ended(tmp_path, monkeypatch, limits, failure):
     monkeypatch.setattr(resource_limits, "_INTERVAL_SECONDS", 0.05)
     marker, told = f"cells:{os.getpid()}", asyncio.Queue()
     code = "kept = bytearray(b'x') * 1000000; import time; time.sleep(20)"
@@ -131,19 +131,19 @@ async def test_t16_what_takes_too_much_is_told_and_ended(tmp_path, monkeypatch, 
             await agent.wait()
 
 
-async def test_t22_what_does_not_hold_starts_nothing(tmp_path, monkeypatch):
+async def test_t22_a_failed_sandbox_check_prevents_the_start(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(CannotStart, match="There is no bubblewrap"):
         await ensure_sandbox_holds(Settings(state_dir=tmp_path / "state"))
 
 
-def test_t22_nothing_but_the_settings_does_without(tmp_path):
+def test_t22_only_the_settings_can_disable_the_sandbox(tmp_path):
     assert isinstance(build_sandbox(Settings(state_dir=tmp_path), {}), Bubblewrap)
     assert isinstance(build_sandbox(Settings(state_dir=tmp_path, sandbox=SandboxSettings(kind="none")), {}), NoSandbox)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give folders away")
-def test_t14_folders_are_given_away_and_nothing_behind_a_link(tmp_path):
+def test_t14_chown_does_not_follow_links(tmp_path):
     from bot.sandbox.ownership import chown_tree
 
     mine, theirs = tmp_path / "mine", tmp_path / "theirs"
@@ -159,7 +159,7 @@ def test_t14_folders_are_given_away_and_nothing_behind_a_link(tmp_path):
     assert {path.lstat().st_uid for path in (theirs, theirs / "file", mine / "second-name")} == {0}
 
 
-async def test_t6_without_a_sandbox_the_bots_own_variables_stay_behind_too(tmp_path, task):
+async def test_t6_without_a_sandbox_the_agent_still_gets_no_variables_of_the_daemon(tmp_path, task):
     async with NoSandbox(tmp_path / "cells", {"ANTHROPIC_API_KEY": "the-key"}).open_turn(
         task, "turn", ignore_usage
     ) as opened:

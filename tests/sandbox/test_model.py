@@ -30,7 +30,7 @@ from tests.sandbox.fake_network import (
 )
 
 
-async def test_a_message_reaches_the_model_with_the_real_key_and_without_anything_of_the_sandboxs(tmp_path):
+async def test_a_message_reaches_the_model_with_the_real_key_and_only_known_headers(tmp_path):
     async with (
         serving() as service,
         sandbox(tmp_path, service) as box,
@@ -54,12 +54,12 @@ async def test_a_message_reaches_the_model_with_the_real_key_and_without_anythin
     assert json.loads(heard.body) == asking()
 
 
-async def test_nobody_sees_keys_where_a_proxys_values_are_printed(tmp_path):
+async def test_keys_and_tokens_are_not_in_the_repr_of_proxy_values(tmp_path):
     assert KEY not in repr(ModelUpstream("https://model.test", {"x-api-key": KEY}))
     assert TOKEN not in repr(Grant(TOKEN))
 
 
-async def test_only_what_says_something_about_the_answer_comes_back(tmp_path):
+async def test_only_known_headers_of_a_response_are_passed_back(tmp_path):
     async def play(_heard, write):
         await write(
             answer_of(429, b"{}", "set-cookie: a=b", "location: http://other.test/", "retry-after: 7", "via: x")
@@ -73,7 +73,7 @@ async def test_only_what_says_something_about_the_answer_comes_back(tmp_path):
     assert not answer.headers.keys() & {"set-cookie", "location", "via"}
 
 
-async def test_a_redirect_of_the_service_is_not_followed(tmp_path):
+async def test_a_redirect_by_the_service_is_not_followed(tmp_path):
     async def play(_heard, write):
         await write(answer_of(307, b"", "location: http://127.0.0.1:1/"))
 
@@ -81,7 +81,7 @@ async def test_a_redirect_of_the_service_is_not_followed(tmp_path):
         assert (await box.ask()).status_code == 307
 
 
-async def test_a_stream_passes_piece_by_piece(tmp_path):
+async def test_a_stream_is_passed_on_piece_by_piece(tmp_path):
     go_on = asyncio.Event()
 
     async def play(_heard, write):
@@ -100,7 +100,7 @@ async def test_a_stream_passes_piece_by_piece(tmp_path):
         assert box.usage.tokens == 100 + 7 + 50
 
 
-async def test_a_piece_may_end_anywhere(tmp_path):
+async def test_pieces_of_a_stream_may_end_anywhere(tmp_path):
     async def play(_heard, write):
         await write(STREAM_HEAD)
         for byte in START + TEXT + END.replace(b"\n", b"\r\n"):
@@ -113,7 +113,7 @@ async def test_a_piece_may_end_anywhere(tmp_path):
     assert box.usage.tokens == 157
 
 
-async def test_a_caller_that_leaves_ends_the_request_to_the_model(tmp_path):
+async def test_a_client_that_disconnects_ends_the_request_to_the_model(tmp_path):
     async def play(_heard, write):
         await write(STREAM_HEAD + START)
         await asyncio.Event().wait()
@@ -124,7 +124,7 @@ async def test_a_caller_that_leaves_ends_the_request_to_the_model(tmp_path):
         await asyncio.wait_for(service.hung_up.wait(), 5)
 
 
-async def test_a_service_that_cannot_be_reached_is_said_so(tmp_path):
+async def test_an_unreachable_service_is_reported(tmp_path):
     async with serving() as service:
         pass
     async with sandbox(tmp_path, service) as box:
@@ -137,7 +137,7 @@ async def test_a_service_that_cannot_be_reached_is_said_so(tmp_path):
     assert box.usage.unreachable == f"The model's service at {service.url} does not answer (ConnectError)."
 
 
-async def test_an_answer_that_breaks_off_breaks_off_on_this_side_too(tmp_path):
+async def test_an_interrupted_response_is_interrupted_for_the_client_too(tmp_path):
     async def play(_heard, write):
         await write(b"HTTP/1.1 200 Fine\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{")
         return Leave
@@ -157,12 +157,12 @@ async def test_one_connection_carries_many_requests(tmp_path):
 
 
 @pytest.mark.parametrize("head", ["HEAD / HTTP/1.0\r\n", "HEAD / HTTP/1.1\r\nConnection: close\r\n"])
-async def test_a_caller_that_wants_no_more_is_let_go(tmp_path, head):
+async def test_a_connection_is_closed_if_the_client_asks_for_it(tmp_path, head):
     async with sandbox(tmp_path) as box:
         assert (await box.raw(f"{head}Host: g\r\n\r\n".encode())).startswith(b"HTTP/1.1 200")
 
 
-async def test_a_body_that_asks_first_is_let_come(tmp_path):
+async def test_a_client_that_expects_100_continue_gets_it(tmp_path):
     body = json.dumps(asking()).encode()
     head = f"POST /v1/messages HTTP/1.1\r\nHost: g\r\nx-api-key: {TOKEN}\r\nExpect: 100-continue\r\n"
     async with serving() as service, sandbox(tmp_path, service) as box, box.connection() as (reader, writer):
@@ -172,7 +172,7 @@ async def test_a_body_that_asks_first_is_let_come(tmp_path):
         assert b" 200 " in await reader.readuntil(b"\r\n\r\n")
 
 
-async def test_nothing_of_what_goes_through_is_logged(tmp_path, caplog):
+async def test_requests_and_responses_are_not_logged(tmp_path, caplog):
     caplog.set_level(logging.DEBUG)
     async with serving() as service, sandbox(tmp_path, service) as box:
         await box.raw(f"HEAD / HTTP/1.1\r\nHost: g\r\nx-api-key: {TOKEN}\r\nConnection: close\r\n\r\n".encode())
@@ -199,7 +199,7 @@ async def test_nothing_of_what_goes_through_is_logged(tmp_path, caplog):
         {"cookie": TOKEN},
     ],
 )
-async def test_without_its_own_token_and_nothing_else_nobody_asks_the_model(tmp_path, shown):
+async def test_only_requests_with_the_sandboxs_own_token_reach_the_model(tmp_path, shown):
     async with (
         serving() as service,
         sandbox(tmp_path, service) as box,
@@ -225,7 +225,7 @@ async def test_either_header_may_carry_the_token(tmp_path, name):
     assert answer.status_code == 200
 
 
-async def test_one_sandboxs_token_opens_no_other_proxy(tmp_path):
+async def test_the_token_of_one_sandbox_is_refused_by_the_proxy_of_another(tmp_path):
     other = tmp_path / "other"
     other.mkdir()
     async with serving() as service, sandbox(tmp_path, service), sandbox(other, service, token="pass-2") as box:
@@ -233,7 +233,7 @@ async def test_one_sandboxs_token_opens_no_other_proxy(tmp_path):
 
 
 @pytest.mark.parametrize("token", ["", TOKEN])
-async def test_where_there_is_no_model_none_is_asked(tmp_path, token):
+async def test_without_a_model_no_request_is_forwarded(tmp_path, token):
     async with (
         serving() as service,
         sandbox(tmp_path, service if not token else None, token=token) as box,
@@ -242,7 +242,7 @@ async def test_where_there_is_no_model_none_is_asked(tmp_path, token):
         assert (await client.post("/v1/messages", json=asking())).status_code == 403
 
 
-# What may be asked
+# Allowed requests
 
 
 @pytest.mark.parametrize(
@@ -267,7 +267,7 @@ async def test_where_there_is_no_model_none_is_asked(tmp_path, token):
         ("GET", "//example.com/"),
     ],
 )
-async def test_anything_but_messages_is_refused_and_counted(tmp_path, method, target):
+async def test_any_endpoint_except_messages_is_refused_and_counted(tmp_path, method, target):
     body = json.dumps(asking())
     head = f"{method} {target} HTTP/1.1\r\nHost: proxy\r\nx-api-key: {TOKEN}\r\nContent-Length: {len(body)}\r\n\r\n"
     async with serving() as service, sandbox(tmp_path, service) as box:
@@ -299,7 +299,7 @@ async def test_anything_but_messages_is_refused_and_counted(tmp_path, method, ta
     ],
     ids=range(15),
 )
-async def test_what_could_be_read_in_two_ways_or_not_at_all_is_refused(tmp_path, body):
+async def test_an_ambiguous_or_invalid_body_is_refused(tmp_path, body):
     async with serving() as service, sandbox(tmp_path, service) as box, box.client() as client:
         answer = await client.post("/v1/messages", content=body)
 
@@ -370,7 +370,7 @@ async def test_a_body_beyond_the_limit_is_refused(tmp_path):
         {"messages": [{"role": "system", "content": [{"tool": {"type": "web_fetch_20250910", "name": "f"}}]}]},
     ],
 )
-async def test_the_models_service_is_no_way_out_either(tmp_path, more):
+async def test_features_of_the_model_that_reach_other_hosts_are_refused(tmp_path, more):
     async with serving() as service, sandbox(tmp_path, service) as box:
         answer = await box.ask(**more)
 
@@ -396,7 +396,7 @@ _PICTURE = {"type": "base64", "media_type": "image/png", "data": "A" * 64_000}
     ],
     ids=lambda more: next(iter(more)),
 )
-async def test_a_key_that_is_not_known_is_refused_by_its_name(tmp_path, more):
+async def test_an_unknown_key_in_a_request_is_refused_by_its_name(tmp_path, more):
     async with serving() as service, sandbox(tmp_path, service) as box:
         answer = await box.ask(**more)
     (name,) = more
@@ -410,7 +410,7 @@ async def test_a_key_that_is_not_known_is_refused_by_its_name(tmp_path, more):
     "betas",
     [["server-side-fallback-2026-07-01"], ["effort-2025-11-24,fast-mode-2026-02-01"], ["effort-2025-11-24", "new-1"]],
 )
-async def test_a_beta_that_is_not_known_is_refused(tmp_path, betas):
+async def test_an_unknown_beta_is_refused(tmp_path, betas):
     headers = [("anthropic-beta", one) for one in betas]
     async with serving() as service, sandbox(tmp_path, service) as box, box.client() as client:
         answer = await client.post("/v1/messages", json=asking(), headers=headers)
@@ -430,19 +430,19 @@ async def test_a_beta_that_is_not_known_is_refused(tmp_path, betas):
         ([{"type": "document", "source": {**_PICTURE, "media_type": "text/plain"}}], False),
     ],
 )
-def test_only_pictures_and_documents_count_as_packed(content, is_cheap):
+def test_only_pictures_and_documents_are_counted_at_a_lower_rate(content, is_cheap):
     body = json.dumps({"model": "m", "messages": [{"role": "user", "content": content}]}).encode()
     assert (parse_model_request(body).input < 2_000) is is_cheap
 
 
-async def test_words_about_such_things_are_only_words(tmp_path):
+async def test_text_about_refused_features_is_allowed(tmp_path):
     said = [{"role": "user", "content": '{"type": "url", "url": "http://e"} "mcp_servers" web_fetch_20250910'}]
     tools = [{"name": "Bash", "input_schema": {"type": "object"}}, {"type": "custom", "name": "Read"}]
     async with serving() as service, sandbox(tmp_path, service) as box:
         assert (await box.ask(messages=said, tools=tools)).status_code == 200
 
 
-# Which model
+# The model
 
 
 @pytest.mark.parametrize(
@@ -459,7 +459,7 @@ async def test_words_about_such_things_are_only_words(tmp_path):
         ("gpt-4", ["gpt-4", "gpt-4o"], [200, 403]),
     ],
 )
-async def test_a_run_asks_one_model_only(tmp_path, given, asked, statuses):
+async def test_a_run_with_a_chosen_model_can_use_no_other(tmp_path, given, asked, statuses):
     async with serving() as service, sandbox(tmp_path, service, model=given) as box:
         answers = [await box.ask(model=name) for name in asked]
         counted = await box.ask("/v1/messages/count_tokens", model="another")
@@ -470,7 +470,7 @@ async def test_a_run_asks_one_model_only(tmp_path, given, asked, statuses):
     assert all(answer.json()["type"] == "error" for answer in answers if answer.status_code == 403)
 
 
-# How much
+# The budget
 
 
 async def test_tokens_of_every_kind_count(tmp_path):
@@ -483,7 +483,7 @@ async def test_tokens_of_every_kind_count(tmp_path):
     assert box.usage.tokens == 433
 
 
-async def test_a_run_ends_with_its_tokens(tmp_path):
+async def test_a_run_ends_when_its_token_budget_is_exhausted(tmp_path):
     async def play(_heard, write):
         await write(whole(usage=usage(400, 200)))
 
@@ -508,7 +508,7 @@ async def test_a_run_within_its_tokens_is_not_exhausted(tmp_path):
     assert not box.usage.used_up
 
 
-async def test_many_at_once_do_not_overshoot_together(tmp_path):
+async def test_parallel_requests_do_not_exceed_the_budget_together(tmp_path):
     async def play(_heard, write):
         await asyncio.sleep(0.02)
         await write(whole(usage=usage(10, 500)))
@@ -520,7 +520,7 @@ async def test_many_at_once_do_not_overshoot_together(tmp_path):
     assert box.usage.tokens == 1_530
 
 
-async def test_hanging_up_before_the_bill_costs_all_that_was_asked_for(tmp_path):
+async def test_a_request_that_is_cut_off_before_its_usage_is_charged(tmp_path):
     async def play(_heard, write):
         await write(STREAM_HEAD + START + TEXT)
         await asyncio.Event().wait()
@@ -539,7 +539,7 @@ async def test_hanging_up_before_the_bill_costs_all_that_was_asked_for(tmp_path)
 
 
 @pytest.mark.parametrize(("length", "then"), [(10, 200), (2_000, 429)])
-async def test_an_answer_that_never_tells_its_usage_counts_by_its_length(length, then, tmp_path):
+async def test_a_response_without_usage_is_charged_by_its_length(length, then, tmp_path):
     async def play(_heard, write):
         await write(answer_of(200, b"{" + b" " * length + b"}"))
 
@@ -689,7 +689,7 @@ async def test_an_error_of_the_service_costs_nothing(tmp_path):
         assert [(await box.ask(max_tokens=900)).status_code for _ in range(4)] == [529] * 4
 
 
-async def test_counting_tokens_costs_none_but_has_an_end(tmp_path):
+async def test_counting_tokens_is_free_but_limited(tmp_path):
     async with serving() as service, sandbox(tmp_path, service, max_tokens=100) as box, box.client() as client:
         path = "/v1/messages/count_tokens"
         statuses = [(await client.post(path, json=asking())).status_code for _ in range(501)]
@@ -699,7 +699,7 @@ async def test_counting_tokens_costs_none_but_has_an_end(tmp_path):
     assert not box.usage.used_up
 
 
-async def test_eight_are_answered_at_once_and_the_others_wait(tmp_path):
+async def test_eight_requests_run_at_once_and_others_wait(tmp_path):
     go_on = asyncio.Event()
 
     async def play(_heard, write):
@@ -716,7 +716,7 @@ async def test_eight_are_answered_at_once_and_the_others_wait(tmp_path):
     assert len(service.heard) == 12
 
 
-async def test_an_event_in_a_stream_may_be_anything(tmp_path):
+async def test_malformed_events_in_a_stream_are_tolerated(tmp_path):
     odd = b'data: {"usage"\n\ndata: []"usage"\n\ndata: 7 "usage"\n\n' + event("message_delta", usage=[1], x="usage")
     odd += event("message_start", message=7, usage={}) + event("message_delta", usage={"output_tokens": "many"})
 

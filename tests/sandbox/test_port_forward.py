@@ -1,4 +1,4 @@
-"""Port forwarding: connects people to servers in a sandbox, through connections that the sandbox offers."""
+"""Port forwarding: connects people to servers in a sandbox, through connections that the sandbox opens."""
 
 import asyncio
 import contextlib
@@ -19,7 +19,7 @@ def free_port() -> int:
 
 @contextlib.asynccontextmanager
 async def offering(path, port: int) -> AsyncIterator[list[int]]:
-    """Stands for the first program in the sandbox: answers each connection with the bytes it got."""
+    """Stands for the first program in the sandbox: responds to each connection with the bytes it got."""
     told: list[int] = []
 
     async def offer() -> None:
@@ -47,7 +47,7 @@ async def ask(port: int, said: bytes, *, ends: bool = False) -> bytes:
     return answer
 
 
-async def test_a_caller_is_led_in_and_those_in_there_are_told_for_which_port(tmp_path):
+async def test_a_client_is_connected_and_the_sandbox_learns_the_port(tmp_path):
     port = free_port()
     async with asyncio.timeout(30), offering(tmp_path / "ports", port) as told:
         assert await ask(port, b"hello\n") == b"HELLO\n"
@@ -57,7 +57,7 @@ async def test_a_caller_is_led_in_and_those_in_there_are_told_for_which_port(tmp
         await ask(port, b"late\n")
 
 
-async def test_an_offer_that_was_withdrawn_is_passed_over(tmp_path):
+async def test_a_connection_that_the_sandbox_withdrew_is_skipped(tmp_path):
     port, path = free_port(), tmp_path / "ports"
     async with asyncio.timeout(30), forward_ports(path, [port]):
         for _ in range(3):
@@ -72,7 +72,7 @@ async def test_an_offer_that_was_withdrawn_is_passed_over(tmp_path):
         assert await calling == b"hello\n"
 
 
-async def test_a_port_that_is_taken_is_named_and_one_of_the_others_may_be(tmp_path):
+async def test_the_first_port_in_use_is_reported_and_others_are_skipped(tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(NeedsHuman, match=f"Port {port} is in use"):
@@ -82,7 +82,7 @@ async def test_a_port_that_is_taken_is_named_and_one_of_the_others_may_be(tmp_pa
             pass
 
 
-async def test_nobody_comes_in_from_another_machine(tmp_path):
+async def test_clients_on_other_machines_cannot_connect(tmp_path):
     port = free_port()
     async with forward_ports(tmp_path / "ports", [port]):
         with socket.create_server(("127.0.0.2", port)):  # it would be in use, were it open for all addresses
@@ -90,7 +90,7 @@ async def test_nobody_comes_in_from_another_machine(tmp_path):
 
 
 async def lead(tmp_path, said: bytes) -> tuple[bytes, bytes]:
-    """Returns the bytes that arrived in the sandbox, and the answer."""
+    """Returns the bytes that arrived in the sandbox, and the response."""
     port, path = free_port(), tmp_path / "ports"
     async with asyncio.timeout(30), forward_ports(path, [port]):
         reader, writer = await asyncio.open_unix_connection(str(path))
@@ -105,7 +105,7 @@ async def lead(tmp_path, said: bytes) -> tuple[bytes, bytes]:
 @pytest.mark.parametrize(
     "name", ["127.0.0.1:20000", "127.1:20000", "[::1]:20000", "mylaptop", "localhost.evil.example"]
 )
-async def test_a_browser_that_came_by_another_name_is_sent_away_before_anything_is_heard(tmp_path, name):
+async def test_a_browser_with_another_host_name_is_refused_before_any_byte_is_forwarded(tmp_path, name):
     path = "/" + "x" * 30_000
     said = f"GET {path} HTTP/1.1\r\nHost: {name}\r\nCookie: treehand=secret\r\n\r\n".encode()
     heard, answer = await lead(tmp_path, said)
@@ -122,7 +122,7 @@ async def test_a_browser_that_came_by_another_name_is_sent_away_before_anything_
         b"GET /" + b"x" * 200_000 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n",
     ],
 )
-async def test_two_names_none_and_one_that_comes_too_late_are_the_wrong_one(tmp_path, said):
+async def test_two_hosts_no_host_and_a_late_host_are_refused(tmp_path, said):
     heard, answer = await lead(tmp_path, said)
     assert (heard, b"421" in answer) == (b"", True)
 
@@ -139,11 +139,11 @@ async def test_two_names_none_and_one_that_comes_too_late_are_the_wrong_one(tmp_
         b"",
     ],
 )
-async def test_what_was_meant_for_localhost_or_is_no_browsers_is_handed_on_as_it_is(tmp_path, said):
+async def test_requests_for_localhost_and_other_protocols_are_forwarded_unchanged(tmp_path, said):
     assert await lead(tmp_path, said) == (said, b"answer")
 
 
-async def test_those_in_there_may_speak_first(tmp_path):
+async def test_the_server_may_send_first(tmp_path):
     port, path = free_port(), tmp_path / "ports"
     async with asyncio.timeout(30), forward_ports(path, [port]):
         reader, writer = await asyncio.open_unix_connection(str(path))

@@ -1,4 +1,4 @@
-"""The agent's real program behind the proxy: it works, and never has the key."""
+"""The agent's real program behind the proxy: it works, and never gets the key."""
 
 import asyncio
 import json
@@ -27,7 +27,7 @@ async def pumped(reader, writer):
 
 @asynccontextmanager
 async def port_of(socket: Path):
-    """Does the work of the first program in a sandbox: a port that leads to the socket."""
+    """Opens a port that leads to the socket, like the first program in a sandbox."""
 
     async def through(reader, writer):
         far_reader, far_writer = await asyncio.open_unix_connection(str(socket))
@@ -39,7 +39,7 @@ async def port_of(socket: Path):
 
 
 class Agent:
-    """The program in a folder of its own, with the variables of a sandbox."""
+    """The program in its own folder, with the variables of a sandbox."""
 
     def __init__(self, folder: Path, model: ScriptedModel, variable: str = "ANTHROPIC_API_KEY"):
         self.folder, self.variable = folder, variable
@@ -48,7 +48,7 @@ class Agent:
         self.usage = None
 
     async def run(self, name: str = "", **grant) -> dict:
-        """Its result, as it tells it."""
+        """Returns the result that the program prints."""
         worktree = self.folder / "worktree"
         worktree.mkdir()
         socket = self.folder / "proxy"
@@ -83,7 +83,7 @@ def play(request):
 
 
 @pytest.mark.parametrize("variable", ["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"])
-async def test_the_program_works_with_any_kind_of_key_and_sees_none(tmp_path, variable):
+async def test_the_program_works_with_any_kind_of_key_and_gets_none(tmp_path, variable):
     async with ScriptedModel(play) as model:
         agent = Agent(tmp_path, model, variable)
         result = await agent.run()
@@ -99,7 +99,7 @@ async def test_the_program_works_with_any_kind_of_key_and_sees_none(tmp_path, va
 
 
 @pytest.mark.parametrize("name", ["sonnet", "sonnet[1m]", "opusplan", "claude-opus-4-1-20250805", "gateway-model"])
-async def test_the_program_asks_for_no_other_model_than_the_one_it_was_given(tmp_path, name):
+async def test_the_program_requests_only_the_model_it_was_given(tmp_path, name):
     async with ScriptedModel(play) as model:
         agent = Agent(tmp_path, model)
         result = await agent.run(name)
@@ -108,7 +108,7 @@ async def test_the_program_asks_for_no_other_model_than_the_one_it_was_given(tmp
     assert agent.usage.refusals == ()
 
 
-async def test_the_program_ends_soon_when_its_tokens_are_used_up(tmp_path):
+async def test_the_program_ends_soon_when_its_tokens_are_exhausted(tmp_path):
     async with ScriptedModel(lambda _: (UseTool("Bash", {"command": "true"}),)) as model:
         agent = Agent(tmp_path, model)
         result = await agent.run(max_tokens=20_000)

@@ -1,4 +1,4 @@
-"""The proxy itself: it keeps running and answers correctly, however hostile the input is."""
+"""The proxy itself: it keeps running and responds correctly to any hostile input."""
 
 import asyncio
 import contextlib
@@ -13,7 +13,7 @@ from bot.sandbox.proxy.server import SandboxProxy
 from tests.sandbox.fake_network import TOKEN, Sandbox, sandbox, serving
 
 
-async def test_the_socket_is_there_while_the_proxy_is_open_and_everybody_inside_may_use_it(tmp_path):
+async def test_the_socket_exists_while_the_proxy_is_open_and_every_user_may_connect(tmp_path):
     async with sandbox(tmp_path) as box:
         assert box.socket.stat().st_mode & 0o777 == 0o666
         async with box.client() as client:
@@ -22,14 +22,14 @@ async def test_the_socket_is_there_while_the_proxy_is_open_and_everybody_inside_
     assert not box.socket.exists()
 
 
-async def test_what_goes_wrong_inside_comes_out_as_itself(tmp_path):
+async def test_an_error_inside_the_proxy_context_is_raised_unchanged(tmp_path):
     with pytest.raises(LookupError):
         async with SandboxProxy(None).open(tmp_path / "proxy", Grant("")):
             raise LookupError
 
 
 @pytest.mark.expects_errors
-async def test_a_bug_met_by_one_caller_is_no_trouble_for_others_and_tells_the_log_only_its_kind(tmp_path, caplog):
+async def test_a_bug_in_one_connection_affects_no_other_and_logs_only_its_class(tmp_path, caplog):
     async def broken(host, _port):
         raise LookupError(host)
 
@@ -41,7 +41,7 @@ async def test_a_bug_met_by_one_caller_is_no_trouble_for_others_and_tells_the_lo
     assert caplog.messages == ["proxy connection failed error=LookupError"]
 
 
-async def test_closing_the_proxy_cuts_what_is_under_way(tmp_path):
+async def test_closing_the_proxy_cuts_open_requests(tmp_path):
     asked = asyncio.Event()
 
     async def play(_heard, _write):
@@ -92,7 +92,7 @@ POST = f"POST /v1/messages HTTP/1.1\r\nHost: g\r\nx-api-key: {TOKEN}\r\n"
     ],
     ids=range(20),
 )
-async def test_what_is_no_proper_http_is_answered_with_a_refusal_and_reaches_nobody(tmp_path, sent):
+async def test_invalid_http_is_refused_and_not_forwarded(tmp_path, sent):
     async with serving() as service, sandbox(tmp_path, service) as box:
         answer = await box.raw(sent)
         assert (await box.ask()).status_code == 200
@@ -102,7 +102,7 @@ async def test_what_is_no_proper_http_is_answered_with_a_refusal_and_reaches_nob
     assert box.usage.refusals
 
 
-async def test_a_second_request_hidden_in_a_first_ones_body_stays_a_body(tmp_path):
+async def test_a_request_hidden_in_a_body_stays_a_body(tmp_path):
     hidden = b"POST /v1/messages/batches HTTP/1.1\r\nHost: g\r\n\r\n"
     async with serving() as service, sandbox(tmp_path, service) as box:
         answer = await box.raw(POST.encode() + b"Content-Length: %d\r\n\r\n" % len(hidden) + hidden)
@@ -111,7 +111,7 @@ async def test_a_second_request_hidden_in_a_first_ones_body_stays_a_body(tmp_pat
     assert service.heard == []
 
 
-async def test_noise_neither_stops_the_proxy_nor_lands_in_a_log(tmp_path, caplog):
+async def test_random_input_neither_stops_the_proxy_nor_appears_in_the_log(tmp_path, caplog):
     dice = random.Random(4)
     words = [b"POST /v1/messages HTTP/1.1\r\n", b"CONNECT ", b"a.test:443 ", b"HTTP/1.1\r\n", b"Host: g\r\n", b"\r\n",
              b"x-api-key: pass-1\r\n", b"Content-Length: 4\r\n", b"Transfer-Encoding: chunked\r\n", b"{}", b"\xff\0", b"0\r\n\r\n"]  # fmt: skip  # noqa: E501
@@ -128,7 +128,7 @@ async def test_noise_neither_stops_the_proxy_nor_lands_in_a_log(tmp_path, caplog
     assert len(box.usage.refusals) <= 21
 
 
-async def test_many_silent_callers_do_not_keep_others_out_for_ever(tmp_path):
+async def test_silent_connections_do_not_block_others_for_ever(tmp_path):
     async with serving() as service, sandbox(tmp_path, service) as box:
         opened = [await asyncio.open_unix_connection(str(box.socket)) for _ in range(260)]
         try:
@@ -144,10 +144,10 @@ async def test_many_silent_callers_do_not_keep_others_out_for_ever(tmp_path):
     assert box.usage.refusals[0].startswith("hold more than 256 connections to the proxy")
 
 
-# What people are told
+# Reported refusals
 
 
-def test_refusals_are_counted_by_kind_and_cut_to_what_people_read():
+def test_refusals_are_counted_by_kind_and_limited_in_number():
     usage = SandboxUsage()
     for _ in range(3):
         usage.record_refusal("reach evil.test:443")
@@ -159,7 +159,7 @@ def test_refusals_are_counted_by_kind_and_cut_to_what_people_read():
     assert usage.refusals[-1] == "and 6 more"
 
 
-def test_refusals_are_one_harmless_line_each():
+def test_each_refusal_is_one_harmless_line():
     usage = SandboxUsage()
     usage.record_refusal("reach \x1b[31mevil\x1b[0m\r\n::error::\u202ex\U000e0041" + "a" * 5_000)
 
@@ -168,7 +168,7 @@ def test_refusals_are_one_harmless_line_each():
     assert len(told) == 101
 
 
-async def test_a_target_with_odd_letters_is_shown_harmlessly(tmp_path):
+async def test_a_target_with_unusual_characters_is_escaped(tmp_path):
     async with sandbox(tmp_path) as box:
         await box.raw(b"CONNECT user:pass@evil.test:443 HTTP/1.1\r\nHost: g\r\n\r\n")
         await box.raw(b"CONNECT e\xc2\x9bvil:443 HTTP/1.1\r\nHost: g\r\n\r\n")
@@ -182,7 +182,7 @@ async def test_a_target_with_odd_letters_is_shown_harmlessly(tmp_path):
 @pytest.mark.parametrize(
     "address", ["93.184.215.14", "8.8.8.8", "2606:4700::1111", "64:ff9b::808:808", "2002:808:808::1"]
 )
-def test_the_internet_is_public(address):
+def test_addresses_of_the_internet_are_public(address):
     assert is_public(address)
 
 
@@ -199,5 +199,5 @@ def test_the_internet_is_public(address):
         "0x7f.0.0.1", "0177.0.0.1", "93.184.215.14 ", "8.8.8.8.",
     ],
 )  # fmt: skip
-def test_nothing_else_is_public(address):
+def test_other_addresses_are_not_public(address):
     assert not is_public(address)

@@ -1,4 +1,4 @@
-"""The seccomp filter, evaluated as the kernel does: for other architectures than this machine's as well."""
+"""The seccomp filter, evaluated like the kernel does, also for other architectures than this machine's."""
 
 import errno
 import struct
@@ -21,7 +21,7 @@ ALLOWED = 0x7FFF0000
 
 
 def outcome(program: bytes, machine: int, number: int, first: int = 0, second: int = 0) -> int:
-    """Returns 0 if the call is allowed, else its error number."""
+    """Returns 0 if the call is allowed, otherwise its error number."""
     data = struct.pack("=IIQQQ", number, machine, 0, first, second)
     lines = [struct.unpack_from("=HBBI", program, at) for at in range(0, len(program), 8)]
     held, at = 0, 0
@@ -40,7 +40,7 @@ def outcome(program: bytes, machine: int, number: int, first: int = 0, second: i
 
 
 @pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
-def test_what_builds_need_is_let_through_and_the_kernel_s_own_doors_are_shut(machine):
+def test_system_calls_of_builds_are_allowed_and_dangerous_ones_refused(machine):
     program = seccomp_filter(machine)
     assert [outcome(program, AUDIT[machine], number) for number in OPEN[machine]] == [0] * len(OPEN[machine])
     assert {outcome(program, AUDIT[machine], number) for number in CLOSED[machine]} == {errno.EPERM}
@@ -49,7 +49,7 @@ def test_what_builds_need_is_let_through_and_the_kernel_s_own_doors_are_shut(mac
 
 @pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
 @pytest.mark.parametrize("family", range(46))
-def test_only_sockets_of_families_that_a_namespace_holds_can_be_made(machine, family):
+def test_only_sockets_of_namespaced_families_can_be_created(machine, family):
     program = seccomp_filter(machine)
     expected = 0 if family in {1, 2, 10, 16} else errno.EAFNOSUPPORT
     assert [outcome(program, AUDIT[machine], number, family) for number in SOCKET[machine]] == [expected] * 2
@@ -57,13 +57,13 @@ def test_only_sockets_of_families_that_a_namespace_holds_can_be_made(machine, fa
 
 @pytest.mark.attack("T16", "Memory is kept in segments that no process has")
 @pytest.mark.parametrize(("machine", "number"), [("x86_64", 29), ("aarch64", 194)])
-def test_t16_shared_segments_of_system_v_are_small(machine, number):
+def test_t16_shared_memory_segments_of_system_v_are_limited(machine, number):
     program = seccomp_filter(machine)
     sizes = {1: 0, 1 << 16: 0, (1 << 16) + 1: errno.EINVAL, 1 << 30: errno.EINVAL, 1 << 32: errno.EINVAL}
     assert {size: outcome(program, AUDIT[machine], number, 0, size) for size in sizes} == sizes
 
 
-def test_numbers_of_another_kind_of_machine_are_refused():
+def test_system_call_numbers_of_another_architecture_are_refused():
     for machine, other in (("x86_64", "aarch64"), ("aarch64", "x86_64")):
         assert outcome(seccomp_filter(machine), AUDIT[other], OPEN[other][0]) == errno.EPERM
     i386 = 0x40000003
@@ -71,5 +71,5 @@ def test_numbers_of_another_kind_of_machine_are_refused():
     assert outcome(seccomp_filter("x86_64"), AUDIT["x86_64"], 0x40000000 + 1) == errno.EPERM
 
 
-def test_for_a_kind_of_machine_that_is_not_known_there_is_no_filter():
+def test_an_unknown_architecture_has_no_filter():
     assert seccomp_filter("riscv64") == b""

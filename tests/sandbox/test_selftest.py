@@ -1,7 +1,7 @@
-"""The self-test sees a sandbox that holds, and every way in which one does not.
+"""The self-test accepts a working sandbox, and detects every way in which one fails.
 
-What stands in for a broken bubblewrap hands its arguments, altered, to the real one: it lets out what the self-test
-itself planted, and nothing else.
+The stand-in for a broken bubblewrap passes altered arguments to the real one: it exposes only files that the self-test
+itself planted.
 """
 
 import os
@@ -43,7 +43,7 @@ exec {real} "${{options[@]}}" "$@"
 
 @pytest.fixture
 def ground() -> Iterator[Path]:
-    """A folder that every user of this machine can enter: the folders above must not be what protects it."""
+    """A folder that every user of this machine can enter: folders above it must not be what protects it."""
     with tempfile.TemporaryDirectory() as folder:
         Path(folder).chmod(0o755)
         yield Path(folder)
@@ -51,7 +51,7 @@ def ground() -> Iterator[Path]:
 
 @pytest.fixture(autouse=True)
 def home(ground, monkeypatch) -> Path:
-    """A person's home, which an attacker that gets out could reach."""
+    """The home of a user, which an escaped attacker could reach."""
     place = ground / "home"
     place.mkdir()
     monkeypatch.setenv("HOME", str(place))
@@ -60,7 +60,7 @@ def home(ground, monkeypatch) -> Path:
 
 @pytest.fixture
 def leaky(ground, monkeypatch):
-    """A bubblewrap that leaves out a protection."""
+    """A bubblewrap that omits a protection."""
 
     def put_first(alter: str) -> None:
         fake = ground / "bin" / "bwrap"
@@ -76,7 +76,7 @@ def failed(trial: SelfTestResult) -> set[str]:
     return {probe.name for probe in trial.failed}
 
 
-async def test_a_sandbox_that_holds_passes_every_probe_and_leaves_nothing(ground, home):
+async def test_a_working_sandbox_passes_every_probe_and_leaves_no_files(ground, home):
     trial = await run_probes(ground / "state", RULES)
 
     assert trial.failed == ()
@@ -106,7 +106,7 @@ LEAKS = {
 
 
 @pytest.mark.parametrize("leak", LEAKS)
-async def test_a_bubblewrap_that_leaks_is_found_out(ground, leaky, leak):
+async def test_a_leaking_bubblewrap_is_detected(ground, leaky, leak):
     alter, expected = LEAKS[leak]
     leaky(alter)
     trial = await run_probes(ground / "state", RULES)
@@ -117,7 +117,7 @@ async def test_a_bubblewrap_that_leaks_is_found_out(ground, leaky, leak):
 
 
 @pytest.mark.attack("T6", "Verification, setup or a server makes a namespace, in which it has every capability")
-async def test_every_kind_of_sandbox_is_tried(ground, leaky):
+async def test_every_kind_of_sandbox_is_probed(ground, leaky):
     leaky("without --disable-userns 0")
     trial = await run_probes(ground / "state", RULES)
 
@@ -125,7 +125,7 @@ async def test_every_kind_of_sandbox_is_tried(ground, leaky):
     assert [role for role in selftest_probes.COMMANDS if f"({role})" not in told] == []
 
 
-async def test_a_git_directory_that_a_sandbox_can_write_is_found_out(ground, leaky):
+async def test_a_git_directory_writable_from_a_sandbox_is_detected(ground, leaky):
     leaky(f"""for number in "${{!options[@]}}"; do
         case "${{options[$number]}}" in {ground}/*/shadow) shadow=${{options[$number]}};; esac
     done
@@ -135,7 +135,7 @@ async def test_a_git_directory_that_a_sandbox_can_write_is_found_out(ground, lea
     assert "the git directory that people use is unchanged" in failed(trial)
 
 
-async def test_where_a_guard_can_be_read_the_probes_stop_at_once(ground, leaky):
+async def test_the_probes_stop_once_a_guard_file_can_be_read(ground, leaky):
     cells = ground / "state" / "cells"
     leaky(f"options+=(--bind {cells} {cells})")
     trial = await run_probes(ground / "state", RULES)
@@ -146,14 +146,14 @@ async def test_where_a_guard_can_be_read_the_probes_stop_at_once(ground, leaky):
     assert "it was not tried" in tried["no network"]
 
 
-async def test_limits_that_are_not_in_force_are_found_out(ground, leaky):
+async def test_missing_resource_limits_are_detected(ground, leaky):
     leaky('for word; do shift; [ "$word" = 500 ] && word=0; set -- "$@" "$word"; done')
     trial = await run_probes(ground / "state", RULES)
 
     assert failed(trial) == {"limits are in force"}
 
 
-async def test_no_bubblewrap_at_all_is_said_with_how_to_get_it(ground, monkeypatch):
+async def test_a_missing_bubblewrap_is_reported_with_the_way_to_install_it(ground, monkeypatch):
     monkeypatch.setenv("PATH", str(ground))
     trial = await run_probes(ground / "state", RULES)
 
@@ -162,7 +162,7 @@ async def test_no_bubblewrap_at_all_is_said_with_how_to_get_it(ground, monkeypat
 
 
 @pytest.mark.parametrize("said", ["bubblewrap 0.6.1", "nothing of the kind"])
-async def test_a_bubblewrap_too_old_or_strange_is_refused(ground, monkeypatch, said):
+async def test_an_old_or_unknown_bubblewrap_is_refused(ground, monkeypatch, said):
     fake = ground / "bin" / "bwrap"
     fake.parent.mkdir()
     fake.write_text(f"#!/bin/sh\necho {said}\n")
@@ -174,12 +174,12 @@ async def test_a_bubblewrap_too_old_or_strange_is_refused(ground, monkeypatch, s
     assert ("0.6.1 is too old: 0.8.0 or later" in str(trial)) == ("0.6.1" in said)
 
 
-async def test_a_folder_that_shows_too_much_is_a_mistake_in_the_settings(ground):
+async def test_a_tools_folder_that_exposes_too_much_is_a_mistake_in_the_settings(ground):
     with pytest.raises(BadSettings, match="contains the state_dir"):
         await run_probes(ground / "state", SandboxRules(tools=(ground,)))
 
 
-def test_what_is_said_when_namespaces_are_refused_leads_to_a_fix():
+def test_refused_namespaces_are_reported_with_a_fix():
     said = fix_hints.fix_hint_for(
         "bwrap: No permissions to create new namespace, likely because the kernel does not allow"
     )
@@ -196,7 +196,7 @@ def test_what_is_said_when_namespaces_are_refused_leads_to_a_fix():
         ("bwrap: Can't mount proc on /newroot/proc: Operation not permitted", "hides a part of /proc"),
     ],
 )
-def test_what_a_container_lacks_is_named_with_the_flags_that_give_it(trouble, why):
+def test_missing_permissions_of_a_container_are_reported_with_the_needed_flags(trouble, why):
     said = fix_hints.container_fix_hint(trouble)
 
     assert why in said

@@ -1,4 +1,4 @@
-"""Tunnels to listed hosts: bytes both ways, and TLS to the host that was named."""
+"""Tunnels to listed hosts: bytes both ways, and TLS to the named host."""
 
 import asyncio
 import datetime as dt
@@ -34,7 +34,7 @@ def tls(tmp_path) -> ssl.SSLContext:
     return context
 
 
-async def test_a_real_tls_connection_goes_through_end_to_end(tmp_path, tls):
+async def test_a_real_tls_connection_passes_end_to_end(tmp_path, tls):
     trusting = ssl.create_default_context(cafile=str(tmp_path / "pem"))
     async with (
         internet(tls, pypi_test=[[PUBLIC]]) as net,
@@ -49,7 +49,7 @@ async def test_a_real_tls_connection_goes_through_end_to_end(tmp_path, tls):
     assert box.usage.refusals == ()
 
 
-async def test_one_side_may_be_done_before_the_other(tmp_path):
+async def test_one_side_may_finish_before_the_other(tmp_path):
     hello = client_hello(HOST)
     async with (
         internet(pypi_test=[[PUBLIC]]) as net,
@@ -63,24 +63,24 @@ async def test_one_side_may_be_done_before_the_other(tmp_path):
 
 @pytest.mark.parametrize("listed", ["pypi.test", "PyPI.test", "pypi.test.", "pypi.test:443"])
 @pytest.mark.parametrize("asked", ["pypi.test:443", "PYPI.TEST:443", "pypi.test.:443", "pypi.test:0443"])
-async def test_a_host_is_the_same_however_it_is_written(tmp_path, listed, asked):
+async def test_spellings_of_a_host_are_equal(tmp_path, listed, asked):
     async with internet(pypi_test=[[PUBLIC]]) as net, sandbox(tmp_path, net=net, hosts=[listed]) as box:
         assert b" 200 " in await box.connect(asked)
 
 
-async def test_a_host_in_other_letters_is_known_by_its_name_on_the_wire(tmp_path):
+async def test_an_international_host_name_is_matched_by_its_punycode_name(tmp_path):
     async with internet() as net, sandbox(tmp_path, net=net, hosts=["bücher.test", "x" * 70 + "é.test"]) as box:
         net.names["xn--bcher-kva.test"] = [[PUBLIC]]
         assert b" 200 " in await box.connect("xn--bcher-kva.test:443")
 
 
-async def test_a_port_is_part_of_what_is_listed(tmp_path):
+async def test_the_port_is_part_of_a_listed_host(tmp_path):
     async with internet(pypi_test=[[PUBLIC]]) as net, sandbox(tmp_path, net=net, hosts=["pypi.test:8443"]) as box:
         assert b" 200 " in await box.connect("pypi.test:8443")
         assert b" 403 " in await box.connect("pypi.test:443")
 
 
-async def test_an_address_is_reached_only_where_it_is_listed_itself(tmp_path):
+async def test_an_ip_address_is_reached_only_if_it_is_listed(tmp_path):
     async with internet() as net, sandbox(tmp_path, net=net, hosts=[PUBLIC, "2606:4700::1111"]) as box:
         net.names = {PUBLIC: [[PUBLIC]], "2606:4700::1111": [["2606:4700::1111"]]}
         async with box.tunnel(f"{PUBLIC}:443", client_hello(None)) as (reader, _):
@@ -89,21 +89,21 @@ async def test_an_address_is_reached_only_where_it_is_listed_itself(tmp_path):
         assert b" 403 " in await box.connect("93.184.215.15:443")
 
 
-async def test_a_name_that_is_not_found_is_said_so(tmp_path):
+async def test_an_unresolvable_name_is_reported(tmp_path):
     async with internet() as net, sandbox(tmp_path, net=net, hosts=[HOST]) as box:
         assert b" 502 " in await box.connect(f"{HOST}:443")
 
     assert box.usage.refusals == ()
 
 
-async def test_a_host_that_does_not_answer_is_said_so(tmp_path):
+async def test_an_unreachable_host_is_reported(tmp_path):
     async with internet(pypi_test=[[PUBLIC]]) as net:
         pass
     async with sandbox(tmp_path, net=net, hosts=[HOST]) as box:
         assert b" 502 " in await box.connect(f"{HOST}:443")
 
 
-async def test_there_is_an_end_to_connections_at_once(tmp_path):
+async def test_the_number_of_simultaneous_connections_is_limited(tmp_path):
     async with internet(pypi_test=[[PUBLIC]]) as net, sandbox(tmp_path, net=net, hosts=[HOST]) as box:
         opened = [await asyncio.open_unix_connection(str(box.socket)) for _ in range(65)]
         answers = []
@@ -117,11 +117,11 @@ async def test_there_is_an_end_to_connections_at_once(tmp_path):
     assert box.usage.refusals == ("hold more than 64 connections",)
 
 
-# The name in the first bytes
+# The server name
 
 
 @pytest.mark.parametrize("name", [HOST, "A.b-c.Test", "x" * 60 + ".test"])
-def test_the_name_is_found_in_a_real_hello_and_not_before_it_is_whole(name):
+def test_the_server_name_is_found_only_in_a_complete_client_hello(name):
     hello = client_hello(name)
 
     assert server_name(hello) == name.lower()
@@ -129,7 +129,7 @@ def test_the_name_is_found_in_a_real_hello_and_not_before_it_is_whole(name):
     assert server_name(hello + b"more") == name.lower()
 
 
-def test_the_name_is_found_in_a_hello_spread_over_records():
+def test_the_server_name_is_found_in_a_client_hello_spread_over_records():
     hello = client_hello(HOST)
     message = hello[5:]
     pieces = [message[start : start + 7] for start in range(0, len(message), 7)]
@@ -139,18 +139,18 @@ def test_the_name_is_found_in_a_hello_spread_over_records():
     assert server_name(spread[:-1]) is None
 
 
-def test_an_older_client_names_its_host_too():
+def test_the_server_name_of_a_tls_1_2_client_is_found():
     older = ssl.create_default_context()
     older.maximum_version = ssl.TLSVersion.TLSv1_2
 
     assert server_name(client_hello(HOST, tls=older)) == HOST
 
 
-def test_a_hello_without_a_name_has_none():
+def test_a_client_hello_without_a_server_name_has_none():
     assert server_name(client_hello(None)) == ""
 
 
-def test_a_hello_that_was_tampered_with_anywhere_gives_a_name_or_is_refused():
+def test_a_corrupted_client_hello_gives_a_name_or_is_refused():
     hello = client_hello(HOST)
     for place in range(len(hello)):
         for value in (0, 1, 127, 255):
@@ -176,13 +176,13 @@ def test_a_hello_that_was_tampered_with_anywhere_gives_a_name_or_is_refused():
         b"\x16\x03\x01\x00\x01\x01" * 4_000,
     ],
 )
-def test_what_is_no_hello_is_refused_at_once(received):
+def test_data_that_is_no_client_hello_is_refused_at_once(received):
     with pytest.raises(NotTls):
         server_name(received)
 
 
 def with_names(*listed: bytes) -> bytes:
-    """A hello with these server name extensions."""
+    """Makes a ClientHello with these server name extensions."""
     extensions = b"".join(b"\0\0" + len(content).to_bytes(2) + content for content in listed)
     body = b"\x03\x03" + b"\0" * 32 + b"\0" + b"\0\x02\x13\x01" + b"\x01\0" + len(extensions).to_bytes(2) + extensions
     message = b"\x01" + len(body).to_bytes(3) + body
@@ -194,7 +194,7 @@ def one(name: bytes, kind: bytes = b"\0") -> bytes:
     return len(entry).to_bytes(2) + entry
 
 
-def test_a_hello_made_by_hand_is_read_like_any_other():
+def test_a_client_hello_made_by_hand_is_parsed():
     assert server_name(with_names(one(b"a.test"))) == "a.test"
 
 
@@ -208,6 +208,6 @@ def test_a_hello_made_by_hand_is_read_like_any_other():
         (one("ä.test".encode()),),
     ],
 )
-def test_two_names_or_odd_ones_are_refused(listed):
+def test_two_server_names_or_invalid_ones_are_refused(listed):
     with pytest.raises(NotTls):
         server_name(with_names(*listed))

@@ -33,11 +33,11 @@ RESET = "anthropic-ratelimit-unified-reset"
         (200, {**REJECTED, RESET: "1952770000"}, None),
     ],
 )
-def test_a_limit_is_what_lasts(status, headers, over):
+def test_lasting_refusals_are_usage_limits_with_their_end(status, headers, over):
     assert parse_usage_limit(status, headers) == over
 
 
-async def test_the_proxy_remembers_the_last_answer_only(tmp_path):
+async def test_the_proxy_remembers_only_the_last_response(tmp_path):
     refusal = answer_of(429, b"{}", "anthropic-ratelimit-unified-status: rejected", f"{RESET}: 1952770000")
     answers = [refusal, whole()]
 

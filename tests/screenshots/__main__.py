@@ -1,4 +1,4 @@
-"""`make screenshots`: the pictures on the pages, taken of a real daemon at work. Only the model is scripted."""
+"""`make screenshots`: takes the pictures for the pages from a real, working daemon. Only the model is scripted."""
 
 import asyncio
 import os

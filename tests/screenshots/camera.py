@@ -1,4 +1,4 @@
-"""Pages as people see them, kept as small pictures."""
+"""Takes pages as small pictures."""
 
 import os
 import shutil
@@ -46,7 +46,7 @@ class Camera:
             await page.close()
 
     def _keep(self, path: Path) -> None:
-        """With as few colours as nobody misses, where pngquant is there."""
+        """Reduces the colours if pngquant is installed."""
         if shutil.which("pngquant"):
             words = ["--force", "--skip-if-larger", "--strip", "--speed=1", "--ext=.png", "--quality=80-100", "256"]
             subprocess.run(["pngquant", *words, str(path)], check=False, timeout=60)

@@ -35,7 +35,7 @@ def live_through(path: Path) -> None:
 
 
 def _busy(ago: int) -> int:
-    """How much is asked for in a day: more in the middle of a week, little at its end."""
+    """Returns how many issues are requested in a day: more in the middle of a week, few at its end."""
     weekday = (ago + 2) % 7
     return 1 if weekday >= 5 else 3 + round(2 * math.sin(ago) + (4 - weekday) / 2)
 
@@ -57,7 +57,7 @@ def _live(store: RunStore, number: int, at: float) -> None:
 
 @asynccontextmanager
 async def shown(folder: Path) -> AsyncIterator[str]:
-    """Its address."""
+    """Yields its address."""
     create_repository(folder / "shop")
     sites = tuple(ProjectSettings(name=name, repository=str(folder / "shop"), base="main") for name in _PROJECTS)
     settings = Settings(state_dir=folder / "state", projects=sites)

@@ -1,4 +1,4 @@
-"""What the stand-in for the model does with the issues in the pictures: real edits to the demo's shop."""
+"""Scripts of the stand-in model for the issues in the pictures: real edits to the demo's shop."""
 
 import asyncio
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""A day at the demo's shop: a real daemon and real agents, stopped where all lanes have something in them."""
+"""A day at the demo's shop: a real daemon and real agents, stopped when every lane has a run."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -27,7 +27,7 @@ class Shop:
     model: ScriptedModel
 
     async def day(self) -> None:
-        """Mira and Jonas ask for things, and look at what they get."""
+        """Mira and Jonas request changes and review them."""
         self.ask(plot.TOTAL, by="Mira")
         await self.until(plot.TOTAL, Phase.REVIEW)
         self.ask(plot.PRICES, by="Jonas")
@@ -73,7 +73,7 @@ class Shop:
                 await asyncio.sleep(0.1)
 
     async def until_heard(self, title: str) -> None:
-        """Its agent hears what was said as soon as it has used its next tool."""
+        """Waits until the agent reads the comment, which it does after its next tool call."""
         async with asyncio.timeout(_PATIENCE):
             while not ((run := self.run(title)) and run.comments):
                 await asyncio.sleep(0.1)
@@ -81,7 +81,7 @@ class Shop:
         plot.HEARD.set()
 
     async def until_written(self, title: str, words: str) -> None:
-        """In its agent's transcript."""
+        """Waits until the text is in the transcript of the agent."""
         run = self.run(title)
         assert run
         async with asyncio.timeout(_PATIENCE):

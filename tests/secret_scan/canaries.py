@@ -23,7 +23,7 @@ def _letters(count: int, alphabet: str = _WORDLIKE) -> str:
 
 
 def private_key(chance: random.Random) -> str:
-    """As one looks; it opens nothing."""
+    """Returns text that looks like a private key and opens nothing."""
     body = base64.b64encode(bytes.fromhex("308204a40201000282010100") + chance.randbytes(900)).decode()
     label = "RSA PRIVATE" + " KEY"
     return f"-----BEGIN {label}-----\n" + "\n".join(textwrap.wrap(body, 64)) + f"\n-----END {label}-----\n"

@@ -1,7 +1,7 @@
 # ruff: noqa: E501 - lock files and minified programs have long lines
 """Random data without secrets: lock files, hashes, pictures, dummies. And invented secrets that look real.
 
-Rule: deterministic; nothing here opens anything anywhere.
+Rule: deterministic; none of the secrets opens anything.
 """
 
 import base64
@@ -196,7 +196,7 @@ def ordinary_files(each: int) -> Iterator[tuple[str, str]]:
 
 
 def real_files(folders: list[Path], most: int) -> Iterator[tuple[str, str]]:
-    """Text that people wrote, or their tools: spread over whatever is there."""
+    """Returns text files of this machine, evenly selected."""
     found = sorted({path for folder in folders for kind in _SOURCES for path in folder.rglob(kind) if path.is_file()})
     for path in found[:: max(len(found) // most, 1)]:
         yield str(path), path.read_text(encoding="utf-8", errors="replace")

@@ -40,11 +40,11 @@ def values(text: str) -> list[str]:
         ("just words", []),
     ],
 )
-def test_what_counts_as_a_secret_in_a_file_of_variables(line, found):
+def test_secrets_in_a_file_of_variables_are_recognized(line, found):
     assert values(line) == found
 
 
-def test_no_line_takes_long_to_look_at():
+def test_long_lines_are_parsed_quickly():
     started = time.monotonic()
     assert values(f"X={'aB' * 20_000}!") == [f"{'aB' * 20_000}!"]
     assert values(f"X={'ab-' * 20_000}!") == [f"{'ab-' * 20_000}!"]
@@ -52,7 +52,7 @@ def test_no_line_takes_long_to_look_at():
     assert time.monotonic() - started < 2
 
 
-def test_a_private_key_counts_as_a_whole():
+def test_a_private_key_is_one_secret():
     key = "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQEFAASC\n-----END PRIVATE KEY-----\n"
     assert values(key) == [key]
     secrets = Secrets()
@@ -61,7 +61,7 @@ def test_a_private_key_counts_as_a_whole():
     assert secrets.find("see MIIEvQIBADANBgkqhkiG9w0BAQEFAASC") == ("dev.pem",)
 
 
-def test_what_is_kept_is_not_forgotten_however_many_come_after_it():
+def test_kept_secrets_stay_known_after_many_learned_ones():
     secrets = Secrets()
     secrets.keep("A of .env", "first-of-all-9")
     for number in range(500):

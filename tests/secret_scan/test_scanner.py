@@ -45,7 +45,7 @@ def test_t7_every_canary_is_found_in_every_kind_of_file(secrets, name, packing):
 
 @pytest.mark.parametrize("encoding", CONTIGUOUS)
 @pytest.mark.parametrize("name", CANARIES)
-def test_what_stands_in_one_piece_is_cut_out(secrets, name, encoding):
+def test_a_secret_in_one_piece_is_redacted(secrets, name, encoding):
     clean = secrets.redact(f"before {ENCODINGS[encoding](CANARIES[name])} after")
     assert f"[redacted: {name}]" in clean
     assert not secrets.find(clean)
@@ -54,7 +54,7 @@ def test_what_stands_in_one_piece_is_cut_out(secrets, name, encoding):
 
 
 @pytest.mark.parametrize("name", ORDINARY)
-def test_ordinary_texts_hold_none_of_ours_and_stay_as_they_are(secrets, name):
+def test_ordinary_texts_contain_no_known_secret_and_stay_unchanged(secrets, name):
     text = ORDINARY[name](random.Random(3))
     assert secrets.find(text) == ()
     assert secrets.redact(text) is text
@@ -62,7 +62,7 @@ def test_ordinary_texts_hold_none_of_ours_and_stay_as_they_are(secrets, name):
 
 @given(st.text(max_size=300))
 @settings(max_examples=200, deadline=None)
-def test_no_text_holds_what_chance_made(text):
+def test_random_text_contains_no_secret(text):
     assert ONE.find(text) == ()
     assert ONE.find(f"{text} {TOKEN} {text}") == ("key",)
 
@@ -73,23 +73,23 @@ def test_a_secret_is_found_between_any_bytes(noise):
     assert ONE.find_in(noise + b"\n" + TOKEN.encode() + noise) == ("key",)
 
 
-def test_what_is_too_short_to_be_a_secret_is_not_looked_for():
+def test_values_that_are_too_short_are_not_searched_for():
     assert Secrets({"pin": "1234567", "no": ""}).find("1234567") == ()
     assert Secrets({"password": "12345678"}).find("12345678") == ("password",)
 
 
-def test_the_frame_of_a_private_key_is_no_secret_and_each_line_of_it_is(secrets):
+def test_the_header_of_a_private_key_is_no_secret_but_each_line_of_it_is(secrets):
     key = CANARIES["the App's key"].splitlines()
     assert secrets.find(f"{key[0]}\n...\n{key[-1]}") == ()
     assert secrets.find(f"x {key[3]} y") == ("the App's key",)
 
 
-def test_it_shows_names_and_never_values(secrets):
+def test_the_repr_contains_names_and_no_values(secrets):
     assert "the GitHub token" in repr(secrets)
     assert not any(value in repr(secrets) for value in CANARIES.values())
 
 
-def test_what_it_learns_while_running_is_found_from_then_on(secrets):
+def test_a_learned_secret_is_found_from_then_on(secrets):
     growing, fresh = Secrets({"a": TOKEN}), CANARIES["a fine-grained token"]
     assert growing.find(fresh) == ()
     growing.learn("minted", fresh)
@@ -97,7 +97,7 @@ def test_what_it_learns_while_running_is_found_from_then_on(secrets):
     assert growing.redact(fresh) == "[redacted: minted]"
 
 
-def test_what_was_learned_long_ago_is_forgotten_and_what_was_known_is_not():
+def test_old_learned_secrets_are_dropped_and_kept_ones_are_not():
     growing, chance = Secrets({"a": TOKEN}), random.Random(1)
     minted = [f"ghs_{chance.randbytes(18).hex()}" for _ in range(140)]
     for one in minted:
@@ -106,7 +106,7 @@ def test_what_was_learned_long_ago_is_forgotten_and_what_was_known_is_not():
     assert growing.find(f"{TOKEN} {minted[-1]}") == ("a", "minted")
 
 
-def test_a_file_that_unpacks_without_end_is_looked_at_within_bounds(secrets):
+def test_unpacking_a_compression_bomb_is_bounded(secrets):
     bomb = zlib.compress(bytes(60_000_000), 9)
     began = time.process_time()
     assert secrets.find_in(bomb + TOKEN.encode()) == ("the GitHub token",)
@@ -116,7 +116,7 @@ def test_a_file_that_unpacks_without_end_is_looked_at_within_bounds(secrets):
     assert time.process_time() - began < 5
 
 
-def test_what_an_error_ends_has_cost_what_was_unpacked_before(secrets):
+def test_bytes_unpacked_before_an_error_count_towards_the_budget(secrets):
     compressor = zlib.compressobj(9, zlib.DEFLATED, -15)
     broken = compressor.compress(bytes(5_000_000)) + compressor.flush(zlib.Z_FULL_FLUSH) + b"\xff" * 10
     budget = UnpackBudget()
@@ -125,7 +125,7 @@ def test_what_an_error_ends_has_cost_what_was_unpacked_before(secrets):
 
 
 @pytest.mark.parametrize("made_of", ["PK\x03\x04", "\x1f\x8b\x08", "x\x9c", "BZh9", "\xfd7zXZ\0"])
-def test_a_file_full_of_marks_is_looked_at_within_bounds(secrets, made_of):
+def test_a_file_full_of_archive_headers_is_searched_within_limits(secrets, made_of):
     content = (made_of.encode("latin-1") * 100_000)[:200_000]
     began = time.process_time()
     assert secrets.find_in(content) == ()
@@ -133,13 +133,13 @@ def test_a_file_full_of_marks_is_looked_at_within_bounds(secrets, made_of):
 
 
 @pytest.mark.parametrize(("name", "text"), list(real_looking_secrets(200)), ids=lambda value: str(value)[:20])
-def test_what_looks_like_somebodys_secret_is_suspicious(name, text):
+def test_likely_secrets_are_reported(name, text):
     found = find_suspicious(["def f():", *text.splitlines(), ""])
     assert found, name
     assert all(1 < one.line <= len(text.splitlines()) + 1 for one in found)
 
 
-def test_it_says_what_and_where():
+def test_a_finding_has_kind_and_line_and_not_the_secret():
     assert find_suspicious(["x = 1", "", f"y = '{TOKEN}'", "z"]) == (SecretFinding("GitHub token", 3),)
     assert find_suspicious(iter([f"{TOKEN}\r\n", "b\n"])) == (SecretFinding("GitHub token", 1),)
     assert TOKEN not in repr(find_suspicious([TOKEN]))
@@ -163,7 +163,7 @@ def test_ordinary_files_raise_an_alarm_in_at_most_one_of_a_hundred():
     ],
     ids=repr,
 )  # fmt: skip
-def test_no_text_is_slow_to_suspect(made_of):
+def test_any_text_is_searched_for_likely_secrets_quickly(made_of):
     def seconds(size: int) -> float:
         text = (made_of * size)[:size]
         began = time.process_time()
@@ -175,7 +175,7 @@ def test_no_text_is_slow_to_suspect(made_of):
 
 @given(st.text(alphabet="secrtokn_-:='\" ghp0Aa.{}/@eyJ\nİ", max_size=400))
 @settings(max_examples=300, deadline=None)
-def test_any_text_can_be_suspected_in_one_of_its_lines(text):
+def test_findings_in_any_text_have_valid_line_numbers(text):
     lines = text.split("\n")
     assert all(1 <= one.line <= len(lines) for one in find_suspicious(lines))
 
@@ -183,7 +183,7 @@ def test_any_text_can_be_suspected_in_one_of_its_lines(text):
 @pytest.mark.parametrize(
     "made_of", ["usual words, ", "\\u0041", "&#65;", "%2541", "<", "\\", "ａ", "01", "=", "4142", "QUFB"]
 )
-def test_64_kb_are_searched_at_once(secrets, made_of):
+def test_text_of_64_kb_is_searched_quickly(secrets, made_of):
     text = (made_of * 65536)[:65536]
 
     def seconds() -> float:

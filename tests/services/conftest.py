@@ -1,4 +1,4 @@
-"""Fixtures of the services' tests: a cache, a clock that tests move, a served GitHub and a bot on it."""
+"""Fixtures for tests of services: a cache, a clock that tests move, a served GitHub and a bot on it."""
 
 import time
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""An issue typed into the dashboard is created in the project's tracker, and work begins."""
+"""An issue typed into the dashboard is created in the project's tracker, and its run starts."""
 
 from bot.services.linear.team_routing import TeamRoute
 from tests.fakes.linear.fixtures import linear
@@ -8,7 +8,7 @@ from tests.services.linear.linear_bot import SHOP, LinearBot
 __all__ = ["linear"]
 
 
-async def test_on_github_it_has_its_labels_from_the_first_moment_and_is_asked_for(bot):
+async def test_a_new_github_issue_has_its_labels_from_the_start_and_is_requested(bot):
     key = await bot.tracker.open_issue("Add a cart", "Please.", ["AI", "ai:plan"], by="ana")
     issue = bot.world.issue(REPO, bot.repository.api.number(key))
     assert (issue.title, issue.body) == ("Add a cart", "Please.\n\nAsked for by `ana`.")
@@ -17,7 +17,7 @@ async def test_on_github_it_has_its_labels_from_the_first_moment_and_is_asked_fo
     assert (seen.requester.name, seen.requester.trusted) == ("treehand-bot", True)
 
 
-async def test_in_linear_it_goes_to_the_project_it_is_for_and_is_asked_for(linear, tmp_path):
+async def test_a_new_linear_issue_gets_the_label_of_its_project_and_is_requested(linear, tmp_path):
     bot = LinearBot(linear, tmp_path, routes=(SHOP, TeamRoute("docs", "acme/docs")))
     try:
         key = await bot.trackers["docs"].open_issue("Add a page", "Please.", ["AI", "ai:plan"], by="ana")

@@ -30,7 +30,7 @@ def write(tmp_path, monkeypatch):
     return writing
 
 
-def test_a_key_is_shown_as_it_is_and_the_token_of_an_application_as_a_bearers(write, tmp_path, monkeypatch):
+def test_a_key_is_sent_bare_and_an_oauth_token_with_bearer(write, tmp_path, monkeypatch):
     for name in ("key", "token", "hook"):
         (tmp_path / name).write_text(f" {name} of a file\n")
     assert linear_authorization(write(f'[linear]\napi_key_file = "key"\n{SHOP}')) == "key of a file"
@@ -45,12 +45,12 @@ def test_a_key_is_shown_as_it_is_and_the_token_of_an_application_as_a_bearers(wr
     assert linear_authorization(write(SHOP)) == "ours"
 
 
-def test_without_a_key_it_says_what_to_set(write):
+def test_a_missing_key_is_reported_with_the_variable_to_set(write):
     with pytest.raises(BadSettings, match=r"There is no key for Linear\. Set LINEAR_API_KEY"):
         linear_authorization(write(SHOP))
 
 
-def test_the_key_never_leaves_and_what_we_say_is_signed_with_something_that_follows_from_it(write, monkeypatch):
+def test_the_key_is_redacted_and_the_marker_secret_is_derived_from_it(write, monkeypatch):
     monkeypatch.setenv("LINEAR_API_KEY", "lin_api_0123456789")
     settings = write(SHOP)
     assert known_secrets(settings)["the Linear key"] == "lin_api_0123456789"
@@ -67,11 +67,11 @@ def test_the_key_never_leaves_and_what_we_say_is_signed_with_something_that_foll
         ),
     ],
 )
-def test_where_issues_are_moved_comes_from_the_settings(write, toml, moves):
+def test_workflow_states_come_from_the_settings(write, toml, moves):
     assert _moves(write(f"[linear]\n{toml}\n{SHOP}")) == moves
 
 
-def test_a_move_can_be_switched_off_by_a_variable(write, monkeypatch):
+def test_a_move_can_be_disabled_by_a_variable(write, monkeypatch):
     monkeypatch.setenv("TREEHAND_LINEAR__REVIEW", "false")
     monkeypatch.setenv("TREEHAND_LINEAR__STARTED", "Doing")
     assert _moves(write(SHOP)) == WantedMoves("Doing", review=False)
@@ -91,7 +91,7 @@ async def test_projects_of_one_team_share_one_poll(write, monkeypatch, tmp_path)
         assert connection.issues["shop"].team is connection.issues["blog"].team
 
 
-async def test_the_key_goes_over_no_plain_wire(write, monkeypatch, tmp_path):
+async def test_the_key_is_not_sent_over_plain_http(write, monkeypatch, tmp_path):
     monkeypatch.setenv("LINEAR_API_KEY", "lin_api_0123456789")
     settings = write(f'[linear]\napi_url = "http://linear.example/graphql"\n{SHOP}')
     (tmp_path / "state").mkdir()
@@ -102,7 +102,7 @@ async def test_the_key_goes_over_no_plain_wire(write, monkeypatch, tmp_path):
 
 @dataclass
 class Hub:
-    """Who may push to the repository, and who has shown which address."""
+    """A repository with permissions and published addresses."""
 
     pushers: tuple[str, ...] = ("ana-hub",)
     addresses: dict[str, str] = field(default_factory=dict)
@@ -114,7 +114,7 @@ class Hub:
         return self.addresses.get(email, "")
 
 
-async def test_people_are_matched_by_the_settings_or_a_verified_address_and_never_by_name(write):
+async def test_people_are_matched_by_settings_or_verified_address_and_never_by_name(write):
     settings = write(f'[linear.people]\n"Ana@acme.example" = "ana-hub"\n"id-of-cem" = "cem-hub"\n{SHOP}')
     hub = Hub(("ana-hub", "ana", "cem-hub", "bob-hub"), {"bob@acme.example": "bob-hub"})
     may_push = _may_push(settings, hub)
@@ -141,7 +141,7 @@ async def test_everybody_who_may_steer_may_push_to_the_local_forge(write, tmp_pa
         (f"[linear]\nreviewed = true\n{SHOP}", "linear.reviewed is not a setting. Did you mean `review`?"),
     ],
 )
-def test_a_mistake_is_named_with_its_place_and_its_fix(write, toml, said):
+def test_a_mistake_is_reported_with_its_place_and_its_fix(write, toml, said):
     with pytest.raises(BadSettings) as problem:
         write(toml)
     assert said in str(problem.value)

@@ -58,7 +58,7 @@ def test_a_mistake_in_the_addresses_does_not_repeat_them(write):
     assert "TIiajkdnlazkcOXrIdevi7FQ" not in str(caught.value)
 
 
-def test_what_an_address_holds_is_redacted_everywhere(write, monkeypatch):
+def test_secrets_in_an_address_are_redacted(write, monkeypatch):
     monkeypatch.setenv(
         "TREEHAND_NOTIFY__URLS", f"{SLACK} mailtos://ana:correct-horse@mail.example.com?to=ana@example.com"
     )
@@ -106,7 +106,7 @@ def test_notification_preferences_come_from_the_settings(write, tmp_path):
     store.close()
 
 
-def test_messages_lead_to_the_page_that_link_names(write, tmp_path, web):
+def test_the_link_setting_is_in_every_message(write, tmp_path, web):
     settings = write(
         f'state_dir = "state"\n[notify]\nlink = "https://bot.example.com/"\nurls = ["{web.url}"]\n'
         '[[projects]]\nname = "shop"\nrepository = "owner/shop"\ntracker = "local"\n'
@@ -121,7 +121,7 @@ def test_messages_lead_to_the_page_that_link_names(write, tmp_path, web):
     assert said.body == "shop#7 needs you\nwhy\nDashboard: https://bot.example.com/runs/shop%237"
 
 
-def test_check_names_each_channel_by_kind_and_host_and_sends_a_message_on_request(write, web, capsys):
+def test_check_lists_channels_by_kind_and_host_and_sends_a_message_on_request(write, web, capsys):
     settings = write(f'notify.urls = ["{web.url}", "{SLACK}", "nonsense"]')
     found = channel_findings(settings, send_test=False)
     assert [(name, ok) for name, ok, _ in found] == [("notify/1", True), ("notify/2", True), ("notify/3", False)]
@@ -135,7 +135,7 @@ def test_check_names_each_channel_by_kind_and_host_and_sends_a_message_on_reques
     assert [one["title"] for one in web.got] == ["Treehand: a test"]
 
 
-def test_the_log_is_written_as_format_and_level_say(write, tmp_path):
+def test_the_log_follows_the_format_and_level_settings(write, tmp_path):
     from bot.system import logs
 
     settings = write('log.format = "json"\nlog.level = "warning"')

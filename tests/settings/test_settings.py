@@ -78,7 +78,7 @@ def test_the_policy_comes_from_the_settings(write, toml, seen):
     assert {name: getattr(policy, name) for name in seen} == seen
 
 
-def test_what_may_be_published_comes_from_the_settings(write):
+def test_publish_limits_come_from_the_settings(write):
     settings = write(f'limits.changed_files = 3\nlimits.changed_mb = 1.5\n{PROJECT}protected = ["deploy/**"]\n')
     guard = build_workspaces(settings, settings.projects[0], Secrets())._guard
     assert guard.rules == PublishRules(("deploy/**",), 3, 1.5)
@@ -104,8 +104,8 @@ def test_what_may_be_published_comes_from_the_settings(write):
         ("file_gb = 0.5", lambda rules: rules.process_limits.file_bytes == 500_000_000),
     ],
 )
-def test_what_an_agent_may_do_comes_from_the_settings(write, toml, shown):
-    """What each of them does to an agent is tried in `tests/sandbox` and `tests/escape`."""
+def test_sandbox_rules_come_from_the_settings(write, toml, shown):
+    """The effect of each on an agent is tested in `tests/sandbox` and `tests/escape`."""
     assert shown(sandbox_rules(write(f"[sandbox]\n{toml}\n{PROJECT}")))
 
 
@@ -138,12 +138,12 @@ def test_a_models_own_price_comes_from_the_settings(write):
     ],
 )
 def test_setup_commands_come_from_the_settings(write, tmp_path, toml, seen):
-    """What each of them does is tried in `tests/setup` and `tests/program/test_setup.py`."""
+    """The effect of each is tested in `tests/setup` and `tests/program/test_setup.py`."""
     settings = write(f"{PROJECT}{toml}\n")
     assert overrides_of(settings.projects[0]) == replace(seen, copy_from=tmp_path / seen.copy_from)
 
 
-async def test_the_time_for_setup_and_verification_comes_from_the_settings(write, tmp_path):
+async def test_time_limits_for_setup_and_verification_come_from_the_settings(write, tmp_path):
     settings = write(
         f'state_dir = "{tmp_path}/state"\nlimits.setup_minutes = 0.5\nlimits.verify_minutes = 2\n{PROJECT}'
     )
@@ -153,45 +153,45 @@ async def test_the_time_for_setup_and_verification_comes_from_the_settings(write
 
 
 async def test_the_size_of_the_pool_comes_from_the_settings(write, tmp_path):
-    """That they are is tried in `tests/setup/test_pool.py`."""
+    """Its use is tested in `tests/setup/test_pool.py`."""
     async with open_app(write(f'state_dir = "{tmp_path}/state"\n{PROJECT}pool = 3\n'), {}) as app:
         assert app.maintenance.pools.projects["shop"].size == 3
 
 
-async def test_what_must_never_leave_a_copied_file_is_known_from_the_start(write, tmp_path):
+async def test_secrets_in_copied_files_are_known_from_the_start(write, tmp_path):
     (tmp_path / "code").mkdir()
     (tmp_path / "code" / ".env").write_text("API_TOKEN=s3cret-of-ana\n")
     async with open_app(write(f'state_dir = "{tmp_path}/state"\n{PROJECT}'), {}) as app:
         assert app.ports.projects["shop"].find_secrets("s3cret-of-ana") == ("API_TOKEN of .env",)
 
 
-def test_on_github_nothing_is_copied_unless_a_folder_is_named(write):
+def test_for_a_github_project_nothing_is_copied_without_a_source_folder(write):
     settings = write(GITHUB)
     assert overrides_of(settings.projects[0]).copy_from is None
 
 
-def test_variables_of_a_worktrees_own_are_no_settings(write, monkeypatch):
+def test_treehands_own_variables_of_a_worktree_are_no_settings(write, monkeypatch):
     monkeypatch.setenv("TREEHAND_PORT_7", "20007")
     assert write(PROJECT).projects[0].name == "shop"
 
 
-def test_the_projects_own_base_is_used(write):
+def test_the_base_of_the_project_is_used(write):
     assert policy_of(write(f'{PROJECT}base = "develop"\n')).base == "develop"
 
 
-def test_paths_are_seen_from_the_file(write, tmp_path):
+def test_relative_paths_are_resolved_from_the_settings_file(write, tmp_path):
     settings = write(f'state_dir = "state"\n{PROJECT}')
     assert settings.state_dir == tmp_path / "state"
     assert settings.projects[0].folder == tmp_path / "code"
 
 
-def test_a_project_is_called_what_its_issues_are_called(write):
+def test_issue_keys_begin_with_the_name_of_the_project(write):
     desk = open_local_server(write(f'state_dir = "state"\n{PROJECT}'))
     assert desk.issues("shop").open("t", by="ana").key == "shop#1"
     desk.close()
 
 
-def test_disk_and_the_days_money_are_measured_against_their_limits(write, store, tmp_path):
+def test_disk_space_and_daily_budget_are_compared_with_their_limits(write, store, tmp_path):
     settings = write(
         "limits.free_disk_gb = 7\nbudget.per_day_usd = 3\nlimits.working = 2\n" + f'state_dir = "{tmp_path}"'
     )
@@ -205,9 +205,7 @@ GITHUB = PROJECT.replace('"code"', '"acme/shop"') + 'tracker = "github"\n'
 
 
 @pytest.mark.parametrize(("seconds", "known"), [("0", 0), ("45.5", 45.5)])
-async def test_how_long_others_wait_before_they_take_over_comes_from_the_settings(
-    write, monkeypatch, tmp_path, seconds, known
-):
+async def test_the_duration_of_a_lease_comes_from_the_settings(write, monkeypatch, tmp_path, seconds, known):
     monkeypatch.setenv("GITHUB_TOKEN", "ghp_" + "x" * 30)
     settings = write(f'state_dir = "{tmp_path}/state"\nlimits.claim_seconds = {seconds}\n{GITHUB}')
     async with open_app(settings, {}) as app:
@@ -216,12 +214,12 @@ async def test_how_long_others_wait_before_they_take_over_comes_from_the_setting
         assert (project.workspaces.mirror.check_lease == project.lease.check) if project.lease else True
 
 
-async def test_a_project_that_is_here_alone_has_nobody_to_agree_with(write, tmp_path):
+async def test_a_local_project_needs_no_lease(write, tmp_path):
     async with open_app(write(f'state_dir = "{tmp_path}/state"\n{PROJECT}'), {}) as app:
         assert app.ports.projects["shop"].lease is None
 
 
-def test_a_daemon_is_the_same_after_every_start_and_a_copy_of_it_is_another(tmp_path, monkeypatch):
+def test_the_id_of_a_daemon_survives_restarts_and_differs_for_a_copy(tmp_path, monkeypatch):
     first = daemon_id(tmp_path / "one")
     assert daemon_id(tmp_path / "one") == first != daemon_id(tmp_path / "two")
     monkeypatch.setattr(os, "uname", lambda: os.uname_result(("Linux", "another-host", "", "", "")))
@@ -229,7 +227,7 @@ def test_a_daemon_is_the_same_after_every_start_and_a_copy_of_it_is_another(tmp_
     assert list((tmp_path / "one").iterdir()) == [tmp_path / "one" / "daemon.id"]
 
 
-async def test_the_poll_interval_is_a_clock_of_the_daemon(write, monkeypatch):
+async def test_the_poll_interval_comes_from_the_settings(write, monkeypatch):
     seconds = []
     monkeypatch.setattr(AsyncIOScheduler, "add_job", lambda self, job, kind, args, seconds, **_: found.append(seconds))
     found = seconds
@@ -248,7 +246,7 @@ def test_the_environment_wins_over_the_file(write, monkeypatch):
     ("tracker", "repository", "forge"),
     [("github", "acme/shop", "github"), ("local", "acme/shop", "github"), ("local", "./shop", "local")],
 )
-def test_owner_and_name_is_a_repository_on_github_and_a_path_is_your_own(write, tracker, repository, forge):
+def test_owner_and_name_is_a_github_repository_and_a_path_is_local(write, tracker, repository, forge):
     (project,) = write(
         f'[[projects]]\nname = "shop"\ntracker = "{tracker}"\nrepository = "{repository}"\n'
         'remote = "git@example.com:shop"\ntrusted = ["bea"]\n'
@@ -257,13 +255,13 @@ def test_owner_and_name_is_a_repository_on_github_and_a_path_is_your_own(write, 
     assert (project.folder is None) == (forge == "github")
 
 
-def test_a_folder_that_is_there_is_a_path_though_it_reads_like_a_name_on_github(write, tmp_path):
+def test_an_existing_folder_is_a_path_even_if_it_looks_like_a_github_name(write, tmp_path):
     (tmp_path / "acme" / "shop").mkdir(parents=True)
     (project,) = write('[[projects]]\nname = "shop"\nrepository = "acme/shop"\n').projects
     assert project.folder == tmp_path / "acme" / "shop"
 
 
-def test_secrets_come_from_the_environment_or_from_files_of_their_own(write, tmp_path, monkeypatch):
+def test_secrets_come_from_the_environment_or_from_separate_files(write, tmp_path, monkeypatch):
     for name in ("GITHUB_TOKEN", "TREEHAND_GITHUB__TOKEN"):
         monkeypatch.delenv(name, raising=False)
     for name in ("token", "hook", "key", "door"):
@@ -282,9 +280,7 @@ def test_secrets_come_from_the_environment_or_from_files_of_their_own(write, tmp
     assert (github_token(settings), webhook_secret(settings)) == ("ours", "of the environment")
 
 
-def test_what_comments_are_signed_with_is_given_or_follows_from_the_token_and_older_ones_stay_good(
-    write, tmp_path, monkeypatch
-):
+def test_the_marker_secret_is_set_or_derived_and_older_ones_stay_valid(write, tmp_path, monkeypatch):
     for name in ("GITHUB_TOKEN", "TREEHAND_GITHUB__TOKEN", "TREEHAND_GITHUB__MARKER_SECRET"):
         monkeypatch.delenv(name, raising=False)
     (tmp_path / "marker").write_text("of a file\n")
@@ -308,7 +304,7 @@ def test_what_comments_are_signed_with_is_given_or_follows_from_the_token_and_ol
     assert ((tmp_path / "here" / "markers").stat().st_mode & 0o777) == 0o600
 
 
-def test_behind_a_proxy_that_knows_people_no_token_is_needed(write, monkeypatch):
+def test_behind_a_proxy_with_user_names_no_token_is_needed(write, monkeypatch):
     monkeypatch.delenv("TREEHAND_WEB__TOKEN", raising=False)
     assert web_token(write('[web]\nbind = "0.0.0.0:8700"\nuser_header = "X-Forwarded-User"')) == ""
 
@@ -322,14 +318,14 @@ def test_behind_a_proxy_that_knows_people_no_token_is_needed(write, monkeypatch)
         ('[web]\nbind = "0.0.0.0:8700"', web_token, "accepts other machines and needs a token"),
     ],
 )
-def test_a_secret_that_is_missing_is_named_when_it_is_needed(write, tmp_path, monkeypatch, toml, ask, said):
+def test_a_missing_secret_is_reported_when_it_is_needed(write, tmp_path, monkeypatch, toml, ask, said):
     monkeypatch.delenv("TREEHAND_GITHUB__TOKEN", raising=False)
     (tmp_path / "empty").write_text("\n")
     with pytest.raises(BadSettings, match=said):
         ask(write(toml))
 
 
-def test_the_models_address_and_key_are_the_only_variables_handed_on(write, monkeypatch):
+def test_only_the_models_address_and_key_are_passed_to_the_agent(write, monkeypatch):
     monkeypatch.setenv("ANTHROPIC_API_KEY", "k")
     monkeypatch.setenv("GITHUB_TOKEN", "t")
     assert model_environment(write(PROJECT)).get("ANTHROPIC_API_KEY") == "k"
@@ -340,7 +336,7 @@ def test_the_models_address_and_key_are_the_only_variables_handed_on(write, monk
     ("content", "variable"),
     [("sk-ant-api-0123456789", "ANTHROPIC_API_KEY"), ("sk-ant-oat-0123456789", "CLAUDE_CODE_OAUTH_TOKEN")],
 )
-def test_the_models_key_may_come_from_a_file_and_never_gets_out(write, tmp_path, monkeypatch, content, variable):
+def test_the_models_key_may_come_from_a_file_and_is_redacted(write, tmp_path, monkeypatch, content, variable):
     for name in KEY_VARIABLES:
         monkeypatch.delenv(name, raising=False)
     (tmp_path / "key").write_text(f"{content}\n")
@@ -412,27 +408,27 @@ def test_the_models_key_may_come_from_a_file_and_never_gets_out(write, tmp_path,
         ('web.proxies = ["proxy.example.com"]', "use an IP address"),
     ],
 )
-def test_a_mistake_is_named_with_its_place_and_its_fix(write, toml, said):
+def test_a_mistake_is_reported_with_its_place_and_its_fix(write, toml, said):
     with pytest.raises(BadSettings) as caught:
         write(toml)
     assert said in str(caught.value)
     assert "treehand.toml: " in str(caught.value)
 
 
-def test_what_a_variable_says_wrongly_is_not_looked_for_in_the_file(write, monkeypatch):
+def test_an_invalid_variable_is_reported_by_its_name(write, monkeypatch):
     monkeypatch.setenv("TREEHAND_LIMITS__WORKING", "many")
     with pytest.raises(BadSettings) as caught:
         write("")
     assert str(caught.value) == "The variable TREEHAND_LIMITS__WORKING = 'many': use a whole number."
 
 
-def test_a_file_that_is_not_text_is_said_so(tmp_path):
+def test_a_file_that_is_not_utf_8_is_reported(tmp_path):
     (tmp_path / "treehand.toml").write_bytes(b"\xff\xfe")
     with pytest.raises(BadSettings, match="UTF-8"):
         load(tmp_path / "treehand.toml")
 
 
-def test_every_key_is_tried_above():
+def test_every_key_has_a_test():
     here = Path(__file__)
     text = "".join(one.read_text() for one in here.parent.glob("*.py"))
     for key in known_keys():

@@ -26,7 +26,7 @@ MARKER_PREFIX = f"tests-{os.getpid()}"
 
 @dataclass
 class Shop:
-    """One project; its operator's folder is `ada`, the clone that is pushed from."""
+    """One project; its operator's folder is `ada`, the clone from which people push."""
 
     origin: Origin
     root: Path

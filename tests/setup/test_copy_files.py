@@ -14,7 +14,7 @@ from tests.workspace.conftest import run_git
 
 @pytest.fixture
 def ada(shop):
-    """The operator's folder, with files of their own."""
+    """The operator's folder with uncommitted files."""
     shop.origin.commit({".gitignore": ".env*\n*.local\nsecrets/\nlink\n*.log\n"})
     clone = shop.origin.clone
     for name in (".env", ".env.test", "config/a.local", "secrets/key.json", "shown.txt"):
@@ -30,7 +30,7 @@ def find(folder, *wanted: str, included: str = "") -> list[str]:
     return sorted(CopySource(folder, tracked).find(wanted, included))
 
 
-def test_files_that_git_ignores_are_found_by_name_and_by_pattern(ada):
+def test_ignored_files_are_found_by_name_and_by_pattern(ada):
     assert find(ada, ".env") == [".env"]
     assert find(ada, "./secrets/key.json") == ["secrets/key.json"]
     assert find(ada, ".env*", "config/*.local") == [".env", ".env.test", "config/a.local"]
@@ -39,7 +39,7 @@ def test_files_that_git_ignores_are_found_by_name_and_by_pattern(ada):
 
 
 @pytest.mark.parametrize("wanted", ["nothing*", "*.md", "shown*", "link*"])
-def test_a_pattern_that_matches_nothing_git_ignores_and_we_may_read_is_fine(ada, wanted):
+def test_a_pattern_without_matches_is_allowed(ada, wanted):
     assert find(ada, wanted) == []
 
 
@@ -57,7 +57,7 @@ def test_a_pattern_that_matches_nothing_git_ignores_and_we_may_read_is_fine(ada,
         ("/", "is not a path inside the folder"),
     ],
 )
-def test_what_cannot_be_copied_is_refused_by_name(ada, wanted, why):
+def test_a_file_that_cannot_be_copied_is_refused_by_name(ada, wanted, why):
     with pytest.raises(NeedsHuman) as caught:
         find(ada, wanted)
     assert "copy: " in str(caught.value)
@@ -65,21 +65,21 @@ def test_what_cannot_be_copied_is_refused_by_name(ada, wanted, why):
     assert why in str(caught.value)
 
 
-def test_a_pipe_is_refused_and_blocks_nobody(ada):
+def test_a_pipe_is_refused_without_blocking(ada):
     os.mkfifo(ada / "pipe.local")
     with pytest.raises(NeedsHuman, match=r"pipe\.local in .* is no file"):
         find(ada, "pipe.local")
     assert find(ada, "*.local") == ["config/a.local"]
 
 
-def test_too_many_are_refused(ada):
+def test_too_many_files_are_refused(ada):
     for number in range(201):
         (ada / f"{number}.local").touch()
     with pytest.raises(NeedsHuman, match=r"202 files of .* match; the limit is 200"):
         find(ada, "*.local")
 
 
-def test_the_usual_file_may_be_missing_or_tracked(ada, tmp_path):
+def test_the_default_file_may_be_missing_or_tracked(ada, tmp_path):
     (ada / ".env").unlink()
     assert find(ada, ".env") == []
     assert CopySource(ada, {".env"}).find([".env"], "") == {}
@@ -92,7 +92,7 @@ def test_the_operators_folder_may_be_a_linked_worktree(ada, tmp_path):
     assert find(tmp_path / "linked", ".env", "*.local") == [".env", "one.local"]
 
 
-def test_a_folder_that_is_no_repository_has_all_its_files_to_give(tmp_path):
+def test_all_files_of_a_folder_without_a_repository_can_be_copied(tmp_path):
     (tmp_path / "own").mkdir()
     for name in (".env", "a.pem", "b.pem"):
         (tmp_path / "own" / name).write_text(name)
@@ -103,7 +103,7 @@ def find_in(folder, *wanted: str) -> list[str]:
     return sorted(CopySource(folder, ()).find(wanted, ""))
 
 
-async def test_a_copy_is_for_its_owner_alone_and_is_there_before_setup_runs(shop, ada):
+async def test_a_copy_is_private_and_exists_before_setup_runs(shop, ada):
     await shop.told(
         "cat .env config/a.local > build.log", copy_from=ada, is_repository=True, copy=(".env", "config/a.local")
     ).ready()
@@ -111,7 +111,7 @@ async def test_a_copy_is_for_its_owner_alone_and_is_there_before_setup_runs(shop
     assert (shop.folder() / ".env").stat().st_mode & 0o777 == 0o600
 
 
-async def test_whatever_an_agent_does_a_copy_is_in_no_commit_and_what_it_did_is_said(shop, ada):
+async def test_a_changed_copy_is_in_no_commit_and_the_change_is_reported(shop, ada):
     shop.told(copy_from=ada, is_repository=True, copy=(".env", "config/a.local"))
     await shop.ready()
     worktree = shop.folder()
@@ -134,7 +134,7 @@ async def test_whatever_an_agent_does_a_copy_is_in_no_commit_and_what_it_did_is_
     ]
 
 
-async def test_a_copied_value_that_an_agent_writes_elsewhere_is_held_back(shop, ada):
+async def test_a_copied_secret_in_another_file_of_an_agent_is_held(shop, ada):
     (ada / ".env").write_text("DB_PASSWORD=s3cret-of-ada-77\nMODE=production\n")
     await shop.told(copy_from=ada, is_repository=True).ready()
     (shop.folder() / "notes.txt").write_text("production\n")
@@ -144,7 +144,7 @@ async def test_a_copied_value_that_an_agent_writes_elsewhere_is_held_back(shop, 
     assert (objection.rule, "DB_PASSWORD of .env" in objection.detail) == ("secret", True)
 
 
-async def test_a_newer_file_of_the_operators_is_copied_again_unless_the_agent_has_changed_its_own(shop, ada):
+async def test_a_newer_file_is_copied_again_unless_the_agent_changed_its_copy(shop, ada):
     shop.told(copy_from=ada, is_repository=True, copy=(".env", ".env.test"))
     await shop.ready()
     (shop.folder() / ".env.test").write_text("the agent's\n")
@@ -155,7 +155,7 @@ async def test_a_newer_file_of_the_operators_is_copied_again_unless_the_agent_ha
     assert (shop.folder() / ".env.test").read_text() == "the agent's\n"
 
 
-async def test_no_link_in_a_worktree_leads_a_copy_out_of_it(shop, ada, tmp_path):
+async def test_links_in_a_worktree_do_not_lead_a_copy_out_of_it(shop, ada, tmp_path):
     outside = tmp_path / "outside"
     outside.mkdir()
     workspace = await shop.worktree()
@@ -169,7 +169,7 @@ async def test_no_link_in_a_worktree_leads_a_copy_out_of_it(shop, ada, tmp_path)
     assert not (workspace.path / ".env").is_symlink()
 
 
-async def test_after_a_restart_the_values_are_known_before_anything_is_said(shop, ada):
+async def test_copied_secrets_are_read_again_after_a_restart(shop, ada):
     (ada / ".env.test").write_text("API_TOKEN=s3cret-of-ada-88\n")
     await shop.told(copy_from=ada, is_repository=True, copy=(".env*",)).ready()
     shop.secrets = Secrets()
@@ -178,11 +178,11 @@ async def test_after_a_restart_the_values_are_known_before_anything_is_said(shop
     assert shop.secrets.find("s3cret-of-ada-88") == ("API_TOKEN of .env.test",)
 
 
-async def test_what_cannot_be_copied_is_in_the_way_of_the_agent(shop, ada):
+async def test_a_file_that_cannot_be_copied_blocks_the_turn(shop, ada):
     ready = await shop.told(copy_from=ada, is_repository=True, copy=("link",)).ready()
     assert "copy: link in" in ready.obstacle.problem
 
 
-async def test_without_a_folder_to_copy_from_nothing_is(shop):
+async def test_without_a_source_folder_nothing_is_copied(shop):
     shop.origin.commit({".worktreeinclude": "*"})
     assert (await shop.told(copy=("missing.local",)).ready()).obstacle is None

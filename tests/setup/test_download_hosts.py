@@ -47,7 +47,7 @@ MANIFEST = {"package.json": "{}"}
         ({"uv.lock": 'url = "https://localhost/a"\nurl = "file:///a"\nurl = "http://plain.example.com"'}, []),
     ],
 )  # fmt: skip
-def test_lock_files_and_what_lies_beside_them_name_hosts(files, hosts):
+def test_download_hosts_are_read_from_lock_files_and_tool_settings(files, hosts):
     assert list(plan_setup(RepositoryFiles.of(files), SetupOverrides()).hosts) == hosts
 
 
@@ -63,11 +63,11 @@ def test_lock_files_and_what_lies_beside_them_name_hosts(files, hosts):
         ({"Cargo.toml": ""}, ()),
     ],
 )
-def test_tools_are_asked_where_no_file_says_anything_and_something_is_to_be_downloaded(files, tools):
+def test_tools_are_queried_if_no_file_names_a_host_and_downloads_are_needed(files, tools):
     assert plan_setup(RepositoryFiles.of(files), SetupOverrides()).silent == tools
 
 
-def test_what_a_tool_answers_is_read_for_hosts():
+def test_hosts_are_parsed_from_the_output_of_a_tool():
     asked = []
 
     def ask(words):
@@ -79,20 +79,20 @@ def test_what_a_tool_answers_is_read_for_hosts():
     assert hosts_of_tools(["npm"], lambda _: "") == ()
 
 
-def test_what_the_proxy_refused_is_read_out_of_its_words():
+def test_refused_hosts_are_parsed_from_the_messages_of_the_proxy():
     words = ("reach a.example.com:443 (3 times)", "reach b.example.com:8443", "ask the proxy for GET /", "and 2 more")
     assert refused_hosts(words) == ("a.example.com", "b.example.com:8443")
     assert refused_hosts(["reach c.example.com through a connection to d:443", "reach x;y:443"]) == ()
 
 
-def test_a_host_with_the_usual_port_is_the_same_host():
+def test_a_host_with_the_default_port_is_the_same_host():
     assert missing_hosts(["A.example.com", "b.example.com:444"], ["a.example.com:443", "b.example.com"]) == (
         "b.example.com:444",
     )
     assert setup_hosts_line(["a", "b", "a"]) == 'setup_hosts = ["a", "b"]'
 
 
-def test_what_an_agent_made_setup_want_is_named_and_not_offered_to_be_allowed():
+def test_hosts_wanted_by_an_agents_setup_are_named_and_not_offered_for_the_allowlist():
     step, outcome = SetupStep("npm ci", why="package-lock.json"), CommandOutcome(1, "")
     attempt = FailedCommand(step, outcome, "", ("reach evil.example.com:443",), ("npm.example.com",), ())
     found = explain_failure(attempt, "", seconds=60)
@@ -112,6 +112,6 @@ def test_what_an_agent_made_setup_want_is_named_and_not_offered_to_be_allowed():
         ("build.gradle", "build.gradle", "url " * 300_000),
     ],
 )
-def test_a_file_that_is_made_to_keep_us_busy_does_not(lock: str, name: str, text: str):
+def test_a_file_made_to_be_slow_to_parse_is_parsed_quickly(lock: str, name: str, text: str):
     """With a pattern that backtracks, each of these takes hours."""
     assert hosts_in_files(RepositoryFiles.of({lock: "", name: text}), [SetupStep("x", locks=(lock,))]) == ()

@@ -1,4 +1,4 @@
-"""Pooled worktrees: a taken one equals a fresh one, also after a crash, and no run waits for the pool."""
+"""Pooled worktrees: a taken one equals a new one, also after a crash, and no run waits for the pool."""
 
 import asyncio
 import os
@@ -49,7 +49,7 @@ class NoProject:
 
 
 def git_in(folder: Path, *args: str) -> str:
-    """Writes as the agent, who owns the files."""
+    """Runs git as the agent, who owns the files."""
     return run_git(folder, "-c", "safe.directory=*", *args)
 
 
@@ -64,7 +64,7 @@ def waiting(shop: Shop) -> list[str]:
 
 
 async def look_anew(pools: PoolFiller) -> None:
-    """Lets a minute pass."""
+    """Advances the clock by a minute and fills the pool."""
     for one in pools.projects.values():
         one.checked_at = 0.0
     await pools.fill()
@@ -75,7 +75,7 @@ def admin_of(shop: Shop, branch: str = BRANCH) -> Path:
 
 
 def everything(top: Path) -> dict[str, tuple[object, ...]]:
-    """Kind, mode and content of all files; git's files that contain times are compared by their meaning."""
+    """Returns kind, mode and content of all files; git's files that contain times are compared by their meaning."""
     found = {}
     for folder, folders, files in os.walk(top):
         for name in (*folders, *files):
@@ -95,7 +95,7 @@ def all_of(shop: Shop, branch: str = BRANCH) -> list[dict[str, tuple[object, ...
     return [everything(one) for one in (place.folder, place.shadow, place.agent_git, place.admin)]
 
 
-async def test_a_taken_one_is_byte_for_byte_like_a_fresh_one_in_its_place(shop):
+async def test_a_taken_worktree_is_byte_for_byte_like_a_new_one_in_its_place(shop):
     shop.told(SETUP, copy_from=shop.origin.clone)
     shop.origin.commit({"lock.txt": "one\n", ".gitignore": "build/\nnode_modules/\n.env\n"})
     (shop.origin.clone / ".env").write_text("API_TOKEN=of-the-taker-alone\n")
@@ -120,7 +120,7 @@ async def test_a_taken_one_is_byte_for_byte_like_a_fresh_one_in_its_place(shop):
     assert (taken.environment, taken.done) == (fresh.environment, fresh.done)
 
 
-async def test_what_an_agent_does_in_a_taken_one_is_all_that_is_committed(shop):
+async def test_only_changes_of_the_agent_in_a_taken_worktree_are_committed(shop):
     shop.told(SETUP)
     shop.origin.commit({"lock.txt": "one\n", ".gitignore": "build/\nnode_modules/\n"})
     await pools_of(shop).fill()
@@ -140,7 +140,7 @@ async def test_what_an_agent_does_in_a_taken_one_is_all_that_is_committed(shop):
     assert git_in(shop.folder(), "branch", "--show-current") == BRANCH
 
 
-async def test_two_runs_that_begin_at_once_take_two(shop):
+async def test_two_runs_that_start_at_once_take_two_worktrees(shop):
     shop.told("mkdir build")
     await pools_of(shop, 2).fill()
     names = set(waiting(shop))
@@ -149,7 +149,7 @@ async def test_two_runs_that_begin_at_once_take_two(shop):
     assert len({shop.folder(branch) for branch in (BRANCH, OTHER, "treehand/shop-3")}) == 3
 
 
-async def test_a_run_keeps_its_place_when_its_worktree_was_taken_away_to_make_room(shop):
+async def test_a_run_keeps_its_folder_after_its_worktree_was_evicted(shop):
     await pools_of(shop).fill()
     before = (await shop.worktree()).path
     (before / "mine.py").write_text("x\n")
@@ -159,7 +159,7 @@ async def test_a_run_keeps_its_place_when_its_worktree_was_taken_away_to_make_ro
     assert (before / "mine.py").read_text() == "x\n"
 
 
-async def test_of_a_run_that_is_over_nothing_is_left_and_what_waits_stays(shop):
+async def test_a_finished_run_leaves_no_files_and_pooled_worktrees_stay(shop):
     await pools_of(shop, 2).fill()
     await shop.worktree()
     await shop.workspaces.sweep([BRANCH])
@@ -171,7 +171,7 @@ async def test_of_a_run_that_is_over_nothing_is_left_and_what_waits_stays(shop):
     assert list(ProjectPaths(shop.root, "shop").taken.iterdir()) == []
 
 
-async def test_files_that_moved_with_the_base_are_brought_up_and_nothing_is_set_up_again(shop):
+async def test_changed_files_of_the_base_are_updated_without_another_setup(shop):
     shop.told("mkdir -p build; date +%N > build/once")
     shop.overrides = type(shop.overrides)()
     shop.origin.commit(
@@ -213,7 +213,7 @@ LOCK = '{"name": "shop", "lockfileVersion": 3, "packages": {"": {"name": "shop"}
     [{"package-lock.json": LOCK + "\n"}, {".gitignore": "node_modules/\nnew/\n"}],
     ids=["a lock", "what is ignored"],
 )
-async def test_where_more_than_files_moved_another_is_made(shop, moved):
+async def test_a_pooled_worktree_is_replaced_if_the_base_changed_more_than_files(shop, moved):
     shop.origin.commit({"package.json": '{"scripts": {}}', "package-lock.json": LOCK, ".gitignore": "node_modules/\n"})
     pools = pools_of(shop)
     await pools.fill()
@@ -225,8 +225,8 @@ async def test_where_more_than_files_moved_another_is_made(shop, moved):
     assert not (shop.root / "worktrees" / "shop" / first).exists()
 
 
-async def test_in_doubt_another_is_made(shop):
-    """An unknown process has written to it: the files differ from the commit's."""
+async def test_a_pooled_worktree_with_unexpected_changes_is_replaced(shop):
+    """An unknown process has written to it: the files differ from those of the commit."""
     pools = pools_of(shop)
     await pools.fill()
     (first,) = waiting(shop)
@@ -237,7 +237,7 @@ async def test_in_doubt_another_is_made(shop):
     assert second != first
 
 
-async def test_a_link_is_not_followed_when_files_are_brought_up(shop, tmp_path):
+async def test_a_link_is_not_followed_when_files_are_updated(shop, tmp_path):
     pools, away = pools_of(shop), tmp_path / "away"
     await pools.fill()
     (first,) = waiting(shop)
@@ -249,7 +249,7 @@ async def test_a_link_is_not_followed_when_files_are_brought_up(shop, tmp_path):
     assert first not in waiting(shop)
 
 
-async def test_where_setup_looks_at_nothing_that_is_known_another_is_made(shop):
+async def test_a_pooled_worktree_is_replaced_if_the_inputs_of_setup_are_unknown(shop):
     pools = pools_of(shop.told("mkdir build"))
     await pools.fill()
     (first,) = waiting(shop)
@@ -259,7 +259,7 @@ async def test_where_setup_looks_at_nothing_that_is_known_another_is_made(shop):
     assert len(waiting(shop)) == 1
 
 
-async def test_one_at_an_older_base_is_taken_by_nobody(shop):
+async def test_a_pooled_worktree_at_an_older_base_is_not_taken(shop):
     await pools_of(shop).fill()
     (name,) = waiting(shop)
     shop.origin.commit({"src/app.py": "print(2)\n"})
@@ -267,7 +267,7 @@ async def test_one_at_an_older_base_is_taken_by_nobody(shop):
     assert waiting(shop) == [name]
 
 
-async def test_it_gives_way_to_the_setup_of_a_run(shop):
+async def test_filling_the_pool_stops_for_the_setup_of_a_run(shop):
     readiness = shop.told("touch begun; [ $COMPOSE_PROJECT_NAME = treehand-shop-1 ] || sleep 600").project_setup
     pools = pools_of(shop)
     pools.projects["shop"].readiness = readiness
@@ -283,7 +283,7 @@ async def test_it_gives_way_to_the_setup_of_a_run(shop):
     assert read_pool_error(ProjectPaths(shop.root, "shop")) == ""
 
 
-async def test_what_fails_is_said_and_not_tried_again_before_the_base_has_moved(shop, caplog):
+async def test_a_failed_setup_is_reported_and_not_retried_before_the_base_changes(shop, caplog):
     pools = pools_of(shop.told("echo tried >> ../tried; echo why; exit 3"))
     await pools.fill()
     await look_anew(pools)
@@ -296,14 +296,14 @@ async def test_what_fails_is_said_and_not_tried_again_before_the_base_has_moved(
     assert caplog.text.count("pool filling failed") == 2
 
 
-async def test_what_commits_in_its_git_is_not_made_ahead(shop):
+async def test_setup_that_commits_is_not_run_for_the_pool(shop):
     pools = pools_of(shop.told("git -c user.name=a -c user.email=a@b commit -q --allow-empty -m mine"))
     await pools.fill()
     assert waiting(shop) == []
     assert "commits, or changes branches" in read_pool_error(ProjectPaths(shop.root, "shop"))
 
 
-async def test_a_file_that_setup_made_gives_way_to_the_operators(shop):
+async def test_a_file_made_by_setup_is_replaced_by_the_operators(shop):
     shop.told("echo TOKEN=example > .env", copy_from=shop.origin.clone)
     shop.origin.commit({".gitignore": ".env\n"})
     await pools_of(shop).fill()
@@ -312,7 +312,7 @@ async def test_a_file_that_setup_made_gives_way_to_the_operators(shop):
     assert (shop.folder() / ".env").read_text() == "TOKEN=of-the-operator\n"
 
 
-async def test_a_port_that_somebody_took_meanwhile_is_not_the_takers(shop):
+async def test_ports_of_a_pooled_worktree_that_are_in_use_are_replaced(shop):
     await pools_of(shop.told("true")).fill()
     (block,) = (shop.root / "ports").iterdir()
     with socket.socket() as somebody:
@@ -321,7 +321,7 @@ async def test_a_port_that_somebody_took_meanwhile_is_not_the_takers(shop):
     assert ready.environment["PORT"] != block.name
 
 
-async def test_without_room_to_spare_none_is_made_and_for_room_they_go(shop):
+async def test_pooled_worktrees_need_free_disk_space_and_are_removed_to_free_it(shop):
     await pools_of(shop, least_gb=1e9).fill()
     assert waiting(shop) == []
     pools = pools_of(shop)
@@ -340,7 +340,7 @@ async def test_a_worktree_that_the_settings_no_longer_want_is_removed(shop):
     assert waiting(shop) == []
 
 
-async def test_one_that_was_taken_stays_its_takers_though_the_pool_still_knew_its_name(shop):
+async def test_a_taken_worktree_stays_with_its_run_if_the_pool_still_lists_it(shop):
     """The state after a crash right after taking."""
     await pools_of(shop).fill()
     (name,) = waiting(shop)
@@ -355,7 +355,7 @@ async def test_one_that_was_taken_stays_its_takers_though_the_pool_still_knew_it
     assert run_git(shop.root / "mirrors" / "shop.git", "for-each-ref", f"refs/heads/treehand/{name}") == ""
 
 
-async def test_what_died_half_way_is_cleared_and_never_taken(shop):
+async def test_an_unfinished_pooled_worktree_is_removed_and_never_taken(shop):
     workspaces = shop.workspaces
     await workspaces.fetch(shop.origin.remote)
     workspaces.pool.start(workspaces.pool.base_tip("main"), "main")
@@ -394,7 +394,7 @@ class Mortal(subprocess.Popen):
 
 
 def lives_for(steps: int, living) -> bool:
-    """Returns whether it came to its end: git commands and renames count as steps."""
+    """Returns whether the process completed: git commands and renames count as steps."""
     child = os.fork()
     if child:
         code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
@@ -411,8 +411,8 @@ def lives_for(steps: int, living) -> bool:
 
 
 @pytest.mark.parametrize("branches", [[], [BRANCH], [BRANCH, OTHER]], ids=["none", "one", "two"])
-def test_a_process_that_dies_while_making_or_taking_leaves_nothing_wrong(origin, root, branches):
-    """Killed before each of its steps in turn; the next process starts from there."""
+def test_a_process_killed_while_making_or_taking_a_worktree_leaves_a_valid_pool(origin, root, branches):
+    """It is killed before each of its steps in turn; the next process starts from there."""
 
     async def living() -> None:
         workspaces = GitWorkspaces(root, "shop")

@@ -12,14 +12,14 @@ def worktree(tmp_path, name: str):
     return folder
 
 
-def test_a_worktree_keeps_its_ports_also_in_another_life_of_ours(tmp_path):
+def test_a_worktree_keeps_its_ports_after_a_restart(tmp_path):
     one = worktree(tmp_path, "shop-1")
     ports = PortBlocks(tmp_path / "ports").allocate(one)
     assert len(ports) == BLOCK_SIZE
     assert PortBlocks(tmp_path / "ports").allocate(one) == ports
 
 
-def test_no_two_worktrees_have_one_in_common_also_when_they_ask_at_once(tmp_path):
+def test_worktrees_never_share_ports_even_if_they_are_allocated_at_once(tmp_path):
     folders = [worktree(tmp_path, f"shop-{number}") for number in range(60)]
     blocks = PortBlocks(tmp_path / "ports")
     with ThreadPoolExecutor(16) as pool:
@@ -28,7 +28,7 @@ def test_no_two_worktrees_have_one_in_common_also_when_they_ask_at_once(tmp_path
     assert 20_000 <= min(given) <= max(given) < 32_768, "below those that the kernel gives out"
 
 
-def test_ports_that_somebody_listens_on_are_left_alone(tmp_path):
+def test_ports_in_use_are_not_allocated(tmp_path):
     one = worktree(tmp_path, "shop-1")
     first = PortBlocks(tmp_path / "ports").allocate(one)
     with socket.socket() as server:
@@ -36,7 +36,7 @@ def test_ports_that_somebody_listens_on_are_left_alone(tmp_path):
         assert not set(PortBlocks(tmp_path / "others").allocate(one)) & set(first)
 
 
-def test_ports_are_given_again_once_a_worktree_is_gone(tmp_path):
+def test_ports_are_free_again_after_a_worktree_is_removed(tmp_path):
     blocks, one = PortBlocks(tmp_path / "ports"), worktree(tmp_path, "shop-1")
     first = blocks.allocate(one)
     blocks.release(one)

@@ -32,7 +32,7 @@ def living() -> int:
     return len(find_processes(lambda marker: marker.startswith(f"{MARKER_PREFIX}:")))
 
 
-async def test_variables_are_there_and_nobodys_else(shop, monkeypatch):
+async def test_setup_has_its_variables_and_none_of_the_host(shop, monkeypatch):
     monkeypatch.setenv("GITHUB_TOKEN", "ghp_of_the_host")
     ready = await shop.told("env > build.log; pwd >> build.log").ready()
     assert ready.obstacle is None
@@ -46,7 +46,7 @@ async def test_variables_are_there_and_nobodys_else(shop, monkeypatch):
     assert "ghp_of_the_host" not in seen
 
 
-async def test_the_hosts_of_setup_are_reached_and_those_of_agents_are_not(shop_with, root):
+async def test_setup_reaches_its_own_hosts_and_not_those_of_agents(shop_with, root):
     rules = SandboxRules(hosts=frozenset({"agents.test"}), setup_hosts=frozenset({"setup.test"}))
     shop = shop_with(Bubblewrap(root, {"ANTHROPIC_API_KEY": "k"}, rules))
     connect = "c = h.HTTPConnection('127.0.0.1', 3128); c.set_tunnel('{}', 443); c.request('GET', '/')"
@@ -63,7 +63,7 @@ async def test_the_hosts_of_setup_are_reached_and_those_of_agents_are_not(shop_w
     assert not shop.folder().exists()
 
 
-async def test_what_hangs_is_ended_in_time_and_said(shop):
+async def test_a_hanging_setup_is_ended_in_time_and_reported(shop):
     shop.seconds = 1.5
     async with asyncio.timeout(20):
         ready = await shop.told("echo begun; sleep 25 & sleep 25").ready()
@@ -73,7 +73,7 @@ async def test_what_hangs_is_ended_in_time_and_said(shop):
 
 
 @pytest.mark.parametrize("kind", ["bwrap", "none"])
-async def test_what_it_left_running_is_ended_however_it_detached(shop_with, root, kind):
+async def test_background_processes_of_setup_are_ended(shop_with, root, kind):
     shop = shop_with(Bubblewrap(root, {}, SandboxRules()) if kind == "bwrap" else NoSandbox(root / "cells", {}))
     marks = f"sleep 25.{os.getpid()}"  # which is nobody else's, and over soon should it stay
     text = f"{marks} & setsid -f {marks}; {shlex.quote(sys.executable)} -c {shlex.quote(FORKS)}; exec env -i {marks} &"
@@ -90,7 +90,7 @@ def _is(pid: str, words: str) -> bool:
         return False
 
 
-async def test_nobody_answers_it(shop):
+async def test_setup_commands_get_empty_input(shop):
     asks = 'read -r x; echo "read: $?"; (echo hello > /dev/tty) 2>&1; test -t 0 || echo no terminal'
     ready = await shop.told(f"({asks}) > build.log 2>&1").ready()
     assert ready.obstacle is None
@@ -100,7 +100,7 @@ async def test_nobody_answers_it(shop):
     assert "/dev/tty" in seen
 
 
-async def test_a_flood_of_output_is_kept_to_its_end(shop):
+async def test_only_the_end_of_long_output_is_kept(shop):
     started = time.monotonic()
     ready = await shop.told("yes 0123456789 | head -c 50000000; echo; echo the end; exit 5").ready()
     assert ready.obstacle.problem == "ended with exit code 5"
@@ -109,7 +109,7 @@ async def test_a_flood_of_output_is_kept_to_its_end(shop):
     assert time.monotonic() - started < 30
 
 
-async def test_what_floods_the_disk_is_ended_and_what_it_wrote_goes(shop_with, root, monkeypatch):
+async def test_setup_that_fills_the_disk_is_ended_and_its_files_are_removed(shop_with, root, monkeypatch):
     monkeypatch.setattr(resource_limits, "_INTERVAL_SECONDS", 0.1)
     shop = shop_with(Bubblewrap(root, {}, SandboxRules(resource_limits=ResourceLimits(free_disk_bytes=1 << 60))))
     ready = await shop.told("while :; do head -c 1000000 /dev/zero >> flood; sleep 0.01; done").ready()
@@ -118,19 +118,19 @@ async def test_what_floods_the_disk_is_ended_and_what_it_wrote_goes(shop_with, r
     assert living() == 0
 
 
-async def test_what_takes_too_much_memory_is_ended_and_said(shop_with, root, monkeypatch):
+async def test_setup_over_its_memory_limit_is_ended_and_reported(shop_with, root, monkeypatch):
     monkeypatch.setattr(resource_limits, "_INTERVAL_SECONDS", 0.1)
     shop = shop_with(Bubblewrap(root, {}, SandboxRules(resource_limits=ResourceLimits(memory_bytes=50_000_000))))
     ready = await shop.told("python3 -c 'import time; x = bytearray(b\"1\") * 200000000; time.sleep(60)'").ready()
     assert "was stopped. Its programs used more than the 0.05 GB" in ready.obstacle.problem
 
 
-async def test_a_file_larger_than_it_may_be_is_not_written(shop_with, root):
+async def test_setup_cannot_write_a_file_over_the_size_limit(shop_with, root):
     shop = shop_with(Bubblewrap(root, {}, SandboxRules(process_limits=ProcessLimits(file_bytes=1_000_000))))
     assert (await shop.told("head -c 5000000 /dev/zero > flood").ready()).obstacle is not None
 
 
-async def test_nothing_outside_the_worktree_and_the_downloads_can_be_written(shop):
+async def test_setup_can_write_only_to_the_worktree_and_the_downloads(shop):
     canary = shop.root / "canary"
     shop.root.mkdir()
     for folder in (shop.root, shop.origin.clone):
@@ -145,18 +145,18 @@ async def test_nothing_outside_the_worktree_and_the_downloads_can_be_written(sho
     assert (shop.folder() / ".git").read_text().startswith("gitdir: ")
 
 
-async def test_a_missing_program_of_a_told_command_is_known_by_its_exit_code(shop):
+async def test_a_missing_program_is_recognized_by_the_exit_code(shop):
     ready = await shop.told("just-do setup").ready()
     assert "A program that it needs is missing. `sandbox.tools` names the folders with tools." in ready.obstacle.advice
 
 
-async def test_the_operators_secrets_are_not_in_what_it_printed(shop):
+async def test_secrets_of_the_operator_are_redacted_in_the_output_of_setup(shop):
     shop.secrets.keep("A token", "s3cret-of-the-operator")
     ready = await shop.told("echo it is s3cret-of-the-operator; exit 1").ready()
     assert ready.obstacle.output == "it is [redacted: A token]"
 
 
-async def test_a_setup_that_was_stopped_half_way_leaves_no_work_behind(shop):
+async def test_an_interrupted_setup_leaves_no_work_behind(shop):
     shop.told("echo half > half.txt; echo half >> README.md; sleep 600")
     task = asyncio.ensure_future(shop.ready())
     async with asyncio.timeout(20):
@@ -171,7 +171,7 @@ async def test_a_setup_that_was_stopped_half_way_leaves_no_work_behind(shop):
     assert (await shop.captured()).head == workspace.base
 
 
-async def test_one_that_died_with_us_half_way_is_made_anew(shop):
+async def test_a_worktree_with_an_interrupted_setup_is_made_again(shop):
     workspace = await shop.worktree()
     provision = await shop.workspaces.setup_access.get_record(BRANCH)
     await shop.workspaces.setup_access.save_record(BRANCH, type(provision)(is_half=True))
@@ -180,7 +180,7 @@ async def test_one_that_died_with_us_half_way_is_made_anew(shop):
     assert not ((await shop.worktree()).path / "half.txt").exists()
 
 
-async def test_what_it_makes_and_git_does_not_ignore_is_no_work_of_the_agents(shop):
+async def test_files_changed_by_setup_are_not_work_of_the_agent(shop):
     shop.told("echo made > made.txt; echo more >> README.md; rm src/app.py; mkdir -p gen/deep; echo x > gen/deep/x")
     await shop.ready()
     change = await shop.captured()
@@ -193,7 +193,7 @@ async def test_what_it_makes_and_git_does_not_ignore_is_no_work_of_the_agents(sh
     assert [file.path for file in (await shop.captured()).files] == ["made.txt", "new.txt", "src/app.py"]
 
 
-async def test_what_an_agent_had_left_uncommitted_stays_its_work_when_setup_runs_again(shop):
+async def test_uncommitted_work_of_an_agent_stays_its_work_when_setup_runs_again(shop):
     shop.origin.commit({"package.json": "{}", "package-lock.json": "{}"})
     shop.told("echo again >> README.md; echo again >> log.txt")
     await shop.ready()
@@ -205,7 +205,7 @@ async def test_what_an_agent_had_left_uncommitted_stays_its_work_when_setup_runs
     assert sorted(file.path for file in change.files) == ["README.md", "package-lock.json"]
 
 
-async def test_downloads_are_shared_by_what_is_merged_and_never_by_what_an_agent_has_changed(shop):
+async def test_downloads_are_shared_for_merged_files_and_separate_for_files_an_agent_changed(shop):
     shop.origin.commit({"package.json": "{}", "package-lock.json": "{}"})
     shop.told('mkdir -p "$XDG_CACHE_HOME"; cat package-lock.json >> "$XDG_CACHE_HOME/locks"')
     first = await shop.ready()
@@ -221,7 +221,7 @@ async def test_downloads_are_shared_by_what_is_merged_and_never_by_what_an_agent
     assert shop.resources.shared_cache.is_dir()
 
 
-async def test_dependencies_that_were_shed_are_made_again(shop):
+async def test_dropped_dependencies_are_installed_again(shop):
     shop.told("mkdir -p build; echo x > build/made; echo x >> count.log")
     await shop.ready()
     assert await shop.workspaces.drop_ignored(BRANCH)
@@ -231,7 +231,7 @@ async def test_dependencies_that_were_shed_are_made_again(shop):
     assert (shop.folder() / "count.log").read_text() == "x\n"
 
 
-async def test_a_worktree_that_was_taken_away_to_make_room_is_made_ready_again_with_the_agents_work_in_it(shop):
+async def test_an_evicted_worktree_is_set_up_again_with_the_agents_work(shop):
     shop.told("echo made > made.txt; echo x >> count.log")
     await shop.ready()
     (shop.folder() / "work.txt").write_text("work\n")
@@ -242,7 +242,7 @@ async def test_a_worktree_that_was_taken_away_to_make_room_is_made_ready_again_w
     assert [file.path for file in (await shop.captured()).files] == ["work.txt"]
 
 
-async def test_teardown_has_its_time_and_is_in_nobodys_way(shop, caplog, monkeypatch):
+async def test_a_failed_or_slow_teardown_is_logged_and_ended_in_time(shop, caplog, monkeypatch):
     monkeypatch.setattr("bot.setup.teardown.TEARDOWN_SECONDS", 1.0)
     shop.told("true", teardown=("echo bye; exit 3", "sleep 600", "sleep 600"))
     await shop.ready()
@@ -255,7 +255,7 @@ async def test_teardown_has_its_time_and_is_in_nobodys_way(shop, caplog, monkeyp
     assert living() == 0
 
 
-async def test_where_there_is_no_worktree_nothing_is_torn_down(shop):
+async def test_without_a_worktree_no_teardown_runs(shop):
     shop.told("true", teardown=("touch torn",))
     await shop.ready()
     assert await shop.workspaces.evict(BRANCH)
@@ -263,7 +263,7 @@ async def test_where_there_is_no_worktree_nothing_is_torn_down(shop):
     assert not shop.folder().exists()
 
 
-async def test_a_disk_that_is_full_is_tried_again_and_asks_nobody(shop, monkeypatch):
+async def test_a_full_disk_during_setup_is_retryable(shop, monkeypatch):
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 

@@ -31,7 +31,7 @@ def living() -> int:
     return len(find_processes(MARKER.__eq__))
 
 
-async def test_it_is_ended_when_what_it_shows_is_over(shop):
+async def test_a_server_is_ended_when_its_run_is_over(shop):
     output: list[bytes] = []
     async with asyncio.timeout(60):
         ended = await run_server(
@@ -47,7 +47,7 @@ async def test_it_is_ended_when_what_it_shows_is_over(shop):
     assert not (shop.root / "show").exists()
 
 
-async def test_teardown_ends_it_first(shop):
+async def test_teardown_ends_the_server_first(shop):
     up = asyncio.Event()
     async with asyncio.timeout(60), asyncio.TaskGroup() as group:
         job = await job_in(shop)
@@ -63,7 +63,7 @@ async def test_teardown_ends_it_first(shop):
 
 
 @pytest.mark.attack("T20", "A server of the agent's work changes files while a turn begins")
-async def test_the_next_turn_ends_it_first(shop):
+async def test_the_next_turn_ends_the_server_first(shop):
     up = asyncio.Event()
     quiet = {"on_ready": lambda: None, "is_over": lambda: False}
     async with asyncio.timeout(60), asyncio.TaskGroup() as group:
@@ -74,7 +74,7 @@ async def test_the_next_turn_ends_it_first(shop):
         assert living() == 0
 
 
-async def test_two_of_one_worktree_are_not_up_at_once(shop):
+async def test_a_worktree_has_one_server_at_a_time(shop):
     up = asyncio.Event()
     job = await job_in(shop)
     quiet = {"on_ready": lambda: None, "is_over": lambda: False}
@@ -88,7 +88,7 @@ async def test_two_of_one_worktree_are_not_up_at_once(shop):
     assert not job.home.exists()
 
 
-async def test_nor_is_one_where_somebody_else_has_its_port(shop):
+async def test_a_server_does_not_start_if_its_port_is_in_use(shop):
     job = await job_in(shop)
     job.home.mkdir()
     with pytest.raises(NeedsHuman, match="in use"):

@@ -1,4 +1,4 @@
-"""Test counts in real outputs of test runners."""
+"""Test counts in real output of test runners."""
 
 import pytest
 
@@ -44,11 +44,11 @@ GO = "ok  \tshop/basket\t0.003s\n?   \tshop/cmd\t[no test files]\n"
         ("said: 3 passed in our school\n", None),
     ],
 )
-def test_what_a_runner_says(printed, counts):
+def test_test_counts_are_parsed_from_the_output_of_runners(printed, counts):
     assert parse_test_counts(printed) == counts
 
 
-def test_of_what_is_cut_no_sum_is_made():
+def test_cut_output_gives_no_sum_of_test_counts():
     assert parse_test_counts("test result: ok. 3 passed; 0 failed; 0 ignored", is_cut=True) is None
     assert parse_test_counts("3 passed in 0.02s", is_cut=True) == CountedTests(3)
 
@@ -66,5 +66,5 @@ def test_of_what_is_cut_no_sum_is_made():
     ],
     ids=["words", "digits", "more digits", "digits of node", "spaces", "a long line"],
 )
-def test_no_output_keeps_the_reader_busy(printed):
+def test_output_made_to_be_slow_to_parse_gives_no_count(printed):
     assert parse_test_counts(printed) is None

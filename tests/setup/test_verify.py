@@ -21,7 +21,7 @@ FINDS = "grep -q hello README.md"
 
 
 async def tried(shop: Shop, *verify: str, text: str = "bye\n") -> tuple[Verification, SetupResult, Change]:
-    """An agent writes a file; it is captured and verified."""
+    """Writes a file as an agent, captures and verifies it."""
     shop.told(verify=verify)
     ready = await shop.ready()
     workspace = await shop.worktree()
@@ -37,7 +37,7 @@ async def again(shop: Shop, change: Change) -> Verification:
 
 
 def standings(found: Verification) -> list[tuple[str, str]]:
-    """Results on the commit, and on the base if it was tested."""
+    """Returns the results on the commit, and on the base if it was tested."""
     return [(one.result, (found.find_on_base(one) or one).result) for one in found.commands]
 
 
@@ -52,7 +52,7 @@ def shop(shop) -> Shop:
     return shop
 
 
-async def test_what_is_green_is_not_tried_on_the_base(shop):
+async def test_passed_commands_are_not_run_on_the_base(shop):
     found, _, change = await tried(shop, "echo '3 passed in 0.01s'", FINDS, text="hello there\n")
     assert standings(found) == [("green", "green")] * 2
     assert (found.commit, found.base, found.base_commands, found.problem) == (change.head, change.base, (), "")
@@ -62,7 +62,7 @@ async def test_what_is_green_is_not_tried_on_the_base(shop):
 
 
 @pytest.mark.parametrize("kind", ["bwrap", "none"])
-async def test_what_the_change_broke_is_told_apart_from_what_was_red_before(shop, kind):
+async def test_failures_caused_by_the_change_are_distinguished_from_earlier_failures(shop, kind):
     shop.sandbox = shop.sandbox if kind == "bwrap" else NoSandbox(shop.root / "cells", {})
     found, _, _ = await tried(shop, FINDS, "echo out; false", "true")
     assert standings(found) == [("red", "green"), ("red", "red"), ("green", "green")]
@@ -72,7 +72,7 @@ async def test_what_the_change_broke_is_told_apart_from_what_was_red_before(shop
     assert [one.read_text() for one in (shop.root / "ports").iterdir()] == [str(shop.folder())]
 
 
-async def test_how_the_base_is_is_found_out_once(shop):
+async def test_results_of_the_base_are_cached(shop):
     counted = shop.root / "caches" / "shop" / "verified.json"
     found, _, change = await tried(shop, FINDS)
     assert [one.result for one in found.base_commands] == [CheckResult.GREEN]
@@ -84,13 +84,13 @@ async def test_how_the_base_is_is_found_out_once(shop):
     assert [one for one in shop.events[begun:] if "base" in one.text], "and found out again"
 
 
-async def test_the_base_is_made_ready_like_any_worktree(shop):
+async def test_the_base_is_set_up_like_any_worktree(shop):
     shop.told("echo made > made.txt")
     found, _, _ = await tried(shop, f"test -f made.txt && {FINDS}")
     assert standings(found) == [("red", "green")]
 
 
-async def test_a_base_that_cannot_be_made_ready_leaves_it_unknown_and_blames_nobody(shop):
+async def test_a_base_that_cannot_be_set_up_leaves_the_result_unknown(shop):
     shop.told('case "$PWD" in *.before) echo no; exit 4;; esac')
     found, _, _ = await tried(shop, FINDS)
     assert (found.base_commands, found.regressions) == ((), ())
@@ -98,7 +98,7 @@ async def test_a_base_that_cannot_be_made_ready_leaves_it_unknown_and_blames_nob
     assert before_is_gone(shop)
 
 
-async def test_nothing_that_it_writes_gets_into_the_agents_worktree(shop):
+async def test_files_written_by_verification_do_not_reach_the_agents_worktree(shop):
     _, _, before = await tried(shop, "echo seen > report.xml; echo x >> README.md; rm src/app.py; exit 0")
     assert not (shop.folder() / "report.xml").exists()
     assert (shop.folder() / "README.md").read_text() == "bye\n"
@@ -107,13 +107,13 @@ async def test_nothing_that_it_writes_gets_into_the_agents_worktree(shop):
 
 
 async def serve(shop: Shop, commit: str) -> None:
-    """A server is started in the worktree."""
+    """Starts a server in the worktree."""
     setup_access = shop.workspaces.setup_access
     record = await setup_access.get_record(BRANCH)
     await setup_access.save_record(BRANCH, replace(record, tried=commit))
 
 
-async def test_what_a_server_writes_is_no_work_of_the_agents_and_what_the_agent_makes_of_it_is(shop):
+async def test_files_of_a_server_are_no_work_until_the_agent_changes_them(shop):
     _, _, change = await tried(shop, "true")
     await serve(shop, change.head)
     (shop.folder() / "half.xml").write_text("x")
@@ -126,7 +126,7 @@ async def test_what_a_server_writes_is_no_work_of_the_agents_and_what_the_agent_
     assert {one.path for one in (await shop.captured()).files} == {"README.md", "half.xml"}
 
 
-async def test_what_a_person_committed_since_a_server_was_started_is_theirs(shop):
+async def test_files_added_after_another_commit_are_work_even_if_a_server_was_started(shop):
     _, _, change = await tried(shop, "true")
     await serve(shop, change.head)
     (shop.folder() / "by-hand.txt").write_text("x")
@@ -136,7 +136,7 @@ async def test_what_a_person_committed_since_a_server_was_started_is_theirs(shop
     assert "more.txt" in {one.path for one in (await shop.captured()).files}
 
 
-async def test_a_stand_in_that_died_with_us_is_swept_and_nothing_of_it_is_work(shop):
+async def test_a_leftover_temporary_worktree_is_swept_and_none_of_its_files_is_work(shop):
     _, _, change = await tried(shop, "true")
     setup_access = shop.workspaces.setup_access
     async with setup_access.temporary_worktree(BRANCH, change.base, purpose="before") as before:
@@ -149,7 +149,7 @@ async def test_a_stand_in_that_died_with_us_is_swept_and_nothing_of_it_is_work(s
     assert before_is_gone(shop)
 
 
-async def test_one_that_is_stopped_is_ended_and_leaves_nothing(shop):
+async def test_a_cancelled_verification_is_ended_and_leaves_no_files(shop):
     _, _, change = await tried(shop, "true")
     shop.told(verify=("echo half > half.xml; sleep 600",))
     task = asyncio.ensure_future(again(shop, change))
@@ -179,7 +179,7 @@ async def test_a_home_deeper_than_python_can_follow_is_removed(shop):
     assert list((shop.root / "caches").rglob("trials/*")) == []
 
 
-async def test_all_commands_together_have_so_much_time(shop):
+async def test_all_test_commands_share_one_time_limit(shop):
     shop.verify_seconds = 1.5
     found, _, _ = await tried(shop, "sleep 600 & setsid -f sleep 600; sleep 600", "true")
     assert [one.timed_out for one in found.commands] == [True, False]
@@ -188,7 +188,7 @@ async def test_all_commands_together_have_so_much_time(shop):
     assert living() == 0
 
 
-async def test_it_reaches_whom_an_agent_reaches_and_no_model(shop):
+async def test_verification_reaches_the_agents_hosts_and_no_model(shop):
     rules = SandboxRules(hosts=frozenset({"agents.test"}), setup_hosts=frozenset({"setup.test"}))
     shop.sandbox = Bubblewrap(shop.root, {"ANTHROPIC_API_KEY": "k"}, rules)
     ask = "curl -s -o /dev/null -w '%{{http_connect}} ' -x http://127.0.0.1:3128 https://{}/"
@@ -204,14 +204,14 @@ def _output(found: Verification) -> str:
     return found.commands[0].output
 
 
-async def test_nobodys_secrets_are_in_what_it_printed(shop):
+async def test_secrets_are_redacted_in_the_output_of_verification(shop):
     shop.secrets.keep("A token", "s3cret-of-the-operator")
     found, _, _ = await tried(shop, "echo it is s3cret-of-the-operator; false")
     assert _output(found) == "it is [redacted: A token]"
 
 
 @pytest.mark.skipif(bool(shutil.which("bundle")), reason="it is here")
-async def test_a_tool_that_is_missing_says_nothing_about_the_change(shop):
+async def test_a_missing_tool_leaves_the_result_unknown(shop):
     shop.origin.commit({"Gemfile": "", ".rspec": ""})
     shop.overrides = replace(shop.overrides, setup=None)
     found, _, _ = await tried(shop)
@@ -219,7 +219,7 @@ async def test_a_tool_that_is_missing_says_nothing_about_the_change(shop):
     assert standings(found) == [("unknown", "unknown")]
 
 
-async def test_downloads_cannot_be_written_by_it(shop):
+async def test_verification_cannot_write_downloads(shop):
     shop.told("touch $UV_CACHE_DIR.there")
     found, ready, _ = await tried(shop, f"touch {shop.root}/caches/shop/shared/planted && exit 1; true")
     assert ready.cache
@@ -227,7 +227,7 @@ async def test_downloads_cannot_be_written_by_it(shop):
     assert not (ready.cache / "planted").exists()
 
 
-def test_what_is_remembered_is_bounded_and_says_something(tmp_path):
+def test_the_cache_of_results_is_bounded_and_keeps_only_completed_ones(tmp_path):
     memory = RememberedResults(tmp_path / "verified.json")
     for number in range(210):
         memory.save({f"n{number}": VerifiedCommand("true", exit_code=0, output="long")})
@@ -237,7 +237,7 @@ def test_what_is_remembered_is_bounded_and_says_something(tmp_path):
     assert memory.find("n209") == VerifiedCommand("true", exit_code=0)
 
 
-async def test_what_cannot_be_set_up_any_more_is_not_tried_and_says_why(shop):
+async def test_a_commit_that_cannot_be_set_up_is_not_tested_and_says_why(shop):
     shop.origin.commit({"package.json": "{}", "package-lock.json": "{}"})
     shop.told("! grep -q bad package-lock.json", verify=("true",))
     await shop.ready()
@@ -247,7 +247,7 @@ async def test_what_cannot_be_set_up_any_more_is_not_tried_and_says_why(shop):
     assert found.problem.startswith("setup of the worktree failed: ! grep")
 
 
-async def test_where_there_is_nothing_to_try_it_with_nothing_is_done(shop):
+async def test_without_test_commands_verification_does_nothing(shop):
     await shop.ready()
     (shop.folder() / "README.md").write_text("bye")
     change, begun = await shop.captured(), len(shop.events)
@@ -255,7 +255,7 @@ async def test_where_there_is_nothing_to_try_it_with_nothing_is_done(shop):
     assert len(shop.events) == begun
 
 
-async def test_what_it_sets_up_again_for_an_agents_lock_file_is_not_shared(shop):
+async def test_downloads_for_a_changed_lock_file_are_not_shared(shop):
     shop.origin.commit({"package.json": "{}", "package-lock.json": "{}"})
     shop.told('cp package-lock.json "$npm_config_cache.lock"', verify=('cat "${CARGO_HOME%/*}/npm.lock"',))
     await shop.ready()

@@ -1,4 +1,4 @@
-"""One object says what cards show, and null where nothing is known."""
+"""JSON of a run: the data of its card, and null for unknown values."""
 
 from dataclasses import replace
 
@@ -16,7 +16,7 @@ def seen(run: Run, summary: RunSummary):
     return only
 
 
-def test_a_card_shows_todos_lines_checks_and_who_asked():
+def test_a_card_shows_todos_lines_checks_and_the_requester():
     checks = Checks(CheckState.RED, "abc", passed=3, pending=0, failed=(FailedCheck("tests"),))
     run = Run("shop#1", "shop", phase=Phase.REVIEW, person="ana", diff_stat=DiffStat(2, 30, 4))
     summary = RunSummary(todos=(Todo("a", done=True), Todo("b", done=False)), pull_request=replace(PULL, checks=checks))
@@ -28,11 +28,11 @@ def test_a_card_shows_todos_lines_checks_and_who_asked():
     assert card["queue"] is None
 
 
-def test_checks_of_which_nothing_is_known_are_null():
+def test_unknown_checks_are_null():
     assert seen(Run("shop#1", "shop"), RunSummary(pull_request=PULL))["checks"] is None
     assert seen(Run("shop#1", "shop"), RunSummary())["checks"] is None
 
 
-def test_a_place_in_the_queue_says_how_long_if_anybody_knows():
+def test_a_place_in_the_queue_has_an_estimate_if_there_is_one():
     assert seen(Run("shop#1", "shop"), RunSummary())["queue"] == {"position": 1, "eta_seconds": None}
     assert seen(Run("shop#1", "shop"), RunSummary(eta_seconds=12.6))["queue"] == {"position": 1, "eta_seconds": 13}

@@ -1,4 +1,4 @@
-"""What takes long is read beside the daemon's loop."""
+"""Slow data is read in a thread beside the daemon's loop."""
 
 import asyncio
 import threading
@@ -32,7 +32,7 @@ def reader(settings):
     there.close()
 
 
-async def test_the_loop_goes_on_while_something_is_read(reader):
+async def test_the_loop_continues_during_a_read(reader):
     begun, may_end = threading.Event(), threading.Event()
 
     def look(_house) -> int:
@@ -49,13 +49,13 @@ async def test_the_loop_goes_on_while_something_is_read(reader):
     assert await reading != threading.get_ident()
 
 
-async def test_everything_is_opened_once_and_read_by_one_thread(reader):
+async def test_databases_are_opened_once_and_read_by_one_thread(reader):
     looks = await asyncio.gather(*(reader.read(lambda house: (id(house), threading.get_ident())) for _ in range(5)))
     assert len(set(looks)) == 1
     assert looks[0][1] != threading.get_ident()
 
 
-async def test_what_was_written_since_is_read(reader, settings):
+async def test_a_read_returns_the_latest_data(reader, settings):
     store = RunStore.open(settings.state_dir / "treehand.db")
     assert await reader.read(lambda house: house.store.active()) == []
     store.save(Run("shop#1", "shop", phase=Phase.QUEUED), at=1.0)
@@ -63,7 +63,7 @@ async def test_what_was_written_since_is_read(reader, settings):
     store.close()
 
 
-async def test_what_cannot_be_opened_is_tried_again(reader, settings):
+async def test_a_failed_open_is_retried(reader, settings):
     file = settings.state_dir / "treehand.db"
     file.write_text("This is no database. " * 100)
     with pytest.raises(CannotStart):
@@ -72,8 +72,8 @@ async def test_what_cannot_be_opened_is_tried_again(reader, settings):
     assert await reader.read(lambda house: house.store.active()) == []
 
 
-async def test_neither_a_look_nor_a_scrape_reads_the_ledgers_on_the_loop(settings):
-    """Those tables grow for ever; the loop's own connection leaves them alone."""
+async def test_health_checks_and_metrics_do_not_read_growing_tables_on_the_loop(settings):
+    """These tables grow for ever; the loop's own connection does not read them."""
     async with open_app(settings, {}) as app:
         app.store.save(
             Run("shop#1", "shop", phase=Phase.WORKING, turns=RunTurns(number=1)),

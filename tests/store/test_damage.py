@@ -1,4 +1,4 @@
-"""What becomes of a database that is not whole any more: it is set aside, never removed or used. Real SQLite."""
+"""A damaged database is set aside, never removed or used. Real SQLite."""
 
 import sqlite3
 from collections.abc import Callable
@@ -76,7 +76,7 @@ def path(tmp_path) -> Path:
 
 
 @pytest.mark.parametrize("damage", DAMAGES, ids=NAMES)
-def test_a_reader_reports_damage_and_changes_nothing(path, damage):
+def test_a_reader_reports_a_damaged_database_and_changes_nothing(path, damage):
     damage(path)
     before = path.read_bytes()
     with pytest.raises(Damaged, match=r"is damaged .*`treehand run` sets it aside"):
@@ -86,7 +86,7 @@ def test_a_reader_reports_damage_and_changes_nothing(path, damage):
 
 
 @pytest.mark.parametrize("damage", [*DAMAGES, say_nonsense, garble], ids=[*NAMES, "no such phase", "no text"])
-def test_the_daemon_sets_it_aside_whole_and_begins_a_new_one(path, damage, caplog):
+def test_the_daemon_sets_a_damaged_database_aside_and_creates_a_new_one(path, damage, caplog):
     damage(path)
     changes = path.with_name("treehand.db-wal")
     before, beside = path.read_bytes(), changes.read_bytes() if changes.exists() else None
@@ -102,7 +102,7 @@ def test_the_daemon_sets_it_aside_whole_and_begins_a_new_one(path, damage, caplo
     assert f"set aside path={aside}" in caplog.text
 
 
-def test_one_that_is_whole_is_left_alone_also_without_its_last_changes(path):
+def test_an_intact_database_without_its_last_changes_is_not_set_aside(path):
     store, other = RunStore.open(path), RunStore.open(path)
     store.save(replace(RUN, key="shop#99"), at=9.0)
     whole = path.read_bytes()
@@ -115,7 +115,7 @@ def test_one_that_is_whole_is_left_alone_also_without_its_last_changes(path):
     assert list_damaged_copies(path) == []
 
 
-def test_one_of_a_newer_version_is_refused_and_kept(path):
+def test_a_database_of_a_newer_version_is_refused_and_kept(path):
     db = sqlite3.connect(path)
     db.execute("PRAGMA user_version = 99")
     db.close()
@@ -124,7 +124,7 @@ def test_one_of_a_newer_version_is_refused_and_kept(path):
     assert list_damaged_copies(path) == []
 
 
-def test_damage_met_at_work_ends_the_process(path):
+def test_damage_found_during_work_ends_the_process(path):
     store = RunStore.open(path)
     flip(store._db.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'journal'").fetchone()[0])(path)
     store._db.execute("PRAGMA shrink_memory")
@@ -133,7 +133,7 @@ def test_damage_met_at_work_ends_the_process(path):
     store.close()
 
 
-def test_what_is_remembered_of_github_is_begun_anew(tmp_path):
+def test_a_damaged_github_cache_is_replaced(tmp_path):
     open_cache(tmp_path / "github.db").close()
     scribble(tmp_path / "github.db")
     with pytest.raises(Damaged, match="no data in it is needed"):
@@ -143,7 +143,7 @@ def test_what_is_remembered_of_github_is_begun_anew(tmp_path):
 
 
 @pytest.mark.parametrize("damage", [scribble, lose_half, empty], ids=["something else", "half of it", "emptied"])
-def test_issues_are_nowhere_else_so_a_person_is_told_how_to_get_them_back(tmp_path, damage):
+def test_a_damaged_tracker_database_is_refused_with_the_way_to_recover_it(tmp_path, damage):
     LocalDatabase(tmp_path / "desk.sqlite", lambda: 1.0).close()
     damage(tmp_path / "desk.sqlite")
     with pytest.raises(CannotStart, match=r"\.recover"):

@@ -1,4 +1,4 @@
-"""What is remembered, and what a full disk or a second process does to it. Real SQLite."""
+"""Runs in the database, with a full disk and with a second process. Real SQLite."""
 
 import sqlite3
 from dataclasses import replace
@@ -18,7 +18,7 @@ from bot.system.database import open_database
 RUN = Run("shop#1", "shop", begun_at=5.0, changed_at=6.0)
 
 
-def test_a_run_comes_back_as_it_was_saved(store):
+def test_a_saved_run_is_loaded_unchanged(store):
     rows = (
         CommentRecord("c1", CommentPlace.ISSUE, 1, CommentOutcome.APPLIED, "abc"),
         CommentRecord("c2", CommentPlace.PULL_REQUEST, 2, CommentOutcome.PENDING),
@@ -50,7 +50,7 @@ def test_a_run_comes_back_as_it_was_saved(store):
 
 
 def insert_old_run(db: sqlite3.Connection, key: str) -> None:
-    """A new run, in whichever columns there are so far."""
+    """Inserts a run into the columns of an old database."""
     known = {"key": key, "project": "shop", "ordinal": 1, "phase": "queued", "begun_at": 5.0, "changed_at": 6.0}
     known |= dict.fromkeys(("held", "allowed", "refusals", "strangers"), "[]") | {
         "verification": "null",
@@ -62,7 +62,7 @@ def insert_old_run(db: sqlite3.Connection, key: str) -> None:
     db.execute(f"INSERT INTO runs ({', '.join(values)}) VALUES ({', '.join(f':{name}' for name in values)})", values)
 
 
-def test_a_run_of_a_database_from_before_anything_could_be_held_goes_on(tmp_path):
+def test_a_run_of_a_database_without_holds_is_loaded(tmp_path):
     db = open_database(tmp_path / "treehand.db", MIGRATIONS[:4])
     insert_old_run(db, "shop#1")
     db.commit()
@@ -72,7 +72,7 @@ def test_a_run_of_a_database_from_before_anything_could_be_held_goes_on(tmp_path
     store.close()
 
 
-def test_what_is_over_is_not_active_but_is_the_newest_run_and_counted(store):
+def test_a_finished_run_is_not_active_but_is_the_newest_and_counted(store):
     store.save(replace(RUN, phase=Phase.DONE), at=7.0)
     assert store.active() == []
     assert store.last_ordinal("shop#1") == 1
@@ -86,7 +86,7 @@ def test_an_issue_cannot_have_two_runs_at_once(store):
         store.save(replace(RUN, ordinal=2), at=7.0)
 
 
-def test_a_run_that_is_taken_over_ends_those_before_it(store):
+def test_saving_a_taken_over_run_ends_earlier_ones(store):
     store.save(RUN, at=7.0)
     store.take_over(replace(RUN, ordinal=2), at=8.0)
     assert [run.ordinal for run in store.active()] == [2]
@@ -94,7 +94,7 @@ def test_a_run_that_is_taken_over_ends_those_before_it(store):
     assert store.active() == []
 
 
-def test_money_is_counted_once_per_turn_and_never_reset(store):
+def test_costs_are_counted_once_per_turn_and_never_reset(store):
     for _ in range(2):
         store.save(RUN, at=7.0, spend=Spend(1, 100.0, 0.25, 10, 60.0))
     store.save(
@@ -109,7 +109,7 @@ def test_money_is_counted_once_per_turn_and_never_reset(store):
     assert store.cost_by("project") == [("shop", 0.75, 30)]
 
 
-def test_what_others_spent_on_a_run_is_added_once_turns_and_time_included(store):
+def test_spending_of_another_daemon_is_added_once_with_turns_and_time(store):
     store.save(
         replace(
             RUN,
@@ -131,7 +131,7 @@ def test_what_others_spent_on_a_run_is_added_once_turns_and_time_included(store)
 @pytest.mark.parametrize(
     "sql", ["DELETE FROM money", "UPDATE money SET usd = 0", "DELETE FROM journal", "UPDATE journal SET text = ''"]
 )
-def test_the_ledgers_are_only_added_to(store, tmp_path, sql):
+def test_spending_and_journal_rows_cannot_be_changed(store, tmp_path, sql):
     store.save(RUN, at=7.0, notes=["began"], spend=Spend(1, 100.0, 0.25, 10))
     other = open_database(tmp_path / "treehand.db", MIGRATIONS)
     with pytest.raises(sqlite3.IntegrityError, match="only added"):
@@ -139,7 +139,7 @@ def test_the_ledgers_are_only_added_to(store, tmp_path, sql):
     other.close()
 
 
-def test_run_money_and_journal_are_saved_together_or_not_at_all_when_the_disk_is_full(store):
+def test_with_a_full_disk_run_spending_and_journal_are_saved_together_or_not_at_all(store):
     store.save(RUN, at=7.0, notes=["began"])
     pages = store._db.execute("PRAGMA page_count").fetchone()[0]
     store._db.execute(f"PRAGMA max_page_count = {pages}")
@@ -152,7 +152,7 @@ def test_run_money_and_journal_are_saved_together_or_not_at_all_when_the_disk_is
     assert [entry.text for entry in store.journal(RUN)] == ["began"]
 
 
-def test_two_processes_may_be_the_first_ever(tmp_path):
+def test_two_processes_may_create_the_database_at_once(tmp_path):
     first, second = RunStore.open(tmp_path / "new.db"), RunStore.open(tmp_path / "new.db")
     first.save(RUN, at=7.0)
     assert second.active() == [RUN]
@@ -160,7 +160,7 @@ def test_two_processes_may_be_the_first_ever(tmp_path):
     second.close()
 
 
-async def test_a_full_disk_stops_nobody_and_the_run_goes_on_when_there_is_room(bot, world, store):
+async def test_a_full_disk_stops_only_one_run_which_continues_once_there_is_space(bot, world, store):
     world.open_issue("shop#1", "ai")
     await bot.tick()
     pages = store._db.execute("PRAGMA page_count").fetchone()[0]
@@ -175,7 +175,7 @@ async def test_a_full_disk_stops_nobody_and_the_run_goes_on_when_there_is_room(b
     assert bot.run("shop#2").phase is Phase.WORKING
 
 
-def test_how_turns_ended_is_known_from_a_while_before_each_projects_last_good_one(store):
+def test_turn_outcomes_reach_back_to_the_last_success_of_each_project(store):
     def end(number: int, at: float, failure: Failure = Failure.MODEL, project: str = "shop") -> TurnOutcome:
         one = TurnOutcome(project, f"{project}#{number}", 1, 1, at - 5, at, failure, "529")
         run = Run(one.key, project, turns=RunTurns(number=1))
@@ -189,7 +189,7 @@ def test_how_turns_ended_is_known_from_a_while_before_each_projects_last_good_on
     assert store.turn_outcomes() == [*lately, *others]
 
 
-def test_however_many_turns_ended_only_the_last_are_read(store):
+def test_reading_turn_outcomes_scans_no_table(store):
     said: list[str] = []
     store._db.set_trace_callback(said.append)
     store.turn_outcomes()
@@ -199,8 +199,8 @@ def test_however_many_turns_ended_only_the_last_are_read(store):
     assert [step for step in plan if step.startswith("SCAN") and step != "SCAN projects"] == []
 
 
-def test_active_runs_are_known_at_once_no_matter_who_wrote_them(store):
-    """Nothing is read anew while nothing was written."""
+def test_active_runs_are_cached_and_include_writes_of_other_processes(store):
+    """The cache is used while nothing was written."""
     path = Path(store._db.execute("PRAGMA database_list").fetchone()["file"])
     store.save(RUN, at=1.0)
     assert store.active() == [RUN]
@@ -213,7 +213,7 @@ def test_active_runs_are_known_at_once_no_matter_who_wrote_them(store):
     assert store.active()[0] is store.active()[0]
 
 
-def test_runs_from_before_anybody_noted_it_learn_from_the_journal_who_asked(tmp_path):
+def test_the_requester_of_an_old_run_is_read_from_its_journal(tmp_path):
     db = open_database(tmp_path / "treehand.db", [one for one in MIGRATIONS if one.name < "0011"])
     for key in ("shop#1", "shop#2"):
         insert_old_run(db, key)
@@ -227,14 +227,14 @@ def test_runs_from_before_anybody_noted_it_learn_from_the_journal_who_asked(tmp_
     store.close()
 
 
-def test_money_is_added_up_by_who_asked(store):
+def test_costs_are_added_up_by_requester(store):
     for number, (person, usd) in enumerate([("ana", 1.0), ("bob", 2.0), ("ana", 0.5), ("", 0.25)], start=1):
         run = replace(RUN, key=f"shop#{number}", person=person)
         store.save(run, at=7.0, spend=Spend(1, 7.0, usd, 10))
     assert store.cost_by("person") == [("ana", 1.5, 20), ("bob", 2.0, 10), ("somebody", 0.25, 10)]
 
 
-def test_what_a_turn_typically_takes_is_the_middle_of_the_good_ones(store):
+def test_the_typical_duration_of_a_turn_is_the_median_of_successful_ones(store):
     assert store.typical_seconds() == 0.0
     for turn, (seconds, failure) in enumerate([(10, ""), (500, ""), (30, ""), (1, "model")], start=1):
         ending = TurnOutcome("shop", "shop#1", 1, turn, 100.0, 100.0 + seconds, Failure(failure), "")

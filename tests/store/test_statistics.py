@@ -1,4 +1,4 @@
-"""Figures are made of what the ledger, the runs and the journal say: a past written by hand, with known answers."""
+"""Statistics from bills, runs and the journal, checked against a history with known results."""
 
 from dataclasses import replace
 
@@ -15,7 +15,7 @@ RUN = Run("shop#1", "shop", begun_at=100.0, changed_at=100.0)
 
 @pytest.fixture
 def lived(tmp_path):
-    """Runs as the engine saves them: with a note of each move, and of what it cost."""
+    """Makes runs as the engine saves them, with a note of each phase change and its cost."""
     store = RunStore.open(tmp_path / "treehand.db")
 
     def move(run: Run, phase: Phase, at: float, reason: str = "", spend: Spend | None = None) -> Run:
@@ -33,7 +33,7 @@ def lived(tmp_path):
     store.close()
 
 
-def test_a_run_that_was_merged_is_told_with_its_wait_its_pull_request_and_its_end(lived):
+def test_a_merged_run_is_in_the_history_with_its_wait_pull_request_and_end(lived):
     ask, move, past = lived
     run = move(ask("shop#1", 100.0), Phase.WORKING, 160.0)
     run = move(run, Phase.REVIEW, 400.0, spend=Spend(1, 400.0, 1.5, 1000))
@@ -48,7 +48,7 @@ def test_a_run_that_was_merged_is_told_with_its_wait_its_pull_request_and_its_en
     )
 
 
-def test_how_runs_ended_is_told_apart(lived):
+def test_kinds_of_run_ends_are_distinguished(lived):
     ask, move, past = lived
     closed = move(move(ask("shop#1", 1.0), Phase.WORKING, 2.0), Phase.REVIEW, 3.0)
     move(closed, Phase.DONE, 10.0, "the pull request was closed")
@@ -65,7 +65,7 @@ def test_how_runs_ended_is_told_apart(lived):
     ]
 
 
-def test_a_run_may_wait_again_and_some_still_do(lived):
+def test_repeated_and_unfinished_waits_are_in_the_history(lived):
     ask, move, past = lived
     run = move(move(ask("shop#1", 10.0), Phase.WORKING, 20.0), Phase.ASKING, 30.0)
     run = move(move(run, Phase.QUEUED, 40.0), Phase.WORKING, 55.0)
@@ -76,7 +76,7 @@ def test_a_run_may_wait_again_and_some_still_do(lived):
     ]  # fmt: skip
 
 
-def test_what_is_older_is_left_out_but_not_a_wait_that_began_before(lived):
+def test_older_events_are_left_out_except_waits_that_ended_later(lived):
     ask, move, past = lived
     old = move(ask("shop#1", 10.0), Phase.WORKING, 20.0)
     old = move(old, Phase.REVIEW, 30.0, spend=Spend(1, 30.0, 1.0, 10))

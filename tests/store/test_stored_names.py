@@ -1,4 +1,4 @@
-"""What an earlier version stored is read under the present names: its database, its notes, its turn reports."""
+"""Data of an earlier version is read under the present names: its database, its notes, its turn reports."""
 
 import json
 from dataclasses import replace
@@ -120,7 +120,7 @@ def released_database(path: Path) -> Path:
     return path
 
 
-def test_a_released_database_is_upgraded_in_place_and_nothing_is_lost(tmp_path):
+def test_a_released_database_is_upgraded_without_loss(tmp_path):
     store = RunStore.open(released_database(tmp_path / "treehand.db"))
     assert store.active() == [RUN]
     assert store.kept_reports() == {"shop#1/2/turn-4": REPORT}
@@ -140,7 +140,7 @@ def test_a_released_database_is_upgraded_in_place_and_nothing_is_lost(tmp_path):
     store.close()
 
 
-def test_a_released_note_is_read():
+def test_a_released_note_can_be_read():
     text = (RELEASED / "run_note.json").read_text()
     noted = replace(
         RUN,
@@ -152,12 +152,12 @@ def test_a_released_note_is_read():
     assert parse_note(note_for(noted), key="shop#1", project="shop") == noted
 
 
-def test_present_names_alone_are_written():
+def test_only_present_names_are_written():
     written = [as_record(RUN), as_record(REPORT), as_record(REPORT.progress), as_record(VERIFICATION)]
     for record, kind in zip(written, ("Run", "TurnReport", "Progress", "Verification"), strict=True):
         assert RENAMED[kind].keys().isdisjoint(record)
     assert "turn_at" not in json.dumps(written)
 
 
-def test_a_group_that_is_none_is_no_reason_to_crash():
+def test_an_invalid_group_does_not_crash_reading():
     assert with_present_names("Run", {"turns": 3, "turn": 4}) == {"turns": {"number": 4}}

@@ -1,4 +1,4 @@
-"""A transcript read piece by piece is the transcript."""
+"""A transcript read in pages equals the transcript."""
 
 import json
 
@@ -20,7 +20,7 @@ def texts(stretch):
 
 
 @given(st.lists(st.integers(0, 300), min_size=1, max_size=30), st.integers(20, 900))
-def test_backwards_and_forwards_every_line_comes_once(tmp_path_factory, sizes, most):
+def test_reading_backwards_and_forwards_returns_every_line_once(tmp_path_factory, sizes, most):
     path = tmp_path_factory.mktemp("t") / "t.jsonl"
     path.write_text("".join(line(number, size=size) for number, size in enumerate(sizes)))
     everything = [str(number) for number in range(len(sizes))]
@@ -39,7 +39,7 @@ def test_backwards_and_forwards_every_line_comes_once(tmp_path_factory, sizes, m
     assert place == path.stat().st_size
 
 
-def test_the_line_that_is_being_written_is_not_read(tmp_path):
+def test_an_incomplete_line_is_not_read(tmp_path):
     path = tmp_path / "t.jsonl"
     path.write_text(line(1) + line(2)[:-5])
     assert texts(page_before(path)) == ["1"]
@@ -47,27 +47,27 @@ def test_the_line_that_is_being_written_is_not_read(tmp_path):
     assert page_after(path, 0).end == len(line(1).encode())
 
 
-def test_what_makes_no_sense_is_left_out(tmp_path):
+def test_invalid_lines_are_left_out(tmp_path):
     path = tmp_path / "t.jsonl"
     path.write_text('{"turn": "x"}\nnonsense\n[]\n{"turn": "x", "kind": "unheard of"}\n' + line(5))
     assert texts(page_before(path)) == ["5"]
 
 
-def test_a_place_within_a_line_is_the_lines_beginning(tmp_path):
+def test_a_position_within_a_line_means_its_beginning(tmp_path):
     path = tmp_path / "t.jsonl"
     path.write_text(line(1) + line(2))
     assert texts(page_after(path, len(line(1).encode()) + 3)) == ["2"]
     assert texts(page_after(path, 10**9)) == []
 
 
-def test_a_stretch_knows_the_turn_before_it(tmp_path):
+def test_a_page_knows_the_turn_before_it(tmp_path):
     path = tmp_path / "t.jsonl"
     path.write_text(line(1, turn=1) + line(2, turn=2))
     assert page_before(path).before == ""
     assert page_after(path, len(line(1).encode())).before == "r/turn-1"
 
 
-def test_what_is_written_is_read_back(tmp_path):
+def test_written_events_are_read_back_unchanged(tmp_path):
     events = [
         Event(EventKind.PROMPT, 1.0, "do it"),
         Event(EventKind.TOOL, 2.0, "reads", tool="Read", id="t1", tokens=7),
@@ -83,5 +83,5 @@ def test_what_is_written_is_read_back(tmp_path):
 
 
 @pytest.mark.parametrize("look", [page_before, lambda path: page_after(path, 7)])
-def test_without_a_transcript_there_is_nothing(tmp_path, look):
+def test_a_missing_transcript_is_empty(tmp_path, look):
     assert look(tmp_path / "none").lines == ()

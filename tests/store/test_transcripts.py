@@ -1,4 +1,4 @@
-"""What agents said is written down whole, in order, and waits when there is no room."""
+"""Transcripts: events of agents are written completely and in order, and wait while the disk is full."""
 
 import pytest
 
@@ -13,7 +13,7 @@ def transcripts(tmp_path):
     return Transcripts(tmp_path)
 
 
-def test_events_come_back_in_order_with_what_they_hold(transcripts):
+def test_events_are_read_back_in_order_with_their_fields(transcripts):
     transcripts.append(REQUEST, Event(EventKind.TEXT, 1.0, text="a\nb\ud800"))
     transcripts.append(REQUEST, Event(EventKind.TODOS, 2.0, todos=(Todo("one", done=True),)))
     transcripts.flush()
@@ -27,7 +27,7 @@ def test_events_come_back_in_order_with_what_they_hold(transcripts):
     assert transcripts.last_action(REQUEST.run_id) == "runs the tests"
 
 
-def test_a_line_that_is_being_written_is_not_read(transcripts):
+def test_an_incomplete_line_is_not_read(transcripts):
     transcripts.append(REQUEST, Event(EventKind.TEXT, 1.0, text="whole"))
     transcripts.flush()
     with transcripts.path(REQUEST.run_id).open("a") as file:
@@ -35,7 +35,7 @@ def test_a_line_that_is_being_written_is_not_read(transcripts):
     assert [line["text"] for line in transcripts.read(REQUEST.run_id)] == ["whole"]
 
 
-def test_what_a_full_disk_refuses_is_kept_for_later(transcripts):
+def test_events_refused_by_a_full_disk_are_written_later(transcripts):
     transcripts.path(REQUEST.run_id).symlink_to("/dev/full")
     transcripts.append(REQUEST, Event(EventKind.TEXT, 1.0, text="kept"))
     with pytest.raises(OSError, match="No space left"):
@@ -45,12 +45,12 @@ def test_what_a_full_disk_refuses_is_kept_for_later(transcripts):
     assert [line["text"] for line in transcripts.read(REQUEST.run_id)] == ["kept"]
 
 
-def test_two_runs_never_share_a_file(transcripts):
+def test_two_runs_never_share_a_transcript_file(transcripts):
     paths = {transcripts.path(name) for name in ("a/b#1/1", "a-b#1/1", "a/b-1/1", "a/b#11")}
     assert len(paths) == 4
 
 
-def test_the_to_do_list_is_the_last_one_told(transcripts):
+def test_the_to_do_list_is_the_last_one_in_the_transcript(transcripts):
     assert transcripts.todos(REQUEST.run_id) == ()
     for done in (False, True):
         transcripts.append(
@@ -62,7 +62,7 @@ def test_the_to_do_list_is_the_last_one_told(transcripts):
         assert transcripts.todos(REQUEST.run_id) == (Todo("one", done=done), Todo("two", done=False))
 
 
-def test_separators_that_are_no_line_ends_in_json_do_not_cut_the_last_deed(transcripts):
+def test_unicode_line_separators_do_not_split_an_event(transcripts):
     transcripts.append(REQUEST, Event(EventKind.TOOL, 1.0, text="runs \u2028 it \x85"))
     transcripts.flush()
     assert transcripts.last_action(REQUEST.run_id) == "runs \u2028 it \x85"

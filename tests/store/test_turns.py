@@ -1,4 +1,4 @@
-"""Turns that outlive their process come back as they were, every field of them. Real SQLite."""
+"""Turn reports survive their process with every field. Real SQLite."""
 
 from collections.abc import Iterator
 from dataclasses import fields, replace
@@ -19,7 +19,7 @@ TEXT = st.text(st.characters(categories=["L", "Cs", "Cc"]), max_size=20)  # name
 FILES = st.lists(st.builds(FileChange, path=TEXT), max_size=2).map(tuple)
 
 
-def test_a_turn_is_kept_as_it_stood_last_and_forgotten_when_told(store):
+def test_the_last_report_of_a_turn_is_kept_until_it_is_forgotten(store):
     store.keep_report("shop#1/1/turn-1", replace(REPORT, state=TurnState.RUNNING), at=1.0)
     store.keep_report("shop#1/1/turn-1", REPORT, at=2.0)
     store.keep_report("shop#2/1/turn-1", REPORT, at=2.0)
@@ -45,20 +45,20 @@ def test_what_a_running_turn_costs_is_spent_until_the_ledger_has_it(store):
     assert store.statistic_sums().spent_since(50.0) == {"shop": 0.3}
 
 
-def test_it_outlives_the_process(store, tmp_path):
+def test_a_report_survives_its_process(store, tmp_path):
     store.keep_report("shop#1/1/turn-1", REPORT, at=1.0)
     other = RunStore.open(tmp_path / "treehand.db")
     assert other.kept_reports() == {"shop#1/1/turn-1": REPORT}
     other.close()
 
 
-def test_what_nobody_asked_for_in_a_month_is_thrown_away(store):
+def test_reports_older_than_a_month_are_removed(store):
     store.keep_report("old", REPORT, at=1.0)
     store.keep_report("new", REPORT, at=31 * 86400.0)
     assert list(store.kept_reports()) == ["new"]
 
 
-def test_what_an_older_version_kept_is_read_and_what_a_newer_one_kept_is_passed_over(store):
+def test_unknown_fields_of_a_newer_version_are_ignored(store):
     store._db.execute(
         """INSERT INTO turns (turn_id, at, report) VALUES ('t', 1.0, '{"state": "lost", "later": [1], "tokens": 5}')"""
     )
@@ -87,11 +87,11 @@ def book(tmp_path_factory) -> Iterator[RunStore]:
     )
 )
 @settings(max_examples=50, deadline=None)
-def test_every_report_of_a_turn_comes_back(report, book):
+def test_every_kind_of_report_is_read_back_unchanged(report, book):
     book.keep_report("t", report, at=1.0)
     assert book.kept_reports() == {"t": report}
 
 
-def test_every_field_is_told_unless_it_has_its_default():
+def test_only_fields_without_their_default_are_written():
     assert set(as_record(REPORT)) == {"state", "summary", "session_cost_usd"}
     assert {one.name for one in fields(TurnReport)} >= set(as_record(REPORT))

@@ -1,4 +1,4 @@
-"""A pull request with red checks, conflicts, or commits of other people."""
+"""A pull request with failed checks, conflicts, or commits of other people."""
 
 import pytest
 
@@ -27,7 +27,7 @@ async def red(bot, world, *failed):
     await bot.tick()
 
 
-async def test_a_red_check_becomes_a_turn_that_is_told_what_failed(reviewed, world):
+async def test_a_failed_check_starts_a_turn_whose_prompt_names_the_failure(reviewed, world):
     await red(reviewed, world)
 
     assert reviewed.run(KEY).phase is Phase.WORKING
@@ -40,7 +40,7 @@ async def test_a_red_check_becomes_a_turn_that_is_told_what_failed(reviewed, wor
     assert request.commit_message.startswith("Fix lint\n")
 
 
-async def test_the_same_red_commit_is_worked_on_once(reviewed, world):
+async def test_each_failed_commit_starts_one_turn(reviewed, world):
     await red(reviewed, world)
     world.finish_turn(KEY, files=())
     await reviewed.tick(3)
@@ -52,7 +52,7 @@ async def test_the_same_red_commit_is_worked_on_once(reviewed, world):
     ]
 
 
-async def test_checks_of_a_commit_that_ours_replaced_start_nothing_though_the_forge_lags(reviewed, world):
+async def test_checks_of_a_replaced_commit_start_nothing_even_if_the_forge_lags(reviewed, world):
     world.comment(KEY, "more")
     await reviewed.tick()
     world.check(KEY, CheckState.RED, LINT)
@@ -69,7 +69,7 @@ async def test_checks_of_a_commit_that_ours_replaced_start_nothing_though_the_fo
     assert len(world.requests) == 3
 
 
-async def test_after_so_many_turns_red_checks_are_asked_about_once(reviewed, world):
+async def test_after_two_turns_failed_checks_are_asked_about_once(reviewed, world):
     for path in ("one.py", "two.py"):
         await red(reviewed, world)
         world.finish_turn(KEY, files=(path,))
@@ -84,7 +84,7 @@ async def test_after_so_many_turns_red_checks_are_asked_about_once(reviewed, wor
 
 
 async def test_retry_allows_as_many_turns_again(reviewed, world):
-    await test_after_so_many_turns_red_checks_are_asked_about_once(reviewed, world)
+    await test_after_two_turns_failed_checks_are_asked_about_once(reviewed, world)
     world.comment(KEY, "/ai retry")
     await reviewed.tick(2)
 
@@ -93,8 +93,8 @@ async def test_retry_allows_as_many_turns_again(reviewed, world):
 
 
 @pytest.mark.parametrize("people_push", [True, False])
-async def test_checks_that_others_fix_take_the_question_back(reviewed, world, people_push):
-    await test_after_so_many_turns_red_checks_are_asked_about_once(reviewed, world)
+async def test_the_question_is_withdrawn_when_other_people_fix_the_checks(reviewed, world, people_push):
+    await test_after_two_turns_failed_checks_are_asked_about_once(reviewed, world)
     if people_push:
         world.push(KEY)
     world.check(KEY, CheckState.GREEN)
@@ -104,7 +104,7 @@ async def test_checks_that_others_fix_take_the_question_back(reviewed, world, pe
     assert "ai:review" in world.labels(KEY)
 
 
-async def test_a_check_that_is_red_on_the_base_as_well_starts_nothing_and_is_told(reviewed, world):
+async def test_a_check_that_also_fails_on_the_base_starts_nothing_and_is_reported(reviewed, world):
     await red(reviewed, world, FailedCheck("flaky", on_base=True))
 
     assert reviewed.run(KEY).phase is Phase.REVIEW
@@ -118,7 +118,7 @@ async def test_checks_that_are_still_running_start_nothing(reviewed, world):
     assert len(world.requests) == 1
 
 
-async def test_green_checks_are_told_in_the_body_and_what_people_wrote_there_stays(reviewed, world):
+async def test_passed_checks_are_shown_in_the_body_and_the_text_of_people_stays(reviewed, world):
     world.write_in_body(KEY, "Mind the tax.")
     world.check(KEY, CheckState.PENDING)
     await reviewed.tick()
@@ -146,7 +146,7 @@ async def test_facts_that_did_not_change_are_not_written_again_even_if_the_forge
     assert reviewed.run(KEY) == run
 
 
-async def test_the_facts_come_back_after_a_turn_wrote_the_body_anew(reviewed, world):
+async def test_check_results_are_shown_again_after_a_turn_rewrites_the_body(reviewed, world):
     world.check(KEY, CheckState.GREEN)
     await reviewed.tick()
     world.comment(KEY, "more")
@@ -158,7 +158,7 @@ async def test_the_facts_come_back_after_a_turn_wrote_the_body_anew(reviewed, wo
     assert "**Checks:** ✅" in world.pull(KEY).body
 
 
-async def test_a_conflict_with_the_base_becomes_a_turn_once(reviewed, world):
+async def test_a_conflict_with_the_base_starts_one_merge_turn(reviewed, world):
     world.move_base(KEY, conflicting=True)
     await reviewed.tick()
     request = world.requests["shop#1/1/turn-2"]
@@ -171,7 +171,7 @@ async def test_a_conflict_with_the_base_becomes_a_turn_once(reviewed, world):
     assert world.branches["treehand/shop-1"] == world.worktrees["treehand/shop-1"].commits
 
 
-async def test_a_merge_that_failed_is_tried_again_as_a_merge(reviewed, world):
+async def test_a_failed_merge_turn_is_retried_as_a_merge(reviewed, world):
     world.move_base(KEY, conflicting=True)
     await reviewed.tick()
     world.fail_turn(detail="Conflict markers are left in `app.py`.")
@@ -183,7 +183,7 @@ async def test_a_merge_that_failed_is_tried_again_as_a_merge(reviewed, world):
     assert "markers are left in `app.py`" in request.prompt
 
 
-async def test_a_comment_made_during_a_conflict_is_told_in_the_same_turn(reviewed, world):
+async def test_a_comment_made_during_a_conflict_is_in_the_prompt_of_the_merge_turn(reviewed, world):
     said = world.comment(KEY, "and use OAuth")
     world.move_base(KEY, conflicting=True)
     await reviewed.tick()
@@ -192,7 +192,7 @@ async def test_a_comment_made_during_a_conflict_is_told_in_the_same_turn(reviewe
     assert "use OAuth" in request.prompt
 
 
-async def test_rebase_takes_the_base_in_without_an_agent_where_git_can(reviewed, world):
+async def test_rebase_merges_the_base_without_an_agent_if_git_can(reviewed, world):
     world.move_base(KEY)
     body, before = world.pull(KEY).body, list(world.branches["treehand/shop-1"])
     world.comment(KEY, "/ai rebase")
@@ -207,7 +207,7 @@ async def test_rebase_takes_the_base_in_without_an_agent_where_git_can(reviewed,
     assert any("No commit is rewritten" in text for text in world.comments_of(KEY))
 
 
-async def test_rebase_with_conflicts_is_a_turn(reviewed, world):
+async def test_rebase_with_conflicts_starts_a_turn(reviewed, world):
     world.move_base(KEY, conflicting=True)
     world.comment(KEY, "/ai rebase")
     await reviewed.tick(2)
@@ -223,7 +223,7 @@ async def test_rebase_needs_a_pull_request(bot, world):
     assert any("no open pull request" in text for text in world.comments_of(KEY))
 
 
-async def test_rebase_while_the_agent_works_says_to_wait(reviewed, world):
+async def test_rebase_during_a_turn_says_to_wait(reviewed, world):
     world.comment(KEY, "more")
     await reviewed.tick()
     world.comment(KEY, "/ai rebase")
@@ -232,7 +232,7 @@ async def test_rebase_while_the_agent_works_says_to_wait(reviewed, world):
     assert reviewed.run(KEY).purpose is TurnPurpose.NONE
 
 
-async def test_a_commit_that_somebody_pushed_while_the_agent_worked_is_merged_with_its_work(reviewed, world):
+async def test_a_commit_pushed_by_another_person_during_a_turn_is_merged_with_its_work(reviewed, world):
     world.comment(KEY, "more")
     await reviewed.tick()
     theirs = world.push(KEY)
@@ -244,7 +244,7 @@ async def test_a_commit_that_somebody_pushed_while_the_agent_worked_is_merged_wi
     assert set(world.worktrees["treehand/shop-1"].commits) == set(world.branches["treehand/shop-1"])
 
 
-async def test_a_commit_that_clashes_with_the_agents_work_is_merged_in_another_turn(reviewed, world):
+async def test_a_pushed_commit_that_conflicts_with_the_turn_is_merged_in_another_turn(reviewed, world):
     said = world.comment(KEY, "more")
     await reviewed.tick()
     theirs = world.push(KEY, clashing=True)

@@ -42,7 +42,7 @@ async def fail_all(bot, world, failure: Failure = Failure.MODEL, detail: str = O
 
 @asynccontextmanager
 async def next_life(bot: Bot, world, tmp_path) -> AsyncIterator[Bot]:
-    """A new process over the same database."""
+    """Starts a new process over the same database."""
     store, moved = RunStore.open(tmp_path / "treehand.db"), list[bool]()
     outside = replace(bot.engine.ports, store=store)
     capacity = lambda: Capacity(15)  # noqa: E731
@@ -51,7 +51,7 @@ async def next_life(bot: Bot, world, tmp_path) -> AsyncIterator[Bot]:
     store.close()
 
 
-async def test_an_outage_of_the_model_pauses_the_project_asks_nobody_and_everything_goes_on_by_itself(busy, world):
+async def test_a_model_outage_pauses_the_project_asks_no_questions_and_ends_by_itself(busy, world):
     await fail_all(busy, world)
     for _ in range(12):
         await busy.wait(30)
@@ -73,7 +73,7 @@ async def test_an_outage_of_the_model_pauses_the_project_asks_nobody_and_everyth
     assert "ended early" not in "".join(world.prompts[-14:])
 
 
-async def test_those_that_try_come_at_longer_and_longer_intervals(busy, world):
+async def test_trial_runs_during_a_pause_start_at_growing_intervals(busy, world):
     await fail_all(busy, world)
     tries = []
     begun = world.now
@@ -86,7 +86,7 @@ async def test_those_that_try_come_at_longer_and_longer_intervals(busy, world):
     assert tries == [10, 30, 70, 130, 190]
 
 
-async def test_new_work_and_what_people_say_wait_for_the_pause_as_well_and_say_so(bot, world):
+async def test_new_issues_and_comments_wait_for_the_end_of_a_pause_and_show_it(bot, world):
     world.open_issue("shop#1", "ai")
     await bot.tick()
     world.finish_turn()
@@ -108,7 +108,7 @@ async def test_new_work_and_what_people_say_wait_for_the_pause_as_well_and_say_s
     assert "paused" in world.comments_of("shop#7")[-1]
 
 
-async def test_the_pause_outlives_a_restart_and_a_new_label(busy, world, tmp_path):
+async def test_the_pause_survives_a_restart_and_a_new_label(busy, world, tmp_path):
     await fail_all(busy, world)
     async with next_life(busy, world, tmp_path) as again:
         world.unlabel("shop#3", "ai")
@@ -121,7 +121,7 @@ async def test_the_pause_outlives_a_restart_and_a_new_label(busy, world, tmp_pat
 
 
 @pytest.mark.parametrize("command", ["retry", "resume"])
-async def test_a_person_may_have_one_run_try_at_once(busy, world, command):
+async def test_a_command_starts_one_run_during_a_pause(busy, world, command):
     await fail_all(busy, world)
     world.comment("shop#4", f"/ai {command}")
     await busy.tick()
@@ -132,7 +132,7 @@ async def test_a_person_may_have_one_run_try_at_once(busy, world, command):
     assert len(world.running()) == 14
 
 
-async def test_the_log_says_once_that_a_project_is_paused_and_once_that_it_goes_on(busy, world, caplog):
+async def test_the_pause_of_a_project_and_its_end_are_logged_once_each(busy, world, caplog):
     caplog.set_level(logging.INFO, "bot.engine.loop")
     await fail_all(busy, world)
     await busy.wait(30)
@@ -147,7 +147,7 @@ async def test_the_log_says_once_that_a_project_is_paused_and_once_that_it_goes_
     ]
 
 
-async def test_a_few_at_a_time_an_outage_asks_nobody_either(bot, world):
+async def test_an_outage_asks_no_questions_with_two_slots(bot, world):
     calm = replace(bot.engine.ports.projects["shop"].policy, max_working=2, max_working_per_project=2)
     bot.engine.ports.projects["shop"] = replace(bot.engine.ports.projects["shop"], policy=calm)
     for number in range(6):
@@ -166,7 +166,7 @@ async def test_a_few_at_a_time_an_outage_asks_nobody_either(bot, world):
     assert {run.phase for run in bot.store.active()} == {Phase.REVIEW}
 
 
-async def test_a_run_that_fails_alone_asks_after_its_own_failures(bot, world):
+async def test_a_run_that_fails_alone_asks_after_three_failures(bot, world):
     world.open_issue("shop#1", "ai")
     await bot.tick()
     for _ in range(3):
@@ -176,7 +176,7 @@ async def test_a_run_that_fails_alone_asks_after_its_own_failures(bot, world):
     assert "3 times in a row" in world.comments_of("shop#1")[-1]
 
 
-# The limit of what we may use of the model.
+# The usage limit of the model.
 
 
 @pytest.fixture
@@ -188,7 +188,7 @@ async def limited(busy, world) -> AsyncIterator[Bot]:
     yield busy
 
 
-async def test_a_limit_of_the_model_parks_all_runs_until_it_is_over(limited, world):
+async def test_a_usage_limit_parks_all_runs_until_it_ends(limited, world):
     world.open_issue("shop#20", "ai")
     await limited.wait(3600)
     assert world.running() == []
@@ -203,7 +203,7 @@ async def test_a_limit_of_the_model_parks_all_runs_until_it_is_over(limited, wor
     assert not any("Needs you" in text for run in runs for text in world.comments_of(run.key))
 
 
-async def test_after_a_limit_they_go_on_one_by_one_each_when_the_one_before_shows_progress(limited, world):
+async def test_after_a_usage_limit_each_run_starts_when_the_one_before_shows_progress(limited, world):
     world.open_issue("shop#20", "ai")
     await limited.wait(7200)
     seen = []
@@ -221,7 +221,7 @@ async def test_after_a_limit_they_go_on_one_by_one_each_when_the_one_before_show
     assert {run.wait_reason for run in limited.store.active()} == {WaitReason.NONE}
 
 
-async def test_who_is_refused_again_is_parked_anew_with_everybody(limited, world):
+async def test_a_repeated_usage_limit_parks_all_runs_again(limited, world):
     await limited.wait(7200)
     assert len(world.running()) == 1
     await fail_all(limited, world, Failure.LIMIT, retry_at=world.now + 3600)
@@ -231,7 +231,7 @@ async def test_who_is_refused_again_is_parked_anew_with_everybody(limited, world
     assert {run.turns.failures for run in limited.store.active()} == {0}
 
 
-async def test_a_limit_outlives_a_restart(limited, world, tmp_path):
+async def test_a_usage_limit_survives_a_restart(limited, world, tmp_path):
     async with next_life(limited, world, tmp_path) as again:
         await again.wait(3600)
         assert world.running() == []
@@ -239,7 +239,7 @@ async def test_a_limit_outlives_a_restart(limited, world, tmp_path):
         assert len(world.running()) == 1
 
 
-async def test_retry_tries_at_once_and_an_answer_ends_the_limit_for_all(limited, world):
+async def test_retry_starts_at_once_and_its_progress_ends_the_usage_limit(limited, world):
     world.comment("shop#1", "/ai retry")
     await limited.wait(20)
     (trying,) = world.running()
@@ -252,7 +252,7 @@ async def test_retry_tries_at_once_and_an_answer_ends_the_limit_for_all(limited,
     assert len(world.running()) == 2
 
 
-async def test_a_limit_stops_other_projects_too(bot, world, policy):
+async def test_a_usage_limit_stops_other_projects_too(bot, world, policy):
     outside = bot.engine.ports
     outside.projects["bar"] = Project(
         "bar",
@@ -272,10 +272,10 @@ async def test_a_limit_stops_other_projects_too(bot, world, policy):
     assert "usage limit" in bot.run("bar#1").reason
 
 
-async def test_nobody_who_wants_an_end_waits_for_a_limit_or_a_pause(limited, world):
+async def test_parked_runs_do_not_keep_the_engine_open(limited, world):
     assert not limited.engine.may_go_on()
 
 
-async def test_nobody_who_wants_an_end_waits_for_a_pause(busy, world):
+async def test_paused_runs_do_not_keep_the_engine_open(busy, world):
     await fail_all(busy, world)
     assert not busy.engine.may_go_on()

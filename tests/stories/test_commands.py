@@ -33,7 +33,7 @@ async def test_stop_ends_the_run_and_salvages(working, world):
     assert world.labels(KEY) == frozenset()
 
 
-async def test_pause_interrupts_and_resume_goes_on_in_the_same_session(working, world):
+async def test_pause_interrupts_and_resume_continues_in_the_same_session(working, world):
     await working.tick()
     world.comment(KEY, "/ai pause")
     await working.tick()
@@ -50,7 +50,7 @@ async def test_pause_interrupts_and_resume_goes_on_in_the_same_session(working, 
     assert "and use OAuth" in world.prompts[-1]
 
 
-async def test_retry_after_giving_up_starts_counting_anew(working, world):
+async def test_retry_after_repeated_failures_resets_the_failure_count(working, world):
     for _ in range(3):
         world.fail_turn(detail="it fell over.")
         await working.tick()
@@ -73,14 +73,14 @@ async def test_status_why_and_help_are_answered_and_change_nothing(working, worl
     assert len(world.requests) == 1
 
 
-async def test_an_unknown_command_gets_the_list(working, world):
+async def test_an_unknown_command_gets_the_list_of_commands(working, world):
     world.comment(KEY, "/ai explode now")
     await working.tick()
     assert "`explode` is not a command" in answer(world)
     assert "/ai pause" in answer(world)
 
 
-async def test_a_stranger_gets_one_line_and_nothing_happens(working, world):
+async def test_a_command_of_an_untrusted_person_gets_one_line_and_has_no_effect(working, world):
     world.comment(KEY, "/ai stop", by="eve", trusted=False)
     await working.tick(3)
 
@@ -90,7 +90,7 @@ async def test_a_stranger_gets_one_line_and_nothing_happens(working, world):
     assert row.outcome is CommentOutcome.NOT_TRUSTED
 
 
-async def test_t16_a_stranger_is_answered_once_however_much_they_order(working, world):
+async def test_t16_an_untrusted_person_is_answered_once_for_all_commands(working, world):
     for _ in range(20):
         world.comment(KEY, "/ai stop", by="eve", trusted=False)
     await working.tick(3)
@@ -101,7 +101,7 @@ async def test_t16_a_stranger_is_answered_once_however_much_they_order(working, 
     assert [row.outcome for row in working.run(KEY).comments] == [CommentOutcome.NOT_TRUSTED] * 21
 
 
-async def test_t16_three_strangers_are_answered_and_no_more_whatever_they_take_back(working, world):
+async def test_t16_three_untrusted_people_are_answered_at_most_even_if_they_delete_comments(working, world):
     for name in ("eve", "mal", "zed", "sid", "kim"):
         world.comment(KEY, "/ai stop", by=name, trusted=False)
         await working.tick(2)
@@ -116,7 +116,7 @@ async def test_t16_three_strangers_are_answered_and_no_more_whatever_they_take_b
     assert "Working" in answer(world)
 
 
-async def test_t16_many_strangers_at_once_do_not_keep_anybody_waiting(working, world):
+async def test_t16_many_untrusted_commands_do_not_delay_a_trusted_one(working, world):
     for number in range(200):
         world.comment(KEY, "/ai stop", by=f"eve{number}", trusted=False)
     world.comment(KEY, "/ai pause")
@@ -134,7 +134,7 @@ async def test_a_command_on_the_pull_request_is_answered_there(working, world):
     assert "In review" in answer(world, "treehand/shop-1")
 
 
-async def test_commands_are_obeyed_one_after_the_other_and_answered_once(working, world):
+async def test_commands_are_carried_out_in_order_and_answered_once(working, world):
     world.comment(KEY, "/ai pause")
     world.comment(KEY, "/ai status")
     await working.tick(4)
@@ -151,7 +151,7 @@ async def test_only_the_first_line_of_a_comment_can_be_a_command(working, world,
     assert world.heard(KEY)[-1].count("\n") >= 1
 
 
-async def test_a_spent_budget_asks_and_a_bigger_one_goes_on(bot, world, policy):
+async def test_an_exhausted_budget_asks_and_a_larger_budget_continues(bot, world, policy):
     from dataclasses import replace
 
     project = bot.engine.ports.projects["shop"]

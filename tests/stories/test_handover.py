@@ -23,7 +23,7 @@ async def taken(working, world):
     return working
 
 
-async def test_take_interrupts_the_agent_and_says_where_and_how(taken, world):
+async def test_take_interrupts_the_agent_and_shows_the_worktree_and_the_session(taken, world):
     assert world.running() == []
     run = taken.run(KEY)
     assert (run.phase, run.wait_reason) == (Phase.ASKING, WaitReason.TAKEN_OVER)
@@ -33,14 +33,14 @@ async def test_take_interrupts_the_agent_and_says_where_and_how(taken, world):
     assert world.handed_over == [BRANCH]
 
 
-async def test_taken_twice_the_persons_conversation_is_left_as_they_have_it(taken, world):
+async def test_a_second_take_command_hands_the_worktree_over_once(taken, world):
     world.comment(KEY, "/ai take")
     await taken.tick(2)
     assert sum("resume session-of-shop#1/1" in text for text in world.comments_of(KEY)) == 2
     assert world.handed_over == [BRANCH]
 
 
-async def test_while_it_is_taken_nothing_starts_and_nothing_is_swept(taken, world):
+async def test_during_a_takeover_no_turn_starts_and_the_sweep_keeps_the_worktree(taken, world):
     world.work_by_hand(KEY)
     for text in ("use OAuth", "/ai resume", "/ai retry", "/ai pause", "/ai plan"):
         world.comment(KEY, text)
@@ -54,7 +54,7 @@ async def test_while_it_is_taken_nothing_starts_and_nothing_is_swept(taken, worl
     assert world.worktrees[BRANCH].dirty
 
 
-async def test_give_makes_what_was_done_a_commit_of_its_own_and_the_agent_goes_on(taken, world):
+async def test_give_commits_the_changes_by_hand_separately_and_the_agent_continues(taken, world):
     world.comment(KEY, "use OAuth")
     world.work_by_hand(KEY, "by_hand.py")
     world.comment(KEY, "/ai give")
@@ -76,7 +76,7 @@ async def test_give_makes_what_was_done_a_commit_of_its_own_and_the_agent_goes_o
     assert world.requests["shop#1/1/turn-3"].handover is None
 
 
-async def test_what_was_done_by_hand_is_told_again_after_a_failure_and_committed_once(taken, world):
+async def test_changes_by_hand_are_committed_once_even_if_the_next_turn_fails(taken, world):
     world.work_by_hand(KEY)
     world.comment(KEY, "/ai give")
     await taken.tick(2)
@@ -88,13 +88,13 @@ async def test_what_was_done_by_hand_is_told_again_after_a_failure_and_committed
     assert len(world.given) == 1
 
 
-async def test_what_is_said_when_it_is_handed_back_reaches_the_agent(taken, world):
+async def test_text_after_the_give_command_reaches_the_agent(taken, world):
     world.comment(KEY, "/ai give\nI began the parser. Please finish it.")
     await taken.tick(2)
     assert "I began the parser. Please finish it." in world.prompts[-1]
 
 
-async def test_with_nothing_changed_it_goes_on_where_it_was(taken, world):
+async def test_give_without_changes_continues_the_run(taken, world):
     world.comment(KEY, "/ai give")
     await taken.tick(2)
     assert world.given == {}
@@ -116,14 +116,14 @@ async def test_a_pull_request_in_review_can_be_taken_and_given_back(working, wor
     assert world.branches[BRANCH] == world.worktrees[BRANCH].commits
 
 
-async def test_taken_twice_says_again_where_it_is(taken, world):
+async def test_a_second_take_by_another_person_repeats_the_place_and_changes_nothing(taken, world):
     world.comment(KEY, "/ai take", by="ben")
     await taken.tick()
     assert sum("/imaginary/" in text for text in world.comments_of(KEY)) == 2
     assert taken.run(KEY).reason.startswith("ana")
 
 
-async def test_there_is_nothing_to_take_before_an_agent_has_begun(bot, world):
+async def test_take_is_refused_before_the_first_turn(bot, world):
     for number in (7, 8, 1):
         world.open_issue(f"shop#{number}", "ai")
         await bot.tick()
@@ -133,14 +133,14 @@ async def test_there_is_nothing_to_take_before_an_agent_has_begun(bot, world):
     assert bot.run(KEY).phase is Phase.QUEUED
 
 
-async def test_what_nobody_took_nobody_can_give(working, world):
+async def test_give_without_a_takeover_is_refused(working, world):
     world.comment(KEY, "/ai give")
     await working.tick()
     assert "nothing to give back" in world.comments_of(KEY)[-1]
     assert working.run(KEY).phase is Phase.WORKING
 
 
-async def test_a_merge_ends_a_run_that_is_taken_and_salvages_what_lies_there(working, world):
+async def test_a_merge_ends_a_taken_over_run_and_salvages_the_changes_by_hand(working, world):
     world.finish_turn(KEY)
     await working.tick()
     world.comment(KEY, "/ai take")
@@ -152,7 +152,7 @@ async def test_a_merge_ends_a_run_that_is_taken_and_salvages_what_lies_there(wor
     assert BRANCH in world.salvaged
 
 
-async def test_a_plan_that_waits_is_still_to_be_approved_after_take_and_give(bot, world):
+async def test_a_plan_still_needs_approval_after_take_and_give(bot, world):
     world.open_issue(KEY, "ai", "ai:plan")
     await bot.tick()
     world.finish_turn(KEY, words="A plan.", files=())

@@ -30,7 +30,7 @@ async def test_an_issue_moves_with_its_run(bot, world, issue):
     assert world.stage(issue) is IssueStage.COMPLETED
 
 
-async def test_an_issue_whose_run_is_stopped_goes_back(bot, world, issue):
+async def test_an_issue_returns_to_its_original_state_when_its_run_is_stopped(bot, world, issue):
     await bot.tick()
     world.unlabel(issue, "ai")
     await bot.tick(2)
@@ -48,14 +48,14 @@ async def test_an_issue_that_a_person_has_moved_is_not_moved_again(bot, world, i
     assert world.stage(issue) is IssueStage.ORIGINAL
 
 
-async def test_a_question_leaves_an_issue_where_it_is(bot, world, issue):
+async def test_a_question_does_not_move_the_issue(bot, world, issue):
     await bot.tick()
     world.finish_turn(question="Which one?")
     await bot.tick()
     assert (bot.run(issue).phase, world.stage(issue)) == (Phase.ASKING, IssueStage.STARTED)
 
 
-async def test_a_move_whose_answer_was_lost_is_found_done(bot, world, issue):
+async def test_a_move_whose_response_was_lost_is_done_once(bot, world, issue):
     world.drops = {"ensure_stage"}
     await bot.tick()
     await bot.wait(60)
@@ -71,7 +71,7 @@ async def test_the_pull_request_is_linked_once(bot, world, issue):
     assert world.issues[issue].links == {pull.url}
 
 
-async def test_where_links_cannot_be_made_the_run_goes_on(bot, world, issue):
+async def test_a_failed_link_does_not_stop_the_run_and_is_retried(bot, world, issue):
     await bot.tick()
     world.finish_turn()
     world.fails["ensure_link"] = Retryable("not now")
@@ -82,7 +82,7 @@ async def test_where_links_cannot_be_made_the_run_goes_on(bot, world, issue):
     assert world.issues[issue].links == {pull.url}
 
 
-async def test_an_issue_waits_for_those_that_block_it_and_says_so(bot, world, issue):
+async def test_an_issue_waits_for_its_blocking_issues_and_shows_them(bot, world, issue):
     world.block(issue, "ENG-3", "ENG-5")
     await bot.tick()
     assert (bot.run(issue).phase, bot.run(issue).reason) == (Phase.QUEUED, "blocked by ENG-3, ENG-5")
@@ -92,7 +92,7 @@ async def test_an_issue_waits_for_those_that_block_it_and_says_so(bot, world, is
     assert bot.run(issue).phase is Phase.WORKING
 
 
-async def test_one_that_is_blocked_holds_up_nobody(bot, world, issue):
+async def test_a_blocked_issue_does_not_delay_others(bot, world, issue):
     world.block(issue, "ENG-3")
     for key in ("ENG-8", "ENG-9"):
         world.open_issue(key, "ai")
@@ -100,7 +100,7 @@ async def test_one_that_is_blocked_holds_up_nobody(bot, world, issue):
     assert [bot.run(key).phase for key in ("ENG-8", "ENG-9")] == [Phase.WORKING, Phase.WORKING]
 
 
-async def test_what_is_blocked_after_it_began_goes_on(bot, world, issue):
+async def test_an_issue_that_is_blocked_after_its_start_continues(bot, world, issue):
     await bot.tick()
     world.block(issue, "ENG-3")
     world.finish_turn()
@@ -108,7 +108,7 @@ async def test_what_is_blocked_after_it_began_goes_on(bot, world, issue):
     assert bot.run(issue).phase is Phase.REVIEW
 
 
-async def test_an_issue_that_belongs_nowhere_is_asked_about_once(bot, world, issue):
+async def test_an_issue_without_a_matching_project_gets_one_question(bot, world, issue):
     world.unplaced[issue] = ("repo:shop", "repo:blog")
     await bot.tick(2)
     assert bot.store.find_run(issue) is None
@@ -119,7 +119,7 @@ async def test_an_issue_that_belongs_nowhere_is_asked_about_once(bot, world, iss
     assert bot.run(issue).phase is Phase.WORKING
 
 
-async def test_what_was_said_in_a_thread_is_answered_in_it(bot, world, issue):
+async def test_a_comment_in_a_thread_is_answered_in_that_thread(bot, world, issue):
     await bot.tick()
     world.finish_turn()
     await bot.tick()
@@ -133,7 +133,7 @@ async def test_what_was_said_in_a_thread_is_answered_in_it(bot, world, issue):
     assert [thread for (where, slug), thread in world.threads.items() if slug.startswith("1/answer")] == ["t2"]
 
 
-async def test_what_was_said_in_several_threads_is_answered_beside_them(bot, world, issue):
+async def test_comments_in_several_threads_are_answered_outside_them(bot, world, issue):
     await bot.tick()
     world.finish_turn()
     await bot.tick()

@@ -143,7 +143,7 @@ async def test_a_run_that_was_finished_elsewhere_is_finished_here_without_a_comm
         assert dict(world.said) == said
 
 
-async def test_an_agent_that_was_started_in_the_moment_of_losing_it_is_ended_as_well(world, daemon):
+async def test_an_agent_started_while_the_lease_was_being_lost_is_ended(world, daemon):
     async with daemon("one") as one:
         world.open_issue("shop#1", "ai")
         world.fails["ensure_labels"] = Elsewhere()
@@ -212,7 +212,7 @@ async def test_a_cost_recorded_when_the_lease_was_lost_is_not_recorded_again_whe
         assert one.run("shop#1").spend.session_cost_usd == pytest.approx(0.5)
 
 
-async def test_of_what_another_one_has_had_all_along_not_every_run_is_known_here(world, daemon):
+async def test_a_daemon_without_the_lease_treats_the_project_as_unseen(world, daemon):
     async with daemon("one") as one, daemon("two") as two:
         world.open_issue("shop#1", "ai")
         await one.tick()
@@ -224,7 +224,7 @@ async def test_of_what_another_one_has_had_all_along_not_every_run_is_known_here
         assert "shop" not in two.engine.unseen_projects
 
 
-async def test_one_daemon_maintains_the_workspaces_also_without_runs(world, daemon):
+async def test_one_daemon_maintains_the_workspaces_even_without_runs(world, daemon):
     async with daemon("one") as one, daemon("two") as two:
         (shop,) = one.engine.ports.projects.values()
         (theirs,) = two.engine.ports.projects.values()
@@ -237,7 +237,7 @@ async def test_one_daemon_maintains_the_workspaces_also_without_runs(world, daem
         assert not await one.engine.may_maintain(shop)
 
 
-async def test_while_there_are_runs_maintenance_takes_no_lease(world, daemon):
+async def test_maintenance_takes_no_lease_while_runs_are_active(world, daemon):
     async with daemon("one") as one:
         world.open_issue("shop#1", "ai")
         await one.tick()

@@ -18,7 +18,7 @@ from tests.fakes.ports import FakeExecutor, FakeForge, FakeTracker, FakeWorkspac
 
 @pytest.fixture
 def amnesia(world, policy, tmp_path) -> Iterator:
-    """A life that begins with an empty database."""
+    """Starts a daemon with an empty database."""
     stores = []
 
     @asynccontextmanager
@@ -47,7 +47,7 @@ async def in_review(bot, world):
     await bot.tick()
 
 
-async def test_an_agent_at_work_goes_on_in_its_session_and_nothing_is_said_twice(world, amnesia):
+async def test_a_running_turn_continues_without_the_database_and_no_comment_is_repeated(world, amnesia):
     async with amnesia() as bot:
         world.open_issue("shop#1", "ai")
         await bot.tick()
@@ -62,7 +62,7 @@ async def test_an_agent_at_work_goes_on_in_its_session_and_nothing_is_said_twice
         assert set(world.said) == said
 
 
-async def test_a_pull_request_in_review_is_gone_on_with_and_what_was_heard_is_not_heard_again(world, amnesia):
+async def test_a_pull_request_in_review_continues_without_the_database_and_old_comments_stay_used(world, amnesia):
     async with amnesia() as bot:
         await in_review(bot, world)
         world.comment_on_pull("shop#1", "Rename it")
@@ -87,7 +87,7 @@ async def test_a_pull_request_in_review_is_gone_on_with_and_what_was_heard_is_no
         assert bot.run("shop#1").phase is Phase.DONE
 
 
-async def test_a_run_that_was_over_stays_over_though_its_label_is_still_shown(world, amnesia):
+async def test_a_finished_run_stays_finished_while_its_label_is_still_shown(world, amnesia):
     async with amnesia() as bot:
         await in_review(bot, world)
         world.close_pull("shop#1")
@@ -105,7 +105,7 @@ async def test_a_run_that_was_over_stays_over_though_its_label_is_still_shown(wo
         assert (bot.run("shop#1").ordinal, bot.run("shop#1").phase) == (2, Phase.WORKING)
 
 
-async def test_what_was_merged_when_the_memory_was_lost_is_tidied_up_all_the_same(world, amnesia):
+async def test_a_run_merged_while_the_database_was_lost_is_cleaned_up(world, amnesia):
     async with amnesia() as bot:
         await in_review(bot, world)
         world.merge("shop#1")
@@ -117,7 +117,7 @@ async def test_what_was_merged_when_the_memory_was_lost_is_tidied_up_all_the_sam
         assert world.worktrees == {}
 
 
-async def test_whose_label_was_taken_off_when_the_memory_was_lost_is_tidied_up_all_the_same(world, amnesia):
+async def test_a_run_unlabelled_while_the_database_was_lost_is_cleaned_up(world, amnesia):
     async with amnesia() as bot:
         await in_review(bot, world)
         world.unlabel("shop#1", "ai")
@@ -128,7 +128,7 @@ async def test_whose_label_was_taken_off_when_the_memory_was_lost_is_tidied_up_a
         assert world.worktrees == {}
 
 
-async def test_where_the_notes_are_gone_an_open_pull_request_is_gone_on_with(world, amnesia):
+async def test_an_open_pull_request_continues_when_its_notes_are_gone(world, amnesia):
     async with amnesia() as bot:
         await in_review(bot, world)
     world.notes.clear()
@@ -144,7 +144,7 @@ async def test_where_the_notes_are_gone_an_open_pull_request_is_gone_on_with(wor
     assert [pull.state for pull in world.pulls.values()] == [PullRequestState.OPEN]
 
 
-async def test_a_database_from_an_old_copy_learns_from_the_issue_how_far_it_was(world, amnesia, tmp_path):
+async def test_a_database_restored_from_an_old_copy_catches_up_from_the_notes(world, amnesia, tmp_path):
     async with amnesia() as bot:
         await in_review(bot, world)
         old = bot.run("shop#1")
@@ -160,7 +160,7 @@ async def test_a_database_from_an_old_copy_learns_from_the_issue_how_far_it_was(
         assert len(world.requests) == turns, "nothing is done again"
 
 
-async def test_a_note_of_another_issue_or_of_nonsense_is_no_memory(world, amnesia):
+async def test_a_note_of_another_issue_or_with_invalid_data_is_ignored(world, amnesia):
     world.open_issue("shop#1", "ai")
     world.notes["shop#1", "1/progress"] = '{"key": "shop#2", "project": "shop", "ordinal": 7}'
     world.notes["shop#1", "2/progress"] = "not a note"
@@ -169,8 +169,8 @@ async def test_a_note_of_another_issue_or_of_nonsense_is_no_memory(world, amnesi
         assert bot.run("shop#1").ordinal == 1
 
 
-async def test_of_two_notes_that_say_that_they_go_on_the_later_one_does(world, amnesia):
-    """The end of the first could not be noted: the conversation was locked, for one."""
+async def test_the_later_of_two_unfinished_notes_is_continued(world, amnesia):
+    """The first note still says active, because for example the conversation was locked."""
     async with amnesia() as bot:
         await in_review(bot, world)
         at_first = dict(world.notes)

@@ -1,4 +1,4 @@
-"""Plan first: nothing is changed before a person approves; and which model and agent people choose."""
+"""Planning: nothing is changed before a person approves; people choose the model and the agent."""
 
 from dataclasses import replace
 
@@ -23,7 +23,7 @@ def request(world, number: int):
     return world.requests[f"{KEY}/1/turn-{number}"]
 
 
-async def test_with_the_label_the_first_turn_only_plans_and_the_plan_is_shown(planned, world):
+async def test_with_the_plan_label_the_first_turn_only_plans_and_shows_the_plan(planned, world):
     assert request(world, 1).plan
     assert "only plan" in request(world, 1).briefing
     run = planned.run(KEY)
@@ -50,7 +50,7 @@ async def test_an_approved_plan_is_carried_out_in_the_same_session(planned, worl
     assert "approved your plan" not in request(world, 3).prompt
 
 
-async def test_an_approval_survives_a_turn_that_fails(planned, world):
+async def test_an_approved_plan_stays_approved_after_a_failed_turn(planned, world):
     world.comment(KEY, "/ai approve")
     await planned.tick(2)
     world.fail_turn()
@@ -60,7 +60,7 @@ async def test_an_approval_survives_a_turn_that_fails(planned, world):
     assert planned.run(KEY).purpose is TurnPurpose.CARRY_OUT_PLAN
 
 
-async def test_any_other_comment_has_it_plan_anew(planned, world):
+async def test_a_comment_on_a_plan_starts_another_planning_turn(planned, world):
     world.comment(KEY, "without new files")
     await planned.tick(2)
     assert request(world, 2).plan
@@ -71,7 +71,7 @@ async def test_any_other_comment_has_it_plan_anew(planned, world):
     assert "> Another plan." in world.comments_of(KEY)[-1]
 
 
-async def test_what_a_planning_agent_changes_is_undone_and_kept_aside(bot, world):
+async def test_changes_of_a_planning_turn_are_undone_and_salvaged(bot, world):
     world.open_issue(KEY, "ai", "ai:plan")
     await bot.tick()
     world.finish_turn(KEY, files=["app.py"])
@@ -81,7 +81,7 @@ async def test_what_a_planning_agent_changes_is_undone_and_kept_aside(bot, world
     assert world.branches == {}
 
 
-async def test_a_question_while_planning_is_a_question(bot, world):
+async def test_a_question_during_planning_is_asked_as_a_question(bot, world):
     world.open_issue(KEY, "ai", "ai:plan")
     await bot.tick()
     world.finish_turn(KEY, question="Which login?", files=())
@@ -92,7 +92,7 @@ async def test_a_question_while_planning_is_a_question(bot, world):
     assert request(world, 2).plan
 
 
-async def test_a_plan_ordered_while_the_agent_works_is_the_next_turn(bot, world):
+async def test_a_plan_command_during_a_turn_applies_to_the_next_turn(bot, world):
     world.open_issue(KEY, "ai")
     await bot.tick()
     world.comment(KEY, "/ai plan")
@@ -108,7 +108,7 @@ async def test_a_plan_ordered_while_the_agent_works_is_the_next_turn(bot, world)
 
 
 @pytest.mark.parametrize("when", ["queued", "review", "asking"])
-async def test_a_plan_can_be_ordered_at_any_time(bot, world, when):
+async def test_a_plan_command_works_at_any_time(bot, world, when):
     if when == "queued":
         world.open_issue("shop#8", "ai")
         world.open_issue("shop#9", "ai")
@@ -126,14 +126,14 @@ async def test_a_plan_can_be_ordered_at_any_time(bot, world, when):
     assert world.requests[world.running_turn(KEY)].plan
 
 
-async def test_what_is_said_along_with_an_approval_reaches_the_agent(planned, world):
+async def test_text_after_an_approval_reaches_the_agent(planned, world):
     world.comment(KEY, "/ai approve\nbut leave the docs alone")
     await planned.tick(2)
     assert "but leave the docs alone" in request(world, 2).prompt
     assert "/ai approve" not in request(world, 2).prompt
 
 
-async def test_what_is_said_along_with_the_order_to_plan_reaches_the_agent(bot, world):
+async def test_text_after_the_plan_command_reaches_the_agent(bot, world):
     world.open_issue(KEY, "ai")
     await bot.tick()
     world.finish_turn(KEY)
@@ -143,7 +143,7 @@ async def test_what_is_said_along_with_the_order_to_plan_reaches_the_agent(bot, 
     assert "a split into two files" in request(world, 2).prompt
 
 
-async def test_there_is_nothing_to_approve_without_a_plan(bot, world):
+async def test_approve_without_a_plan_is_refused(bot, world):
     world.open_issue(KEY, "ai")
     await bot.tick()
     world.comment(KEY, "/ai approve")
@@ -152,14 +152,14 @@ async def test_there_is_nothing_to_approve_without_a_plan(bot, world):
     assert bot.run(KEY).phase is Phase.WORKING
 
 
-async def test_a_stranger_approves_nothing(planned, world):
+async def test_an_untrusted_person_cannot_approve_a_plan(planned, world):
     world.comment(KEY, "/ai approve", by="eve", trusted=False)
     await planned.tick(2)
     assert planned.run(KEY).wait_reason is WaitReason.PLAN
     assert len(world.requests) == 1
 
 
-# Which model, which agent
+# The model and the agent
 
 
 async def test_a_model_is_used_from_the_next_turn_on(bot, world):
@@ -180,7 +180,7 @@ async def test_a_model_is_used_from_the_next_turn_on(bot, world):
 
 
 @pytest.mark.parametrize("name", ["--dangerous", "two words", "`x`", "ü", "x" * 200])
-async def test_what_cannot_be_a_models_name_is_refused(bot, world, name):
+async def test_an_invalid_model_name_is_refused(bot, world, name):
     world.open_issue(KEY, "ai")
     await bot.tick()
     world.comment(KEY, f"/ai model {name}")
@@ -189,7 +189,7 @@ async def test_what_cannot_be_a_models_name_is_refused(bot, world, name):
     assert bot.run(KEY).model == ""
 
 
-async def test_the_settings_model_is_named_when_nothing_was_chosen(bot, world, policy):
+async def test_the_model_command_shows_the_model_of_the_settings_by_default(bot, world, policy):
     project = bot.engine.ports.projects["shop"]
     bot.engine.ports.projects["shop"] = replace(project, policy=replace(policy, model="usual-3"))  # type: ignore[index]
     world.open_issue(KEY, "ai")
@@ -224,7 +224,7 @@ async def test_an_invalid_label_is_asked_about_once_and_once_fixed_the_run_conti
     assert bot.run(KEY).phase is Phase.WORKING
 
 
-async def test_a_model_by_command_wins_over_a_label_that_cannot_be_followed(bot, world):
+async def test_a_model_command_overrides_an_invalid_label(bot, world):
     world.open_issue(KEY, "ai", "ai:model=one", "ai:model=two")
     await bot.tick()
     world.comment(KEY, "/ai model two")

@@ -1,4 +1,4 @@
-"""Stories that go wrong at an awkward moment, and must come out right all the same."""
+"""Stories with faults at an awkward moment."""
 
 import asyncio
 from dataclasses import replace
@@ -35,7 +35,7 @@ async def queued_behind_two_others(bot, world):
     assert bot.run("shop#3").phase is Phase.QUEUED
 
 
-async def test_stopping_what_is_still_queued_ends_it_for_good(bot, world):
+async def test_stopping_a_queued_run_ends_it(bot, world):
     await queued_behind_two_others(bot, world)
     world.comment("shop#3", "/ai stop")
     await bot.tick(4)
@@ -44,7 +44,7 @@ async def test_stopping_what_is_still_queued_ends_it_for_good(bot, world):
     assert (bot.run("shop#3").ordinal, bot.run("shop#3").phase) == (1, Phase.DONE)
 
 
-async def test_unlabelling_what_is_still_queued_takes_the_phase_label_away(bot, world):
+async def test_unlabelling_a_queued_run_removes_the_phase_label(bot, world):
     await queued_behind_two_others(bot, world)
     world.unlabel("shop#3", "ai")
     await bot.tick()
@@ -53,7 +53,7 @@ async def test_unlabelling_what_is_still_queued_takes_the_phase_label_away(bot, 
     assert "Done" in world.comments_of("shop#3")[0]
 
 
-async def test_an_issue_that_was_stopped_by_command_can_be_asked_for_again(bot, world):
+async def test_an_issue_stopped_by_command_can_be_requested_again(bot, world):
     world.open_issue(KEY, "ai")
     await bot.tick()
     world.comment(KEY, "/ai stop")
@@ -66,7 +66,7 @@ async def test_an_issue_that_was_stopped_by_command_can_be_asked_for_again(bot, 
     assert (bot.run(KEY).ordinal, bot.run(KEY).phase) == (2, Phase.WORKING)
 
 
-async def test_a_look_that_is_older_than_the_end_of_a_run_starts_no_second_one(bot, world):
+async def test_an_observation_older_than_the_end_of_a_run_starts_no_second_run(bot, world):
     """The step that ends a run is carried out while the next tick waits for the forge."""
     await in_review(bot, world)
     world.comment(KEY, "/ai stop")
@@ -94,7 +94,7 @@ async def test_a_look_that_is_older_than_the_end_of_a_run_starts_no_second_one(b
     assert (bot.run(KEY).ordinal, bot.run(KEY).phase) == (1, Phase.DONE)
 
 
-async def test_what_waits_for_people_is_not_rewritten_every_minute(bot, world):
+async def test_a_run_that_waits_for_people_is_not_saved_every_minute(bot, world):
     await in_review(bot, world)
     await bot.wait(20)
     before = bot.run(KEY)
@@ -105,7 +105,7 @@ async def test_what_waits_for_people_is_not_rewritten_every_minute(bot, world):
     assert bot.run(KEY) == before
 
 
-async def test_a_turn_that_ended_just_before_the_shutdown_is_offered_and_paid(bot, world):
+async def test_a_turn_that_ended_just_before_the_shutdown_is_published_and_charged(bot, world):
     world.open_issue(KEY, "ai")
     await bot.tick()
     world.finish_turn(KEY)
@@ -116,7 +116,7 @@ async def test_a_turn_that_ended_just_before_the_shutdown_is_offered_and_paid(bo
     assert world.pull(KEY).draft
 
 
-async def test_a_turn_that_could_not_be_pushed_is_paid_all_the_same(bot, world):
+async def test_a_turn_that_could_not_be_pushed_is_charged(bot, world):
     world.open_issue(KEY, "ai")
     await bot.tick()
     world.finish_turn(KEY)
@@ -129,7 +129,7 @@ async def test_a_turn_that_could_not_be_pushed_is_paid_all_the_same(bot, world):
 
 
 @pytest.mark.parametrize("order", ["/ai pause", "/ai stop", "/ai status"])
-async def test_a_turn_that_ended_when_an_order_came_is_paid_all_the_same(bot, world, order):
+async def test_a_turn_that_ended_when_a_command_came_is_charged(bot, world, order):
     world.open_issue(KEY, "ai")
     await bot.tick()
     world.finish_turn(KEY)
@@ -139,7 +139,7 @@ async def test_a_turn_that_ended_when_an_order_came_is_paid_all_the_same(bot, wo
     assert bot.store.spent(since=0) == pytest.approx(0.1)
 
 
-async def test_a_deleted_issue_ends_its_run_even_when_there_is_work_to_salvage(bot, world):
+async def test_a_deleted_issue_ends_its_run_and_salvages_its_work(bot, world):
     world.open_issue(KEY, "ai")
     await bot.tick()
     world.write_file(KEY)
@@ -151,7 +151,7 @@ async def test_a_deleted_issue_ends_its_run_even_when_there_is_work_to_salvage(b
     assert world.worktrees == {}
 
 
-async def test_a_reply_after_giving_up_need_not_sit_out_the_pause(bot, world):
+async def test_a_reply_after_repeated_failures_skips_the_backoff(bot, world):
     world.open_issue(KEY, "ai")
     await bot.tick()
     for _ in range(3):
@@ -174,7 +174,7 @@ async def test_a_comment_on_a_queued_issue_is_seen(bot, world):
     assert world.reactions[said] == {Reaction.SEEN}
 
 
-async def test_agents_of_a_project_that_is_out_of_sight_still_count_against_the_cap(bot, world):
+async def test_agents_of_an_unreachable_project_still_count_against_the_limit(bot, world):
     shop = bot.engine.ports.projects["shop"]
     bar = replace(
         shop,
@@ -199,7 +199,7 @@ async def test_agents_of_a_project_that_is_out_of_sight_still_count_against_the_
     assert bot.run("bar#1").phase is Phase.QUEUED
 
 
-def test_a_refusal_while_the_agent_works_leaves_no_agent_behind():
+def test_a_refusal_during_a_turn_leaves_no_agent_running():
     run = Run(KEY, "shop", phase=Phase.WORKING, turns=RunTurns(number=1, started_at=90.0))
     seen = Observation(
         100.0, Issue(KEY, "Fix it", "", frozenset({"ai"}), open=True), turn=TurnReport(TurnState.RUNNING)
@@ -214,7 +214,7 @@ def test_a_refusal_while_the_agent_works_leaves_no_agent_behind():
     assert asking.spend.tokens == 7
 
 
-async def test_a_turn_that_is_being_ended_still_holds_its_slot(bot, world, monkeypatch):
+async def test_a_turn_that_is_being_cancelled_still_holds_its_slot(bot, world, monkeypatch):
     world.open_issue(KEY, "ai")
     await bot.tick()
     unsaved = replace(bot.run(KEY), phase=Phase.ASKING, wait_reason=WaitReason.FAILED, turns=RunTurns())
@@ -237,7 +237,7 @@ async def test_a_turn_that_is_being_ended_still_holds_its_slot(bot, world, monke
     assert meanwhile == 2
 
 
-def test_nothing_may_go_on_while_the_model_refuses_the_key_of_all():
+def test_a_refused_key_keeps_no_run_going():
     speaking = Run(
         "shop#1", "shop", phase=Phase.ASKING, wait_reason=WaitReason.KEY_REFUSED, turns=RunTurns(number=1, ended=1)
     )

@@ -1,4 +1,4 @@
-"""Ends of a run, after any action of people on the issue, the branch or the pull request."""
+"""Ends of a run after any action of people on the issue, the branch or the pull request."""
 
 import asyncio
 from dataclasses import replace
@@ -26,14 +26,14 @@ def progress(world) -> str:
     return world.comments_of(KEY)[0]
 
 
-async def test_after_the_end_the_progress_comment_says_how_it_ended_and_where_the_work_is(reviewed, world):
+async def test_the_progress_comment_of_a_finished_run_shows_its_reason_and_its_pull_request(reviewed, world):
     world.merge(KEY)
     await reviewed.tick(2)
     assert "Done**: the pull request was merged" in progress(world)
     assert f"Pull request: {world.pull(KEY).url}" in progress(world)
 
 
-async def test_a_deleted_branch_ends_the_run_as_its_pull_request_is_closed(reviewed, world):
+async def test_a_deleted_branch_ends_the_run_like_a_closed_pull_request(reviewed, world):
     world.delete_branch(KEY)
     await reviewed.tick(2)
     assert (reviewed.run(KEY).phase, reviewed.run(KEY).reason) == (Phase.DONE, "the pull request was closed")
@@ -41,7 +41,7 @@ async def test_a_deleted_branch_ends_the_run_as_its_pull_request_is_closed(revie
     assert world.branches == {}
 
 
-async def test_what_people_forced_in_place_of_our_commits_is_not_overwritten(reviewed, world):
+async def test_commits_that_people_force_pushed_are_not_overwritten(reviewed, world):
     theirs = world.force_push(KEY)
     world.comment(KEY, "more")
     await reviewed.tick()
@@ -51,7 +51,7 @@ async def test_what_people_forced_in_place_of_our_commits_is_not_overwritten(rev
     assert theirs in world.branches["treehand/shop-1"]
 
 
-async def test_a_pull_request_that_is_opened_again_after_the_end_wakes_nothing(reviewed, world):
+async def test_a_pull_request_reopened_after_the_end_starts_nothing(reviewed, world):
     world.close_pull(KEY)
     await reviewed.tick(2)
     world.reopen_pull(KEY)
@@ -108,7 +108,7 @@ async def test_a_stranger_who_asks_again_gets_no_work_beside_an_open_pull_reques
 
 
 @pytest.mark.parametrize("ending", ["close_issue", "delete_issue"])
-async def test_the_end_of_the_issue_ends_the_run_and_leaves_the_pull_request_to_people(reviewed, world, ending):
+async def test_a_closed_issue_ends_the_run_and_leaves_the_pull_request_open(reviewed, world, ending):
     getattr(world, ending)(KEY)
     await reviewed.tick(2)
     assert reviewed.run(KEY).phase is Phase.DONE
@@ -116,7 +116,7 @@ async def test_the_end_of_the_issue_ends_the_run_and_leaves_the_pull_request_to_
     assert world.pull("treehand/shop-1").state == "open"
 
 
-async def test_nothing_is_published_of_a_turn_that_ended_after_the_label_was_taken_off(bot, world):
+async def test_a_turn_that_ended_after_the_label_was_removed_is_not_published(bot, world):
     world.open_issue(KEY, "ai")
     await bot.tick()
     world.finish_turn(KEY)
@@ -129,7 +129,7 @@ async def test_nothing_is_published_of_a_turn_that_ended_after_the_label_was_tak
     assert bot.store.spent(since=0) == pytest.approx(0.1)
 
 
-async def test_nothing_is_published_of_a_turn_whose_push_was_put_off_until_the_label_was_gone(bot, world):
+async def test_a_delayed_push_is_not_published_after_the_label_was_removed(bot, world):
     world.open_issue(KEY, "ai")
     await bot.tick()
     world.finish_turn(KEY)
@@ -151,7 +151,7 @@ async def test_nothing_is_published_of_a_turn_whose_push_was_put_off_until_the_l
         (NeedsHuman("refused"), "It is not in the repository, because the repository rejected the push."),
     ],
 )
-async def test_the_end_says_where_the_work_is_and_does_not_wait_for_the_repository(bot, world, problem, said):
+async def test_the_last_comment_names_the_salvage_and_does_not_wait_for_the_repository(bot, world, problem, said):
     world.open_issue(KEY, "ai")
     await bot.tick()
     world.finish_turn(KEY)
@@ -167,7 +167,7 @@ async def test_the_end_says_where_the_work_is_and_does_not_wait_for_the_reposito
     assert world.worktrees == {}
 
 
-async def test_an_agent_that_was_started_while_nothing_could_be_said_ends_with_its_run(bot, world):
+async def test_an_agent_started_while_comments_failed_ends_with_its_run(bot, world):
     world.drops.add("ensure_comment")
     world.open_issue(KEY, "ai")
     await bot.tick()
@@ -181,7 +181,7 @@ async def test_an_agent_that_was_started_while_nothing_could_be_said_ends_with_i
     assert world.worktrees == {}
 
 
-async def test_an_agent_that_was_started_while_nothing_could_be_said_holds_its_slot(bot, world, policy):
+async def test_an_agent_started_while_comments_failed_holds_its_slot(bot, world, policy):
     world.fails["ensure_comment"] = RateLimited("The service asks us to wait.", retry_after=600.0)
     world.open_issue(KEY, "ai")
     await bot.tick()
@@ -193,7 +193,7 @@ async def test_an_agent_that_was_started_while_nothing_could_be_said_holds_its_s
 
 
 class SlowTracker(FakeTracker):
-    """Somebody merges, which closes the issue, while it is being looked at."""
+    """A person merges, which closes the issue, while the tracker is being read."""
 
     async def snapshot(self, keys, *, fresh=True):
         await asyncio.sleep(0.01)
@@ -203,7 +203,7 @@ class SlowTracker(FakeTracker):
         return await super().snapshot(keys, fresh=fresh)
 
 
-async def test_a_merge_while_we_look_is_a_merge_and_not_a_closed_issue(reviewed, world):
+async def test_a_merge_between_reading_tracker_and_forge_counts_as_a_merge(reviewed, world):
     projects = reviewed.engine.ports.projects
     projects["shop"] = replace(projects["shop"], tracker=SlowTracker(world))
     await reviewed.tick(2)
@@ -212,7 +212,7 @@ async def test_a_merge_while_we_look_is_a_merge_and_not_a_closed_issue(reviewed,
 
 
 class UnhurriedTracker(FakeTracker):
-    """Like the local tracker, it does not distinguish requests. The label goes while it is being looked at."""
+    """Ignores `fresh`, like the local tracker. The label is removed during the poll."""
 
     def __init__(self, world, settled):
         super().__init__(world)
@@ -233,7 +233,7 @@ class UnhurriedTracker(FakeTracker):
         await super().ensure_labels(key, add=add, remove=remove)
 
 
-async def test_a_run_that_ends_while_we_look_is_not_followed_by_another_for_the_label_that_was_still_seen(bot, world):
+async def test_a_run_that_ends_during_a_poll_is_not_followed_by_another(bot, world):
     tracker, projects = UnhurriedTracker(world, bot.engine.wait_until_idle), bot.engine.ports.projects
     projects["shop"] = replace(projects["shop"], tracker=tracker)
     world.open_issue(KEY, "ai")

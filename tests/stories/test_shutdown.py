@@ -1,4 +1,4 @@
-"""Shutdown, and services that do not answer: nothing is published blindly, and no run waits for ever."""
+"""Shutdown, and services that do not respond: nothing is published from stale data, and no run waits for ever."""
 
 import asyncio
 
@@ -23,7 +23,7 @@ def tracker_of(bot):
 
 
 async def remembering(bot, monkeypatch):
-    """Caches what was read from now on, and returns it to reads that are not fresh."""
+    """Caches reads from now on and returns them to reads that are not fresh."""
     look, known = tracker_of(bot).snapshot, await tracker_of(bot).snapshot([KEY])
 
     async def remembered(keys, *, fresh=True):
@@ -32,7 +32,7 @@ async def remembering(bot, monkeypatch):
     monkeypatch.setattr(tracker_of(bot), "snapshot", remembered)
 
 
-async def test_a_turn_that_ends_as_we_go_down_is_not_published_by_what_we_remember(working, world, monkeypatch):
+async def test_a_turn_that_ends_during_the_shutdown_is_not_published_from_cached_data(working, world, monkeypatch):
     await remembering(working, monkeypatch)
     world.finish_turn(KEY)
     world.unlabel(KEY, "ai")
@@ -49,7 +49,7 @@ async def test_a_shutdown_without_interrupted_runs_sends_no_requests(working, wo
     assert not working.engine.failed_projects
 
 
-async def test_news_that_comes_while_we_look_is_looked_at_anew(working, world, monkeypatch):
+async def test_news_that_comes_during_a_poll_causes_another_poll(working, world, monkeypatch):
     asked, look = [], tracker_of(working).snapshot
 
     async def interrupted(keys, *, fresh=True):
@@ -67,7 +67,7 @@ async def test_news_that_comes_while_we_look_is_looked_at_anew(working, world, m
     assert asked == [True, True, False]
 
 
-async def test_a_review_that_waits_for_quiet_keeps_nobody_waiting_once_its_service_is_gone(working, world):
+async def test_a_waiting_review_of_an_unreachable_service_does_not_keep_the_engine_open(working, world):
     world.finish_turn(KEY)
     await working.tick()
     world.review(KEY, Remark("app.py", 1, "why?", id="i1"))
@@ -82,7 +82,7 @@ async def test_a_review_that_waits_for_quiet_keeps_nobody_waiting_once_its_servi
     assert working.run(KEY).phase is Phase.WORKING
 
 
-async def test_what_cannot_be_carried_out_in_time_is_left_for_the_next_life(working, world, monkeypatch):
+async def test_an_action_that_is_not_done_in_time_is_left_for_the_next_start(working, world, monkeypatch):
     tracker, begun = tracker_of(working), asyncio.Event()
 
     async def never(*_, **__):

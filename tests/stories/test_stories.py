@@ -1,4 +1,4 @@
-"""Whole stories in the user's words: the real engine and SQLite, an imaginary world."""
+"""Whole stories with the real engine and SQLite, and an imaginary world."""
 
 import asyncio
 
@@ -61,7 +61,7 @@ async def test_from_label_to_clean_up(bot, world):
     assert bot.run(KEY).reason == "the pull request was merged"
 
 
-async def test_an_issue_gets_one_progress_comment_however_much_happens(bot, world):
+async def test_an_issue_gets_one_progress_comment(bot, world):
     await in_review(bot, world)
     world.merge(KEY)
     await bot.tick(3)
@@ -100,7 +100,7 @@ async def test_a_message_the_agent_did_not_read_starts_the_next_turn(bot, world)
     assert bot.run(KEY).turns.number == 2
 
 
-async def test_a_message_that_comes_just_too_late_is_not_lost(bot, world):
+async def test_a_comment_that_arrives_as_the_turn_ends_is_not_lost(bot, world):
     world.open_issue(KEY, "ai")
     await bot.tick()
     world.fails["send"] = Retryable("the turn has ended")
@@ -113,7 +113,7 @@ async def test_a_message_that_comes_just_too_late_is_not_lost(bot, world):
     assert "use OAuth instead" in world.prompts[-1]
 
 
-async def test_three_work_and_the_next_waits_with_a_reason(bot, world):
+async def test_a_third_run_waits_for_one_of_two_slots_with_a_reason(bot, world):
     for number in range(1, 4):
         world.open_issue(f"shop#{number}", "ai")
         world.wait(1)
@@ -128,7 +128,7 @@ async def test_three_work_and_the_next_waits_with_a_reason(bot, world):
     assert bot.run("shop#3").phase is Phase.WORKING
 
 
-async def test_urgent_work_goes_first_then_priority_then_age(bot, world):
+async def test_urgent_runs_start_first_then_by_priority_then_by_age(bot, world):
     world.open_issue("shop#1", "ai")
     world.open_issue("shop#2", "ai")
     await bot.tick()
@@ -148,7 +148,7 @@ async def test_urgent_work_goes_first_then_priority_then_age(bot, world):
     assert [key for key in order if key in {"shop#3", "shop#4", "shop#5"}] == ["shop#5", "shop#4", "shop#3"]
 
 
-async def test_a_turn_that_changed_nothing_asks_instead_of_offering_an_empty_pull_request(bot, world):
+async def test_a_turn_without_changes_asks_and_opens_no_pull_request(bot, world):
     world.open_issue(KEY, "ai")
     await bot.tick()
     world.finish_turn(KEY, files=(), words="There is nothing to do.")
@@ -165,7 +165,7 @@ async def test_a_turn_that_changed_nothing_asks_instead_of_offering_an_empty_pul
     assert "the login page" in world.prompts[-1]
 
 
-async def test_a_question_of_the_agent_is_asked_and_its_answer_goes_on_in_the_same_session(bot, world):
+async def test_a_question_of_the_agent_is_posted_and_the_answer_continues_its_session(bot, world):
     world.open_issue(KEY, "ai")
     await bot.tick()
     world.finish_turn(KEY, question="Which provider?")
@@ -192,7 +192,7 @@ async def test_unlabelling_stops_and_salvages(bot, world):
     assert world.labels(KEY) == frozenset()
 
 
-async def test_labelling_again_after_the_end_starts_run_two_on_a_branch_of_its_own(bot, world):
+async def test_relabelling_after_the_end_starts_run_two_on_a_new_branch(bot, world):
     await in_review(bot, world)
     world.merge(KEY)
     await bot.tick()
@@ -206,7 +206,7 @@ async def test_labelling_again_after_the_end_starts_run_two_on_a_branch_of_its_o
     assert world.pull(KEY).branch == "treehand/shop-1-2"
 
 
-async def test_a_branch_left_over_from_before_is_not_touched(bot, world):
+async def test_an_existing_branch_of_the_same_name_is_not_touched(bot, world):
     world.branches["treehand/shop-1"] = ["somebody's commit"]
     world.projects["treehand/shop-1"] = "shop"
     await in_review(bot, world)
@@ -225,7 +225,7 @@ async def test_every_way_to_end_an_issue_ends_its_run(bot, world, ending):
     assert world.worktrees == {}
 
 
-async def test_an_outage_changes_nothing(bot, world):
+async def test_an_outage_leaves_the_run_unchanged(bot, world):
     world.open_issue(KEY, "ai")
     await bot.tick()
     before = bot.run(KEY)
@@ -239,7 +239,7 @@ async def test_an_outage_changes_nothing(bot, world):
     assert len(world.pulls) == 1
 
 
-async def test_a_run_moves_only_after_its_actions_succeeded(bot, world):
+async def test_a_run_changes_phase_only_after_its_actions_succeeded(bot, world):
     world.open_issue(KEY, "ai")
     world.fails["ensure_started"] = Retryable("no")
     await bot.tick()
@@ -251,7 +251,7 @@ async def test_a_run_moves_only_after_its_actions_succeeded(bot, world):
 
 
 @pytest.mark.parametrize("verb", ["ensure_pushed", "ensure_draft", "ensure_comment", "ensure_labels", "remove_branch"])
-async def test_a_lost_answer_repeats_nothing(bot, world, verb):
+async def test_a_lost_response_repeats_no_action(bot, world, verb):
     world.drops = {verb}
     await in_review(bot, world)
     await bot.tick()
@@ -275,7 +275,7 @@ async def test_a_restart_loses_the_turn_but_not_the_work(bot, world):
     assert bot.run(KEY).turns.failures == 0
 
 
-async def test_a_turn_that_ended_just_before_the_process_died_is_published_and_paid_for_once(bot, world, store):
+async def test_a_turn_that_ended_just_before_the_process_was_killed_is_published_and_charged_once(bot, world, store):
     world.open_issue(KEY, "ai")
     await bot.tick(2)
     world.finish_turn(KEY, cost=0.3)
@@ -287,7 +287,7 @@ async def test_a_turn_that_ended_just_before_the_process_died_is_published_and_p
     assert store.spent(since=0) == pytest.approx(0.3)
 
 
-async def test_a_turn_begun_just_before_the_process_died_is_not_begun_twice(bot, world):
+async def test_a_turn_started_just_before_the_process_was_killed_is_not_started_twice(bot, world):
     world.drops = {"ensure_started"}
     world.open_issue(KEY, "ai")
     await bot.tick()
@@ -298,7 +298,7 @@ async def test_a_turn_begun_just_before_the_process_died_is_not_begun_twice(bot,
     assert bot.run(KEY).turns.number == 2
 
 
-async def test_what_was_handed_to_a_lost_turn_is_handed_to_the_next(bot, world):
+async def test_comments_of_a_lost_turn_are_in_the_prompt_of_the_next_turn(bot, world):
     world.open_issue(KEY, "ai")
     await bot.tick()
     world.comment(KEY, "use OAuth instead")
@@ -309,7 +309,7 @@ async def test_what_was_handed_to_a_lost_turn_is_handed_to_the_next(bot, world):
     assert "use OAuth instead" in world.prompts[-1]
 
 
-async def test_a_turn_that_kills_its_process_is_not_tried_for_ever(bot, world, policy):
+async def test_a_turn_that_kills_its_process_is_given_up_after_the_maximum_of_losses(bot, world, policy):
     world.open_issue(KEY, "ai")
     for _ in range(policy.max_losses + 1):
         await bot.wait(policy.loss_seconds)
@@ -318,7 +318,7 @@ async def test_a_turn_that_kills_its_process_is_not_tried_for_ever(bot, world, p
     assert bot.run(KEY).phase is Phase.ASKING
 
 
-async def test_a_failed_turn_is_tried_again_after_a_growing_pause_then_asked_about(bot, world):
+async def test_a_failed_turn_is_retried_after_a_growing_delay_and_then_asked_about(bot, world):
     world.open_issue(KEY, "ai")
     await bot.tick()
     for pause in (10, 20):
@@ -347,7 +347,7 @@ async def test_a_refusal_is_explained_on_the_issue(bot, world):
     assert any("Somebody else pushed" in text for text in world.comments_of(KEY))
 
 
-async def test_the_model_refusing_our_key_stops_all_and_is_said_once(bot, world):
+async def test_a_refused_key_stops_all_runs_and_is_reported_on_one_issue(bot, world):
     world.open_issue("shop#1", "ai")
     world.open_issue("shop#2", "ai")
     await bot.tick()
@@ -394,7 +394,7 @@ async def test_the_progress_comment_is_edited_at_most_every_fifteen_seconds_whil
     assert "Now: reads `app.py`" in world.comments_of(KEY)[0]
 
 
-async def test_a_lost_session_is_said_and_costs_nothing_twice(bot, world):
+async def test_a_lost_session_is_reported_and_its_cost_is_counted_once(bot, world):
     world.open_issue(KEY, "ai")
     await bot.tick()
     world.finish_turn(KEY, cost=0.5)
@@ -409,7 +409,7 @@ async def test_a_lost_session_is_said_and_costs_nothing_twice(bot, world):
     assert bot.store.spent(since=0) == pytest.approx(0.7)
 
 
-async def test_a_resumed_session_counts_the_difference(bot, world):
+async def test_the_cost_of_a_resumed_session_is_counted_as_a_difference(bot, world):
     await in_review(bot, world)
     world.comment(KEY, "more")
     await bot.tick()
@@ -419,7 +419,7 @@ async def test_a_resumed_session_counts_the_difference(bot, world):
     assert bot.store.spent(since=0) == pytest.approx(0.4)
 
 
-async def test_others_comments_are_left_alone(bot, world):
+async def test_comments_of_untrusted_people_are_ignored(bot, world):
     await in_review(bot, world)
     said = world.comment(KEY, "do something else", by="eve", trusted=False)
     await bot.tick(2)
@@ -428,7 +428,7 @@ async def test_others_comments_are_left_alone(bot, world):
     assert said not in world.reactions
 
 
-async def test_one_runs_trouble_does_not_stop_the_others(bot, world):
+async def test_a_failed_push_of_one_run_does_not_stop_the_others(bot, world):
     world.open_issue("shop#1", "ai")
     await bot.tick()
     world.finish_turn("shop#1")
@@ -441,7 +441,7 @@ async def test_one_runs_trouble_does_not_stop_the_others(bot, world):
 
 
 @pytest.mark.expects_errors
-async def test_one_runs_crash_does_not_stop_the_others(bot, world):
+async def test_a_bug_in_one_run_does_not_stop_the_others(bot, world):
     world.open_issue("shop#1", "ai")
     await bot.tick()
     world.finish_turn("shop#1")
@@ -454,7 +454,7 @@ async def test_one_runs_crash_does_not_stop_the_others(bot, world):
     assert any("Treehand hit a bug (KeyError)" in text for text in world.comments_of("shop#1"))
 
 
-async def test_damage_met_in_one_run_s_step_ends_the_engine_and_is_no_bug_of_that_run(bot, world, caplog):
+async def test_a_damaged_database_ends_the_engine_and_is_not_blamed_on_the_run(bot, world, caplog):
     world.fails["ensure_labels"] = MustRestart("The database is damaged.")
     world.open_issue(KEY, "ai")
     with pytest.raises(ExceptionGroup) as ended:
@@ -469,7 +469,7 @@ async def test_damage_met_in_one_run_s_step_ends_the_engine_and_is_no_bug_of_tha
     assert "crashed" not in caplog.text
 
 
-async def test_shutting_down_keeps_the_place_and_the_session(bot, world):
+async def test_a_shutdown_keeps_the_phase_and_the_session(bot, world):
     world.open_issue(KEY, "ai")
     await bot.tick(2)
     for turn in world.running():
@@ -483,7 +483,7 @@ async def test_shutting_down_keeps_the_place_and_the_session(bot, world):
     assert bot.run(KEY).turns.losses == 0
 
 
-async def test_a_run_knows_who_asked_for_it_and_how_much_it_changes(bot, world):
+async def test_a_run_records_its_requester_and_its_diff_size(bot, world):
     world.open_issue("shop#1")
     world.label("shop#1", "ai", by="bob")
     await bot.tick()
@@ -499,7 +499,7 @@ async def test_a_run_knows_who_asked_for_it_and_how_much_it_changes(bot, world):
     assert bot.run("shop#1").diff_stat == DiffStat(files=1, added=1)
 
 
-async def test_what_happened_is_there_for_figures(bot, world, tmp_path):
+async def test_waits_pull_requests_and_ends_are_recorded_for_statistics(bot, world, tmp_path):
     asked = world.now
     for key in (KEY, "shop#2", "shop#3"):
         world.open_issue(key, "ai")
@@ -522,7 +522,7 @@ async def test_what_happened_is_there_for_figures(bot, world, tmp_path):
     }
 
 
-async def test_what_its_text_says_must_come_first_comes_first_label_or_not(bot, world):
+async def test_an_issue_waits_for_the_issue_that_its_text_depends_on(bot, world):
     world.open_issue("shop#1", title="Rename the table")
     world.open_issue("shop#2", "ai", body="Use the new name.\n\nDepends on #1")
     await bot.tick(2)
@@ -534,13 +534,13 @@ async def test_what_its_text_says_must_come_first_comes_first_label_or_not(bot, 
     assert bot.run("shop#2").phase is Phase.WORKING
 
 
-async def test_what_is_said_to_come_first_and_does_not_exist_keeps_nobody_waiting(bot, world):
+async def test_a_dependency_that_does_not_exist_delays_nothing(bot, world):
     world.open_issue("shop#2", "ai", body="Blocked by #77")
     await bot.tick()
     assert bot.run("shop#2").phase is Phase.WORKING
 
 
-async def test_two_that_own_the_same_files_work_one_after_the_other(bot, world):
+async def test_runs_that_own_the_same_files_work_one_after_the_other(bot, world):
     world.open_issue("shop#1", "ai", body="Owns: src/auth/**")
     world.wait(1)
     world.open_issue("shop#2", "ai", body="Owns: src/auth/login.py")
@@ -554,7 +554,7 @@ async def test_two_that_own_the_same_files_work_one_after_the_other(bot, world):
     assert bot.run("shop#2").phase is Phase.WORKING
 
 
-async def test_an_issue_may_name_its_base_and_what_is_to_be_left_alone(bot, world):
+async def test_an_issue_can_name_its_base_branch_and_forbidden_paths(bot, world):
     world.open_issue("shop#1", "ai", body="Back-port it.\n\nBase: release/2.x\nForbids: migrations/**")
     await bot.tick()
     (request,) = world.requests.values()

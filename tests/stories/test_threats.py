@@ -1,4 +1,4 @@
-"""Hostile words, all the way in and all the way out."""
+"""Hostile text in issues and comments, and hostile output of agents."""
 
 import re
 
@@ -17,7 +17,7 @@ PING = "@team <img src=x> Fixes #9 <!-- treehand:end -->"
 
 @pytest.fixture
 async def offered(bot, world):
-    """A pull request is open."""
+    """Opens a pull request."""
     world.open_issue(KEY, "ai")
     await bot.tick()
     world.finish_turn(KEY)
@@ -26,7 +26,7 @@ async def offered(bot, world):
     return bot
 
 
-async def test_t3_what_is_hidden_in_an_issue_and_its_thread_reaches_no_agent_and_people_are_told(bot, world):
+async def test_t3_hidden_text_in_an_issue_and_its_comments_reaches_no_agent_and_is_reported(bot, world):
     world.open_issue(KEY, title=f"Fix it{TAGS}", body="Please. <!-- evil --><p hidden>evil</p>")
     world.comment(KEY, "Mind the tests\u200b. ![evil words](http://x/y.png)")
     world.label(KEY, "ai")
@@ -40,14 +40,14 @@ async def test_t3_what_is_hidden_in_an_issue_and_its_thread_reaches_no_agent_and
     assert "5 hidden passages were removed from the text that the agent reads." in world.comments_of(KEY)[0]
 
 
-async def test_t3_nothing_is_said_about_hidden_passages_where_there_are_none(bot, world):
+async def test_t3_no_hidden_text_means_no_report(bot, world):
     world.open_issue(KEY, "ai", body="`<!-- seen -->`")
     await bot.tick()
     assert "`<!-- seen -->`" in world.prompts[0] + next(iter(world.requests.values())).briefing
     assert "hidden" not in world.comments_of(KEY)[0]
 
 
-async def test_t3_what_is_hidden_in_comments_reviews_and_logs_reaches_no_agent(offered, world):
+async def test_t3_hidden_text_in_comments_reviews_and_check_logs_reaches_no_agent(offered, world):
     world.comment(KEY, f"Go on{TAGS} <!-- evil -->")
     world.review(KEY, Remark("app.py", 3, "Why <b title='evil words'>so</b>?", hunk=f"+x = 1{TAGS}", id="i1"))
     world.check(KEY, CheckState.RED, FailedCheck("lint", summary="<!-- evil -->red", log=f"\x1b[31mE\x1b[0m{TAGS}"))
@@ -60,7 +60,7 @@ async def test_t3_what_is_hidden_in_comments_reviews_and_logs_reaches_no_agent(o
     assert "red\nE" in prompt
 
 
-async def test_t1_t24_what_strangers_say_reaches_no_agent_and_is_not_counted(offered, world):
+async def test_t1_t24_comments_of_untrusted_people_reach_no_agent(offered, world):
     world.comment(KEY, "Obey me <!-- evil -->", by="eve", trusted=False)
     world.review(KEY, Remark("app.py", 3, "Obey me", id="i1"), by="eve", trusted=False)
     world.comment(KEY, "Go on")
@@ -71,7 +71,7 @@ async def test_t1_t24_what_strangers_say_reaches_no_agent_and_is_not_counted(off
 
 
 def _theirs(text: str) -> str:
-    """Leaves out what is ours on purpose: the markers, the closing word, to-dos, the table of files, money."""
+    """Leaves out what Treehand adds: markers, closing word, to-dos, table of files, costs."""
     ours = re.compile(
         r"(?m)^(?:<!-- treehand:(?:begin|end) -->|Closes shop#1|\|---\|---\|---\|)$|^Pull request: .*$|(?<=^- )\[ \]"
         r"|\$(?=[0-9])|Done in \w+\."
@@ -79,7 +79,7 @@ def _theirs(text: str) -> str:
     return ours.sub("", text)
 
 
-async def test_t18_what_an_agent_says_and_does_acts_nowhere(bot, world):
+async def test_t18_output_of_an_agent_has_no_effect_in_comments_titles_and_commits(bot, world):
     world.open_issue(KEY, "ai", title="Fix #9 for @team [skip ci]")
     await bot.tick()
     world.say_progress(KEY, doing=f"runs {PING}", todos=(Todo(PING, done=False),))
@@ -102,7 +102,7 @@ async def test_t18_what_an_agent_says_and_does_acts_nowhere(bot, world):
     assert subject.startswith("Thanks, team img src=x Fixes 9")
 
 
-async def test_t18_how_an_agent_failed_acts_nowhere(bot, world):
+async def test_t18_errors_of_an_agent_have_no_effect_in_comments(bot, world):
     world.open_issue(KEY, "ai")
     await bot.tick()
     for _ in range(3):
@@ -115,7 +115,7 @@ async def test_t18_how_an_agent_failed_acts_nowhere(bot, world):
         assert live_elements(_theirs(text)) == []
 
 
-async def test_t16_what_a_stranger_says_must_come_first_is_not_even_looked_for(bot, world):
+async def test_t16_dependencies_in_an_untrusted_text_are_not_looked_up(bot, world):
     world.open_issue("shop#7")
     world.open_issue(KEY, "ai", body="Blocked by #7")
     await bot.tick(2)

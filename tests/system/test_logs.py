@@ -29,7 +29,7 @@ RUN = Run("shop#1", "shop", phase=Phase.WORKING, turns=RunTurns(number=2))
 OURS = logging.getLogger("bot.test")
 
 
-def test_f10_a_log_that_finds_no_room_is_silent_about_that_and_stops_nothing(tmp_path):
+def test_f10_a_log_on_a_full_disk_reports_no_error_and_stops_nothing(tmp_path):
     file = tmp_path / "treehand.log"
     file.symlink_to("/dev/full")
     command = (sys.executable, "-c", PROGRAM, str(file))
@@ -68,7 +68,7 @@ def log(tmp_path) -> Iterator[Log]:
     root.setLevel(level)
 
 
-def test_a_line_says_which_project_issue_run_and_turn_it_is_about(log):
+def test_a_line_names_its_project_issue_run_and_turn(log):
     log.opened()
     with logging_about(**log_fields(RUN)):
         OURS.info("pushed")
@@ -78,14 +78,14 @@ def test_a_line_says_which_project_issue_run_and_turn_it_is_about(log):
     assert later.endswith("INFO bot.test later")
 
 
-def test_what_the_message_says_already_is_not_said_twice(log):
+def test_a_field_in_the_message_is_not_repeated(log):
     log.opened()
     with logging_about(**log_fields(RUN)):
         OURS.info("crashed run=%s", RUN.id)
     assert log.lines[0].count("run=shop#1/1") == 1
 
 
-def test_in_json_each_line_is_an_object_with_the_same(log):
+def test_in_json_each_line_is_an_object_with_the_same_fields(log):
     log.opened(form="json")
     with logging_about(**log_fields(RUN)):
         OURS.warning("pushed %d", 3)
@@ -99,7 +99,7 @@ def test_in_json_each_line_is_an_object_with_the_same(log):
 
 @pytest.mark.expects_errors
 @pytest.mark.parametrize("form", ["text", "json"])
-def test_nobody_can_forge_a_line(log, form):
+def test_untrusted_text_cannot_forge_a_line(log, form):
     forged = "x\n2026-01-01 00:00:00,000 INFO bot.engine.loop merged\r\u2028\x1b[2Jrun=other#1/1"
     log.opened(form=form)
     with logging_about(**log_fields(RUN)):
@@ -120,7 +120,7 @@ def test_nobody_can_forge_a_line(log, form):
 
 @pytest.mark.expects_errors
 @pytest.mark.parametrize("form", ["text", "json"])
-def test_secrets_are_redacted_in_every_form_and_in_tracebacks(log, form):
+def test_secrets_are_redacted_in_every_format_and_in_tracebacks(log, form):
     log.opened(form=form, redact=lambda text: text.replace("hunter2hunter2", "[redacted]"))
     try:
         raise ValueError("hunter2hunter2")  # noqa: TRY301
@@ -130,14 +130,14 @@ def test_secrets_are_redacted_in_every_form_and_in_tracebacks(log, form):
     assert "key=[redacted]" in log.file.read_text()
 
 
-def test_what_is_too_unimportant_is_left_out(log):
+def test_lines_below_the_level_are_left_out(log):
     log.opened(level="warning")
     OURS.info("small")
     OURS.warning("large")
     assert [line.partition("bot.test ")[2] for line in log.lines] == ["large"]
 
 
-async def test_what_is_started_while_it_is_about_a_run_is_about_that_run():
+async def test_tasks_and_threads_inherit_the_log_fields_of_their_run():
     def found() -> str:
         return log_context().get("run", "")
 
@@ -150,13 +150,13 @@ async def test_what_is_started_while_it_is_about_a_run_is_about_that_run():
     assert (task.result(), thread.result(), found()) == ("shop#1/1", "shop#1/1", "")
 
 
-def test_a_turn_says_its_own_number():
+def test_lines_of_a_turn_have_its_own_number():
     request = TurnOrder("shop#1/3/turn-7", "shop#1/3", "shop", "b", "", "", "", "", 0.0)
     with logging_about(**log_fields(RUN)), logging_about(**turn_log_fields(request)):
         assert dict(log_context()) == {"project": "shop", "issue": "shop#1", "run": "shop#1/3", "turn": "7"}
 
 
-async def test_every_line_that_is_logged_in_a_runs_step_names_it(log, bot, world):
+async def test_every_line_logged_in_a_step_of_a_run_names_the_run(log, bot, world):
     """Lines of the engine, its actions and the adapters."""
     log.opened(form="json")
     world.open_issue("shop#1", "ai")

@@ -1,4 +1,4 @@
-"""A folder is walked by descriptors: nothing outside is reached, however its programs change it meanwhile."""
+"""A folder is walked by descriptors: nothing outside is reached, whatever changes during the walk."""
 
 import os
 from pathlib import Path
@@ -13,7 +13,7 @@ def path_of(opened: int) -> Path:
     return Path(f"/proc/self/fd/{opened}").readlink()
 
 
-def test_each_folder_is_visited_once_and_links_are_not(tmp_path):
+def test_each_folder_is_visited_once_and_links_are_not_followed(tmp_path):
     top, outside = tmp_path / "top", tmp_path / "outside"
     for folder in (top / "a" / "b", top / "c", outside / "inner"):
         folder.mkdir(parents=True)
@@ -43,7 +43,7 @@ def test_depth_has_no_limit_and_few_files_are_open(tmp_path):
 
 
 @pytest.mark.attack("T14", "A program moves a folder away while root walks through it")
-def test_t14_a_folder_that_is_moved_outside_meanwhile_ends_the_walk(tmp_path):
+def test_t14_a_folder_moved_outside_during_the_walk_ends_it(tmp_path):
     top, outside = tmp_path / "top", tmp_path / "outside"
     for folder in (top / "a" / "b", outside / "a", outside / "precious"):
         folder.mkdir(parents=True)
@@ -57,7 +57,7 @@ def test_t14_a_folder_that_is_moved_outside_meanwhile_ends_the_walk(tmp_path):
 
 
 @pytest.mark.attack("T14", "A program puts a link where root has just seen a folder")
-def test_t14_a_folder_that_becomes_a_link_is_not_entered(tmp_path):
+def test_t14_a_folder_replaced_by_a_link_is_not_entered(tmp_path):
     top, outside = tmp_path / "top", tmp_path / "outside"
     for folder in (top / "a", top / "b", outside / "precious"):
         folder.mkdir(parents=True)

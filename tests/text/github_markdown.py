@@ -1,4 +1,4 @@
-"""Renders Markdown as GitHub does, with GitHub's own parser, and names what would act."""
+"""Renders Markdown with GitHub's own parser, and names elements that have an effect."""
 
 import re
 from html.parser import HTMLParser
@@ -67,7 +67,7 @@ class _Page(HTMLParser):
 
 
 def live_elements(markdown: str) -> list[str]:
-    """Names everything that a reader's browser, GitHub or another service would act on."""
+    """Returns every element that a reader's browser, GitHub or another service would act on."""
     page = _Page()
     page.feed(cmarkgfm.markdown_to_html_with_extensions(markdown, options=_OPTIONS, extensions=_EXTENSIONS))
     page.close()
@@ -76,7 +76,7 @@ def live_elements(markdown: str) -> list[str]:
 
 
 def breaches_of(words: str) -> list[str]:
-    """Names what acts in any form in which we repeat these words."""
+    """Returns the elements with an effect in any form in which we repeat the text."""
     line = neutralize_line(words)
     forms = {
         "quoted": quote(words),

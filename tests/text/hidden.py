@@ -1,4 +1,4 @@
-"""Sample texts: with hidden passages, without, and texts that are slow to parse."""
+"""Sample texts: with hidden passages, without, and slow to parse."""
 
 from hypothesis import strategies as st
 

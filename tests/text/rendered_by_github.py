@@ -1,4 +1,4 @@
-"""What a reader sees of a text on GitHub: rendered by GitHub's own Markdown parser, and shown as a browser would."""
+"""Text of a page on GitHub as a reader sees it: rendered by GitHub's own parser and displayed like in a browser."""
 
 import random
 from dataclasses import dataclass
@@ -49,7 +49,7 @@ def _shown(element: Element) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class MadeUp:
-    """A text of random marks, and phrases in it that can be found again."""
+    """A random text with phrases in it that can be found again."""
 
     text: str
     phrases: tuple[str, ...]
@@ -68,7 +68,7 @@ def made_up(chance: random.Random) -> MadeUp:
 
 
 def is_read_as_shown(made: MadeUp) -> bool:
-    """Returns True if an agent reads only what a person sees, now as well as in what was read."""
+    """Returns True if an agent reads only text that a person sees, also after reading it twice."""
     once = read.__wrapped__(made.text).text
     told = [phrase for phrase in made.phrases if phrase in once]
     before, after = (shown_on_github(one) if told else "" for one in (made.text, once))

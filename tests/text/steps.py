@@ -1,4 +1,4 @@
-"""Counts the lines of Python that a call runs: the same on every machine, however busy."""
+"""Counts the lines of Python that a call runs: the same on every machine and at any load."""
 
 import sys
 from collections.abc import Callable

@@ -73,7 +73,7 @@ COMMONMARK = MarkdownIt("commonmark", {"html": True}).enable("table")
     ],
     ids=ascii,
 )
-def test_t18_a_quotation_reads_the_same_and_does_nothing(words: str, quoted: str):
+def test_t18_a_quotation_reads_the_same_and_has_no_effect(words: str, quoted: str):
     assert quote(words) == quoted
     assert live_elements(quoted) == []
 
@@ -94,21 +94,21 @@ def test_t18_a_quotation_reads_the_same_and_does_nothing(words: str, quoted: str
     ],
     ids=ascii,
 )
-def test_t18_what_got_through_once_is_dead(words: str):
+def test_t18_known_bypasses_have_no_effect(words: str):
     for told in (quote(words), neutralize(words), f"Now: {neutralize_line(words)}", f"- {short_label(words)} did it"):
         assert live_elements(told) == []
 
 
 @pytest.mark.attack("T18", "10,000 texts made of hostile pieces act somewhere when GitHub's own parser renders them")
 @pytest.mark.parametrize("seed", range(4))
-def test_t18_no_hostile_text_is_live_for_githubs_own_parser(seed: int):
+def test_t18_hostile_text_has_no_effect_in_githubs_own_parser(seed: int):
     chance = random.Random(seed)
     for _ in range(2500):
         words = hostile_text(chance)
         assert breaches_of(words) == [], ascii(words)
 
 
-def test_t18_the_checker_sees_what_is_live():
+def test_t18_the_checker_finds_every_element_with_an_effect():
     seen = {what for fragment in FRAGMENTS for what in live_elements(f"{fragment} x\n\nand {fragment}")}
     assert seen >= {
         "<img>", "<a>", "<script>", "<table>", "<hr>", "<h1>", "<input>", "<del>", "<details>", "mention", "issue",
@@ -119,7 +119,7 @@ def test_t18_the_checker_sees_what_is_live():
 
 @settings(max_examples=150)
 @given(texts)
-def test_t18_nothing_leaves_the_quotation(words: str):
+def test_t18_text_cannot_leave_the_quotation(words: str):
     quoted = quote(words)
     assert all(part.startswith(">") for part in quoted.splitlines())
     blocks = COMMONMARK.parse(f"before\n\n{quoted}\n\nafter")
@@ -132,7 +132,7 @@ def test_t18_nothing_leaves_the_quotation(words: str):
 
 @settings(max_examples=150)
 @given(texts)
-def test_t18_quoted_words_notify_nobody_close_nothing_load_nothing_and_hide_nothing(words: str):
+def test_t18_quoted_text_notifies_closes_loads_and_hides_nothing(words: str):
     quoted = quote(words)
     assert live_elements(quoted) == []
     assert all(letter.isprintable() or letter == "\n" for letter in quoted)
@@ -140,7 +140,7 @@ def test_t18_quoted_words_notify_nobody_close_nothing_load_nothing_and_hide_noth
 
 @settings(max_examples=100)
 @given(texts)
-def test_t18_on_one_line_as_well_and_twice_is_once(words: str):
+def test_t18_neutralizing_a_line_is_idempotent_and_leaves_no_effect(words: str):
     told = neutralize_line(words)
     assert "\n" not in told
     assert neutralize_line(told) == told
@@ -149,7 +149,7 @@ def test_t18_on_one_line_as_well_and_twice_is_once(words: str):
 
 @settings(max_examples=100)
 @given(texts)
-def test_t18_nothing_inside_ends_a_fence_of_ours(words: str):
+def test_t18_text_cannot_end_our_code_fence(words: str):
     fences = [block for block in COMMONMARK.parse(f"{fence(words)}\n\nafter") if block.type == "fence"]
     assert len(fences) == 1
     assert COMMONMARK.parse(f"{fence(words)}\n\nafter")[-2].content == "after"
@@ -174,7 +174,7 @@ def test_t18_titles_and_subjects_stay_plain(title: str, left: str):
 @pytest.mark.attack(
     "T18", "The name of a person without permission is an image, or an agent's file name ends a code span"
 )
-def test_t18_names_stay_between_our_ticks():
+def test_t18_names_stay_inside_our_backticks():
     assert short_label("![x](https://evil.invalid/a.png)") == "`![x](evil.invalid/a.png)`"
     assert short_label("Ana Müller") == "Ana Müller"
     assert plain_label("`@all` <b> #1") == "all b 1"

@@ -25,7 +25,7 @@ PAGES = MarkdownIt("commonmark", {"html": True})
 
 
 @pytest.mark.parametrize("text", HIDDEN, ids=ascii)
-def test_t3_what_is_hidden_is_left_out_and_counted(text: str):
+def test_t3_hidden_text_is_left_out_and_counted(text: str):
     found = read(text)
     assert "evil" not in found.text
     assert found.hidden
@@ -33,12 +33,12 @@ def test_t3_what_is_hidden_is_left_out_and_counted(text: str):
 
 
 @pytest.mark.parametrize("text", SEEN, ids=ascii)
-def test_t3_what_a_person_sees_is_kept_as_it_is(text: str):
+def test_t3_visible_text_is_unchanged(text: str):
     assert (read(text).text, read(text).hidden) == (text, 0)
 
 
 @pytest.mark.parametrize("text", ARTFUL, ids=ascii)
-def test_t3_what_only_looks_like_code_carries_nothing_past_people(text: str):
+def test_t3_hidden_text_in_fake_code_is_left_out(text: str):
     assert "evil" not in read(text).text
 
 
@@ -60,7 +60,7 @@ def test_t3_what_only_looks_like_code_carries_nothing_past_people(text: str):
     ],
     ids=ascii,
 )
-def test_t3_hidden_letters_are_left_out(text: str, left: str):
+def test_t3_invisible_characters_are_left_out(text: str, left: str):
     assert read(text).text == left
 
 
@@ -72,7 +72,7 @@ def test_t3_flags_families_and_scripts_that_need_joiners_survive(emoji: str):
     assert read(f"so {emoji} it is").text == f"so {emoji} it is"
 
 
-def test_t3_hidden_letters_go_from_code_as_well_while_its_comments_stay():
+def test_t3_invisible_characters_in_code_are_removed_and_its_comments_stay():
     found = read("```html\n<!-- a\u200b header -->\n```\n`<!-- b -->`")
     assert found.text == "```html\n<!-- a header -->\n```\n`<!-- b -->`"
     assert found.hidden == 1
@@ -87,7 +87,7 @@ def is_banned(letter: str) -> bool:
 
 
 @given(st.text(), st.characters())
-def test_t3_no_banned_letter_survives_by_itself(around: str, letter: str):
+def test_t3_single_banned_characters_are_removed(around: str, letter: str):
     for text in (letter, f"a{letter}b", f"{around}x{letter}x"):
         kept = read(text).text
         assert not [found for found in kept if is_banned(found) and found not in "\u200c\u200d\ufe0f"], ascii(text)
@@ -97,7 +97,7 @@ def test_t3_no_banned_letter_survives_by_itself(around: str, letter: str):
 @settings(max_examples=150)
 @example(["<<!-- x -->!-- y -->"])
 @given(st.lists(pieces, max_size=30))
-def test_t3_reading_again_changes_nothing(parts: list[str]):
+def test_t3_reading_is_idempotent(parts: list[str]):
     once = read("".join(parts))
     assert read(once.text).text == once.text
     assert read(once.text).hidden == 0
@@ -105,7 +105,7 @@ def test_t3_reading_again_changes_nothing(parts: list[str]):
 
 @settings(max_examples=100)
 @given(st.lists(pieces, max_size=20))
-def test_t3_titles_and_programs_lose_letters_only(parts: list[str]):
+def test_t3_titles_and_programs_lose_only_invisible_characters(parts: list[str]):
     text = "".join(parts)
     assert read_plain(text).text == invisible_characters.strip_invisible(text)
     assert invisible_characters.strip_invisible(
@@ -115,7 +115,7 @@ def test_t3_titles_and_programs_lose_letters_only(parts: list[str]):
 
 @pytest.mark.attack("T3", "A text made to be slow to read")
 @pytest.mark.parametrize("name", LONG)
-def test_t3_nobody_keeps_us_busy_with_a_long_text(name: str):
+def test_t3_long_text_is_read_in_bounded_steps(name: str):
     text = LONG[name]
     steps = steps_of(lambda: read.__wrapped__(text))
     assert steps < STEPS_OF_A_LONG_TEXT
@@ -124,7 +124,7 @@ def test_t3_nobody_keeps_us_busy_with_a_long_text(name: str):
 
 @pytest.mark.attack("T3", "A text that takes much longer when it is a little longer")
 @pytest.mark.parametrize("unit", UNITS, ids=ascii)
-def test_t3_twice_the_text_takes_twice_the_steps(unit: str):
+def test_t3_the_steps_grow_linearly_with_the_text(unit: str):
     marks = max(len([letter for letter in unit if letter in "\n<&[]`\\|="]), 1)
     length = min(MOST_MARKS // marks // 2 - 50, LONGEST_TEXT // len(unit) // 2)
     once = steps_of(lambda: read.__wrapped__(unit * length))
@@ -132,7 +132,7 @@ def test_t3_twice_the_text_takes_twice_the_steps(unit: str):
     assert twice <= 2.2 * once + 500
 
 
-def test_t3_a_text_too_long_is_cut_and_says_so():
+def test_t3_a_text_that_is_too_long_is_cut_and_marked():
     for text in ("word " * 20_000, "a [b](c)\n" * 9_000, "`" * 70_000, "<!-- a" + "\n" * 70_000):
         once = read(text)
         assert once.text.endswith(CUT)
@@ -142,7 +142,7 @@ def test_t3_a_text_too_long_is_cut_and_says_so():
 
 
 @pytest.mark.attack("T3", "So much markup that the reader gives up, and a hidden comment behind it")
-def test_t3_much_markup_hides_no_comment():
+def test_t3_much_markup_does_not_hide_a_comment():
     assert "evil" not in read("< " * 13_000 + "<!-- evil -->").text
 
 
@@ -161,8 +161,8 @@ class Page(HTMLParser):
 
 @settings(max_examples=300, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(st.sampled_from(PAGE_BITS), max_size=14))
-def test_t3_what_a_page_does_not_show_is_not_read(parts: list[str]):
-    """Held against a Markdown parser and an HTML parser that are not ours."""
+def test_t3_text_that_a_page_does_not_show_is_not_read(parts: list[str]):
+    """Compared with a Markdown parser and an HTML parser of others."""
     text = "".join(parts)
     if "evil deed" not in Page(PAGES.render(text)).shown:
         assert "evil deed" not in read(text).text
@@ -170,20 +170,20 @@ def test_t3_what_a_page_does_not_show_is_not_read(parts: list[str]):
 
 @pytest.mark.attack("T3", "Marks of Markdown and HTML in any order, to hide words from GitHub's readers")
 @pytest.mark.parametrize("seed", range(4))
-def test_t3_what_github_does_not_show_is_not_read(seed: int):
-    """`make bench` tries a hundred thousand."""
+def test_t3_text_that_github_does_not_show_is_not_read(seed: int):
+    """`make bench` tests a hundred thousand."""
     chance = random.Random(seed)
     texts = [made_up(chance) for _ in range(1000)]
     assert [made.text for made in texts if not is_read_as_shown(made)] == []
 
 
 @pytest.mark.parametrize("text", SEEN, ids=ascii)
-def test_t3_github_shows_what_we_count_as_visible(text: str):
+def test_t3_github_shows_the_text_that_we_count_as_visible(text: str):
     seen = set(re.findall(r"[a-z]{3,}", shown_on_github(text)))
     assert set(re.findall(r"seen", text)) <= seen
 
 
-def test_t3_everything_of_an_issue_is_read():
+def test_t3_every_text_of_an_issue_is_filtered():
     edit = Edit("e", Person("eve"), "\u200b", "<!-- evil -->")
     issue = Issue("shop#1", "Fix\u200b it", "Do <!-- evil --> it", frozenset(), open=True, edit=edit)
     read_one, hidden = read_issue(issue)
@@ -192,7 +192,7 @@ def test_t3_everything_of_an_issue_is_read():
     assert (read_one.edit.title, read_one.edit.body) == ("", "")
 
 
-def test_t3_everything_of_a_review_is_read_and_its_code_is_code():
+def test_t3_every_text_of_a_review_is_filtered_and_its_code_is_read_as_code():
     remark = Remark("a\u200b.html", 1, "why <!-- evil -->?", hunk="+<!-- seen\u200b -->")
     said = Comment("c1", CommentPlace.PULL_REQUEST, Person("ana"), "<p hidden>evil</p>ok", 1.0, (remark,))
     read_one, hidden = read_comment(said)

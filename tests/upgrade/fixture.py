@@ -1,7 +1,7 @@
-"""Fixture: the state a daemon of commit 1d72241 left behind, packed so that it unpacks in any folder at any time.
+"""Fixture: the state directory of a daemon of commit 1d72241, packed so that it unpacks in any folder at any time.
 
-An archive holds the state directory with its databases as SQL. Unpacking rewrites the folder it was made in, moves its
-times to now, and leaves what is signed as it was written.
+An archive holds the state directory with its databases as SQL. Unpacking rewrites paths to the new folder, moves times
+to now, and leaves signed text unchanged.
 """
 
 import dataclasses
@@ -36,7 +36,7 @@ _RANGE_SECONDS = 2 * 86400.0
 
 @dataclasses.dataclass(frozen=True)
 class Unpacked:
-    """One archive, unpacked."""
+    """An unpacked archive."""
 
     root: Path
     made_at: float
@@ -55,7 +55,7 @@ class Unpacked:
 
 
 def pack(name: str, root: Path, printed: dict[str, object]) -> int:
-    """Its size in bytes."""
+    """Packs the archive. Returns its size in bytes."""
     for database in (path for path in _files(root / "state") if path.suffix in _DATABASES):
         with closing(sqlite3.connect(database)) as db:
             version = db.execute("PRAGMA user_version").fetchone()[0]
@@ -83,7 +83,7 @@ def _packed(item: tarfile.TarInfo) -> tarfile.TarInfo | None:
 
 
 def unpack(name: str, root: Path) -> Unpacked:
-    """Into an empty folder, with every database made, every path that folder's, and every time as if made just now."""
+    """Unpacks into an empty folder, with all databases; paths become that folder's, and times are moved to now."""
     with tarfile.open(FOLDER / f"{name}.tar.xz") as packed:
         packed.extractall(root, filter="tar")
     made = json.loads((root / "made.json").read_text())
@@ -105,14 +105,14 @@ def unpack(name: str, root: Path) -> Unpacked:
 
 
 def _rename_sessions(root: Path, before: str) -> None:
-    """The agent's program keeps a conversation in a folder named after the worktree."""
+    """Renames the folders in which the agent's program keeps sessions: they are named after the worktree."""
     old, new = re.sub(r"[^A-Za-z0-9]", "-", before), re.sub(r"[^A-Za-z0-9]", "-", str(root))
     for folder in sorted(root.rglob(f"*{old}*"), key=lambda path: -len(path.parts)):
         folder.rename(folder.with_name(folder.name.replace(old, new)))
 
 
 def moved_times(text: str, made_at: float, shift: float) -> str:
-    """Every time near the making of the fixture, so many seconds later."""
+    """Moves every time near the making of the fixture by so many seconds."""
 
     def seconds(found: re.Match[str]) -> str:
         value = float(found[0])
@@ -134,7 +134,7 @@ def _files(root: Path) -> Iterator[Path]:
     return (path for path in root.rglob("*") if path.is_file() and not path.is_symlink())
 
 
-# GitHub's side: one record per thing, so that its comments can be read as they were written
+# GitHub's side: one record per object, so that its comments can be restored unchanged
 
 
 def save_world(world: GitHubWorld) -> None:

@@ -1,4 +1,4 @@
-"""Makes the fixture anew: runs commit 1d72241 through every situation, kills its daemon in a turn, packs what it left.
+"""Makes the fixture again: runs commit 1d72241 through every situation, kills its daemon in a turn, packs its state.
 
 Needs a checkout of that commit with its command installed: `python -m tests.upgrade.make_fixture CHECKOUT`.
 """
@@ -29,7 +29,7 @@ _SECONDS = 240
 
 
 def play(request: MessagesRequest) -> ScriptedReply:
-    """The issue's title says what the agent does; the last thing said, whether it does it again."""
+    """The issue's title says what the agent does; the last comment says whether it does it again."""
     said, last = "\n".join(request.user_texts), request.last_user_text
     title = next(title for title in _STORIES if title in said)
     steps = _STORIES[title](last)
@@ -81,7 +81,7 @@ _STORIES: dict[str, Callable[[str], list[tuple[ScriptStep, ...]]]] = {
 
 @dataclass
 class OldTreehand:
-    """The installed command of the old commit, one folder for everything it makes."""
+    """The installed command of the old commit, with one folder for all its files."""
 
     checkout: Path
     root: Path
@@ -126,7 +126,7 @@ class OldTreehand:
             return bool(db.execute("SELECT 1 FROM runs WHERE phase = 'queued'").fetchone())
 
     def print_everything(self) -> dict[str, object]:
-        """All the old version says of its state."""
+        """Prints everything that the old version can print about its state."""
         status = json.loads(self.command("status", "--json"))
         keys = [run["key"] for run in status["runs"]]
         return {

@@ -1,4 +1,4 @@
-"""A state directory that a killed daemon of commit 1d72241 left is taken over by this version, and nothing is lost."""
+"""This version takes over the state directory of a killed daemon of commit 1d72241, and nothing is lost."""
 
 import asyncio
 import json
@@ -37,7 +37,7 @@ async def people(tmp_path: Path, program_seen: Path) -> AsyncIterator["_People"]
 
 
 class _People:
-    """Each with an archive of their own, unpacked where they are."""
+    """People, each with their own unpacked archive."""
 
     def __init__(self, root: Path, program: Path) -> None:
         self.root, self.program = root, program
@@ -70,7 +70,7 @@ def github(people: _People) -> Iterator[tuple[Person, Unpacked, ServedGitHub]]:
 
 
 def play(request):
-    """Goes on where the old version's agent was stopped; else as the last comment says."""
+    """Continues where the old version's agent was stopped; otherwise follows the last comment."""
     title = re.search("Story: ([a-z ]+)", "\n".join(request.user_texts))
     name = title[1].strip().replace(" ", "_") if title else "unknown"
     answer = "44" if "44" in request.last_user_text else "42"
@@ -84,7 +84,7 @@ async def status_of(person: Person) -> dict:
 
 
 async def until_all(person: Person, **phases: str) -> None:
-    """Each run, by its title with `_` for spaces, has come to this phase."""
+    """Waits until each run, given by its title with `_` for spaces, reaches this phase."""
     async with asyncio.timeout(SECONDS):
         while True:
             runs = await status_of(person)
@@ -99,7 +99,7 @@ async def ends(daemon: asyncio.subprocess.Process) -> None:
 
 
 def lasting(now: dict, before: dict, *, but: Collection[str]) -> tuple[dict, dict]:
-    """Both without `but`, and the present one without keys that the old version did not know."""
+    """Returns both without `but`, and the present one without keys that the old version did not have."""
     known = {name: value for name, value in now.items() if name in before and name not in but}
     if known.get("verification"):
         known["verification"] = {name: value for name, value in known["verification"].items()
@@ -108,7 +108,7 @@ def lasting(now: dict, before: dict, *, but: Collection[str]) -> tuple[dict, dic
 
 
 @pytest.mark.parametrize("name", ["local", "github"])
-async def test_all_that_the_old_version_printed_is_printed_again(people, name):
+async def test_the_output_of_the_old_version_is_printed_again(people, name):
     person, left = people.unpacked(name)
     but = _OF_NOW | (_OF_CACHE if name == "github" else set())
     status = await person.state()
@@ -127,7 +127,7 @@ def runs_by_key(status: dict) -> dict[str, dict]:
     return {run["key"]: run for run in status["runs"]}
 
 
-async def test_a_local_project_goes_on_and_nothing_is_done_twice(people):
+async def test_a_local_project_continues_and_nothing_is_done_twice(people):
     person, left = people.unpacked("local")
     before = {run["title"].removeprefix("Story: "): run for run in left.printed["status"]["runs"]}
     keys = {title: run["key"] for title, run in before.items()}
@@ -174,7 +174,7 @@ async def test_a_local_project_goes_on_and_nothing_is_done_twice(people):
     assert person.agents_alive() == []
 
 
-async def test_a_project_on_github_goes_on_and_nothing_is_done_twice(github):
+async def test_a_project_on_github_continues_and_nothing_is_done_twice(github):
     person, _, service = github
     world, home = service.world, service.world.repository(SHOP)
     before, comments = pulls_of(service), comments_of(service)
@@ -203,7 +203,7 @@ async def test_a_project_on_github_goes_on_and_nothing_is_done_twice(github):
     assert person.agents_alive() == []
 
 
-async def test_notes_of_the_old_version_restore_every_run_when_the_database_is_gone(github):
+async def test_notes_of_the_old_version_restore_every_run_without_the_database(github):
     person, left, service = github
     before = {run["title"].removeprefix("Story: "): run for run in left.printed["status"]["runs"]}
     pulls, comments = pulls_of(service), comments_of(service)
@@ -232,7 +232,7 @@ def content(service: ServedGitHub, ref: str, path: str) -> str:
 
 
 def pulls_of(service: ServedGitHub) -> dict[str, int]:
-    """The number of each pull request, by its branch; a second one of a branch would be missed, so there is none."""
+    """Returns the number of each pull request by its branch; there is never a second one of a branch."""
     found = [one for one in service.world.repository(SHOP).issues.values() if one.pull]
     numbers = {one.pull.head_ref: one.number for one in found}
     assert len(numbers) == len(found)

@@ -1,4 +1,4 @@
-"""API: keeps to its description, and can do nothing that a comment cannot do."""
+"""API: matches its description, and can do nothing beyond what a comment can do."""
 
 import asyncio
 import contextlib
@@ -44,14 +44,14 @@ def at(run, deed: str = "") -> str:
     return f"/api/v1/runs/{run.key.replace('#', '%23')}" + (f"/{deed}" if deed else "")
 
 
-async def test_the_state_is_what_status_prints(web):
+async def test_the_state_equals_the_output_of_status(web):
     web.run("Add a cart")
     told = (await web.client.get("/api/v1/state")).json()
     assert [run["title"] for run in told["runs"]] == ["Add a cart"]
     assert {"generated_at", "counts", "runs", "spend", "health"} <= told.keys()
 
 
-async def test_the_description_of_the_state_lacks_no_key_that_is_sent(web):
+async def test_the_description_of_the_state_has_every_key(web):
     counts = CountedTests(1, 0)
     tried = VerifiedCommand("make test", exit_code=0, seconds=1.0, counts=counts)
     run = web.run("Add a cart", checks_verification=Verification("c" * 40, "b" * 40, (tried,), (tried,)))
@@ -71,7 +71,7 @@ async def test_one_run_comes_with_its_journal(web):
     )  # fmt: skip
 
 
-async def test_every_command_is_a_comment_in_the_persons_name(web):
+async def test_every_command_becomes_a_comment_in_the_persons_name(web):
     run = web.run("Add a cart")
     orders = [name.value for name in CommandName if name is not CommandName.HELP]
     for order in orders:
@@ -79,13 +79,13 @@ async def test_every_command_is_a_comment_in_the_persons_name(web):
     assert web.comments(run.key) == [("ana", f"/ai {order} 10") for order in orders]
 
 
-async def test_a_command_cannot_smuggle_in_another_line(web):
+async def test_a_command_cannot_contain_another_line(web):
     run = web.run("Add a cart")
     await web.client.post(at(run, "status"), json={"words": "\n/ai stop"})
     assert web.comments(run.key) == [("ana", "/ai status /ai stop")]
 
 
-async def test_an_issue_is_filed_with_the_label_that_asks_for_work(web):
+async def test_a_new_issue_gets_the_label(web):
     answer = await web.client.post("/api/v1/issues", json={"title": "Add a cart", "body": "Please."})
     assert (answer.status_code, answer.json()) == (201, {"key": "shop#1"})
     assert web.issue_thread("shop#1").issue.labels == {"ai"}
@@ -106,31 +106,31 @@ async def test_an_issue_is_filed_with_the_label_that_asks_for_work(web):
         ("merge", {}, 422, "There is no pull request shop#1."),
     ],
 )  # fmt: skip
-async def test_a_mistake_is_named(web, path, body, status, said):
+async def test_a_mistake_is_reported(web, path, body, status, said):
     run = web.run("Add a cart")
     answer = await web.client.post(at(run, path), json=body)
     assert (answer.status_code, answer.json()["error"][: len(said)]) == (status, said)
 
 
 @pytest.mark.parametrize("body", [b"{", b"[1]", b"\xff", b"[" * 100_000, b'{"text": NaN}', b"7"])
-async def test_what_is_no_object_is_refused(web, body):
+async def test_a_body_that_is_no_object_is_refused(web, body):
     run = web.run("Add a cart")
     assert (await web.client.post(at(run, "say"), content=body)).status_code == 400
 
 
 async def _in_pieces(content: bytes):
-    """Sent like this its length is not announced."""
+    """Sends the body in pieces, so that its length is not announced."""
     yield content
 
 
 @pytest.mark.parametrize("send", [bytes, _in_pieces], ids=["announced", "not announced"])
-async def test_what_is_too_long_is_not_read(web, send):
+async def test_a_body_that_is_too_long_is_not_read(web, send):
     run = web.run("Add a cart")
     assert (await web.client.post(at(run, "say"), content=send(b" " * 3_000_000))).status_code == 413
 
 
 @pytest.mark.parametrize("key", ["shop%2399", "..%2f..%2fetc", "%00", "shop", "a" * 5000, "%F0%9F%A6%86"])
-async def test_a_run_that_is_not_there_is_not_found(web, key):
+async def test_an_unknown_run_is_not_found(web, key):
     for answer in (await web.client.get(f"/api/v1/runs/{key}"), await web.client.post(f"/api/v1/runs/{key}/stop")):
         assert answer.status_code == 404
         assert answer.json()["error"]
@@ -142,7 +142,7 @@ async def test_a_key_with_a_slash_is_found(web):
     assert told["key"] == run.key
 
 
-async def test_events_tell_of_runs_as_the_state_does(web):
+async def test_events_describe_runs_like_the_state(web):
     run = web.run("Add a cart", Phase.QUEUED)
     await web.client.get("/api/v1/state")
     async with web.client.stream("GET", "/api/v1/events") as answer, asyncio.timeout(30):
@@ -158,14 +158,14 @@ async def _until_data(answer):
             return
 
 
-async def test_the_description_names_every_action(web):
+async def test_the_description_lists_every_action(web):
     told = (await web.client.get("/api/v1/openapi.json")).json()
     assert {f"/api/v1/runs/{{key}}/{deed}" for deed in ACTIONS} <= told["paths"].keys()
 
 
 @pytest.mark.parametrize("is_known", [True, False], ids=["a run that is there", "any key"])
-async def test_it_keeps_to_its_description_whatever_is_sent(web, is_known):
-    """Every operation, with what fits its description and with what does not."""
+async def test_every_operation_matches_its_description_for_any_input(web, is_known):
+    """Sends valid and invalid input to every operation."""
     run = web.run("Add a cart")
     told = (await web.client.get("/api/v1/openapi.json")).json()
     del told["paths"]["/api/v1/events"]  # it has no end

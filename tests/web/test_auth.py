@@ -1,4 +1,4 @@
-"""Authentication: who is let in, and under which name."""
+"""Authentication: who may log in, and under which name."""
 
 import re
 
@@ -34,14 +34,14 @@ PLACES = (
 )
 
 
-async def test_without_a_token_everybody_on_this_machine_is_the_operator(web):
+async def test_without_a_token_every_local_user_is_the_operator(web):
     run = web.run("Add a cart")
     answer = await web.client.post(f"/api/v1/runs/{run.key.replace('#', '%23')}/say", json={"text": "Please hurry."})
     assert (answer.status_code, web.comments(run.key)) == (202, [("ana", "Please hurry.")])
 
 
 @pytest.mark.parametrize("path", PLACES)
-async def test_with_a_token_set_nothing_is_shown_without_it(locked, path):
+async def test_with_a_token_set_every_page_requires_it(locked, path):
     locked.run("A secret plan")
     page = await locked.page(path)
     assert (page.status_code, page.headers["location"]) == (
@@ -54,7 +54,7 @@ async def test_with_a_token_set_nothing_is_shown_without_it(locked, path):
 
 
 @pytest.mark.parametrize("path", ["/healthz#/../runs/x", "/login?/../", "/static/../", "//login", "/login/../"])
-async def test_no_way_of_writing_an_address_leads_past_the_login(locked, path):
+async def test_no_spelling_of_an_address_bypasses_the_login(locked, path):
     raw = path.replace("#", "%23").replace("?", "%3F")
     answer = await locked.client.get(raw, headers={"Accept": "application/json"})
     assert answer.status_code in {401, 404}
@@ -103,7 +103,7 @@ async def _status_with(web, cookie: str) -> int:
     return answer.status_code
 
 
-async def test_a_cookie_ends_and_does_not_outlive_its_token(tmp_path):
+async def test_a_cookie_expires_and_is_invalid_for_another_token(tmp_path):
     time = [1000.0]
     access = Authenticator(TOKEN, clock=lambda: time[0])
     cookie = {"treehand": access.cookie_for("Bo")}
@@ -127,13 +127,13 @@ async def test_a_link_from_another_site_redirects_so_that_the_cookie_is_sent(loc
         "/\t/evil.example", "http:evil", "///evil.example", "/\n/evil.example", "http://[", "",
     ],
 )  # fmt: skip
-async def test_a_login_leads_nowhere_but_here(locked, there):
+async def test_a_login_redirects_only_to_our_own_pages(locked, there):
     assert own_path(there) == "/"
     answer = await locked.post("/login", token=TOKEN, next=there)
     assert answer.headers["location"] == "/"
 
 
-async def test_a_page_of_another_site_can_neither_log_in_nor_out_nor_say_anything(locked):
+async def test_a_page_of_another_site_cannot_log_in_log_out_or_post(locked):
     await locked.post("/login", token=TOKEN)
     for path in ("/login", "/logout", "/new", "/api/v1/runs/shop%231/stop", "/api/v1/issues"):
         headers = {**PAGE, "Origin": "https://evil.example", "Sec-Fetch-Site": "cross-site"}
@@ -141,7 +141,7 @@ async def test_a_page_of_another_site_can_neither_log_in_nor_out_nor_say_anythin
     assert (await locked.page("/")).status_code == 200
 
 
-async def test_behind_a_proxy_people_have_the_name_it_sends(behind_proxy):
+async def test_behind_a_proxy_people_get_the_name_from_its_header(behind_proxy):
     run = behind_proxy.run("Add a cart")
     path = f"/api/v1/runs/{run.key.replace('#', '%23')}/say"
     await behind_proxy.client.post(path, json={"text": "Hi."}, headers={"X-Forwarded-User": "eve@example.com"})
@@ -152,11 +152,11 @@ async def test_behind_a_proxy_people_have_the_name_it_sends(behind_proxy):
 @pytest.mark.parametrize(
     "headers", [[], [("X-Forwarded-User", "")], [("X-Forwarded-User", "eve"), ("X-Forwarded-User", "ana")]]
 )
-async def test_behind_a_proxy_a_request_without_one_name_is_refused(behind_proxy, headers):
+async def test_behind_a_proxy_a_request_without_exactly_one_name_is_refused(behind_proxy, headers):
     assert (await behind_proxy.client.get("/api/v1/state", headers=headers)).status_code == 401
 
 
-async def test_a_program_with_the_token_need_not_go_through_the_proxy(tmp_path):
+async def test_a_program_with_the_token_need_not_use_the_proxy(tmp_path):
     access = Authenticator("sesame", "X-Forwarded-User", ("127.0.0.2",), "operator")
     async with open_dashboard(tmp_path, access=access) as web:
         for given, status in ((None, 401), ("Bearer wrong", 401), ("Bearer sesame", 200)):
@@ -175,7 +175,7 @@ async def test_without_user_header_a_name_in_the_request_is_ignored(web):
     assert re.findall(r'class="person">(.*?)<', page.text) == ["ana"]
 
 
-async def test_reading_pages_changes_nothing(web):
+async def test_get_requests_change_nothing(web):
     run = web.run("Add a cart")
     key = run.key.replace("#", "%23")
     for path in ("/logout", f"/api/v1/runs/{key}/stop", "/api/v1/wake", "/api/v1/issues"):

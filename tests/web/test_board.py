@@ -1,4 +1,4 @@
-"""Board page: lanes, live updates, and no markup from outside."""
+"""Board page: lanes, live updates, and no foreign markup."""
 
 import asyncio
 import json
@@ -12,7 +12,7 @@ from tests.web.running_dashboard import PAGE, open_dashboard
 
 
 def lanes_in(page: str) -> dict[str, list[str]]:
-    """Titles by lane."""
+    """Returns titles by lane."""
     parts = re.split(r'data-lane="(\w+)"', page)[1:]
     return {
         lane: re.findall(r"<h3><a[^>]*>(.*?)</a>", text) for lane, text in zip(parts[::2], parts[1::2], strict=True)
@@ -20,13 +20,13 @@ def lanes_in(page: str) -> dict[str, list[str]]:
 
 
 class Listener:
-    """Somebody who has a page open."""
+    """A viewer with an open page."""
 
     def __init__(self, lines):
         self._lines = lines
 
     async def next(self, kind: str = "") -> dict:
-        """The next news, or the next of a kind, with its id."""
+        """Returns the next event, or the next of a kind, with its id."""
         news: dict = {}
         async with asyncio.timeout(30):
             async for line in self._lines:
@@ -48,7 +48,7 @@ async def test_every_run_is_in_the_lane_of_its_phase(web):
     assert list(lanes_in(page)) == ["asking", "working", "review", "queued", "done"]
 
 
-async def test_what_waits_longest_for_people_comes_first_and_what_ended_last(web):
+async def test_asking_runs_are_ordered_oldest_first_and_finished_ones_newest_first(web):
     for phase in (Phase.ASKING, Phase.DONE):
         for age in (30, 90, 60):
             web.save(web.run(f"{age}", phase), changed_at=now() - age)
@@ -56,21 +56,21 @@ async def test_what_waits_longest_for_people_comes_first_and_what_ended_last(web
     assert (lanes["asking"], lanes["done"]) == (["90", "60", "30"], ["30", "60", "90"])
 
 
-async def test_a_card_shows_what_its_agent_does_and_how_far_it_is(web):
+async def test_a_card_shows_the_agents_action_its_progress_and_cost(web):
     run = web.run("Add a cart", turns_number=1, spend_usd=1.25)
     web.live[f"{run.id}/turn-1"] = Progress("Edit cart.py", todos=(Todo("a", done=True), Todo("b", done=False)))
     page = (await web.page("/")).text
     assert all(text in page for text in ("Edit cart.py", "1 of 2", "$1.25"))
 
 
-async def test_why_a_run_waits_is_on_its_card(web):
+async def test_a_card_shows_the_reason_of_a_waiting_run(web):
     web.run("Add a cart", Phase.QUEUED, reason="blocked by shop#7")
     page = (await web.page("/")).text
     assert "blocked by shop#7" in page
     assert "#1 in queue" in page
 
 
-async def test_a_hostile_title_is_text(web):
+async def test_a_hostile_title_is_shown_as_text(web):
     web.run('<script>alert(1)</script><img src=x onerror=alert(2)> \u202eevil\x00 "quoted"')
     page = (await web.page("/")).text
     assert "<script>alert" not in page
@@ -79,7 +79,7 @@ async def test_a_hostile_title_is_text(web):
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
 
 
-async def test_it_can_be_filtered_by_words_and_by_project(tmp_path):
+async def test_the_board_can_be_filtered_by_text_and_by_project(tmp_path):
     async with open_dashboard(tmp_path, "shop", "tea") as web:
         web.run("Add a cart")
         web.run("Green tea", project="tea")
@@ -88,7 +88,7 @@ async def test_it_can_be_filtered_by_words_and_by_project(tmp_path):
         assert lanes_in((await web.page("/?project=tea&q=cart")).text)["working"] == []
 
 
-async def test_what_changes_reaches_an_open_page_as_the_page_would_show_it(web):
+async def test_a_change_reaches_an_open_page_as_the_page_would_render_it(web):
     run = web.run("Add a cart", Phase.QUEUED)
     page = (await web.page("/")).text
     since = re.search(r'data-since="([^"]+)"', page)[1]
@@ -100,7 +100,7 @@ async def test_what_changes_reaches_an_open_page_as_the_page_would_show_it(web):
     assert news["html"] in (await web.page("/")).text
 
 
-async def test_a_card_is_put_where_the_page_would_have_it(web):
+async def test_a_new_card_is_inserted_at_its_place_in_the_lane(web):
     first, second = (web.save(web.run(name, Phase.ASKING), changed_at=at) for name, at in (("a", 10), ("b", 20)))
     await web.page("/")
     async with web.client.stream("GET", "/events") as answer:
@@ -138,7 +138,7 @@ async def test_a_page_that_reconnects_after_a_restart_gets_a_resync(web):
         assert (await Listener(answer.aiter_lines()).next())["event"] == "resync"
 
 
-async def test_a_slow_page_gets_a_resync_and_delays_nobody(web):
+async def test_a_slow_page_gets_a_resync_and_delays_no_other(web):
     hub = web.dashboard.hub
     with hub.subscribe(BOARD) as slow:
         for number in range(10_000):
@@ -148,7 +148,7 @@ async def test_a_slow_page_gets_a_resync_and_delays_nobody(web):
         assert slow.queue[-1].data == "9999"
 
 
-async def test_a_fast_page_misses_nothing_because_of_a_slow_one(web):
+async def test_a_slow_page_loses_no_events_of_a_fast_one(web):
     hub = web.dashboard.hub
     with hub.subscribe(BOARD), hub.subscribe(BOARD) as quick:
         seen = []
@@ -166,14 +166,14 @@ async def test_fifty_viewers_share_the_snapshots(web):
     assert web.data.snapshots - before < 10
 
 
-async def test_the_stream_ends_when_the_daemon_goes_and_holds_nothing_up(tmp_path):
+async def test_the_stream_ends_with_the_daemon(tmp_path):
     async with open_dashboard(tmp_path) as web, web.client.stream("GET", "/events") as answer:
         web.dashboard.hub.close()
         async with asyncio.timeout(30):
             assert [line async for line in answer.aiter_lines() if line.startswith("data")] == []
 
 
-async def test_static_files_are_cached_for_ever_and_change_their_address_with_their_content(web):
+async def test_static_files_are_cached_for_ever_at_an_address_with_their_hash(web):
     page = (await web.page("/")).text
     loaded = re.findall(r'(?:src|href)="(/static/[^"]+)"', page)
     assert {path.rpartition("/")[2] for path in loaded} == {"icon.svg", "style.css", "live_updates.js", "board.js"}
@@ -184,7 +184,7 @@ async def test_static_files_are_cached_for_ever_and_change_their_address_with_th
     assert (await web.client.get("/static/0000000000000000/style.css")).status_code == 404
 
 
-async def test_no_page_holds_a_script_or_a_style_and_every_answer_forbids_them(web):
+async def test_pages_contain_no_inline_script_or_style_and_forbid_them(web):
     web.run("Add a cart")
     for path in ("/", "/new", "/health", "/login", "/nowhere"):
         answer = await web.page(path)

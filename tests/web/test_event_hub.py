@@ -1,4 +1,4 @@
-"""Event hub: a viewer gets each event once and in order; the history has an end."""
+"""Event hub: a viewer gets each event once and in order; the history is limited."""
 
 import pytest
 
@@ -49,7 +49,7 @@ async def test_a_malformed_position_is_answered_with_a_resync(since):
 
 
 @pytest.mark.parametrize("data", ["x", "x" * 100_000], ids=["many", "long"])
-async def test_events_that_are_too_old_are_forgotten(data):
+async def test_old_events_are_dropped(data):
     hub = EventHub()
     place = hub.position("a")
     told(hub, "a", *[data] * 600)
@@ -57,7 +57,7 @@ async def test_events_that_are_too_old_are_forgotten(data):
     assert sum(len(news.data) for _, news in hub._histories["a"].events) <= 500_000
 
 
-async def test_unused_topics_are_forgotten_and_their_positions_get_a_resync():
+async def test_unused_topics_are_dropped_and_their_positions_get_a_resync():
     hub = EventHub()
     told(hub, "a", "1")
     place = hub.position("a")

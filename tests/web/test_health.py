@@ -1,4 +1,4 @@
-"""Health page: every dependency, what still works, and the setup reports."""
+"""Health page: every dependency, the parts that still work, and the setup reports."""
 
 from html import unescape
 from pathlib import Path
@@ -11,13 +11,13 @@ from bot.store.build import open_store
 from tests.web.running_dashboard import commit, open_dashboard
 
 
-async def test_what_is_ok_is_shown_with_its_detail(web):
+async def test_a_healthy_dependency_is_shown_with_its_detail(web):
     page = (await web.page("/health")).text
     assert all(text in page for text in ("disk", "GB free", "sandbox", "model", "local tracker and forge"))
     assert "Failing" not in page
 
 
-async def test_what_fails_comes_first_and_says_what_still_works(tmp_path):
+async def test_a_failing_dependency_comes_first_with_the_parts_that_still_work(tmp_path):
     async with open_dashboard(tmp_path, limits=LimitSettings(free_disk_gb=1e9)) as web:
         page = (await web.page("/health")).text
         assert page.index("Failing") < page.index("sandbox")
@@ -25,7 +25,7 @@ async def test_what_fails_comes_first_and_says_what_still_works(tmp_path):
         assert "disk: only" in (await web.page("/")).text
 
 
-async def test_the_setup_report_of_each_project_is_that_of_the_terminal(web):
+async def test_the_setup_report_of_each_project_equals_that_of_the_terminal(web):
     folder = Path(web.settings.projects[0].repository)
     commit(folder, "Procfile", "web: ./<b>serve\n")
     commit(folder, "package.json", '{"scripts": {"test": "node --test"}}')
@@ -46,13 +46,13 @@ async def test_the_state_of_a_pool_is_shown(tmp_path):
         assert report_setup(web.settings, project)[-1].detail == "0 of 2 worktrees are ready"
 
 
-async def test_setup_reports_are_made_once_a_minute_at_most(web):
+async def test_setup_reports_are_made_at_most_once_a_minute(web):
     await web.page("/health")
     commit(Path(web.settings.projects[0].repository), "Procfile", "web: ./serve\n")
     assert "Procfile" not in (await web.page("/health")).text
 
 
-async def test_what_only_the_daemon_knows_is_shown_by_it(web):
+async def test_health_recorded_by_the_daemon_is_shown(web):
     store = open_store(web.settings)
     store.notifications.save_health(
         [HealthRecord(Health("proxy", ok=True, detail="the model answers agents"), 1.0)], ()

@@ -1,4 +1,4 @@
-"""Metrics: read by Prometheus's own parser; and the readiness of the daemon."""
+"""Metrics, parsed by Prometheus's own parser, and the readiness of the daemon."""
 
 import re
 import sqlite3
@@ -30,7 +30,7 @@ RUN = Run("shop#1", "shop", phase=Phase.WORKING, turns=RunTurns(number=3))
 
 
 def read(text: bytes) -> dict[str, dict[tuple[str, ...], float]]:
-    """By the name of the sample and the values of its labels, in the order of their names."""
+    """Returns values by the name of the sample and by label values in the order of label names."""
     found: dict[str, dict[tuple[str, ...], float]] = {}
     for family in text_string_to_metric_families(text.decode()):
         for sample in family.samples:
@@ -52,7 +52,7 @@ async def life(settings) -> AsyncIterator[App]:
         yield app
 
 
-async def test_what_the_ledgers_know_is_the_same_after_a_restart(settings):
+async def test_metrics_from_the_database_are_the_same_after_a_restart(settings):
     async with life(settings) as app:
         good = TurnOutcome("shop", "shop#1", 1, 2, 1.0, 2.0)
         app.store.save(RUN, at=1.0, spend=Spend(2, 2.0, 0.5, 700, 90.0), outcome=good)
@@ -75,7 +75,7 @@ async def test_what_the_ledgers_know_is_the_same_after_a_restart(settings):
         assert found["treehand_disk_free_bytes"][()] > 0
 
 
-async def test_no_label_takes_what_others_choose(settings):
+async def test_labels_have_a_bounded_set_of_values(settings):
     async with life(settings) as app:
         before = len(exposition(await collect_metrics(app.monitor, app.engine.failed_projects)).splitlines())
         for number in range(50):
@@ -98,7 +98,7 @@ def tally():
     return found
 
 
-async def test_every_metric_is_on_the_page_about_monitoring_and_every_metric_there_exists(settings):
+async def test_the_monitoring_page_documents_exactly_the_existing_metrics(settings):
     async with life(settings) as app:
         figures = await collect_metrics(app.monitor, app.engine.failed_projects)
     names = {f"treehand_{one.name}{'_total' if one.kind == 'counter' else ''}" for one in figures}
@@ -108,7 +108,7 @@ async def test_every_metric_is_on_the_page_about_monitoring_and_every_metric_the
     assert all(one.about.endswith(".") for one in figures)
 
 
-def test_hostile_values_stay_values():
+def test_hostile_label_values_are_escaped():
     figure = gauge("x", "About.\nInjected 1", ({"project": 'a"} 1\ntreehand_forged 7'}, 1))
     assert list(read(exposition([figure]))) == ["treehand_x"]
     assert read(exposition([counter("y", "About.", ({}, 2))])) == {"treehand_y_total": {(): 2}}
@@ -142,10 +142,10 @@ async def test_metrics_need_the_token():
         assert (await client.get("/metrics")).status_code == 200
 
 
-# Ready
+# Readiness
 
 
-async def test_a_daemon_is_ready_once_it_has_looked_and_as_long_as_it_looks(settings):
+async def test_a_daemon_is_ready_only_while_its_polls_complete(settings):
     async with life(settings) as app:
         assert not await app.monitor.is_ready(), "it has not looked yet"
         app.monitor.ticks.ended(0.1, postponed=False)
@@ -171,10 +171,10 @@ async def test_a_daemon_whose_database_cannot_be_written_is_not_ready(settings):
         assert await app.monitor.is_ready()
 
 
-# What a daemon leaves word of
+# Health records of a daemon
 
 
-async def test_how_everything_is_can_be_read_and_says_what_still_works(settings):
+async def test_health_is_saved_and_names_the_parts_that_still_work(settings):
     async with life(settings) as app:
         app.monitor.next_poll = 30.0
         await app.monitor.check({"shop": "the disk is away"})
@@ -197,7 +197,7 @@ async def test_how_everything_is_can_be_read_and_says_what_still_works(settings)
         )
 
 
-async def test_how_the_model_answers_is_known_by_what_came_since_the_last_look(settings):
+async def test_health_of_the_model_follows_from_responses_since_the_last_check(settings):
     async with life(settings) as app:
         counted: dict[int, int] = {}
         app.monitor.model_answers = counted
@@ -211,7 +211,7 @@ async def test_how_the_model_answers_is_known_by_what_came_since_the_last_look(s
             assert "HTTP 529" in read_status(settings).health["proxy"].detail
 
 
-async def test_a_days_budget_that_is_used_up_is_told_of_once(settings):
+async def test_an_exhausted_daily_budget_causes_one_notification(settings):
     settings = settings.model_copy(update={"budget": settings.budget.model_copy(update={"per_day_usd": 1.0})})
     async with life(settings) as app:
         from bot.system import clock

@@ -1,4 +1,4 @@
-"""New issue page: turns the typed text into issues."""
+"""New issue page: turns text into issues."""
 
 from dataclasses import replace
 from urllib.parse import unquote
@@ -9,7 +9,7 @@ from bot.web.new_issue_form import issues_in, parse_form, text_of
 from tests.web.running_dashboard import open_dashboard
 
 
-async def test_what_is_typed_becomes_an_issue_that_is_asked_for(web):
+async def test_text_becomes_an_issue_with_the_label(web):
     filed = await web.post("/new", project="shop", work="Add a cart\n\nPlease.", begin="yes", plan="yes")
     assert filed.status_code == 303
     thread = web.issue_thread("shop#1")
@@ -19,7 +19,7 @@ async def test_what_is_typed_becomes_an_issue_that_is_asked_for(web):
     assert "shop#1" in (await web.page(filed.headers["location"])).text
 
 
-async def test_several_at_once_go_to_the_project_that_was_chosen(tmp_path):
+async def test_several_issues_at_once_go_to_the_chosen_project(tmp_path):
     async with open_dashboard(tmp_path, "shop", "tea") as web:
         filed = await web.post("/new", project="tea", work="One\r\n---\r\nTwo\r\nwith more", begin="yes")
         assert unquote(filed.headers["location"]) == "/new?filed=tea#1&filed=tea#2"
@@ -42,18 +42,18 @@ async def test_an_issue_that_could_not_be_filed_stays_in_the_form(web):
     assert 'value="a/**"' in answer.text
 
 
-async def test_a_project_that_is_not_there_is_named(web):
+async def test_an_unknown_project_is_reported(web):
     answer = await web.post("/new", project="nowhere", work="One")
     assert (answer.status_code, "There is no project nowhere" in answer.text) == (422, True)
 
 
-async def test_what_was_typed_is_text_when_it_comes_back(web):
+async def test_text_in_a_returned_form_is_escaped(web):
     answer = await web.post("/new", project="nowhere", work="</textarea><script>alert(1)</script>")
     assert "<script>alert" not in answer.text
 
 
 @pytest.mark.parametrize("body", [b"%ff%fe=%00", b"\xff\xfe", b"&" * 2000, b"work=" + b"x" * 2_000_000])
-async def test_nonsense_is_refused_in_words(web, body):
+async def test_invalid_form_data_is_refused_with_a_message(web, body):
     headers = {"Content-Type": "application/x-www-form-urlencoded", "Accept": "text/html"}
     answer = await web.client.post("/new", content=body, headers=headers)
     assert answer.status_code in {400, 413, 422}
@@ -67,16 +67,16 @@ def submitted(work: str = "Add a cart", **more: str):
     return issues_in(parse_form({"project": "shop", "work": work, **more}), "ai")
 
 
-def test_every_line_may_be_an_issue_of_its_own():
+def test_every_line_can_be_a_separate_issue():
     assert [one.title for one in submitted("One\n\n Two \nThree", each_line="yes")] == ["One", "Two", "Three"]
 
 
-def test_a_line_of_dashes_begins_another_and_one_in_a_text_does_not():
+def test_a_line_of_dashes_separates_issues_and_dashes_within_a_text_do_not():
     found = submitted("One\nhas -- dashes\n-----\nTwo\n--\n- a list")
     assert [(one.title, one.body) for one in found] == [("One", "has -- dashes"), ("Two", "--\n- a list")]
 
 
-def test_owns_and_forbids_and_the_others_are_lines_of_the_body():
+def test_owns_forbids_blocked_and_base_become_lines_of_the_body():
     (one,) = submitted("One\nMore.", owns="a.py\nb/**", forbids="c", blocked="#3", base="next")
     assert one.body == "More.\n\nOwns: a.py, b/**\nForbids: c\nBlocked by #3\nBase: next"
 
@@ -87,7 +87,7 @@ def test_without_start_now_no_label_starts_a_run():
 
 
 @pytest.mark.parametrize("each_line", ["", "yes"])
-def test_what_is_left_reads_as_it_was_typed(each_line):
+def test_unsent_issues_can_be_edited_as_text_again(each_line):
     typed = parse_form(
         {"work": "One\n---\nTwo\nmore" if not each_line else "One\nTwo", "each_line": each_line, "owns": "a"}
     )

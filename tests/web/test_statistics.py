@@ -30,7 +30,7 @@ def figures(draw) -> Statistic:
 
 
 @given(figures())
-def test_t18_a_chart_is_well_formed_whatever_things_are_called(figure):
+def test_t18_a_chart_is_well_formed_for_any_names(figure):
     root = ET.fromstring(str(chart(figure)).replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1))
     allowed = {SVG + name for name in ("svg", "title", "desc", "line", "rect", "text")}
     assert {node.tag for node in root.iter()} <= allowed
@@ -39,7 +39,7 @@ def test_t18_a_chart_is_well_formed_whatever_things_are_called(figure):
 
 
 @given(figures())
-def test_bars_keep_within_the_frame(figure):
+def test_bars_stay_within_the_frame(figure):
     for bar in bars_of(figure):
         assert bar.x >= LEFT - 0.01
         assert bar.x + bar.width <= WIDTH - RIGHT + 0.01
@@ -49,7 +49,7 @@ def test_bars_keep_within_the_frame(figure):
 
 
 @given(figures())
-def test_bars_are_as_high_as_what_they_stand_for(figure):
+def test_heights_of_bars_are_proportional_to_their_values(figure):
     values = [one.values[column] for column in range(len(figure.starts)) for one in figure.series]
     values = [value for value in values if value]
     heights = [bar.height for bar in bars_of(figure)]
@@ -58,7 +58,7 @@ def test_bars_are_as_high_as_what_they_stand_for(figure):
         assert height * sum(values) == pytest.approx(value * sum(heights), abs=0.01 * sum(values))
 
 
-def test_a_bar_reaches_the_line_of_its_value():
+def test_a_bar_has_the_height_of_its_value_on_the_axis():
     full = HEIGHT - TOP - BOTTOM
     heights = lambda unit, *values: [  # noqa: E731
         round(bar.height / full, 2)
@@ -71,11 +71,11 @@ def test_a_bar_reaches_the_line_of_its_value():
 
 
 @given(st.floats(1e-6, 1e12))
-def test_the_top_is_round_and_just_above(most):
+def test_the_top_of_the_axis_is_round_and_just_above_the_maximum(most):
     assert most <= nice_top(most) <= 2 * most * (1 + 1e-9)
 
 
-def test_a_bar_says_its_day_its_series_and_its_value():
+def test_the_tooltip_of_a_bar_shows_day_series_and_value():
     figure = Statistic(
         "spend",
         "Spend",
@@ -93,12 +93,12 @@ def test_a_bar_says_its_day_its_series_and_its_value():
 
 
 @pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t=", "\r=", " =", "\u200b=", "＝"])
-def test_t18_no_csv_field_begins_a_formula(start):
+def test_t18_no_csv_field_begins_with_a_formula(start):
     assert no_formula(f"{start}HYPERLINK(1)").startswith("'")
 
 
 @given(figures())
-def test_csv_is_read_back_as_it_was(figure):
+def test_exported_csv_can_be_read_back_unchanged(figure):
     (head, *rows) = csv.reader(io.StringIO(to_csv(figure)))
     assert len(rows) == len(figure.starts)
     assert all(not cell.startswith(("=", "+", "-", "@")) for cell in head)

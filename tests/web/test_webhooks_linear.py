@@ -42,14 +42,14 @@ def signed(body: bytes, secret: str = SECRET) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("seconds_ago", [0, 59, -59])
-async def test_a_signed_one_of_now_wakes(daemon, woken, seconds_ago):
+async def test_a_signed_recent_webhook_wakes_the_poll(daemon, woken, seconds_ago):
     body = told(seconds_ago)
     answer = await daemon.post("/webhooks/linear", content=body, headers=signed(body))
     assert (answer.status_code, woken) == (200, ["linear"])
 
 
 @pytest.mark.parametrize("seconds_ago", [61, 86400, -61])
-async def test_one_that_somebody_has_kept_wakes_nobody(daemon, woken, seconds_ago):
+async def test_an_old_or_future_webhook_is_refused(daemon, woken, seconds_ago):
     body = told(seconds_ago)
     answer = await daemon.post("/webhooks/linear", content=body, headers=signed(body))
     assert (answer.status_code, woken) == (401, [])
@@ -60,7 +60,7 @@ async def test_one_that_somebody_has_kept_wakes_nobody(daemon, woken, seconds_ag
     [{}, {"Linear-Signature": ""}, {"Linear-Signature": "00"}, signed(told(), "another"), signed(b"{}")],
     ids=["none", "empty", "short", "of another secret", "of another body"],
 )
-async def test_one_with_a_wrong_signature_wakes_nobody(daemon, woken, headers):
+async def test_a_webhook_with_a_wrong_signature_is_refused(daemon, woken, headers):
     answer = await daemon.post("/webhooks/linear", content=told(), headers=headers)
     assert (answer.status_code, woken) == (401, [])
 
@@ -70,12 +70,12 @@ async def test_one_with_a_wrong_signature_wakes_nobody(daemon, woken, headers):
     [b"", b"[1]", b"\xff", b"{}", b'{"webhookTimestamp": "now"}', b'{"webhookTimestamp": true}', b"[" * 100_000],
     ids=["empty", "list", "bytes", "no time", "words", "truth", "deep"],
 )
-async def test_nonsense_is_refused_even_when_signed(daemon, woken, body):
+async def test_an_invalid_webhook_is_refused_even_if_signed(daemon, woken, body):
     answer = await daemon.post("/webhooks/linear", content=body, headers=signed(body))
     assert (answer.status_code, woken) == (400, [])
 
 
-async def test_without_a_secret_of_ours_nothing_is_believed(woken):
+async def test_without_a_secret_webhooks_are_refused(woken):
     config = AppConfig(wake=print, webhooks=webhooks(woken.append, linear=""))
     body = told()
     async with (

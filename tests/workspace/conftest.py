@@ -1,4 +1,4 @@
-"""A remote that people push to, and workspaces that fetch from it. Real git throughout."""
+"""A remote that people push to, and workspaces that fetch from it, with real git."""
 
 import os
 import subprocess
@@ -25,7 +25,7 @@ PERSON = {
 
 
 def run_git(folder: Path, *args: str, stdin: str = "") -> str:
-    """Runs git in a folder, as a person does."""
+    """Runs git in a folder, like a person."""
     env = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", **PERSON}
     done = subprocess.run(
         ["git", *args], cwd=folder, env=env, input=stdin.encode(), capture_output=True, check=False, timeout=60

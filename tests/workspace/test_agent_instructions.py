@@ -1,4 +1,4 @@
-"""T5: a repository's instructions for agents are read from its base branch in the mirror only."""
+"""T5: a repository's instructions for agents are read only from its base branch in the mirror."""
 
 import pytest
 
@@ -19,18 +19,18 @@ async def test_a_repository_without_instructions_has_none(instructions):
     assert await instructions() == ""
 
 
-async def test_both_files_are_told_each_under_its_name(origin, instructions):
+async def test_both_instruction_files_are_used_under_their_names(origin, instructions):
     origin.commit({"CLAUDE.md": "Use tabs.\n", "AGENTS.md": "Run make.\n"})
     assert await instructions() == "[CLAUDE.md]\nUse tabs.\n\n[AGENTS.md]\nRun make."
 
 
-async def test_the_same_words_are_told_once(origin, instructions):
+async def test_identical_instructions_are_used_once(origin, instructions):
     origin.commit({"CLAUDE.md": "Use tabs.\n", "AGENTS.md": "Use tabs.\n"})
     assert await instructions() == "[CLAUDE.md]\nUse tabs."
 
 
 @pytest.mark.parametrize("target", ["AGENTS.md", "./AGENTS.md", "docs/../AGENTS.md"])
-async def test_a_link_to_the_other_is_followed_inside_the_same_commit(origin, instructions, target):
+async def test_a_link_between_the_instruction_files_is_followed_inside_the_commit(origin, instructions, target):
     (origin.clone / "CLAUDE.md").symlink_to(target)
     origin.commit({"AGENTS.md": "Run make.\n"})
     assert await instructions() == "[CLAUDE.md]\nRun make."
@@ -39,7 +39,7 @@ async def test_a_link_to_the_other_is_followed_inside_the_same_commit(origin, in
 @pytest.mark.parametrize(
     "target", ["{guard}", "../guard.txt", "docs/../../guard.txt", "CLAUDE.md", "src", ".git/config"]
 )
-async def test_a_link_that_leads_elsewhere_gives_no_instructions(origin, instructions, tmp_path, target):
+async def test_a_link_to_another_place_gives_no_instructions(origin, instructions, tmp_path, target):
     guard = tmp_path / "guard.txt"
     guard.write_text("the guard's words")
     (origin.clone / "CLAUDE.md").symlink_to(target.format(guard=guard))
@@ -47,7 +47,7 @@ async def test_a_link_that_leads_elsewhere_gives_no_instructions(origin, instruc
     assert await instructions() == ""
 
 
-async def test_a_folder_or_a_submodule_by_that_name_gives_no_instructions(origin, instructions):
+async def test_a_folder_or_a_submodule_of_that_name_gives_no_instructions(origin, instructions):
     tip = run_git(origin.clone, "rev-parse", "HEAD")
     run_git(origin.clone, "update-index", "--add", "--cacheinfo", f"160000,{tip},CLAUDE.md")
     run_git(origin.clone, "commit", "-q", "-m", "odd")
@@ -59,20 +59,20 @@ async def test_a_folder_or_a_submodule_by_that_name_gives_no_instructions(origin
     assert await instructions() == ""
 
 
-async def test_what_is_hidden_in_them_is_left_out(origin, instructions):
+async def test_hidden_text_in_instructions_is_left_out(origin, instructions):
     tags = "".join(chr(0xE0000 + ord(letter)) for letter in "evil")
     origin.commit({"CLAUDE.md": f"Use tabs.{tags}\u202e <!-- evil -->\n"})
     assert await instructions() == "[CLAUDE.md]\nUse tabs."
 
 
-async def test_long_ones_are_cut_and_say_so(origin, instructions):
+async def test_long_instructions_are_cut_and_marked(origin, instructions):
     origin.commit({"CLAUDE.md": "é" * 40_000})
     told = await instructions()
     assert len(told.encode()) < 33_000
     assert told.endswith("é\n[cut: the file is longer]")
 
 
-async def test_what_the_branch_or_the_worktree_says_is_not_told(origin, workspaces, instructions):
+async def test_instructions_on_the_branch_or_in_the_worktree_are_ignored(origin, workspaces, instructions):
     origin.commit({"CLAUDE.md": "Use tabs.\n"})
     await instructions()
     folder = workspaces.folder(BRANCH)
@@ -84,7 +84,7 @@ async def test_what_the_branch_or_the_worktree_says_is_not_told(origin, workspac
     assert await instructions() == "[CLAUDE.md]\nUse tabs."
 
 
-async def test_what_the_base_says_counts_once_the_branch_has_taken_it_in(origin, instructions):
+async def test_instructions_of_the_base_apply_once_the_branch_merges_it(origin, instructions):
     origin.commit({"CLAUDE.md": "Use tabs.\n"})
     await instructions()
     origin.commit({"CLAUDE.md": "Use spaces.\n"})
@@ -92,7 +92,7 @@ async def test_what_the_base_says_counts_once_the_branch_has_taken_it_in(origin,
     assert await instructions(merge="main") == "[CLAUDE.md]\nUse spaces."
 
 
-async def test_the_instructions_in_our_file_are_those_of_the_base(origin, instructions, workspaces):
+async def test_instructions_in_our_settings_file_come_from_the_base(origin, instructions, workspaces):
     origin.commit({".github/treehand.toml": 'instructions = "Run make.<!-- and mail me -->"', "AGENTS.md": "Tabs.\n"})
     assert await instructions() == "[AGENTS.md]\nTabs.\n\n[.github/treehand.toml]\nRun make."
     file = workspaces.folder(BRANCH) / ".github" / "treehand.toml"
@@ -101,12 +101,12 @@ async def test_the_instructions_in_our_file_are_those_of_the_base(origin, instru
 
 
 @pytest.mark.parametrize("text", ["instructions = [1]", "instructions = ", "instrutcions = 'x'"])
-async def test_a_mistake_in_it_gives_agents_no_instructions(origin, instructions, text):
+async def test_an_invalid_settings_file_gives_no_instructions(origin, instructions, text):
     origin.commit({".github/treehand.toml": text})
     assert await instructions() == ""
 
 
-async def test_a_link_in_its_place_gives_no_instructions(origin, instructions):
+async def test_a_link_in_place_of_the_settings_file_gives_no_instructions(origin, instructions):
     (origin.clone / ".github").mkdir()
     (origin.clone / ".github" / "treehand.toml").symlink_to("../other.toml")
     origin.commit({"other.toml": "instructions = 'x'\n"})

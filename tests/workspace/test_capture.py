@@ -23,7 +23,7 @@ async def workspace(workspaces, origin):
 
 
 def tree_git_makes(folder, *, base, scratch, origin):
-    """Tree of `git add -A` of the same files in an independent clone."""
+    """Returns the tree of `git add -A` of the same files in an independent clone."""
     shutil.rmtree(scratch, ignore_errors=True)
     run_git(scratch.parent, "clone", "-q", "--no-checkout", str(origin.bare), str(scratch))
     run_git(scratch, "read-tree", base)
@@ -93,7 +93,7 @@ BATTERY = {
 
 
 @pytest.mark.parametrize("change", BATTERY.values(), ids=BATTERY.keys())
-async def test_a_capture_is_what_git_would_have_added(change, workspaces, origin, tmp_path, mirror):
+async def test_a_capture_contains_the_same_files_as_git_add(change, workspaces, origin, tmp_path, mirror):
     origin.commit({"tracked.log": "x\n", "build/tracked.py": "1"})
     workspace = await workspaces.ensure(BRANCH, base="", remote=origin.remote)
     change(workspace.path)
@@ -108,7 +108,7 @@ async def test_a_capture_is_what_git_would_have_added(change, workspaces, origin
 
 
 NAMES = st.sampled_from(["a", "b", "a.b", "ab", "[a]", "*", "a b", "é", "\\", "#a", "!b", "a ", "x.log", ".x"])
-# an escaped slash after two stars is a corner that git's own page does not know
+# an escaped slash after two stars is not described in git's manual
 PATTERNS = st.lists(
     st.sampled_from(
         ["a", "b", "ab", "*", "**", "?", "/", "!", "#", "\\", "[", "]", "[ab]", "[!a]", "[]a]", "[^b]", "[a-z]", " ",
@@ -124,7 +124,7 @@ FOLDERS = st.lists(NAMES, min_size=1, max_size=3).map("/".join)
     files=st.lists(FOLDERS, min_size=1, max_size=12),
     rules=st.dictionaries(st.one_of(st.just(""), FOLDERS), st.lists(PATTERNS, min_size=1, max_size=5), max_size=3),
 )
-def test_ignore_rules_mean_what_they_mean_to_git(files, rules, tmp_path_factory):
+def test_ignore_rules_have_the_same_effect_as_in_git(files, rules, tmp_path_factory):
     folder = tmp_path_factory.mktemp("tree")
     run_git(folder, "init", "-q")
     for name in files:
@@ -139,7 +139,7 @@ def test_ignore_rules_mean_what_they_mean_to_git(files, rules, tmp_path_factory)
 
 
 def plant(folder, name, content):
-    """Skipped without enough disk space."""
+    """Skips the test without enough disk space."""
     path = folder / name
     if path.exists() or any(parent.is_file() for parent in path.parents):
         return
@@ -147,7 +147,7 @@ def plant(folder, name, content):
     path.write_text(content)
 
 
-def test_a_malicious_pattern_takes_no_time(tmp_path):
+def test_a_malicious_ignore_pattern_is_matched_quickly(tmp_path):
     write(tmp_path, ".gitignore", "*a" * 60 + "*b\n" + "**/a*/" * 40 + "b\n" + "[" * 4000 + "/\n")
     write(tmp_path, "/".join(["a" * 200] * 15))
     assert len(read_worktree(tmp_path, Index(), blob_id).entries) == 2
@@ -161,13 +161,13 @@ async def test_the_same_content_at_the_same_time_is_the_same_commit(workspaces, 
     assert again == first
 
 
-async def test_a_capture_that_was_cut_off_before_it_was_reported_says_the_same_again(workspaces, workspace):
+async def test_a_repeated_capture_returns_the_same_change(workspaces, workspace):
     write(workspace.path, "new.py")
     first = await workspaces.capture(BRANCH, message="New file", at=1000)
     assert await workspaces.capture(BRANCH, message="New file", at=1000) == first
 
 
-async def test_the_commit_is_ours_whatever_the_agent_committed(workspaces, workspace, mirror):
+async def test_the_commit_has_our_author_and_message_whatever_the_agent_committed(workspaces, workspace, mirror):
     write(workspace.path, "new.py")
     run_git(workspace.path, "add", "-A")
     run_git(workspace.path, "commit", "-qm", "mine")
@@ -180,7 +180,7 @@ async def test_the_commit_is_ours_whatever_the_agent_committed(workspaces, works
     assert run_git(workspace.path, "branch", "--show-current") == BRANCH
 
 
-async def test_a_change_names_every_file_of_the_whole_branch(workspaces, workspace):
+async def test_a_change_lists_every_file_of_the_whole_branch(workspaces, workspace):
     write(workspace.path, "one.py", "1\n2\n")
     await workspaces.capture(BRANCH, message="One", at=1000)
     write(workspace.path, "src/app.py", "print(2)\n")
@@ -192,7 +192,7 @@ async def test_a_change_names_every_file_of_the_whole_branch(workspaces, workspa
     assert (await workspaces.diff(BRANCH, limit=10)).endswith("[cut]\n")
 
 
-async def test_nothing_changed_makes_no_commit(workspaces, workspace):
+async def test_an_unchanged_worktree_makes_no_commit(workspaces, workspace):
     (workspace.path / "README.md").write_text("hello\n")
     change = await workspaces.capture(BRANCH, message="m", at=1000)
     assert change.head == change.before == workspace.base
@@ -206,13 +206,13 @@ async def test_without_the_index_every_file_is_read_again(workspaces, workspace,
     assert [file.path for file in change.files] == ["src/app.py"]
 
 
-async def test_a_worktree_that_is_gone_is_not_taken_for_an_empty_one(workspaces, workspace):
+async def test_a_missing_worktree_is_not_captured_as_an_empty_one(workspaces, workspace):
     shutil.rmtree(workspace.path)
     with pytest.raises(NeedsHuman, match="is gone"):
         await workspaces.capture(BRANCH, message="m", at=1000)
 
 
-async def test_the_bots_own_folder_is_never_committed(workspaces, workspace):
+async def test_our_own_folder_is_never_committed(workspaces, workspace):
     write(workspace.path, ".treehand/notes")
     assert run_git(workspace.path, "status", "--porcelain") == ""
     write(workspace.path, ".gitignore", "!.treehand/\n")
@@ -231,7 +231,7 @@ async def test_a_tracked_submodule_stays_as_it_is(workspaces, origin):
     assert [file.path for file in (await workspaces.capture(BRANCH, message="m", at=2)).files] == ["new.py"]
 
 
-async def test_a_repository_in_the_worktree_is_left_out_and_told(workspaces, workspace):
+async def test_a_repository_in_the_worktree_is_left_out_and_reported(workspaces, workspace):
     write(workspace.path, "inner/file.py")
     run_git(workspace.path / "inner", "init", "-q")
     write(workspace.path, "src/.GIT/config", "[core]\n")
@@ -242,14 +242,14 @@ async def test_a_repository_in_the_worktree_is_left_out_and_told(workspaces, wor
 
 
 @pytest.mark.parametrize("name", [".git", ".GIT", ".git.", ".git ", "git~1", ".g\u200cit", ".git::$INDEX_ALLOCATION"])
-async def test_no_name_some_system_takes_for_gits_own_is_committed(name, workspaces, workspace):
+async def test_names_equivalent_to_git_on_other_systems_are_not_committed(name, workspaces, workspace):
     write(workspace.path, f"src/{name}")
     change = await workspaces.capture(BRANCH, message="m", at=1000)
     assert change.files == ()
     assert len(change.left_out) == 1
 
 
-async def test_what_is_neither_file_nor_link_is_left_out_at_once(workspaces, workspace):
+async def test_special_files_are_left_out_without_blocking(workspaces, workspace):
     os.mkfifo(workspace.path / "pipe")
     (workspace.path / ".gitignore").unlink()
     os.mkfifo(workspace.path / ".gitignore")
@@ -291,14 +291,14 @@ def test_an_index_survives_being_read_and_written(origin, tmp_path):
     assert tree == run_git(origin.clone, "rev-parse", "HEAD^{tree}")
 
 
-def test_t14_a_worktree_that_is_a_link_is_not_read(tmp_path):
+def test_t14_a_link_in_place_of_a_worktree_is_not_read(tmp_path):
     (tmp_path / "secret").mkdir()
     (tmp_path / "worktree").symlink_to(tmp_path / "secret")
     with pytest.raises(NeedsHuman):
         read_worktree(tmp_path / "worktree", Index(), blob_id)
 
 
-def test_t14_a_folder_that_is_swapped_for_another_while_it_is_read_is_not_read(tmp_path):
+def test_t14_a_folder_swapped_while_it_is_read_is_not_read(tmp_path):
     for name in ("worktree/one", "worktree/two", "secret"):
         (tmp_path / name).mkdir(parents=True)
         (tmp_path / name / "file").write_text(name)
@@ -318,7 +318,7 @@ def test_t14_a_folder_that_is_swapped_for_another_while_it_is_read_is_not_read(t
 
 
 @pytest.mark.parametrize("make", [os.mkfifo, os.mkdir, lambda path: path.symlink_to(__file__)])
-def test_t14_what_is_no_file_is_refused_at_once(tmp_path, make):
+def test_t14_special_files_are_refused_without_blocking(tmp_path, make):
     make(tmp_path / "trap")
     ended = []
 

@@ -12,7 +12,7 @@ MERGE = "296711c8e7c81bc644447b18e2f81138ed38a74c"
 
 @pytest.fixture
 def elsewhere(monkeypatch):
-    """Another machine: other time zone, user and git settings."""
+    """Simulates another machine: other time zone, user and git settings."""
 
     def move() -> None:
         monkeypatch.setenv("TZ", "Pacific/Kiritimati")
@@ -32,8 +32,8 @@ async def _replayed(root, origin) -> tuple[str, str]:
     return commit, (await workspaces.ensure(BRANCH, base="", remote=origin.remote, merge="side")).head
 
 
-async def test_replayed_in_another_place_it_is_the_same_commit_and_the_same_merge(tmp_path, origin, elsewhere):
-    """By their names, which are no other in years to come."""
+async def test_the_same_work_elsewhere_gives_the_same_commit_and_merge(tmp_path, origin, elsewhere):
+    """The expected ids are constants, so that they stay the same in later versions."""
     origin.commit({"side.py": "y\n"}, branch="side")
     first = await _replayed(tmp_path / "one", origin)
     elsewhere()

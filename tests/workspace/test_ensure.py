@@ -1,4 +1,4 @@
-"""A worktree is made from the remote's current state, completely or not at all, and found again unchanged."""
+"""A worktree is made from the current state of the remote, completely or not at all, and found again unchanged."""
 
 import asyncio
 import re
@@ -16,7 +16,7 @@ from tests.workspace.conftest import run_git
 BRANCH = "treehand/shop-1"
 
 
-async def test_a_worktree_holds_what_the_remote_has_at_this_moment(workspaces, origin):
+async def test_a_new_worktree_contains_the_newest_commit_of_the_remote(workspaces, origin):
     await workspaces.ensure("treehand/shop-0", base="", remote=origin.remote)
     newest = origin.commit({"README.md": "newer\n"})
 
@@ -26,7 +26,7 @@ async def test_a_worktree_holds_what_the_remote_has_at_this_moment(workspaces, o
     assert (workspace.path / "README.md").read_text() == "newer\n"
 
 
-async def test_another_base_than_the_default_can_be_asked_for(workspaces, origin):
+async def test_a_worktree_can_be_made_from_another_base_branch(workspaces, origin):
     other = origin.commit({"other.txt": "x"}, branch="release/2")
     workspace = await workspaces.ensure(BRANCH, base="release/2", remote=origin.remote)
     assert workspace.base == other
@@ -47,7 +47,7 @@ async def test_the_agents_own_git_works_in_the_worktree(workspaces, origin):
     run_git(workspace.path, "checkout", "-qb", "experiment")
 
 
-async def test_nothing_the_agents_git_does_reaches_the_mirror(workspaces, origin, mirror):
+async def test_changes_by_the_agents_git_do_not_reach_the_mirror(workspaces, origin, mirror):
     workspace = await workspaces.ensure(BRANCH, base="", remote=origin.remote)
     config = (mirror / "config").read_text()
     run_git(workspace.path, "commit", "-q", "--allow-empty", "-m", "by the agent")
@@ -64,7 +64,7 @@ async def test_nothing_the_agents_git_does_reaches_the_mirror(workspaces, origin
     assert not (mirror / "hooks").exists()
 
 
-async def test_a_worktree_is_found_as_it_was_left(workspaces, origin):
+async def test_an_existing_worktree_is_returned_unchanged(workspaces, origin):
     first = await workspaces.ensure(BRANCH, base="", remote=origin.remote)
     (first.path / "half.py").write_text("unfinished")
     origin.commit({"README.md": "newer\n"})
@@ -75,14 +75,14 @@ async def test_a_worktree_is_found_as_it_was_left(workspaces, origin):
     assert (again.path / "half.py").read_text() == "unfinished"
 
 
-async def test_a_restart_finds_it_too(workspaces, origin, root):
+async def test_a_worktree_is_returned_unchanged_after_a_restart(workspaces, origin, root):
     first = await workspaces.ensure(BRANCH, base="", remote=origin.remote)
     (first.path / "half.py").write_text("unfinished")
     assert await GitWorkspaces(root, "shop").ensure(BRANCH, base="", remote=origin.remote) == first
     assert (first.path / "half.py").exists()
 
 
-async def test_a_folder_removed_by_hand_comes_back_from_the_last_commit(workspaces, origin):
+async def test_a_folder_removed_by_hand_is_restored_from_the_last_commit(workspaces, origin):
     first = await workspaces.ensure(BRANCH, base="", remote=origin.remote)
     (first.path / "done.py").write_text("done\n")
     change = await workspaces.capture(BRANCH, message="Done", at=1000)
@@ -95,7 +95,7 @@ async def test_a_folder_removed_by_hand_comes_back_from_the_last_commit(workspac
     assert (again.path / "done.py").read_text() == "done\n"
 
 
-async def test_what_was_half_made_when_the_process_died_is_made_anew(workspaces, origin, mirror):
+async def test_a_half_made_worktree_is_made_again(workspaces, origin, mirror):
     first = await workspaces.ensure(BRANCH, base="", remote=origin.remote)
     (mirror / "worktrees" / "shop-1" / "treehand").unlink()
     (first.path / "README.md").unlink()
@@ -104,7 +104,7 @@ async def test_what_was_half_made_when_the_process_died_is_made_anew(workspaces,
     assert (again.path / "README.md").exists()
 
 
-async def test_a_folder_that_is_not_ours_is_set_aside_and_not_deleted(workspaces, origin, root):
+async def test_a_foreign_folder_is_set_aside_and_not_deleted(workspaces, origin, root):
     ProjectPaths(root, "shop").for_branch(BRANCH).folder.mkdir(parents=True)
     (root / "worktrees" / "shop" / "shop-1" / "precious").write_text("x")
 
@@ -112,7 +112,7 @@ async def test_a_folder_that_is_not_ours_is_set_aside_and_not_deleted(workspaces
     assert [path.read_text() for path in (root / "aside").rglob("precious")] == ["x"]
 
 
-async def test_locks_of_a_process_that_died_are_not_in_the_way(workspaces, origin, mirror, root):
+async def test_stale_locks_of_a_killed_process_do_not_block(workspaces, origin, mirror, root):
     await workspaces.ensure(BRANCH, base="", remote=origin.remote)
     for name in ("packed-refs.lock", "config.lock", "refs/remotes/origin/main.lock", "worktrees/shop-1/index.lock"):
         (mirror / name).touch()
@@ -122,7 +122,7 @@ async def test_locks_of_a_process_that_died_are_not_in_the_way(workspaces, origi
     assert not list(mirror.rglob("*.lock"))
 
 
-async def test_all_who_come_while_a_fetch_runs_share_the_next_one(workspaces, origin):
+async def test_requests_made_during_a_fetch_share_the_next_fetch(workspaces, origin):
     fetched = []
     fetch = workspaces._mirror.fetch
     workspaces._mirror.fetch = lambda remote: (fetched.append(remote), fetch(remote))
@@ -136,35 +136,35 @@ async def test_all_who_come_while_a_fetch_runs_share_the_next_one(workspaces, or
     assert len(re.findall(r"^locked", listing, re.MULTILINE)) == 8
 
 
-async def test_an_empty_repository_is_said_in_one_line(workspaces, empty_origin):
+async def test_an_empty_repository_is_reported_in_one_line(workspaces, empty_origin):
     with pytest.raises(NeedsHuman, match="no commits yet"):
         await workspaces.ensure(BRANCH, base="", remote=empty_origin.remote)
 
 
-async def test_no_work_starts_from_what_an_agent_made_and_nobody_has_merged(workspaces, origin):
+async def test_an_unmerged_branch_of_an_agent_cannot_be_the_base(workspaces, origin):
     origin.commit({"CLAUDE.md": "Do as I say.\n"}, branch="treehand/shop-7")
     with pytest.raises(NeedsHuman, match="`treehand/shop-7` is a branch of Treehand: merge it first"):
         await workspaces.ensure(BRANCH, base="treehand/shop-7", remote=origin.remote)
 
 
-async def test_a_missing_base_names_the_branches_there_are(workspaces, origin, root):
+async def test_a_missing_base_is_reported_with_the_existing_branches(workspaces, origin, root):
     with pytest.raises(NeedsHuman, match=r"no branch `develop`\. Its branches: `main`"):
         await workspaces.ensure(BRANCH, base="develop", remote=origin.remote)
     assert not (root / "worktrees").exists()
 
 
-async def test_what_is_not_a_repository_is_said_in_one_line(workspaces, tmp_path):
+async def test_a_folder_without_a_repository_is_reported_in_one_line(workspaces, tmp_path):
     with pytest.raises(NeedsHuman, match="not a git repository that Treehand can read"):
         await workspaces.ensure(BRANCH, base="", remote=Remote(str(tmp_path)))
 
 
-async def test_a_remote_that_does_not_answer_is_tried_again_and_its_credential_not_shown(workspaces):
+async def test_an_unreachable_remote_is_retryable_and_its_credential_is_hidden(workspaces):
     with pytest.raises(Retryable) as caught:
         await workspaces.ensure(BRANCH, base="", remote=Remote("http://me:secret@127.0.0.1:9/x.git"))
     assert "secret" not in str(caught.value)
 
 
-async def test_a_failed_checkout_leaves_nothing(workspaces, origin, mirror, root):
+async def test_a_failed_checkout_leaves_no_files(workspaces, origin, mirror, root):
     await workspaces.ensure("treehand/shop-0", base="", remote=origin.remote)
     (root / "shadows" / "shop").rename(root / "kept")
     (root / "shadows" / "shop").write_text("in the way")
@@ -176,7 +176,7 @@ async def test_a_failed_checkout_leaves_nothing(workspaces, origin, mirror, root
     assert not (mirror / "worktrees" / "shop-1").exists()
 
 
-async def test_cancelled_it_is_whole_before_it_ends(workspaces, origin):
+async def test_a_cancelled_ensure_completes_the_worktree_first(workspaces, origin):
     task = asyncio.ensure_future(workspaces.ensure(BRANCH, base="", remote=origin.remote))
     await asyncio.sleep(0.02)
     task.cancel()
@@ -186,7 +186,7 @@ async def test_cancelled_it_is_whole_before_it_ends(workspaces, origin):
     assert run_git(again.path, "status", "--porcelain") == ""
 
 
-async def test_commits_that_people_added_are_taken_in_when_the_worktree_is_clean(workspaces, origin):
+async def test_commits_of_people_are_merged_into_a_clean_worktree(workspaces, origin):
     await workspaces.ensure(BRANCH, base="", remote=origin.remote)
     await workspaces.ensure_pushed(BRANCH, remote=origin.remote)
     theirs = origin.commit({"theirs.py": "x\n"}, branch=BRANCH)
@@ -198,7 +198,7 @@ async def test_commits_that_people_added_are_taken_in_when_the_worktree_is_clean
     assert run_git(workspace.path, "status", "--porcelain") == ""
 
 
-async def test_commits_that_people_added_wait_while_work_lies_in_the_worktree(workspaces, origin):
+async def test_commits_of_people_wait_while_the_worktree_has_uncommitted_work(workspaces, origin):
     first = await workspaces.ensure(BRANCH, base="", remote=origin.remote)
     await workspaces.ensure_pushed(BRANCH, remote=origin.remote)
     (first.path / "half.py").write_text("unfinished")
@@ -209,7 +209,7 @@ async def test_commits_that_people_added_wait_while_work_lies_in_the_worktree(wo
     assert (workspace.path / "half.py").exists()
 
 
-async def test_a_branch_already_on_the_remote_is_gone_on_with(origin, root, workspaces):
+async def test_a_branch_that_exists_on_the_remote_is_continued(origin, root, workspaces):
     base = origin.tip("main")
     theirs = origin.commit({"earlier.py": "x\n"}, branch=BRANCH)
     workspace = await workspaces.ensure(BRANCH, base="", remote=origin.remote)
@@ -227,7 +227,7 @@ async def test_files_are_checked_out_byte_for_byte(workspaces, origin):
 
 
 @pytest.mark.parametrize("name", ["treehand/a/b", "treehand/A", "treehand/..", "-rf", "treehand/" + "x" * 300, "ü", ""])
-def test_every_branch_has_a_folder_name_of_its_own(name):
+def test_every_branch_has_its_own_folder_name(name):
     slug = slug_for(name)
     assert re.fullmatch(r"[a-z0-9][a-z0-9._-]{0,80}", slug)
     assert slug not in {slug_for("treehand/a-b"), slug_for("treehand/a"), slug_for("treehand/x"), ".."}

@@ -21,7 +21,7 @@ async def workspace(workspaces, origin):
     return await workspaces.ensure(BRANCH, base="", remote=origin.remote)
 
 
-async def test_build_output_goes_and_work_stays(workspaces, workspace, root):
+async def test_build_output_is_deleted_and_work_stays(workspaces, workspace, root):
     build = workspace.path / "src" / "build"
     build.mkdir()
     (build / "out.o").write_text("x")
@@ -37,7 +37,7 @@ async def test_build_output_goes_and_work_stays(workspaces, workspace, root):
     assert list((root / "trash" / "shop").iterdir()) == []
 
 
-async def test_what_is_tracked_in_an_ignored_folder_stays_with_it(workspaces, origin):
+async def test_tracked_files_in_an_ignored_folder_keep_that_folder(workspaces, origin):
     origin.commit({"build/kept.txt": "tracked\n"})
     workspace = await workspaces.ensure(BRANCH, base="", remote=origin.remote)
     (workspace.path / "build" / "new.o").write_text("x")
@@ -45,7 +45,7 @@ async def test_what_is_tracked_in_an_ignored_folder_stays_with_it(workspaces, or
     assert (workspace.path / "build" / "kept.txt").exists()
 
 
-async def test_a_link_called_like_build_output_is_not_followed(workspaces, workspace, tmp_path):
+async def test_a_link_with_the_name_of_build_output_is_not_followed(workspaces, workspace, tmp_path):
     (tmp_path / "precious").mkdir()
     (tmp_path / "precious" / "file").write_text("x")
     (workspace.path / "build").symlink_to(tmp_path / "precious")
@@ -53,7 +53,7 @@ async def test_a_link_called_like_build_output_is_not_followed(workspaces, works
     assert (tmp_path / "precious" / "file").exists()
 
 
-async def test_an_evicted_worktree_comes_back_as_it_was(workspaces, workspace, origin, mirror):
+async def test_an_evicted_worktree_is_restored_unchanged(workspaces, workspace, origin, mirror):
     (workspace.path / "half.py").write_text("unfinished\n")
     (workspace.path / "src" / "app.py").unlink()
     program = workspace.path / "run.sh"
@@ -76,7 +76,7 @@ async def test_an_evicted_worktree_comes_back_as_it_was(workspaces, workspace, o
     assert sorted(file.path for file in change.files) == ["half.py", "run.sh", "src/app.py"]
 
 
-async def test_commits_alone_are_safe_where_they_are(workspaces, workspace, origin, mirror):
+async def test_evicting_committed_work_creates_no_salvage(workspaces, workspace, origin, mirror):
     (workspace.path / "new.py").write_text("x\n")
     change = await workspaces.capture(BRANCH, message="New", at=1000)
     assert await workspaces.evict(BRANCH)
@@ -86,7 +86,7 @@ async def test_commits_alone_are_safe_where_they_are(workspaces, workspace, orig
     assert (again.path / "new.py").exists()
 
 
-async def test_what_others_pushed_meanwhile_meets_the_evicted_work(workspaces, workspace, origin):
+async def test_commits_pushed_during_an_eviction_are_merged_with_the_evicted_work(workspaces, workspace, origin):
     await workspaces.ensure_pushed(BRANCH, remote=origin.remote)
     (workspace.path / "half.py").write_text("unfinished\n")
     await workspaces.evict(BRANCH)
@@ -100,7 +100,7 @@ async def test_what_others_pushed_meanwhile_meets_the_evicted_work(workspaces, w
     assert change.head in run_git(origin.bare, "rev-list", BRANCH).split()
 
 
-async def test_a_person_who_takes_an_evicted_worktree_finds_it(workspaces, workspace):
+async def test_a_takeover_restores_an_evicted_worktree(workspaces, workspace):
     (workspace.path / "half.py").write_text("unfinished\n")
     await workspaces.evict(BRANCH)
     await workspaces.disarm(BRANCH)
@@ -108,7 +108,7 @@ async def test_a_person_who_takes_an_evicted_worktree_finds_it(workspaces, works
     assert run_git(workspace.path, "status", "--porcelain") == "A  half.py"
 
 
-async def test_the_end_of_a_run_names_what_was_evicted(workspaces, workspace, mirror, root):
+async def test_salvage_at_the_end_of_a_run_includes_evicted_work(workspaces, workspace, mirror, root):
     (workspace.path / "half.py").write_text("unfinished\n")
     await workspaces.evict(BRANCH)
     assert await workspaces.salvage(BRANCH) == SALVAGE
@@ -116,7 +116,7 @@ async def test_the_end_of_a_run_names_what_was_evicted(workspaces, workspace, mi
     assert run_git(mirror, "for-each-ref", "--format=%(refname)", "refs/treehand", "refs/heads") == SALVAGE
 
 
-async def test_a_merge_that_waits_for_its_conflicts_is_not_evicted(workspaces, workspace, origin):
+async def test_a_worktree_with_an_unresolved_merge_is_not_evicted(workspaces, workspace, origin):
     (workspace.path / "README.md").write_text("ours\n")
     await workspaces.capture(BRANCH, message="Work", at=1000)
     origin.commit({"README.md": "theirs\n"})
@@ -126,7 +126,7 @@ async def test_a_merge_that_waits_for_its_conflicts_is_not_evicted(workspaces, w
     assert merging.path.exists()
 
 
-async def test_what_was_touched_a_moment_ago_is_left_alone(root, origin):
+async def test_a_recently_used_worktree_is_left_alone(root, origin):
     workspaces = GitWorkspaces(root, "shop")
     workspace = await workspaces.ensure(BRANCH, base="", remote=origin.remote)
     (workspace.path / "build").mkdir()

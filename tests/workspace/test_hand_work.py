@@ -21,7 +21,7 @@ async def test_edits_and_commits_made_by_hand_become_one_commit_with_their_diff(
     assert run_git(space.path, "status", "--porcelain") == ""
 
 
-async def test_a_repeat_says_the_same_and_commits_nothing(workspaces, origin, mirror):
+async def test_a_repeated_take_back_returns_the_same_and_commits_nothing(workspaces, origin, mirror):
     space = await workspaces.ensure(BRANCH, base="main", remote=origin.remote)
     (space.path / "README.md").write_text("by hand\n")
     first = await workspaces.take_back(BRANCH, **GIVEN)
@@ -34,13 +34,13 @@ async def test_a_repeat_says_the_same_and_commits_nothing(workspaces, origin, mi
     assert change.before == tip
 
 
-async def test_with_nothing_changed_there_is_no_commit_and_no_diff(workspaces, origin, mirror):
+async def test_take_back_without_changes_gives_no_commit_and_no_diff(workspaces, origin, mirror):
     space = await workspaces.ensure(BRANCH, base="main", remote=origin.remote)
     assert (await workspaces.take_back(BRANCH, **GIVEN)).diff == ""
     assert run_git(mirror, "rev-parse", BRANCH) == space.head
 
 
-async def test_what_a_planning_agent_changed_is_salvaged_and_gone(workspaces, origin, mirror):
+async def test_changes_of_a_planning_agent_are_salvaged_and_removed(workspaces, origin, mirror):
     space = await workspaces.ensure(BRANCH, base="main", remote=origin.remote)
     (space.path / "README.md").write_text("meddled\n")
     (space.path / "new.txt").write_text("meddled\n")
@@ -56,7 +56,7 @@ async def test_what_a_planning_agent_changed_is_salvaged_and_gone(workspaces, or
     assert not (again.path / "new.txt").exists()
 
 
-async def test_a_worktree_nobody_changed_stays_as_it_is(workspaces, origin):
+async def test_an_unchanged_worktree_keeps_its_ignored_files(workspaces, origin):
     space = await workspaces.ensure(BRANCH, base="main", remote=origin.remote)
     (space.path / "build").mkdir()
     (space.path / "build" / "cache").write_text("ignored by git")
@@ -78,7 +78,7 @@ async def test_the_folder_named_to_people_is_the_worktree(workspaces, origin):
     assert workspaces.folder(BRANCH) == space.path
 
 
-async def test_what_an_agent_left_in_its_git_directory_does_nothing_to_the_person(workspaces, origin, root, tmp_path):
+async def test_files_in_an_agents_git_directory_do_not_affect_the_person(workspaces, origin, root, tmp_path):
     space = await workspaces.ensure(BRANCH, base="main", remote=origin.remote)
     shadow, trap = root / "shadows" / "shop" / "shop-1", tmp_path / "sprung"
     for hook in ("pre-commit", "post-commit"):

@@ -1,4 +1,4 @@
-"""A process that is killed before any of its git commands: the next process finishes the work, and nothing is lost."""
+"""A process is killed before any of its git commands: the next process finishes the work, and nothing is lost."""
 
 import asyncio
 import os
@@ -43,7 +43,7 @@ def die_after(commands: int, living) -> bool:
 
 
 def live_and_die(living) -> None:
-    """Each life is one git command longer, and begins where the one before was cut off."""
+    """Runs processes that are each killed one git command later, on the state that the one before left."""
     assert any(die_after(commands, living) for commands in range(200))
 
 
@@ -52,7 +52,7 @@ def salvaged(mirror) -> list[str]:
 
 
 async def begin_and_leave(root, origin) -> None:
-    """An unpushed commit and an uncommitted file."""
+    """Leaves an unpushed commit and an uncommitted file."""
     workspaces = GitWorkspaces(root, "shop")
     workspace = await workspaces.ensure(BRANCH, base="", remote=origin.remote)
     (workspace.path / "mine.py").write_text("x\n")
@@ -60,7 +60,7 @@ async def begin_and_leave(root, origin) -> None:
     (workspace.path / "half.py").write_text("unfinished\n")
 
 
-def test_a_turn_from_its_first_fetch_to_its_push(root, origin, mirror):
+def test_a_turn_survives_a_kill_before_any_git_command(root, origin, mirror):
     async def turn():
         workspaces = GitWorkspaces(root, "shop")
         workspace = await workspaces.ensure(BRANCH, base="", remote=origin.remote)
@@ -73,7 +73,7 @@ def test_a_turn_from_its_first_fetch_to_its_push(root, origin, mirror):
     assert run_git(origin.bare, "rev-list", "--count", f"main..{BRANCH}") == "1"
 
 
-def test_the_end_of_a_run_that_leaves_something(root, origin, mirror):
+def test_the_end_of_a_run_with_salvage_survives_a_kill_before_any_git_command(root, origin, mirror):
     asyncio.run(begin_and_leave(root, origin))
 
     async def end():
@@ -89,7 +89,7 @@ def test_the_end_of_a_run_that_leaves_something(root, origin, mirror):
     assert not (root / "worktrees" / "shop").exists() or not any((root / "worktrees" / "shop").iterdir())
 
 
-def test_a_sweep_of_what_is_over(root, origin, mirror):
+def test_a_sweep_survives_a_kill_before_any_git_command(root, origin, mirror):
     asyncio.run(begin_and_leave(root, origin))
 
     async def sweep():
@@ -102,7 +102,7 @@ def test_a_sweep_of_what_is_over(root, origin, mirror):
     assert asyncio.run(GitWorkspaces(root, "shop").list_removable([])) == []
 
 
-def test_a_worktree_that_makes_room_and_comes_back(root, origin, mirror):
+def test_eviction_and_restore_survive_a_kill_before_any_git_command(root, origin, mirror):
     asyncio.run(begin_and_leave(root, origin))
 
     async def park():
@@ -115,7 +115,7 @@ def test_a_worktree_that_makes_room_and_comes_back(root, origin, mirror):
     assert salvaged(mirror) == [SALVAGE]
 
 
-def test_a_mirror_that_is_made_anew(root, origin, mirror):
+def test_rebuilding_a_mirror_survives_a_kill_before_any_git_command(root, origin, mirror):
     asyncio.run(begin_and_leave(root, origin))
     ours = run_git(mirror, "rev-parse", BRANCH)
     (mirror / "HEAD").write_text("garbage")
@@ -130,7 +130,7 @@ def test_a_mirror_that_is_made_anew(root, origin, mirror):
     assert origin.tip(BRANCH) == ours
 
 
-def test_salvage_whose_time_is_over(root, origin, mirror):
+def test_deleting_salvage_survives_a_kill_before_any_git_command(root, origin, mirror):
     async def keep():
         await begin_and_leave(root, origin)
         workspaces = GitWorkspaces(root, "shop")
@@ -149,7 +149,7 @@ def test_salvage_whose_time_is_over(root, origin, mirror):
     assert salvaged(mirror) == []
 
 
-def test_a_merge_with_conflicts(root, origin, mirror):
+def test_a_merge_with_conflicts_survives_a_kill_before_any_git_command(root, origin, mirror):
     async def begin():
         workspaces = GitWorkspaces(root, "shop")
         workspace = await workspaces.ensure(BRANCH, base="", remote=origin.remote)
@@ -178,7 +178,7 @@ def test_a_merge_with_conflicts(root, origin, mirror):
     assert run_git(origin.bare, "show", f"{BRANCH}:news.py") == "x"
 
 
-def test_a_push_that_meets_the_commits_of_others(root, origin, mirror):
+def test_a_push_merged_with_commits_of_others_survives_a_kill_before_any_git_command(root, origin, mirror):
     async def begin():
         workspaces = GitWorkspaces(root, "shop")
         workspace = await workspaces.ensure(BRANCH, base="", remote=origin.remote)
@@ -200,7 +200,7 @@ def test_a_push_that_meets_the_commits_of_others(root, origin, mirror):
     assert set(run_git(origin.bare, "rev-parse", f"{BRANCH}^@").split()) == {ours, theirs}
 
 
-def test_a_base_taken_in_without_conflicts(root, origin, mirror):
+def test_merging_the_base_survives_a_kill_before_any_git_command(root, origin, mirror):
     async def begin():
         workspaces = GitWorkspaces(root, "shop")
         workspace = await workspaces.ensure(BRANCH, base="", remote=origin.remote)

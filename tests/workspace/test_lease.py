@@ -1,4 +1,4 @@
-"""Lease: one of several daemons acts on a repository at a time, despite lost answers and crashes."""
+"""Lease: one of several daemons acts on a repository at a time, despite lost responses and crashes."""
 
 import asyncio
 import json
@@ -50,7 +50,7 @@ class Ground:
         return json.loads(run_git(self.origin.bare, "log", "-1", "--format=%B", LEASE_REF))
 
     async def pass_by(self, seconds: float, *daemons: GitLease) -> list[LeaseState]:
-        """Calls ensure as the loops do."""
+        """Calls ensure like the loops do."""
         said = []
         for _ in range(int(seconds // 5)):
             self.clock.now += 5.0
@@ -71,7 +71,7 @@ def holds(claim: GitLease) -> bool:
     return True
 
 
-async def test_who_comes_first_has_it_and_keeps_it_while_it_is_there(ground):
+async def test_the_first_daemon_gets_the_lease_and_keeps_it_while_it_runs(ground):
     one, two = ground.daemon("one"), ground.daemon("two")
     assert not holds(one)
     assert (await one.ensure(), await two.ensure()) == (OURS, OTHERS)
@@ -82,7 +82,7 @@ async def test_who_comes_first_has_it_and_keeps_it_while_it_is_there(ground):
     assert (ground.record["by"], ground.record["host"]) == ("one", "host-one")
 
 
-async def test_a_lease_is_one_small_commit_and_nothing_else(ground):
+async def test_a_lease_is_one_empty_commit(ground):
     one = ground.daemon("one")
     await one.ensure()
     assert run_git(ground.origin.bare, "rev-list", "--count", LEASE_REF) == "1"
@@ -90,7 +90,7 @@ async def test_a_lease_is_one_small_commit_and_nothing_else(ground):
     assert run_git(ground.origin.bare, "for-each-ref", "--format=%(refname)") == LEASE_REF
 
 
-async def test_another_takes_over_once_it_has_been_silent_and_is_told_once(ground):
+async def test_a_silent_holder_loses_the_lease_and_the_new_holder_is_notified_once(ground):
     one, two = ground.daemon("one"), ground.daemon("two")
     await one.ensure(), await two.ensure()
     said = await ground.pass_by(SECONDS, two)
@@ -103,7 +103,7 @@ async def test_another_takes_over_once_it_has_been_silent_and_is_told_once(groun
     assert not holds(one)
 
 
-async def test_a_holder_that_was_stopped_for_long_and_wakes_may_write_nothing(ground):
+async def test_a_holder_that_was_suspended_for_long_may_not_write(ground):
     one, two = ground.daemon("one"), ground.daemon("two")
     await one.ensure(), await two.ensure()
     await ground.pass_by(240, two)
@@ -113,7 +113,7 @@ async def test_a_holder_that_was_stopped_for_long_and_wakes_may_write_nothing(gr
     assert holds_now == [False, True]
 
 
-async def test_the_right_ends_counted_from_before_the_record_was_written(ground):
+async def test_the_lease_ends_counted_from_before_its_record_was_written(ground):
     one = ground.daemon("one")
     register, swap = one._store, one._store.compare_and_swap
 
@@ -128,7 +128,7 @@ async def test_the_right_ends_counted_from_before_the_record_was_written(ground)
     assert not holds(one)
 
 
-async def test_a_holder_that_slept_and_was_not_missed_goes_on(ground):
+async def test_a_suspended_holder_continues_if_no_other_daemon_took_the_lease(ground):
     one = ground.daemon("one")
     await one.ensure()
     ground.clock.now += 5000.0
@@ -137,7 +137,7 @@ async def test_a_holder_that_slept_and_was_not_missed_goes_on(ground):
     assert holds(one)
 
 
-async def test_a_restart_takes_its_own_back_at_once(ground):
+async def test_a_restarted_holder_gets_its_lease_back_at_once(ground):
     one, two = ground.daemon("one"), ground.daemon("two")
     await one.ensure(), await two.ensure()
     again = ground.daemon("one")
@@ -146,7 +146,7 @@ async def test_a_restart_takes_its_own_back_at_once(ground):
     assert await one.ensure() is OURS, "its right has not ended, and it did not have to ask"
 
 
-async def test_a_restart_in_the_middle_of_taking_over_is_still_told_of_it(ground):
+async def test_a_restart_during_a_takeover_of_the_lease_still_reports_it(ground):
     one, two = ground.daemon("one"), ground.daemon("two")
     await one.ensure()
     await one.release()
@@ -157,7 +157,7 @@ async def test_a_restart_in_the_middle_of_taking_over_is_still_told_of_it(ground
     assert await ground.daemon("two").ensure() is OURS
 
 
-async def test_what_was_let_go_is_taken_at_once(ground):
+async def test_a_released_lease_can_be_taken_at_once(ground):
     one, two = ground.daemon("one"), ground.daemon("two")
     assert await one.ensure() is OURS
     await one.release()
@@ -167,7 +167,7 @@ async def test_what_was_let_go_is_taken_at_once(ground):
     assert await ground.daemon("two").ensure() is OURS, "nobody else has had it since"
 
 
-async def test_what_was_let_go_right_after_writing_is_taken_once_that_had_time_to_appear(ground):
+async def test_a_lease_released_right_after_a_write_is_taken_after_a_delay(ground):
     one, two = ground.daemon("one"), ground.daemon("two")
     await one.ensure()
     one.check()
@@ -180,7 +180,7 @@ async def test_what_was_let_go_right_after_writing_is_taken_once_that_had_time_t
     assert REGAINED in await ground.pass_by(10, two)
 
 
-async def test_letting_go_of_what_others_have_changes_nothing(ground):
+async def test_releasing_the_lease_of_another_daemon_changes_nothing(ground):
     one, two = ground.daemon("one"), ground.daemon("two")
     await one.ensure(), await two.ensure()
     await two.release()
@@ -189,7 +189,7 @@ async def test_letting_go_of_what_others_have_changes_nothing(ground):
     assert await ground.daemon("three").ensure() is OTHERS
 
 
-async def test_one_that_calls_itself_like_us_while_we_live_is_another(ground):
+async def test_a_running_copy_with_the_same_name_counts_as_another_daemon(ground):
     one, copy = ground.daemon("one"), ground.daemon("one", folder="copy")
     await one.ensure()
     await copy.ensure()
@@ -198,7 +198,7 @@ async def test_one_that_calls_itself_like_us_while_we_live_is_another(ground):
     assert set(said[61::2]) == {OURS}
 
 
-async def test_a_remote_that_cannot_be_reached_is_asked_again_while_the_right_lasts(ground):
+async def test_an_unreachable_remote_is_retried_until_the_lease_ends(ground):
     one = ground.daemon("one")
     await one.ensure()
     ground.reachable = False
@@ -212,7 +212,7 @@ async def test_a_remote_that_cannot_be_reached_is_asked_again_while_the_right_la
 
 
 @pytest.mark.parametrize("how", ["hook", "hidden"])
-async def test_a_remote_that_takes_no_such_ref_leaves_everybody_alone(ground, how, caplog):
+async def test_a_remote_that_refuses_lease_refs_lets_every_daemon_act(ground, how, caplog):
     if how == "hidden":
         run_git(ground.origin.bare, "config", "receive.hideRefs", "refs/treehand")
     else:
@@ -237,7 +237,7 @@ async def test_a_ref_that_is_being_written_is_no_refusal(ground):
     assert set(await ground.pass_by(100, one)) == {OURS}
 
 
-async def test_a_record_that_somebody_removes_is_made_again_and_one_nobody_can_read_is_waited_for(ground):
+async def test_a_deleted_lease_record_is_written_again_and_an_unreadable_one_is_waited_for(ground):
     one, two = ground.daemon("one"), ground.daemon("two")
     await one.ensure(), await two.ensure()
     run_git(ground.origin.bare, "update-ref", "-d", LEASE_REF)
@@ -254,7 +254,7 @@ async def test_a_record_that_somebody_removes_is_made_again_and_one_nobody_can_r
     assert REGAINED in await ground.pass_by(60, two)
 
 
-async def test_of_many_that_ask_in_the_same_moment_one_gets_it(ground):
+async def test_one_of_several_simultaneous_daemons_gets_the_lease(ground):
     for _ in range(5):
         daemons = [ground.daemon(f"{number}") for number in range(4)]
         async with asyncio.TaskGroup() as group:
@@ -267,7 +267,7 @@ async def test_of_many_that_ask_in_the_same_moment_one_gets_it(ground):
         await holder.release()
 
 
-def test_a_record_of_others_is_read_with_care():
+def test_an_invalid_lease_record_is_rejected():
     good = LeaseRecord("a", "b", 3, 60.0, "host", 5, free=True, taken=True)
     said = {
         "by": "a",
@@ -302,7 +302,7 @@ def test_a_record_of_others_is_read_with_care():
 
 
 class Register:
-    """One value that is compared and set in one step, on a network that loses answers."""
+    """A value with atomic compare-and-set, on a network that loses responses."""
 
     def __init__(self, chance: random.Random, cells: list[LeaseEntry], wait: Callable[[float], None]) -> None:
         self.chance, self.cells, self.wait = chance, cells, wait
@@ -328,7 +328,7 @@ class Register:
 
 @dataclass
 class Daemon:
-    """A daemon, on a clock of its own that runs at a speed of its own."""
+    """A daemon with its own clock, which runs at its own speed."""
 
     name: str
     chance: random.Random
@@ -351,7 +351,7 @@ class Daemon:
         self.stopped = max(0.0, self.stopped - seconds)
 
     async def live(self) -> LeaseState | None:
-        """The last lease state; None without an answer."""
+        """Returns the last lease state; None without a response."""
         event = self.chance.random()
         if self.stopped or event < 0.02:
             self.stopped = self.stopped or self.chance.uniform(5, 120)
@@ -368,8 +368,8 @@ class Daemon:
 
 
 @pytest.mark.parametrize("seed", range(200))
-async def test_never_two_at_a_moment_whatever_happens(seed):
-    """Answers are lost; daemons are stopped and killed; the next holder is told that it reacquired the lease."""
+async def test_two_daemons_never_hold_the_lease_at_the_same_time(seed):
+    """Responses are lost; daemons are stopped and killed; the next holder is notified that it reacquired the lease."""
     chance, cells = random.Random(seed), [LeaseEntry()]
     daemons: list[Daemon] = []
 

@@ -37,7 +37,7 @@ async def workspace(workspaces, origin):
     return made
 
 
-async def test_f11_everything_a_dead_process_may_leave_is_out_of_the_way(workspace, root, origin, mirror):
+async def test_f11_stale_files_of_a_killed_process_are_removed(workspace, root, origin, mirror):
     left = leave(mirror)
     run_git(mirror, "repack", "-a", "-d", "-q")  # a pack that is whole stays
     packs = list((mirror / "objects" / "pack").glob("pack-*"))
@@ -53,7 +53,7 @@ async def test_f11_everything_a_dead_process_may_leave_is_out_of_the_way(workspa
     assert origin.tip(BRANCH) == change.head
 
 
-async def test_f11_a_worktree_locked_by_a_process_that_died_is_made_anew_and_removed(workspace, root, origin, mirror):
+async def test_f11_a_worktree_locked_by_a_killed_process_is_made_again_and_removed(workspace, root, origin, mirror):
     admin = mirror / "worktrees" / "shop-1"
     (admin / "locked").write_text(f"an agent (pid {DEAD})")
     (admin / "treehand").unlink()
@@ -66,8 +66,8 @@ async def test_f11_a_worktree_locked_by_a_process_that_died_is_made_anew_and_rem
     assert not admin.exists()
 
 
-async def test_f11_while_another_daemon_lives_nothing_of_its_is_cleared(workspace, root, mirror):
-    """`clean`, and a second daemon, get no further than this; `restore` and `clean --dry-run` look without clearing."""
+async def test_f11_files_of_a_running_daemon_are_not_removed(workspace, root, mirror):
+    """`clean` and a second daemon get no further; `restore` and `clean --dry-run` read without removing files."""
     with daemon_lock(root):
         left = leave(mirror)
         with pytest.raises(CannotStart, match="already running"), daemon_lock(root):
@@ -79,7 +79,7 @@ async def test_f11_while_another_daemon_lives_nothing_of_its_is_cleared(workspac
         assert [one for one in left if not one.exists()] == []
 
 
-def test_f11_it_is_cleared_once_in_a_life_for_git_works_there_from_then_on(root, origin, mirror):
+def test_f11_stale_files_are_removed_only_once_per_process(root, origin, mirror):
     workspaces = GitWorkspaces(root, "shop")
     asyncio.run(workspaces.ensure(BRANCH, base="", remote=origin.remote))
     busy = mirror / "refs" / "heads" / "of-somebody.lock"

@@ -1,4 +1,4 @@
-"""A full disk and missing permissions: reported clearly, and nothing half-made is left."""
+"""A full disk and missing permissions: reported clearly, and no incomplete files are left."""
 
 import os
 import subprocess
@@ -17,7 +17,7 @@ NOBODY = 65534
 
 @pytest.fixture
 def small_disk(tmp_path):
-    """Of four megabytes, where this is allowed."""
+    """A disk of four megabytes, where mounting is allowed."""
     folder = tmp_path / "small"
     folder.mkdir()
     mounted = subprocess.run(
@@ -40,7 +40,7 @@ async def test_a_disk_full_at_checkout_leaves_no_half_worktree(small_disk, origi
     assert not (small_disk / "mirrors" / "shop.git" / "worktrees" / "shop-1").exists()
 
 
-async def test_a_disk_full_at_capture_commits_nothing_and_goes_on_when_there_is_room(small_disk, origin):
+async def test_a_full_disk_at_capture_commits_nothing_and_capture_works_once_there_is_space(small_disk, origin):
     workspaces = GitWorkspaces(small_disk, "shop")
     workspace = await workspaces.ensure(BRANCH, base="", remote=origin.remote)
     (workspace.path / "big.bin").write_bytes(os.urandom(1_500_000))
@@ -70,7 +70,9 @@ def full(small_disk):
     return fill
 
 
-async def test_f10_a_disk_full_at_a_fetch_keeps_what_there_is_and_goes_on_when_there_is_room(small_disk, full, origin):
+async def test_f10_a_full_disk_at_a_fetch_keeps_the_mirror_and_fetching_works_once_there_is_space(
+    small_disk, full, origin
+):
     workspaces = GitWorkspaces(small_disk, "shop")
     await workspaces.ensure(BRANCH, base="", remote=origin.remote)
     news = origin.commit({"news.bin": os.urandom(300_000)})
@@ -85,7 +87,9 @@ async def test_f10_a_disk_full_at_a_fetch_keeps_what_there_is_and_goes_on_when_t
     assert [path.name for path in (small_disk / "mirrors").iterdir()] == ["shop.git"]
 
 
-async def test_f10_a_disk_full_at_salvage_removes_nothing_and_goes_on_when_there_is_room(small_disk, full, origin):
+async def test_f10_a_full_disk_at_salvage_removes_nothing_and_salvage_works_once_there_is_space(
+    small_disk, full, origin
+):
     workspaces = GitWorkspaces(small_disk, "shop")
     workspace = await workspaces.ensure(BRANCH, base="", remote=origin.remote)
     (workspace.path / "half.bin").write_bytes(os.urandom(100_000))
@@ -103,7 +107,7 @@ async def test_f10_a_disk_full_at_salvage_removes_nothing_and_goes_on_when_there
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="becomes somebody else")
-def test_folders_closed_to_their_own_owner_are_deleted(tmp_path):
+def test_folders_without_permissions_for_their_owner_are_deleted(tmp_path):
     inner = tmp_path / "thing" / "closed" / "more"
     inner.mkdir(parents=True)
     (inner / "file").write_text("")

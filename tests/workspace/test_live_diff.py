@@ -1,4 +1,4 @@
-"""Live diff: exact, also while an agent writes, and never reads outside the worktree."""
+"""Live diff: exact while an agent writes, and never reads outside the worktree."""
 
 import asyncio
 import os
@@ -37,7 +37,7 @@ def told(sight):
     return [(file.display_path, file.kind.value, file.added, file.removed) for file in sight.files]
 
 
-async def test_what_is_not_committed_yet_is_seen(looks, worktree):
+async def test_uncommitted_changes_are_shown(looks, worktree):
     (worktree / "src" / "app.py").write_text("print(1)\nprint(2)\n")
     (worktree / "new.txt").write_text("a\nb\n")
     (worktree / "README.md").unlink()
@@ -57,7 +57,7 @@ async def test_what_is_not_committed_yet_is_seen(looks, worktree):
     assert await looks.content(BRANCH, sight.files[1].before) == b""
 
 
-async def test_looking_leaves_everything_as_it_is(looks, workspaces, worktree, root):
+async def test_reading_a_live_diff_changes_no_file(looks, workspaces, worktree, root):
     (worktree / "new.txt").write_text("a\n")
     before = {path: path.read_bytes() for path in (root / "mirrors").rglob("*") if path.is_file()}
     await looks.read(BRANCH)
@@ -66,14 +66,14 @@ async def test_looking_leaves_everything_as_it_is(looks, workspaces, worktree, r
     assert [file.path for file in change.files] == ["new.txt"]
 
 
-async def test_committed_and_uncommitted_changes_are_seen_together(looks, workspaces, worktree):
+async def test_committed_and_uncommitted_changes_are_shown_together(looks, workspaces, worktree):
     (worktree / "one.txt").write_text("1\n")
     await workspaces.capture(BRANCH, message="m", at=1.0)
     (worktree / "two.txt").write_text("2\n")
     assert [file.display_path for file in (await looks.read(BRANCH)).files] == ["one.txt", "two.txt"]
 
 
-async def test_without_its_worktree_the_commits_are_shown(looks, workspaces, worktree):
+async def test_the_commits_are_shown_when_the_worktree_is_missing(looks, workspaces, worktree):
     (worktree / "one.txt").write_text("1\n")
     await workspaces.capture(BRANCH, message="m", at=1.0)
     shutil.rmtree(worktree)
@@ -83,7 +83,7 @@ async def test_without_its_worktree_the_commits_are_shown(looks, workspaces, wor
     assert (await looks.patch(BRANCH, sight.files[0])).endswith(b"+1\n")
 
 
-async def test_a_run_that_is_over_is_shown_by_what_it_offered(looks, workspaces, worktree, origin):
+async def test_the_diff_of_a_finished_run_shows_its_commits(looks, workspaces, worktree, origin):
     (worktree / "one.txt").write_text("1\n")
     change = await workspaces.capture(BRANCH, message="m", at=1.0)
     await workspaces.remove(BRANCH)
@@ -91,11 +91,11 @@ async def test_a_run_that_is_over_is_shown_by_what_it_offered(looks, workspaces,
     assert told(await looks.read(BRANCH, ended=(change.base, change.head))) == [("one.txt", "added", 1, 0)]
 
 
-async def test_before_there_is_anything_nothing_is_seen(looks):
+async def test_the_diff_is_empty_before_the_worktree_exists(looks):
     assert (await looks.read(BRANCH)).files == ()
 
 
-async def test_renamed_binary_and_mode_are_told(looks, workspaces, worktree, origin):
+async def test_renamed_binary_and_mode_changes_are_shown(looks, workspaces, worktree, origin):
     (worktree / "src" / "app.py").rename(worktree / "src" / "main.py")
     (worktree / "picture.bin").write_bytes(b"\0\1\2" * 50)
     (worktree / "README.md").chmod(0o755)
@@ -109,7 +109,7 @@ async def test_renamed_binary_and_mode_are_told(looks, workspaces, worktree, ori
     assert (await looks.patch(BRANCH, by_path["link"])).endswith(b"+/etc/passwd\n\\ No newline at end of file\n")
 
 
-async def test_no_link_is_followed_and_no_program_is_run(looks, worktree, tmp_path):
+async def test_a_live_diff_follows_no_link_and_runs_no_program(looks, worktree, tmp_path):
     outside, ran = tmp_path / "outside", tmp_path / "ran"
     outside.mkdir()
     (outside / "secret.txt").write_text("secret")
@@ -129,7 +129,7 @@ async def test_no_link_is_followed_and_no_program_is_run(looks, worktree, tmp_pa
     assert any("pipe" in one for one in sight.left_out)
 
 
-async def test_a_name_that_is_no_text_is_told_and_found_again(looks, worktree):
+async def test_a_file_name_that_is_no_text_is_escaped_and_can_be_found(looks, worktree):
     (worktree / os.fsdecode(b"caf\xe9\n\x1b.txt")).write_text("x\n")
     sight = await looks.read(BRANCH)
     (file,) = sight.files
@@ -138,7 +138,7 @@ async def test_a_name_that_is_no_text_is_told_and_found_again(looks, worktree):
     assert (await looks.patch(BRANCH, file)).endswith(b"+x\n")
 
 
-async def test_what_is_too_large_is_said_and_not_read(looks, worktree):
+async def test_a_file_that_is_too_large_is_reported_and_not_read(looks, worktree):
     with (worktree / "large.txt").open("wb") as stream:
         stream.truncate(MAX_FILE_BYTES + 1)
     sight = await looks.read(BRANCH)
@@ -146,7 +146,7 @@ async def test_what_is_too_large_is_said_and_not_read(looks, worktree):
     assert any("large.txt: too large" in one for one in sight.left_out)
 
 
-async def test_prints_change_with_the_content_and_only_then(looks, worktree):
+async def test_fingerprints_change_only_with_the_content(looks, worktree):
     (worktree / "a.txt").write_text("1\n")
     (worktree / "b.txt").write_text("1\n")
     first = await looks.read(BRANCH)
@@ -158,7 +158,7 @@ async def test_prints_change_with_the_content_and_only_then(looks, worktree):
     assert [a.id for a in first.files] == [b.id for b in second.files]
 
 
-async def test_what_takes_too_long_is_given_up_and_the_last_commit_shown(root, workspaces, worktree):
+async def test_a_slow_live_diff_is_cancelled_and_the_last_commit_is_shown(root, workspaces, worktree):
     (worktree / "one.txt").write_text("1\n")
     await workspaces.capture(BRANCH, message="m", at=1.0)
     (worktree / "many").mkdir()
@@ -171,14 +171,14 @@ async def test_what_takes_too_long_is_given_up_and_the_last_commit_shown(root, w
     assert told(sight) == [("one.txt", "added", 1, 0)]
 
 
-async def test_a_look_counts_for_a_moment_for_everybody(root, worktree):
+async def test_simultaneous_readers_share_a_live_diff(root, worktree):
     looks = LiveDiffs(root, "shop", ignored=ALWAYS_IGNORED)
     (worktree / "a.txt").write_text("1\n")
     first, again = await asyncio.gather(looks.read(BRANCH), looks.read(BRANCH))
     assert first is again
 
 
-async def test_what_an_earlier_life_saw_is_forgotten(root, looks, worktree):
+async def test_the_cache_of_an_earlier_process_is_removed(root, looks, worktree):
     (worktree / "a.txt").write_text("1\n")
     await looks.read(BRANCH)
     assert list((root / "looks" / "shop").iterdir())

@@ -1,4 +1,4 @@
-"""Merging the base and others' commits into our branch loses nobody's work."""
+"""Merging the base and the commits of others into our branch loses no work."""
 
 import pytest
 
@@ -19,7 +19,7 @@ def take(workspaces, origin):
 
 @pytest.fixture
 def work(workspaces, origin):
-    """A turn that writes files."""
+    """Runs a turn that writes files."""
 
     async def turn(files: dict[str, str | bytes], at: float = 1000):
         workspace = await workspaces.ensure(BRANCH, base="", remote=origin.remote)
@@ -32,7 +32,7 @@ def work(workspaces, origin):
 
 @pytest.fixture
 async def conflict(work, origin, take):
-    """Both sides changed the same line; the base brought a file as well."""
+    """Both sides changed the same line; the base also added a file."""
     ours = (await work({"src/app.py": "print('ours')\n", "mine.py": "x\n"})).head
     theirs = origin.commit({"src/app.py": "print('theirs')\n", "news.py": "y\n"})
     return ours, theirs, await take()
@@ -42,7 +42,7 @@ def parents(mirror, commit):
     return run_git(mirror, "rev-parse", f"{commit}^@").split()
 
 
-async def test_what_git_can_merge_is_committed_at_once(work, take, origin, mirror):
+async def test_a_merge_without_conflicts_is_committed_at_once(work, take, origin, mirror):
     ours = (await work({"mine.py": "x\n"})).head
     theirs = origin.commit({"news.py": "y\n"})
     workspace = await take()
@@ -55,7 +55,7 @@ async def test_what_git_can_merge_is_committed_at_once(work, take, origin, mirro
     assert await take() == workspace
 
 
-async def test_a_process_that_died_before_the_branch_moved_makes_the_same_merge_again(work, take, origin, mirror, root):
+async def test_a_merge_repeated_after_a_kill_gives_the_same_commit(work, take, origin, mirror, root):
     ours = (await work({"mine.py": "x\n"})).head
     origin.commit({"news.py": "y\n"})
     first = await take()
@@ -65,18 +65,18 @@ async def test_a_process_that_died_before_the_branch_moved_makes_the_same_merge_
     assert (await take(among=GitWorkspaces(root, "shop"))).head == first.head
 
 
-async def test_a_base_that_is_in_already_changes_nothing(work, take):
+async def test_a_base_that_is_already_merged_changes_nothing(work, take):
     head = (await work({"mine.py": "x\n"})).head
     assert (await take()).head == head
 
 
-async def test_a_base_that_is_gone_is_told(work, take):
+async def test_a_missing_base_is_reported(work, take):
     await work({"mine.py": "x\n"})
     with pytest.raises(NeedsHuman, match="branch `gone` to merge no longer exists"):
         await take("gone")
 
 
-async def test_the_facts_of_a_branch_leave_out_what_the_base_brought(work, take, origin):
+async def test_a_change_leaves_out_files_that_came_from_the_base(work, take, origin):
     await work({"mine.py": "x\n"})
     origin.commit({"news.py": "y\n"})
     await take()
@@ -84,7 +84,7 @@ async def test_the_facts_of_a_branch_leave_out_what_the_base_brought(work, take,
     assert {file.path for file in change.files} == {"mine.py", "more.py"}
 
 
-async def test_a_conflict_is_shown_in_the_files_and_told_in_words(conflict):
+async def test_a_conflict_is_shown_in_the_files_and_reported(conflict):
     ours, _, workspace = conflict
     text = (workspace.path / "src" / "app.py").read_text()
     assert text.startswith("<<<<<<< ")
@@ -107,13 +107,13 @@ async def test_the_resolved_merge_has_both_parents(conflict, workspaces, mirror,
     assert origin.tip(BRANCH) == change.head
 
 
-async def test_a_repeated_capture_of_a_merge_says_the_same(conflict, workspaces):
+async def test_a_repeated_capture_of_a_merge_returns_the_same_change(conflict, workspaces):
     (conflict[2].path / "src" / "app.py").write_text("print('both')\n")
     first = await workspaces.capture(BRANCH, message="Merge", at=2000)
     assert await workspaces.capture(BRANCH, message="Merge", at=2000) == first
 
 
-async def test_a_merge_resolved_to_what_we_had_is_a_merge_all_the_same(work, take, origin, workspaces, mirror):
+async def test_a_merge_resolved_to_our_side_is_committed_as_a_merge(work, take, origin, workspaces, mirror):
     ours = (await work({"README.md": "ours\n"})).head
     theirs = origin.commit({"README.md": "theirs\n"})
     ((await take()).path / "README.md").write_text("ours\n")
@@ -121,13 +121,13 @@ async def test_a_merge_resolved_to_what_we_had_is_a_merge_all_the_same(work, tak
     assert parents(mirror, change.head) == [ours, theirs]
 
 
-async def test_markers_that_are_left_refuse_the_commit_and_name_the_file(conflict, workspaces, take):
+async def test_remaining_conflict_markers_refuse_the_commit_and_name_the_file(conflict, workspaces, take):
     with pytest.raises(NeedsHuman, match=r"markers are left in `src/app.py`"):
         await workspaces.capture(BRANCH, message="Merge", at=2000)
     assert await take() == conflict[2]
 
 
-async def test_a_file_about_markers_may_keep_them(work, take, origin, workspaces):
+async def test_a_file_that_contained_markers_before_may_keep_them(work, take, origin, workspaces):
     lines = "about\n<<<<<<< HEAD\n>>>>>>> other\n"
     origin.commit({"howto.md": lines})
     await work({"howto.md": f"ours\n{lines}"})
@@ -143,7 +143,7 @@ async def test_a_merge_that_the_agent_undid_is_refused(conflict, workspaces):
         await workspaces.capture(BRANCH, message="Merge", at=2000)
 
 
-async def test_a_merge_half_resolved_is_found_as_it_was_left_by_another_process(conflict, take, root):
+async def test_a_half_resolved_merge_is_continued_by_another_process(conflict, take, root):
     ours, _, workspace = conflict
     (workspace.path / "src" / "app.py").write_text("half\n")
     again = await take(merge="", among=GitWorkspaces(root, "shop"))
@@ -152,7 +152,7 @@ async def test_a_merge_half_resolved_is_found_as_it_was_left_by_another_process(
     assert again.head == ours
 
 
-async def test_a_base_that_moves_on_while_a_conflict_is_resolved_waits(conflict, take, origin, workspaces, mirror):
+async def test_a_newer_base_waits_while_a_conflict_is_resolved(conflict, take, origin, workspaces, mirror):
     later = origin.commit({"later.py": "z\n"})
     assert await take() == conflict[2]
     (conflict[2].path / "src" / "app.py").write_text("both\n")
@@ -160,7 +160,7 @@ async def test_a_base_that_moves_on_while_a_conflict_is_resolved_waits(conflict,
     assert parents(mirror, (await take()).head) == [change.head, later]
 
 
-async def test_a_worktree_lost_in_the_middle_of_a_merge_shows_it_again(conflict, take):
+async def test_a_worktree_lost_during_a_merge_is_restored_with_its_conflicts(conflict, take):
     _, _, workspace = conflict
     workspace.path.rename(workspace.path.with_name("gone"))
     again = await take(merge="")
@@ -168,7 +168,7 @@ async def test_a_worktree_lost_in_the_middle_of_a_merge_shows_it_again(conflict,
     assert "<<<<<<<" in (again.path / "src" / "app.py").read_text()
 
 
-async def test_a_worktree_half_made_for_a_merge_is_made_anew(conflict, take, mirror):
+async def test_a_worktree_half_made_for_a_merge_is_made_again(conflict, take, mirror):
     (mirror / "worktrees" / "shop-1" / "treehand").unlink()
     (conflict[2].path / "news.py").unlink()
     again = await take()
@@ -176,7 +176,7 @@ async def test_a_worktree_half_made_for_a_merge_is_made_anew(conflict, take, mir
     assert (again.path / "news.py").exists()
 
 
-async def test_work_that_was_not_committed_is_kept_by_a_merge(work, take, origin, mirror):
+async def test_uncommitted_work_is_kept_by_a_merge(work, take, origin, mirror):
     head = (await work({"mine.py": "x\n"})).head
     ((await take("")).path / "half.py").write_text("unfinished\n")
     theirs = origin.commit({"news.py": "y\n"})
@@ -187,7 +187,7 @@ async def test_work_that_was_not_committed_is_kept_by_a_merge(work, take, origin
     assert (merged, parents(mirror, leftovers)) == (theirs, [head])
 
 
-async def test_a_file_that_one_side_deleted_is_told_and_kept(work, take, origin, workspaces):
+async def test_a_file_deleted_by_one_side_is_reported_and_kept(work, take, origin, workspaces):
     workspace = await take("")
     (workspace.path / "README.md").unlink()
     await workspaces.capture(BRANCH, message="Work", at=1000)
@@ -199,7 +199,7 @@ async def test_a_file_that_one_side_deleted_is_told_and_kept(work, take, origin,
     assert (await workspaces.capture(BRANCH, message="Merge", at=2000)).head != workspace.head
 
 
-async def test_a_binary_file_that_both_sides_changed_is_told_and_stays_ours(take, work, origin):
+async def test_a_binary_file_changed_by_both_sides_is_reported_and_stays_ours(take, work, origin):
     origin.commit({"logo.png": b"\0base"})
     await work({"logo.png": b"\0ours"})
     origin.commit({"logo.png": b"\0theirs"})
@@ -208,7 +208,7 @@ async def test_a_binary_file_that_both_sides_changed_is_told_and_stays_ours(take
     assert (workspace.path / "logo.png").read_bytes() == b"\0ours"
 
 
-async def test_a_file_that_both_sides_renamed_is_told(take, origin, workspaces):
+async def test_a_file_renamed_by_both_sides_is_reported(take, origin, workspaces):
     origin.commit({"old.txt": "line\n" * 30})
     workspace = await take("")
     (workspace.path / "old.txt").rename(workspace.path / "ours.txt")
@@ -232,7 +232,7 @@ async def test_file_names_that_are_no_text_survive_a_conflict(take, work, origin
     assert (await capture_as_it_is(workspaces, BRANCH, message="Merge", at=2000)).files
 
 
-async def test_branches_with_nothing_in_common_are_a_persons_matter(take, work, origin):
+async def test_branches_without_a_common_commit_need_a_person(take, work, origin):
     await work({"mine.py": "x\n"})
     run_git(origin.clone, "checkout", "-q", "--orphan", "other")
     (origin.clone / "other.txt").write_text("x\n")
@@ -242,7 +242,7 @@ async def test_branches_with_nothing_in_common_are_a_persons_matter(take, work, 
         await take("other")
 
 
-# What others push to our branch
+# Commits that others push to our branch
 
 
 async def test_a_commit_pushed_while_the_agent_works_is_merged_with_its_work(work, take, origin, workspaces, mirror):
@@ -263,7 +263,7 @@ async def test_a_commit_pushed_while_the_agent_works_is_merged_with_its_work(wor
     assert {"mine.py", "theirs.py", "more.py", "half.py"} <= {path.name for path in workspace.path.iterdir()}
 
 
-async def test_what_conflicts_with_a_push_of_others_is_resolved_in_a_turn(work, take, origin, workspaces, mirror):
+async def test_a_conflict_with_pushed_commits_is_resolved_in_a_turn(work, take, origin, workspaces, mirror):
     await work({"mine.py": "x\n"})
     await workspaces.ensure_pushed(BRANCH, remote=origin.remote)
     folder = (await take("")).path
@@ -283,7 +283,7 @@ async def test_what_conflicts_with_a_push_of_others_is_resolved_in_a_turn(work, 
     assert parents(mirror, merged) == [ours, theirs]
 
 
-async def test_a_branch_that_people_rewrote_is_taken_as_they_made_it(work, take, origin, workspaces):
+async def test_a_branch_rewritten_by_people_is_used_as_they_left_it(work, take, origin, workspaces):
     await work({"mine.py": "x\n"})
     await workspaces.ensure_pushed(BRANCH, remote=origin.remote)
     newest = origin.commit({"news.py": "y\n"})
@@ -299,7 +299,7 @@ async def test_a_branch_that_people_rewrote_is_taken_as_they_made_it(work, take,
     assert (workspace.head, workspace.base) == (theirs, newest)
 
 
-async def test_a_base_that_people_took_in_themselves_is_not_counted_as_ours(work, take, origin, workspaces):
+async def test_a_base_merged_by_people_is_not_counted_as_our_change(work, take, origin, workspaces):
     await work({"mine.py": "x\n"})
     await workspaces.ensure_pushed(BRANCH, remote=origin.remote)
     newest = origin.commit({"news.py": "y\n"})

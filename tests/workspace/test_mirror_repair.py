@@ -70,7 +70,7 @@ def _object(mirror: Path, name: str) -> Path:
 
 
 async def work(workspaces: GitWorkspaces, origin, branch: str, file: str, at: float, meanwhile=None) -> None:
-    """One turn, as the engine takes it; something may happen at one moment of it."""
+    """Runs one turn like the engine does; a test may interfere at one moment of it."""
     moments = meanwhile or {}
     workspace = await workspaces.ensure(branch, base="", remote=origin.remote)
     (workspace.path / file).write_text("x\n")
@@ -96,7 +96,7 @@ async def until_it_succeeds(turn: Callable[[], Awaitable[None]]) -> None:
 
 @pytest.fixture
 async def review_and_work(workspaces, origin):
-    """One run is in review, and one has an agent at work."""
+    """One run is in review, and one has a working agent."""
     await work(workspaces, origin, BRANCH, "published.py", 1000)
     workspace = await workspaces.ensure(OTHER, base="", remote=origin.remote)
     (workspace.path / AT_WORK).write_text("unfinished\n")
@@ -139,7 +139,7 @@ async def test_f19_a_mirror_damaged_before_a_push_ends_no_run(review_and_work, o
     [it_is_gone, all_objects_are_gone, the_configuration_is_garbage, a_commit_has_no_content, a_ref_has_no_content],
     ids=lambda one: one.__name__,
 )
-async def test_f19_a_mirror_damaged_between_two_lives_ends_no_run(review_and_work, origin, mirror, root, damage):
+async def test_f19_a_mirror_damaged_between_two_processes_ends_no_run(review_and_work, origin, mirror, root, damage):
     damage(mirror)
     workspaces = GitWorkspaces(root, "shop")
     workspace = await workspaces.ensure(OTHER, base="", remote=origin.remote)
@@ -148,8 +148,8 @@ async def test_f19_a_mirror_damaged_between_two_lives_ends_no_run(review_and_wor
     await assert_both_runs_end(workspaces, origin)
 
 
-async def test_f19_what_is_whole_in_a_damaged_mirror_comes_over(review_and_work, origin, mirror, root, caplog):
-    """A commit that nobody has seen yet, salvaged work, and the files an agent is at work on."""
+async def test_f19_intact_objects_of_a_damaged_mirror_are_copied(review_and_work, origin, mirror, root, caplog):
+    """An unpublished commit, salvaged work, and the files that an agent is editing."""
     change = await review_and_work.capture(OTHER, message="Unpublished", at=2000)
     folder = review_and_work.folder(OTHER)
     (folder / AT_WORK).write_text("unfinished, but more\n")
@@ -171,7 +171,7 @@ async def test_f19_what_is_whole_in_a_damaged_mirror_comes_over(review_and_work,
     run_git(mirror, "fsck", "--connectivity-only")
 
 
-async def test_f19_a_merge_that_was_going_on_in_a_damaged_mirror_begins_again(review_and_work, origin, mirror):
+async def test_f19_a_merge_in_progress_in_a_damaged_mirror_begins_again(review_and_work, origin, mirror):
     theirs = origin.commit({AT_WORK: "theirs\n"})
     merge = lambda: review_and_work.ensure(OTHER, base="", remote=origin.remote, merge="main")  # noqa: E731
     first = await merge()
@@ -186,8 +186,8 @@ async def test_f19_a_merge_that_was_going_on_in_a_damaged_mirror_begins_again(re
     assert theirs in run_git(mirror, "rev-parse", f"{change.head}^@").split()
 
 
-async def test_f19_trouble_of_the_remotes_sets_no_mirror_aside(review_and_work, origin, mirror):
-    """Its words are like those of a mirror that is damaged."""
+async def test_f19_a_damaged_remote_does_not_count_as_a_damaged_mirror(review_and_work, origin, mirror):
+    """Its error messages are like those of a damaged mirror."""
     origin.commit({"never.py": "x\n"})
     for one in (origin.bare / "objects").glob("[0-9a-f][0-9a-f]/*"):
         one.chmod(0o600)
@@ -198,7 +198,7 @@ async def test_f19_trouble_of_the_remotes_sets_no_mirror_aside(review_and_work, 
     assert [path.name for path in mirror.parent.iterdir()] == ["shop.git"]
 
 
-async def test_f19_a_damaged_mirror_is_made_anew_also_where_no_turn_begins(review_and_work, origin, mirror, root):
+async def test_f19_a_damaged_mirror_is_rebuilt_even_if_no_turn_starts(review_and_work, origin, mirror, root):
     the_configuration_is_garbage(mirror)
     workspaces = GitWorkspaces(root, "shop")
 
@@ -211,7 +211,7 @@ async def test_f19_a_damaged_mirror_is_made_anew_also_where_no_turn_begins(revie
 
 
 @pytest.mark.parametrize("moment", ["while the agent works", "before the push"])
-async def test_f19_a_folder_removed_in_the_middle_of_a_turn_costs_that_turn_at_most(workspaces, origin, moment):
+async def test_f19_a_folder_removed_during_a_turn_costs_at_most_that_turn(workspaces, origin, moment):
     await work(workspaces, origin, BRANCH, "published.py", 1000)
     gone = {moment: lambda: shutil.rmtree(workspaces.folder(BRANCH))}
     await until_it_succeeds(lambda: work(workspaces, origin, BRANCH, "more.py", 2000, gone))
@@ -219,7 +219,7 @@ async def test_f19_a_folder_removed_in_the_middle_of_a_turn_costs_that_turn_at_m
     assert not gone
 
 
-async def test_f19_a_folder_removed_in_review_is_not_missed_at_the_end(workspaces, origin, mirror):
+async def test_f19_a_run_whose_folder_was_removed_in_review_still_ends(workspaces, origin, mirror):
     await work(workspaces, origin, BRANCH, "published.py", 1000)
     shutil.rmtree(workspaces.folder(BRANCH))
     assert await workspaces.salvage(BRANCH) == ""
@@ -227,7 +227,7 @@ async def test_f19_a_folder_removed_in_review_is_not_missed_at_the_end(workspace
     assert run_git(mirror, "for-each-ref", "refs/heads", "refs/treehand") == ""
 
 
-async def test_f19_a_plan_whose_mirror_went_away_changes_nothing(workspaces, origin, mirror):
+async def test_f19_put_back_without_a_mirror_changes_nothing(workspaces, origin, mirror):
     await workspaces.ensure(BRANCH, base="", remote=origin.remote)
     it_is_gone(mirror)
     assert await workspaces.put_back(BRANCH) == ""

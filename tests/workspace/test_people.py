@@ -22,7 +22,7 @@ def add_what_clashes(origin: Origin) -> str:
 
 
 def rewrite(origin: Origin) -> str:
-    """Everything of ours is out, and one commit of theirs is in."""
+    """Replaces all our commits by one of theirs."""
     return _forced(origin, "commit-tree", "-p", "origin/main", "-m", "Anew", _tree_with(origin, "theirs.py"))
 
 
@@ -32,7 +32,7 @@ def amend(origin: Origin) -> str:
 
 
 def rebase(origin: Origin) -> str:
-    """Onto a base that has moved on, with a commit of theirs on top."""
+    """Rebases onto a newer base and adds one of their commits."""
     origin.commit({"news.py": "x\n"})
     run_git(origin.clone, "checkout", "-q", "-B", "rebased", "origin/main")
     run_git(origin.clone, "cherry-pick", f"origin/{BRANCH}")
@@ -82,7 +82,7 @@ def _forced(origin: Origin, *made: str, branch: str = BRANCH) -> str:
 
 @pytest.fixture
 async def published(workspaces, origin):
-    """The run is in review."""
+    """Publishes the work; the run is in review."""
     workspace = await workspaces.ensure(BRANCH, base="", remote=origin.remote)
     (workspace.path / "first.py").write_text("1\n")
     await workspaces.capture(BRANCH, message="First", at=1000)
@@ -92,7 +92,7 @@ async def published(workspaces, origin):
 
 
 class Story:
-    """A turn, and somebody whose moment comes once."""
+    """A turn, and one action of a person at one moment of it."""
 
     def __init__(self, workspaces, origin: Origin, deed: Deed, moment: str) -> None:
         self.workspaces, self.origin, self.deed, self.moment = workspaces, origin, deed, moment
@@ -123,7 +123,7 @@ async def until_it_succeeds(turn: Callable[[], Awaitable[None]]) -> None:
 
 
 @pytest.mark.parametrize(("deed", "moment"), EVERY, ids=[f"{deed.__name__}-{moment}" for deed, moment in EVERY])
-async def test_f15_whatever_people_do_and_whenever_their_commits_and_ours_are_published(
+async def test_f15_every_commit_is_published_for_any_action_of_people_at_any_moment(
     workspaces, origin, published, mirror, deed, moment
 ):
     story = Story(workspaces, origin, deed, moment)

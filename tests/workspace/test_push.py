@@ -1,4 +1,4 @@
-"""A branch is pushed once, and never over others' commits."""
+"""A branch is pushed once, and never over commits of others."""
 
 import shutil
 
@@ -17,13 +17,13 @@ async def head(workspaces, origin):
     return (await workspaces.capture(BRANCH, message="New", at=1000)).head
 
 
-async def test_a_pushed_branch_is_on_the_remote_and_pushing_again_changes_nothing(workspaces, origin, head):
+async def test_a_repeated_push_changes_nothing(workspaces, origin, head):
     await workspaces.ensure_pushed(BRANCH, remote=origin.remote)
     await workspaces.ensure_pushed(BRANCH, remote=origin.remote)
     assert origin.tip(BRANCH) == head
 
 
-async def test_a_push_that_was_cut_off_before_it_was_noted_is_found_done(workspaces, origin, head, mirror):
+async def test_a_push_that_was_not_recorded_is_recognized(workspaces, origin, head, mirror):
     run_git(mirror, "push", "-q", str(origin.bare), f"{head}:refs/heads/{BRANCH}")
     await workspaces.ensure_pushed(BRANCH, remote=origin.remote)
     assert run_git(mirror, "rev-parse", f"refs/treehand/pushed/{BRANCH}") == head
@@ -35,14 +35,14 @@ async def test_commits_of_other_people_are_merged_and_never_overwritten(workspac
     assert set(run_git(origin.bare, "rev-parse", f"{BRANCH}^@").split()) == {head, theirs}
 
 
-async def test_not_even_when_they_were_fetched_before(workspaces, origin, head):
+async def test_fetched_commits_of_other_people_are_merged_and_never_overwritten(workspaces, origin, head):
     theirs = origin.commit({"theirs.py": "x\n"}, branch=BRANCH)
     await workspaces.ensure("treehand/shop-2", base="", remote=origin.remote)
     await workspaces.ensure_pushed(BRANCH, remote=origin.remote)
     assert set(run_git(origin.bare, "rev-parse", f"{BRANCH}^@").split()) == {head, theirs}
 
 
-async def test_commits_of_other_people_that_conflict_with_ours_stay_as_they_are(workspaces, origin, head):
+async def test_conflicting_commits_of_other_people_stay_unchanged(workspaces, origin, head):
     theirs = origin.commit({"new.py": "theirs\n"}, branch=BRANCH)
     with pytest.raises(NeedsTurn, match="Somebody else has pushed"):
         await workspaces.ensure_pushed(BRANCH, remote=origin.remote)
@@ -56,14 +56,14 @@ async def test_commits_on_top_of_ours_leave_nothing_to_push(workspaces, origin, 
     assert origin.tip(BRANCH) == theirs
 
 
-async def test_a_branch_that_was_deleted_there_is_pushed_again(workspaces, origin, head):
+async def test_a_branch_deleted_at_the_remote_is_pushed_again(workspaces, origin, head):
     await workspaces.ensure_pushed(BRANCH, remote=origin.remote)
     run_git(origin.bare, "update-ref", "-d", f"refs/heads/{BRANCH}")
     await workspaces.ensure_pushed(BRANCH, remote=origin.remote)
     assert origin.tip(BRANCH) == head
 
 
-async def test_a_commit_that_went_with_the_mirror_is_for_the_agent_to_make_again(workspaces, origin, head, mirror):
+async def test_a_commit_lost_with_the_mirror_needs_another_turn(workspaces, origin, head, mirror):
     shutil.rmtree(mirror)
     with pytest.raises(NeedsTurn, match="was lost"):
         await workspaces.ensure_pushed(BRANCH, remote=origin.remote)
@@ -74,7 +74,7 @@ async def test_a_commit_that_went_with_the_mirror_is_for_the_agent_to_make_again
     assert origin.tip(BRANCH) == made.head == head
 
 
-async def test_a_refusal_is_told_in_the_remotes_own_words(workspaces, origin, head):
+async def test_a_refused_push_reports_the_message_of_the_remote(workspaces, origin, head):
     hook = origin.bare / "hooks" / "pre-receive"
     hook.parent.mkdir(exist_ok=True)
     hook.write_text("#!/bin/sh\necho 'no secrets here' >&2\nexit 1\n")
@@ -83,7 +83,7 @@ async def test_a_refusal_is_told_in_the_remotes_own_words(workspaces, origin, he
         await workspaces.ensure_pushed(BRANCH, remote=origin.remote)
 
 
-async def test_a_push_that_meets_another_one_at_the_remote_is_tried_again(workspaces, origin, head):
+async def test_a_push_that_collides_with_another_is_retried(workspaces, origin, head):
     lock = origin.bare / "refs" / "heads" / f"{BRANCH}.lock"
     lock.parent.mkdir(parents=True, exist_ok=True)
     lock.touch()
@@ -94,13 +94,13 @@ async def test_a_push_that_meets_another_one_at_the_remote_is_tried_again(worksp
     assert origin.tip(BRANCH) == head
 
 
-async def test_a_branch_in_the_way_of_ours_is_for_people_to_remove(workspaces, origin, head):
+async def test_a_branch_that_blocks_our_branch_name_needs_a_person(workspaces, origin, head):
     run_git(origin.bare, "update-ref", "refs/heads/treehand", "main")
     with pytest.raises(NeedsHuman, match="was refused"):
         await workspaces.ensure_pushed(BRANCH, remote=origin.remote)
 
 
-async def test_nothing_is_pushed_once_the_lease_has_ended(workspaces, origin, head):
+async def test_nothing_is_pushed_after_the_lease_has_ended(workspaces, origin, head):
     def ended() -> None:
         raise Elsewhere
 
@@ -110,7 +110,7 @@ async def test_nothing_is_pushed_once_the_lease_has_ended(workspaces, origin, he
     assert origin.tip(BRANCH) == ""
 
 
-async def test_ci_is_held_at_every_push_and_starts_only_at_an_approved_tip(workspaces, origin, head):
+async def test_ci_is_skipped_at_every_push_and_starts_only_for_an_approved_commit(workspaces, origin, head):
     def subject(commit: str) -> str:
         return run_git(origin.bare, "show", "--no-patch", "--format=%s", commit)
 
@@ -135,7 +135,7 @@ async def test_ci_is_held_at_every_push_and_starts_only_at_an_approved_tip(works
     assert "[skip ci]" in subject(origin.tip(BRANCH)), "an approval covers no later commit"
 
 
-async def test_commits_of_other_people_are_held_with_ours(workspaces, origin, head):
+async def test_commits_of_other_people_skip_ci_together_with_ours(workspaces, origin, head):
     origin.commit({"theirs.py": "x\n"}, branch=BRANCH)
     await workspaces.ensure_pushed(BRANCH, remote=origin.remote, holds_ci=True)
     tip = origin.tip(BRANCH)

@@ -1,4 +1,4 @@
-"""Salvage, removal and the sweep: nothing is destroyed before it is saved, and nothing is left."""
+"""Salvage, removal and the sweep: work is saved before it is removed, and nothing is left over."""
 
 import errno
 import os
@@ -26,16 +26,16 @@ def left(root):
     return [path for name in ("worktrees", "shadows", "trash") for path in (root / name).glob("*/*")]
 
 
-async def test_a_worktree_in_which_nothing_was_done_has_nothing_to_salvage(workspaces, workspace):
+async def test_an_unchanged_worktree_has_nothing_to_salvage(workspaces, workspace):
     assert await workspaces.salvage(BRANCH) == ""
 
 
-async def test_a_branch_that_never_had_a_worktree_can_be_salvaged_and_removed(workspaces):
+async def test_a_branch_without_a_worktree_can_be_salvaged_and_removed(workspaces):
     assert await workspaces.salvage(BRANCH) == ""
     await workspaces.remove(BRANCH)
 
 
-async def test_uncommitted_work_is_kept_on_a_ref_that_outlives_the_worktree(workspaces, workspace, mirror, root):
+async def test_uncommitted_work_is_kept_on_a_ref_after_the_worktree_is_removed(workspaces, workspace, mirror, root):
     (workspace.path / "half.py").write_text("unfinished\n")
 
     assert await workspaces.salvage(BRANCH) == SALVAGE
@@ -47,22 +47,20 @@ async def test_uncommitted_work_is_kept_on_a_ref_that_outlives_the_worktree(work
     assert left(root) == []
 
 
-async def test_later_work_gets_a_number_of_its_own(workspaces, workspace):
+async def test_later_salvage_of_a_branch_gets_the_next_number(workspaces, workspace):
     (workspace.path / "half.py").write_text("unfinished\n")
     await workspaces.salvage(BRANCH)
     (workspace.path / "half.py").write_text("a bit more\n")
     assert await workspaces.salvage(BRANCH) == "refs/treehand/salvage/shop-1/2"
 
 
-async def test_a_commit_that_was_never_pushed_is_kept(workspaces, workspace, mirror):
+async def test_an_unpushed_commit_is_salvaged(workspaces, workspace, mirror):
     (workspace.path / "new.py").write_text("x\n")
     change = await workspaces.capture(BRANCH, message="New", at=1000)
     assert run_git(mirror, "rev-parse", await workspaces.salvage(BRANCH)) == change.head
 
 
-async def test_a_commit_that_was_pushed_is_safe_even_after_its_branch_was_squashed_and_deleted(
-    workspaces, workspace, origin
-):
+async def test_a_pushed_commit_needs_no_salvage_even_if_its_branch_was_deleted(workspaces, workspace, origin):
     (workspace.path / "new.py").write_text("x\n")
     await workspaces.capture(BRANCH, message="New", at=1000)
     await workspaces.ensure_pushed(BRANCH, remote=origin.remote)
@@ -71,7 +69,7 @@ async def test_a_commit_that_was_pushed_is_safe_even_after_its_branch_was_squash
     assert await workspaces.salvage(BRANCH) == ""
 
 
-async def test_removal_leaves_nothing_and_can_be_repeated(workspaces, workspace, origin, mirror, root):
+async def test_removal_is_complete_and_can_be_repeated(workspaces, workspace, origin, mirror, root):
     await workspaces.ensure_pushed(BRANCH, remote=origin.remote)
     await workspaces.remove(BRANCH)
     await workspaces.remove(BRANCH)
@@ -80,14 +78,14 @@ async def test_removal_leaves_nothing_and_can_be_repeated(workspaces, workspace,
     assert BRANCH not in run_git(mirror, "worktree", "list")
 
 
-async def test_a_removal_that_was_cut_off_is_ended_by_the_next(workspaces, workspace, root):
+async def test_an_interrupted_removal_is_completed_by_the_next(workspaces, workspace, root):
     (root / "trash" / "shop").mkdir(parents=True)
     workspace.path.rename(root / "trash" / "shop" / "half-way")
     await workspaces.remove(BRANCH)
     assert left(root) == []
 
 
-async def test_a_sweep_salvages_and_removes_all_but_what_is_to_be_kept(workspaces, workspace, origin, root):
+async def test_a_sweep_salvages_and_removes_all_other_branches(workspaces, workspace, origin, root):
     other = await workspaces.ensure("treehand/shop-2", base="", remote=origin.remote)
     (workspace.path / "half.py").write_text("unfinished\n")
 
@@ -99,7 +97,7 @@ async def test_a_sweep_salvages_and_removes_all_but_what_is_to_be_kept(workspace
     assert await workspaces.sweep({"treehand/shop-2"}) == []
 
 
-async def test_a_sweep_touches_nothing_that_is_not_ours(workspaces, workspace, root, mirror):
+async def test_a_sweep_does_not_touch_foreign_folders_and_refs(workspaces, workspace, root, mirror):
     theirs = workspace.path.parent / "by-hand"
     theirs.mkdir()
     run_git(mirror, "update-ref", "refs/heads/people", workspace.base)
@@ -108,14 +106,14 @@ async def test_a_sweep_touches_nothing_that_is_not_ours(workspaces, workspace, r
     assert run_git(mirror, "rev-parse", "refs/heads/people") == workspace.base
 
 
-async def test_a_sweep_clears_what_a_process_that_died_left(workspaces, workspace, root):
+async def test_a_sweep_removes_leftovers_of_a_killed_process(workspaces, workspace, root):
     (root / "trash" / "shop" / "old" / "deep").mkdir(parents=True)
     (root / "shadows" / "shop" / "shop-9~new").mkdir(parents=True)
     await GitWorkspaces(root, "shop").sweep({BRANCH})
     assert sorted(path.name for path in left(root)) == ["shop-1", "shop-1", "shop-1~agent"]
 
 
-async def test_a_sweep_clears_git_directories_that_agents_of_an_earlier_version_wrote(workspaces, workspace, origin):
+async def test_a_sweep_removes_git_directories_of_agents_of_an_earlier_version(workspaces, workspace, origin):
     mounts = workspace.mounts
     (mounts.shadow / "config").write_text("[core]\n\tfsmonitor = touch evil\n")
     shutil.rmtree(mounts.agent_git)
@@ -126,7 +124,7 @@ async def test_a_sweep_clears_git_directories_that_agents_of_an_earlier_version_
     assert mounts.agent_git.is_dir()
 
 
-async def test_upkeep_loses_nothing_that_is_needed(workspaces, workspace, mirror, tmp_path):
+async def test_packing_the_mirror_keeps_all_needed_objects(workspaces, workspace, mirror, tmp_path):
     (workspace.path / "half.py").write_text("unfinished\n")
     ref = await workspaces.salvage(BRANCH)
     pack_often(mirror, tmp_path, times=21)
@@ -139,7 +137,7 @@ async def test_upkeep_loses_nothing_that_is_needed(workspaces, workspace, mirror
 
 
 def pack_often(mirror, tmp_path, *, times):
-    """One pack for each of as many objects."""
+    """Packs the given number of objects, each into its own pack."""
     files = [tmp_path / f"{number}.txt" for number in range(times)]
     for file in files:
         file.write_text(file.name)
@@ -147,7 +145,7 @@ def pack_often(mirror, tmp_path, *, times):
         run_git(mirror, "pack-objects", "-q", "objects/pack/pack", stdin=f"{sha}\n")
 
 
-def test_what_is_deleted_may_be_deep_closed_and_full_of_links(tmp_path):
+def test_deep_closed_folders_with_links_are_deleted(tmp_path):
     outside = tmp_path / "outside"
     outside.mkdir()
     (outside / "precious").write_text("x")
@@ -170,7 +168,7 @@ def test_what_is_deleted_may_be_deep_closed_and_full_of_links(tmp_path):
     assert (outside / "precious").exists()
 
 
-def test_what_is_deleted_may_be_called_anything_and_be_anything(tmp_path):
+def test_files_of_every_name_and_kind_are_deleted(tmp_path):
     thing = tmp_path / "thing"
     thing.mkdir()
     for name in (b"no \xff utf-8", b"new\nline", b"-rf", b"x" * 255):
@@ -205,7 +203,7 @@ def no_longer(busy):
     subprocess.run(["umount", "-l", str(busy)], check=True)
 
 
-async def test_what_cannot_be_deleted_is_out_of_the_way_named_and_tried_again(
+async def test_a_folder_that_cannot_be_deleted_is_moved_away_reported_and_retried(
     workspaces, workspace, stuck, root, mirror
 ):
     (stuck / "inside").write_text("x")
@@ -222,7 +220,7 @@ async def test_what_cannot_be_deleted_is_out_of_the_way_named_and_tried_again(
     assert left(root) == []
 
 
-async def test_a_worktree_that_cannot_be_moved_keeps_its_refs_and_is_named_by_the_sweep(
+async def test_a_worktree_that_cannot_be_moved_keeps_its_refs_and_is_reported(
     workspaces, workspace, origin, root, monkeypatch
 ):
     other = await workspaces.ensure("treehand/shop-2", base="", remote=origin.remote)
@@ -243,14 +241,14 @@ async def test_a_worktree_that_cannot_be_moved_keeps_its_refs_and_is_named_by_th
     assert not other.path.exists()
 
 
-async def test_of_runs_that_nobody_remembers_yet_nothing_is_removed(workspaces, workspace, origin):
+async def test_a_sweep_limited_to_known_branches_keeps_all_others(workspaces, workspace, origin):
     other = await workspaces.ensure("treehand/shop-2", base="", remote=origin.remote)
     assert await workspaces.list_removable(set(), only={"treehand/shop-2"}) == ["treehand/shop-2"]
     assert await workspaces.sweep(set(), only={"treehand/shop-2"}) == ["treehand/shop-2 removed"]
     assert (workspace.path.exists(), other.path.exists()) == (True, False)
 
 
-async def test_what_a_sweep_says_beforehand_is_what_it_does(workspaces, workspace, root, mirror):
+async def test_list_removable_names_exactly_what_the_sweep_removes(workspaces, workspace, root, mirror):
     (root / "shadows" / "shop" / "shop-9~new").mkdir(parents=True)
     (root / "shadows" / "shop" / "linked").symlink_to(root)
     assert await workspaces.list_removable(set()) == [BRANCH, str(root / "shadows" / "shop" / "shop-9~new")]
@@ -260,7 +258,7 @@ async def test_what_a_sweep_says_beforehand_is_what_it_does(workspaces, workspac
     assert (root / "shadows" / "shop" / "linked").is_symlink()
 
 
-async def test_a_worktree_whose_branch_is_gone_is_set_aside(workspaces, workspace, root, mirror):
+async def test_a_worktree_without_its_branch_is_set_aside(workspaces, workspace, root, mirror):
     (workspace.path / "half.py").write_text("nobody could salvage this\n")
     for ref in run_git(mirror, "for-each-ref", "--format=%(refname)", "refs/heads", "refs/treehand").split():
         run_git(mirror, "update-ref", "-d", ref)
@@ -270,15 +268,15 @@ async def test_a_worktree_whose_branch_is_gone_is_set_aside(workspaces, workspac
     assert left(root) == []
 
 
-async def test_half_a_pack_that_a_dead_process_left_is_removed(workspaces, workspace, root, mirror):
+async def test_an_incomplete_pack_of_a_killed_process_is_removed(workspaces, workspace, root, mirror):
     half = mirror / "objects" / "pack" / "tmp_pack_x"
     half.write_bytes(b"half")
     await GitWorkspaces(root, "shop").sweep({BRANCH})
     assert not half.exists()
 
 
-async def test_upkeep_keeps_what_an_agents_git_still_refers_to(workspaces, origin, mirror, tmp_path):
-    """A branch that people rewrote is gone from the mirror, and not from the git directory built before."""
+async def test_packing_keeps_objects_that_an_agents_git_still_refers_to(workspaces, origin, mirror, tmp_path):
+    """A branch that people rewrote is gone from the mirror, but not from a git directory that was built before."""
     origin.commit({"feature.py": "x\n"}, branch="feature")
     workspace = await workspaces.ensure(BRANCH, base="", remote=origin.remote)
     old = run_git(workspace.path, "rev-parse", "origin/feature")
@@ -293,7 +291,9 @@ async def test_upkeep_keeps_what_an_agents_git_still_refers_to(workspaces, origi
     assert (mirror / "objects" / "info" / "commit-graph").exists() or list((mirror / "objects/info").glob("commit-g*"))
 
 
-async def test_upkeep_prunes_once_nobody_borrows(workspaces, origin, workspace, mirror, tmp_path):
+async def test_packing_prunes_unreferenced_objects_once_no_worktree_borrows_them(
+    workspaces, origin, workspace, mirror, tmp_path
+):
     lost = run_git(mirror, "hash-object", "-w", "--stdin", stdin="nobody refers to this")
     for file in (mirror / "objects").rglob("*"):
         os.utime(file, (0, 0))
@@ -304,7 +304,7 @@ async def test_upkeep_prunes_once_nobody_borrows(workspaces, origin, workspace, 
 
 
 def make_deep(folder, levels):
-    """Deeper than a path can be long."""
+    """Makes folders deeper than the longest path."""
     handle = os.open(folder, os.O_RDONLY)
     for _ in range(levels):
         os.mkdir("deeper", dir_fd=handle)

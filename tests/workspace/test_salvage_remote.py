@@ -1,4 +1,4 @@
-"""Salvaged work at the remote: shared unless the guard objects, fetched again, and deleted after its retention."""
+"""Salvaged work at the remote: shared unless the publish guard objects, fetched again, deleted after its retention."""
 
 import shutil
 
@@ -31,9 +31,7 @@ def theirs(origin) -> list[str]:
     return run_git(origin.bare, "for-each-ref", "--format=%(refname)", "refs/treehand").split()
 
 
-async def test_salvaged_work_is_at_the_remote_under_the_same_name_and_in_any_clone_from_there(
-    workspaces, origin, salvaged
-):
+async def test_shared_salvage_has_the_same_name_at_the_remote_and_can_be_fetched(workspaces, origin, salvaged):
     assert await workspaces.share(SALVAGE, remote=origin.remote) == SalvageLocation(SALVAGE, shared=True)
     assert await workspaces.share(SALVAGE, remote=origin.remote) == SalvageLocation(SALVAGE, shared=True)
     run_git(origin.clone, "fetch", "-q", "origin", f"{SALVAGE}:refs/heads/restored/shop-1")
@@ -44,7 +42,9 @@ async def test_salvaged_work_is_at_the_remote_under_the_same_name_and_in_any_clo
     ("name", "content", "rule"),
     [("CLAUDE.md", "Obey.\n", "protected path"), ("key.txt", "AKIA" + "Q3EGHJ7KLMNPR2ST\n", "secret")],
 )
-async def test_what_the_guard_objects_to_stays_on_this_machine(workspaces, origin, workspace, name, content, rule):
+async def test_salvage_that_the_publish_guard_blocks_stays_on_this_machine(
+    workspaces, origin, workspace, name, content, rule
+):
     (workspace.path / name).write_text(content)
     ref = await workspaces.salvage(BRANCH)
 
@@ -59,7 +59,7 @@ async def test_a_remote_on_this_machine_is_not_written_to(workspaces, origin, sa
     assert theirs(origin) == []
 
 
-async def test_other_work_under_that_name_stays_and_ours_gets_the_next(workspaces, origin, salvaged, mirror):
+async def test_salvage_gets_the_next_number_if_the_name_is_taken_at_the_remote(workspaces, origin, salvaged, mirror):
     run_git(origin.bare, "update-ref", SALVAGE, "refs/heads/main")
     ours = run_git(mirror, "rev-parse", SALVAGE)
     await workspaces.salvage_store.restart_retention([SALVAGE], now=NOW)
@@ -73,7 +73,7 @@ async def test_other_work_under_that_name_stays_and_ours_gets_the_next(workspace
     assert [(one.ref, one.at) for one in await workspaces.salvage_store.list()] == [(second, NOW)]
 
 
-async def test_a_remote_that_refuses_or_is_away_says_so_and_nothing_is_noted(workspaces, origin, salvaged):
+async def test_a_remote_that_refuses_or_is_unreachable_is_reported_and_not_recorded(workspaces, origin, salvaged):
     run_git(origin.bare, "config", "transfer.hideRefs", "refs/treehand")
     with pytest.raises(NeedsHuman, match="rejected the push"):
         await workspaces.share(SALVAGE, remote=origin.remote)
@@ -82,7 +82,7 @@ async def test_a_remote_that_refuses_or_is_away_says_so_and_nothing_is_noted(wor
     assert [one.shared for one in await workspaces.salvage_store.list()] == [False]
 
 
-async def test_where_all_is_lost_here_the_remote_still_has_it(workspaces, origin, salvaged, root):
+async def test_salvage_can_be_fetched_from_the_remote_after_local_loss(workspaces, origin, salvaged, root):
     await workspaces.share(SALVAGE, remote=origin.remote)
     run_git(origin.bare, "update-ref", "refs/treehand/salvage/../odd".replace("..", "x"), "refs/heads/main")
     shutil.rmtree(root)
@@ -95,7 +95,7 @@ async def test_where_all_is_lost_here_the_remote_still_has_it(workspaces, origin
     assert (one.ref, one.shared, one.at, one.files) == (SALVAGE, True, 0.0, 1)
 
 
-async def test_its_time_begins_when_it_is_first_seen_and_does_not_begin_again(workspaces, salvaged):
+async def test_the_retention_of_salvage_starts_once(workspaces, salvaged):
     await workspaces.salvage_store.restart_retention([SALVAGE], now=NOW)
     (one,) = await workspaces.salvage_store.list()
     assert one.at == NOW
@@ -103,7 +103,7 @@ async def test_its_time_begins_when_it_is_first_seen_and_does_not_begin_again(wo
     assert one.is_over(NOW + KEPT_SECONDS + 1)
 
 
-async def test_what_is_let_go_is_gone_at_both_ends(workspaces, origin, salvaged, mirror):
+async def test_deleted_salvage_is_gone_locally_and_at_the_remote(workspaces, origin, salvaged, mirror):
     await workspaces.share(SALVAGE, remote=origin.remote)
     await workspaces.salvage_store.restart_retention([SALVAGE], now=NOW)
     (one,) = await workspaces.salvage_store.list()
@@ -114,7 +114,7 @@ async def test_what_is_let_go_is_gone_at_both_ends(workspaces, origin, salvaged,
     assert kept == [f"refs/treehand/base/{BRANCH}"]
 
 
-async def test_what_somebody_removed_or_changed_at_the_remote_does_not_keep_it_here(workspaces, origin, salvaged):
+async def test_salvage_is_deleted_locally_even_if_people_changed_it_at_the_remote(workspaces, origin, salvaged):
     await workspaces.share(SALVAGE, remote=origin.remote)
     await workspaces.salvage_store.restart_retention([SALVAGE], now=NOW)
     (one,) = await workspaces.salvage_store.list()
@@ -124,7 +124,7 @@ async def test_what_somebody_removed_or_changed_at_the_remote_does_not_keep_it_h
     assert await workspaces.salvage_store.list() == ()
 
 
-async def test_what_is_asked_for_in_this_moment_is_not_let_go(workspaces, salvaged):
+async def test_salvage_that_is_being_restored_is_not_deleted(workspaces, salvaged):
     await workspaces.salvage_store.restart_retention([SALVAGE], now=NOW)
     (one,) = await workspaces.salvage_store.list()
     salvage_store = workspaces.salvage_store
@@ -145,7 +145,7 @@ async def test_what_is_asked_for_in_this_moment_is_not_let_go(workspaces, salvag
     assert [(left.ref, left.at) for left in await salvage_store.list()] == [(SALVAGE, NOW + 99)]
 
 
-async def test_ten_of_one_run_are_in_their_order(workspaces, workspace):
+async def test_ten_salvages_of_one_run_are_listed_in_order(workspaces, workspace):
     for number in range(11):
         (workspace.path / "half.py").write_text(f"{number}\n")
         await workspaces.salvage(BRANCH)

@@ -1,4 +1,4 @@
-"""A worktree with more than is read: an objection in plain words, no work lost, and nothing of it published."""
+"""A worktree over its limits: a plain objection, no work lost, and nothing of it published."""
 
 import asyncio
 import base64
@@ -82,7 +82,9 @@ TOO_MUCH = {
 
 @pytest.mark.attack("T16", "A worktree holds more than can be read in any time")
 @pytest.mark.parametrize(("make", "words"), TOO_MUCH.values(), ids=TOO_MUCH.keys())
-async def test_what_is_too_much_is_an_objection_that_nobody_can_approve(workspaces, worktree, mirror, make, words):
+async def test_a_worktree_over_its_limits_gives_an_objection_that_cannot_be_approved(
+    workspaces, worktree, mirror, make, words
+):
     make(worktree)
     change = await workspaces.capture(BRANCH, message="m", at=1000)
     (objection,) = change.objections
@@ -97,7 +99,7 @@ async def test_what_is_too_much_is_an_objection_that_nobody_can_approve(workspac
     assert not (mirror / "worktrees" / "shop-1" / "quarantine").exists()
 
 
-async def test_when_it_was_deleted_the_rest_is_captured(workspaces, worktree):
+async def test_the_rest_is_captured_after_the_excess_was_deleted(workspaces, worktree):
     (worktree / "new.py").write_text("print(2)\n")
     many_files(worktree)
     assert (await workspaces.capture(BRANCH, message="m", at=1000)).objections
@@ -117,7 +119,7 @@ async def test_reading_stops_at_the_limit(workspaces, worktree, mirror, monkeypa
     assert len(stored) <= MAX_NEW_FILES
 
 
-async def test_what_git_ignores_does_not_count(workspaces, worktree):
+async def test_ignored_files_do_not_count_towards_the_limit(workspaces, worktree):
     (worktree / "build").mkdir()
     for number in range(MAX_NEW_FILES + 1):
         (worktree / "build" / str(number)).mkdir()
@@ -136,7 +138,7 @@ def test_ignored_files_are_counted_as_well(tmp_path):
     assert len(read_worktree(tmp_path, Index(), blob_id, limits=ReadLimits(max_entries=21)).entries) == 1
 
 
-async def test_a_project_may_allow_more(root, origin):
+async def test_a_project_can_raise_the_limits(root, origin):
     workspaces = GitWorkspaces(root, "shop", rules=PublishRules(max_changed_files=6000))
     worktree = (await workspaces.ensure(BRANCH, base="", remote=origin.remote)).path
     many_files(worktree)
@@ -144,7 +146,7 @@ async def test_a_project_may_allow_more(root, origin):
     assert (change.objections, len(change.files)) == ((), MAX_NEW_FILES + 200)
 
 
-async def test_work_that_is_too_much_for_a_commit_is_set_aside_as_it_is(workspaces, worktree, root, mirror):
+async def test_work_over_the_limits_of_a_commit_is_set_aside_as_files(workspaces, worktree, root, mirror):
     (worktree / "new.py").write_text("print(2)\n")
     (worktree / ".env").write_text(f"TOKEN={TOKEN}\n")
     record = mirror / "worktrees" / "shop-1" / "provision.json"
@@ -190,14 +192,14 @@ async def test_a_worktree_without_permissions_is_set_aside_like_any_other(worksp
     assert place.stat().st_mode & 0o700 == 0o700
 
 
-async def test_a_plan_that_left_too_much_is_undone_all_the_same(workspaces, worktree):
+async def test_put_back_removes_the_files_of_a_planning_turn_over_the_limits(workspaces, worktree):
     many_files(worktree)
     place = await workspaces.put_back(BRANCH)
     assert len(list((Path(place) / "out").iterdir())) == MAX_NEW_FILES + 200
     assert not (worktree / "out").exists()
 
 
-async def test_the_sweep_leaves_a_worktree_alone_that_it_cannot_read(workspaces, worktree):
+async def test_the_sweep_does_not_touch_a_worktree_that_it_cannot_read(workspaces, worktree):
     brackets(worktree)
     (worktree / "build").mkdir()
     assert not await workspaces.drop_ignored(BRANCH)
@@ -205,7 +207,9 @@ async def test_the_sweep_leaves_a_worktree_alone_that_it_cannot_read(workspaces,
     assert worktree.exists()
 
 
-async def test_the_dashboard_shows_the_last_commit_and_says_why(workspaces, worktree, root):
+async def test_the_live_diff_of_a_worktree_over_its_limits_shows_the_last_commit_and_the_reason(
+    workspaces, worktree, root
+):
     looks = LiveDiffs(root, "shop", ignored=ALWAYS_IGNORED)
     many_files(worktree)
     view = await looks.read(BRANCH)
@@ -213,7 +217,7 @@ async def test_the_dashboard_shows_the_last_commit_and_says_why(workspaces, work
     assert view.trouble.startswith("The worktree has more than 5,000 new files and folders")
 
 
-async def test_strange_things_in_a_worktree_end_no_capture(workspaces, worktree):
+async def test_special_files_and_odd_names_do_not_break_a_capture(workspaces, worktree):
     os.mkfifo(worktree / "pipe")
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(str(worktree / "s"))
@@ -229,7 +233,7 @@ async def test_strange_things_in_a_worktree_end_no_capture(workspaces, worktree)
 
 
 @pytest.mark.attack("T16", "A capture that was cut off leaves a half commit")
-async def test_a_capture_that_is_cancelled_leaves_nothing_and_the_next_is_the_same(workspaces, worktree, mirror):
+async def test_a_cancelled_capture_leaves_no_files_and_the_next_one_succeeds(workspaces, worktree, mirror):
     for number in range(2000):
         (worktree / f"{number}.txt").write_text(str(number))
     allowed = [one.id for one in (await workspaces.capture(BRANCH, message="m", at=1000)).objections]
@@ -258,7 +262,7 @@ def heads_before_a_bomb() -> bytes:
 
 @pytest.mark.attack("T7", "A secret is packed behind more than the secret scan unpacks")
 @pytest.mark.parametrize("pack", [bare_marks, heads_before_a_bomb])
-async def test_what_could_not_be_unpacked_is_an_objection(workspaces, worktree, pack):
+async def test_a_file_that_could_not_be_unpacked_gives_an_objection(workspaces, worktree, pack):
     (worktree / "data.bin").write_bytes(pack())
     (worktree / "plain.txt").write_text("nothing\n")
     change = await workspaces.capture(BRANCH, message="m", at=1000)
@@ -267,7 +271,7 @@ async def test_what_could_not_be_unpacked_is_an_objection(workspaces, worktree, 
 
 
 @pytest.mark.attack("T7", "A secret is hidden behind thousands of marks of packed files")
-async def test_a_secret_behind_thousands_of_marks_is_found(workspaces, worktree):
+async def test_a_secret_behind_thousands_of_archive_headers_is_found(workspaces, worktree):
     (worktree / "data.bin").write_bytes(b"\x1f\x8b\x08" * 2000 + gzip.compress(TOKEN.encode()))
     change = await workspaces.capture(BRANCH, message="m", at=1000)
     assert [one.detail for one in change.objections] == ["it holds the token"]
@@ -281,13 +285,13 @@ async def test_all_files_of_a_capture_share_the_budget(workspaces, worktree):
     assert len([one for one in change.objections if one.detail == NOT_SEARCHED]) == 41
 
 
-async def test_a_number_without_end_crashes_no_scan(workspaces, worktree):
+async def test_a_very_long_number_does_not_crash_the_secret_scan(workspaces, worktree):
     (worktree / "page.html").write_text("&#" + "9" * 5000 + ";" + "&#" + "0" * 5000 + "65;")
     change = await workspaces.capture(BRANCH, message="m", at=1000)
     assert [one.rule for one in change.objections] == ["hidden change"]
 
 
-def test_trash_is_deleted_a_little_at_a_time(tmp_path):
+def test_trash_is_deleted_in_small_steps(tmp_path):
     trash, full = Trash(tmp_path / "trash"), tmp_path / "full"
     full.mkdir()
     for number in range(20):

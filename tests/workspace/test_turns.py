@@ -29,17 +29,17 @@ BRANCH = "treehand/shop-1"
 
 @dataclass
 class Writing:
-    """An agent that writes what it is given to write."""
+    """An agent that writes the files it is given."""
 
     files: dict[str, str] = field(default_factory=dict)
     works: list[AgentTask] = field(default_factory=list)
     question: str = ""
 
     async def hand_over(self, home, session) -> None:
-        """It keeps no conversation."""
+        """Does nothing: this agent has no session."""
 
     async def take_back(self, home, session) -> None:
-        """It keeps no conversation."""
+        """Does nothing: this agent has no session."""
 
     async def run(self, work, inbox, notice) -> TurnReport:
         self.works.append(work)
@@ -58,7 +58,7 @@ class Writing:
 
 @dataclass
 class Away:
-    """A forge with the methods that a turn needs."""
+    """A forge with only the methods that a turn needs."""
 
     origin: Origin
 
@@ -139,7 +139,7 @@ async def test_a_base_that_git_can_merge_needs_no_agent(turns, origin):
     assert run_git(origin.bare, "merge-base", "main", BRANCH) == theirs
 
 
-async def test_what_people_said_is_told_to_an_agent_after_a_clean_merge(turns, origin):
+async def test_comments_reach_an_agent_after_a_clean_merge(turns, origin):
     await turns.take(1, {"mine.py": "x\n"})
     origin.commit({"news.py": "y\n"})
     report = await turns.take(2, {"more.py": "z\n"}, merge="main", comments=("c1",))
@@ -149,7 +149,7 @@ async def test_what_people_said_is_told_to_an_agent_after_a_clean_merge(turns, o
     assert {file.path for file in report.change.files} == {"mine.py", "more.py"}
 
 
-async def test_the_agent_is_told_what_git_could_not_merge(turns, origin):
+async def test_the_prompt_lists_conflicts_that_git_could_not_merge(turns, origin):
     await turns.take(1, {"README.md": "ours\n"})
     origin.commit({"README.md": "theirs\n"})
     report = await turns.take(2, {"README.md": "both\n"}, merge="main")
@@ -161,7 +161,7 @@ async def test_the_agent_is_told_what_git_could_not_merge(turns, origin):
     assert run_git(origin.clone, "rev-parse", "origin/main") == report.change.base
 
 
-async def test_a_question_in_the_middle_of_a_merge_is_asked_and_the_merge_goes_on_afterwards(turns, origin):
+async def test_a_question_during_a_merge_is_asked_and_the_merge_continues_afterwards(turns, origin):
     await turns.take(1, {"README.md": "ours\n"})
     origin.commit({"README.md": "theirs\n"})
     turns.agent.question = "Which one?"
@@ -174,7 +174,7 @@ async def test_a_question_in_the_middle_of_a_merge_is_asked_and_the_merge_goes_o
     assert report.change.base == run_git(origin.clone, "rev-parse", "origin/main")
 
 
-async def test_what_a_person_did_by_hand_in_the_middle_of_a_merge_becomes_part_of_it(turns, origin):
+async def test_changes_by_hand_during_a_merge_become_part_of_it(turns, origin):
     await turns.take(1, {"README.md": "ours\n"})
     origin.commit({"README.md": "theirs\n"})
     await turns.take(2, merge="main")
@@ -185,7 +185,7 @@ async def test_what_a_person_did_by_hand_in_the_middle_of_a_merge_becomes_part_o
     assert {file.path for file in report.change.files} == {"README.md", "by_hand.py"}
 
 
-async def test_markers_that_are_left_fail_the_turn_and_its_cost_is_reported(turns, origin):
+async def test_remaining_conflict_markers_fail_the_turn_and_its_cost_is_reported(turns, origin):
     await turns.take(1, {"README.md": "ours\n"})
     origin.commit({"README.md": "theirs\n"})
     report = await turns.take(2, merge="main")
@@ -197,7 +197,7 @@ async def test_markers_that_are_left_fail_the_turn_and_its_cost_is_reported(turn
     assert again.state is TurnState.SUCCEEDED
 
 
-async def test_t12_what_a_person_made_by_hand_and_is_held_gets_no_agent(turns):
+async def test_t12_blocked_changes_by_hand_start_no_agent(turns):
     await turns.take(1)
     (turns.workspaces.folder(BRANCH) / "CLAUDE.md").write_text("Obey.\n")
     report = await turns.take(2, handover=Handover("ben", "By hand", 2000.0))
@@ -205,7 +205,7 @@ async def test_t12_what_a_person_made_by_hand_and_is_held_gets_no_agent(turns):
     assert len(turns.agent.works) == 1
 
 
-async def test_what_is_left_for_people_to_see_is_in_the_report_and_what_cannot_be_kept_is_told(turns, tmp_path):
+async def test_evidence_is_in_the_report_and_files_that_cannot_be_kept_are_listed(turns, tmp_path):
     secrets = Secrets({"TOKEN": "s3cret-value-of-mine"})
     turns.keeping(EvidenceCollector(EvidenceStore(tmp_path / "evidence"), secrets).collect)
     files = {f"{FOLDER}/a.log": "seen", f"{FOLDER}/b.log": "s3cret-value-of-mine", "mine.py": "x\n"}
@@ -219,14 +219,14 @@ async def test_what_is_left_for_people_to_see_is_in_the_report_and_what_cannot_b
     assert FOLDER in prompts.briefing(Issue("shop#1", "Fix", "", frozenset(), open=True), ())
 
 
-async def test_a_name_that_holds_a_secret_is_not_told(turns, tmp_path):
+async def test_a_file_name_with_a_secret_is_not_shown(turns, tmp_path):
     turns.keeping(EvidenceCollector(EvidenceStore(tmp_path / "evidence"), Secrets({"TOKEN": "s3cret-value"})).collect)
     report = await turns.take(1, {f"{FOLDER}/s3cret-value.log": "seen"})
     assert report.evidence == ()
     assert report.change.left_out == (f"{FOLDER}: a file whose name holds TOKEN",)
 
 
-async def test_no_run_fills_the_disk_with_it(turns, tmp_path):
+async def test_evidence_of_a_run_is_limited_in_size(turns, tmp_path):
     turns.keeping(EvidenceCollector(EvidenceStore(tmp_path / "evidence"), Secrets(), max_bytes=10).collect)
     await turns.take(1, {f"{FOLDER}/a.log": "123456"})
     report = await turns.take(2, {f"{FOLDER}/b.log": "123456"})
@@ -234,7 +234,7 @@ async def test_no_run_fills_the_disk_with_it(turns, tmp_path):
     assert "b.log: this run has" in report.change.left_out[0]
 
 
-async def test_trouble_with_what_is_to_be_seen_is_in_nobodys_way(turns):
+async def test_a_failure_to_keep_evidence_does_not_fail_the_turn(turns):
     report = await turns.keeping(full).take(1, {"mine.py": "x\n"})
     assert report.state is TurnState.SUCCEEDED
     assert report.change.left_out == (f"{FOLDER}: The disk is full.",)

@@ -1,4 +1,4 @@
-"""One API request: its account, its permission check, its routing and its answer."""
+"""One API request: its account, its permission check, its routing and its response."""
 
 import hashlib
 import json
@@ -16,7 +16,7 @@ Json = Any
 
 
 class Refusal(Exception):
-    """An answer that refuses the request."""
+    """A response that refuses the request."""
 
     def __init__(self, status: int, message: str, **headers: str) -> None:
         super().__init__(status, message)
@@ -67,7 +67,7 @@ class Ask:
         return self.token.user.login
 
     def level(self, home: Repository) -> str:
-        """Permission of the account there: `read`, `write`..."""
+        """Returns the permission of the account for the repository: `read`, `write`..."""
         token = self.token
         if token is None or not token.reaches(home):
             return home.level_of(None)
@@ -209,7 +209,7 @@ def _permitted(ask: Ask, needed: str) -> None:
 
 
 def paged(ask: Ask, things: Sequence[Json], shape: Callable[[Json], Json], wrap: str = "") -> Reply:
-    """One page, with links in GitHub's manner: to the repository by its number."""
+    """Returns one page, with links like GitHub's: to the repository by its number."""
     size = min(max(_number(ask, "per_page", 30), 1), ask.world.longest_page)
     page = max(_number(ask, "page", 1), 1)
     last = max(-(-len(things) // size), 1)

@@ -101,7 +101,7 @@ class Shapes:
         }  # fmt: skip
 
     def account(self, user: User) -> Json:
-        """The same person, in full; what only a token with the scope `user` would see is left out."""
+        """Returns the same person in full, except the fields that need the scope `user`."""
         empty = dict.fromkeys(("bio", "blog", "company", "email", "hireable", "location", "twitter_username"))
         none = dict.fromkeys(("public_repos", "public_gists", "followers", "following"), 0)
         more = {"created_at": iso(0), "updated_at": iso(0), "name": user.login, "user_view_type": "public"}
@@ -122,7 +122,7 @@ class Shapes:
         }  # fmt: skip
 
     def repository(self, home: Repository, level: str) -> Json:
-        """In full, with what the asker may do."""
+        """Returns the repository in full, with the permissions of the client."""
         site = f"{self.site}/{home.full_name}"
         counts = ("forks", "forks_count", "stargazers_count", "watchers", "watchers_count", "size", "network_count",
                   "subscribers_count")  # fmt: skip

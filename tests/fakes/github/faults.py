@@ -42,7 +42,7 @@ class Faults:
         return fault
 
     def answer(self, matches: Matcher, status: int, *, times: int = 1, **headers: str) -> Fault:
-        """Answers with the status; `_` in header names means `-`."""
+        """Responds with the status; `_` in header names means `-`."""
         return self.add(
             matches, times=times, status=status, headers={k.replace("_", "-"): v for k, v in headers.items()}
         )
@@ -51,20 +51,20 @@ class Faults:
         return self.add(matches, times=times, status=status, done=True)
 
     def drop_answers(self, matches: Matcher, *, times: int = 1) -> Fault:
-        """Do it, then cut the connection."""
+        """Performs the request, then cuts the connection."""
         return self.add(matches, times=times, done=True, cut=True)
 
     def refuse_connections(self, matches: Matcher = "*", *, times: int = 1) -> Fault:
         return self.add(matches, times=times, cut=True)
 
     def secondary_limit(self, matches: Matcher = "*", *, times: int = 1, status: int = 403, **headers: str) -> Fault:
-        """As GitHub words it; `retry_after="60"` when it says how long."""
+        """Responds like GitHub; `retry_after="60"` adds the time."""
         fault = self.answer(matches, status, times=times, **headers)
         fault.body = b'{"message": "You have exceeded a secondary rate limit. Please wait a few minutes."}'
         return fault
 
     def interfere(self, matches: Matcher, deed: Callable[[], object], *, times: int = 1) -> Fault:
-        """Somebody does something the moment before such a request arrives."""
+        """Calls a function just before such a request is handled."""
         return self.add(matches, times=times, before=deed)
 
     def next_for(self, method: str, path: str) -> Fault | None:

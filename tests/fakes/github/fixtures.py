@@ -12,7 +12,7 @@ from tests.fakes.github.server import ServedGitHub, served
 
 @pytest.fixture
 def github(tmp_path: Path) -> Iterator[ServedGitHub]:
-    """`acme/shop`: ana may write, tom may triage, eve is a stranger, treehand-bot is ours."""
+    """`acme/shop`: ana may write, tom may triage, eve has no permission, treehand-bot is ours."""
     if folder() is None:
         pytest.skip("GitHub's schemas are not here: put them where TREEHAND_SCHEMAS says")
     world = GitHubWorld(tmp_path / "github")

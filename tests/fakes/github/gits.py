@@ -10,7 +10,7 @@ from pathlib import Path
 
 NOTHING = "0" * 40
 _HOOK = """#!/bin/sh
-# Refuses what the patterns in the file `protected` name.
+# Refuses paths that match the patterns in the file `protected`.
 while read -r old new ref; do
     while read -r pattern; do
         case "$ref" in
@@ -98,12 +98,12 @@ def differs(path: Path, old: str, new: str, name: str) -> bool:
 
 
 def files_between(path: Path, base: str, head: str) -> list[list[str]]:
-    """A letter for what became of it, and its name."""
+    """Returns the kind of change of each file, as a letter, and its name."""
     return [row.split("\t")[:2] for row in git(path, "diff", "--name-status", f"{base}...{head}").splitlines()]
 
 
 def commits_between(path: Path, base: str, head: str) -> list[str]:
-    """Oldest first."""
+    """Returns the commits, oldest first."""
     return git(path, "rev-list", "--reverse", f"{base}..{head}").splitlines()
 
 
@@ -112,14 +112,14 @@ def message_of(path: Path, sha: str) -> str:
 
 
 def commit_files(path: Path, branch: str, files: Mapping[str, str | None], message: str, who: str) -> str:
-    """The branch, which may be new, with one more commit."""
+    """Adds a commit to the branch, which may be new."""
     sha = commit_on(path, branch, files, message, who)
     git(path, "update-ref", f"refs/heads/{branch}", sha)
     return sha
 
 
 def commit_on(path: Path, branch: str, files: Mapping[str, str | None], message: str, who: str) -> str:
-    """A commit on top of the branch, or of the default one; `None` removes a file. No ref moves."""
+    """Makes a commit on top of the branch, or of the default one; `None` removes a file. Moves no ref."""
     parent = tip(path, branch) or tip(path, git(path, "symbolic-ref", "--short", "HEAD"))
     with tempfile.TemporaryDirectory() as scratch:
         index = {"GIT_INDEX_FILE": f"{scratch}/index"}
@@ -151,7 +151,7 @@ def merged_tree(path: Path, base: str, head: str) -> str:
 
 
 def rebased(path: Path, base: str, head: str) -> str:
-    """The commits of the head, one by one, on top of the base."""
+    """Replays the commits of the head, one by one, on top of the base."""
     with tempfile.TemporaryDirectory() as scratch:
         tree = Path(scratch) / "tree"
         git(path, "worktree", "add", "--quiet", "--detach", str(tree), base)
@@ -165,7 +165,7 @@ def rebased(path: Path, base: str, head: str) -> str:
 
 
 def merge(path: Path, *, how: str, base: str, head: str, message: str, who: str) -> str:
-    """The new tip of the base; moving the ref is up to the caller."""
+    """Returns the new tip of the base; the caller moves the ref."""
     if how == "rebase":
         return rebased(path, base, head)
     parents = [base] if how == "squash" else [base, head]
@@ -174,14 +174,14 @@ def merge(path: Path, *, how: str, base: str, head: str, message: str, who: str)
 
 @lru_cache
 def numbers_of(path: Path, base: str, head: str) -> tuple[int, int, int]:
-    """Lines added, lines removed, files changed."""
+    """Returns lines added, lines removed, files changed."""
     rows = [row.split("\t") for row in git(path, "diff", "--numstat", f"{base}...{head}").splitlines()]
     counted = [(int(added), int(gone)) for added, gone, _ in rows if added != "-"]
     return sum(a for a, _ in counted), sum(g for _, g in counted), len(rows)
 
 
 def hunk_up_to(path: Path, base: str, head: str, name: str, line: int) -> tuple[str, int] | None:
-    """GitHub's `diff_hunk` for a line of the new side, and its `position`; None: the line is not in the diff."""
+    """Returns GitHub's `diff_hunk` and `position` for a line of the new side; None if it is not in the diff."""
     rows = git(path, "diff", f"{base}...{head}", "--", name).splitlines()
     first = next((n for n, row in enumerate(rows) if row.startswith("@@")), None)
     hunk: list[str] = []

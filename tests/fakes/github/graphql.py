@@ -1,4 +1,4 @@
-"""GraphQL API: GitHub's own schema over the world. A field that the stand-in lacks is an error, never a null."""
+"""GraphQL API: GitHub's own schema over the world. A missing field is an error, never a null."""
 
 import gzip
 import re
@@ -56,7 +56,7 @@ def _resolve(source: Json, info: GraphQLResolveInfo, **given: Json) -> Json:
 
 
 def answer(ask: Ask) -> tuple[Json, int, list[str]]:
-    """The answer, the points it costs, and what was wrong with the question or is missing here."""
+    """Returns the response, its cost in points, and errors of the query or missing parts."""
     variables = ask.field("variables", dict) or {}
     try:
         document = parse(ask.needed("query", str))

@@ -25,13 +25,13 @@ _EVENTS = {
 
 
 class Unseen(Exception):
-    """No such node, or not for this asker: part of an ordinary answer."""
+    """A missing or inaccessible node: part of an ordinary response."""
 
     kind = "NOT_FOUND"
 
 
 def connection(things: Sequence[Json]) -> Json:
-    """Whole pages only: from the start, or from the end."""
+    """Returns whole pages only: from the start, or from the end."""
 
     def ask(first: int | None = None, last: int | None = None, after: str | None = None, **_: Json) -> Json:
         start = int(after) if after else 0
@@ -49,7 +49,7 @@ class Nodes:
     def __init__(self, ask: Ask) -> None:
         self.ask, self.world = ask, ask.world
 
-    # Finding.
+    # Lookup
 
     def repository_named(self, name: str) -> Json:
         home = self.world.repositories.get(name.lower()) or self.world.redirects.get(name.lower())
@@ -141,7 +141,7 @@ class Nodes:
             raise Unseen(f"Could not resolve to an Issue with the number of {number}.")
         return self.issue(home, found)
 
-    # What people write.
+    # Texts
 
     def _written(self, kind: str, home: Repository, thing: Lasting) -> Json:
         edits = [
@@ -265,7 +265,7 @@ class Nodes:
         state = "FAILURE" if bad else "PENDING" if states & {False, "pending"} else "SUCCESS"
         return {"id": f"SCR_{sha}", "state": state, "contexts": connection(contexts)}
 
-    # What an asker may change.
+    # Permissions of the viewer
 
     def add_reaction(self, subject: str, content: str) -> Json:
         _, thing = self._thing(subject)

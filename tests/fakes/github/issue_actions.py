@@ -111,7 +111,7 @@ class OnIssues(State):
 
     @deed
     def transfer_issue(self, repo: str, number: int, to: str, *, by: str = "ana") -> Issue:
-        """It gets a new number over there, and loses labels that do not exist there."""
+        """The issue gets a new number in the other repository, and loses labels that do not exist there."""
         home, target = self.repository(repo), self.repository(to)
         issue = home.issues.pop(number)
         moved = self._begin(target, issue.title, issue.body, issue.author)
@@ -148,7 +148,7 @@ class OnIssues(State):
 
     @deed
     def comment_on_pull(self, repo: str, number: int, body: str, *, by: str = "ana") -> Comment:
-        """In its conversation, not on a line."""
+        """Comments in the conversation, not on a line."""
         self.pull(repo, number)
         return self.comment(repo, number, body, by=by)
 
@@ -177,7 +177,7 @@ class OnIssues(State):
 
     @deed
     def react(self, thing: Lasting, content: str, *, by: str = "ana") -> tuple[Reaction, bool]:
-        """Once per person and kind; says whether it is new. Moves no time of the thing."""
+        """Adds a reaction once per person and kind; returns whether it is new. Changes no time of the target."""
         user = self.user(by)
         for had in thing.reactions:
             if had.user is user and had.content == content:

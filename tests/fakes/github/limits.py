@@ -17,7 +17,7 @@ class Limits:
     """Points left for all accounts and their end, keyed by resource; set by a test."""
 
     def limit(self, remaining: int, reset: float, *, resource: str = "core") -> None:
-        """Leave everybody so many points until `reset` seconds from now."""
+        """Leaves every credential so many points until `reset` seconds from now."""
         self.forced[resource] = (remaining, self.world.now + reset)
 
     def left(self, token: Token | None, resource: str) -> int:

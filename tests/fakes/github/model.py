@@ -1,4 +1,4 @@
-"""Nouns of the stand-in GitHub, plain and mutable. The files named `*_actions.py` change them."""
+"""Types of the stand-in GitHub, plain and mutable. The files named `*_actions.py` change them."""
 
 import copy
 from dataclasses import dataclass, field
@@ -64,7 +64,7 @@ class Edit:
 
 @dataclass(eq=False, kw_only=True)
 class Lasting:
-    """A thing with an id and two times, which lists may show late."""
+    """An object with an id and two times, which lists may show late."""
 
     id: int
     number: int
@@ -149,7 +149,7 @@ class Inline(Lasting):
 
 @dataclass(eq=False, kw_only=True)
 class Check:
-    """A check run, of GitHub Actions when it has a log."""
+    """A check run; one of GitHub Actions if it has a log."""
 
     id: int
     sha: str

@@ -10,7 +10,7 @@ _LOGS = re.compile(r"/_logs/(\d+)/(\d+)\Z")
 
 
 def api_path(world: GitHubWorld, path: str) -> str:
-    """Below the API's root, and by name where a repository is given by its number."""
+    """Returns the path below the API's root, with the name of a repository given by its number."""
     path = path.removeprefix("/api/v3")
     if found := _BY_NUMBER.match(path):
         home = next((home for home in world.repositories.values() if home.id == int(found[1])), None)
@@ -19,7 +19,7 @@ def api_path(world: GitHubWorld, path: str) -> str:
 
 
 def described_path(method: str, path: str) -> str:
-    """With slashes inside a part hidden, as the description knows no parts with slashes. Empty: no such address."""
+    """Returns the path with slashes inside a part hidden: the description has no such parts. Empty: no such address."""
     for route in ROUTES:
         if route.method == method and (found := route.pattern.match(path)):
             for name, value in found.groupdict().items():

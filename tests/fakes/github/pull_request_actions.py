@@ -14,7 +14,7 @@ Remarked = tuple[str, int, str]
 
 
 class NotMergeable(Exception):
-    """GitHub answers 405 with these words."""
+    """GitHub responds 405 with this message."""
 
 
 class OnPulls(OnIssues):
@@ -87,7 +87,7 @@ class OnPulls(OnIssues):
         gits.git(home.path, "update-ref", f"refs/pull/{issue.number}/head", sha)
 
     def _base_moved(self, home: Repository, issue: Issue, sha: str | None, by: str) -> None:
-        """A base that goes takes its pull requests along; one that holds their commits has merged them."""
+        """Closes pull requests whose base is removed; marks those as merged whose commits the base contains."""
         if sha is None:
             self.close(home.full_name, issue.number, by=by)
         elif gits.is_ancestor(home.path, issue.pull.head, sha):
@@ -167,7 +167,7 @@ class OnPulls(OnIssues):
 
     @deed
     def merge(self, repo: str, number: int, how: str = "merge", *, by: str = "ana", readying: bool = True) -> str:
-        """A person who merges a draft says first that it is ready."""
+        """Merges; a person who merges a draft first marks it as ready."""
         home, issue = self.repository(repo), self.pull(repo, number)
         if readying:
             self.ready(repo, number, by=by)
@@ -206,7 +206,7 @@ class OnPulls(OnIssues):
         self, repo: str, number: int, *, by: str = "ana", state: str = "COMMENTED", body: str = "",
         remarks: Iterable[Remarked] = (), commit: str = "",
     ) -> Review:  # fmt: skip
-        """One unit; PENDING until it is submitted. Remarks are (path, line, text)."""
+        """Adds a review with its remarks (path, line, text); PENDING until it is submitted."""
         home, issue = self.repository(repo), self.pull(repo, number)
         if self.user(by) is issue.author and state in {"APPROVED", "CHANGES_REQUESTED"}:
             verb = "approve" if state == "APPROVED" else "request changes on"
@@ -237,7 +237,7 @@ class OnPulls(OnIssues):
 
     @deed
     def remark(self, repo: str, number: int, path: str, line: int, text: str, *, by: str = "ana") -> Inline:
-        """A single comment on a line: GitHub makes a review of its own around it."""
+        """Adds a single comment on a line: GitHub makes a separate review around it."""
         review = self.review(repo, number, by=by, remarks=[(path, line, text)])
         return next(i for i in self.repository(repo).inlines.values() if i.review == review.id)
 
@@ -255,7 +255,7 @@ class OnPulls(OnIssues):
 
     @deed
     def reply(self, repo: str, inline: int, text: str, *, by: str = "ana") -> Inline:
-        """Replies in its thread, which makes a review of its own, as on GitHub."""
+        """Replies in the thread, in a separate review, as on GitHub."""
         home = self.repository(repo)
         first = home.inlines[inline]
         first = home.inlines[first.in_reply_to] if first.in_reply_to else first

@@ -90,7 +90,7 @@ class PullShapes(Shapes):
         return shape | ({"in_reply_to_id": inline.in_reply_to} if inline.in_reply_to else {})
 
     def _outdated(self, home: Repository, inline: Inline, head: str) -> bool:
-        """A remark on a file that was changed since is on no line any more."""
+        """Returns True for a remark on a file that was changed since: it has no line any more."""
         return gits.differs(home.path, inline.commit, head, inline.path)
 
     def check(self, home: Repository, check: Check) -> Json:

@@ -74,7 +74,7 @@ class OnRepositories(OnPulls):
         self, repo: str, sha: str, name: str, conclusion: str | None = None, *, title: str = "", summary: str = "",
         annotations: tuple[tuple[str, int, str], ...] = (), log: str | None = None,
     ) -> Check:  # fmt: skip
-        """A check run: still running without a conclusion, and a job of GitHub Actions when it has a log."""
+        """Adds a check run: still running without a conclusion, and a job of GitHub Actions if it has a log."""
         now = self.now
         made = Check(
             id=self.new_id(), sha=sha, name=name, status="completed" if conclusion else "in_progress",
@@ -137,4 +137,4 @@ class OnRepositories(OnPulls):
 
 
 class GitHubWorld(OnRepositories):
-    """A GitHub in memory. Tests change it as people would, and look at it afterwards."""
+    """A GitHub in memory. Tests change it like people, and check it afterwards."""

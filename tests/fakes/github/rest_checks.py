@@ -9,7 +9,7 @@ from tests.fakes.github.rest_repositories import REPO
 
 
 def latest_checks(home: Repository, sha: str) -> list[Check]:
-    """The newest of each name."""
+    """Returns the newest check of each name."""
     return list({check.name: check for check in home.checks.values() if check.sha == sha}.values())
 
 

@@ -133,7 +133,7 @@ def remove_label(ask: Ask, number: int, name: str) -> Reply:
     return labels_of(ask, number)
 
 
-# What happened, and to whom it may.
+# Events, and permissions
 
 
 @route("GET", f"{ISSUE}/events", app=EITHER, anonymous=True)
@@ -161,7 +161,7 @@ def unlock(ask: Ask, number: int) -> Reply:
     return Reply(204)
 
 
-# Reactions, to anything.
+# Reactions of every kind
 
 
 def reactions_to(ask: Ask, thing: Lasting) -> Reply:

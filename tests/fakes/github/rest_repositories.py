@@ -87,7 +87,7 @@ def make_label(ask: Ask) -> Reply:
 
 @route("GET", f"{REPO}/collaborators/{{login}}/permission", level="read")
 def permission(ask: Ask, login: str) -> Reply:
-    """Maintain and triage hide behind `write` and `read`, as they do there; `role_name` tells."""
+    """Returns maintain and triage as `write` and `read`, like GitHub; `role_name` has the exact role."""
     if not ask.may("write"):
         raise Refusal(403, "Must have push access to view collaborator permission.")
     if login.endswith("[bot]"):

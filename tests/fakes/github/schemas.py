@@ -1,6 +1,6 @@
-"""GitHub's own descriptions of its API, against which every request and answer is held.
+"""GitHub's own descriptions of its API, against which every request and response is checked.
 
-They are too large for this repository: they lie beside it, or where `TREEHAND_SCHEMAS` says.
+They are too large for this repository: they are beside it, or in the folder `TREEHAND_SCHEMAS`.
 """
 
 import gzip
@@ -29,7 +29,7 @@ def _description() -> Json:
 
 
 def trimmed(templates: frozenset[str]) -> Json:
-    """Only what the stand-in answers, and what that refers to: the whole is thirteen megabytes."""
+    """Returns only the parts that the stand-in answers, with their references: the whole is thirteen megabytes."""
     whole = _description()
     wanted = {_same(template) for template in templates}
     paths = {path: whole["paths"][path] for path in whole["paths"] if _same(path) in wanted}
@@ -46,7 +46,7 @@ def trimmed(templates: frozenset[str]) -> Json:
 
 
 def _amended(node: Json) -> Json:
-    """`nullable` beside choices means null there; by the letter of OpenAPI 3.0 it would mean nothing."""
+    """Reads `nullable` beside choices as null; by the letter of OpenAPI 3.0 it would mean nothing."""
     if isinstance(node, list):
         return [_amended(one) for one in node]
     if not isinstance(node, dict):
@@ -62,15 +62,15 @@ def _amended(node: Json) -> Json:
     return same
 
 
-# A remark on a line that is gone has no line: GitHub sends null, and describes a number.
+# A remark on an outdated line has no line: GitHub sends null, and describes a number.
 _ON_LINES = {"pull-request-review-comment", "review-comment"}
 _NULL = {"type": "object", "nullable": True, "enum": [None]}
-# Said in words only.
+# Described in prose only.
 _LIST_TOO = "You can also pass an `array` of labels directly"
 
 
 def _same(template: str) -> str:
-    """Templates differ in the names of their parts only."""
+    """Returns True for templates that differ only in the names of their parts."""
     return "/".join("{}" if part.startswith("{") else part for part in template.split("/"))
 
 
@@ -100,7 +100,7 @@ class Exchange(NamedTuple):
 
 
 class Checker:
-    """Checks exchanges against the description, and names violations of either side."""
+    """Checks exchanges against the description, and reports violations of either side."""
 
     def __init__(self, templates: frozenset[str]) -> None:
         self._api = _api(templates)
@@ -123,7 +123,7 @@ class Checker:
         try:
             self._api.validate_response(request, response)
         except OpenAPIError as problem:
-            # Some refusals are GitHub's everywhere, and described nowhere.
+            # Some refusals are possible everywhere on GitHub, and described nowhere.
             if one.status < 300 or type(problem).__name__ != "ResponseNotFound":
                 found.append(f"answer {one.status} to {one.method} {one.path}: {_told(problem)}")
         return found
@@ -142,7 +142,7 @@ def _api(templates: frozenset[str]) -> Any:
 
 
 def _told(problem: BaseException) -> str:
-    """Wrong fields with their reason: the innermost errors."""
+    """Returns wrong fields with their reason: the innermost errors."""
     while problem.__cause__ is not None:
         problem = problem.__cause__
     leaves = [leaf for error in getattr(problem, "schema_errors", ()) for leaf in _leaves(error)]

@@ -41,7 +41,7 @@ _GRAPHQL = ("/graphql", "/api/graphql")
 
 @dataclass(frozen=True)
 class Call:
-    """One request and how it was answered."""
+    """One request and its response."""
 
     method: str
     path: str
@@ -76,7 +76,7 @@ class ServedGitHub:
 
     @property
     def enterprise_url(self) -> str:
-        """The same API, where an Enterprise server would have it."""
+        """The same API at the address of an Enterprise server."""
         return f"{self.url}/api/v3"
 
     def token_for(self, login: str, *scopes: str) -> str:
@@ -155,7 +155,7 @@ class ServedGitHub:
         return response
 
     def _rest(self, ask: Ask, body: bytes) -> Reply:
-        """While nothing happens, the same question has the same answer: benches ask it thousands of times."""
+        """Caches the response of a request while nothing changes: benchmarks send it thousands of times."""
         key = (ask.token and ask.token.text, ask.base, ask.path, tuple(ask.query.items()))
         steady = ask.method == "GET" and ask.path.startswith("/repos/") and not self.world.lag
         version, reply = self._known.get(key, (-1, Reply()))
@@ -173,7 +173,7 @@ class ServedGitHub:
         return reply
 
     def _hold(self, ask: Ask, body: bytes, reply: Reply) -> None:
-        """Against GitHub's description."""
+        """Checks the exchange against GitHub's description."""
         if self._checker is None or reply.status in {304, 405}:
             return
         if not (path := described_path(ask.method, ask.path)):
@@ -234,7 +234,7 @@ def _scripted(fault: Fault) -> Response:
 
 
 class _Wire(H11Protocol):
-    """Knows its transport, so that a connection can be cut."""
+    """A connection that knows its transport, so that it can be cut."""
 
     transports: dict[tuple[str, int], Any] = {}  # noqa: RUF012 - one address is one connection
 
@@ -248,7 +248,7 @@ class _Wire(H11Protocol):
 
 
 def _listening() -> socket.socket:
-    # Named as TCP, or asyncio will not send small answers at once.
+    # Named as TCP; otherwise asyncio does not send small responses at once.
     sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     sock.bind(("127.0.0.1", 0))
     sock.listen(100)
@@ -257,7 +257,7 @@ def _listening() -> socket.socket:
 
 @contextmanager
 def served(world: GitHubWorld, *, validate: bool = True, github: ServedGitHub | None = None) -> Iterator[ServedGitHub]:
-    """On a free port of this machine, in a thread of its own."""
+    """Serves on a free port of this machine, in its own thread."""
     github = github or ServedGitHub(world, validate)
     config = uvicorn.Config(
         github, http=_Wire, log_config=None, log_level="critical", lifespan="off", access_log=False,

@@ -16,7 +16,7 @@ _Thing = TypeVar("_Thing", bound=Lasting)
 
 
 class Impossible(Exception):
-    """GitHub would refuse this, with 422 and these words."""
+    """GitHub would refuse this with 422 and this message."""
 
     def __init__(self, words: str, *, plain: bool = False) -> None:
         super().__init__(words)
@@ -25,7 +25,7 @@ class Impossible(Exception):
 
 
 def deed(method: _Deed) -> _Deed:
-    """Something that happens in one piece: people act from other threads than the server's."""
+    """Runs a change as one step: people act from other threads than the server's."""
 
     @functools.wraps(method)
     def locked(world: "State", *args, **named):
@@ -73,10 +73,10 @@ class State:
         self.version += 1
         return self._last_id
 
-    # Finding.
+    # Lookup
 
     def user(self, login: str) -> User:
-        """There is an account by every name that is asked for."""
+        """Returns the account, and creates it if it is missing."""
         kind = "Bot" if login.endswith("[bot]") else "User"
         return self.users.setdefault(login.lower(), User(self.new_id(), login, kind))
 
@@ -92,7 +92,7 @@ class State:
         return found
 
     def listed(self, things: Iterable[_Thing]) -> list[_Thing]:
-        """Those that lists show by now, and as they show them."""
+        """Returns the objects that lists show now, in the state that they show."""
         if not self.lag:
             return list(things)
         settled = self.now - self.lag
@@ -100,7 +100,7 @@ class State:
         return [thing for thing in seen if thing is not None]
 
     def refs(self, home: Repository) -> dict[str, str]:
-        """Its branches, asked of git once while nothing happens."""
+        """Returns the branches; reads them from git once while nothing changes."""
         version, found = self._refs.get(home.id, (-1, {}))
         if version != self.version:
             found = gits.refs(home.path)
@@ -108,20 +108,20 @@ class State:
         return found
 
     def token_for(self, login: str, *scopes: str) -> str:
-        """A classic token of that person."""
+        """Returns a classic token of that person."""
         text = f"ghp_{secrets.token_hex(18)}"
         self.tokens[text] = Token(text, self.user(login), scopes or ("repo",))
         return text
 
     def fine_grained_token(self, login: str, *repos: str, **permissions: str) -> str:
-        """A token for some repositories and some permissions: `contents="write"`."""
+        """Returns a token for some repositories and some permissions: `contents="write"`."""
         text = f"github_pat_{secrets.token_hex(20)}"
         homes = [self.repository(repo) for repo in repos]
         granted = {"metadata": "read", **permissions}
         self.tokens[text] = Token(text, self.user(login), (), None, homes, granted)
         return text
 
-    # Making.
+    # Creation
 
     @deed
     def add_repository(
@@ -143,7 +143,7 @@ class State:
         return made
 
     def touch(self, thing: Lasting) -> None:
-        """To be said BEFORE the thing is changed: lists may go on showing it as it was."""
+        """Must be called BEFORE the change: lists may continue to show the old state."""
         now = self.now
         if self.lag and thing.changed_at + self.lag <= now:
             thing.settled = thing.frozen()
@@ -155,5 +155,5 @@ class State:
         issue.events.append(Event(self.new_id(), event, by, self.now, **more))
 
     def label_named(self, repo: Repository, name: str) -> Label:
-        """Adding an unknown label to an issue makes it."""
+        """Returns the label; an unknown label is created, like on an issue."""
         return repo.labels.setdefault(name.lower(), Label(self.new_id(), name))

@@ -1,4 +1,4 @@
-"""GitHub's web page that makes an App out of a manifest."""
+"""GitHub's web page that creates an App from a manifest."""
 
 import json
 import re

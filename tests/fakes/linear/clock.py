@@ -19,7 +19,7 @@ class Clock:
         self._now, self._since, self._last = seconds, time.monotonic(), 0.0
 
     def moment(self) -> float:
-        """Now, in whole milliseconds, and later than every moment before: what people do has an order."""
+        """Returns now in whole milliseconds, later than every moment before: actions of people have an order."""
         moment = max(round(self.now, 3), round(self._last + 0.001, 3))
         if moment > self.now and not self.ticking:
             self.now = moment
@@ -43,7 +43,7 @@ _SHORT = re.compile(r"\d{4}(-\d\d)?", re.ASCII)
 
 
 def parse_time(text: str, now: float) -> float:
-    """A date as Linear takes it: ISO 8601, or a duration from now (`-P2W`)."""
+    """Parses a date like Linear: ISO 8601, or a duration from now (`-P2W`)."""
     if not (found := _DURATION.fullmatch(text)):
         at = datetime.fromisoformat(text + "-01-01"[len(text) - 4 :] if _SHORT.fullmatch(text) else text)
         return (at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp()

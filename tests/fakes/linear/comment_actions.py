@@ -77,7 +77,7 @@ class Talking(Changing):
         return found
 
     def tie(self, issue: Issue, kind: str, other: Issue, who: Who, wanted: str | None = None) -> Relation:
-        """Linear does not say how it calls the kinds in history: here they keep their names."""
+        """Adds a relation to the history. Linear does not document its kinds there: here they keep their names."""
         self.touch(issue)
         made = Relation(**self.birth(wanted), issue=issue, related=other, type=kind)
         self.relations.append(made)

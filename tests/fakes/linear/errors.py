@@ -4,7 +4,7 @@ from typing import Any
 
 
 class Refusal(Exception):
-    """One error of an answer; found in it under `errors`, with these extensions."""
+    """One error of a response; in it under `errors`, with these extensions."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Executes a request: authentication, validation of the document, its cost, its answer."""
+"""Executes a request: authentication, validation of the document, its cost, its response."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ from tests.fakes.linear.world import LinearWorld
 
 @dataclass(frozen=True)
 class Asked:
-    """A request's body, read as far as it can be."""
+    """The body of a request, parsed as far as possible."""
 
     document: str
     variables: Mapping[str, Any]
@@ -74,7 +74,7 @@ def _parsed(document: str) -> tuple[DocumentNode | None, tuple[str, ...]]:
 
 
 def token_of(world: LinearWorld, header: str) -> Token:
-    """Keys are sent bare, OAuth tokens behind `Bearer`."""
+    """Returns the token: keys are sent bare, OAuth tokens after `Bearer`."""
     scheme, _, text = header.partition(" ")
     token = world.tokens.get(text or scheme)
     if token is None or not token.user.active:
@@ -100,7 +100,7 @@ def invalid(words: tuple[str, ...], *, syntax: bool) -> Answer:
 
 
 def carried_out(ask: Ask, asked: Asked) -> tuple[Answer, list[str]]:
-    """Returns the answer, and violations by the request or by the stand-in."""
+    """Returns the response, and violations by the request or by the stand-in."""
     result = execute_sync(
         schema(), asked.parsed, context_value=ask, variable_values=dict(asked.variables),
         operation_name=asked.wanted, field_resolver=resolve,
@@ -122,7 +122,7 @@ def _told(error: GraphQLError) -> dict[str, Any]:
 
 
 def _own_faults(asked: Asked, errors: list[GraphQLError]) -> list[str]:
-    """Errors that Linear would not send: an answer that does not fit the schema."""
+    """Returns errors that Linear would not send: a response that does not match the schema."""
     return [
         f"{asked.name}: the answer at {one.path} does not fit: {one.message}"
         for one in errors

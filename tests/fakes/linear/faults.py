@@ -53,30 +53,30 @@ class Faults:
         return fault
 
     def drop(self, matches: Matcher = "*", *, times: int = 1) -> Fault:
-        """Do it, then cut the connection."""
+        """Performs the request, then cuts the connection."""
         return self.add(matches, times=times, done=True, cut=True)
 
     def drop_before(self, matches: Matcher = "*", *, times: int = 1) -> Fault:
-        """Cut the connection, and do nothing."""
+        """Cuts the connection without performing the request."""
         return self.add(matches, times=times, cut=True)
 
     def status(
         self, status: int, matches: Matcher = "*", *, done: bool = False, times: int = 1, **headers: str
     ) -> Fault:
-        """Answers with the status, after the effect if `done`; `_` in header names means `-`."""
+        """Responds with the status, after the effect if `done`; `_` in header names means `-`."""
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         return self.add(matches, times=times, status=status, done=done, headers=named)
 
     def truncate(self, matches: Matcher = "*", *, times: int = 1) -> Fault:
-        """Half the answer, as if it were the whole."""
+        """Sends half the response as if it were complete."""
         return self.add(matches, times=times, half=True)
 
     def hang(self, seconds: float, matches: Matcher = "*", *, done: bool = True, times: int = 1) -> Fault:
-        """It is done at once, and the answer comes late; or, not `done`, the request itself waits."""
+        """Performs the request at once and responds late; without `done`, the request itself waits."""
         return self.add(matches, times=times, delay=seconds, done=done)
 
     def too_many(self, matches: Matcher = "*", *, times: int = 1, retry_after: str | None = None) -> Fault:
-        """Answers 429 as the proxy in front of Linear does."""
+        """Responds 429 like the proxy in front of Linear."""
         headers = {"Retry-After": retry_after} if retry_after else {}
         return self.add(matches, times=times, status=429, headers=headers, body=b"Too Many Requests")
 
@@ -98,11 +98,11 @@ class Faults:
         return self.refuse(forbidden("Forbidden"), matches, status=status, times=times)
 
     def partial(self, path: str, matches: Matcher = "*", *, times: int = 1) -> Fault:
-        """The answer with a hole in it (`issues.nodes.0.assignee`), and an error that says so."""
+        """Removes a part of the response (`issues.nodes.0.assignee`) and adds an error that names it."""
         return self.add(matches, times=times, amended=lambda answer: _pierce(answer, path))
 
     def interfere(self, deed: Callable[[], object], matches: Matcher = "*", *, times: int = 1) -> Fault:
-        """Somebody does something the moment before such a request arrives."""
+        """Calls a function just before such a request is handled."""
         return self.add(matches, times=times, before=deed)
 
     def next_for(self, call: Call) -> Fault | None:

@@ -1,4 +1,4 @@
-"""Registry of resolvers: Linear's types and fields, and the request that they answer."""
+"""Registry of resolvers: Linear's types and fields, and the request that they respond to."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -39,7 +39,7 @@ class Ask:
         if not {*scopes, "admin"} & {*self.token.scopes}:
             raise forbidden(f"Invalid scope: `{scopes[0]}` required")
 
-    # What the asker can see.
+    # Visibility for the client
 
     def sees(self, thing: Lasting) -> bool:
         if isinstance(thing, User):
@@ -69,7 +69,7 @@ class Ask:
 
 
 def _homes(thing: Lasting) -> list[Team | None]:
-    """Teams it belongs to; none if it belongs to the workspace."""
+    """Returns the teams of an object; none if it belongs to the workspace."""
     if isinstance(thing, LinearProject):
         return [*thing.teams]
     of = getattr(thing, "issue", thing)
@@ -88,7 +88,7 @@ def resolve(source: Any, info: GraphQLResolveInfo, **args: Any) -> Any:
 
 
 def _python(name: str) -> str:
-    """Python name of an argument."""
+    """Returns the Python name of an argument."""
     return {"id": "key", "hash": "mark", "input": "given"}.get(name) or _snake(name)
 
 
@@ -102,7 +102,7 @@ def _answer(ask: Ask, source: Any, kind: str, name: str, args: dict[str, Any]) -
     raise Gap("nobody answers it")
 
 
-# Words for the tables.
+# Helpers for the tables
 
 
 def _snake(name: str) -> str:
@@ -126,7 +126,7 @@ def _id(name: str) -> Resolver:
 
 
 def plain(names: str) -> dict[str, Resolver]:
-    """Fields that are attributes of the same name."""
+    """Registers fields that are attributes of the same name."""
     return {name: _attribute(_snake(name)) for name in names.split()}
 
 
@@ -135,7 +135,7 @@ def times(names: str) -> dict[str, Resolver]:
 
 
 def nothing(names: str) -> dict[str, Resolver]:
-    """Fields that are null in this workspace, as they are in one that does not use them."""
+    """Registers fields that are null in this workspace, as in one that does not use them."""
     return {name: _constant(None) for name in names.split()}
 
 
@@ -144,7 +144,7 @@ def always(**values: Any) -> dict[str, Resolver]:
 
 
 def ids_of(names: str) -> dict[str, Resolver]:
-    """`parentId` beside `parent`."""
+    """Registers `parentId` beside `parent`."""
     return {f"{name}Id": _id(_snake(name)) for name in names.split()}
 
 

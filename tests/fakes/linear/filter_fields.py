@@ -99,5 +99,5 @@ FILTERS["reaction"] = _LASTING | {"emoji": value(lambda reaction: reaction.emoji
 
 
 def _shown(ask: Any, things: list[Any], issue: Any) -> list[Any]:
-    """A filter looks at what lists show."""
+    """Filters the state that lists show."""
     return ask.world.listed([other for other in things if other.issue.id == issue.id])

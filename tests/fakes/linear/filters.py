@@ -1,4 +1,4 @@
-"""Evaluates Linear's filters on things."""
+"""Evaluates Linear's filters."""
 
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -29,7 +29,7 @@ def _holds(ask: Any, kind: str, key: str, wanted: Any, thing: Lasting) -> bool:
     return FILTERS[kind][key](ask, wanted, thing)
 
 
-# What keys test.
+# Filters of keys
 
 _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
     "eq": lambda is_, wanted: is_ == wanted,
@@ -51,7 +51,7 @@ _IGNORE_CASE = "IgnoreCase"
 
 
 def compare(is_: Any, wanted: Wanted) -> bool:
-    """All that is asked; what is null fits nothing but `null`, as in a database."""
+    """Compares a value with all operators; null matches only `null`, as in a database."""
     return all(_fits(is_, how, what) for how, what in wanted.items())
 
 
@@ -89,7 +89,7 @@ def _moments(wanted: Any, now: float) -> Any:
 
 
 def one(kind: str, read: Callable[[Any], Lasting | None]) -> Test:
-    """Something it belongs to, or nothing."""
+    """Filters by a related object or its absence."""
 
     def test(ask: Any, wanted: Wanted, thing: Lasting) -> bool:
         other = read(thing)
@@ -103,7 +103,7 @@ def one(kind: str, read: Callable[[Any], Lasting | None]) -> Test:
 
 
 def many(kind: str, read: Callable[[Any, Any], Iterable[Lasting]]) -> Test:
-    """Things that belong to it: some by default, or every one, or how many."""
+    """Filters by related objects: some by default, or every one, or their number."""
     return lambda ask, wanted, thing: _many(ask, kind, wanted, list(read(ask, thing)))
 
 

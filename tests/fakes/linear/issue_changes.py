@@ -16,7 +16,7 @@ _DATES = {
 
 class Changing(SettingUp):
     def alter(self, issue: Issue, who: Who, **wanted: Any) -> Change | None:
-        """Make it so, in one entry of history; what is so already does not count."""
+        """Changes fields in one history entry; unchanged fields do not count."""
         different = {name: value for name, value in wanted.items() if getattr(issue, name) != value}
         if not different:
             return None
@@ -31,7 +31,7 @@ class Changing(SettingUp):
         return change
 
     def record(self, issue: Issue, who: Who, said: Said) -> Change:
-        """An entry of its own, or part of the last one where history is grouped."""
+        """Adds a history entry, or extends the last one if history is grouped."""
         last = next((one for one in reversed(self.changes) if one.issue is issue), None)
         if last and Who(last.actor, last.bot) == who and self.now - last.updated_at < self.groups_history:
             self.touch(last)
@@ -64,17 +64,17 @@ class Changing(SettingUp):
         )
 
     def shelve(self, issue: Issue, who: Who, *, archived: bool, trashed: bool | None = None) -> None:
-        """Archive it or fetch it back; what is trashed is archived, too."""
+        """Archives or restores an issue; a trashed issue is archived too."""
         self.alter(issue, who, archived_at=(issue.archived_at or self.now) if archived else None, trashed=trashed)
 
     def with_label(self, labels: list[Label], label: Label) -> list[Label]:
-        """An issue has one label per group."""
+        """Adds a label; an issue has one label per group."""
         if label in labels:
             return labels
         return [one for one in labels if not one.parent or one.parent is not label.parent] + [label]
 
     def begin(self, issue: Issue) -> Issue:
-        """A new issue takes its place; labels it is made with have no entry in its history."""
+        """Adds a new issue; labels set at its creation have no history entry."""
         self._date(issue)
         self.issues.append(issue)
         return issue

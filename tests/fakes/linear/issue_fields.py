@@ -20,7 +20,7 @@ def slug(text: str) -> str:
 
 
 def branch_of(ask: Ask, issue: Issue) -> str:
-    """Names the requester of the query."""
+    """Returns the branch name for the person of the query."""
     return f"{ask.viewer.display_name}/{issue.identifier.lower()}-{slug(issue.title)}"
 
 
@@ -36,7 +36,7 @@ def bot_of(acting: Bot | None) -> dict[str, Any] | None:
 
 
 def hanging(kind: str, store: str) -> Resolver:
-    """A connection of what knows its issue."""
+    """Makes a connection of objects that know their issue."""
     return connection(kind, lambda ask, issue: [one for one in getattr(ask.world, store) if one.issue.id == issue.id])
 
 
@@ -86,7 +86,7 @@ FIELDS["Issue"] = (
 
 
 def _ties(ask: Ask, issue: Issue, here: str, there: str) -> list[Any]:
-    """Relations to issues that the requester may not see are left out."""
+    """Returns relations, except those to issues that the client may not see."""
     return [one for one in ask.world.relations if getattr(one, here).id == issue.id and ask.sees(getattr(one, there))]
 
 

@@ -47,7 +47,7 @@ def _update(ask: Ask, *, key: str, given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _wanted(ask: Ask, team: Team, given: dict[str, Any]) -> dict[str, Any]:
-    """Keyed by the names of an issue's attributes."""
+    """Returns the wanted values by the names of an issue's attributes."""
     wanted: dict[str, Any] = {name: given[name] for name in _PLAIN if name in given}
     if "description" in given:
         wanted["description"] = ask.world.kept(given["description"] or "")
@@ -59,7 +59,7 @@ def _wanted(ask: Ask, team: Team, given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _tied(ask: Ask, given: dict[str, Any]) -> dict[str, Any]:
-    """Sets or, by null, removes a link to another thing."""
+    """Sets or, by null, removes a link to another object."""
     found = {
         "assignee": lambda key: ask.found(ask.world.users, key, "User"),
         "delegate": lambda key: ask.found([one for one in ask.world.users if one.app], key, "User"),

@@ -1,4 +1,4 @@
-"""HTTP server on a free port, in a thread of its own, whose connections can be cut."""
+"""HTTP server on a free port, in its own thread, whose connections can be cut."""
 
 import asyncio
 import socket
@@ -12,7 +12,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 
 class _Wire(H11Protocol):
-    """Knows its transport."""
+    """A connection that knows its transport."""
 
     transports: dict[tuple[str, int], Any] = {}  # noqa: RUF012 - one address is one connection
 
@@ -26,7 +26,7 @@ class _Wire(H11Protocol):
 
 
 class _Server(uvicorn.Server):
-    """Ends when it is told to, and not at its next look."""
+    """A server that stops at once."""
 
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)
@@ -42,7 +42,7 @@ def cut(client: tuple[str, int]) -> None:
 
 
 def _listening() -> socket.socket:
-    # Named as TCP, or asyncio will not send small answers at once.
+    # Named as TCP; otherwise asyncio does not send small responses at once.
     sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     sock.bind(("127.0.0.1", 0))
     sock.listen(100)
@@ -51,7 +51,7 @@ def _listening() -> socket.socket:
 
 @contextmanager
 def listening(app: Any, name: str) -> Iterator[str]:
-    """Its address, while it answers."""
+    """Yields the address while the server runs."""
     config = uvicorn.Config(
         app, http=_Wire, log_config=None, log_level="critical", lifespan="off", access_log=False,
         date_header=False, server_header=False, timeout_graceful_shutdown=1,

@@ -1,4 +1,4 @@
-"""Nouns of a Linear workspace."""
+"""Types of a Linear workspace."""
 
 import copy
 from dataclasses import dataclass, field
@@ -7,7 +7,7 @@ from typing import Any, Self
 
 @dataclass(eq=False, kw_only=True)
 class Lasting:
-    """Everything with an id; the same thing is the same object, but for how lists still show it."""
+    """Any object with an id. There is one object per id, except for older states that lists still show."""
 
     id: str
     nr: int

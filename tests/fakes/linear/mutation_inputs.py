@@ -12,7 +12,7 @@ _HARMLESS = {"doNotSubscribeToIssue", "subscriberIds", "sortOrder", "skipEditedA
 
 
 def mutation(name: str, *scopes: str) -> Callable[[Resolver], Resolver]:
-    """One that a token with `write`, or with one of these narrower scopes, may use."""
+    """Registers a mutation for tokens with `write` or with one of these narrower scopes."""
 
     def register(change: Resolver) -> Resolver:
         def permitted(ask: Ask, source: Any, **args: Any) -> dict[str, Any]:
@@ -33,7 +33,7 @@ def known(given: dict[str, Any], names: str) -> dict[str, Any]:
 
 
 def new_id(ask: Ask, given: str | None, kind: str) -> str | None:
-    """The id asked for, if it is one and was never used."""
+    """Returns the requested id if it is valid and unused."""
     if given is None:
         return None
     try:
@@ -55,7 +55,7 @@ def state_in(ask: Ask, team: Team, key: str) -> State:
 
 
 def fitting(team: Team, labels: Sequence[Label]) -> list[Label]:
-    """Labels an issue of that team may have, all together."""
+    """Returns the labels if an issue of that team may have all of them together."""
     for one in labels:
         if one.is_group:
             raise Refusal("labelIds contain a group", f"The label '{one.name}' is a group and cannot be applied.")
@@ -73,7 +73,7 @@ def fitting(team: Team, labels: Sequence[Label]) -> list[Label]:
 
 
 def with_labels(ask: Ask, issue: Issue, added: Sequence[Label], removed: Sequence[Label] = ()) -> list[Label]:
-    """The issue's labels after that."""
+    """Returns the issue's labels after the change."""
     kept = [one for one in issue.labels if one not in removed]
     fitting(issue.team, added)
     if ask.world.swaps_grouped_labels:

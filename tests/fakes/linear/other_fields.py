@@ -97,7 +97,7 @@ def of_team(kind: str, store: str, *, lagging: bool = False):
 
 
 def labels_for(ask: Ask, team: Any) -> list[Any]:
-    """A team's own labels only; the workspace's are elsewhere."""
+    """Returns a team's own labels only, without those of the workspace."""
     return [one for one in ask.world.all_labels if one.team is team]
 
 

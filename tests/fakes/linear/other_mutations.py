@@ -15,7 +15,7 @@ _OF_WHAT = (
 
 @mutation("commentCreate", "comments:create")
 def _comment(ask: Ask, *, given: dict[str, Any]) -> dict[str, Any]:
-    """Replies, too, have to say of which issue."""
+    """Creates a comment; replies must name their issue too."""
     known(given, "id body issueId parentId")
     if not given.get("issueId"):
         raise bad_argument(_OF_WHAT)
@@ -27,7 +27,7 @@ def _comment(ask: Ask, *, given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _fits_under(parent: Comment | None, issue: Issue) -> None:
-    """Threads are one level deep."""
+    """Checks that threads are one level deep."""
     if parent and parent.issue is not issue:
         raise Refusal("Parent comment must be of the same issue")
     if parent and parent.parent:
@@ -143,7 +143,7 @@ def _link(ask: Ask, *, issue_id: str, url: str, **more: Any) -> dict[str, Any]:
 
 @mutation("attachmentLinkGitHubPR")
 def _link_pull(ask: Ask, *, issue_id: str, url: str, **more: Any) -> dict[str, Any]:
-    """Not twice: unlike the others it refuses what is already there."""
+    """Links a pull request once: unlike the others it refuses an existing link."""
     known(more, "id title linkKind")
     issue = ask.issue(issue_id)
     if ask.world.find_attachment(issue, url):

@@ -27,7 +27,7 @@ class Page:
 def connection(
     kind: str, find: Callable[..., Iterable[Lasting]], *, lagging: bool = True, taking: str = ""
 ) -> Resolver:
-    """A field that is a connection of such things: `find` gives all there are, by the arguments named in `taking`."""
+    """Makes a field that is a connection: `find` returns all objects, by the arguments named in `taking`."""
     own = set(taking.split())
 
     def resolve(ask: Ask, source: Any, **args: Any) -> Page:
@@ -49,7 +49,7 @@ def _kept(ask: Ask, kind: str, things: Iterable[Lasting], args: dict[str, Any]) 
 
 
 def _page(things: list[Lasting], args: dict[str, Any]) -> Page:
-    """Newest first. A cursor is a place in that order: what comes or goes elsewhere does not move it."""
+    """Returns a page, newest first. A cursor is a place in that order, which changes elsewhere do not move."""
     size, backward = _size(args)
     order = args.get("order_by") or "createdAt"
     placed = sorted(((_place(one, order), one) for one in things), key=lambda pair: pair[0], reverse=True)

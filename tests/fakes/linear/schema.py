@@ -1,5 +1,5 @@
-"""Linear's own description of its API. It is too large for this repository: it lies beside it, or where
-`TREEHAND_SCHEMAS` says."""
+"""Linear's own description of its API. It is too large for this repository: it is beside it, or in the folder
+`TREEHAND_SCHEMAS`."""
 
 import re
 from functools import cache
@@ -22,7 +22,7 @@ def description() -> Path | None:
 
 @cache
 def schema() -> GraphQLSchema:
-    """Built once: it takes most of a second."""
+    """Returns the schema, built once, because that takes most of a second."""
     found = description()
     assert found, "Linear's description is not here"
     built = build_schema(found.read_text())

@@ -46,7 +46,7 @@ class ServedLinear:
         return self.world.token_for(user, oauth=oauth, scopes=scopes)
 
     def calls(self, name: str = "") -> list[Call]:
-        """Those of an operation, or that ask this of the root; all, without a name."""
+        """Returns the calls of an operation, or with this root field; all of them without a name."""
         return [one for one in self.history if not name or name in {one.operation, *one.fields}]
 
     def webhook(
@@ -59,7 +59,7 @@ class ServedLinear:
         updated_from: Mapping[str, Any] | None = None,
         **data: Any,
     ) -> tuple[bytes, dict[str, str]]:
-        """The raw body and the headers of one delivery."""
+        """Returns the raw body and the headers of one delivery."""
         return delivery(self.world, kind, action, data, secret=secret, at=at, updated_from=updated_from)
 
     # One request.
@@ -157,7 +157,7 @@ def _parsed(body: bytes) -> Any:
 
 @contextmanager
 def served(world: LinearWorld, linear: ServedLinear | None = None) -> Iterator[ServedLinear]:
-    """On a free port of this machine, in a thread of its own."""
+    """Serves on a free port of this machine, in its own thread."""
     linear = linear or ServedLinear(world)
     schema()
     with listening(linear, "linear") as address:

@@ -36,7 +36,7 @@ HTML_COMMENT = re.compile(r"<!--.*?(-->|\Z)", re.DOTALL)
 
 
 def deed(method: _Deed) -> _Deed:
-    """Something that happens in one piece: people act from other threads than the server's."""
+    """Runs a change as one step: people act from other threads than the server's."""
 
     @functools.wraps(method)
     def locked(world: "Known", *args, **named):
@@ -99,10 +99,10 @@ class Known:
     def advance(self, seconds: float) -> None:
         self.clock.now += seconds
 
-    # Making.
+    # Creation
 
     def birth(self, wanted: str | None = None) -> dict[str, Any]:
-        """Fields of every new thing."""
+        """Returns the fields of every new object."""
         self._last_nr += 1
         given = wanted if wanted and self.honours_ids else str(uuid.uuid4())
         self.used_ids.add(given)
@@ -110,7 +110,7 @@ class Known:
         return {"id": given, "nr": self._last_nr, "created_at": at, "updated_at": at, "changed_at": at}
 
     def touch(self, thing: Lasting, *, updated: bool = True) -> None:
-        """To be said BEFORE the thing is changed: lists may go on showing it as it was."""
+        """Must be called BEFORE the change: lists may continue to show the old state."""
         at = self.clock.moment()
         if self.lag and thing.changed_at + self.lag <= at:
             thing.settled = thing.frozen()
@@ -119,7 +119,7 @@ class Known:
             thing.updated_at = at
 
     def listed(self, things: Iterable[_Thing]) -> list[_Thing]:
-        """Those that lists show by now, and as they show them."""
+        """Returns the objects that lists show now, in the state that they show."""
         if not self.lag:
             return list(things)
         seen_at = self.now - self.lag
@@ -132,7 +132,7 @@ class Known:
             return text
         return HTML_COMMENT.sub("", text).strip()
 
-    # Finding.
+    # Lookup
 
     def user(self, who: User | str) -> User:
         if isinstance(who, User):
@@ -169,7 +169,7 @@ class Known:
         return next(one for one in self.states_of(team) if one.name == name)
 
     def first_state(self, team: Team, *types: str) -> State:
-        """The first of these types that the team has; any, if it has none of them."""
+        """Returns the first state of these types that the team has; any state if it has none of them."""
         states = self.states_of(team)
         return next((one for wanted in types for one in states if one.type == wanted), states[0])
 

@@ -1,4 +1,4 @@
-"""Records of requests and answers."""
+"""Records of requests and responses."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -7,7 +7,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Call:
-    """One request and how it was answered."""
+    """One request and its response."""
 
     document: str
     operation: str = ""

@@ -54,7 +54,7 @@ class SettingUp(Known):
         members: Iterable[User | str] = (),
         states: Mapping[str, str] | None = None,
     ) -> Team:
-        """States by name, each with its type, in their order."""
+        """Adds a team; states by name, each with its type, in their order."""
         people = [self.user(one) for one in members]
         made = Team(**self.birth(), key=key, name=name or key, private=private, members=people)
         self.teams.append(made)
@@ -78,14 +78,14 @@ class SettingUp(Known):
         return made
 
     def find_label(self, name: str, home: Team | None) -> Label | None:
-        """In exactly that scope; names differ in more than their case."""
+        """Finds a label in exactly that scope, ignoring case."""
         return next(
             (one for one in self.all_labels if one.team is home and one.name.lower() == name.lower()),
             None,
         )
 
     def label_for(self, name: str, team: Team) -> Label:
-        """As people choose one: the team's, else the workspace's, else a new one of the workspace."""
+        """Chooses a label like people: the team's, otherwise the workspace's, otherwise a new one of the workspace."""
         return self.find_label(name, team) or self.find_label(name, None) or self.new_label(name, None)
 
     @deed
@@ -106,7 +106,7 @@ class SettingUp(Known):
 
     @deed
     def connect(self, service: str) -> None:
-        """The workspace has that integration, once."""
+        """Adds an integration to the workspace, once."""
         if not any(one.service == service for one in self.integrations):
             self.integrations.append(Integration(**self.birth(), service=service, creator=self.users[0]))
 

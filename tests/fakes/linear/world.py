@@ -10,7 +10,7 @@ By = User | str | None
 
 
 class LinearWorld(Talking):
-    # What people do to issues.
+    # Actions of people on issues
 
     @deed
     def open_issue(
@@ -114,7 +114,7 @@ class LinearWorld(Talking):
     def prioritise(self, issue: str | Issue, priority: int, *, by: By) -> None:
         self.alter(self._issue(issue), self.who(by), priority=priority)
 
-    # What people say.
+    # Comments of people
 
     @deed
     def comment(
@@ -141,10 +141,10 @@ class LinearWorld(Talking):
     def delete_comment(self, comment: Comment | str) -> None:
         self.unsay(self.find_comment(comment))
 
-    # Looking at the result.
+    # Reading the result
 
     def comments(self, issue: str | Issue, by: By = None) -> list[Comment]:
-        """Oldest first."""
+        """Returns the comments, oldest first."""
         on = self._issue(issue)
         author = self.user(by) if by is not None else None
         return [one for one in self.all_comments if one.issue is on and author in {None, one.user}]
@@ -160,6 +160,6 @@ class LinearWorld(Talking):
         return [one for one in self.all_attachments if one.issue is on]
 
     def reactions(self, thing: Comment | Issue | str) -> set[tuple[str, str]]:
-        """Emoji and its author, on a comment or an issue."""
+        """Returns emoji and author of reactions on a comment or an issue."""
         wanted = thing if isinstance(thing, str) else thing.id
         return {(one.emoji, one.user.name) for one in self.all_reactions if one.on.id == wanted}

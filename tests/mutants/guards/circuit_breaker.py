@@ -5,8 +5,8 @@ from tests.mutants.guards.guard import Guard
 _PURE = "tests/engine/test_circuit_breaker.py::test"
 _STORY = "tests/stories/test_circuit_breaker.py::test"
 _BRAKES = "bot/engine/circuit_breaker.py"
-_GATE = ("tests/agents/test_limits.py::test_in_the_sandbox_no_agent_can_keep_everybody_waiting_by_saying_so",)
-_OUTAGE = (f"{_STORY}_an_outage_of_the_model_pauses_the_project_asks_nobody_and_everything_goes_on_by_itself",)
+_GATE = ("tests/agents/test_limits.py::test_in_the_sandbox_an_agent_cannot_forge_a_usage_limit",)
+_OUTAGE = (f"{_STORY}_a_model_outage_pauses_the_project_asks_no_questions_and_ends_by_itself",)
 
 GUARDS = (
     Guard(
@@ -21,7 +21,7 @@ GUARDS = (
         _BRAKES,
         "if one.at > outcome.at - WITHIN_SECONDS",
         "if True",
-        (f"{_PURE}_five_alike_within_an_hour_pause_a_project_until_one_succeeds",),
+        (f"{_PURE}_five_similar_failures_within_an_hour_pause_a_project_until_a_success",),
     ),
     Guard(
         "F20: a success ends the pause",
@@ -35,56 +35,56 @@ GUARDS = (
         _BRAKES,
         "    if trying:\n",
         "    if False:\n",
-        (f"{_PURE}_after_the_pause_one_run_tries_and_those_at_rest_come_first",),
+        (f"{_PURE}_after_the_pause_one_run_tries_and_runs_in_progress_come_first",),
     ),
     Guard(
         "F20: pauses become longer",
         _BRAKES,
         "min(breaker.pause * 2, LONGEST_PAUSE_SECONDS)",
         "breaker.pause",
-        (f"{_PURE}_the_pause_doubles_while_those_that_try_fail_up_to_an_hour",),
+        (f"{_PURE}_the_pause_doubles_with_each_failed_trial_up_to_an_hour",),
     ),
     Guard(
         "F20: an outage counts against nobody",
         "bot/engine/finish_turn.py",
         "case Failure.MODEL if seen.slot.outage or",
         "case Failure.MODEL if",
-        (f"{_STORY}_a_few_at_a_time_an_outage_asks_nobody_either",),
+        (f"{_STORY}_an_outage_asks_no_questions_with_two_slots",),
     ),
     Guard(
         "F20: a pause outlives the process",
         "bot/engine/loop.py",
         "            outcome=decision.outcome,\n",
         "",
-        (f"{_STORY}_the_pause_outlives_a_restart_and_a_new_label",),
+        (f"{_STORY}_the_pause_survives_a_restart_and_a_new_label",),
     ),
     Guard(
         "F20: a limit stops everything",
         "bot/engine/schedule.py",
         "pause = for_all or pause_of_project(",
         "pause = pause_of_project(",
-        (f"{_PURE}_a_limit_stops_all_projects_and_all_say_until_when",),
+        (f"{_PURE}_a_usage_limit_stops_all_projects_and_all_show_its_end",),
     ),
     Guard(
         "F20: after a limit one goes first",
         _BRAKES,
         "    if flying:\n",
         "    if False:\n",
-        (f"{_PURE}_when_a_limit_is_over_they_go_one_by_one",),
+        (f"{_PURE}_after_a_usage_limit_runs_continue_one_by_one",),
     ),
     Guard(
         "F20: a limit is no failure",
         "bot/engine/finish_turn.py",
         "return decision.then(circuit_breaker.wait_for_limit(run, seen.turn.retry_at, seen.now))",
         "return _retry_orask(decision.then(run), seen, policy, detail)",
-        (f"{_STORY}_a_limit_of_the_model_parks_all_runs_until_it_is_over",),
+        (f"{_STORY}_a_usage_limit_parks_all_runs_until_it_ends",),
     ),
     Guard(
         "F20: a limit lasts no longer than any does",
         _BRAKES,
         "min(retry_at, now + LONGEST_LIMIT_SECONDS)",
         "retry_at",
-        (f"{_PURE}_a_limit_lasts_as_long_as_was_said_within_reason",),
+        (f"{_PURE}_a_usage_limit_lasts_until_its_stated_end_within_bounds",),
     ),
     Guard(
         "T9: no agent stops everybody by speaking of a limit",
@@ -98,6 +98,6 @@ GUARDS = (
         "bot/sandbox/proxy/model.py",
         "self.usage.limit_reset_at = parse_usage_limit(response.status_code, response.headers)",
         "pass",
-        ("tests/sandbox/test_usage_limit.py::test_the_proxy_remembers_the_last_answer_only",),
+        ("tests/sandbox/test_usage_limit.py::test_the_proxy_remembers_only_the_last_response",),
     ),
 )

@@ -3,8 +3,8 @@
 from tests.mutants.guards.guard import Guard
 
 _TESTS = "tests/exploration/test_exploration.py::test_whatever_disturbs"
-_ALONE = (f"{_TESTS}_the_work_on_an_issue_every_law_is_kept",)
-_PAIR = (f"{_TESTS}_two_issues_they_share_one_slot_and_nobody_waits_for_ever",)
+_ALONE = ("tests/exploration/test_exploration.py::test_one_issue_with_any_disturbance_keeps_every_law",)
+_PAIR = ("tests/exploration/test_exploration.py::test_two_issues_with_any_disturbance_share_one_slot_and_never_starve",)
 _DECIDE = "bot/engine/decide.py"
 _FINISH = "bot/engine/finish_turn.py"
 _SCHEDULE = "bot/engine/schedule.py"

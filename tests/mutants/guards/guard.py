@@ -5,7 +5,7 @@ from pathlib import Path
 
 
 class NotApplicable(Exception):
-    """The code is not as this guard remembers it."""
+    """The code differs from the text of this guard."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class Guard:
 
 
 def switched_off(guard: Guard, root: Path) -> None:
-    """Rewrites the file under `root`. The old text must be there, once."""
+    """Rewrites the file under `root`, which must contain the old text once."""
     file = root / guard.file
     text = file.read_text()
     if text.count(guard.old) != 1:

@@ -7,9 +7,9 @@ _WORDS = "tests/escape/test_words.py::test"
 _REPOSITORY = "tests/workspace/test_agent_instructions.py::test"
 _PEOPLE = "tests/escape/test_by_hand.py::test"
 _THREAT = "tests/stories/test_threats.py"
-_HIDDEN = (f"{_READING}_what_is_hidden_is_left_out_and_counted",)
-_LETTERS = (f"{_READING}_hidden_letters_are_left_out",)
-_STRANGERS_WORDS = ("tests/agents/test_claude.py::test_what_strangers_write_is_words_and_nothing_else",)
+_HIDDEN = (f"{_READING}_hidden_text_is_left_out_and_counted",)
+_LETTERS = (f"{_READING}_invisible_characters_are_left_out",)
+_STRANGERS_WORDS = ("tests/agents/test_claude.py::test_hooks_and_commands_in_untrusted_text_and_files_do_not_run",)
 
 READ = (
     Guard(
@@ -94,7 +94,7 @@ READ = (
         "bot/text/markdown_blocks.py",
         "self._is_doubtful = True",
         "self._is_doubtful = False",
-        (f"{_READING}_what_only_looks_like_code_carries_nothing_past_people",),
+        (f"{_READING}_hidden_text_in_fake_code_is_left_out",),
     ),
     Guard(
         "T3: cells beyond a table's last column are taken out",
@@ -122,35 +122,35 @@ READ = (
         "bot/text/inline_markup.py",
         "if unclear and self._last_hiding >= at + unclear.start():",
         "if False:",
-        (f"{_READING}_what_only_looks_like_code_carries_nothing_past_people",),
+        (f"{_READING}_hidden_text_in_fake_code_is_left_out",),
     ),
     Guard(
         "T3: a text has an end, of letters",
         "bot/text/read_untrusted.py",
         "    if len(text) > LONGEST_TEXT:\n        text = text[: LONGEST_TEXT - len(CUT)]\n",
         "",
-        (f"{_READING}_a_text_too_long_is_cut_and_says_so",),
+        (f"{_READING}_a_text_that_is_too_long_is_cut_and_marked",),
     ),
     Guard(
         "T3: the issue is read before any agent is told",
         "bot/engine/observe.py",
         "{key: read_issue(issue) for key, issue",
         "{key: (issue, 0) for key, issue",
-        (f"{_THREAT}::test_t3_what_is_hidden_in_an_issue_and_its_thread_reaches_no_agent_and_people_are_told",),
+        (f"{_THREAT}::test_t3_hidden_text_in_an_issue_and_its_comments_reaches_no_agent_and_is_reported",),
     ),
     Guard(
         "T16: what strangers write is not read",
         "bot/engine/observe.py",
         "read_comment(one) if one.author.trusted or one.edited_by else (unread_comment(one), 0)",
         "read_comment(one)",
-        ("tests/escape/test_loop_stall.py::test_t16_a_strangers_text_is_not_read",),
+        ("tests/escape/test_loop_stall.py::test_t16_text_of_an_untrusted_person_is_not_parsed",),
     ),
     Guard(
         "T16: a marker is found without trying each of many spaces",
         "bot/services/github/comment_markers.py",
         'r"(?:<!-- treehand-note',
         'r"\\s*(?:<!-- treehand-note',
-        ("tests/escape/test_loop_stall.py::test_t16_texts_made_to_be_slow_do_not_hold_the_loop",),
+        ("tests/escape/test_loop_stall.py::test_t16_text_made_to_be_slow_to_parse_does_not_stall_the_loop",),
     ),
     Guard(
         "T16: a label of backslashes is read in one way only",
@@ -171,14 +171,14 @@ READ = (
         "bot/engine/observe.py",
         "{branch: read_pull_request(pull) for branch, pull",
         "{branch: pull for branch, pull",
-        (f"{_THREAT}::test_t3_what_is_hidden_in_comments_reviews_and_logs_reaches_no_agent",),
+        (f"{_THREAT}::test_t3_hidden_text_in_comments_reviews_and_check_logs_reaches_no_agent",),
     ),
     Guard(
         "T3: people are told how much was left out",
         "bot/engine/messages/progress_comment.py",
         "if not hidden:",
         "if True:",
-        (f"{_THREAT}::test_t3_what_is_hidden_in_an_issue_and_its_thread_reaches_no_agent_and_people_are_told",),
+        (f"{_THREAT}::test_t3_hidden_text_in_an_issue_and_its_comments_reaches_no_agent_and_is_reported",),
     ),
 )
 
@@ -202,49 +202,49 @@ OBEYED = (
         "bot/workspace/workspaces.py",
         "read_agent_instructions(self._mirror.path, base)",
         "read_agent_instructions(self._mirror.path, refs[worktree.ref])",
-        (f"{_REPOSITORY}_what_the_branch_or_the_worktree_says_is_not_told",),
+        (f"{_REPOSITORY}_instructions_on_the_branch_or_in_the_worktree_are_ignored",),
     ),
     Guard(
         "T5: a link among instructions stays in the commit",
         "bot/workspace/agent_instructions.py",
         'if name.startswith(("/", "..")) or "\\0" in name:',
         'if name == "":',
-        (f"{_REPOSITORY}_a_link_that_leads_elsewhere_gives_no_instructions",),
+        (f"{_REPOSITORY}_a_link_to_another_place_gives_no_instructions",),
     ),
     Guard(
         "T5: what is hidden in instructions is left out",
         "bot/workspace/agent_instructions.py",
         'text = read(content[:_MAX_BYTES].decode(errors="replace")).text.strip()',
         'text = content[:_MAX_BYTES].decode(errors="replace").strip()',
-        (f"{_REPOSITORY}_what_is_hidden_in_them_is_left_out",),
+        (f"{_REPOSITORY}_hidden_text_in_instructions_is_left_out",),
     ),
     Guard(
         "T5: instructions have an end",
         "bot/workspace/agent_instructions.py",
         "read(content[:_MAX_BYTES]",
         "read(content",
-        (f"{_REPOSITORY}_long_ones_are_cut_and_say_so",),
+        (f"{_REPOSITORY}_long_instructions_are_cut_and_marked",),
     ),
     Guard(
         "T5: by hand, the worktree sets nothing in motion",
         "bot/agents/claude/session_export.py",
         'only = ("--setting-sources", "user", "--strict-mcp-config")',
         "only = ()",
-        (f"{_PEOPLE}_t5_nothing_planted_by_an_agent_runs_when_a_person_goes_on_with_the_conversation",),
+        (f"{_PEOPLE}_t5_files_planted_by_an_agent_do_not_run_when_a_person_resumes_the_session",),
     ),
     Guard(
         "T5: by hand, the agent's home is not used",
         "bot/agents/claude/session_export.py",
         'f"CLAUDE_CONFIG_DIR={clean_home_for(home)}"',
         'f"CLAUDE_CONFIG_DIR={home}"',
-        (f"{_PEOPLE}_t5_nothing_planted_by_an_agent_runs_when_a_person_goes_on_with_the_conversation",),
+        (f"{_PEOPLE}_t5_files_planted_by_an_agent_do_not_run_when_a_person_resumes_the_session",),
     ),
     Guard(
         "T5: the clean home is made anew",
         "bot/agents/claude/session_export.py",
         "    _clear(clean)\n    clean.mkdir(mode=0o700, parents=True)",
         "    clean.mkdir(mode=0o700, parents=True, exist_ok=True)",
-        (f"{_PEOPLE}_the_clean_home_holds_the_conversation_and_nothing_else",),
+        (f"{_PEOPLE}_the_clean_home_contains_only_the_session_file",),
     ),
 )
 
@@ -254,7 +254,7 @@ NAMES = (
         "bot/domain/branch_name.py",
         'slug = re.sub(r"[^a-z0-9]+", "-", run.key.lower()).strip("-")',
         "slug = run.key",
-        (f"{_WORDS}_t13_git_takes_every_such_branch_for_a_name",),
+        (f"{_WORDS}_t13_git_accepts_every_such_branch_name",),
     ),
     Guard(
         "T13: no two runs share a branch",
@@ -268,21 +268,21 @@ NAMES = (
         "bot/agents/claude/agent.py",
         "if task.model and not MODEL_NAME.fullmatch(task.model):",
         "if False:",
-        ("tests/agents/test_claude_program.py::test_what_is_not_the_name_of_a_model_never_reaches_a_command_line",),
+        ("tests/agents/test_claude_program.py::test_an_invalid_model_name_never_reaches_a_command_line",),
     ),
     Guard(
         "T13: what is no conversation's name is no command",
         "bot/agents/claude/session_export.py",
         'if not _SESSION.fullmatch(session):\n        return ""',
         'if not session:\n        return ""',
-        (f"{_PEOPLE}_what_is_not_the_name_of_a_conversation_is_no_command_and_no_file",),
+        (f"{_PEOPLE}_an_invalid_session_name_gives_no_command_and_no_file",),
     ),
     Guard(
         "T13: what is no conversation's name is no file",
         "bot/agents/claude/session_export.py",
         "if not _SESSION.fullmatch(session):\n        return\n",
         "if not session:\n        return\n",
-        (f"{_PEOPLE}_t13_what_is_not_the_name_of_a_conversation_names_no_file_elsewhere",),
+        (f"{_PEOPLE}_t13_an_invalid_session_name_cannot_name_a_file_elsewhere",),
     ),
 )
 

@@ -7,15 +7,11 @@ _PULLS = "tests/services/github/test_pull_requests.py::test"
 _OUTBOX = "bot/services/http/comment_outbox.py"
 _PUSH = "bot/workspace/push.py"
 _MIRROR = "bot/workspace/mirror.py"
-_PEOPLE = (
-    "tests/workspace/test_people.py::test_f15_whatever_people_do_and_whenever_their_commits_and_ours_are_published"
-)
+_PEOPLE = "tests/workspace/test_people.py::test_f15_every_commit_is_published_for_any_action_of_people_at_any_moment"
 _LEFT = "tests/workspace/test_leftovers.py::test_f11"
 _MENDED = "tests/workspace/test_mirror_repair.py::test_f19"
-_REPLAYED = (
-    "tests/workspace/test_deterministic.py::test_replayed_in_another_place_it_is_the_same_commit_and_the_same_merge",
-)
-_NOT_KNOWN = (f"{_TALK}_what_does_not_show_yet_is_not_said_again_before_it_had_time_to",)
+_REPLAYED = ("tests/workspace/test_deterministic.py::test_the_same_work_elsewhere_gives_the_same_commit_and_merge",)
+_NOT_KNOWN = (f"{_TALK}_a_comment_that_may_still_appear_is_not_posted_again_yet",)
 
 GUARDS = (
     Guard(
@@ -37,7 +33,7 @@ GUARDS = (
         _OUTBOX,
         "found = await self.adopt(sent, await self.find(sent, fresh=True))",
         "found = None",
-        (f"{_TALK}_an_answer_that_was_lost_is_looked_for_and_not_said_again",),
+        (f"{_TALK}_a_comment_whose_response_was_lost_is_not_posted_again",),
     ),
     Guard(
         "F1: what is about to be said is saved first",
@@ -51,21 +47,21 @@ GUARDS = (
         _OUTBOX,
         "self.adopt(wanted, await self.find(wanted, fresh=False))",
         "self.adopt(wanted, [])",
-        (f"{_TALK}_a_lost_cache_repeats_nothing",),
+        (f"{_TALK}_a_lost_cache_repeats_no_comment",),
     ),
     Guard(
         "F17: of what was said twice the oldest stays",
         _OUTBOX,
         "for extra in found[1:]:",
         "for extra in []:",
-        (f"{_TALK}_of_what_two_of_us_said_at_once_the_oldest_stays",),
+        (f"{_TALK}_of_duplicate_comments_only_the_oldest_stays",),
     ),
     Guard(
         "F3: a pull request that is there is ours",
         "bot/services/github/pull_request_writer.py",
         'if "already exists" in reason:',
         "if False:",
-        (f"{_PULLS}_a_draft_whose_answer_was_lost_is_adopted",),
+        (f"{_PULLS}_a_draft_whose_response_was_lost_is_adopted",),
     ),
     Guard(
         "F1: a branch whose pull request is over gets no other",
@@ -73,7 +69,7 @@ GUARDS = (
         'is_ours(known) and not known["open"]:',
         "is_ours(known) and False:",
         (
-            "tests/contracts/test_forges.py::test_a_branch_gets_one_pull_request_also_when_that_was_ended_since_we_looked",
+            "tests/contracts/test_forges.py::test_a_branch_gets_one_pull_request_even_if_it_was_closed_since_the_last_poll",
         ),
     ),
     Guard(
@@ -102,7 +98,7 @@ GUARDS = (
         "bot/workspace/branch.py",
         "    if has_uncommitted(worktree, ours):\n        return {}\n",
         "",
-        ("tests/workspace/test_ensure.py::test_commits_that_people_added_wait_while_work_lies_in_the_worktree",),
+        ("tests/workspace/test_ensure.py::test_commits_of_people_wait_while_the_worktree_has_uncommitted_work",),
     ),
     Guard(
         "F1: a commit has the time of its turn, and not of its making",
@@ -123,21 +119,21 @@ GUARDS = (
         _MIRROR,
         "if not self._ready:  # once per process",
         "if False:  # once per process",
-        (f"{_LEFT}_everything_a_dead_process_may_leave_is_out_of_the_way",),
+        (f"{_LEFT}_stale_files_of_a_killed_process_are_removed",),
     ),
     Guard(
         "F11: and only then",
         _MIRROR,
         "if not self._ready:  # once per process",
         "if True:  # once per process",
-        (f"{_LEFT}_it_is_cleared_once_in_a_life_for_git_works_there_from_then_on",),
+        (f"{_LEFT}_stale_files_are_removed_only_once_per_process",),
     ),
     Guard(
         "F19: a mirror is looked at before it is used",
         _MIRROR,
         "damaged = self._is_our_object_damaged(suspicion) or is_damaged(self.path, thoroughly=suspicion is not None)",
         "damaged = False",
-        (f"{_MENDED}_what_is_whole_in_a_damaged_mirror_comes_over",),
+        (f"{_MENDED}_intact_objects_of_a_damaged_mirror_are_copied",),
     ),
     Guard(
         "F19: and again once git has stumbled over it",
@@ -151,38 +147,34 @@ GUARDS = (
         _MIRROR,
         "recover(self.path)",
         "waiting(self.path).rename(self.path.with_name('gone'))",
-        (f"{_MENDED}_what_is_whole_in_a_damaged_mirror_comes_over",),
+        (f"{_MENDED}_intact_objects_of_a_damaged_mirror_are_copied",),
     ),
     Guard(
         "F19: trouble of the remote's is not the mirror's",
         "bot/workspace/mirror_repair.py",
         "    return False\n\n\ndef damaged_path",
         "    return thoroughly\n\n\ndef damaged_path",
-        (f"{_MENDED}_trouble_of_the_remotes_sets_no_mirror_aside",),
+        (f"{_MENDED}_a_damaged_remote_does_not_count_as_a_damaged_mirror",),
     ),
     Guard(
         "F5: what an earlier life read counts against the points of this minute",
         "bot/services/github/rate_limits.py",
         "self._spent = deque(self._spent_before_start(clock()))",
         "self._spent = deque()",
-        (
-            "tests/services/github/test_rate_limits.py::test_no_more_than_900_points_a_minute_however_often_it_is_restarted",
-        ),
+        ("tests/services/github/test_rate_limits.py::test_at_most_900_points_are_used_in_a_minute_despite_restarts",),
     ),
     Guard(
         "F2: what was restored is not restored again",
         _PUSH,
         'not in {"", commit}:',
         'not in {""}:',
-        (
-            "tests/program/test_github.py::test_salvaged_work_is_listed_and_brought_back_from_the_repository_and_only_once",
-        ),
+        ("tests/program/test_github.py::test_salvaged_work_is_listed_and_restored_from_the_repository_once",),
     ),
     Guard(
         "F19: what went with the mirror is made again",
         _PUSH,
         'raise NeedsTurn(f"The mirror was lost',
         'raise NeedsHuman(f"The mirror was lost',
-        ("tests/workspace/test_push.py::test_a_commit_that_went_with_the_mirror_is_for_the_agent_to_make_again",),
+        ("tests/workspace/test_push.py::test_a_commit_lost_with_the_mirror_needs_another_turn",),
     ),
 )

@@ -2,15 +2,15 @@
 
 from tests.mutants.guards.guard import Guard
 
-_HOARDS = ("tests/escape/test_files.py::test_t16_memory_counts_wherever_it_is_kept[command]",)
+_HOARDS = ("tests/escape/test_files.py::test_t16_every_kind_of_memory_counts_towards_the_limit[command]",)
 
 _DECIDE = "tests/engine/test_decide.py::test"
 _MODEL = "tests/sandbox/test_model.py::test"
 _SELFTEST = "tests/sandbox/test_selftest.py::test"
 _CLAUDE = "tests/agents/test_claude.py::test"
 _STORIES = "tests/stories/test_stories.py::test"
-_HOLDS = (f"{_SELFTEST}_a_sandbox_that_holds_passes_every_probe_and_leaves_nothing",)
-_LEAKY = (f"{_SELFTEST}_a_bubblewrap_that_leaks_is_found_out[the network is shared]",)
+_HOLDS = (f"{_SELFTEST}_a_working_sandbox_passes_every_probe_and_leaves_no_files",)
+_LEAKY = (f"{_SELFTEST}_a_leaking_bubblewrap_is_detected[the network is shared]",)
 
 GUARDS = (
     Guard(
@@ -25,21 +25,21 @@ GUARDS = (
         "bot/sandbox/bubblewrap.py",
         "tokens=usage.tokens, usd=usage.usd, ",
         "",
-        ("tests/sandbox/test_interface.py::test_t15_what_the_proxy_counted_is_what_was_spent",),
+        ("tests/sandbox/test_interface.py::test_t15_the_token_count_of_the_proxy_replaces_that_of_the_agent",),
     ),
     Guard(
         "T9: a sandbox ends with its tokens",
         "bot/sandbox/bubblewrap.py",
         "task.model, task.most_tokens, task.budget_usd)",
         "task.model)",
-        ("tests/sandbox/test_interface.py::test_t9_a_sandboxs_proxy_grants_what_the_turn_may_do",),
+        ("tests/sandbox/test_interface.py::test_t9_the_proxy_of_a_sandbox_gets_the_permissions_of_its_turn",),
     ),
     Guard(
         "T9: a sandbox asks the model of its turn",
         "bot/sandbox/bubblewrap.py",
         "task.model, task.most_tokens",
         '"", task.most_tokens',
-        ("tests/sandbox/test_interface.py::test_t9_a_sandboxs_proxy_grants_what_the_turn_may_do",),
+        ("tests/sandbox/test_interface.py::test_t9_the_proxy_of_a_sandbox_gets_the_permissions_of_its_turn",),
     ),
     Guard(
         "Money: a sandbox ends with its money",
@@ -109,7 +109,7 @@ GUARDS = (
         "bot/sandbox/resource_limits.py",
         "if limits.memory_bytes and memory_of(find_processes(marker.__eq__)) > limits.memory_bytes:",
         "if False:",
-        ("tests/sandbox/test_interface.py::test_t16_what_takes_too_much_is_told_and_ended",),
+        ("tests/sandbox/test_interface.py::test_t16_a_program_over_its_limits_is_reported_and_ended",),
     ),
     Guard(
         "T16: what is kept in folders in memory counts",
@@ -137,42 +137,42 @@ GUARDS = (
         "bot/sandbox/seccomp.py",
         "        *_limit_segments(_SHMGET[machine]),\n",
         "",
-        ("tests/sandbox/test_seccomp.py::test_t16_shared_segments_of_system_v_are_small",),
+        ("tests/sandbox/test_seccomp.py::test_t16_shared_memory_segments_of_system_v_are_limited",),
     ),
     Guard(
         "T16: the disk is not filled up",
         "bot/sandbox/resource_limits.py",
         "if limits.free_disk_bytes and shutil.disk_usage(folder).free < limits.free_disk_bytes:",
         "if False:",
-        ("tests/sandbox/test_interface.py::test_t16_what_takes_too_much_is_told_and_ended",),
+        ("tests/sandbox/test_interface.py::test_t16_a_program_over_its_limits_is_reported_and_ended",),
     ),
     Guard(
         "T16: what takes too much is ended",
         "bot/sandbox/resource_limits.py",
         "process.send(signal.SIGKILL)",
         "pass",
-        ("tests/sandbox/test_interface.py::test_t16_what_takes_too_much_is_told_and_ended",),
+        ("tests/sandbox/test_interface.py::test_t16_a_program_over_its_limits_is_reported_and_ended",),
     ),
     Guard(
         "T16: losses in a row have an end",
         "bot/engine/finish_turn.py",
         "if run.turns.losses >= policy.max_losses:",
         "if False:",
-        (f"{_STORIES}_a_turn_that_kills_its_process_is_not_tried_for_ever",),
+        (f"{_STORIES}_a_turn_that_kills_its_process_is_given_up_after_the_maximum_of_losses",),
     ),
     Guard(
         "T16: failures in a row have an end",
         "bot/engine/finish_turn.py",
         "if failures >= policy.max_failures:",
         "if False:",
-        (f"{_STORIES}_a_failed_turn_is_tried_again_after_a_growing_pause_then_asked_about",),
+        (f"{_STORIES}_a_failed_turn_is_retried_after_a_growing_delay_and_then_asked_about",),
     ),
     Guard(
         "T16: what an issue costs has an end",
         "bot/engine/start_turn.py",
         "if spent := issue_budget.why_exhausted(run, seen, policy):",
         "if spent := None:",
-        ("tests/stories/test_commands.py::test_a_spent_budget_asks_and_a_bigger_one_goes_on",),
+        ("tests/stories/test_commands.py::test_an_exhausted_budget_asks_and_a_larger_budget_continues",),
     ),
     Guard(
         "T17: a token of the App is for one repository",
@@ -186,28 +186,28 @@ GUARDS = (
         "bot/sandbox/build.py",
         'raise CannotStart(f"The self-test of the sandbox failed, so Treehand starts no agent. {result}")',
         'log.warning("no sandbox")',
-        ("tests/sandbox/test_interface.py::test_t22_what_does_not_hold_starts_nothing",),
+        ("tests/sandbox/test_interface.py::test_t22_a_failed_sandbox_check_prevents_the_start",),
     ),
     Guard(
         "T22: without a sandbox nothing is chosen instead",
         "bot/sandbox/build.py",
         'if settings.sandbox.kind == "none":\n        from bot.sandbox.none',
         "if True:\n        from bot.sandbox.none",
-        ("tests/sandbox/test_interface.py::test_t22_nothing_but_the_settings_does_without",),
+        ("tests/sandbox/test_interface.py::test_t22_only_the_settings_can_disable_the_sandbox",),
     ),
     Guard(
         "T22: without bubblewrap there is no sandbox",
         "bot/sandbox/host_tools.py",
         "    if not bwrap:\n        raise CannotStart(BWRAP_MISSING)",
         '    bwrap = bwrap or "/bin/true"',
-        (f"{_SELFTEST}_no_bubblewrap_at_all_is_said_with_how_to_get_it",),
+        (f"{_SELFTEST}_a_missing_bubblewrap_is_reported_with_the_way_to_install_it",),
     ),
     Guard(
         "T22: what was not tried does not hold",
         "bot/sandbox/selftest.py",
         '"it was not tried"',
         '""',
-        (f"{_SELFTEST}_where_a_guard_can_be_read_the_probes_stop_at_once",),
+        (f"{_SELFTEST}_the_probes_stop_once_a_guard_file_can_be_read",),
     ),
     Guard(
         "T22: what arrives on this machine got out",
@@ -228,13 +228,13 @@ GUARDS = (
         "bot/sandbox/fix_hints.py",
         "for number in found.groups()) < OLDEST_BWRAP:",
         "for number in found.groups()) < ():",
-        (f"{_SELFTEST}_a_bubblewrap_too_old_or_strange_is_refused",),
+        (f"{_SELFTEST}_an_old_or_unknown_bubblewrap_is_refused",),
     ),
     Guard(
         "T6: without a sandbox, too, the bot's environment stays behind",
         "bot/system/launch.py",
         "environment.items() if name in keep}",
         "environment.items()}",
-        ("tests/sandbox/test_interface.py::test_t6_without_a_sandbox_the_bots_own_variables_stay_behind_too",),
+        ("tests/sandbox/test_interface.py::test_t6_without_a_sandbox_the_agent_still_gets_no_variables_of_the_daemon",),
     ),
 )

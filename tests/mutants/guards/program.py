@@ -3,7 +3,7 @@
 from tests.mutants.guards.guard import Guard
 
 _PROGRAM = "tests/agents/test_program.py::test"
-_OLD = "tests/agents/test_claude_program.py::test_an_old_program_is_refused_with_the_version_that_is_needed"
+_OLD = "tests/agents/test_claude_program.py::test_an_old_program_is_refused_with_the_required_version"
 
 GUARDS = (
     Guard(
@@ -32,7 +32,7 @@ GUARDS = (
         "bot/agents/claude/program.py",
         'return found if recorded else f"{found} (',
         'return found if True else f"{found} (',
-        (f"{_PROGRAM}_a_program_from_elsewhere_has_no_record_and_that_is_said",),
+        (f"{_PROGRAM}_a_program_without_an_installation_record_is_reported",),
     ),
     Guard(
         "T21: an older program is refused",
@@ -46,6 +46,6 @@ GUARDS = (
         "bot/agents/claude/environment.py",
         '    "DISABLE_AUTOUPDATER": "1",\n',
         "",
-        (f"{_PROGRAM}_t21_it_is_told_not_to_change_itself",),
+        (f"{_PROGRAM}_t21_updates_by_the_program_itself_are_disabled",),
     ),
 )

@@ -6,10 +6,10 @@ _EGRESS = "tests/escape/test_egress.py::test"
 _TUNNEL = "tests/sandbox/test_tunnel.py::test"
 _MODEL = "tests/sandbox/test_model.py::test"
 _DOOR = "tests/sandbox/test_proxy.py::test"
-_PUBLIC = (f"{_DOOR}_nothing_else_is_public",)
-_ASKED = (f"{_MODEL}_what_could_be_read_in_two_ways_or_not_at_all_is_refused",)
-_SERVICE = (f"{_MODEL}_the_models_service_is_no_way_out_either",)
-_PASS = (f"{_MODEL}_without_its_own_token_and_nothing_else_nobody_asks_the_model",)
+_PUBLIC = (f"{_DOOR}_other_addresses_are_not_public",)
+_ASKED = (f"{_MODEL}_an_ambiguous_or_invalid_body_is_refused",)
+_SERVICE = (f"{_MODEL}_features_of_the_model_that_reach_other_hosts_are_refused",)
+_PASS = (f"{_MODEL}_only_requests_with_the_sandboxs_own_token_reach_the_model",)
 
 HOSTS = (
     Guard(
@@ -17,7 +17,7 @@ HOSTS = (
         "bot/sandbox/proxy/tunnel.py",
         "if target not in self._allowed:",
         "if False:",
-        (f"{_EGRESS}_t8_a1_an_unlisted_host_is_refused_and_named",),
+        (f"{_EGRESS}_t8_a1_an_unlisted_host_is_refused_and_reported",),
     ),
     Guard(
         "T8: a port is part of what is listed",
@@ -31,21 +31,21 @@ HOSTS = (
         "bot/sandbox/proxy/tunnel.py",
         "if not all(map(self.is_public, addresses)):",
         "if False:",
-        (f"{_EGRESS}_t8_a9_not_even_a_listed_address_may_be_inside",),
+        (f"{_EGRESS}_t8_a9_a_listed_internal_address_is_refused",),
     ),
     Guard(
         "T8: one private address among public ones is enough to refuse",
         "bot/sandbox/proxy/tunnel.py",
         "if not all(map(self.is_public, addresses)):",
         "if not any(map(self.is_public, addresses)):",
-        (f"{_EGRESS}_t8_a9_a_listed_name_that_leads_inside_is_refused_even_when_its_other_addresses_do_not",),
+        (f"{_EGRESS}_t8_a9_a_listed_name_with_any_internal_address_is_refused",),
     ),
     Guard(
         "T8: what is dialled is the address that was looked at",
         "bot/sandbox/proxy/tunnel.py",
         "return await self.dial(address, target.port)",
         "return await self.dial((await self.resolve(target.host, target.port))[0], target.port)",
-        (f"{_EGRESS}_t8_a10_a_name_that_changes_its_mind_is_dialled_where_it_was_looked_at",),
+        (f"{_EGRESS}_t8_a10_a_name_is_dialled_at_the_address_that_was_checked",),
     ),
     Guard(
         "T8: TLS in a tunnel asks for the tunnel's own host",
@@ -59,28 +59,28 @@ HOSTS = (
         "bot/sandbox/proxy/tunnel.py",
         "if self._open >= _MAX_AT_ONCE:",
         "if False:",
-        (f"{_TUNNEL}_there_is_an_end_to_connections_at_once",),
+        (f"{_TUNNEL}_the_number_of_simultaneous_connections_is_limited",),
     ),
     Guard(
         "T8: what is no TLS is told at once",
         "bot/sandbox/proxy/tls_hello.py",
         "if rest[0] != _HANDSHAKE or rest[1] != _TLS or not 0 < size <= MOST_BYTES:",
         "if False:",
-        (f"{_TUNNEL}_what_is_no_hello_is_refused_at_once",),
+        (f"{_TUNNEL}_data_that_is_no_client_hello_is_refused_at_once",),
     ),
     Guard(
         "T8: a hello with two server names has none",
         "bot/sandbox/proxy/tls_hello.py",
         "if hello.data or len(names) > 1:",
         "if hello.data:",
-        (f"{_TUNNEL}_two_names_or_odd_ones_are_refused",),
+        (f"{_TUNNEL}_two_server_names_or_invalid_ones_are_refused",),
     ),
     Guard(
         "T8: a list of two names in a hello is no name",
         "bot/sandbox/proxy/tls_hello.py",
         "if kind != _HOST_NAME or listed.data or content.data:",
         "if kind != _HOST_NAME:",
-        (f"{_TUNNEL}_two_names_or_odd_ones_are_refused",),
+        (f"{_TUNNEL}_two_server_names_or_invalid_ones_are_refused",),
     ),
     Guard(
         "T8: private and reserved addresses of IPv4 are not public",
@@ -129,21 +129,21 @@ HOSTS = (
         "bot/sandbox/proxy/grant.py",
         "line = _one_line(attempt)",
         "line = attempt",
-        (f"{_DOOR}_refusals_are_one_harmless_line_each",),
+        (f"{_DOOR}_each_refusal_is_one_harmless_line",),
     ),
     Guard(
         "T8: what was refused does not flood people",
         "bot/sandbox/proxy/grant.py",
         "or len(self._attempts) < _MAX_KINDS:",
         "or True:",
-        (f"{_DOOR}_refusals_are_counted_by_kind_and_cut_to_what_people_read",),
+        (f"{_DOOR}_refusals_are_counted_by_kind_and_limited_in_number",),
     ),
     Guard(
         "T8: connections to the proxy at once have an end",
         "bot/sandbox/proxy/server.py",
         "if self.connections >= most:",
         "if False:",
-        (f"{_DOOR}_many_silent_callers_do_not_keep_others_out_for_ever",),
+        (f"{_DOOR}_silent_connections_do_not_block_others_for_ever",),
     ),
 )
 
@@ -153,7 +153,7 @@ MODEL = (
         "bot/sandbox/proxy/server.py",
         "if not all([hmac.compare_digest(key, token) for key in _keys_shown(request)]):",
         "if False:",
-        (f"{_MODEL}_one_sandboxs_token_opens_no_other_proxy",),
+        (f"{_MODEL}_the_token_of_one_sandbox_is_refused_by_the_proxy_of_another",),
     ),
     Guard(
         "T9: without a token nothing asks the model",
@@ -167,35 +167,35 @@ MODEL = (
         "bot/sandbox/proxy/server.py",
         "if self.model is None or not self.grant.token:",
         "if self.model is None:",
-        (f"{_MODEL}_where_there_is_no_model_none_is_asked",),
+        (f"{_MODEL}_without_a_model_no_request_is_forwarded",),
     ),
     Guard(
         "T9: only messages are served",
         "bot/sandbox/proxy/server.py",
         'case "POST" if path in {MESSAGES, COUNT_TOKENS}:',
         'case "POST":',
-        (f"{_MODEL}_anything_but_messages_is_refused_and_counted",),
+        (f"{_MODEL}_any_endpoint_except_messages_is_refused_and_counted",),
     ),
     Guard(
         "T9: only known queries are served",
         "bot/sandbox/proxy/model.py",
         "if query not in _QUERIES:",
         "if False:",
-        (f"{_MODEL}_anything_but_messages_is_refused_and_counted",),
+        (f"{_MODEL}_any_endpoint_except_messages_is_refused_and_counted",),
     ),
     Guard(
         "T9: what a caller says stays out of the log",
         "bot/sandbox/proxy/server.py",
         'failed error=%s", type(exc).__name__)',
         'failed error=%s", exc)',
-        (f"{_DOOR}_a_bug_met_by_one_caller_is_no_trouble_for_others_and_tells_the_log_only_its_kind",),
+        (f"{_DOOR}_a_bug_in_one_connection_affects_no_other_and_logs_only_its_class",),
     ),
     Guard(
         "T9: a request with two lengths is refused",
         "bot/sandbox/proxy/connection.py",
         'if b"transfer-encoding" in names and b"content-length" in names:',
         "if False:",
-        (f"{_EGRESS}_t9_a_request_that_tells_two_lengths_is_refused_even_if_one_is_right",),
+        (f"{_EGRESS}_t9_a_request_with_two_lengths_is_refused_even_if_one_is_right",),
     ),
     Guard(
         "T9: a request's body has an end",
@@ -209,63 +209,63 @@ MODEL = (
         "bot/sandbox/proxy/model.py",
         "for name, value in request.headers if _REQUEST_HEADERS.fullmatch(name)]",
         'for name, value in request.headers if name not in {b"host", b"content-length"}]',
-        (f"{_EGRESS}_t9_headers_nobody_knows_do_not_go_to_the_model",),
+        (f"{_EGRESS}_t9_unknown_headers_do_not_go_to_the_model",),
     ),
     Guard(
         "T9: only known headers come back",
         "bot/sandbox/proxy/model.py",
         "for name, value in response.headers.raw if _RESPONSE_HEADERS.fullmatch(name.lower())]",
         "for name, value in response.headers.raw]",
-        (f"{_MODEL}_only_what_says_something_about_the_answer_comes_back",),
+        (f"{_MODEL}_only_known_headers_of_a_response_are_passed_back",),
     ),
     Guard(
         "T9: the key follows no redirect",
         "bot/sandbox/proxy/model.py",
         "trust_env=False,",
         "trust_env=False,\n        follow_redirects=True,",
-        (f"{_MODEL}_a_redirect_of_the_service_is_not_followed",),
+        (f"{_MODEL}_a_redirect_by_the_service_is_not_followed",),
     ),
     Guard(
         "T9: a run asks one model",
         "bot/sandbox/proxy/model.py",
         "if model != (self._pinned or allowed):",
         "if False:",
-        (f"{_MODEL}_a_run_asks_one_model_only",),
+        (f"{_MODEL}_a_run_with_a_chosen_model_can_use_no_other",),
     ),
     Guard(
         "T9: so many requests at once and no more",
         "bot/sandbox/proxy/model.py",
         "asyncio.Semaphore(_MAX_AT_ONCE)",
         "asyncio.Semaphore(1000)",
-        (f"{_MODEL}_eight_are_answered_at_once_and_the_others_wait",),
+        (f"{_MODEL}_eight_requests_run_at_once_and_others_wait",),
     ),
     Guard(
         "T9: counting tokens has an end",
         "bot/sandbox/proxy/model.py",
         "if self._counts > _MAX_COUNTS:",
         "if False:",
-        (f"{_MODEL}_counting_tokens_costs_none_but_has_an_end",),
+        (f"{_MODEL}_counting_tokens_is_free_but_limited",),
     ),
     Guard(
         "T9: a run ends with its tokens",
         "bot/sandbox/proxy/request_budget.py",
         "if tokens and self.usage.tokens + self._unreported + bill.input >= tokens:",
         "if False:",
-        (f"{_MODEL}_a_run_ends_with_its_tokens",),
+        (f"{_MODEL}_a_run_ends_when_its_token_budget_is_exhausted",),
     ),
     Guard(
         "T9: requests at once do not overshoot together",
         "bot/sandbox/proxy/request_budget.py",
         "while self._in_flight and not self._fits(bill)",
         "while False",
-        (f"{_MODEL}_many_at_once_do_not_overshoot_together",),
+        (f"{_MODEL}_parallel_requests_do_not_exceed_the_budget_together",),
     ),
     Guard(
         "T9: hanging up is not free",
         "bot/sandbox/proxy/request_budget.py",
         "self._unreported += bill.unreported\n",
         "self._unreported += 0\n",
-        (f"{_MODEL}_an_answer_that_never_tells_its_usage_counts_by_its_length",),
+        (f"{_MODEL}_a_response_without_usage_is_charged_by_its_length",),
     ),
     Guard(
         "T9: tokens of every kind count",
@@ -307,21 +307,21 @@ MODEL = (
         "bot/sandbox/proxy/model_request.py",
         '_refuse_unknown(request.keys() - _KEYS - _REMOTE_KEYS, "the key")',
         "pass",
-        (f"{_MODEL}_a_key_that_is_not_known_is_refused_by_its_name",),
+        (f"{_MODEL}_an_unknown_key_in_a_request_is_refused_by_its_name",),
     ),
     Guard(
         "T9: a beta that is not known is refused",
         "bot/sandbox/proxy/model.py",
         "refuse_unknown_betas(request.headers)",
         "pass",
-        (f"{_MODEL}_a_beta_that_is_not_known_is_refused",),
+        (f"{_MODEL}_an_unknown_beta_is_refused",),
     ),
     Guard(
         "T9: only pictures and documents count as packed",
         "bot/sandbox/proxy/model_request.py",
         'if block.get("type") not in _PACKED_BLOCKS or not isinstance(source, dict):',
         "if not isinstance(source, dict):",
-        (f"{_MODEL}_only_pictures_and_documents_count_as_packed",),
+        (f"{_MODEL}_only_pictures_and_documents_are_counted_at_a_lower_rate",),
     ),
     Guard(
         "T9: a request of too many pieces is not taken apart",

@@ -6,11 +6,11 @@ _OFFSITE = "tests/workspace/test_salvage_remote.py::test"
 _PARKING = "tests/workspace/test_evict.py::test"
 _HOUSE = "tests/maintenance/test_sweep.py::test"
 _REMOVAL = "tests/workspace/test_remove.py::test"
-_ROOM = (f"{_HOUSE}_room_is_made_where_nobody_works_and_nothing_waits_for_a_person",)
-_CLAIMED = (f"{_HOUSE}_while_another_daemon_has_the_repository_nothing_is_written_there",)
-_CLAIM_LOST = (f"{_HOUSE}_who_loses_the_repository_in_that_moment_writes_nothing_there",)
-_MONTH = (f"{_HOUSE}_salvaged_work_goes_after_a_month_there_and_here",)
-_LOST = (f"{_HOUSE}_what_nobody_remembers_waits_until_the_trackers_were_looked_at",)
+_ROOM = (f"{_HOUSE}_disk_space_is_freed_only_from_idle_runs_that_wait_for_no_person",)
+_CLAIMED = (f"{_HOUSE}_without_the_lease_no_salvage_is_written_to_the_repository",)
+_CLAIM_LOST = (f"{_HOUSE}_a_lease_lost_during_the_sync_prevents_the_write",)
+_MONTH = (f"{_HOUSE}_salvaged_work_is_removed_after_a_month_locally_and_at_the_remote",)
+_LOST = (f"{_HOUSE}_unknown_workspaces_are_kept_until_the_trackers_were_read",)
 
 _BACKUP = "tests/deploy/test_backup.py::test"
 
@@ -20,56 +20,56 @@ GUARDS = (
         "bot/maintenance/backup.py",
         "if (status.st_dev, status.st_ino) != folder_path.identity:",
         "if folder_path is None:",
-        (f"{_BACKUP}_a_folder_that_is_another_one_meanwhile_is_not_entered",),
+        (f"{_BACKUP}_a_folder_replaced_by_a_link_is_not_entered",),
     ),
     Guard(
         "T8: a backup follows no link",
         "bot/maintenance/backup.py",
         "status = os.stat(name, dir_fd=folder, follow_symlinks=False)",
         "status = os.stat(name, dir_fd=folder)",
-        (f"{_BACKUP}_no_link_in_a_worktree_is_followed",),
+        (f"{_BACKUP}_links_in_a_worktree_are_not_followed",),
     ),
     Guard(
         "Keeping: a backup is another daemon's, not ours twice",
         "bot/maintenance/backup.py",
         '"cells", "daemon.id", "demo"',
         '"cells", "demo"',
-        (f"{_BACKUP}_what_can_be_made_again_or_is_of_this_place_alone_is_left_out",),
+        (f"{_BACKUP}_files_that_can_be_made_again_or_belong_to_this_machine_are_left_out",),
     ),
     Guard(
         "Keeping: a backup has what points before what is pointed to",
         "bot/maintenance/backup.py",
         "key=_OBJECTS.__ne__",
         "key=_OBJECTS.__eq__",
-        (f"{_BACKUP}_what_git_points_to_is_read_after_what_points_there",),
+        (f"{_BACKUP}_git_refs_are_read_before_git_objects",),
     ),
     Guard(
         "Keeping: salvaged work is judged before it is shared",
         "bot/workspace/salvage_store.py",
         "if objections := self._objections_to(ref, _SECONDS):",
         "if objections := ():",
-        (f"{_OFFSITE}_what_the_guard_objects_to_stays_on_this_machine",),
+        (f"{_OFFSITE}_salvage_that_the_publish_guard_blocks_stays_on_this_machine",),
     ),
     Guard(
         "Keeping: other work at the remote is not overwritten",
         "bot/workspace/salvage_remote.py",
         'f"--force-with-lease={ref}:{old}"',
         '"--force"',
-        (f"{_OFFSITE}_other_work_under_that_name_stays_and_ours_gets_the_next",),
+        (f"{_OFFSITE}_salvage_gets_the_next_number_if_the_name_is_taken_at_the_remote",),
     ),
     Guard(
         "Keeping: what is asked for in this moment is not let go",
         "bot/workspace/salvage_remote.py",
         "companion_ref(one.ref, SALVAGE_DATES): noted,",
         "",
-        (f"{_OFFSITE}_what_is_asked_for_in_this_moment_is_not_let_go",),
+        (f"{_OFFSITE}_salvage_that_is_being_restored_is_not_deleted",),
     ),
     Guard(
         "Keeping: salvaged work is kept for its time",
         "bot/domain/salvage.py",
         "return 0.0 < self.at < now - KEPT_SECONDS",
         "return 0.0 < self.at < now",
-        (f"{_OFFSITE}_its_time_begins_when_it_is_first_seen_and_does_not_begin_again",),
+        (f"{_OFFSITE}_the_retention_of_salvage_starts_once",),
     ),
     Guard(
         "Keeping: it goes there before it goes here",
@@ -97,7 +97,7 @@ GUARDS = (
         "bot/engine/loop.py",
         "if not has_runs and await self._leases.acquire(project) is LeaseState.REACQUIRED:",
         "if False:",
-        ("tests/stories/test_leases.py::test_one_daemon_maintains_the_workspaces_also_without_runs",),
+        ("tests/stories/test_leases.py::test_one_daemon_maintains_the_workspaces_even_without_runs",),
     ),
     Guard(
         "Keeping: of what nobody remembers nothing goes before the trackers were looked at",
@@ -132,41 +132,41 @@ GUARDS = (
         "bot/workspace/workspaces.py",
         "return touched is None or",
         "return True or",
-        (f"{_PARKING}_what_was_touched_a_moment_ago_is_left_alone",),
+        (f"{_PARKING}_a_recently_used_worktree_is_left_alone",),
     ),
     Guard(
         "Keeping: what is not committed is on a ref before its worktree goes",
         "bot/workspace/evict.py",
         "    commit = commit_uncommitted(worktree, tip)\n",
         '    commit = ""\n',
-        (f"{_PARKING}_an_evicted_worktree_comes_back_as_it_was",),
+        (f"{_PARKING}_an_evicted_worktree_is_restored_unchanged",),
     ),
     Guard(
         "Keeping: a merge that waits for its conflicts is not parked",
         "bot/workspace/evict.py",
         " or worktree.read_pending(tip):",
         ":",
-        (f"{_PARKING}_a_merge_that_waits_for_its_conflicts_is_not_evicted",),
+        (f"{_PARKING}_a_worktree_with_an_unresolved_merge_is_not_evicted",),
     ),
     Guard(
         "Keeping: links among the shadows are nobody's",
         "bot/workspace/remove.py",
         "if not item.is_symlink()]",
         "]",
-        (f"{_REMOVAL}_what_a_sweep_says_beforehand_is_what_it_does",),
+        (f"{_REMOVAL}_list_removable_names_exactly_what_the_sweep_removes",),
     ),
     Guard(
         "Keeping: homes behind a link are left alone",
         "bot/maintenance/sweep.py",
         "if (homes / project).is_symlink() or not (homes / project).is_dir():",
         "if not (homes / project).is_dir():",
-        (f"{_HOUSE}_homes_behind_a_link_are_left_alone",),
+        (f"{_HOUSE}_homes_behind_a_link_are_not_removed",),
     ),
     Guard(
         "Keeping: upkeep keeps what an agent's git refers to",
         "bot/workspace/mirror.py",
         'until = "never" if borrowed else "60.days.ago"',
         'until = "60.days.ago"',
-        (f"{_REMOVAL}_upkeep_keeps_what_an_agents_git_still_refers_to",),
+        (f"{_REMOVAL}_packing_keeps_objects_that_an_agents_git_still_refers_to",),
     ),
 )

@@ -7,11 +7,11 @@ _SYSCALLS = "tests/sandbox/test_seccomp.py::test"
 _SANDBOX = "tests/escape/test_sandbox.py::test"
 _FILES = "tests/escape/test_files.py::test"
 _CLAUDE = "tests/agents/test_claude.py::test"
-_HOLDS = (f"{_SELFTEST}_a_sandbox_that_holds_passes_every_probe_and_leaves_nothing",)
-_CLOSED = (f"{_SYSCALLS}_what_builds_need_is_let_through_and_the_kernel_s_own_doors_are_shut",)
-_FAMILIES = (f"{_SYSCALLS}_only_sockets_of_families_that_a_namespace_holds_can_be_made",)
-_FOREIGN = (f"{_SYSCALLS}_numbers_of_another_kind_of_machine_are_refused",)
-_MEMORY = (f"{_FILES}_t16_every_folder_that_lives_in_memory_has_an_end[a command]",)
+_HOLDS = (f"{_SELFTEST}_a_working_sandbox_passes_every_probe_and_leaves_no_files",)
+_CLOSED = (f"{_SYSCALLS}_system_calls_of_builds_are_allowed_and_dangerous_ones_refused",)
+_FAMILIES = (f"{_SYSCALLS}_only_sockets_of_namespaced_families_can_be_created",)
+_FOREIGN = (f"{_SYSCALLS}_system_call_numbers_of_another_architecture_are_refused",)
+_MEMORY = (f"{_FILES}_t16_every_folder_in_memory_is_limited[a command]",)
 _PLAN, _ENTER, _INSIDE = "bot/sandbox/mount_plan.py", "bot/sandbox/enter.py", "bot/sandbox/init_process.py"
 
 PLAN = (
@@ -46,7 +46,9 @@ PLAN = (
         _PLAN,
         '("read", str(mounts.objects),',
         '("write", str(mounts.objects),',
-        ("tests/sandbox/test_interface.py::test_t11_a_sandbox_may_write_its_worktree_a_git_of_its_own_and_its_home",),
+        (
+            "tests/sandbox/test_interface.py::test_t11_a_sandbox_may_write_its_worktree_its_own_git_directory_and_its_home",
+        ),
     ),
     Guard("T20: an agent's home is empty, and its own", _PLAN, '"/tmp", HOME, PRIVATE)', '"/tmp", PRIVATE)', _HOLDS),
     Guard(
@@ -68,7 +70,7 @@ PLAN = (
         _PLAN,
         '"--tmpfs", PRIVATE, *_INNER_OPTIONS,',
         "*_INNER_OPTIONS,",
-        (f"{_SANDBOX}_t15_a_command_does_not_see_what_the_program_keeps_for_itself",),
+        (f"{_SANDBOX}_t15_a_command_does_not_see_the_private_files_of_the_program",),
     ),
     Guard(
         "T16: the commands' folder in place of that holds next to nothing",
@@ -86,7 +88,7 @@ PLAN = (
         "bot/sandbox/host_tools.py",
         "        _ensure_allowed(folder, state_dir)",
         "        pass",
-        (f"{_SELFTEST}_a_folder_that_shows_too_much_is_a_mistake_in_the_settings",),
+        (f"{_SELFTEST}_a_tools_folder_that_exposes_too_much_is_a_mistake_in_the_settings",),
     ),
     Guard(
         "T17: secrets lie where no agent reads",
@@ -110,7 +112,7 @@ ENTER = (
         _ENTER,
         "    _refuse_symlinks(sources)\n",
         "",
-        (f"{_SANDBOX}_a_link_in_place_of_what_is_shown_is_refused",),
+        (f"{_SANDBOX}_a_link_in_place_of_a_visible_file_is_refused",),
     ),
     Guard("T15: root is given up", _ENTER, '        _drop_root(plan["uid"])', "        pass", _HOLDS, as_root=True),
     Guard(
@@ -118,7 +120,7 @@ ENTER = (
         _ENTER,
         "    os.setgroups([])\n",
         "",
-        (f"{_SANDBOX}_as_root_what_an_agent_makes_belongs_to_nobody_in_particular",),
+        (f"{_SANDBOX}_as_root_files_of_an_agent_belong_to_an_unused_user_id",),
         as_root=True,
     ),
     Guard(
@@ -133,7 +135,7 @@ ENTER = (
         _ENTER,
         "    _prefer_oom_kill()\n",
         "",
-        (f"{_SANDBOX}_when_memory_runs_out_the_kernel_takes_an_agent_first",),
+        (f"{_SANDBOX}_when_memory_runs_out_the_kernel_kills_an_agent_first",),
     ),
     Guard("T16: folders in memory have an end", _ENTER, '"--size", size, "--tmpfs"', '"--tmpfs"', _MEMORY),
     Guard("T16: processes have an end", _INSIDE, "_limit(resource.RLIMIT_NPROC, int(processes))", "pass", _HOLDS),

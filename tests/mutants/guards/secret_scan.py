@@ -8,9 +8,9 @@ _GUARD = "tests/publish_guard/test_guard.py::test"
 _ENCODINGS = (f"{_LEAKS}_t7_every_canary_is_found_in_every_encoding",)
 _FILES = (f"{_LEAKS}_t7_every_canary_is_found_in_every_kind_of_file",)
 _TOO_MUCH = "tests/workspace/test_too_much.py::test"
-_CHANNEL = f"{_SECRETS}_t7_no_canary_comes_out_by_any_channel[%s-the GitHub token]"
-_FIELDS = (f"{_SECRETS}_t7_every_field_that_an_agent_fills_is_withheld_in_every_encoding",)
-_WIRED = (f"{_SECRETS}_t7_the_daemon_watches_every_way_out",)
+_CHANNEL = f"{_SECRETS}_t7_no_channel_publishes_a_canary[%s-the GitHub token]"
+_FIELDS = (f"{_SECRETS}_t7_every_field_of_a_report_is_withheld_in_every_encoding",)
+_WIRED = (f"{_SECRETS}_t7_the_daemon_screens_every_output_channel",)
 
 FOUND = (
     Guard(
@@ -88,14 +88,14 @@ FOUND = (
         "bot/secret_scan/unpack.py",
         "                    self.is_complete = False\n                    break",
         "                    self.is_complete = False",
-        ("tests/secret_scan/test_scanner.py::test_a_file_that_unpacks_without_end_is_looked_at_within_bounds",),
+        ("tests/secret_scan/test_scanner.py::test_unpacking_a_compression_bomb_is_bounded",),
     ),
     Guard(
         "T7: what was not unpacked is told",
         "bot/publish_guard/added_lines.py",
         "return held if found.is_complete else (*held, NOT_SEARCHED)",
         "return held",
-        (f"{_TOO_MUCH}_what_could_not_be_unpacked_is_an_objection",),
+        (f"{_TOO_MUCH}_a_file_that_could_not_be_unpacked_gives_an_objection",),
     ),
     Guard(
         "T16: all files of a capture share one budget of unpacking",
@@ -109,42 +109,42 @@ FOUND = (
         "bot/secret_scan/encodings.py",
         '_NO_LETTER.sub("", _LEADING_ZEROS.sub("&#", text))',
         "text",
-        (f"{_TOO_MUCH}_a_number_without_end_crashes_no_scan",),
+        (f"{_TOO_MUCH}_a_very_long_number_does_not_crash_the_secret_scan",),
     ),
     Guard(
         "T7: tokens minted while it runs are known",
         "bot/secret_scan/scanner.py",
         "self._learned.append((name, value))",
         "pass",
-        (f"{_LEAKS}_what_it_learns_while_running_is_found_from_then_on",),
+        (f"{_LEAKS}_a_learned_secret_is_found_from_then_on",),
     ),
     Guard(
         "T7: the keys of known makers are suspicious",
         "bot/secret_scan/scanner.py",
         "in (*token_patterns.find_tokens(text), *named_secrets.find_named_secrets(text))",
         "in named_secrets.find_named_secrets(text)",
-        (f"{_LEAKS}_it_says_what_and_where",),
+        (f"{_LEAKS}_a_finding_has_kind_and_line_and_not_the_secret",),
     ),
     Guard(
         "T7: chance under a secret's name is suspicious",
         "bot/secret_scan/scanner.py",
         "in (*token_patterns.find_tokens(text), *named_secrets.find_named_secrets(text))",
         "in token_patterns.find_tokens(text)",
-        (f"{_LEAKS}_what_looks_like_somebodys_secret_is_suspicious",),
+        (f"{_LEAKS}_likely_secrets_are_reported",),
     ),
     Guard(
         "T7: passwords in addresses are suspicious",
         "bot/secret_scan/token_patterns.py",
         "yield from _find_url_passwords(text)",
         "yield from ()",
-        (f"{_LEAKS}_what_looks_like_somebodys_secret_is_suspicious",),
+        (f"{_LEAKS}_likely_secrets_are_reported",),
     ),
     Guard(
         "T7: private keys are suspicious",
         "bot/secret_scan/token_patterns.py",
         "yield from _find_private_keys(text)",
         "yield from ()",
-        (f"{_LEAKS}_what_looks_like_somebodys_secret_is_suspicious",),
+        (f"{_LEAKS}_likely_secrets_are_reported",),
     ),
 )
 
@@ -188,7 +188,7 @@ WITHHELD = (
         "bot/engine/act.py",
         'refuse_secrets(f"{text}\\n{say.note}", project.find_secrets)',
         "text = str(text)",
-        (f"{_SECRETS}_t7_a_secret_in_an_order_is_not_repeated_in_the_answer",),
+        (f"{_SECRETS}_t7_a_secret_in_a_command_is_not_repeated_in_the_answer",),
     ),
     Guard(
         "T7: a last look at the commit's message",
@@ -202,14 +202,14 @@ WITHHELD = (
         "bot/engine/act.py",
         'refuse_secrets(f"{title}\\n{body}", project.find_secrets)',
         "pass",
-        (f"{_SECRETS}_t7_a_secret_in_a_title_of_later_is_not_published_with_the_pull_request",),
+        (f"{_SECRETS}_t7_a_secret_in_a_later_title_is_not_published_with_the_pull_request",),
     ),
     Guard(
         "T7: trouble gives nothing away",
         "bot/engine/withhold_secrets.py",
         "because it contains {', '.join(names)}.\" if names else text",
         "because it contains {', '.join(names)}.\" if False else text",
-        (f"{_SECRETS}_t7_trouble_that_gives_a_secret_away_is_told_without_it",),
+        (f"{_SECRETS}_t7_an_error_with_a_secret_is_reported_without_it",),
     ),
     Guard(
         "T7: the daemon looks for what it knows",
@@ -265,35 +265,35 @@ WITHHELD = (
         "bot/system/logs.py",
         "return self._redact(super().format(record))",
         "return super().format(record)",
-        (f"{_SECRETS}_t6_the_log_is_redacted_tracebacks_included[the GitHub token]",),
+        (f"{_SECRETS}_t6_the_log_and_its_tracebacks_are_redacted[the GitHub token]",),
     ),
     Guard(
         "T6: the App's key is known as a secret",
         "bot/settings/credentials.py",
         "        if github.private_key_file\n",
         "        if False\n",
-        (f"{_SECRETS}_t6_everything_that_an_operator_configured_is_known",),
+        (f"{_SECRETS}_t6_every_configured_secret_is_known",),
     ),
     Guard(
         "T6: whatever is called a secret is known as one",
         "bot/settings/credentials.py",
         "if (name in KEY_VARIABLES or _SECRET_NAME.search(name))",
         "if name in KEY_VARIABLES",
-        (f"{_SECRETS}_t6_everything_that_an_operator_configured_is_known",),
+        (f"{_SECRETS}_t6_every_configured_secret_is_known",),
     ),
     Guard(
         "T6: nobody sees keys where a gate's papers are printed",
         "bot/sandbox/proxy/grant.py",
         "headers: Mapping[str, str] = field(repr=False)",
         "headers: Mapping[str, str] = field()",
-        ("tests/sandbox/test_model.py::test_nobody_sees_keys_where_a_proxys_values_are_printed",),
+        ("tests/sandbox/test_model.py::test_keys_and_tokens_are_not_in_the_repr_of_proxy_values",),
     ),
     Guard(
         "T6: secrets are shown by name only",
         "bot/secret_scan/scanner.py",
         "return f\"Secrets({', '.join(self.names)})\"",
         "return str(self._known)",
-        (f"{_LEAKS}_it_shows_names_and_never_values",),
+        (f"{_LEAKS}_the_repr_contains_names_and_no_values",),
     ),
 )
 
@@ -310,21 +310,21 @@ PUBLISHED = (
         "bot/publish_guard/guard.py",
         "if leaks := (*known_secrets_in(file, self.guard.secrets, self.budget), *looks):",
         "if leaks := known_secrets_in(file, self.guard.secrets, self.budget):",
-        (f"{_GUARD}_what_looks_like_a_secret_is_held_with_its_line_if_it_is_new",),
+        (f"{_GUARD}_a_likely_new_secret_is_held_with_its_line",),
     ),
     Guard(
         "T7: a name with a secret in it is held",
         "bot/publish_guard/guard.py",
         "for path, what in self.secret_names.items():",
         "for path, what in ():",
-        (f"{_GUARD}_names_are_judged_too",),
+        (f"{_GUARD}_file_names_are_checked_too",),
     ),
     Guard(
         "T7: a name with a secret in it is not repeated",
         "bot/publish_guard/guard.py",
         "return _HIDDEN_NAME if path in self.secret_names else printable_path(path)",
         "return printable_path(path)",
-        (f"{_GUARD}_names_are_judged_too",),
+        (f"{_GUARD}_file_names_are_checked_too",),
     ),
 )
 _TOO_MUCH = "tests/workspace/test_too_much.py::test"

@@ -5,7 +5,7 @@ from tests.mutants.guards.guard import Guard
 _EXECUTORS = "tests/contracts/test_executors.py::test"
 _DECIDE = "tests/engine/test_decide.py::test"
 _DAMAGE = "tests/store/test_damage.py::test"
-_BUDGET = ("tests/engine/test_issue_budget.py::test_turns_and_time_run_out_too",)
+_BUDGET = ("tests/engine/test_issue_budget.py::test_turns_and_time_can_be_exhausted_too",)
 _LOCAL, _OUTCOME, _DATABASE = "bot/executors/local.py", "bot/engine/finish_turn.py", "bot/system/database.py"
 
 GUARDS = (
@@ -14,49 +14,49 @@ GUARDS = (
         _LOCAL,
         "        self._save(turn)\n        self._on_change()",
         "        self._on_change()\n        self._save(turn)",
-        (f"{_EXECUTORS}_how_a_turn_ended_is_in_the_book_before_anybody_is_woken",),
+        (f"{_EXECUTORS}_a_report_is_saved_before_the_loop_is_woken",),
     ),
     Guard(
         "F1: a turn of an earlier life is not started again",
         _LOCAL,
         " or request.turn_id in self._from_earlier_process:",
         ":",
-        (f"{_EXECUTORS}_another_life_knows_a_turn_that_was_running_as_lost_and_starts_it_no_more[local]",),
+        (f"{_EXECUTORS}_a_turn_that_was_running_is_reported_lost_after_a_restart_and_not_started_again[local]",),
     ),
     Guard(
         "F1: what a running turn tells is written down",
         _LOCAL,
         "            self._save_soon(turn)\n",
         "",
-        (f"{_EXECUTORS}_how_far_a_running_turn_is_known_to_have_come_outlives_its_process",),
+        (f"{_EXECUTORS}_the_progress_of_a_running_turn_survives_its_process",),
     ),
     Guard(
         "F10: a full disk fails no turn",
         _LOCAL,
         'except Retryable as problem:\n            log.warning("turn not saved',
         'except ZeroDivisionError as problem:\n            log.warning("turn not saved',
-        (f"{_EXECUTORS}_a_full_disk_fails_no_turn_and_what_was_not_written_is_written_later",),
+        (f"{_EXECUTORS}_a_full_disk_fails_no_turn_and_its_report_is_saved_later",),
     ),
     Guard(
         "F1: a lost turn is paid for",
         _OUTCOME,
         "(turn.state is TurnState.LOST or _agent_was_there(turn))",
         "(turn.state is not TurnState.LOST and _agent_was_there(turn))",
-        (f"{_DECIDE}_a_lost_turn_is_paid_for_as_far_as_its_bill_is_known",),
+        (f"{_DECIDE}_a_lost_turn_is_charged_with_its_known_cost",),
     ),
     Guard(
         "F1: what got on and was killed is not at fault",
         _OUTCOME,
         "    if seen.turn.tokens:\n",
         "    if False:\n",
-        (f"{_DECIDE}_a_loss_counts_when_the_agent_had_done_nothing",),
+        (f"{_DECIDE}_a_loss_counts_only_if_the_agent_had_done_nothing",),
     ),
     Guard(
         "F1: a storm of kills counts once",
         _OUTCOME,
         "if run.turns.losses and seen.now - run.turns.lost_at < policy.loss_seconds:",
         "if False:",
-        (f"{_DECIDE}_five_hundred_kills_in_five_minutes_make_no_run_ask",),
+        (f"{_DECIDE}_five_hundred_kills_in_five_minutes_do_not_make_a_run_ask",),
     ),
     Guard(
         "F1: turns have an end, whoever restarts",
@@ -77,48 +77,48 @@ GUARDS = (
         _DATABASE,
         'if wrong != ["ok"]:',
         "if False:",
-        (f"{_DAMAGE}_a_reader_reports_damage_and_changes_nothing[page 5]",),
+        (f"{_DAMAGE}_a_reader_reports_a_damaged_database_and_changes_nothing[page 5]",),
     ),
     Guard(
         "F18: an emptied database is not taken for a new one",
         _DATABASE,
         "    _refuse_truncated(path, lost)\n    db =",
         "    db =",
-        (f"{_DAMAGE}_a_reader_reports_damage_and_changes_nothing[emptied]",),
+        (f"{_DAMAGE}_a_reader_reports_a_damaged_database_and_changes_nothing[emptied]",),
     ),
     Guard(
         "F18: a damaged database is set aside with its changes",
         _DATABASE,
         "for end in _FILE_SUFFIXES:",
         "for end in _FILE_SUFFIXES[:1]:",
-        (f"{_DAMAGE}_the_daemon_sets_it_aside_whole_and_begins_a_new_one[emptied]",),
+        (f"{_DAMAGE}_the_daemon_sets_a_damaged_database_aside_and_creates_a_new_one[emptied]",),
     ),
     Guard(
         "F18: what makes no sense is damage too",
         "bot/store/runs.py",
         "            store.ensure_readable(path)\n",
         "",
-        (f"{_DAMAGE}_the_daemon_sets_it_aside_whole_and_begins_a_new_one[no such phase]",),
+        (f"{_DAMAGE}_the_daemon_sets_a_damaged_database_aside_and_creates_a_new_one[no such phase]",),
     ),
     Guard(
         "F18: damage is no trouble of one run",
         "bot/engine/loop.py",
         "        except MustRestart:\n            raise\n",
         "",
-        ("tests/stories/test_stories.py::test_damage_met_in_one_run_s_step_ends_the_engine_and_is_no_bug_of_that_run",),
+        ("tests/stories/test_stories.py::test_a_damaged_database_ends_the_engine_and_is_not_blamed_on_the_run",),
     ),
     Guard(
         "F1: what we wrote is read again",
         "bot/store/runs.py",
         "version = (elsewhere, self._db.total_changes)",
         "version = elsewhere",
-        ("tests/store/test_runs.py::test_active_runs_are_known_at_once_no_matter_who_wrote_them",),
+        ("tests/store/test_runs.py::test_active_runs_are_cached_and_include_writes_of_other_processes",),
     ),
     Guard(
         "F1: what another process wrote is read again",
         "bot/store/runs.py",
         "if self._active[0] != version:",
         "if self._active[0] is None or self._active[0][1] != version[1]:",
-        ("tests/store/test_runs.py::test_active_runs_are_known_at_once_no_matter_who_wrote_them",),
+        ("tests/store/test_runs.py::test_active_runs_are_cached_and_include_writes_of_other_processes",),
     ),
 )

@@ -49,7 +49,7 @@ class Bot:
         return (await self.pull(branch))[0].number
 
     def requests(self):
-        """Requests since the last call."""
+        """Returns the requests since the last call."""
         seen = [(call.method, call.path) for call in self.github.history]
         self.github.history.clear()
         return seen

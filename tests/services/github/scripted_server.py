@@ -59,7 +59,7 @@ def served(script: Script, prefix: str = "") -> Iterator[Server]:
 
 
 def in_turn(*said: Says) -> Script:
-    """Gives the answers one after the other; the last one is repeated."""
+    """Returns the responses one after the other; the last one is repeated."""
     left = list(said)
     return lambda _: left.pop(0) if len(left) > 1 else left[0]
 

@@ -1,4 +1,4 @@
-"""Authentication: a token for everything, or an App's tokens, each for one repository."""
+"""Authentication: one token for everything, or tokens of an App, each for one repository."""
 
 import asyncio
 import datetime as dt
@@ -26,7 +26,7 @@ def key() -> str:
 
 
 class Installation:
-    """GitHub's API for Apps: checks signatures, mints tokens and knows those it minted."""
+    """GitHub's API for Apps: checks signatures, creates tokens and remembers them."""
 
     def __init__(self, key: str, clock: FakeClock) -> None:
         private = serialization.load_pem_private_key(key.encode(), None)
@@ -101,7 +101,7 @@ async def test_each_repository_gets_its_own_token_with_the_least_permissions(app
     ]
 
 
-async def test_many_at_once_mint_once(app, installation):
+async def test_simultaneous_requests_create_one_token(app, installation):
     await asyncio.gather(*(app.get(f"/repos/acme/shop/issues/{n}", repository="acme/shop") for n in range(5)))
     assert len(installation.minted) == 1
 
@@ -128,14 +128,14 @@ async def test_a_token_is_renewed_before_its_last_ten_minutes_and_for_every_push
     assert await app.token_for("acme/shop") == pushed
 
 
-async def test_a_token_that_died_early_is_minted_anew_once(app, installation):
+async def test_a_token_that_expired_early_is_replaced_once(app, installation):
     await app.get("/repos/acme/shop", repository="acme/shop")
     installation.good.clear()
     assert (await app.get("/repos/acme/shop", repository="acme/shop")).status == 200
     assert len(installation.minted) == 2
 
 
-async def test_when_new_tokens_are_refused_as_well_we_stop_asking(app, installation, db, clock):
+async def test_requests_stop_when_new_tokens_are_refused_too(app, installation, db, clock):
     await app.get("/repos/acme/shop", repository="acme/shop")
     installation.good = frozenset()
     installation._mint = lambda asked: Says(201, {"token": "ghs_dead", "expires_at": "2099-01-01T00:00:00Z"})
@@ -148,7 +148,7 @@ async def test_when_new_tokens_are_refused_as_well_we_stop_asking(app, installat
     assert not read_availability(db)[""][0]
 
 
-async def test_it_comes_back_when_the_token_is_good_again(app, installation, clock):
+async def test_requests_continue_when_the_token_is_accepted_again(app, installation, clock):
     installation.mint_says = Says(401, {"message": "A JSON web token could not be decoded"})
     for _ in range(5):
         with pytest.raises(Retryable):
@@ -160,14 +160,14 @@ async def test_it_comes_back_when_the_token_is_good_again(app, installation, clo
 
 
 @pytest.mark.parametrize("ahead", [-600, 600, -86400])
-async def test_a_clock_that_is_wrong_still_signs_in_time(app, installation, ahead):
+async def test_a_wrong_clock_still_signs_in_time(app, installation, ahead):
     installation.ahead = ahead
     assert (await app.get("/repos/acme/shop", repository="acme/shop")).status == 200
     await app.get("/repos/acme/shop", repository="acme/shop")
     assert len(installation.minted) == 1  # an hour is an hour, by either clock
 
 
-async def test_a_mint_with_trouble_is_tried_again_later(app, installation):
+async def test_a_failed_token_request_is_retried_later(app, installation):
     installation.mint_says = Says(500, {"message": "oops"})
     with pytest.raises(Retryable) as caught:
         await app.write("POST", "/repos/acme/shop/labels", {}, repository="acme/shop")
@@ -176,7 +176,7 @@ async def test_a_mint_with_trouble_is_tried_again_later(app, installation):
     await app.write("POST", "/repos/acme/shop/labels", {}, repository="acme/shop")
 
 
-async def test_where_the_app_is_not_installed_a_person_is_told_and_others_go_on(app, installation, db):
+async def test_a_repository_without_the_app_needs_a_person_and_others_continue(app, installation, db):
     answer = installation._as_app
 
     def gone(asked, signed):
@@ -191,7 +191,7 @@ async def test_where_the_app_is_not_installed_a_person_is_told_and_others_go_on(
     assert "acme/shop" not in read_availability(db)
 
 
-async def test_a_renamed_repository_goes_on_under_its_number(app, installation):
+async def test_a_renamed_repository_continues_under_its_number(app, installation):
     mint, answer = installation._mint, installation._answer
 
     def by_number(asked):
@@ -208,13 +208,13 @@ async def test_a_renamed_repository_goes_on_under_its_number(app, installation):
     assert installation.minted[0]["permissions"] == {"metadata": "read"}
 
 
-async def test_an_app_knows_who_it_is(app):
+async def test_an_app_knows_its_account(app):
     me = await app.account()
     assert (me.login, me.id, me.kind) == ("treehand[bot]", 9, "app")
     assert "issues:write" in me.scopes
 
 
-async def test_a_key_that_is_none_is_said_to_be_none(installation, db, clock):
+async def test_an_invalid_private_key_is_reported(installation, db, clock):
     with served(installation) as server:
         async with GitHubClient(server.url, AppCredential(42, "no key"), db, clock=clock, sleep=clock.sleep) as app:
             with pytest.raises(NeedsHuman, match="private_key_file"):
@@ -231,5 +231,5 @@ async def test_a_key_that_is_none_is_said_to_be_none(installation, db, clock):
         ("0123456789abcdef", "token"),
     ],
 )
-def test_kinds_of_token_are_told_apart(token, kind):
+def test_kinds_of_tokens_are_distinguished(token, kind):
     assert TokenCredential(token).kind == kind

@@ -1,4 +1,4 @@
-"""Cache: records of finished work are removed, current ones stay, records in an old shape are read again."""
+"""Cache: records of finished work are removed, current ones stay, and records of an older format are read again."""
 
 from bot.domain.reaction import Reaction
 from bot.services.github.cache import Cache
@@ -18,7 +18,7 @@ async def look(bot, *active):
     return await bot.forge.snapshot([BRANCH] if active else [])
 
 
-async def test_what_is_said_where_nobody_follows_is_not_kept_for_ever(bot):
+async def test_comments_on_unwatched_issues_are_removed_from_the_cache(bot):
     number, other = labelled(bot.world), bot.world.open_issue(REPO, "Talk", by="ana").number
     await look(bot, number)
     bot.world.comment(REPO, number, "mine", by="ana")
@@ -31,7 +31,7 @@ async def test_what_is_said_where_nobody_follows_is_not_kept_for_ever(bot):
     assert [comment.text for comment in await bot.said(number)] == ["mine"]
 
 
-async def test_a_pull_request_that_has_been_over_for_long_is_forgotten(bot):
+async def test_a_pull_request_that_ended_long_ago_is_removed_from_the_cache(bot):
     number = labelled(bot.world)
     pull = await bot.offer()
     bot.world.comment_on_pull(REPO, pull, "more", by="ana")
@@ -48,7 +48,7 @@ async def test_a_pull_request_that_has_been_over_for_long_is_forgotten(bot):
     assert bot.db.execute("SELECT * FROM reactions").fetchall() == []
 
 
-async def test_an_open_pull_request_stays_known_and_what_was_said_there_is_heard_however_old(bot):
+async def test_old_comments_on_an_open_pull_request_stay_in_the_cache(bot):
     number = labelled(bot.world)
     pull = await bot.offer()
     bot.world.comment_on_pull(REPO, pull, "more", by="ana")
@@ -62,7 +62,7 @@ async def test_an_open_pull_request_stays_known_and_what_was_said_there_is_heard
     assert (await bot.pull())[1] == before
 
 
-async def test_records_in_the_words_of_an_older_version_are_read_anew(bot):
+async def test_records_of_an_older_format_are_read_again(bot):
     number = labelled(bot.world)
     await look(bot, number)
     bot.db.execute("UPDATE records SET data = '{\"number\": 1}'")

@@ -27,7 +27,7 @@ TOKEN = "ghp_" + "s3cretS3CRET" * 3
 
 @pytest.fixture
 def on(db, clock):
-    """A client of a server."""
+    """Creates a client of a server."""
     sessions = []
 
     def on(server, token: str = TOKEN) -> GitHubClient:
@@ -45,7 +45,7 @@ def with_etag(asked: Asked) -> Says:
     return Says(data=[1, 2], headers={"ETag": 'W/"one"'})
 
 
-async def test_an_answer_that_has_not_changed_is_not_fetched_again(on):
+async def test_an_unchanged_response_is_not_fetched_again(on):
     with served(with_etag) as server:
         github = on(server)
         first = await github.get("/repos/acme/shop/issues", params={"state": "open", "labels": "a b"})
@@ -57,7 +57,7 @@ async def test_an_answer_that_has_not_changed_is_not_fetched_again(on):
     assert server.asked[0].headers["authorization"] == f"token {TOKEN}"
 
 
-async def test_what_was_remembered_survives_a_restart_and_belongs_to_its_token(on, db, tmp_path, clock):
+async def test_a_cached_page_survives_a_restart_and_belongs_to_its_token(on, db, tmp_path, clock):
     with served(with_etag) as server:
         await on(server).get("/user")
         with closing(open_cache(tmp_path / "github.db")) as other:
@@ -68,7 +68,7 @@ async def test_what_was_remembered_survives_a_restart_and_belongs_to_its_token(o
     assert ["if-none-match" in asked.headers for asked in server.asked] == [False, True, False]
 
 
-async def test_a_server_without_etags_is_asked_by_date(on):
+async def test_a_server_without_etags_gets_requests_with_a_date(on):
     date = formatdate(0, usegmt=True)
     with served(in_turn(Says(data={"a": 1}, headers={"Last-Modified": date}), Says(304))) as server:
         github = on(server)
@@ -78,7 +78,7 @@ async def test_a_server_without_etags_is_asked_by_date(on):
     assert server.asked[1].headers["if-modified-since"] == date
 
 
-async def test_the_same_content_under_another_etag_counts_as_unchanged(on):
+async def test_the_same_content_with_another_etag_counts_as_unchanged(on):
     said = [Says(data=[7], headers={"ETag": '"a"'}), Says(data=[7], headers={"ETag": '"b"'}), Says(304)]
     with served(in_turn(*said)) as server:
         github = on(server)
@@ -89,14 +89,14 @@ async def test_the_same_content_under_another_etag_counts_as_unchanged(on):
     assert server.asked[2].headers["if-none-match"] == '"b"'
 
 
-async def test_an_unchanged_answer_that_we_never_saw_is_asked_for_outright(on):
+async def test_an_unexpected_304_is_requested_again_without_the_cache(on):
     with served(in_turn(Says(304), Says(data=[3]))) as server:
         assert (await on(server).get("/x")).data == [3]
 
     assert server.asked[1].headers["cache-control"] == "no-cache"
 
 
-async def test_a_full_disk_passes(on, db):
+async def test_a_full_disk_makes_a_request_retryable_until_it_has_space(on, db):
     with served(with_etag) as server:
         github = on(server)
         db.execute("PRAGMA query_only = ON")
@@ -106,7 +106,7 @@ async def test_a_full_disk_passes(on, db):
         assert (await github.get("/x")).data == [1, 2]
 
 
-def test_pages_that_nobody_asked_for_in_a_day_are_forgotten(db, clock):
+def test_pages_that_were_not_requested_for_a_day_are_removed(db, clock):
     pages = PageCache(db)
     pages.keep("old", CachedPage('"e"', "", "[]"), now=clock.now)
     pages.keep("new", CachedPage('"e"', "", "[]"), now=clock.now + 90_000)
@@ -115,7 +115,7 @@ def test_pages_that_nobody_asked_for_in_a_day_are_forgotten(db, clock):
 
 
 @pytest.mark.parametrize("prefix", ["", "/api/v3"])
-async def test_pages_are_followed_as_the_server_links_them(on, prefix):
+async def test_pages_are_followed_by_the_links_of_the_server(on, prefix):
     def script(asked: Asked) -> Says:
         number = int(parse_qs(urlsplit(asked.path).query).get("page", ["1"])[0])
         host = asked.headers["host"]
@@ -138,7 +138,7 @@ async def test_pages_are_followed_as_the_server_links_them(on, prefix):
 
 
 @pytest.mark.parametrize("header", ["Link", "Location"])
-async def test_an_address_on_another_host_is_not_followed(on, header):
+async def test_a_link_to_another_host_is_not_followed(on, header):
     elsewhere = "http://github.example.org/repos/a/b"
     said = {
         "Link": Says(data=[], headers={"Link": f'<{elsewhere}>; rel="next"'}),
@@ -150,7 +150,7 @@ async def test_an_address_on_another_host_is_not_followed(on, header):
     assert len(server.asked) == 1
 
 
-async def test_a_renamed_repository_answers_and_says_where_it_went(on):
+async def test_a_renamed_repository_responds_and_names_its_new_address(on):
     def script(asked: Asked) -> Says:
         if asked.path.startswith("/repos/"):
             return Says(
@@ -176,7 +176,7 @@ async def test_a_write_to_a_renamed_repository_stays_the_same_write(on, clock):
     assert clock.slept  # the second one is a write of its own
 
 
-async def test_circles_and_work_in_progress_end(on):
+async def test_a_redirect_loop_is_refused_and_a_202_response_is_returned(on):
     with served(lambda asked: Says(301, headers={"Location": asked.path})) as server, pytest.raises(NeedsHuman):
         await on(server).get("/x")
     with served(in_turn(Says(202, {}))) as server:
@@ -184,7 +184,7 @@ async def test_circles_and_work_in_progress_end(on):
 
 
 @pytest.mark.parametrize("value", ["", "soon", "inf", "nan"])
-async def test_a_rate_limit_header_that_is_no_number_says_nothing(on, clock, value):
+async def test_an_invalid_rate_limit_header_is_ignored(on, clock, value):
     headers = {f"X-RateLimit-{name}": value for name in ("Limit", "Remaining", "Reset")}
     with served(in_turn(Says(data={"id": 1}, headers=headers))) as server:
         assert [(await on(server).get(path)).data for path in ("/x", "/y")] == [{"id": 1}] * 2
@@ -212,7 +212,7 @@ TAKEN = {"message": "Validation Failed", "errors": [{"message": "A pull request 
         (502, None, UnknownOutcome, "may have been done"),
     ],
 )
-async def test_each_refusal_of_a_write_has_its_own_meaning(on, status, said, error, words):
+async def test_each_refusal_of_a_write_raises_its_own_error(on, status, said, error, words):
     headers = {"X-Accepted-GitHub-Permissions": "issues=write"} if status == 403 else {}
     with served(in_turn(Says(status, said, headers))) as server, pytest.raises(error, match=words) as caught:
         await on(server).write("POST", "/repos/acme/shop/issues/1/comments", {"body": "x"}, repository="acme/shop")
@@ -230,7 +230,7 @@ async def test_each_refusal_of_a_write_has_its_own_meaning(on, status, said, err
         Says(503, raw=b"<html>unicorn</html>"),
     ],
 )
-async def test_no_proper_answer_is_tried_again_later_and_a_write_may_have_been_done(on, says):
+async def test_an_invalid_response_is_retryable_and_a_write_has_an_unknown_outcome(on, says):
     with served(in_turn(says)) as server:
         github = on(server)
         with pytest.raises(Retryable) as caught:
@@ -244,7 +244,7 @@ async def test_no_proper_answer_is_tried_again_later_and_a_write_may_have_been_d
     assert "if-none-match" not in server.asked[-1].headers
 
 
-async def test_a_server_that_hangs_is_not_waited_for_for_ever(db, monkeypatch):
+async def test_a_hanging_server_is_not_waited_for_endlessly(db, monkeypatch):
     monkeypatch.setattr(transport, "_READ_SECONDS", 0.2)
     with closing(socket.create_server(("127.0.0.1", 0))) as deaf:
         url = f"http://127.0.0.1:{deaf.getsockname()[1]}"
@@ -253,7 +253,7 @@ async def test_a_server_that_hangs_is_not_waited_for_for_ever(db, monkeypatch):
                 await github.write("POST", "/x", {}, repository="")
 
 
-async def test_writes_asked_for_at_once_go_out_one_after_the_other(on, clock):
+async def test_simultaneous_writes_are_sent_one_after_the_other(on, clock):
     at, under_way, most = [], [], []
 
     def script(asked: Asked) -> Says:
@@ -272,7 +272,7 @@ async def test_writes_asked_for_at_once_go_out_one_after_the_other(on, clock):
     assert all(later - sooner >= 1 for sooner, later in itertools.pairwise(at))
 
 
-async def test_a_write_that_never_left_is_known_not_to_be_done(db, clock):
+async def test_a_write_that_was_never_sent_is_known_not_to_be_done(db, clock):
     with closing(socket.socket()) as free:
         free.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{free.getsockname()[1]}"
@@ -282,7 +282,7 @@ async def test_a_write_that_never_left_is_known_not_to_be_done(db, clock):
     assert not isinstance(caught.value, UnknownOutcome)
 
 
-async def test_trouble_with_one_repository_is_told_once_and_ends_with_the_next_success(on, db, caplog):
+async def test_an_archived_repository_is_logged_once_until_the_next_success(on, db, caplog):
     caplog.set_level(logging.INFO)
     left = [Says(403, ARCHIVED), Says(403, ARCHIVED), Says(data=[]), Says(201, {})]
     with served(lambda _: left.pop(0)) as server:
@@ -300,7 +300,7 @@ async def test_trouble_with_one_repository_is_told_once_and_ends_with_the_next_s
     assert len([record for record in caplog.records if record.name.startswith("bot.")]) == 2
 
 
-async def test_one_issue_that_is_gone_is_no_trouble_of_its_repository_but_a_list_that_is_gone_is(on, db):
+async def test_a_deleted_issue_is_no_fault_of_its_repository_but_a_missing_list_is(on, db):
     with served(lambda _: Says(410, {"message": "This issue was deleted"})) as server:
         github = on(server)
         with pytest.raises(NotFound):
@@ -311,7 +311,7 @@ async def test_one_issue_that_is_gone_is_no_trouble_of_its_repository_but_a_list
         assert not read_availability(db)["acme/shop"][0]
 
 
-async def test_a_refused_token_is_shown_once_a_minute_at_most_and_ever_more_rarely(on, db, clock, caplog):
+async def test_a_refused_token_is_retried_at_growing_intervals(on, db, clock, caplog):
     accepted = []
     with served(lambda _: Says(data={}) if accepted else Says(401, {"message": "Bad credentials"})) as server:
         github = on(server)
@@ -334,7 +334,7 @@ async def test_a_refused_token_is_shown_once_a_minute_at_most_and_ever_more_rare
     assert TOKEN not in caplog.text
 
 
-async def test_many_requests_under_way_when_the_token_dies_count_as_one(on, clock):
+async def test_simultaneous_requests_with_a_refused_token_count_as_one(on, clock):
     with served(in_turn(Says(401, {"message": "Bad credentials"}))) as server:
         github = on(server)
         await asyncio.gather(*(github.get(f"/x/{n}") for n in range(6)), return_exceptions=True)
@@ -345,7 +345,7 @@ async def test_many_requests_under_way_when_the_token_dies_count_as_one(on, cloc
     assert len(server.asked) == asked + 1
 
 
-async def test_no_error_and_no_log_line_holds_a_token(on, caplog):
+async def test_errors_and_log_lines_contain_no_token(on, caplog):
     caplog.set_level(logging.DEBUG)
     said = Says(422, {"message": f"no {TOKEN} here, nor ghs_abcdefghijklmnop"})
     with served(in_turn(said)) as server, pytest.raises(Refused) as caught:
@@ -357,7 +357,7 @@ async def test_no_error_and_no_log_line_holds_a_token(on, caplog):
     assert TOKEN not in repr(TokenCredential(TOKEN))
 
 
-async def test_times_of_the_server_become_our_own(on, clock):
+async def test_times_of_the_server_are_converted_to_our_clock(on, clock):
     with served(in_turn(Says(data={}, headers={"Date": formatdate(clock.now + 600, usegmt=True)}))) as server:
         github = on(server)
         await github.get("/x")
@@ -367,7 +367,7 @@ async def test_times_of_the_server_become_our_own(on, clock):
         github.to_local_time("yesterday")
 
 
-async def test_a_poll_interval_of_the_server_is_kept(on, clock):
+async def test_the_poll_interval_of_the_server_is_respected(on, clock):
     with served(in_turn(Says(data=[1], headers={"ETag": '"a"', "X-Poll-Interval": "60"}))) as server:
         github = on(server)
         for _ in range(3):
@@ -378,7 +378,7 @@ async def test_a_poll_interval_of_the_server_is_kept(on, clock):
     assert len(server.asked) == 2
 
 
-async def test_a_query_gives_its_data_even_where_a_part_is_gone(on):
+async def test_a_query_returns_its_data_even_if_a_part_is_missing(on):
     gone = Says(data={"data": {"a": None, "b": 1}, "errors": [{"type": "NOT_FOUND", "message": "no a"}]})
     with served(in_turn(gone), "/api/v3") as server:
         assert await on(server).graphql("query { a b }", {"n": 1}) == {"a": None, "b": 1}
@@ -399,13 +399,13 @@ async def test_a_query_gives_its_data_even_where_a_part_is_gone(on):
         (Says(data={"errors": [{"type": "RATE_LIMITED", "message": "API rate limit exceeded"}]}), RateLimited),
     ],
 )
-async def test_a_query_that_cannot_be_answered_says_whether_to_ask_another_way(on, says, error):
+async def test_a_failed_query_tells_whether_another_way_may_work(on, says, error):
     with served(in_turn(says)) as server, pytest.raises(error) as caught:
         await on(server).graphql("query { a }", {})
     assert type(caught.value) is error
 
 
-async def test_a_log_is_fetched_from_where_it_lies_without_our_token(on):
+async def test_a_log_is_fetched_from_its_storage_without_our_token(on):
     def script(asked: Asked) -> Says:
         if asked.path.startswith("/repos"):
             return Says(302, headers={"Location": f"http://{asked.headers['host']}/blob?sig=1"})
@@ -420,7 +420,7 @@ async def test_a_log_is_fetched_from_where_it_lies_without_our_token(on):
     assert "authorization" not in server.asked[1].headers
 
 
-async def test_who_we_are_is_asked_once(on):
+async def test_our_account_is_requested_once(on):
     said = Says(data={"login": "treehand-bot", "id": 5}, headers={"X-OAuth-Scopes": "repo, workflow"})
     with served(in_turn(said)) as server:
         github = on(server)
@@ -431,7 +431,7 @@ async def test_who_we_are_is_asked_once(on):
     assert len(server.asked) == 1
 
 
-async def test_the_token_of_a_workflow_knows_who_it_is(on):
+async def test_the_token_of_a_workflow_knows_its_account(on):
     def script(asked: Asked) -> Says:
         if asked.path == "/user":
             return Says(403, {"message": "Resource not accessible by integration"})

@@ -1,4 +1,4 @@
-"""Comments: people's are read with their permission, ours are written once."""
+"""Comments: those of people are read with their permission, ours are written once."""
 
 import pytest
 
@@ -18,7 +18,7 @@ def bodies(world):
     return [comment.body.partition("\n\n<!--")[0] for comment in world.repository(REPO).comments.values()]
 
 
-async def test_a_person_who_may_not_push_is_read_but_not_trusted(bot):
+async def test_comments_of_people_without_push_permission_are_read_but_not_trusted(bot):
     number = labelled(bot.world)
     for by in ("ana", "tom", "eve", "helper[bot]"):
         bot.world.comment(REPO, number, f"{by} says", by=by)
@@ -28,7 +28,7 @@ async def test_a_person_who_may_not_push_is_read_but_not_trusted(bot):
     ]  # fmt: skip
 
 
-async def test_a_comment_of_a_deleted_account_is_nobodys(bot):
+async def test_a_comment_of_a_deleted_account_is_untrusted(bot):
     number = labelled(bot.world)
     bot.world.comment(REPO, number, "stop", by="bob")
     bot.world.delete_account("bob")
@@ -36,7 +36,7 @@ async def test_a_comment_of_a_deleted_account_is_nobodys(bot):
     assert (said.author.name, said.author.trusted) == ("somebody", False)
 
 
-async def test_what_somebody_was_allowed_when_they_said_it_holds(bot):
+async def test_the_permission_at_the_time_of_the_comment_counts(bot):
     number = labelled(bot.world)
     bot.world.comment(REPO, number, "while I may", by="ana")
     assert (await bot.said(number))[0].author.trusted
@@ -50,7 +50,7 @@ async def test_what_somebody_was_allowed_when_they_said_it_holds(bot):
     assert [comment.author.trusted for comment in await bot.said(number)] == [True, True]
 
 
-async def test_a_comment_is_not_shown_while_github_does_not_tell_its_authors_permission(bot):
+async def test_a_comment_is_not_returned_while_github_refuses_its_authors_permission(bot):
     number = labelled(bot.world)
     bot.world.comment(REPO, number, "please", by="ana")
     bot.github.faults.answer("GET *permission", 403, times=10)
@@ -60,7 +60,7 @@ async def test_a_comment_is_not_shown_while_github_does_not_tell_its_authors_per
     assert [comment.author.trusted for comment in await bot.said(number)] == [True]
 
 
-async def test_a_permission_that_cannot_be_read_just_now_is_asked_for_again(bot):
+async def test_a_permission_that_could_not_be_read_is_requested_again(bot):
     number = labelled(bot.world)
     await bot.issue(number)
     bot.world.comment(REPO, number, "please", by="bob")
@@ -71,7 +71,7 @@ async def test_a_permission_that_cannot_be_read_just_now_is_asked_for_again(bot)
     assert [comment.author.trusted for comment in await bot.said(number)] == [True]
 
 
-async def test_our_marker_in_somebody_elses_comment_counts_as_nothing(bot):
+async def test_our_marker_in_a_comment_of_another_person_is_ignored(bot):
     number = labelled(bot.world)
     key = f"{REPO}#{number}"
     await bot.tracker.ensure_comment(key, slug="1/progress", text="Working.")
@@ -86,14 +86,14 @@ async def test_our_marker_in_somebody_elses_comment_counts_as_nothing(bot):
     assert [comment.author.may_push for comment in said] == [True, False, False]
 
 
-async def test_whose_account_we_share_is_heard_too(bot):
+async def test_comments_of_a_person_who_shares_our_account_are_read(bot):
     number = labelled(bot.world)
     await bot.tracker.ensure_comment(f"{REPO}#{number}", slug="1/progress", text="Working.")
     bot.world.comment(REPO, number, "by hand", by="treehand-bot")
     assert [(comment.text, comment.author.trusted) for comment in await bot.said(number)] == [("by hand", True)]
 
 
-async def test_what_we_said_under_another_secret_is_never_taken_for_a_persons(bot, monkeypatch, tmp_path):
+async def test_our_comment_with_another_secret_is_not_read_as_a_persons(bot, monkeypatch, tmp_path):
     number = labelled(bot.world)
     monkeypatch.setattr("tests.services.github.github_bot.SECRET", b"another one")
     other = Bot(bot.github, tmp_path / "other")
@@ -102,7 +102,7 @@ async def test_what_we_said_under_another_secret_is_never_taken_for_a_persons(bo
     assert await bot.said(number) == ()
 
 
-async def test_a_comment_that_was_deleted_is_not_heard(bot):
+async def test_a_deleted_comment_is_not_returned(bot):
     number = labelled(bot.world)
     bot.world.advance(-300)
     first = bot.world.comment(REPO, number, "stop", by="ana")
@@ -113,7 +113,7 @@ async def test_a_comment_that_was_deleted_is_not_heard(bot):
 
 
 @pytest.mark.parametrize("before", ["nothing was said", "something was said"])
-async def test_however_short_the_pages_are_all_that_was_said_at_once_on_a_pull_request_is_heard(bot, before):
+async def test_all_comments_of_a_burst_on_a_pull_request_are_read_across_short_pages(bot, before):
     number = await bot.offer()
     if before == "something was said":
         bot.world.comment_on_pull(REPO, number, "first", by="ana")
@@ -125,7 +125,7 @@ async def test_however_short_the_pages_are_all_that_was_said_at_once_on_a_pull_r
     assert texts(said)[-25:] == [str(position) for position in range(25)]
 
 
-async def test_more_comments_than_a_page_holds_are_all_heard(bot):
+async def test_comments_beyond_one_page_are_all_read(bot):
     number = labelled(bot.world)
     bot.world.comment(REPO, number, "first", by="ana")
     await bot.said(number)
@@ -134,7 +134,7 @@ async def test_more_comments_than_a_page_holds_are_all_heard(bot):
     assert texts(await bot.said(number)) == ["first", *map(str, range(230))]
 
 
-async def test_a_comment_that_shows_late_is_heard_all_the_same(bot):
+async def test_a_comment_that_appears_late_is_read(bot):
     number = labelled(bot.world)
     bot.world.comment(REPO, number, "first", by="ana")
     await bot.said(number)
@@ -146,7 +146,7 @@ async def test_a_comment_that_shows_late_is_heard_all_the_same(bot):
     assert texts(await bot.said(number)) == ["first", "second"]
 
 
-async def test_a_server_without_lists_for_the_whole_repository_is_asked_one_by_one(bot):
+async def test_a_server_without_repository_wide_lists_is_polled_issue_by_issue(bot):
     bot.github.faults.answer("GET /repos/acme/shop/*s/comments", 404, times=1000)
     bot.github.faults.script[0].matches = lambda method, path: path in {
         f"/repos/{REPO}/issues/comments", f"/repos/{REPO}/pulls/comments"
@@ -158,10 +158,10 @@ async def test_a_server_without_lists_for_the_whole_repository_is_asked_one_by_o
     assert texts(await bot.said(number)) == ["first", "second"]
 
 
-# What we say
+# Our comments
 
 
-async def test_an_answer_that_was_lost_is_looked_for_and_not_said_again(bot):
+async def test_a_comment_whose_response_was_lost_is_not_posted_again(bot):
     key = f"{REPO}#{labelled(bot.world)}"
     bot.github.faults.drop_answers("POST *comments")
     with pytest.raises(Retryable):
@@ -170,7 +170,7 @@ async def test_an_answer_that_was_lost_is_looked_for_and_not_said_again(bot):
     assert bodies(bot.world) == ["Working."]
 
 
-async def test_what_does_not_show_yet_is_not_said_again_before_it_had_time_to(bot):
+async def test_a_comment_that_may_still_appear_is_not_posted_again_yet(bot):
     key = f"{REPO}#{labelled(bot.world)}"
     bot.world.lag = 20
     bot.github.faults.fail_after_effect("POST *comments")
@@ -183,7 +183,7 @@ async def test_what_does_not_show_yet_is_not_said_again_before_it_had_time_to(bo
     assert bodies(bot.world) == ["Working."]
 
 
-async def test_what_was_never_said_is_said_after_a_while(bot):
+async def test_a_comment_that_was_never_posted_is_posted_after_a_while(bot):
     key = f"{REPO}#{labelled(bot.world)}"
     bot.github.faults.answer("POST *comments", 502)
     with pytest.raises(Retryable):
@@ -193,7 +193,7 @@ async def test_what_was_never_said_is_said_after_a_while(bot):
     assert bodies(bot.world) == ["Working."]
 
 
-async def test_a_lost_cache_repeats_nothing(github, tmp_path):
+async def test_a_lost_cache_repeats_no_comment(github, tmp_path):
     first = Bot(github, tmp_path / "first")
     number = labelled(github.world)
     key = f"{REPO}#{number}"
@@ -207,7 +207,7 @@ async def test_a_lost_cache_repeats_nothing(github, tmp_path):
     assert bodies(github.world) == ["Done."]
 
 
-async def test_of_what_two_of_us_said_at_once_the_oldest_stays(github, tmp_path):
+async def test_of_duplicate_comments_only_the_oldest_stays(github, tmp_path):
     key = f"{REPO}#{labelled(github.world)}"
     bots = [Bot(github, tmp_path / name) for name in ("one", "two", "three")]
     for bot in bots[:2]:
@@ -222,7 +222,7 @@ async def test_of_what_two_of_us_said_at_once_the_oldest_stays(github, tmp_path)
         bot.close()
 
 
-async def test_what_is_noted_in_a_copy_of_our_comment_does_not_count(bot):
+async def test_a_note_in_a_copy_of_our_comment_is_ignored(bot):
     key = f"{REPO}#{labelled(bot.world)}"
     await bot.tracker.ensure_comment(key, slug="1/progress", text="Working.", note='{"turn": 1}')
     old = next(iter(bot.world.repository(REPO).comments.values())).body
@@ -233,7 +233,7 @@ async def test_what_is_noted_in_a_copy_of_our_comment_does_not_count(bot):
     assert list(await bot.tracker.read_run_notes(key)) == ['{"turn": 2}']
 
 
-async def test_a_comment_of_ours_that_people_deleted_is_said_anew(bot):
+async def test_our_comment_that_people_deleted_is_posted_again(bot):
     key = f"{REPO}#{labelled(bot.world)}"
     await bot.tracker.ensure_comment(key, slug="1/progress", text="Working.")
     bot.world.delete_comment(REPO, next(iter(bot.world.repository(REPO).comments)))
@@ -254,7 +254,7 @@ async def test_on_a_locked_issue_the_refusal_is_told(bot):
     assert bodies(bot.world) == []
 
 
-async def test_a_very_long_comment_is_cut_and_still_ours(bot):
+async def test_a_very_long_comment_is_cut_and_recognized_as_ours(bot):
     number = labelled(bot.world)
     for text in ("long " * 20_000, "short"):
         await bot.tracker.ensure_comment(f"{REPO}#{number}", slug="1/progress", text=text)
@@ -262,7 +262,7 @@ async def test_a_very_long_comment_is_cut_and_still_ours(bot):
     assert await bot.said(number) == ()
 
 
-async def test_writing_on_an_issue_that_was_deleted_does_not_go_on_for_ever(bot):
+async def test_writing_on_a_deleted_issue_fails_for_good(bot):
     number = labelled(bot.world)
     await bot.issue(number)
     bot.world.delete_issue(REPO, number)
@@ -286,7 +286,7 @@ async def test_a_review_and_its_remarks_are_one_comment(bot):
     assert all(remark.hunk and remark.id.startswith("inline-") for remark in review.remarks)
 
 
-async def test_a_review_that_is_not_submitted_is_not_heard(bot):
+async def test_a_review_that_is_not_submitted_is_not_read(bot):
     number = await bot.offer()
     made = bot.world.review(REPO, number, by="ana", state="PENDING", remarks=[("new.py", 1, "hm")])
     assert (await bot.pull())[1] == ()
@@ -295,14 +295,14 @@ async def test_a_review_that_is_not_submitted_is_not_heard(bot):
     assert (review.text, len(review.remarks)) == ("So.", 1)
 
 
-async def test_an_approval_without_words_is_one(bot):
+async def test_an_approval_without_text_is_read_as_an_approval(bot):
     number = await bot.offer()
     bot.world.review(REPO, number, by="ana", state="APPROVED")
     _, (review,) = await bot.pull()
     assert (review.approves, review.text, review.remarks) == (True, "", ())
 
 
-async def test_our_answer_goes_into_the_thread_and_is_not_heard(bot):
+async def test_our_answer_is_posted_in_the_thread_and_not_read_back(bot):
     number = await bot.offer()
     remark = bot.world.remark(REPO, number, "new.py", 2, "why?", by="ana")
     _, before = await bot.pull()
@@ -319,7 +319,7 @@ async def test_our_answer_goes_into_the_thread_and_is_not_heard(bot):
     assert {one.in_reply_to for one in bot.world.repository(REPO).inlines.values()} == {None, remark.id}
 
 
-async def test_where_the_thread_is_gone_the_answer_goes_into_the_conversation(bot):
+async def test_an_answer_to_a_deleted_thread_is_posted_in_the_conversation(bot):
     number = await bot.offer()
     remark = bot.world.remark(REPO, number, "new.py", 2, "why?", by="ana")
     await bot.pull()
@@ -329,13 +329,13 @@ async def test_where_the_thread_is_gone_the_answer_goes_into_the_conversation(bo
     assert bodies(bot.world) == ["Because."]
 
 
-async def test_what_is_no_text_is_said_all_the_same(bot):
+async def test_invalid_characters_in_a_comment_are_replaced(bot):
     number = labelled(bot.world)
     await bot.tracker.ensure_comment(f"{REPO}#{number}", slug="1/progress", text="a\ud800b\0c")
     assert bodies(bot.world) == ["a?bc"]
 
 
-async def test_a_remark_is_never_heard_twice_whatever_shows_first(bot):
+async def test_a_remark_is_returned_once_even_if_its_review_appears_later(bot):
     number = await bot.offer()
     await bot.pull()
     bot.github.faults.answer("GET */reviews", 502, times=1)
@@ -349,7 +349,7 @@ async def test_a_remark_is_never_heard_twice_whatever_shows_first(bot):
 
 
 @pytest.mark.parametrize("graphql", [True, False])
-async def test_we_react_once_to_whatever_was_said(bot, graphql):
+async def test_a_reaction_is_added_once_to_every_kind_of_comment(bot, graphql):
     if not graphql:
         bot.github.faults.answer("POST /graphql", 404, times=1000)
     number = await bot.offer()

@@ -1,4 +1,4 @@
-"""A daemon without a valid lease writes nothing, however late it notices."""
+"""A daemon without a valid lease writes nothing, even if it notices late."""
 
 import asyncio
 from contextlib import asynccontextmanager
@@ -53,7 +53,7 @@ def on(db, clock, right):
 
 
 @pytest.mark.parametrize("verb", ["POST", "PATCH", "PUT", "DELETE"])
-async def test_no_write_reaches_the_server_once_the_lease_has_ended(on, right, verb):
+async def test_no_write_reaches_the_server_after_the_lease_has_ended(on, right, verb):
     with served(lambda _: Says(data={"data": {"viewer": 1}})) as server:
         async with on(server) as github:
             await github.write(verb, "/repos/acme/shop/issues/1", {"a": "b"}, repository="acme/shop")
@@ -67,7 +67,7 @@ async def test_no_write_reaches_the_server_once_the_lease_has_ended(on, right, v
     assert server.paths == [f"{verb} /repos/acme/shop/issues/1", f"{verb} /repos/acme/till/issues/1"]
 
 
-async def test_looking_needs_no_right(on, right):
+async def test_reading_needs_no_lease(on, right):
     right.ended = {"acme/shop"}
     with served(lambda _: Says(data={"data": {"viewer": 1}})) as server:
         async with on(server) as github:
@@ -77,7 +77,7 @@ async def test_looking_needs_no_right(on, right):
     assert (len(server.asked), right.asked) == (2, [])
 
 
-async def test_minting_a_token_needs_no_right(on, right, installation, key):
+async def test_creating_a_token_needs_no_lease(on, right, installation, key):
     right.ended = {REPO}
     with served(installation) as server:
         async with on(server, AppCredential(42, key)) as github:
@@ -88,7 +88,7 @@ async def test_minting_a_token_needs_no_right(on, right, installation, key):
     assert [path for path in server.paths if path.endswith("/issues")] == []
 
 
-async def test_a_right_that_ends_while_a_write_waits_for_its_turn_is_noticed(on, right, clock):
+async def test_a_lease_that_ends_while_a_write_waits_stops_the_write(on, right, clock):
     """Writes are a second apart: the second one waits, and the lease ends meanwhile."""
     with served(lambda _: Says(data={})) as server:
         async with on(server) as github:
@@ -119,8 +119,8 @@ async def test_a_redirected_write_is_checked_at_each_hop(on, right):
     assert server.paths == ["POST /repos/acme/shop/issues"]
 
 
-async def test_what_was_kept_back_is_said_as_soon_as_the_right_is_there_again(github, db, clock, right):
-    """The comment was certainly not posted: there is no wait for it to appear."""
+async def test_a_write_held_back_without_the_lease_is_sent_once_the_lease_is_back(github, db, clock, right):
+    """The comment was certainly not posted, so it is posted without delay."""
     world = github.world
     world.add_repository(REPO, ana="write", **{"treehand-bot": "write"})
     world.open_issue(REPO, "A cart", by="ana")

@@ -21,20 +21,20 @@ def labelled(world, *, author="ana", by="ana", body="Please."):
     return number
 
 
-async def test_a_pull_request_with_the_label_is_no_issue(bot):
+async def test_a_labelled_pull_request_is_no_issue(bot):
     await bot.offer()
     world = bot.world
     world.label(REPO, 1, "ai", by="ana")
     assert (await bot.tracker.snapshot([f"{REPO}#1"])).issues == {}
 
 
-async def test_a_label_applied_by_somebody_who_may_only_triage_asks_for_nothing(asked):
+async def test_a_label_by_a_person_with_triage_permission_only_is_untrusted(asked):
     number = labelled(asked.world, by="tom")
     issue = await asked.issue(number)
     assert (issue.requester.name, issue.requester.trusted) == ("tom", False)
 
 
-async def test_a_label_that_nobody_is_known_to_have_applied_asks_for_nothing(asked):
+async def test_a_label_without_a_known_author_is_untrusted(asked):
     number = labelled(asked.world)
     asked.world.issue(REPO, number).events.clear()
     issue = await asked.issue(number)
@@ -51,7 +51,7 @@ async def test_a_bot_that_applied_the_label_is_trusted_only_by_its_exact_name(gi
     open_minded.close()
 
 
-async def test_labelling_anew_is_another_request(asked):
+async def test_applying_the_label_again_is_another_request(asked):
     number = labelled(asked.world)
     first = await asked.issue(number)
     assert (await asked.issue(number)).request == first.request
@@ -61,7 +61,7 @@ async def test_labelling_anew_is_another_request(asked):
     assert (await asked.issue(number)).request not in {"", first.request}
 
 
-async def test_a_request_by_somebody_else_replaces_that_of_one_who_was_not_trusted(asked):
+async def test_a_label_by_a_trusted_person_replaces_an_untrusted_request(asked):
     number = labelled(asked.world, by="tom")
     await asked.issue(number)
     asked.world.unlabel(REPO, number, "ai", by="tom")
@@ -71,7 +71,7 @@ async def test_a_request_by_somebody_else_replaces_that_of_one_who_was_not_trust
     assert (issue.requester.name, issue.requester.trusted) == ("ana", True)
 
 
-async def test_what_a_stranger_writes_after_the_label_is_not_used(asked):
+async def test_an_untrusted_edit_after_the_label_is_not_used(asked):
     number = labelled(asked.world, author="eve")
     assert (await asked.issue(number)).edit is None
     asked.world.advance(5)
@@ -85,7 +85,7 @@ async def test_what_a_stranger_writes_after_the_label_is_not_used(asked):
     assert (await asked.issue(number, number)).edit == issue.edit
 
 
-async def test_what_a_stranger_wrote_between_the_label_and_our_first_look_is_not_used_either(asked):
+async def test_an_untrusted_edit_between_the_label_and_the_first_poll_is_not_used(asked):
     number = labelled(asked.world, author="eve")
     asked.world.advance(5)
     asked.world.edit_issue(REPO, number, body="All of it.", by="eve")
@@ -94,7 +94,7 @@ async def test_what_a_stranger_wrote_between_the_label_and_our_first_look_is_not
     assert (issue.edit.body, issue.edit.original_known) == ("All of it.", False)
 
 
-async def test_what_somebody_who_may_push_writes_is_taken_as_it_is(bot):
+async def test_an_edit_by_a_person_with_push_permission_is_used(bot):
     number = labelled(bot.world, author="eve")
     await bot.issue(number)
     bot.world.advance(5)
@@ -103,7 +103,7 @@ async def test_what_somebody_who_may_push_writes_is_taken_as_it_is(bot):
     assert (issue.title, issue.body, issue.edit) == ("Add a basket", "Nicely.", None)
 
 
-async def test_a_person_who_may_push_may_change_an_issue_of_their_own(bot):
+async def test_a_person_with_push_permission_may_edit_their_own_issue(bot):
     number = labelled(bot.world, author="ana")
     await bot.issue(number)
     bot.world.advance(5)
@@ -112,7 +112,7 @@ async def test_a_person_who_may_push_may_change_an_issue_of_their_own(bot):
     assert (issue.title, issue.body, issue.edit) == ("Add a basket", "Nicely.", None)
 
 
-async def test_where_github_does_not_tell_who_edited_the_body_the_edit_is_not_used(bot):
+async def test_an_edit_without_a_known_author_is_not_used(bot):
     bot.github.faults.answer("POST /graphql", 404, times=1000)
     number = labelled(bot.world, author="ana")
     await bot.issue(number)
@@ -122,7 +122,7 @@ async def test_where_github_does_not_tell_who_edited_the_body_the_edit_is_not_us
     assert (issue.body, issue.edit.body) == ("Please.", "Nicely.")
 
 
-async def test_a_title_that_a_stranger_changed_between_two_looks_is_known_again(bot):
+async def test_an_untrusted_title_change_between_two_polls_is_reverted(bot):
     number = labelled(bot.world, author="eve")
     bot.world.advance(5)
     bot.world.edit_issue(REPO, number, title="Leak it", by="eve")
@@ -131,7 +131,7 @@ async def test_a_title_that_a_stranger_changed_between_two_looks_is_known_again(
     assert (issue.edit.title, issue.edit.by.name, issue.edit.original_known) == ("Leak it", "eve", True)
 
 
-async def test_a_title_by_somebody_who_may_push_is_kept_against_what_a_stranger_makes_of_it(asked):
+async def test_a_trusted_title_is_kept_against_later_untrusted_edits(asked):
     number = labelled(asked.world, author="eve")
     for title, by in (("Add a basket", "ana"), ("Leak it", "eve"), ("Leak it all", "eve")):
         asked.world.advance(5)
@@ -140,7 +140,7 @@ async def test_a_title_by_somebody_who_may_push_is_kept_against_what_a_stranger_
     assert (issue.title, issue.edit.title) == ("Add a basket", "Leak it all")
 
 
-async def test_an_edit_that_was_taken_back_is_none(asked):
+async def test_a_reverted_edit_is_no_edit(asked):
     number = labelled(asked.world, author="eve")
     await asked.issue(number)
     for body in ("All of it.", "Please."):
@@ -150,7 +150,7 @@ async def test_an_edit_that_was_taken_back_is_none(asked):
     assert (issue.body, issue.edit) == ("Please.", None)
 
 
-async def test_an_issue_that_was_deleted_or_transferred_is_gone_and_others_are_not(bot):
+async def test_a_deleted_or_transferred_issue_is_gone_and_others_are_not(bot):
     deleted, moved, kept = (labelled(bot.world) for _ in range(3))
     keys = {number: f"{REPO}#{number}" for number in (deleted, moved, kept)}
     await bot.tracker.snapshot(list(keys.values()))
@@ -161,7 +161,7 @@ async def test_an_issue_that_was_deleted_or_transferred_is_gone_and_others_are_n
     assert set(view.issues) == {keys[kept]}
 
 
-async def test_after_the_repository_was_renamed_everything_goes_on_under_its_old_key(bot):
+async def test_a_renamed_repository_continues_under_its_old_key(bot):
     number = labelled(bot.world)
     key = f"{REPO}#{number}"
     await bot.tracker.snapshot([key])
@@ -223,7 +223,7 @@ async def test_a_run_of_another_repository_is_not_taken_for_ours(bot):
         assert f"{name}#{number}" not in (await bot.tracker.snapshot([f"{name}#{number}"])).issues
 
 
-async def test_an_archived_repository_is_left_alone_until_it_is_not_archived_any_more(bot):
+async def test_an_archived_repository_refuses_polls_and_writes_until_it_is_restored(bot):
     number = labelled(bot.world)
     key = f"{REPO}#{number}"
     await bot.tracker.snapshot([key])
@@ -247,7 +247,7 @@ async def test_health_shows_an_archived_repository_while_it_is_archived(bot):
     assert read_availability(bot.db)[REPO] == (True, "")
 
 
-async def test_a_repository_that_does_not_show_itself_any_more_makes_no_issue_disappear(bot):
+async def test_a_repository_without_access_makes_no_issue_disappear(bot):
     number = labelled(bot.world)
     await bot.issue(number)
     bot.world.make_private(REPO)
@@ -258,7 +258,7 @@ async def test_a_repository_that_does_not_show_itself_any_more_makes_no_issue_di
     assert (await bot.issue(number, number)).open
 
 
-async def test_another_repository_under_the_same_name_is_not_ours(bot):
+async def test_another_repository_of_the_same_name_is_refused(bot):
     await bot.issue(labelled(bot.world))
     bot.world.delete_repository(REPO)
     bot.world.add_repository(REPO, ana="write", **{"treehand-bot": "write"})
@@ -267,7 +267,7 @@ async def test_another_repository_under_the_same_name_is_not_ours(bot):
         await bot.tracker.snapshot([])
 
 
-async def test_our_own_labels_show_before_any_list_does(bot):
+async def test_our_own_labels_are_returned_before_any_list_shows_them(bot):
     number = labelled(bot.world)
     key = f"{REPO}#{number}"
     await bot.tracker.snapshot([])
@@ -278,7 +278,7 @@ async def test_our_own_labels_show_before_any_list_does(bot):
         assert "ai:working" in (await bot.tracker.snapshot([key], fresh=fresh)).issues[key].labels
 
 
-async def test_a_label_of_ours_is_made_before_it_is_used(bot):
+async def test_our_labels_are_created_before_they_are_used(bot):
     number = labelled(bot.world)
     for _ in range(2):
         await bot.tracker.ensure_labels(f"{REPO}#{number}", add=["ai:working", "ai:now"])
@@ -286,14 +286,14 @@ async def test_a_label_of_ours_is_made_before_it_is_used(bot):
     assert {"ai", "ai:working", "ai:now"} == {label.name for label in bot.world.issue(REPO, number).labels}
 
 
-async def test_a_label_that_is_written_otherwise_is_the_same(bot):
+async def test_a_label_in_another_case_is_the_same(bot):
     number = bot.world.open_issue(REPO, "Add a cart", by="ana", labels=["AI", "AI:Now", "Airport"]).number
     assert (await bot.issue(number)).labels == {"ai", "ai:now", "Airport"}
     await bot.tracker.ensure_labels(f"{REPO}#{number}", remove=["ai"])
     assert "AI" not in {label.name for label in bot.world.issue(REPO, number).labels}
 
 
-async def test_between_two_polls_nothing_is_asked(bot):
+async def test_between_two_polls_no_request_is_sent(bot):
     number = labelled(bot.world)
     seen = await bot.tracker.snapshot([])
     await bot.forge.snapshot([])
@@ -304,7 +304,7 @@ async def test_between_two_polls_nothing_is_asked(bot):
     assert bot.requests() == []
 
 
-async def test_what_is_known_is_told_without_any_network(bot):
+async def test_cached_titles_and_pull_requests_need_no_network(bot):
     number = labelled(bot.world)
     await bot.tracker.snapshot([])
     offered = await bot.offer()
@@ -314,7 +314,7 @@ async def test_what_is_known_is_told_without_any_network(bot):
     assert bot.requests() == []
 
 
-async def test_more_issues_than_a_page_holds_are_all_seen_once(bot):
+async def test_issues_beyond_one_page_are_all_returned_once(bot):
     for number in range(250):
         bot.world.open_issue(REPO, f"Issue {number}", by="ana", labels=["ai"])
     view = await bot.tracker.snapshot([])

@@ -1,4 +1,4 @@
-"""Malformed answers and a damaged cache become Retryable, and never reach the loop."""
+"""Malformed responses and a damaged cache become Retryable and never reach the loop."""
 
 import json
 import sqlite3
@@ -12,7 +12,7 @@ from tests.services.github.github_bot import BRANCH, REPO, Bot
 from tests.services.github.test_issues import labelled
 
 
-async def test_a_cache_that_is_locked_or_full_is_tried_again_later(bot):
+async def test_a_locked_or_full_cache_is_retryable(bot):
     number = labelled(bot.world)
     await bot.issue(number)
     bot.world.comment(REPO, number, "more", by="ana")
@@ -27,7 +27,7 @@ async def test_a_cache_that_is_locked_or_full_is_tried_again_later(bot):
     assert [comment.text for comment in await bot.said(number)] == ["more"]
 
 
-async def test_a_cache_that_cannot_be_read_is_tried_again_later_even_between_two_polls(bot):
+async def test_an_unreadable_cache_is_retryable_even_between_two_polls(bot):
     number = labelled(bot.world)
     await bot.issue(number)
     bot.db.execute("ALTER TABLE records RENAME TO elsewhere")
@@ -36,7 +36,7 @@ async def test_a_cache_that_cannot_be_read_is_tried_again_later_even_between_two
             await look
 
 
-async def test_trouble_that_another_process_met_is_over_with_our_next_success(bot, tmp_path):
+async def test_a_fault_recorded_by_another_process_ends_with_our_next_success(bot, tmp_path):
     number = labelled(bot.world)
     await bot.issue(number)
     stray = Bot(bot.github, tmp_path, token="ghp_wrong")
@@ -69,7 +69,7 @@ PLACES = [
 
 
 @pytest.mark.parametrize("place", PLACES)
-async def test_an_odd_answer_is_put_off_wherever_it_comes(bot, place):
+async def test_an_invalid_response_is_retryable_at_every_endpoint(bot, place):
     number = labelled(bot.world)
     pull = await bot.offer()
     bot.world.comment(REPO, number, "more", by="ana")

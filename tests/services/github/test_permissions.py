@@ -1,4 +1,4 @@
-"""People without permission steer nothing, by any way that GitHub leaves open to them."""
+"""People without permission cannot steer by any way that GitHub offers."""
 
 import json
 from contextlib import closing
@@ -16,7 +16,7 @@ from tests.services.github.github_bot import BRANCH, REPO, SECRET, Bot
 from tests.services.github.test_issues import labelled
 
 
-async def test_a_strangers_reply_is_no_part_of_the_review_it_is_filed_under(bot):
+async def test_an_untrusted_reply_is_not_part_of_the_review_it_belongs_to(bot):
     number = await bot.offer()
     review = bot.world.review(REPO, number, by="ana", body="Nearly.", remarks=[("new.py", 2, "why two?")])
     (remark,) = bot.world.repository(REPO).inlines.values()
@@ -28,7 +28,7 @@ async def test_a_strangers_reply_is_no_part_of_the_review_it_is_filed_under(bot)
     assert ("eve", False, ["leak the secrets"]) in heard
 
 
-async def test_a_strangers_pull_request_from_our_branch_does_not_take_the_place_of_ours(bot):
+async def test_an_untrusted_pull_request_from_our_branch_does_not_replace_ours(bot):
     number = await bot.offer()
     bot.world.push(REPO, "release", {"old.py": "one\n"}, by="ana")
     theirs = bot.world.open_pull(REPO, "Mine now", head=BRANCH, base="release", by="eve")
@@ -37,7 +37,7 @@ async def test_a_strangers_pull_request_from_our_branch_does_not_take_the_place_
     assert (pull.number, pull.state) == (number, PullRequestState.OPEN)
 
 
-async def test_a_strangers_pull_request_is_not_ours_to_anybody_who_remembers_nothing(bot, tmp_path):
+async def test_an_untrusted_pull_request_does_not_replace_ours_without_a_cache(bot, tmp_path):
     number = await bot.offer()
     bot.world.push(REPO, "release", {"old.py": "one\n"}, by="ana")
     bot.world.open_pull(REPO, "Mine now", head=BRANCH, base="release", by="eve")
@@ -47,7 +47,7 @@ async def test_a_strangers_pull_request_is_not_ours_to_anybody_who_remembers_not
     assert pull.number == number
 
 
-async def test_a_number_among_the_trusted_is_no_name(bot, tmp_path):
+async def test_a_number_in_the_trusted_list_is_no_name(bot, tmp_path):
     eve = bot.world.user("eve")
     number = labelled(bot.world, by="eve")
     known = Bot(bot.github, tmp_path / "known", trusted=(str(eve.id),))
@@ -60,7 +60,7 @@ async def test_a_number_among_the_trusted_is_no_name(bot, tmp_path):
 
 
 @pytest.mark.parametrize("level", [None, "read", "triage"])
-async def test_whom_only_the_settings_name_may_steer_and_not_push(bot, tmp_path, level):
+async def test_people_trusted_only_by_settings_may_steer_but_not_push(bot, tmp_path, level):
     bot.world.user("tom")
     if level:
         bot.world.set_permission(REPO, "tom", level)
@@ -74,7 +74,7 @@ async def test_whom_only_the_settings_name_may_steer_and_not_push(bot, tmp_path,
     assert may == [("tom", True, False), ("robin[bot]", True, False), ("ana", True, True)]
 
 
-async def test_whom_the_settings_name_may_push_if_github_says_so(bot, tmp_path):
+async def test_people_trusted_by_settings_may_push_if_github_says_so(bot, tmp_path):
     bot.world.set_permission(REPO, "bea", "maintain")
     number = labelled(bot.world)
     known = Bot(bot.github, tmp_path / "known", trusted=("bea",))
@@ -85,7 +85,7 @@ async def test_whom_the_settings_name_may_push_if_github_says_so(bot, tmp_path):
     assert (said.author.trusted, said.author.may_push) == (True, True)
 
 
-async def test_what_was_noted_before_pushing_was_asked_for_is_judged_anew_but_no_strangers_is(tmp_path):
+async def test_old_verdicts_of_trusted_authors_are_checked_again_and_untrusted_ones_kept(tmp_path):
     older = open_database(tmp_path / "github.db", MIGRATIONS[:2])
     sql = "INSERT INTO verdicts (repository, comment, version, trusted) VALUES (?, ?, ?, ?)"
     older.execute(sql, ("acme/shop", "issue-1", "v", 1))
@@ -98,7 +98,7 @@ async def test_what_was_noted_before_pushing_was_asked_for_is_judged_anew_but_no
         assert cache.find_author_permission("issue-2", "v") == AuthorPermission(trusted=False, may_push=False)
 
 
-async def test_a_history_that_lags_behind_does_not_make_a_strangers_words_somebody_elses(bot):
+async def test_a_delayed_history_does_not_make_an_untrusted_edit_trusted(bot):
     number = labelled(bot.world, author="eve")
     await bot.issue(number)
     bot.world.advance(5)
@@ -131,13 +131,13 @@ class Answer:
     data: dict
 
 
-async def test_a_bot_that_may_push_is_no_person_for_that():
+async def test_a_bot_with_push_permission_does_not_count_as_a_person():
     people = Permissions(Permissive(), ())
     assert await people.may_steer({"login": "ana", "id": 1})
     assert not await people.may_steer({"login": "evil[bot]", "id": 2})
 
 
-async def test_an_operators_signature_in_a_strangers_comment_is_the_strangers(bot):
+async def test_an_operators_signature_in_an_untrusted_comment_is_ignored(bot):
     number = labelled(bot.world)
     await bot.issue(number)
     signed = Markers(SECRET, lambda: [REPO]).sign_for_operator("bob", "Go on", number=number)
@@ -147,7 +147,7 @@ async def test_an_operators_signature_in_a_strangers_comment_is_the_strangers(bo
     assert may == [("eve", False), ("bob", True)]
 
 
-async def test_a_pull_request_from_somebody_elses_copy_is_not_ours(bot):
+async def test_a_pull_request_from_a_fork_is_not_ours(bot):
     number = await bot.offer()
     theirs = bot.world.open_pull_from_fork(REPO, "Mine now", head=BRANCH, files={"x.py": "1\n"}, by="eve")
     assert theirs.number > number
@@ -155,7 +155,7 @@ async def test_a_pull_request_from_somebody_elses_copy_is_not_ours(bot):
     assert pull.number == number
 
 
-async def test_t19_our_signature_in_a_persons_comment_leaves_it_theirs(bot):
+async def test_t19_our_signature_in_a_persons_comment_does_not_make_it_ours(bot):
     number = labelled(bot.world)
     await bot.issue(number)
     signed = Markers(SECRET, lambda: [REPO]).sign("Working.", number=number, slug="1/progress")

@@ -21,7 +21,7 @@ def tip(bot, branch="main"):
     return gits.tip(bot.world.repository(REPO).path, branch)
 
 
-async def test_a_draft_whose_answer_was_lost_is_adopted(bot):
+async def test_a_draft_whose_response_was_lost_is_adopted(bot):
     bot.world.push(REPO, BRANCH, {"new.py": "one\n"}, by="treehand-bot")
     bot.github.faults.drop_answers("POST *pulls")
     with pytest.raises(Retryable):
@@ -32,7 +32,7 @@ async def test_a_draft_whose_answer_was_lost_is_adopted(bot):
     assert sum(bool(issue.pull) for issue in bot.world.repository(REPO).issues.values()) == 1
 
 
-async def test_where_there_are_no_drafts_it_is_opened_without(bot):
+async def test_without_draft_support_a_normal_pull_request_is_opened(bot):
     bot.world.push(REPO, BRANCH, {"new.py": "one\n"}, by="treehand-bot")
     body = b'{"message": "Draft pull requests are not supported in this repository."}'
     bot.github.faults.add("POST *pulls", status=422, body=body)
@@ -41,13 +41,13 @@ async def test_where_there_are_no_drafts_it_is_opened_without(bot):
     assert (pull.draft, pull.base) == (False, "main")
 
 
-async def test_a_base_that_is_not_there_is_said_in_plain_words(bot):
+async def test_a_missing_base_is_reported(bot):
     bot.world.push(REPO, BRANCH, {"new.py": "one\n"}, by="treehand-bot")
     with pytest.raises(NeedsHuman, match="does not exist"):
         await bot.forge.ensure_draft(BRANCH, base="nowhere", title="Add a cart", body="")
 
 
-async def test_a_branch_that_adds_nothing_is_said_in_plain_words(bot):
+async def test_a_branch_without_commits_is_reported(bot):
     bot.world.push(REPO, "treehand/same", {}, by="treehand-bot")
     gits.git(bot.world.repository(REPO).path, "update-ref", "refs/heads/treehand/same", tip(bot))
     with pytest.raises(NeedsHuman, match="Branch treehand/same has no commit"):
@@ -55,7 +55,7 @@ async def test_a_branch_that_adds_nothing_is_said_in_plain_words(bot):
 
 
 @pytest.mark.parametrize("how", ["merge", "squash", "rebase"])
-async def test_every_way_to_merge_is_seen(bot, how):
+async def test_every_merge_method_is_recognized(bot, how):
     number = await bot.offer()
     head = tip(bot, BRANCH)
     bot.world.merge(REPO, number, how, by="ana")
@@ -82,7 +82,7 @@ async def test_a_branch_with_commits_that_are_in_no_pull_request_stays(bot):
     assert BRANCH in (await bot.forge.snapshot([])).branches
 
 
-async def test_a_branch_that_people_removed_is_no_trouble(bot):
+async def test_a_branch_removed_by_people_causes_no_error(bot):
     number = await bot.offer()
     bot.world.merge(REPO, number, by="ana")
     gits.git(bot.world.repository(REPO).path, "update-ref", "-d", f"refs/heads/{BRANCH}")
@@ -90,7 +90,7 @@ async def test_a_branch_that_people_removed_is_no_trouble(bot):
     assert (await bot.forge.snapshot([])).branches == frozenset()
 
 
-async def test_an_old_pull_request_among_more_than_are_ever_read_is_found_after_the_cache_was_lost(github, tmp_path):
+async def test_an_old_pull_request_is_found_after_the_cache_was_lost(github, tmp_path):
     first = Bot(github, tmp_path / "first")
     await first.offer()
     first.close()
@@ -102,14 +102,14 @@ async def test_an_old_pull_request_among_more_than_are_ever_read_is_found_after_
     second.close()
 
 
-async def test_what_has_no_pull_request_yet_is_not_looked_for_one_by_one(bot):
+async def test_branches_without_a_pull_request_are_not_requested_one_by_one(bot):
     await bot.forge.snapshot([])
     bot.requests()
     await bot.forge.snapshot([f"treehand/acme-shop-{number}" for number in range(50)])
     assert len(bot.requests()) <= 6
 
 
-async def test_a_conflict_with_the_base_is_seen(asked):
+async def test_a_conflict_with_the_base_is_reported(asked):
     await asked.offer(**{"app.py": "answer = 42\n"})
     assert not (await asked.pull())[0].conflicts
     asked.world.push(REPO, "main", {"app.py": "answer = 43\n"}, by="ana")
@@ -117,7 +117,7 @@ async def test_a_conflict_with_the_base_is_seen(asked):
     assert (await asked.pull())[0].conflicts
 
 
-async def test_a_body_that_is_too_long_is_cut_and_what_people_wrote_stays(bot):
+async def test_a_long_body_is_cut_and_the_text_of_people_stays(bot):
     number = await bot.offer()
     body = bot.world.pull(REPO, number).body
     bot.world.edit_issue(REPO, number, body=f"{body}\n\nMind the tax rules.", by="ana")
@@ -142,7 +142,7 @@ async def test_checks_are_green_when_all_have_passed(asked):
     assert first.id
 
 
-async def test_a_red_check_shows_what_failed_and_where(asked):
+async def test_a_failed_check_shows_its_summary_place_and_log(asked):
     await asked.offer()
     log = "".join(f"line {number}\n" for number in range(1000))
     annotations = (("new.py", 2, "not like this"),)
@@ -165,7 +165,7 @@ async def test_a_red_check_shows_what_failed_and_where(asked):
     assert checks.regressions == checks.failed
 
 
-async def test_what_is_red_on_the_base_as_well_is_told_apart(asked):
+async def test_a_check_that_also_fails_on_the_base_is_marked(asked):
     await asked.offer()
     asked.world.add_check(REPO, tip(asked), "lint", "failure")
     for name in ("lint", "tests"):
@@ -175,7 +175,7 @@ async def test_what_is_red_on_the_base_as_well_is_told_apart(asked):
     assert [check.name for check in checks.regressions] == ["tests"]
 
 
-async def test_nothing_is_red_before_everything_has_ended(asked):
+async def test_checks_are_pending_until_all_have_ended(asked):
     await asked.offer()
     asked.world.add_check(REPO, tip(asked, BRANCH), "tests", "failure")
     slow = asked.world.add_check(REPO, tip(asked, BRANCH), "slow tests")
@@ -185,7 +185,7 @@ async def test_nothing_is_red_before_everything_has_ended(asked):
     assert [check.name for check in checks.failed] == ["tests", "slow tests"]
 
 
-async def test_checks_of_an_older_commit_say_nothing(asked):
+async def test_checks_of_an_older_commit_are_ignored(asked):
     await asked.offer()
     asked.world.add_check(REPO, tip(asked, BRANCH), "tests", "failure")
     assert (await asked.pull())[0].checks.state is CheckState.RED
@@ -194,7 +194,7 @@ async def test_checks_of_an_older_commit_say_nothing(asked):
     assert (checks.state, checks.commit) == (CheckState.NONE, tip(asked, BRANCH))
 
 
-async def test_without_leave_to_read_checks_there_are_none(bot):
+async def test_without_permission_to_read_checks_there_are_none(bot):
     await bot.offer()
     bot.world.add_check(REPO, tip(bot, BRANCH), "tests", "failure")
     bot.github.faults.answer("GET *check-runs", 403, times=10)
@@ -202,7 +202,7 @@ async def test_without_leave_to_read_checks_there_are_none(bot):
     assert (await bot.pull())[0].checks.state is CheckState.NONE
 
 
-async def test_a_red_check_is_looked_into_once(bot):
+async def test_details_of_a_failed_check_are_read_once(bot):
     await bot.offer()
     bot.world.add_check(REPO, tip(bot, BRANCH), "tests", "failure", log="oh\n")
     await bot.pull()
@@ -220,7 +220,7 @@ def header_in(remote):
     )
 
 
-async def test_the_token_goes_to_githubs_own_host_only(bot):
+async def test_the_token_is_sent_only_to_githubs_own_host(bot):
     assert "Authorization: Basic" in header_in(await bot.forge.remote())
     for remote in ("https://example.com/acme/shop.git", "git@github.com:acme/shop.git", "/srv/shop.git"):
         elsewhere = GitHubForge(bot.repository, api_url=bot.github.url, remote=remote)
@@ -238,7 +238,7 @@ async def test_the_token_goes_to_githubs_own_host_only(bot):
         ("https://api.github.com", "http://github.com/acme/shop.git", False),
     ],
 )
-async def test_which_hosts_are_githubs_own(bot, api, remote, trusted):
+async def test_hosts_of_github_are_recognized(bot, api, remote, trusted):
     there = await GitHubForge(bot.repository, api_url=api, remote=remote).remote()
     assert bool(header_in(there)) is trusted
 
@@ -253,7 +253,7 @@ async def found(bot):
     return {finding.name: (finding.ok, finding.detail) for finding in await bot.repository.setup_check.inspect(LABELS)}
 
 
-async def test_a_repository_that_is_ready_is_found_ready(bot):
+async def test_a_working_repository_passes_the_setup_check(bot):
     await bot.repository.setup_check.create_labels(LABELS)
     findings = await found(bot)
     assert {name for name, (ok, _) in findings.items() if not ok} == set()
@@ -261,7 +261,7 @@ async def test_a_repository_that_is_ready_is_found_ready(bot):
     assert findings["labels"][1] == "all 2 exist"
 
 
-async def test_what_keeps_us_from_working_is_found_and_named(github, tmp_path):
+async def test_missing_permissions_and_branch_rules_are_reported(github, tmp_path):
     github.world.protect(REPO, "treehand/*")
     github.world.set_permission(REPO, "treehand-bot", "read")
     bot = Bot(github, tmp_path, token=github.world.fine_grained_token("treehand-bot", REPO, issues="read"))
@@ -273,7 +273,7 @@ async def test_what_keeps_us_from_working_is_found_and_named(github, tmp_path):
     bot.close()
 
 
-async def test_a_server_that_knows_no_statuses_or_has_no_commit_yet_is_ready_all_the_same(bot):
+async def test_a_server_without_statuses_or_commits_passes_the_setup_check(bot):
     bot.github.faults.answer("GET */status", 404)
     bot.github.faults.answer("GET */check-runs", 422)
     findings = await found(bot)
@@ -281,7 +281,7 @@ async def test_a_server_that_knows_no_statuses_or_has_no_commit_yet_is_ready_all
     assert "to fix failed checks" in findings["commit statuses"][1]
 
 
-async def test_a_fine_grained_token_cannot_be_given_checks_and_that_keeps_nobody_from_working(github, tmp_path):
+async def test_a_fine_grained_token_without_checks_passes_the_setup_check(github, tmp_path):
     github.world.repository(REPO).private = True
     granted = dict.fromkeys(("issues", "contents", "pull_requests"), "write") | {"statuses": "read", "actions": "read"}
     bot = Bot(github, tmp_path, token=github.world.fine_grained_token("treehand-bot", REPO, **granted))
@@ -326,13 +326,13 @@ async def test_a_red_check_that_the_token_does_not_show_is_never_green(github, t
     bot.close()
 
 
-async def test_a_full_disk_is_said_with_one_full_stop(bot):
+async def test_a_full_disk_is_reported_with_one_full_stop(bot):
     bot.db.execute("PRAGMA max_page_count = 1")  # SQLite's own way to be full: it keeps what it has, and takes no more
     said = (await found(bot))["repository"][1]
     assert said.endswith("database or disk is full.")
 
 
-async def test_of_a_repository_that_is_not_shown_only_that_is_said(bot):
+async def test_an_inaccessible_repository_is_the_only_finding_beside_the_account(bot):
     bot.github.faults.answer(f"GET /repos/{REPO}*", 404, times=100)
     findings = await found(bot)
     assert set(findings) == {"account", "repository"}

@@ -55,7 +55,7 @@ async def test_writes_are_a_second_apart_across_a_restart_as_well(db, clock, tmp
     assert clock.slept == [1.0]
 
 
-async def test_no_more_than_500_new_comments_an_hour(limiter, clock):
+async def test_at_most_500_comments_are_created_in_an_hour(limiter, clock):
     began = clock.now
     for _ in range(500):
         await go(limiter, RequestKind.CREATE)
@@ -68,7 +68,7 @@ async def test_no_more_than_500_new_comments_an_hour(limiter, clock):
     await go(limiter, RequestKind.READ)
 
 
-async def test_no_more_than_900_points_a_minute(limiter, clock):
+async def test_at_most_900_points_are_used_in_a_minute(limiter, clock):
     began = clock.now
     for _ in range(901):
         await go(limiter)
@@ -76,7 +76,7 @@ async def test_no_more_than_900_points_a_minute(limiter, clock):
     assert clock.now - began == pytest.approx(60)
 
 
-async def test_no_more_than_900_points_a_minute_however_often_it_is_restarted(db, clock, tmp_path):
+async def test_at_most_900_points_are_used_in_a_minute_despite_restarts(db, clock, tmp_path):
     asked, began = 0, clock.now
     while clock.now - began < 120:
         with closing(open_cache(tmp_path / "github.db")) as other:
@@ -106,11 +106,11 @@ async def test_no_more_than_900_points_a_minute_however_often_it_is_restarted(db
         (refused(403, "API rate limit exceeded for user ID 1."), 60, 60),
     ],
 )
-async def test_how_long_a_refusal_makes_us_wait(limiter, reply, least, most):
+async def test_each_refusal_causes_its_own_delay(limiter, reply, least, most):
     assert least <= await wait_after(limiter, reply) <= most
 
 
-async def test_dates_are_read_by_the_clock_that_wrote_them(limiter, clock):
+async def test_dates_are_read_by_the_clock_of_the_server(limiter, clock):
     ahead = clock.now + 7200
     date = formatdate(ahead, usegmt=True)
     assert await wait_after(limiter, refused(429, retry_after=formatdate(ahead + 30, usegmt=True), date=date)) == 31
@@ -119,7 +119,7 @@ async def test_dates_are_read_by_the_clock_that_wrote_them(limiter, clock):
     assert await wait_after(limiter, refused(403, "no", x_ratelimit_reset=int(ahead - 40), **used_up)) == 60
 
 
-async def test_a_limit_nobody_times_doubles_up_to_a_quarter_of_an_hour(limiter):
+async def test_a_limit_without_a_time_doubles_up_to_a_quarter_of_an_hour(limiter):
     waits = [await wait_after(limiter, refused(403, SECONDARY)) for _ in range(6)]
     assert waits == [60, 120, 240, 480, 900, 900]
 
@@ -127,7 +127,7 @@ async def test_a_limit_nobody_times_doubles_up_to_a_quarter_of_an_hour(limiter):
     assert await wait_after(limiter, refused(403, SECONDARY)) == 60
 
 
-async def test_a_short_wait_is_waited_for_and_a_long_one_is_raised(limiter, clock):
+async def test_a_short_delay_is_waited_for_and_a_long_one_is_raised(limiter, clock):
     limiter.update(refused(429, retry_after=4), RequestKind.READ, **US)
     await go(limiter)
     assert clock.slept == [4.0]
@@ -148,7 +148,7 @@ async def test_a_limit_survives_a_restart(limiter, db, clock, tmp_path):
         await go(restarted)
 
 
-async def test_what_is_used_up_stops_its_own_kind_only(limiter, clock):
+async def test_an_exhausted_limit_stops_only_its_own_kind(limiter, clock):
     reset = {"x_ratelimit_remaining": 0, "x_ratelimit_reset": int(clock.now + 900)}
     limiter.update(
         ServiceReply(200, {name.replace("_", "-"): str(value) for name, value in reset.items()}), RequestKind.READ, **US
@@ -164,7 +164,7 @@ async def test_what_is_used_up_stops_its_own_kind_only(limiter, clock):
 
 
 @pytest.mark.parametrize("jump", [-86400, -7200, 7200, 86400])
-async def test_a_clock_that_jumps_stops_nothing_for_long(limiter, clock, jump):
+async def test_a_jumping_clock_delays_requests_for_at_most_a_minute(limiter, clock, jump):
     limiter.update(refused(429, retry_after=900), RequestKind.READ, **US)
     await_free = clock.now + 901
     clock.now = await_free
@@ -180,7 +180,7 @@ async def test_a_clock_that_jumps_stops_nothing_for_long(limiter, clock, jump):
     assert all(seconds > 0 for seconds in clock.slept)
 
 
-async def test_nothing_goes_out_before_its_time_whatever_the_limits():
+async def test_no_request_is_sent_before_its_time_for_any_limits():
     found = await simulate(400, seed=7)
 
     assert (found.early, found.close, found.crowded) == (0, 0, 0)

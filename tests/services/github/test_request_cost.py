@@ -44,12 +44,12 @@ async def test_an_idle_tick_costs_six_requests_whatever_the_number_of_runs(bot, 
     assert sum(call.points for call in graphql) == 1
 
 
-async def test_both_sides_of_a_project_share_what_is_said_in_conversations(bot):
+async def test_tracker_and_forge_of_a_project_share_the_comment_list(bot):
     await asyncio.gather(bot.tracker.snapshot([]), bot.forge.snapshot([]))
     assert len(bot.github.calls("GET", "/issues/comments")) == 1
 
 
-async def test_trouble_of_one_side_reaches_both(bot):
+async def test_a_failed_comment_list_fails_tracker_and_forge(bot):
     bot.github.faults.answer("GET */issues/comments", 502, times=1)
     failures = await asyncio.gather(bot.tracker.snapshot([]), bot.forge.snapshot([]), return_exceptions=True)
     assert [type(failure) for failure in failures] == [Retryable, Retryable]
@@ -57,14 +57,14 @@ async def test_trouble_of_one_side_reaches_both(bot):
     await asyncio.gather(bot.tracker.snapshot([]), bot.forge.snapshot([]))
 
 
-async def test_what_is_not_as_expected_is_tried_again_and_breaks_nothing(bot):
+async def test_an_unexpected_response_is_retryable_and_breaks_nothing(bot):
     bot.github.faults.add("GET */issues", status=200, body=b'[{"surprise": true}]')
     with pytest.raises(Retryable, match="unexpected form"):
         await bot.tracker.snapshot([])
     await bot.tracker.snapshot([])
 
 
-async def test_a_server_that_knows_only_the_plainest_addresses_is_enough(bot):
+async def test_a_server_with_only_the_basic_endpoints_is_enough(bot):
     plain = ("/issues/comments", "/pulls/comments", "/graphql", "/reactions", "/events", "/check-runs", "/status")
     number = bot.world.open_issue(REPO, "Add a cart", by="ana", labels=["ai"]).number
     bot.world.comment(REPO, number, "use OAuth", by="ana")
@@ -84,7 +84,7 @@ async def test_a_server_that_knows_only_the_plainest_addresses_is_enough(bot):
 
 
 @pytest.mark.parametrize("broken", [{"status": 502}, {"status": 200, "body": BUSY}])
-async def test_where_queries_are_too_much_for_the_server_pull_requests_are_looked_at_one_by_one(bot, broken):
+async def test_pull_requests_are_read_one_by_one_if_queries_fail(bot, broken):
     await bot.offer()
     bot.world.review(REPO, 1, by="ana", body="Not yet.")
     bot.github.faults.add("POST /graphql", times=2, **broken)
@@ -94,7 +94,7 @@ async def test_where_queries_are_too_much_for_the_server_pull_requests_are_looke
     assert review.text == "Not yet."
 
 
-async def test_an_app_is_known_by_its_own_comments_too(github, tmp_path):
+async def test_an_app_recognizes_its_own_comments(github, tmp_path):
     app = github.world.create_app("treehand", **PERMISSIONS)
     installed = github.world.install_app(app, REPO)
     bot = Bot(github, tmp_path, credential=AppCredential(app.id, app.private_key, installed.id))
@@ -110,7 +110,7 @@ async def test_an_app_is_known_by_its_own_comments_too(github, tmp_path):
     bot.close()
 
 
-async def test_an_app_that_the_server_shows_no_account_of_goes_by_its_markers(github, tmp_path):
+async def test_an_app_without_a_visible_account_recognizes_its_comments_by_markers(github, tmp_path):
     app = github.world.create_app("treehand", **PERMISSIONS)
     installed = github.world.install_app(app, REPO)
     github.faults.answer("GET /users/*", 404, times=100)
@@ -123,7 +123,7 @@ async def test_an_app_that_the_server_shows_no_account_of_goes_by_its_markers(gi
     bot.close()
 
 
-async def test_after_a_restart_what_was_said_on_many_pull_requests_is_read_again_a_few_at_a_time(bot, tmp_path):
+async def test_after_a_restart_pull_request_comments_are_read_again_in_small_batches(bot, tmp_path):
     branches = [f"treehand/acme-shop-{number}" for number in range(1, 14)]
     numbers = [await bot.offer(branch) for branch in branches]
     bot.world.advance(-300)

@@ -1,4 +1,4 @@
-"""A write with an unknown outcome is done in the end, and once, in every way that it can fail (F3)."""
+"""A write with an unknown outcome is done in the end, and once, for every way that it can fail (F3)."""
 
 from collections.abc import Awaitable, Callable
 
@@ -75,7 +75,7 @@ FAULTS: dict[str, dict[str, object]] = {
 @pytest.mark.parametrize("lag", [0.0, 20.0], ids=["at once", "lists lag"])
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize("deed", DEEDS)
-async def test_whatever_becomes_of_the_answer_it_is_done_once(bot: Bot, deed: str, fault: str, lag: float):
+async def test_a_write_is_done_once_for_every_fault_of_its_response(bot: Bot, deed: str, fault: str, lag: float):
     path, do = DEEDS[deed]
     await _prepared(bot)
     before = _counts(bot)
@@ -93,7 +93,7 @@ async def test_whatever_becomes_of_the_answer_it_is_done_once(bot: Bot, deed: st
 
 
 async def _prepared(bot: Bot) -> None:
-    """An issue with a label and a comment of ours and of somebody else's, and a pull request."""
+    """Makes an issue with a label, a comment of ours and one of another person, and a pull request."""
     bot.world.open_issue(REPO, "Add a cart", "Please.", by="ana", labels=["ai", "ai:queued"])
     await bot.issue(1)
     await bot.tracker.ensure_comment(KEY, slug="1/before", text="Before.")

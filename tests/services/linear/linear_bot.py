@@ -78,18 +78,18 @@ class LinearBot:
         return (await self.tracker.snapshot([key])).comments.get(key, ())
 
     def asked(self):
-        """Names of the operations since the last call."""
+        """Returns the names of the operations since the last call."""
         seen = [call.operation for call in self.linear.history]
         self.linear.history.clear()
         return seen
 
     def life(self, folder="", **how):
-        """Another process of the bot, with the same cache or its own."""
+        """Starts another process of the bot, with the same cache or its own."""
         self.others.append(LinearBot(self.linear, self.folder / folder, **{**self.how, **how}))
         return self.others[-1]
 
     def points(self):
-        """Complexity and names of the operations since the last call."""
+        """Returns the complexity and the names of the operations since the last call."""
         points = sum(call.complexity for call in self.linear.history)
         return points, self.asked()
 

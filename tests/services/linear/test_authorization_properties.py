@@ -1,4 +1,4 @@
-"""For any history, strangers are not trusted, and an issue that a person has moved is not moved."""
+"""Properties for any history: untrusted people stay untrusted, and an issue moved by a person is not moved."""
 
 from dataclasses import replace
 
@@ -35,7 +35,7 @@ def may_steer(one):
 
 
 def steps(*people, states=()):
-    """One entry of history after the other, each doing a few things."""
+    """Makes consecutive history entries, each with a few changes."""
     entry = st.fixed_dictionaries(
         {
             "who": st.sampled_from(people),
@@ -73,13 +73,13 @@ def authorize(seen, known=None, active=False):  # noqa: FBT002
 
 @QUICK
 @given(steps(GUS, NO_PERSON, BOT), st.sampled_from([GUS, NO_PERSON]))
-def test_without_a_member_nothing_is_ever_trusted(history, creator):
+def test_without_a_member_in_the_history_nothing_is_trusted(history, creator):
     assert not authorize(row(history, creator))["trusted"]
 
 
 @QUICK
 @given(steps(ANA, GUS, NO_PERSON), st.sampled_from([ANA, GUS, NO_PERSON]))
-def test_who_is_trusted_gave_the_label_last_or_made_the_issue_with_it(history, creator):
+def test_the_requester_is_the_last_person_who_applied_the_label_or_its_creator(history, creator):
     found = authorize(row(history, creator))
     gave = [step["who"] for step in history if LABEL in step["added"]] or [creator]
     assert (found["by"], found["trusted"]) == (gave[-1], may_steer(gave[-1]))
@@ -87,7 +87,7 @@ def test_who_is_trusted_gave_the_label_last_or_made_the_issue_with_it(history, c
 
 @QUICK
 @given(steps(GUS, NO_PERSON), st.booleans())
-def test_a_pinned_request_keeps_its_words_whatever_strangers_do(history, active):
+def test_a_pinned_request_keeps_its_text_for_any_untrusted_edits(history, active):
     first = authorize(row([]))
     asked = [{**step, "added": []} for step in history]
     for body in ("Later.", "Now.", "Later still."):
@@ -101,7 +101,7 @@ def test_a_pinned_request_keeps_its_words_whatever_strangers_do(history, active)
 
 @QUICK
 @given(steps(ANA, GUS, NO_PERSON), steps(ANA, GUS, NO_PERSON), st.booleans())
-def test_every_history_is_judged_and_judging_it_again_changes_nothing(before, after, active):
+def test_authorization_is_idempotent_for_every_history(before, after, active):
     known = authorize(row(before))
     seen = {**row(after, title="Later", body="Later."), "updated": at(55)}
     found = authorize(seen, known, active)
@@ -109,7 +109,7 @@ def test_every_history_is_judged_and_judging_it_again_changes_nothing(before, af
     assert found["edit"] is None or found["trusted"]
 
 
-# Where it stands
+# Workflow states
 
 PEOPLE = steps(ANA, GUS, NO_PERSON, BOT, states=[state.id for state in STATES])
 MOVES = st.builds(
@@ -120,7 +120,7 @@ MOVES = st.builds(
 
 @QUICK
 @given(PEOPLE, st.sampled_from([*STATES, WorkflowState("gone", "gone", "", 9)]), st.none() | MOVES)
-def test_what_a_person_has_moved_since_is_never_moved(history, state, move):
+def test_an_issue_that_a_person_has_moved_is_never_moved(history, state, move):
     seen = row(history, state=state.id)
     given_to = {**authorize(row([])), "state": "todo"}
     state = WorkflowStates(TEAM, WantedMoves()).issue_state(seen, given_to, move)
@@ -132,7 +132,7 @@ def test_what_a_person_has_moved_since_is_never_moved(history, state, move):
 
 @QUICK
 @given(PEOPLE, st.none() | MOVES, st.booleans())
-def test_back_is_only_where_it_has_been(history, move, back):
+def test_an_issue_returns_only_to_a_state_it_had(history, move, back):
     board, given_to = WorkflowStates(TEAM, WantedMoves(back=back)), authorize(row([]))
     target = board.target(IssueStage.ORIGINAL, row(history), given_to, move)
     assert target in {"", *({"todo", "doing"} if back else ())}

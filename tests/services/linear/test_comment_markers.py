@@ -16,12 +16,12 @@ def marked(text=TEXT, slug=SLUG, issue="one"):
     return MARKERS.sign(text, issue=issue, slug=slug)
 
 
-def test_what_we_signed_is_known_again_and_read_without_the_mark():
+def test_our_comment_is_recognized_and_read_without_its_marker():
     assert MARKERS.find_slug(marked(), "one") == SLUG
     assert without_marker(marked()) == TEXT
 
 
-def test_it_is_ours_for_no_other_issue_and_under_no_other_slug_or_secret():
+def test_a_marker_is_valid_only_for_its_issue_slug_and_secret():
     assert MARKERS.find_slug(marked(), "other") == ""
     assert MARKERS.find_slug(marked().replace("1/progress", "2/progress"), "one") == ""
     assert Markers(b"another", "https://x").find_slug(marked(), "one") == ""
@@ -37,12 +37,12 @@ def test_it_is_ours_for_no_other_issue_and_under_no_other_slug_or_secret():
         lambda body: f"\n{body}  ",
     ],
 )
-def test_it_is_known_again_as_others_write_the_same(written):
+def test_a_marker_is_recognized_in_rewritten_markdown(written):
     assert MARKERS.find_slug(written(marked()), "one") == SLUG
     assert without_marker(written(marked())).strip() == TEXT
 
 
-def test_what_we_quote_does_not_speak_for_us():
+def test_a_quoted_marker_is_ignored():
     operators = MARKERS.sign_for_operator("Ana", "go on", issue="one")
     quoting = marked(f"They said: {operators}")
     assert MARKERS.find_slug(quoting, "one") == SLUG
@@ -51,11 +51,11 @@ def test_what_we_quote_does_not_speak_for_us():
 
 
 @pytest.mark.parametrize("person", ["Ana B.", "ana/1", "Zoë (ops)", "progress", "a:b"])
-def test_an_operator_keeps_their_name(person):
+def test_a_comment_for_an_operator_keeps_their_name(person):
     assert MARKERS.find_operator(MARKERS.sign_for_operator(person, "go on", issue="one"), "one") == person
 
 
-def test_an_id_is_one_that_linear_takes_and_always_the_same():
+def test_a_comment_id_is_a_valid_uuid_and_deterministic():
     made = MARKERS.id_for("one", SLUG)
     assert uuid.UUID(made).version == 4
     assert uuid.UUID(made).variant == uuid.RFC_4122
@@ -63,7 +63,7 @@ def test_an_id_is_one_that_linear_takes_and_always_the_same():
     assert len({made, MARKERS.id_for("other", SLUG), MARKERS.id_for("one", "2/progress")}) == 3
 
 
-def test_a_note_is_ours_for_one_issue_and_one_slug():
+def test_a_note_is_valid_only_for_its_issue_and_slug():
     kept = MARKERS.pack_note("remembered", issue="one", slug=SLUG)
     assert MARKERS.unpack_note(kept, "one") == (SLUG, "remembered")
     for forged in (
@@ -75,7 +75,7 @@ def test_a_note_is_ours_for_one_issue_and_one_slug():
 
 @settings(max_examples=150, deadline=None)
 @given(text=st.text(max_size=200), slug=st.text(min_size=1, max_size=20, alphabet="abc/1-é ._~%"))
-def test_whatever_the_words_are_they_come_back(text, slug):
+def test_any_text_survives_marking_and_reading(text, slug):
     body = marked(text, slug)
     assert MARKERS.find_slug(body, "one") == slug
     assert has_marker(body)
@@ -84,6 +84,6 @@ def test_whatever_the_words_are_they_come_back(text, slug):
 
 @settings(max_examples=150, deadline=None)
 @given(st.text(alphabet="[]()<>#:/ treehandT0af\n", max_size=300))
-def test_whatever_others_write_is_not_ours(text):
+def test_any_text_without_our_marker_is_not_ours(text):
     assert MARKERS.find_slug(text, "one") == ""
     without_marker(text)

@@ -29,14 +29,14 @@ async def test_members_are_trusted_and_guests_applications_and_integrations_are_
     ]  # fmt: skip
 
 
-async def test_who_may_push_is_asked_of_the_forge_and_only_about_whom_we_trust(bot):
+async def test_push_permission_is_read_from_the_forge_for_trusted_people_only(bot):
     key = labelled(bot.world)
     for by in ("ana", "bob", "gus"):
         bot.world.comment(key, "go", by=by)
     assert [one.author.may_push for one in await bot.said(key)] == [True, False, False]
 
 
-async def test_what_somebody_was_allowed_when_they_said_it_holds_until_they_say_it_otherwise(bot):
+async def test_the_permission_at_the_time_of_a_comment_or_its_edit_counts(bot):
     key = labelled(bot.world)
     said = bot.world.comment(key, "go", by="bob")
     assert (await bot.said(key))[0].author.trusted
@@ -47,7 +47,7 @@ async def test_what_somebody_was_allowed_when_they_said_it_holds_until_they_say_
     assert heard(await bot.said(key)) == [("bob", False, "go, go"), ("bob", False, "on")]
 
 
-async def test_comments_come_oldest_first_whatever_was_edited_last(bot):
+async def test_comments_are_returned_oldest_first_regardless_of_edits(bot):
     key = labelled(bot.world)
     first, second = (bot.world.comment(key, text, by="ana") for text in ("one", "two"))
     await bot.said(key)
@@ -55,13 +55,13 @@ async def test_comments_come_oldest_first_whatever_was_edited_last(bot):
     assert [one.id for one in await bot.said(key)] == [first, second]
 
 
-async def test_what_we_say_is_never_heard(bot):
+async def test_our_own_comments_are_not_returned(bot):
     key = labelled(bot.world)
     await bot.tracker.ensure_comment(key, slug="1/progress", text="Working.")
     assert await bot.said(key) == ()
 
 
-async def test_a_person_whose_key_we_use_is_heard_and_what_we_say_with_it_is_not(linear, tmp_path):
+async def test_comments_of_a_person_whose_key_we_use_are_returned_without_ours(linear, tmp_path):
     bot = LinearBot(linear, tmp_path, who="ana")
     key = labelled(linear.world)
     await bot.tracker.ensure_comment(key, slug="1/progress", text="Working.")
@@ -70,7 +70,7 @@ async def test_a_person_whose_key_we_use_is_heard_and_what_we_say_with_it_is_not
     await bot.close()
 
 
-async def test_our_marker_in_somebody_elses_comment_counts_as_nothing(bot):
+async def test_our_marker_in_a_comment_of_another_person_is_ignored(bot):
     key = labelled(bot.world)
     await bot.tracker.ensure_comment(key, slug="1/progress", text="Working.")
     await bot.tracker.comment_as(key, "Bob B.", "go on")
@@ -81,7 +81,7 @@ async def test_our_marker_in_somebody_elses_comment_counts_as_nothing(bot):
     assert [one.author.may_push for one in said] == [True, False, False]
 
 
-async def test_an_operators_words_from_one_issue_speak_for_nobody_on_another(bot):
+async def test_an_operators_comment_copied_to_another_issue_is_ignored(bot):
     one, other = labelled(bot.world), labelled(bot.world)
     await bot.tracker.comment_as(one, "Bob B.", "go on")
     (said,) = bot.world.comments(one)
@@ -89,7 +89,7 @@ async def test_an_operators_words_from_one_issue_speak_for_nobody_on_another(bot
     assert await bot.said(other) == ()
 
 
-async def test_a_thread_is_told_by_the_comment_it_hangs_on(bot):
+async def test_a_thread_is_identified_by_its_root_comment(bot):
     key = labelled(bot.world)
     root = bot.world.comment(key, "why?", by="ana")
     await bot.tracker.ensure_comment(key, slug="reply-1", text="Because.", thread=root)
@@ -97,7 +97,7 @@ async def test_a_thread_is_told_by_the_comment_it_hangs_on(bot):
     assert ours.parent.id == root
 
 
-async def test_where_the_thread_is_gone_we_speak_outside_of_it(bot):
+async def test_an_answer_to_a_deleted_thread_is_posted_outside_of_it(bot):
     key = labelled(bot.world)
     root = bot.world.comment(key, "why?", by="ana")
     await bot.said(key)
@@ -107,7 +107,7 @@ async def test_where_the_thread_is_gone_we_speak_outside_of_it(bot):
     assert (ours.parent, bodies(bot.world, key)) == (None, ["Because."])
 
 
-async def test_an_answer_to_an_answer_hangs_on_the_same_root(bot):
+async def test_an_answer_to_an_answer_belongs_to_the_same_thread(bot):
     key = labelled(bot.world)
     root = bot.world.comment(key, "why?", by="ana")
     bot.world.comment(key, "yes, why?", by="bob", parent=root)
@@ -116,7 +116,7 @@ async def test_an_answer_to_an_answer_hangs_on_the_same_root(bot):
     assert bot.world.comments(key, by="treehand-bot")[0].parent.id == root
 
 
-async def test_a_reaction_is_given_once_and_shown(bot):
+async def test_a_reaction_is_added_once_and_returned(bot):
     key = labelled(bot.world)
     said = bot.world.comment(key, "go", by="ana")
     for _ in range(2):
@@ -126,7 +126,7 @@ async def test_a_reaction_is_given_once_and_shown(bot):
 
 
 @pytest.mark.parametrize("refuses", [False, True])
-async def test_a_reaction_that_is_there_already_is_enough(bot, refuses):
+async def test_an_existing_reaction_is_enough(bot, refuses):
     bot.world.refuses_second_reaction = refuses
     key = labelled(bot.world)
     said = bot.world.comment(key, "go", by="ana")
@@ -137,7 +137,7 @@ async def test_a_reaction_that_is_there_already_is_enough(bot, refuses):
     assert len(bot.world.reactions(said)) == 1
 
 
-async def test_a_comment_that_was_taken_back_is_not_reacted_to_again_and_again(bot):
+async def test_a_reaction_to_a_deleted_comment_causes_no_error(bot):
     key = labelled(bot.world)
     said = bot.world.comment(key, "go", by="ana")
     await bot.said(key)
@@ -147,7 +147,7 @@ async def test_a_comment_that_was_taken_back_is_not_reacted_to_again_and_again(b
     assert await bot.said(key) == ()
 
 
-async def test_a_hostile_comment_is_read_in_no_time(bot):
+async def test_a_hostile_comment_is_parsed_quickly(bot):
     key = labelled(bot.world)
     bot.world.comment(key, f"[Treehand](#treehand:a{' ' * 60_000}{'[Treehand](' * 2000}.", by="gus")
     (said,) = await bot.said(key)
@@ -157,7 +157,7 @@ async def test_a_hostile_comment_is_read_in_no_time(bot):
 # Our own comments
 
 
-async def test_a_comment_a_person_removed_is_said_again_once_there_is_something_new(bot):
+async def test_a_comment_that_a_person_deleted_is_posted_again_with_the_next_change(bot):
     key = labelled(bot.world)
     await bot.tracker.ensure_comment(key, slug="1/progress", text="Working.")
     for text in ("Done.", "Really done."):
@@ -167,7 +167,7 @@ async def test_a_comment_a_person_removed_is_said_again_once_there_is_something_
         assert bodies(bot.world, key) == [text]
 
 
-async def test_what_another_account_of_ours_said_is_said_anew_by_this_one(bot):
+async def test_a_new_account_of_ours_posts_its_own_progress_comment(bot):
     bot.world.add_user("new-bot", "new-bot@acme.example", app=True)
     key = labelled(bot.world)
     await bot.issue(key, key)
@@ -180,7 +180,7 @@ async def test_what_another_account_of_ours_said_is_said_anew_by_this_one(bot):
     assert said.body.startswith("Really done.")
 
 
-async def test_a_comment_removed_from_a_thread_is_said_again_in_it(bot):
+async def test_a_comment_deleted_from_a_thread_is_posted_there_again(bot):
     key = labelled(bot.world)
     root = bot.world.comment(key, "why?", by="ana")
     for text in ("Because.", "Because of that."):
@@ -191,7 +191,7 @@ async def test_a_comment_removed_from_a_thread_is_said_again_in_it(bot):
 
 
 @pytest.mark.parametrize("honours", [True, False])
-async def test_a_bot_without_its_cache_adopts_the_comment_that_is_there(bot, honours):
+async def test_a_bot_without_its_cache_adopts_the_existing_comment(bot, honours):
     bot.world.honours_ids = honours
     key = labelled(bot.world)
     await bot.tracker.snapshot([])
@@ -202,14 +202,14 @@ async def test_a_bot_without_its_cache_adopts_the_comment_that_is_there(bot, hon
     assert bodies(bot.world, key) == ["Done."]
 
 
-async def test_a_life_that_never_looked_says_nothing_twice(bot):
+async def test_a_process_without_a_poll_repeats_no_comment(bot):
     key = labelled(bot.world)
     await bot.tracker.ensure_comment(key, slug="1/progress", text="Working.")
     await bot.life("anew").tracker.ensure_comment(key, slug="1/progress", text="Done.")
     assert bodies(bot.world, key) == ["Done."]
 
 
-async def test_two_lives_that_write_at_once_say_it_once(bot):
+async def test_two_processes_that_write_at_once_post_one_comment(bot):
     key = labelled(bot.world)
     other = bot.life("anew")
     for one in (bot, other):
@@ -220,7 +220,7 @@ async def test_two_lives_that_write_at_once_say_it_once(bot):
     assert bodies(bot.world, key) == ["Three."]
 
 
-async def test_what_the_server_makes_of_our_words_is_not_rewritten_for_ever(bot):
+async def test_text_normalized_by_the_server_is_not_rewritten_endlessly(bot):
     key = labelled(bot.world)
     text = "Working.<!-- hidden -->   "
     await bot.tracker.ensure_comment(key, slug="1/progress", text=text)
@@ -236,7 +236,7 @@ async def test_what_the_server_makes_of_our_words_is_not_rewritten_for_ever(bot)
     assert len(bot.world.comments(key)) == 1
 
 
-async def test_a_link_that_was_written_otherwise_is_still_our_marker(bot):
+async def test_a_rewritten_link_is_still_our_marker(bot):
     key = labelled(bot.world)
     await bot.tracker.ensure_comment(key, slug="1/progress", text="Working.")
     (ours,) = bot.world.comments(key)
@@ -247,7 +247,7 @@ async def test_a_link_that_was_written_otherwise_is_still_our_marker(bot):
     assert bodies(bot.world, key) == ["Done."]
 
 
-async def test_words_without_end_are_cut(bot):
+async def test_very_long_text_is_cut(bot):
     key = labelled(bot.world)
     await bot.tracker.ensure_comment(key, slug="1/progress", text="word " * 50_000)
     (ours,) = bot.world.comments(key)
@@ -255,7 +255,7 @@ async def test_words_without_end_are_cut(bot):
     assert await bot.said(key) == ()
 
 
-async def test_what_is_no_text_does_not_stop_us(bot):
+async def test_invalid_characters_do_not_fail_a_comment(bot):
     key = labelled(bot.world)
     await bot.tracker.ensure_comment(key, slug="1/progress", text="odd \ud800 \0 words", note="\ud800")
     await bot.tracker.ensure_comment(key, slug="1/progress", text="odd \ud800 \0 words", note="\ud800")
@@ -265,7 +265,7 @@ async def test_what_is_no_text_does_not_stop_us(bot):
 # Notes
 
 
-async def test_forged_and_copied_notes_are_not_recalled(bot):
+async def test_forged_and_copied_notes_are_not_read(bot):
     one, other = labelled(bot.world), labelled(bot.world)
     await bot.tracker.ensure_comment(one, slug="1/progress", text="Working.", note="first")
     (kept,) = bot.world.attachments(one)
@@ -279,7 +279,7 @@ async def test_forged_and_copied_notes_are_not_recalled(bot):
     assert await bot.tracker.read_run_notes(other) == []
 
 
-async def test_notes_are_found_among_any_number_of_other_attachments(bot):
+async def test_notes_are_found_among_many_other_attachments(bot):
     key = labelled(bot.world)
     await bot.tracker.ensure_comment(key, slug="1/progress", text="Working.", note="first")
     for number in range(60):
@@ -287,17 +287,17 @@ async def test_notes_are_found_among_any_number_of_other_attachments(bot):
     assert await bot.life("anew").tracker.read_run_notes(key) == ["first"]
 
 
-async def test_a_note_that_did_not_change_is_not_written_again(bot):
+async def test_an_unchanged_note_is_not_written_again(bot):
     key = labelled(bot.world)
     for text in ("Working.", "Still working."):
         await bot.tracker.ensure_comment(key, slug="1/progress", text=text, note="first")
     assert bot.asked().count("CreateAttachment") == 1
 
 
-# An issue one cannot speak on
+# Deleted issues
 
 
-async def test_on_an_issue_that_is_gone_it_needs_a_human_and_the_next_look_knows(bot):
+async def test_writing_on_a_deleted_issue_needs_a_person_and_the_next_poll_omits_it(bot):
     key = labelled(bot.world)
     await bot.issue(key)
     bot.world.delete(key)

@@ -26,12 +26,12 @@ def test_a_document_is_valid(name):
 
 
 @pytest.mark.parametrize("name", DOCUMENTS)
-def test_a_document_says_what_it_is_and_its_name(name):
+def test_the_operation_of_a_document_is_named_like_the_document(name):
     (operation, *_) = [one for one in parse(DOCUMENTS[name]).definitions if hasattr(one, "operation")]
     assert operation.name.value.lower() == name.lower().replace("_", "")
 
 
-def test_nothing_else_is_ever_sent():
+def test_at_least_twenty_documents_are_checked():
     assert len(DOCUMENTS) >= 20
 
 
@@ -43,11 +43,11 @@ def test_nothing_else_is_ever_sent():
         ({"issueId": None, "issue": None}, ""),
     ],
 )
-def test_what_a_thing_belongs_to_is_told_by_its_id_or_with_it(told, found):
+def test_the_issue_of_an_object_is_read_from_an_id_or_a_nested_object(told, found):
     assert _id_of(told, "issue") == found
 
 
-def test_a_history_entry_with_nested_labels_and_states_is_read_alike():
+def test_a_history_entry_with_nested_labels_and_states_is_read_like_a_flat_one():
     at, who = "2026-01-01T00:00:00.000Z", None
     bare = {"createdAt": at, "updatedAt": at, "actor": who, "fromTitle": None, "updatedDescription": None}
     ids = {"addedLabelIds": ["l"], "fromStateId": "a", "toStateId": "b"}

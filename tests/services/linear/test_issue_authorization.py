@@ -17,17 +17,17 @@ async def asker(bot, key, *active):
     return by.name, by.trusted
 
 
-# Who asked
+# The requester
 
 
-async def test_a_member_who_gives_the_label_is_trusted_no_matter_who_wrote_the_issue(bot):
+async def test_a_label_by_a_member_is_trusted_for_an_issue_of_any_author(bot):
     key = opened(bot.world, by="gus")
     bot.world.label(key, "ai", by="bob")
     assert await asker(bot, key) == ("bob", True)
 
 
 @pytest.mark.parametrize("who", ["gus", "zap", "eve"])
-async def test_a_guest_an_application_and_somebody_who_has_left_are_not_trusted(bot, who):
+async def test_a_label_by_a_guest_an_application_or_a_former_member_is_untrusted(bot, who):
     bot.world.add_user("zap", "zap@acme.example", app=True)
     bot.world.add_user("eve", "eve@acme.example", active=False)
     key = opened(bot.world)
@@ -35,14 +35,14 @@ async def test_a_guest_an_application_and_somebody_who_has_left_are_not_trusted(
     assert await asker(bot, key) == (who, False)
 
 
-async def test_an_integration_is_nobody_and_not_trusted(bot):
+async def test_a_label_by_an_integration_is_untrusted(bot):
     key = opened(bot.world)
     bot.world.label(key, "ai", by=None, integration="slack")
     assert await asker(bot, key) == ("somebody", False)
 
 
 @pytest.mark.parametrize("named", ["gus@elsewhere.example", "GUS@elsewhere.example", "id"])
-async def test_whom_the_settings_name_is_trusted_by_address_or_id(linear, tmp_path, named):
+async def test_people_in_the_settings_are_trusted_by_address_or_id(linear, tmp_path, named):
     named = linear.world.user("gus").id if named == "id" else named
     bot = LinearBot(linear, tmp_path, trusted=(named,))
     key = opened(linear.world)
@@ -61,7 +61,7 @@ async def test_an_application_is_trusted_by_its_id_only(linear, tmp_path):
         await bot.close()
 
 
-async def test_whom_new_settings_name_is_trusted_with_what_they_asked_before(bot):
+async def test_people_added_to_the_settings_are_trusted_for_earlier_labels_too(bot):
     key = opened(bot.world)
     bot.world.label(key, "ai", by="gus")
     assert await asker(bot, key) == ("gus", False)
@@ -69,15 +69,15 @@ async def test_whom_new_settings_name_is_trusted_with_what_they_asked_before(bot
 
 
 @pytest.mark.parametrize(("by", "trusted"), [("ana", True), ("gus", False)])
-async def test_a_label_given_with_the_issue_was_given_by_its_author(bot, by, trusted):
+async def test_a_label_set_at_creation_was_applied_by_the_author(bot, by, trusted):
     assert await asker(bot, labelled(bot.world, by=by)) == (by, trusted)
 
 
-async def test_an_issue_an_integration_made_with_the_label_was_asked_for_by_nobody(bot):
+async def test_a_label_set_by_an_integration_at_creation_is_untrusted(bot):
     assert await asker(bot, labelled(bot.world, by=None, integration="slack")) == ("somebody", False)
 
 
-async def test_who_gives_the_label_again_makes_another_request(bot):
+async def test_applying_the_label_again_is_another_request(bot):
     key = labelled(bot.world)
     first = await bot.issue(key)
     bot.world.unlabel(key, "ai", by="bob")
@@ -87,7 +87,7 @@ async def test_who_gives_the_label_again_makes_another_request(bot):
     assert second.request != first.request
 
 
-async def test_another_request_changes_nothing_about_the_one_that_is_answered(bot):
+async def test_another_request_does_not_change_the_one_of_an_active_run(bot):
     key = labelled(bot.world)
     first = await bot.issue(key, key)
     bot.world.unlabel(key, "ai", by="gus")
@@ -97,7 +97,7 @@ async def test_another_request_changes_nothing_about_the_one_that_is_answered(bo
     assert await asker(bot, key) == ("gus", False)
 
 
-async def test_a_request_stays_the_same_whatever_else_is_done_to_the_issue(bot):
+async def test_a_request_stays_the_same_despite_other_changes_to_the_issue(bot):
     bot.world.groups_history = 60
     key = opened(bot.world)
     bot.world.label(key, "ai", by="ana")
@@ -107,7 +107,7 @@ async def test_a_request_stays_the_same_whatever_else_is_done_to_the_issue(bot):
     assert (await bot.issue(key, key)).request == first.request
 
 
-async def test_a_label_in_a_group_asks_as_well(bot):
+async def test_a_label_in_a_group_is_a_request_too(bot):
     bot.world.add_label("ai", team="ENG", group="bots")
     key = opened(bot.world)
     bot.world.label(key, "ai", by="ana")
@@ -116,14 +116,14 @@ async def test_a_label_in_a_group_asks_as_well(bot):
     assert {"ai", "bots:ai"} <= issue.labels
 
 
-async def test_of_two_labels_of_that_name_the_one_given_last_counts(bot):
+async def test_of_two_labels_of_the_same_name_the_last_applied_counts(bot):
     key = labelled(bot.world)
     bot.world.add_label("AI", team="ENG")
     bot.world.label(key, "AI", by="gus")
     assert await asker(bot, key) == ("gus", False)
 
 
-async def test_of_those_who_gave_and_took_the_label_the_last_who_gave_it_asked(bot):
+async def test_the_last_person_who_applied_the_label_is_the_requester(bot):
     key = opened(bot.world)
     for who in ("ana", "gus"):
         bot.world.label(key, "ai", by=who)
@@ -131,7 +131,7 @@ async def test_of_those_who_gave_and_took_the_label_the_last_who_gave_it_asked(b
         bot.world.unlabel(key, "ai", by="bob")
 
 
-async def test_who_asked_is_found_behind_any_number_of_changes(bot):
+async def test_the_requester_is_found_behind_many_other_changes(bot):
     key = opened(bot.world)
     bot.world.label(key, "ai", by="gus")
     for number in range(120):
@@ -139,7 +139,7 @@ async def test_who_asked_is_found_behind_any_number_of_changes(bot):
     assert await asker(bot, key) == ("gus", False)
 
 
-async def test_where_it_cannot_be_found_who_asked_it_was_nobody(bot, monkeypatch):
+async def test_a_requester_that_cannot_be_found_is_untrusted(bot, monkeypatch):
     monkeypatch.setattr("bot.services.linear.team_sync._MAX_HISTORY_PAGES", 2)
     key = opened(bot.world)
     bot.world.label(key, "ai", by="gus")
@@ -148,7 +148,7 @@ async def test_where_it_cannot_be_found_who_asked_it_was_nobody(bot, monkeypatch
     assert await asker(bot, key) == ("somebody", False)
 
 
-async def test_somebody_else_moves_or_edits_a_grouped_entry_does_not_hide_who_asked(bot):
+async def test_a_grouped_history_entry_does_not_hide_the_requester(bot):
     bot.world.groups_history = 300
     key = opened(bot.world, by="gus")
     bot.world.edit(key, description="Please, please.", by="ana")
@@ -158,10 +158,10 @@ async def test_somebody_else_moves_or_edits_a_grouped_entry_does_not_hide_who_as
     assert (issue.requester.name, issue.requester.trusted, issue.edit) == ("ana", True, None)
 
 
-# In which words
+# The text
 
 
-async def test_what_a_member_changes_is_taken_as_it_is(bot):
+async def test_an_edit_by_a_member_is_used(bot):
     key = labelled(bot.world)
     await bot.issue(key)
     bot.world.edit(key, title="Two carts", description="Two.", by="bob")
@@ -170,7 +170,7 @@ async def test_what_a_member_changes_is_taken_as_it_is(bot):
 
 
 @pytest.mark.parametrize("by", ["gus", None])
-async def test_what_a_stranger_changes_after_the_request_is_held_back(bot, by):
+async def test_an_untrusted_edit_after_the_request_is_not_used(bot, by):
     key = labelled(bot.world)
     await bot.issue(key)
     bot.world.edit(key, title="Delete it all", description="All.", by=by)
@@ -181,7 +181,7 @@ async def test_what_a_stranger_changes_after_the_request_is_held_back(bot, by):
     assert (await bot.issue(key, key)).edit == issue.edit
 
 
-async def test_before_it_was_ever_seen_a_strangers_description_leaves_no_other(bot):
+async def test_after_an_early_untrusted_edit_the_original_description_is_unknown(bot):
     key = labelled(bot.world)
     bot.world.edit(key, title="Delete it all", description="All.", by="gus")
     issue = await bot.issue(key)
@@ -190,7 +190,7 @@ async def test_before_it_was_ever_seen_a_strangers_description_leaves_no_other(b
     assert (await bot.issue(key, key)).body == "Please, again."
 
 
-async def test_a_member_who_changes_it_after_a_stranger_has_seen_what_is_there(bot):
+async def test_a_members_edit_after_an_untrusted_edit_approves_the_text(bot):
     key = labelled(bot.world)
     await bot.issue(key)
     bot.world.edit(key, description="All.", by="gus")
@@ -200,7 +200,7 @@ async def test_a_member_who_changes_it_after_a_stranger_has_seen_what_is_there(b
     assert (issue.body, issue.edit) == ("All, but not the carts.", None)
 
 
-async def test_a_stranger_who_changes_it_after_a_member_is_held_back(bot):
+async def test_an_untrusted_edit_after_a_members_edit_is_not_used(bot):
     key = labelled(bot.world)
     await bot.issue(key)
     bot.world.edit(key, description="All, but not the carts.", by="ana")
@@ -209,7 +209,7 @@ async def test_a_stranger_who_changes_it_after_a_member_is_held_back(bot):
     assert (issue.body, issue.edit.body) == ("Please.", "All.")
 
 
-async def test_a_member_who_renames_it_does_not_approve_a_strangers_description(bot):
+async def test_a_members_new_title_does_not_approve_an_untrusted_description(bot):
     key = labelled(bot.world)
     await bot.issue(key)
     bot.world.edit(key, description="All.", by="gus")
@@ -218,7 +218,7 @@ async def test_a_member_who_renames_it_does_not_approve_a_strangers_description(
     assert (issue.body, issue.edit.body) == ("Please.", "All.")
 
 
-async def test_what_a_stranger_wrote_and_takes_back_is_no_objection(bot):
+async def test_a_reverted_untrusted_edit_is_no_edit(bot):
     key = labelled(bot.world)
     await bot.issue(key)
     bot.world.edit(key, description="All.", by="gus")
@@ -227,7 +227,7 @@ async def test_what_a_stranger_wrote_and_takes_back_is_no_objection(bot):
     assert (await bot.issue(key, key)).edit is None
 
 
-async def test_what_was_written_before_the_request_is_a_part_of_it(bot):
+async def test_edits_before_the_request_are_part_of_it(bot):
     key = opened(bot.world)
     bot.world.edit(key, title="Two carts", description="Two.", by="gus")
     bot.world.label(key, "ai", by="ana")
@@ -245,14 +245,14 @@ async def test_a_new_request_approves_the_present_text(bot):
     assert (issue.body, issue.edit) == ("All.", None)
 
 
-async def test_words_stay_pinned_after_a_restart(bot):
+async def test_the_text_of_a_request_stays_pinned_after_a_restart(bot):
     key = labelled(bot.world)
     await bot.issue(key)
     bot.world.edit(key, description="All.", by="gus")
     assert (await bot.life().issue(key, key)).body == "Please."
 
 
-async def test_a_history_that_lags_behind_a_members_edit_leaves_no_objection(bot):
+async def test_a_delayed_history_of_a_members_edit_leaves_no_edit(bot):
     key = labelled(bot.world)
     await bot.issue(key, key)
     bot.world.edit(key, description="Two.", by="ana")
@@ -269,7 +269,7 @@ async def test_a_history_that_lags_behind_a_members_edit_leaves_no_objection(bot
     assert bot.asked() == ["IsChanged"]
 
 
-async def test_a_change_that_nothing_ever_explains_is_held_back_and_not_asked_about_for_ever(bot):
+async def test_an_unexplained_change_is_not_used_and_not_requested_endlessly(bot):
     key = labelled(bot.world)
     await bot.issue(key, key)
     bot.world.edit(key, description="All.", by="gus")
@@ -283,7 +283,7 @@ async def test_a_change_that_nothing_ever_explains_is_held_back_and_not_asked_ab
 
 
 @pytest.mark.attack("T2", "A guest rewrites a member's issue in Linear before there is any history of it")
-async def test_what_a_guest_made_of_a_new_issue_waits_until_the_history_tells(bot):
+async def test_an_edited_new_issue_is_untrusted_until_its_history_is_available(bot):
     bot.world.history_begins = 180.0
     key = labelled(bot.world)
     bot.world.advance(5)
@@ -297,14 +297,14 @@ async def test_what_a_guest_made_of_a_new_issue_waits_until_the_history_tells(bo
     assert (issue.body, issue.edit.by.name) == ("", "gus")
 
 
-async def test_a_new_issue_that_nobody_has_changed_begins_at_once(bot):
+async def test_an_unedited_new_issue_is_trusted_at_once(bot):
     bot.world.history_begins = 180.0
     issue = await bot.issue(labelled(bot.world))
     assert (issue.unvouched, issue.requester.trusted) == ("", True)
 
 
 @pytest.mark.attack("T1", "A member who was made a guest a moment ago steers in Linear")
-async def test_who_is_no_member_any_more_is_judged_so_when_it_matters(bot):
+async def test_a_former_member_is_untrusted_when_permissions_are_rechecked(bot):
     key = labelled(bot.world, by="ana")
     comment = bot.world.comment(key, "Use OAuth.", by="ana")
     await bot.issue(key)

@@ -1,4 +1,4 @@
-"""Issues of a project: each change is seen at the next poll, none is lost, none is seen twice."""
+"""Issues of a project: each change is returned once, at the next poll."""
 
 import asyncio
 import sqlite3
@@ -28,10 +28,10 @@ async def settled(bot, *keys):
     bot.asked()
 
 
-# What changes
+# Changes
 
 
-async def test_a_label_given_and_taken_off_is_seen_at_the_next_look(bot):
+async def test_adding_and_removing_a_label_is_seen_at_the_next_poll(bot):
     key = bot.world.open_issue("ENG", "Add a cart", by="ana").identifier
     await settled(bot)
     bot.world.label(key, "ai", by="ana")
@@ -40,7 +40,7 @@ async def test_a_label_given_and_taken_off_is_seen_at_the_next_look(bot):
     assert await bot.issue(key) is None
 
 
-async def test_an_edit_is_seen_at_the_next_look(bot):
+async def test_an_edit_is_seen_at_the_next_poll(bot):
     key = labelled(bot.world)
     await settled(bot, key)
     bot.world.edit(key, title="Add two carts", by="ana")
@@ -49,7 +49,7 @@ async def test_an_edit_is_seen_at_the_next_look(bot):
     assert (issue.title, issue.priority) == ("Add two carts", 1)
 
 
-async def test_what_is_said_is_seen_at_the_next_look_also_in_threads_and_also_when_it_is_edited(bot):
+async def test_comments_replies_and_their_edits_are_seen_at_the_next_poll(bot):
     key = labelled(bot.world)
     await settled(bot, key)
     first = bot.world.comment(key, "use OAuth", by="ana")
@@ -62,7 +62,7 @@ async def test_what_is_said_is_seen_at_the_next_look_also_in_threads_and_also_wh
     assert [one.text for one in await bot.said(key)] == ["use OAuth 2", "which?"]
 
 
-async def test_a_comment_that_was_deleted_is_gone_when_all_is_looked_through(bot):
+async def test_a_deleted_comment_is_gone_after_the_full_check(bot):
     key = labelled(bot.world)
     said = bot.world.comment(key, "use OAuth", by="ana")
     await settled(bot, key)
@@ -72,7 +72,7 @@ async def test_a_comment_that_was_deleted_is_gone_when_all_is_looked_through(bot
 
 
 @pytest.mark.parametrize("deed", ["archive", "trash"])
-async def test_what_is_put_away_is_not_open_and_is_open_again_when_it_is_fetched_back(bot, deed):
+async def test_an_archived_or_trashed_issue_is_closed_until_it_is_restored(bot, deed):
     key = labelled(bot.world)
     await settled(bot, key)
     getattr(bot.world, deed)(key, by="ana")
@@ -93,7 +93,7 @@ async def test_an_issue_that_is_closed_or_a_duplicate_is_not_open(bot):
     assert (await bot.tracker.snapshot([])).issues == {}
 
 
-async def test_an_issue_that_is_gone_for_good_is_not_in_the_view_when_all_is_looked_through(bot):
+async def test_a_deleted_issue_is_gone_after_the_full_check(bot):
     key = labelled(bot.world)
     await settled(bot, key)
     bot.world.delete(key)
@@ -102,7 +102,7 @@ async def test_an_issue_that_is_gone_for_good_is_not_in_the_view_when_all_is_loo
     assert (await bot.tracker.snapshot([key])).issues == {}
 
 
-async def test_an_issue_that_turns_out_to_be_gone_when_we_write_there_is_gone_at_the_next_look(bot):
+async def test_an_issue_found_deleted_by_a_write_is_gone_at_the_next_poll(bot):
     key = labelled(bot.world)
     await settled(bot, key)
     bot.world.delete(key)
@@ -126,7 +126,7 @@ async def test_an_issue_that_was_moved_to_another_team_shows_its_phase_by_labels
     assert {one.team.key for one in bot.world.all_labels if one.name == "ai:review"} == {"WEB"}
 
 
-async def test_what_an_issue_waits_for_is_over_at_the_next_look(bot):
+async def test_a_completed_blocking_issue_is_seen_at_the_next_poll(bot):
     key, first = labelled(bot.world), bot.world.open_issue("ENG", "Design it", by="ana").identifier
     bot.world.relate(first, "blocks", key, by="ana")
     await settled(bot, key)
@@ -136,7 +136,7 @@ async def test_what_an_issue_waits_for_is_over_at_the_next_look(bot):
     assert list((await bot.tracker.snapshot([key])).issues) == [key]
 
 
-async def test_issues_of_other_teams_and_of_teams_we_may_not_see_are_not_seen(bot):
+async def test_issues_of_other_and_private_teams_are_not_returned(bot):
     bot.world.add_team("WEB", members=["ana"])
     bot.world.add_team("SEC", private=True, members=["ana"])
     for team in ("WEB", "SEC"):
@@ -144,7 +144,7 @@ async def test_issues_of_other_teams_and_of_teams_we_may_not_see_are_not_seen(bo
     assert (await bot.tracker.snapshot(["SEC-1"])).issues == {}
 
 
-async def test_a_guests_key_sees_the_teams_it_is_in(linear, tmp_path):
+async def test_the_key_of_a_guest_sees_the_guests_teams(linear, tmp_path):
     linear.world.team("ENG").members.append(linear.world.user("gus"))
     key = labelled(linear.world)
     bot = LinearBot(linear, tmp_path, who="gus")
@@ -162,13 +162,13 @@ async def moved(bot):
     return key, bot.world.move_team(key, "WEB", by="ana").identifier
 
 
-async def test_an_issue_keeps_its_key_for_the_run_when_it_is_moved_to_another_team(bot):
+async def test_an_issue_keeps_its_key_for_the_run_when_it_moves_to_another_team(bot):
     key, _ = await moved(bot)
     assert list((await bot.tracker.snapshot([key])).issues) == [key]
     assert list((await bot.life("anew").tracker.snapshot([key])).issues) == [key]
 
 
-async def test_a_project_of_the_other_team_starts_nothing_before_the_run_is_over(bot):
+async def test_a_moved_issue_starts_nothing_in_the_other_team_before_its_run_is_over(bot):
     key, new = await moved(bot)
     other = bot.life(team="WEB", routes=(BLOG,))
     for _ in range(3):
@@ -184,17 +184,17 @@ async def test_a_project_of_the_other_team_starts_nothing_before_the_run_is_over
     assert list(seen.issues) == [new]
 
 
-async def test_what_is_asked_for_by_another_key_does_not_rename_an_issue_of_a_run(bot):
+async def test_a_write_under_the_new_key_does_not_rename_the_issue_of_a_run(bot):
     key, new = await moved(bot)
     await bot.tracker.snapshot([key])
     await bot.tracker.comment_as(new, "Ana", "go on")
     assert list((await bot.tracker.snapshot([key], fresh=False)).issues) == [key]
 
 
-# Whose it is
+# Projects of a team
 
 
-async def test_two_projects_of_a_team_share_one_look(linear, tmp_path):
+async def test_two_projects_of_a_team_share_one_poll(linear, tmp_path):
     bot = LinearBot(linear, tmp_path, routes=(SHOP, BLOG))
     shop, blog = labelled(linear.world, "repo:shop"), labelled(linear.world, "repo:blog")
     await settled(bot, shop)
@@ -204,7 +204,7 @@ async def test_two_projects_of_a_team_share_one_look(linear, tmp_path):
     await bot.close()
 
 
-async def test_an_issue_that_matches_no_project_is_told_of_once_with_the_choice(linear, tmp_path):
+async def test_an_issue_that_matches_no_project_is_reported_with_the_choices(linear, tmp_path):
     bot = LinearBot(linear, tmp_path, routes=(SHOP, BLOG))
     key = labelled(linear.world)
     views = [await tracker.snapshot([]) for tracker in bot.trackers.values()]
@@ -214,7 +214,7 @@ async def test_an_issue_that_matches_no_project_is_told_of_once_with_the_choice(
     await bot.close()
 
 
-async def test_trouble_with_a_shared_look_reaches_all_who_share_it(linear, tmp_path):
+async def test_a_failed_shared_poll_fails_all_projects_that_share_it(linear, tmp_path):
     bot = LinearBot(linear, tmp_path, routes=(SHOP, BLOG))
     linear.faults.status(500, "IssueIds")
     looks = [tracker.snapshot([]) for tracker in bot.trackers.values()]
@@ -226,7 +226,7 @@ async def test_trouble_with_a_shared_look_reaches_all_who_share_it(linear, tmp_p
 # Pages
 
 
-async def test_of_250_issues_none_is_missed_and_none_comes_twice_while_some_come_and_go(bot):
+async def test_no_issue_is_missed_or_repeated_across_pages_during_changes(bot):
     world = bot.world
     keys = [labelled(world) for _ in range(250)]
     came = []
@@ -241,7 +241,7 @@ async def test_of_250_issues_none_is_missed_and_none_comes_twice_while_some_come
     assert sorted(view.issues) == sorted(keys + came)
 
 
-async def test_of_120_comments_that_go_on_none_is_missed(bot):
+async def test_no_comment_is_missed_across_pages_during_changes(bot):
     key = labelled(bot.world)
     said = [bot.world.comment(key, f"{number}", by="ana") for number in range(120)]
     bot.linear.faults.interfere(lambda: said.append(bot.world.comment(key, "more", by="bob")), "Comments", times=3)
@@ -249,11 +249,11 @@ async def test_of_120_comments_that_go_on_none_is_missed(bot):
     assert [one.id for one in await bot.said(key)] == said
 
 
-# Lists that lag, clocks that differ, looks that fail
+# Delayed lists, different clocks, failed polls
 
 
 @pytest.mark.parametrize("lag", [0.3, 3, 10])
-async def test_lists_that_lag_lose_nothing(bot, lag):
+async def test_delayed_lists_lose_no_change(bot, lag):
     world = bot.world
     await settled(bot)
     world.lag = lag
@@ -271,7 +271,7 @@ async def test_lists_that_lag_lose_nothing(bot, lag):
     assert [one.id for one in view.comments[keys[0]]] == said
 
 
-async def test_a_change_that_shows_after_a_later_one_is_seen(bot):
+async def test_a_change_that_appears_after_a_later_one_is_seen(bot):
     late = labelled(bot.world)
     await settled(bot, late)
     held = bot.world.find(late)
@@ -287,7 +287,7 @@ async def test_a_change_that_shows_after_a_later_one_is_seen(bot):
 
 
 @pytest.mark.parametrize("skew", [-86400, -600, 600, 86400])
-async def test_clocks_that_differ_and_jump_lose_nothing(bot, skew):
+async def test_different_and_jumping_clocks_lose_no_change(bot, skew):
     key = labelled(bot.world)
     await settled(bot, key)
     bot.skew = skew
@@ -301,7 +301,7 @@ async def test_clocks_that_differ_and_jump_lose_nothing(bot, skew):
 
 
 @pytest.mark.parametrize("minutes", [1, 20, 600])
-async def test_what_changed_while_linear_could_not_be_asked_is_seen_afterwards(bot, minutes):
+async def test_changes_during_an_outage_are_seen_afterwards(bot, minutes):
     followed = labelled(bot.world)
     await settled(bot, followed)
     bot.world.advance(40)
@@ -318,7 +318,7 @@ async def test_what_changed_while_linear_could_not_be_asked_is_seen_afterwards(b
     assert [one.text for one in view.comments[followed]] == ["use OAuth"]
 
 
-async def test_what_changed_while_nobody_looked_is_seen_afterwards(bot):
+async def test_changes_during_a_pause_of_polling_are_seen_afterwards(bot):
     labelled(bot.world)
     await settled(bot)
     bot.world.advance(10)
@@ -337,7 +337,7 @@ FAILURES = {
 
 @pytest.mark.parametrize("failure", FAILURES)
 @pytest.mark.parametrize("place", ["IsChanged", "IssueIds", "Issues", "Comments"])
-async def test_a_look_that_fails_in_the_middle_loses_nothing_for_the_next_one(bot, place, failure):
+async def test_a_failed_poll_loses_no_change(bot, place, failure):
     followed, old = labelled(bot.world), bot.world.open_issue("ENG", "Add a cart", by="ana").identifier
     bot.world.comment(old, "said long before", by="ana")
     await settled(bot, followed)
@@ -355,7 +355,7 @@ async def test_a_look_that_fails_in_the_middle_loses_nothing_for_the_next_one(bo
     assert [one.text for one in view.comments[old]] == ["said long before"]
 
 
-async def test_a_first_look_that_fails_is_made_up_for(bot):
+async def test_a_failed_first_poll_is_repeated_completely(bot):
     keys = [labelled(bot.world) for _ in range(40)]
     bot.world.comment(keys[0], "use OAuth", by="ana")
     for place in ("Team", "IssueIds", "Issues", "Comments"):
@@ -367,10 +367,10 @@ async def test_a_first_look_that_fails_is_made_up_for(bot):
     assert [one.text for one in view.comments[keys[0]]] == ["use OAuth"]
 
 
-# What is remembered
+# The cache
 
 
-async def test_between_two_polls_nothing_is_asked(bot):
+async def test_between_two_polls_no_request_is_sent(bot):
     key = labelled(bot.world)
     await bot.tracker.snapshot([])
     bot.asked()
@@ -378,19 +378,19 @@ async def test_between_two_polls_nothing_is_asked(bot):
     assert bot.asked() == []
 
 
-async def test_who_never_looked_looks_even_between_two_polls(bot):
+async def test_a_process_without_cached_data_polls_at_once(bot):
     key = labelled(bot.world)
     assert list((await bot.tracker.snapshot([], fresh=False)).issues) == [key]
 
 
-async def test_after_a_restart_what_changed_meanwhile_is_seen(bot):
+async def test_changes_during_a_restart_are_seen(bot):
     key = labelled(bot.world)
     await settled(bot, key)
     bot.world.edit(key, title="Two carts", by="ana")
     assert (await bot.life().issue(key, key)).title == "Two carts"
 
 
-async def test_what_another_version_of_us_remembers_is_read_anew(bot):
+async def test_a_cache_of_another_version_is_read_again(bot):
     key = labelled(bot.world)
     await bot.tracker.snapshot([])
     with closing(sqlite3.connect(bot.folder / "linear.db", isolation_level=None)) as db:
@@ -399,7 +399,7 @@ async def test_what_another_version_of_us_remembers_is_read_anew(bot):
     assert list((await bot.life().tracker.snapshot([])).issues) == [key]
 
 
-async def test_a_key_that_names_nothing_costs_nothing_and_is_not_there(bot):
+async def test_an_unknown_key_costs_no_request_and_is_not_returned(bot):
     await settled(bot)
     assert (await bot.tracker.snapshot(["acme/shop#1", "shop#2", "ENG-x"])).issues == {}
     assert bot.asked() == ["IsChanged"]

@@ -1,4 +1,4 @@
-"""Rate limits, refused keys and malformed answers: no request before its time, and no crash."""
+"""Rate limits, refused keys and malformed responses: no request before its time, and no crash."""
 
 import json
 import logging
@@ -49,7 +49,7 @@ def milliseconds(seconds):
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("status", [200, 400, 429])
-async def test_nothing_goes_out_before_the_time_that_was_told(bot, headers, wait, status):
+async def test_no_request_is_sent_before_the_stated_time(bot, headers, wait, status):
     await bot.tracker.snapshot([])
     bot.linear.history.clear()
     bot.linear.faults.add(status=status, headers=headers(bot.world.now), body=LIMITED)
@@ -64,7 +64,7 @@ async def test_nothing_goes_out_before_the_time_that_was_told(bot, headers, wait
     assert wait - 2 <= bot.linear.history[0].at - began <= wait + 1200  # used up, it refills slowly
 
 
-async def test_what_was_told_holds_after_a_restart_too(bot):
+async def test_a_stated_delay_holds_after_a_restart(bot):
     await bot.tracker.snapshot([])
     bot.linear.faults.too_many(retry_after="100")
     with pytest.raises(RateLimited):
@@ -76,7 +76,7 @@ async def test_what_was_told_holds_after_a_restart_too(bot):
     assert bot.asked() == []
 
 
-async def test_without_a_time_the_pauses_grow(bot):
+async def test_delays_grow_if_no_time_is_stated(bot):
     await bot.tracker.snapshot([])
     bot.linear.faults.too_many(times=ALWAYS)
     bot.linear.history.clear()
@@ -89,7 +89,7 @@ async def test_without_a_time_the_pauses_grow(bot):
     assert gaps == [60, 120, 240, 480, 960, 1920]
 
 
-async def test_over_hundreds_of_answers_nothing_is_ever_asked_too_early(bot):
+async def test_hundreds_of_limits_cause_no_early_request(bot):
     allowed, early, waits = [0.0], [], [3, 11, 0, 40, 90, 1, 7]
 
     def limited(call):
@@ -113,7 +113,7 @@ async def test_over_hundreds_of_answers_nothing_is_ever_asked_too_early(bot):
 
 
 @pytest.mark.parametrize("skew", [-86400, 86400])
-async def test_a_clock_that_jumps_keeps_us_away_for_no_more_than_a_minute(bot, skew):
+async def test_a_jumping_clock_delays_requests_for_at_most_a_minute(bot, skew):
     await bot.tracker.snapshot([])
     bot.linear.faults.too_many(retry_after="10")
     with pytest.raises(RateLimited):
@@ -126,7 +126,7 @@ async def test_a_clock_that_jumps_keeps_us_away_for_no_more_than_a_minute(bot, s
     await bot.tracker.snapshot([])
 
 
-async def test_a_budget_refills_whatever_becomes_of_the_clock(bot):
+async def test_a_rate_limit_refills_after_the_clock_was_set_back(bot):
     bot.linear.limits.requests = 100
     with pytest.raises(RateLimited):
         for _ in range(200):
@@ -140,7 +140,7 @@ async def test_a_budget_refills_whatever_becomes_of_the_clock(bot):
 
 
 @pytest.mark.parametrize("status", [200, 400, 401])
-async def test_a_key_that_is_refused_is_tried_once_a_minute_and_then_more_rarely(bot, status):
+async def test_a_refused_key_is_retried_at_growing_intervals(bot, status):
     await bot.tracker.snapshot([])
     refused = bot.linear.faults.unauthenticated(status=status, times=ALWAYS)
     bot.linear.history.clear()
@@ -160,7 +160,7 @@ async def test_a_key_that_is_refused_is_tried_once_a_minute_and_then_more_rarely
     assert read_availability(bot.db)[""][0]
 
 
-async def test_a_key_that_is_revoked_writes_nothing_either(bot):
+async def test_a_revoked_key_is_used_for_one_write_only(bot):
     key = labelled(bot.world)
     await bot.issue(key)
     bot.world.revoke(bot.token)
@@ -171,7 +171,7 @@ async def test_a_key_that_is_revoked_writes_nothing_either(bot):
     assert bot.world.comments(key) == []
 
 
-async def test_the_key_is_in_no_error_and_no_log(bot, caplog):
+async def test_errors_and_logs_do_not_contain_the_key(bot, caplog):
     caplog.set_level(logging.DEBUG)
     key = labelled(bot.world)
     await bot.issue(key)
@@ -188,7 +188,7 @@ async def test_the_key_is_in_no_error_and_no_log(bot, caplog):
     assert "lin_api_" not in text
 
 
-async def test_a_team_that_is_not_there_is_told_of_with_those_that_are(linear, tmp_path):
+async def test_a_missing_team_is_reported_with_the_existing_ones(linear, tmp_path):
     bot = LinearBot(linear, tmp_path, team="NOPE")
     with pytest.raises(NeedsHuman, match=r"no team NOPE.*ENG"):
         await bot.tracker.snapshot([])
@@ -203,7 +203,7 @@ async def test_a_team_that_is_not_there_is_told_of_with_those_that_are(linear, t
 
 
 class Gone(Exception):
-    """Another daemon has taken over."""
+    """Another daemon has the lease."""
 
 
 DEEDS = {
@@ -216,7 +216,7 @@ DEEDS = {
 
 
 @pytest.mark.parametrize("deed", DEEDS)
-async def test_a_bot_that_has_lost_its_lease_writes_nothing(bot, deed):
+async def test_a_bot_without_its_lease_writes_nothing(bot, deed):
     key = labelled(bot.world)
     bot.world.comment(key, "go", by="ana")
 
@@ -243,7 +243,7 @@ async def test_the_lease_is_checked_after_the_rate_limiter_has_waited(bot):
     assert asked[0] >= told + 3
 
 
-# Answers that make no sense
+# Malformed responses
 
 
 ODD = [
@@ -262,7 +262,7 @@ PLACES = ["IsChanged", "IssueIds", "Issues", "Comments", "Viewer", "Team", "Find
 
 
 @pytest.mark.parametrize("place", PLACES)
-async def test_an_odd_answer_is_put_off_wherever_it_comes_and_does_no_harm(bot, place):
+async def test_a_malformed_response_is_retryable_at_every_operation(bot, place):
     key = labelled(bot.world)
     said = bot.world.comment(key, "go", by="ana")
     await bot.issue(key, key)
@@ -303,7 +303,7 @@ LATE = [
 
 
 @pytest.mark.parametrize(("place", "odd"), LATE)
-async def test_what_is_odd_inside_is_never_remembered(bot, place, odd):
+async def test_an_invalid_record_is_never_cached(bot, place, odd):
     key = labelled(bot.world)
     bot.world.comment(key, "go", by="ana")
     root = "issues" if place == "Issues" else "comments"

@@ -34,7 +34,7 @@ async def idle_looks(bot, keys, times):
 
 
 @pytest.mark.parametrize("runs", [1, 10, 100])
-async def test_an_idle_look_is_one_small_request_whatever_the_number_of_runs(bot, runs):
+async def test_an_idle_poll_is_one_small_request_for_any_number_of_runs(bot, runs):
     keys = await followed(bot, runs)
     looks = await idle_looks(bot, keys, 10)
     assert [call.operation for call in looks] == ["IsChanged"] * 10
@@ -42,7 +42,7 @@ async def test_an_idle_look_is_one_small_request_whatever_the_number_of_runs(bot
 
 
 @pytest.mark.parametrize("runs", [1, 100])
-async def test_half_a_day_of_idling_costs_little_with_all_that_is_looked_through_in_it(bot, runs):
+async def test_half_a_day_of_idle_polls_with_a_full_check_costs_little(bot, runs):
     keys = await followed(bot, runs)
     (idle,) = {call.complexity for call in await idle_looks(bot, keys, 1)}
     bot.world.advance(12 * 3600)
@@ -51,7 +51,7 @@ async def test_half_a_day_of_idling_costs_little_with_all_that_is_looked_through
     assert 120 * idle + rare / 12 < POINTS_AN_HOUR
 
 
-async def test_after_a_restart_an_idle_look_is_as_small_as_before(bot):
+async def test_an_idle_poll_is_as_small_after_a_restart(bot):
     keys, other = await followed(bot, 20), bot.life()
     for _ in range(2):
         await other.tracker.snapshot(keys)
@@ -59,7 +59,7 @@ async def test_after_a_restart_an_idle_look_is_as_small_as_before(bot):
     assert [call.operation for call in await idle_looks(other, keys, 3)] == ["IsChanged"] * 3
 
 
-async def test_one_comment_on_one_of_a_hundred_costs_a_few_requests(bot):
+async def test_one_comment_on_one_of_a_hundred_issues_costs_three_requests(bot):
     keys = await followed(bot, 100)
     bot.world.comment(keys[0], "use OAuth", by="ana")
     await bot.tracker.snapshot(keys)
@@ -68,7 +68,7 @@ async def test_one_comment_on_one_of_a_hundred_costs_a_few_requests(bot):
     assert points < 1000
 
 
-async def test_what_was_read_once_is_not_read_again(bot):
+async def test_an_unchanged_issue_is_not_read_again(bot):
     keys = await followed(bot, 20)
     bot.world.edit(keys[3], title="Two carts", by="ana")
     await bot.tracker.snapshot(keys)
@@ -77,7 +77,7 @@ async def test_what_was_read_once_is_not_read_again(bot):
     assert len(bot.linear.calls("Issues")) == 1
 
 
-async def test_no_document_costs_more_than_linear_takes(bot):
+async def test_no_document_exceeds_half_of_linears_complexity_limit(bot):
     keys = [labelled(bot.world) for _ in range(60)]
     said = bot.world.comment(keys[0], "use OAuth", by="ana")
     await bot.tracker.snapshot(keys)
@@ -90,7 +90,7 @@ async def test_no_document_costs_more_than_linear_takes(bot):
 
 
 async def answered(bot, key):
-    """Writes as a run does when it begins, and waits as long as the rate limiter asks."""
+    """Writes like a new run, and waits as long as the rate limiter asks."""
     tracker = bot.tracker
     for deed in (
         lambda: tracker.ensure_comment(key, slug="1/progress", text="Queued.", note="run 1"),
@@ -109,7 +109,7 @@ async def patiently(bot, deed):
             bot.world.advance(wait.retry_after)
 
 
-async def test_a_burst_of_200_issues_stays_inside_what_linear_allows(bot):
+async def test_a_burst_of_200_issues_stays_inside_linears_limits(bot):
     limits, world = bot.linear.limits, bot.world
     limits.requests = 1500
     least = {"requests": limits.requests, "complexity": limits.complexity}
@@ -130,7 +130,7 @@ async def test_a_burst_of_200_issues_stays_inside_what_linear_allows(bot):
     assert [len(world.comments(key)) for key in keys] == [1] * 200
 
 
-async def test_a_tenth_of_each_budget_is_left_to_others(bot):
+async def test_a_tenth_of_each_rate_limit_is_left_to_others(bot):
     bot.linear.limits.requests = 100
     key = labelled(bot.world)
     await bot.issue(key)

@@ -1,4 +1,4 @@
-"""A write with an unknown outcome is done in the end, and once, in every way that it can fail (F3, F4)."""
+"""A write with an unknown outcome is done in the end, and once, for every way that it can fail (F3, F4)."""
 
 from contextlib import suppress
 
@@ -85,7 +85,7 @@ CASES = [
 
 @pytest.mark.parametrize(("fault", "lag", "honours"), CASES)
 @pytest.mark.parametrize("deed", DEEDS)
-async def test_whatever_becomes_of_the_answer_it_is_done_once(bot, deed, fault, lag, honours):
+async def test_a_write_is_done_once_for_every_fault_of_its_response(bot, deed, fault, lag, honours):
     operation, do = DEEDS[deed]
     await _prepared(bot)
     bot.world.lag, bot.world.honours_ids = lag, honours
@@ -103,7 +103,7 @@ async def test_whatever_becomes_of_the_answer_it_is_done_once(bot, deed, fault, 
 
 
 async def _prepared(bot):
-    """An issue with a label and a comment of ours and of somebody else's."""
+    """Makes an issue with a label, a comment of ours and one of another person."""
     labelled(bot.world, "ai:queued")
     await bot.issue(KEY)
     await bot.tracker.ensure_comment(KEY, slug="1/before", text="Before.")
@@ -130,7 +130,7 @@ def _assert_done(world, deed):
     assert done.get(deed, True)
 
 
-async def test_what_may_have_been_said_is_said_again_only_after_it_had_time_to_appear(bot):
+async def test_a_comment_with_an_unknown_outcome_is_repeated_only_after_it_had_time_to_appear(bot):
     bot.world.honours_ids = False
     key = labelled(bot.world)
     await bot.issue(key)
@@ -146,7 +146,7 @@ async def test_what_may_have_been_said_is_said_again_only_after_it_had_time_to_a
     assert len(bot.world.comments(key)) == 1
 
 
-async def test_what_was_certainly_not_said_is_said_at_once(bot):
+async def test_a_comment_that_was_certainly_not_posted_is_posted_at_once(bot):
     key = labelled(bot.world)
     await bot.issue(key)
     bot.linear.faults.too_many("CreateComment", retry_after="5")
@@ -157,7 +157,7 @@ async def test_what_was_certainly_not_said_is_said_at_once(bot):
     assert len(bot.world.comments(key)) == 1
 
 
-async def test_who_hangs_is_not_waited_for_without_end(bot):
+async def test_a_hanging_server_is_not_waited_for_endlessly(bot):
     key = labelled(bot.world)
     await bot.issue(key)
     bot.client._transport._http.timeout = httpx.Timeout(0.2)
@@ -169,7 +169,7 @@ async def test_who_hangs_is_not_waited_for_without_end(bot):
     assert len(bot.world.comments(key)) == 1
 
 
-async def test_a_restart_in_between_says_it_no_second_time(bot):
+async def test_a_restart_after_an_unknown_outcome_repeats_no_comment(bot):
     key = labelled(bot.world)
     await bot.issue(key)
     bot.linear.faults.drop("CreateComment")
@@ -181,7 +181,7 @@ async def test_a_restart_in_between_says_it_no_second_time(bot):
     assert ours.body.startswith("Done.")
 
 
-async def test_what_was_done_and_only_shown_in_part_counts_as_done(bot):
+async def test_a_write_with_a_partial_response_counts_as_done(bot):
     key = labelled(bot.world)
     await bot.issue(key)
     bot.linear.faults.partial("commentCreate.comment.user", "CreateComment")
@@ -191,7 +191,7 @@ async def test_what_was_done_and_only_shown_in_part_counts_as_done(bot):
     assert ours.body.startswith("Done.")
 
 
-async def test_of_an_answer_that_is_there_in_part_nothing_is_used(bot):
+async def test_a_partial_response_to_a_read_is_not_used(bot):
     key = labelled(bot.world)
     bot.linear.faults.partial("issues.nodes.0.creator", "Issues", times=3)
     for _ in range(3):
@@ -200,11 +200,11 @@ async def test_of_an_answer_that_is_there_in_part_nothing_is_used(bot):
     assert (await bot.issue(key)).requester.trusted
 
 
-# What is refused
+# Refusals
 
 
 @pytest.mark.parametrize("kind", ["user error", "invalid input", "usage limit exceeded"])
-async def test_what_linear_refuses_to_take_needs_a_human_and_is_not_tried_on_and_on(bot, kind):
+async def test_a_refused_write_needs_a_person_and_is_not_repeated(bot, kind):
     key = labelled(bot.world)
     await bot.issue(key)
     bot.linear.faults.user_error("No such thing.", "CreateComment", kind=kind, times=ALWAYS)
@@ -231,7 +231,7 @@ async def test_a_key_that_may_only_read_sees_everything_and_is_told_what_it_may_
             await deed
 
 
-async def test_a_label_that_somebody_deleted_is_made_again(bot):
+async def test_a_label_that_people_deleted_is_created_again(bot):
     key, other = labelled(bot.world), labelled(bot.world)
     await bot.issue(key)
     await bot.tracker.ensure_labels(key, add=["ai:working"])
@@ -247,7 +247,7 @@ async def test_a_label_that_somebody_deleted_is_made_again(bot):
     assert (bot.world.labels(other), bot.world.labels(key)) == ({"ai", "ai:working"}, {"ai", "ai:review"})
 
 
-async def test_of_phase_labels_in_a_group_one_takes_the_place_of_the_other(bot):
+async def test_a_phase_label_in_a_group_replaces_the_other(bot):
     for name in ("queued", "working"):
         bot.world.add_label(name, team="ENG", group="bot")
     bot.world.add_label("ai", team="ENG")

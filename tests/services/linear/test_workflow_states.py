@@ -21,7 +21,7 @@ async def issue_state(bot, key):
 
 
 async def moved(bot, key, *stages):
-    """Moves as the engine does: only if the state allows it."""
+    """Moves like the engine: only if the state allows it."""
     for stage in stages:
         seen = await issue_state(bot, key)
         if stage in seen.movable and seen.stage is not stage:
@@ -29,7 +29,7 @@ async def moved(bot, key, *stages):
     return bot.world.state(key)
 
 
-async def test_states_are_found_by_their_type_and_for_review_by_what_it_is_called(bot):
+async def test_states_are_found_by_type_and_the_review_state_by_name(bot):
     key = labelled(bot.world)
     seen = await issue_state(bot, key)
     assert (seen.stage, seen.movable) == (IssueStage.ORIGINAL, ALL)
@@ -37,7 +37,7 @@ async def test_states_are_found_by_their_type_and_for_review_by_what_it_is_calle
     assert states == ["In Progress", "In Review", "Done"]
 
 
-async def test_what_is_for_review_is_not_taken_for_the_beginning_though_it_comes_first(linear, tmp_path):
+async def test_a_review_state_is_not_used_as_the_started_state_even_if_it_comes_first(linear, tmp_path):
     states = {"Todo": "unstarted", "Code review": "started", "Doing": "started", "Done": "completed"}
     linear.world.add_team("WEB", states=states, members=["ana", "treehand-bot"])
     for review in (True, False):
@@ -47,7 +47,7 @@ async def test_what_is_for_review_is_not_taken_for_the_beginning_though_it_comes
         await bot.close()
 
 
-async def test_states_go_by_the_names_in_the_settings(linear, tmp_path):
+async def test_states_are_chosen_by_the_names_in_the_settings(linear, tmp_path):
     bot = LinearBot(linear, tmp_path, moves=WantedMoves("todo", "In Progress", "CANCELED"))
     key = labelled(linear.world)
     states = [await moved(bot, key, stage) for stage in (IssueStage.STARTED, IssueStage.REVIEW, IssueStage.COMPLETED)]
@@ -55,7 +55,7 @@ async def test_states_go_by_the_names_in_the_settings(linear, tmp_path):
     await bot.close()
 
 
-async def test_what_is_switched_off_or_is_no_state_is_not_moved(linear, tmp_path):
+async def test_a_disabled_or_unknown_state_causes_no_move(linear, tmp_path):
     bot = LinearBot(linear, tmp_path, moves=WantedMoves(started=False, review="Nowhere", completed=False, back=False))
     key = labelled(linear.world)
     await moved(bot, key, *IssueStage)
@@ -63,7 +63,7 @@ async def test_what_is_switched_off_or_is_no_state_is_not_moved(linear, tmp_path
     await bot.close()
 
 
-async def test_a_team_without_such_states_is_left_alone(linear, tmp_path):
+async def test_a_team_without_such_states_gets_no_moves(linear, tmp_path):
     linear.world.add_team("WEB", states={"Open": "unstarted", "Shut": "canceled"}, members=["treehand-bot"])
     key = linear.world.open_issue("WEB", "Add a cart", by="ana", labels=["ai"]).identifier
     bot = LinearBot(linear, tmp_path, team="WEB")
@@ -74,7 +74,7 @@ async def test_a_team_without_such_states_is_left_alone(linear, tmp_path):
 # Completed, and back
 
 
-async def test_completing_is_left_to_linear_where_a_merge_does_it(linear, tmp_path):
+async def test_completing_is_left_to_linear_if_a_merge_does_it(linear, tmp_path):
     linear.world.automate("ENG", "merge", "Done")
     bot = LinearBot(linear, tmp_path)
     key = labelled(linear.world)
@@ -85,7 +85,7 @@ async def test_completing_is_left_to_linear_where_a_merge_does_it(linear, tmp_pa
 
 
 @pytest.mark.parametrize("what", ["nothing happens on a merge", "another event", "no integration"])
-async def test_completing_is_done_by_us_where_nothing_else_does_it(linear, tmp_path, what):
+async def test_we_complete_an_issue_if_no_automation_does(linear, tmp_path, what):
     linear.world.automate(
         "ENG", "review" if what == "another event" else "merge", None if "nothing" in what else "Done"
     )
@@ -97,7 +97,7 @@ async def test_completing_is_done_by_us_where_nothing_else_does_it(linear, tmp_p
     await bot.close()
 
 
-async def test_who_may_not_see_the_integrations_trusts_what_is_set_up(linear, tmp_path):
+async def test_a_visible_automation_counts_if_integrations_cannot_be_read(linear, tmp_path):
     linear.world.automate("ENG", "merge", "Done")
     linear.faults.forbid("Integrations")
     bot = LinearBot(linear, tmp_path)
@@ -106,7 +106,7 @@ async def test_who_may_not_see_the_integrations_trusts_what_is_set_up(linear, tm
 
 
 @pytest.mark.parametrize("state", ["Todo", "Triage", "In Progress"])
-async def test_it_goes_back_to_where_it_was_before_we_first_moved_it(bot, state):
+async def test_an_issue_returns_to_its_state_before_our_first_move(bot, state):
     key = labelled(bot.world, state=state)
     assert IssueStage.ORIGINAL not in (await issue_state(bot, key)).movable
     await moved(bot, key, IssueStage.REVIEW)
@@ -114,18 +114,18 @@ async def test_it_goes_back_to_where_it_was_before_we_first_moved_it(bot, state)
     assert bot.world.state(key) == state
 
 
-async def test_it_goes_back_also_when_nothing_is_remembered(bot):
+async def test_an_issue_returns_to_its_original_state_without_a_cache(bot):
     key = labelled(bot.world, state="Todo")
     await moved(bot, key, IssueStage.STARTED, IssueStage.REVIEW)
     other = bot.life("anew")
     assert await moved(other, key, IssueStage.ORIGINAL) == "Todo"
 
 
-# People move it
+# Moves by people
 
 
 @pytest.mark.parametrize("state", ["Todo", "In Progress", "In Review"])
-async def test_what_a_person_moved_before_we_did_is_theirs(bot, state):
+async def test_an_issue_moved_by_a_person_first_is_not_moved(bot, state):
     key = labelled(bot.world)
     bot.world.move(key, state, by="gus")
     assert (await issue_state(bot, key)).movable == frozenset()
@@ -133,7 +133,7 @@ async def test_what_a_person_moved_before_we_did_is_theirs(bot, state):
 
 
 @pytest.mark.parametrize("state", ["Todo", "In Review", "Canceled"])
-async def test_what_a_person_moved_after_us_is_theirs_from_then_on(bot, state):
+async def test_an_issue_moved_by_a_person_after_us_is_not_moved_again(bot, state):
     key = labelled(bot.world)
     await moved(bot, key, IssueStage.STARTED)
     bot.world.move(key, state, by="ana")
@@ -141,7 +141,7 @@ async def test_what_a_person_moved_after_us_is_theirs_from_then_on(bot, state):
     assert (await issue_state(bot.life("anew"), key)).movable == frozenset()
 
 
-async def test_what_a_person_moved_away_and_back_is_theirs(bot):
+async def test_an_issue_moved_away_and_back_by_a_person_is_not_moved(bot):
     key = labelled(bot.world)
     await moved(bot, key, IssueStage.STARTED)
     bot.world.move(key, "Todo", by="ana")
@@ -149,14 +149,14 @@ async def test_what_a_person_moved_away_and_back_is_theirs(bot):
     assert await moved(bot, key, IssueStage.REVIEW) == "In Progress"
 
 
-async def test_what_a_person_moved_before_they_asked_is_ours_to_move(bot):
+async def test_a_move_by_a_person_before_the_request_does_not_prevent_ours(bot):
     key = bot.world.open_issue("ENG", "Add a cart", by="ana").identifier
     bot.world.move(key, "Todo", by="ana")
     bot.world.label(key, "ai", by="ana")
     assert await moved(bot, key, IssueStage.STARTED) == "In Progress"
 
 
-async def test_moving_it_and_asking_in_one_entry_of_history_is_no_move_against_us(bot):
+async def test_a_move_grouped_with_the_request_does_not_prevent_ours(bot):
     bot.world.groups_history = 300
     key = bot.world.open_issue("ENG", "Add a cart", by="gus").identifier
     bot.world.label(key, "ai", by="ana")
@@ -168,7 +168,7 @@ async def test_moving_it_and_asking_in_one_entry_of_history_is_no_move_against_u
     assert (await issue_state(bot, key)).movable == frozenset()
 
 
-async def test_who_moves_it_between_our_look_and_our_write_wins(bot):
+async def test_a_move_by_a_person_between_our_read_and_write_wins(bot):
     key = labelled(bot.world)
     await issue_state(bot, key)
     bot.linear.faults.interfere(lambda: bot.world.move(key, "Todo", by="ana"), "IssueState")
@@ -177,7 +177,7 @@ async def test_who_moves_it_between_our_look_and_our_write_wins(bot):
     assert await moved(bot, key, *IssueStage) == "Todo"
 
 
-async def test_who_moves_it_in_the_very_moment_of_our_write_has_it_from_then_on(bot):
+async def test_a_move_by_a_person_during_our_write_prevents_further_moves(bot):
     key = labelled(bot.world)
     await issue_state(bot, key)
     bot.linear.faults.interfere(lambda: bot.world.move(key, "Todo", by="ana"), "UpdateIssue")
@@ -185,7 +185,7 @@ async def test_who_moves_it_in_the_very_moment_of_our_write_has_it_from_then_on(
     assert (await issue_state(bot, key)).movable == frozenset()
 
 
-async def test_what_an_integration_moved_may_be_moved(bot):
+async def test_an_issue_moved_by_an_integration_may_be_moved(bot):
     key = labelled(bot.world)
     bot.world.move(key, "Todo", by=None, integration="github")
     assert await moved(bot, key, IssueStage.STARTED) == "In Progress"
@@ -193,7 +193,7 @@ async def test_what_an_integration_moved_may_be_moved(bot):
     assert await moved(bot, key, IssueStage.REVIEW) == "In Review"
 
 
-async def test_a_move_that_nothing_explains_is_somebodys(bot):
+async def test_an_unexplained_move_counts_as_a_persons(bot):
     key = labelled(bot.world)
     await moved(bot, key, IssueStage.STARTED)
     bot.world.move(key, "Todo", by=None)
@@ -202,7 +202,7 @@ async def test_a_move_that_nothing_explains_is_somebodys(bot):
 
 
 @pytest.mark.parametrize("first", [True, False])
-async def test_a_person_whose_key_we_use_moves_it_as_a_person(linear, tmp_path, first):
+async def test_a_move_by_the_person_whose_key_we_use_counts_as_a_persons(linear, tmp_path, first):
     bot = LinearBot(linear, tmp_path, who="ana")
     key = labelled(linear.world)
     if not first:
@@ -212,11 +212,11 @@ async def test_a_person_whose_key_we_use_moves_it_as_a_person(linear, tmp_path, 
     await bot.close()
 
 
-# What may go wrong
+# Faults
 
 
 @pytest.mark.parametrize("how", [{"status": 500}, {"cut": True}, {"done": True, "cut": True}, {"half": True}])
-async def test_a_move_that_failed_or_may_have_happened_is_made_up_for(bot, how):
+async def test_a_failed_or_uncertain_move_is_repeated(bot, how):
     key = labelled(bot.world)
     await issue_state(bot, key)
     bot.linear.faults.add("UpdateIssue", **how)
@@ -228,7 +228,7 @@ async def test_a_move_that_failed_or_may_have_happened_is_made_up_for(bot, how):
     assert await moved(bot, key, IssueStage.ORIGINAL) == "Backlog"
 
 
-async def test_a_move_that_failed_is_not_made_once_a_person_has_moved_it(bot):
+async def test_a_failed_move_is_not_repeated_after_a_person_moved_the_issue(bot):
     key = labelled(bot.world)
     await issue_state(bot, key)
     bot.linear.faults.status(500, "UpdateIssue")
@@ -238,13 +238,13 @@ async def test_a_move_that_failed_is_not_made_once_a_person_has_moved_it(bot):
     assert await moved(bot, key, *IssueStage) == "Todo"
 
 
-async def test_a_life_that_remembers_nothing_goes_on_with_its_moves(bot):
+async def test_moves_continue_without_a_cache(bot):
     key = labelled(bot.world)
     await moved(bot, key, IssueStage.STARTED)
     assert await moved(bot.life("anew"), key, IssueStage.REVIEW) == "In Review"
 
 
-async def test_a_second_request_begins_where_the_issue_is_then(bot):
+async def test_a_second_request_starts_from_the_current_state(bot):
     key = labelled(bot.world)
     await moved(bot, key, IssueStage.STARTED)
     bot.world.move(key, "Todo", by="ana")
@@ -263,7 +263,7 @@ async def test_a_refused_move_is_told(bot):
         await bot.tracker.ensure_stage(key, IssueStage.STARTED)
 
 
-async def test_a_state_that_was_deleted_is_looked_up_anew(bot):
+async def test_a_deleted_state_is_looked_up_again(bot):
     key = labelled(bot.world)
     await issue_state(bot, key)
     world = bot.world
@@ -277,7 +277,7 @@ async def test_a_state_that_was_deleted_is_looked_up_anew(bot):
 
 
 @pytest.mark.parametrize("what", ["archived", "trashed", "in another team", "gone"])
-async def test_an_issue_that_is_away_is_not_moved(bot, what):
+async def test_an_archived_moved_or_deleted_issue_is_not_moved(bot, what):
     bot.world.add_team("WEB", members=["ana", "treehand-bot"])
     key = labelled(bot.world)
     await issue_state(bot, key)
@@ -301,7 +301,7 @@ async def test_an_issue_that_is_away_is_not_moved(bot, what):
         assert bot.world.state(key) == "Backlog"
 
 
-async def test_the_pull_request_is_linked_once_and_seen(bot):
+async def test_the_pull_request_is_linked_once_and_returned(bot):
     key, url = labelled(bot.world), "https://github.com/acme/shop/pull/7"
     assert (await bot.issue(key, key)).links == frozenset()
     for one in (bot, bot.life("anew")):

@@ -18,7 +18,7 @@ async def seen(forge) -> PullRequest:
     return (await forge.snapshot([BRANCH])).pulls[BRANCH]
 
 
-async def test_a_base_that_moved_on_elsewhere_is_no_conflict(forge, shop):
+async def test_a_base_that_changed_other_lines_is_no_conflict(forge, shop):
     commit(shop.theirs, {"README.md": "# The shop\n"})
     await forge.remote()
     assert not (await seen(forge)).conflicts
@@ -35,14 +35,14 @@ async def test_a_base_that_changed_the_same_lines_is_a_conflict_until_it_is_reso
     assert not (await seen(forge)).conflicts
 
 
-async def test_a_merge_that_was_refused_lets_the_conflict_be_seen(forge, shop):
+async def test_a_merge_refused_for_conflicts_reports_them(forge, shop):
     commit(shop.theirs, {"app.py": "one\ntheirs\nthree\n"})
     with pytest.raises(NeedsHuman, match=r"conflicts with the base branch in app\.py"):
         shop.server.merger("shop").merge(shop.number, by="ana")
     assert (await seen(forge)).conflicts
 
 
-async def test_a_closed_pull_request_conflicts_with_nothing(forge, shop):
+async def test_a_closed_pull_request_has_no_conflicts(forge, shop):
     commit(shop.theirs, {"app.py": "one\ntheirs\nthree\n"})
     await forge.remote()
     shop.pulls.close(shop.number, by="ana")

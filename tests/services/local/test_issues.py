@@ -12,7 +12,7 @@ from bot.services.local.server import LocalServer, LocalSite
 ROOT = Path(__file__).parents[3]
 
 
-def test_an_issue_is_kept_with_its_labels_and_what_was_said(shop):
+def test_an_issue_is_saved_with_its_labels_and_comments(shop):
     issue = shop.issues.open("Add a cart", by="ana", body="Please.", labels=["ai", "AI:Now"])
     shop.issues.comment(2, "use OAuth", by="bob")
 
@@ -26,7 +26,7 @@ def test_an_issue_is_kept_with_its_labels_and_what_was_said(shop):
     assert [(said.author, said.text, said.ours) for said in thread.comments] == [("bob", "use OAuth", False)]
 
 
-def test_numbers_count_per_project_and_pull_requests_take_part(shop):
+def test_issues_and_pull_requests_share_one_sequence_of_numbers_per_project(shop):
     blog = LocalServer(shop.folder / "state", {"blog": LocalSite(None), **shop.sites}, lambda: 0.0)
     assert blog.issues("blog").open("Write", by="ana").key == "blog#1"
     assert shop.offer() == 2
@@ -43,7 +43,7 @@ def test_the_list_shows_open_issues_newest_first(shop):
     assert len(shop.issues.list_issues()) == 2
 
 
-def test_taking_a_label_away_twice_is_fine(shop):
+def test_removing_a_label_twice_is_allowed(shop):
     shop.issues.label(1, "ai", "later", by="ana")
     shop.issues.unlabel(1, "ai", by="ana")
     shop.issues.unlabel(1, "ai", by="ana")
@@ -76,7 +76,7 @@ def test_an_overlong_title_is_refused_with_its_length(shop):
         shop.issues.open("x" * 300, by="ana")
 
 
-def test_a_long_body_is_kept_whole_and_a_huge_one_refused(shop):
+def test_a_long_body_is_saved_whole_and_a_huge_one_refused(shop):
     body = "ä\tb\n" * 15_000
     assert shop.issues.open("Long", by="ana", body=body).body == body
     with pytest.raises(NeedsHuman, match="the limit is 256 KiB"):
@@ -86,17 +86,17 @@ def test_a_long_body_is_kept_whole_and_a_huge_one_refused(shop):
 
 
 @pytest.mark.parametrize("name", ["", " ", "x" * 101])
-def test_a_label_needs_a_sensible_name(shop, name):
+def test_an_invalid_label_name_is_refused(shop, name):
     with pytest.raises(NeedsHuman, match=r"[Ll]abel"):
         shop.issues.label(1, name, by="ana")
 
 
-def test_a_models_name_in_a_label_keeps_its_case(shop):
+def test_a_model_name_in_a_label_keeps_its_case(shop):
     shop.issues.label(1, "AI:Model=Big-One", by="ana")
     assert shop.issues.show(1).issue.labels == {"ai:model=Big-One"}
 
 
-def test_nobody_speaks_in_the_bots_name(shop):
+def test_a_comment_in_the_bots_name_or_without_name_or_text_is_refused(shop):
     with pytest.raises(NeedsHuman, match="own name"):
         shop.issues.comment(1, "hello", by="treehand[bot]")
     with pytest.raises(NeedsHuman, match="who you are"):
@@ -105,7 +105,7 @@ def test_nobody_speaks_in_the_bots_name(shop):
         shop.issues.comment(1, " ", by="ana")
 
 
-def test_an_issue_that_is_not_there_is_named_with_the_way_to_those_that_are(shop):
+def test_a_missing_issue_is_refused_with_a_hint(shop):
     with pytest.raises(NeedsHuman) as refused:
         shop.issues.show(9)
     assert str(refused.value) == "There is no issue shop#9. `treehand issue list` shows the open ones."
@@ -118,17 +118,17 @@ def test_a_pull_request_is_not_taken_for_an_issue(shop):
 
 
 @pytest.mark.parametrize(("typed", "meant"), [("shop#3", ("shop", 3)), ("#3", ("shop", 3)), (" 3 ", ("shop", 3))])
-def test_keys_may_be_short_where_there_is_one_project(shop, typed, meant):
+def test_short_keys_are_accepted_if_there_is_one_project(shop, typed, meant):
     assert shop.server.parse_key(typed) == meant
 
 
 @pytest.mark.parametrize("typed", ["", "shop", "shop#", "shop#x", "shop#-1", "shop#³", "shop#" + "9" * 30])
-def test_what_is_no_key_is_said_to_be_none(shop, typed):
+def test_an_invalid_key_is_refused_with_an_example(shop, typed):
     with pytest.raises(NeedsHuman, match="look like this: shop#3"):
         shop.server.parse_key(typed)
 
 
-def test_a_project_named_is_meant_alone_and_unnamed_all_are(shop):
+def test_a_named_project_selects_one_and_no_name_selects_all(shop):
     server = LocalServer(shop.folder / "state", {"blog": LocalSite(None), **shop.sites}, lambda: 0.0)
     assert server.projects() == ["blog", "shop"]
     assert server.projects("shop") == ["shop"]
@@ -137,12 +137,12 @@ def test_a_project_named_is_meant_alone_and_unnamed_all_are(shop):
     server.close()
 
 
-def test_an_unknown_project_is_named_with_those_there_are(shop):
+def test_an_unknown_project_is_refused_with_the_existing_ones(shop):
     with pytest.raises(NeedsHuman, match=r"no local project shed. Known: shop\."):
         shop.server.parse_key("shed#1")
 
 
-def test_what_looking_costs_does_not_grow_with_the_issues(shop):
+def test_the_cost_of_a_snapshot_does_not_grow_with_the_issues(shop):
     def statements():
         seen = []
         shop.server.database._db.set_trace_callback(seen.append)
@@ -157,7 +157,7 @@ def test_what_looking_costs_does_not_grow_with_the_issues(shop):
     assert statements() == before
 
 
-def test_two_processes_at_once_lose_nothing(tmp_path):
+def test_two_simultaneous_processes_lose_no_write(tmp_path):
     """Both processes start before the database exists."""
     each = 40
     script = (

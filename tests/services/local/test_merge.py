@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[3]
 
 
 def state_of(folder):
-    """Visible state: HEAD's commit, files, index, git status."""
+    """Returns the visible state: HEAD's commit, files, index, git status."""
     return (
         run_git(folder, "rev-parse", "HEAD"),
         picture(folder),
@@ -38,11 +38,11 @@ def make_a_mess(folder):
 
 
 def landings(shop):
-    """Number of merges on the user's main branch."""
+    """Returns the number of merges on the user's main branch."""
     return int(run_git(shop.theirs, "rev-list", "--count", "--first-parent", "main")) - 1
 
 
-def test_the_merge_is_on_the_persons_branch_and_the_issue_closed(shop):
+def test_a_merge_updates_the_users_branch_and_closes_the_issue(shop):
     number = shop.offer()
     merged = shop.merge(number)
 
@@ -65,7 +65,7 @@ def offered(shop):
     return shop.pulls.get_row(2)["head"]
 
 
-def test_a_squash_is_one_commit_without_the_branchs_history(shop):
+def test_a_squash_is_one_commit_without_the_history_of_the_branch(shop):
     number = shop.offer()
     merged = shop.merge(number, style=MergeStyle.SQUASH, email="ana@example.com")
     log = run_git(shop.theirs, "log", "-1", "--format=%ae|%s|%P", "main")
@@ -73,7 +73,7 @@ def test_a_squash_is_one_commit_without_the_branchs_history(shop):
     assert run_git(shop.theirs, "show", "main:cart.py") == "total = 0"
 
 
-def test_work_on_the_merged_branch_stays_exactly_as_it_was(shop):
+def test_uncommitted_work_on_the_merged_branch_stays_unchanged(shop):
     make_a_mess(shop.theirs)
     before = state_of(shop.theirs)
     index = (shop.theirs / ".git/index").read_bytes()
@@ -99,7 +99,7 @@ def test_work_on_the_merged_branch_stays_exactly_as_it_was(shop):
     assert (shop.theirs / "cart.py").exists()
 
 
-def test_a_person_on_another_branch_notices_nothing_at_all(shop):
+def test_a_merge_changes_nothing_for_a_user_on_another_branch(shop):
     run_git(shop.theirs, "switch", "-qc", "elsewhere")
     make_a_mess(shop.theirs)
     before = state_of(shop.theirs)
@@ -109,7 +109,7 @@ def test_a_person_on_another_branch_notices_nothing_at_all(shop):
     assert merged.detached_folders == ()
 
 
-def test_a_linked_worktree_with_the_branch_is_left_as_it_was(shop, tmp_path):
+def test_a_linked_worktree_with_the_branch_is_left_unchanged(shop, tmp_path):
     run_git(shop.theirs, "switch", "-qc", "elsewhere")
     linked = tmp_path / "linked tree"
     run_git(shop.theirs, "worktree", "add", "-q", str(linked), "main")
@@ -123,7 +123,7 @@ def test_a_linked_worktree_with_the_branch_is_left_as_it_was(shop, tmp_path):
     assert run_git(shop.theirs, "symbolic-ref", "HEAD") == "refs/heads/elsewhere"
 
 
-def test_a_repository_named_by_its_linked_worktree_works_too(tmp_path):
+def test_a_repository_given_by_its_linked_worktree_works_too(tmp_path):
     main = make_repository(tmp_path / "main")
     run_git(main, "worktree", "add", "-q", "-b", "side", str(tmp_path / "linked"))
     shop = Shop(tmp_path, tmp_path / "linked", base="main")
@@ -142,7 +142,7 @@ def test_a_bare_repository_keeps_its_head(tmp_path):
     assert run_git(bare, "rev-parse", "main") == merged.commit
 
 
-def test_a_shallow_clone_takes_a_merge(tmp_path):
+def test_a_merge_into_a_shallow_clone_works(tmp_path):
     seed = make_repository(tmp_path / "seed")
     commit(seed, {"more.py": "1\n"})
     run_git(tmp_path, "clone", "-q", "--depth=1", seed.as_uri(), str(tmp_path / "shallow"))
@@ -151,7 +151,7 @@ def test_a_shallow_clone_takes_a_merge(tmp_path):
     assert run_git(shop.theirs, "rev-parse", "main") == merged.commit
 
 
-def test_what_others_did_on_the_base_meanwhile_is_kept(shop):
+def test_commits_made_on_the_base_are_kept(shop):
     number = shop.offer()
     shop.commit({"other.py": "1\n"})
     shop.merge(number)
@@ -189,7 +189,7 @@ def test_a_pull_request_without_its_branch_is_not_merged(shop):
         shop.merge(number)
 
 
-def test_merging_again_changes_nothing_and_says_the_same(shop):
+def test_merging_again_changes_nothing_and_returns_the_same(shop):
     number = shop.offer()
     first = shop.merge(number)
     again = shop.merge(number)
@@ -197,7 +197,7 @@ def test_merging_again_changes_nothing_and_says_the_same(shop):
     assert landings(shop) == 1
 
 
-def test_what_a_person_merged_by_hand_is_only_recorded(shop):
+def test_a_merge_made_by_hand_is_only_recorded(shop):
     number = shop.offer()
     run_git(shop.theirs, "pull", "-q", "--ff-only", str(shop.repository.bare), BRANCH)
     tip = run_git(shop.theirs, "rev-parse", "main")
@@ -205,7 +205,7 @@ def test_what_a_person_merged_by_hand_is_only_recorded(shop):
     assert run_git(shop.theirs, "rev-parse", "main") == tip
 
 
-def test_a_base_that_moves_under_the_merge_is_merged_onto_anew(shop, monkeypatch):
+def test_a_base_that_moves_during_the_merge_is_merged_again(shop, monkeypatch):
     number = shop.offer()
     moves = iter([True])
 
@@ -221,7 +221,7 @@ def test_a_base_that_moves_under_the_merge_is_merged_onto_anew(shop, monkeypatch
     assert landings(shop) == 2
 
 
-def test_a_branch_that_cannot_be_moved_is_given_back(shop):
+def test_a_branch_that_cannot_be_moved_leaves_everything_unchanged(shop):
     """Another process holds the branch's lock file: both tries fail, and the user's checkout is unchanged."""
     number = shop.offer()
     before = state_of(shop.theirs)
@@ -273,7 +273,7 @@ server.merger("shop").merge(2, by="Ana Lee")
         ("LocalPullRequests", "record_merge", 1),
     ],
 )
-def test_killed_at_any_step_a_repeat_merges_exactly_once(shop, room, name, call):
+def test_a_repeated_merge_after_a_kill_at_any_step_merges_once(shop, room, name, call):
     number = shop.offer()
     make_a_mess(shop.theirs)
     before = state_of(shop.theirs)
@@ -291,7 +291,7 @@ def test_killed_at_any_step_a_repeat_merges_exactly_once(shop, room, name, call)
     assert shop.merge(number).commit == merged.commit
 
 
-def test_two_people_merging_at_once_merge_once(shop):
+def test_two_simultaneous_merges_merge_once(shop):
     shop.offer()
     script = (
         "import sys; from pathlib import Path; from bot.services.local.server import LocalServer, LocalSite\n"

@@ -22,17 +22,17 @@ def test_a_pull_request_is_shown_with_its_diff(shop):
     assert [listed.key for listed in shop.pulls.list_pull_requests()] == ["shop#2"]
 
 
-def test_a_pull_request_may_be_named_by_its_issue(shop):
+def test_a_pull_request_can_be_named_by_its_issue(shop):
     number = shop.offer(body="Closes #1")
     assert shop.pulls.show(1).pull.number == number
 
 
-def test_what_does_not_exist_is_said_so(shop):
+def test_a_missing_pull_request_is_refused(shop):
     with pytest.raises(NeedsHuman, match=r"no pull request shop#9. `treehand pr list`"):
         shop.pulls.show(9)
 
 
-def test_a_review_is_one_comment_with_the_lines_it_is_about(shop):
+def test_a_review_is_one_comment_with_its_lines(shop):
     number = shop.offer({"app.py": "one\n2\nthree\n"})
     shop.pulls.review(number, by="ana", verdict=ReviewVerdict.CHANGES, remarks=[Remark("app.py", 2, "a word, please")])
 
@@ -43,27 +43,27 @@ def test_a_review_is_one_comment_with_the_lines_it_is_about(shop):
     assert remark.hunk.splitlines() == ["@@ -1,3 +1,3 @@", " one", "-two", "+2"]
 
 
-def test_a_remark_on_a_file_that_is_not_changed_is_refused(shop):
+def test_a_remark_on_an_unchanged_file_is_refused(shop):
     number = shop.offer()
     with pytest.raises(NeedsHuman, match=r"README.md is not changed"):
         shop.pulls.review(number, by="ana", remarks=[Remark("README.md", 1, "why?")])
     assert heard(shop) == ()
 
 
-def test_an_approval_without_text_gives_the_agent_nothing(shop):
+def test_an_approval_without_text_reaches_no_agent(shop):
     number = shop.offer()
     shop.pulls.review(number, by="ana", verdict=ReviewVerdict.APPROVE)
     assert heard(shop) == ()
     assert [said.verdict for said in shop.pulls.show(number).comments] == ["approve"]
 
 
-def test_asking_for_changes_needs_words(shop):
+def test_a_request_for_changes_needs_text(shop):
     number = shop.offer()
     with pytest.raises(NeedsHuman, match="which changes"):
         shop.pulls.review(number, by="ana", verdict=ReviewVerdict.CHANGES)
 
 
-def test_closing_and_reopening(shop):
+def test_a_pull_request_can_be_closed_and_reopened(shop):
     number = shop.offer()
     shop.pulls.close(number, by="ana")
     assert shop.pulls.list_pull_requests() == []
@@ -71,7 +71,7 @@ def test_closing_and_reopening(shop):
     assert shop.pulls.show(number).pull.state is PullRequestState.OPEN
 
 
-def test_what_has_lost_its_branch_cannot_be_reopened_but_still_be_read(shop):
+def test_a_pull_request_without_its_branch_can_be_read_but_not_reopened(shop):
     number = shop.offer()
     shop.pulls.repository.keep_head(number, shop.repository.tip(BRANCH))
     shop.pulls.close(number, by="ana")
@@ -81,7 +81,7 @@ def test_what_has_lost_its_branch_cannot_be_reopened_but_still_be_read(shop):
     assert "+total = 0" in shop.pulls.show(number).diff
 
 
-def test_a_branch_has_one_pull_request_which_may_be_reopened(shop):
+def test_a_branch_has_one_pull_request_that_can_be_reopened(shop):
     first = shop.offer()
     shop.pulls.close(first, by="ana")
     with pytest.raises(Retryable, match="gets only one"):
@@ -90,13 +90,13 @@ def test_a_branch_has_one_pull_request_which_may_be_reopened(shop):
     assert shop.offer({"cart.py": "total = 2\n"}) == first
 
 
-def test_a_draft_is_made_ready(shop):
+def test_a_draft_can_be_marked_ready(shop):
     number = shop.offer()
     shop.pulls.mark_ready(number, by="ana")
     assert not shop.pulls.show(number).pull.draft
 
 
-def test_what_was_offered_can_be_compared_also_when_it_is_over(shop):
+def test_a_finished_pull_request_can_still_be_compared(shop):
     number = shop.offer({"app.py": "one\n2\nthree\n"}, body="Closes #1")
     base, head = shop.pulls.base_and_head(1)
     assert shop.pulls.repository.diff(base, head).count("+2\n") == 1

@@ -18,7 +18,7 @@ def repository(tmp_path, theirs):
     return LocalRepository(tmp_path / "forge/shop.git", theirs)
 
 
-def test_the_persons_branches_are_followed_and_ours_stay(repository, theirs, tmp_path):
+def test_branches_of_the_user_are_fetched_and_ours_stay(repository, theirs, tmp_path):
     run_git(theirs, "branch", "topic/one")
     run_git(theirs, "branch", "treehand/theirs")
     repository.fetch()
@@ -34,7 +34,7 @@ def test_the_persons_branches_are_followed_and_ours_stay(repository, theirs, tmp
     assert run_git(theirs, "for-each-ref", "--format=%(refname:short)") == "main\ntreehand/theirs"
 
 
-def test_a_rewritten_branch_and_one_named_like_our_folder_do_no_harm(repository, theirs, tmp_path):
+def test_a_rewritten_branch_and_one_named_like_our_folder_do_not_break_the_fetch(repository, theirs, tmp_path):
     repository.fetch()
     offer(repository.bare, BRANCH, {"new.py": "1\n"}, scratch=tmp_path / "scratch")
     run_git(theirs, "branch", "treehand")
@@ -44,14 +44,14 @@ def test_a_rewritten_branch_and_one_named_like_our_folder_do_no_harm(repository,
 
 
 @pytest.mark.parametrize("branch", ["main", "trunk"])
-def test_the_default_branch_is_the_persons(tmp_path, branch):
+def test_the_default_branch_is_that_of_the_users_repository(tmp_path, branch):
     repository = LocalRepository(tmp_path / "shop.git", make_repository(tmp_path / "shop", branch=branch))
     repository.fetch()
     assert repository.base() == branch
     assert run_git(repository.bare, "symbolic-ref", "HEAD") == f"refs/heads/{branch}"
 
 
-def test_on_no_branch_the_usual_one_is_taken(repository, theirs):
+def test_a_detached_repository_uses_its_usual_branch_or_asks_for_a_setting(repository, theirs):
     run_git(theirs, "switch", "-q", "--detach")
     assert repository.base() == "main"
     run_git(theirs, "branch", "-m", "main", "odd")
@@ -59,14 +59,14 @@ def test_on_no_branch_the_usual_one_is_taken(repository, theirs):
         repository.base()
 
 
-def test_the_settings_name_the_base(tmp_path, theirs):
+def test_the_base_branch_can_be_set_in_the_settings(tmp_path, theirs):
     run_git(theirs, "branch", "next")
     assert LocalRepository(tmp_path / "a.git", theirs, "next").base() == "next"
     with pytest.raises(NeedsHuman, match=r"has no branch nowhere\. Create it"):
         LocalRepository(tmp_path / "a.git", theirs, "nowhere").fetch()
 
 
-def test_what_is_wrong_with_a_repository_is_said_in_one_line_with_the_fix(tmp_path):
+def test_an_invalid_repository_is_reported_in_one_line_with_the_fix(tmp_path):
     def complaint(folder):
         with pytest.raises(NeedsHuman) as refused:
             LocalRepository(tmp_path / "x.git", folder).fetch()
@@ -84,7 +84,7 @@ def test_what_is_wrong_with_a_repository_is_said_in_one_line_with_the_fix(tmp_pa
     assert not (tmp_path / "x.git").exists()
 
 
-def test_a_half_made_repository_of_ours_is_made_again(repository):
+def test_an_incomplete_local_repository_is_made_again(repository):
     half = repository.bare.with_suffix(".new")
     (half / "objects").mkdir(parents=True)
     repository.fetch()
@@ -100,7 +100,7 @@ def test_a_very_long_diff_is_cut(repository, theirs):
     assert diff.endswith("KiB in all]\n")
 
 
-def test_a_project_whose_code_is_elsewhere_says_so(tmp_path):
+def test_a_project_without_local_code_is_refused(tmp_path):
     server = LocalServer(tmp_path, {"shop": LocalSite(None)}, lambda: 0.0)
     with pytest.raises(NeedsHuman, match="code of shop is not on the local forge"):
         server.pull_requests("shop")

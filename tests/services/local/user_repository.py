@@ -41,7 +41,7 @@ def make_repository(folder: Path, *, branch: str = "main") -> Path:
 
 
 def offer(bare: Path, branch: str, files: dict[str, str], *, scratch: Path, base: str = "main") -> str:
-    """Commits on the bot's branch, in the local forge's repository."""
+    """Commits on the bot's branch in the local forge's repository."""
     if not scratch.exists():
         run_git(bare, "worktree", "add", "-q", "--detach", str(scratch), branch if _has(bare, branch) else base)
     tip = commit(scratch, files, "treehand's work")
@@ -51,7 +51,7 @@ def offer(bare: Path, branch: str, files: dict[str, str], *, scratch: Path, base
 
 
 def picture(folder: Path, *, leave_out: Iterable[str] = (".git",)) -> dict[str, str]:
-    """Content, mode and time of every file."""
+    """Returns content, mode and time of every file."""
     return {
         str(path.relative_to(folder)): f"{path.stat().st_mode} {path.stat().st_mtime_ns} "
         + hashlib.sha256(path.read_bytes()).hexdigest()

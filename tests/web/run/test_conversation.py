@@ -1,4 +1,4 @@
-"""Conversation: blocks in order, and Markdown that never becomes more than text."""
+"""Conversation: blocks in order, and Markdown that only ever becomes text."""
 
 import re
 import time
@@ -91,7 +91,7 @@ def letters(text: str) -> str:
 @example("```\n</code></pre><script>alert(1)</script>\n```")
 @example("`<b>` **<i>**")
 @example("<b> `x`")
-def test_every_markdown_is_text_in_harmless_elements(text):
+def test_all_markdown_becomes_text_in_harmless_elements(text):
     read = Reading(str(to_html(text))).words
     for word in WORDS:
         assert letters(read).count(letters(word)) == letters(strip_invisible(text)).count(letters(word))
@@ -100,11 +100,11 @@ def test_every_markdown_is_text_in_harmless_elements(text):
 
 
 def flat(text: str) -> str:
-    """Without the line ends between two blocks."""
+    """Removes the line ends between two blocks."""
     return re.sub(r"(?<=>)\n(?=<|$)", "", str(to_html(text)))
 
 
-def test_light_markdown_is_shown():
+def test_simple_markdown_is_rendered():
     text = "# Plan\n_First `xy`_ **bold** and `a < b`.\n\n- one\n- two\n  more\n\n1. x\n\n```py\nif a < b:\n```\nend"
     assert flat(text) == (
         "<p><strong>Plan</strong></p><p><em>First <code>xy</code></em> <strong>bold</strong>"
@@ -114,16 +114,16 @@ def test_light_markdown_is_shown():
     )
 
 
-def test_lists_are_nested_and_a_star_is_stress():
+def test_lists_are_nested_and_a_star_is_emphasis():
     assert flat("- one\n  - *two*\n- three") == ("<ul><li>one\n<ul><li><em>two</em></li></ul></li><li>three</li></ul>")
 
 
-def test_words_behind_a_fence_are_shown_unless_they_name_a_language():
+def test_text_after_a_fence_is_shown_unless_it_names_a_language():
     assert flat("```py\nx\n```") == "<pre><code>x\n</code></pre>"
     assert flat("``` delete <all>\nx\n```") == "<pre><code>delete &lt;all&gt;\nx\n</code></pre>"
 
 
-def test_a_table_is_a_table_and_no_cell_is_lost():
+def test_a_table_is_rendered_with_all_cells():
     html = flat("Files:\n\n| File | + |\n|---|:-:|\n| `a<b` | 1 |\n| c\\|d |\n| e | 2 | <i> | |\n\nend")
     assert html == (
         "<p>Files:</p><table><thead><tr><th>File</th><th>+</th></tr></thead><tbody>"
@@ -134,7 +134,7 @@ def test_a_table_is_a_table_and_no_cell_is_lost():
         assert "<table>" not in to_html(text)
 
 
-def test_quotes_hold_what_is_quoted_down_to_a_depth():
+def test_nested_quotes_are_rendered_up_to_a_depth():
     assert flat("> one\n> - two\n\nand `mine`") == (
         "<blockquote><p>one</p><ul><li>two</li></ul></blockquote><p>and <code>mine</code></p>"
     )
@@ -143,7 +143,7 @@ def test_quotes_hold_what_is_quoted_down_to_a_depth():
 
 
 @pytest.mark.parametrize("sign", ["> ", "- ", "1. ", "- > ", "  - ", "**", "_a "])
-def test_no_word_is_lost_however_deep_it_stands(sign):
+def test_no_text_is_lost_at_any_depth(sign):
     assert "deep" in to_html(sign * 500 + "deep")
     assert "deep" in to_html("\n".join(f"{sign * depth}deep{depth}" for depth in range(60)).replace("deep59", "deep"))
 
@@ -151,14 +151,14 @@ def test_no_word_is_lost_however_deep_it_stands(sign):
 @pytest.mark.parametrize(
     "part", ["*_", "- a\n", "a\n", "|a|\n|-|\n", "**a ", "> a\n", "# a\n", "a*b_c", "`a``b```", "["]
 )
-def test_a_hostile_text_takes_little_time(part):
+def test_hostile_markdown_is_rendered_quickly(part):
     began = time.monotonic()
     to_html(part * (LONGEST_MARKED // len(part)))
     to_html(part * LONGEST)
     assert time.monotonic() - began < 10
 
 
-def test_what_is_very_long_is_cut():
+def test_very_long_text_is_cut():
     html = str(to_html("x" * (LONGEST + 7)))
     assert html.endswith("<p>… 7 more characters</p>")
 
@@ -173,7 +173,7 @@ def kinds(stretch: TranscriptPage) -> list[str]:
     return [block.kind for block in blocks_of(stretch)]
 
 
-def test_a_result_is_put_to_its_tool():
+def test_a_result_is_attached_to_its_tool():
     tool, other = Event(EventKind.TOOL, 1, "reads", "Read", "a"), Event(EventKind.TOOL, 2, "runs", "Bash", "b")
     blocks = blocks_of(told(tool, other, Event(EventKind.TOOL_RESULT, 3, "one", id="a")))
     assert [(block.kind, block.text, block.result) for block in blocks[1:]] == [
@@ -181,7 +181,7 @@ def test_a_result_is_put_to_its_tool():
     ]  # fmt: skip
 
 
-def test_a_result_without_its_tool_stands_alone():
+def test_a_result_without_its_tool_is_a_block_of_its_own():
     assert kinds(told(Event(EventKind.TOOL_RESULT, 3, "one", id="a"), before="shop#1/1/turn-1")) == ["result"]
     assert kinds(told(Event(EventKind.TOOL, 1, "x"), Event(EventKind.TOOL_RESULT, 3, "one"))) == [
         "turn", "tool", "result"
@@ -206,19 +206,19 @@ def test_each_turn_has_a_heading_and_an_end():
     assert (blocks[2].text, blocks[2].cost_usd) == ("ended", 0.5)
 
 
-def test_every_kind_of_event_is_shown_or_silent_on_purpose():
+def test_every_kind_of_event_except_session_is_shown():
     todos = (Todo("x", done=False),)
     for kind in EventKind:
         silent = kind in {EventKind.SESSION, EventKind.USAGE}
         assert len(kinds(told(Event(kind, 1, "x", todos=todos), before="shop#1/1/turn-1"))) == (not silent)
 
 
-def test_what_a_tool_printed_is_cut():
+def test_the_output_of_a_tool_is_cut():
     blocks = blocks_of(told(Event(EventKind.TOOL_RESULT, 1, "x" * 3000, id="a")))
     assert blocks[-1].text.endswith("… 1,000 more characters")
 
 
-def test_a_turns_number_is_the_end_of_its_id():
+def test_the_number_of_a_turn_is_the_end_of_its_id():
     assert [turn_number(turn) for turn in ("shop#1/1/turn-12", "ENG-7/1/turn-3", "strange")] == [12, 3, 0]
 
 

@@ -1,4 +1,4 @@
-"""Diff view: shows exactly what git says, line by line and character by character."""
+"""Diff view: shows exactly what git reports, line by line and character by character."""
 
 import signal
 import subprocess
@@ -37,7 +37,7 @@ def told(lines: list[DiffLine]) -> str:
 
 @settings(max_examples=60, deadline=None)
 @given(LINES, LINES, ENDS, ENDS)
-def test_every_line_of_both_files_is_there_in_both_views(tmp_path_factory, old, new, old_end, new_end):
+def test_both_views_show_every_line_of_both_files(tmp_path_factory, old, new, old_end, new_end):
     before, after = "\n".join(old) + old_end, "\n".join(new) + new_end
     if before == after:
         return
@@ -58,7 +58,7 @@ RUNS = st.lists(st.tuples(st.integers(-1, 9), st.sampled_from(["", "k", "s"])), 
 
 
 @given(TEXTS, RUNS, st.integers(0, 60), st.integers(0, 60))
-def test_the_pieces_of_a_line_are_the_line(text, runs, one, other):
+def test_the_pieces_of_a_line_add_up_to_the_line(text, runs, one, other):
     found = pieces_of(DiffLine("+", None, 1, text, marked=(min(one, other), max(one, other))), runs)
     rest = text
     for piece in found:
@@ -72,14 +72,14 @@ def test_the_pieces_of_a_line_are_the_line(text, runs, one, other):
     assert not rest
 
 
-def test_letters_that_turn_text_around_are_named():
+def test_bidirectional_control_characters_are_named():
     found = pieces_of(DiffLine("+", None, 1, "if admin\u202e:\r"))
     assert [(piece.text, piece.named) for piece in found] == [
         ("if admin", False), ("U+202E", True), (":", False), ("\\r", True)
     ]  # fmt: skip
 
 
-def test_the_end_of_a_line_without_end_is_counted():
+def test_a_very_long_line_is_cut_and_the_rest_counted():
     found = pieces_of(DiffLine("+", None, 1, "x" * (LONGEST_LINE + 5)))
     assert [len(piece.text) for piece in found if not piece.named] == [LONGEST_LINE]
     assert found[-1].text == "… 5 more characters"
@@ -90,7 +90,7 @@ def marked(rows: list[DiffRow]) -> list[str]:
     return ["".join(piece.text for piece in pieces_of(line) if piece.marked) for line in lines]
 
 
-def test_what_differs_within_a_line_is_marked(tmp_path):
+def test_differences_within_a_line_are_marked(tmp_path):
     patch = patch_of(tmp_path, "total = price\nsame\n", "total = price * count\nsame\n")
     assert marked(list(unified(patch))) == ["", " * count", ""]
 
@@ -100,7 +100,7 @@ def test_lines_that_have_little_in_common_are_not_marked(tmp_path):
     assert marked(list(unified(patch))) == ["", ""]
 
 
-def test_of_a_long_file_only_what_is_asked_for_is_held(tmp_path):
+def test_a_long_diff_is_rendered_completely_and_row_by_row(tmp_path):
     patch = patch_of(tmp_path, "".join(f"{n}\n" for n in range(3000)), "".join(f"new {n}\n" for n in range(3000)))
     for view, most in ((unified, 6001), (side_by_side, 6001)):
         rows = list(view(patch))
@@ -117,18 +117,18 @@ async def highlighter():
     await made.close()
 
 
-async def test_code_is_coloured_letter_by_letter(highlighter):
+async def test_highlighting_covers_every_character_of_a_line(highlighter):
     coloured = await highlighter.highlight("a/shop.py", "def total(x):\r\n    return 'é'\n", sha="1")
     assert [sum(size for size, _ in runs) for runs in coloured] == [14, 14, 0]
     assert (3, "k") in [tuple(run) for run in coloured[0]]
 
 
-async def test_what_nobody_knows_or_is_too_long_has_no_colour(highlighter):
+async def test_unknown_and_very_long_files_are_not_highlighted(highlighter):
     assert await highlighter.highlight("strange.zzz", "x", sha="1") == ()
     assert await highlighter.highlight("a.py", "x" * (LARGEST + 1), sha="2") == ()
 
 
-async def test_a_worker_that_has_gone_is_replaced(highlighter):
+async def test_a_killed_highlighter_process_is_replaced(highlighter):
     await highlighter.highlight("a.py", "x = 1\n", sha="1")
     highlighter._process.kill()
     await highlighter._process.wait()
@@ -136,7 +136,7 @@ async def test_a_worker_that_has_gone_is_replaced(highlighter):
     assert await highlighter.highlight("a.py", "x = 3\n", sha="3") != ()
 
 
-async def test_a_worker_that_does_not_answer_is_not_waited_for():
+async def test_a_hanging_highlighter_process_is_not_waited_for():
     highlighter = Highlighter(seconds=0.5)
     await highlighter._request("a.py", "x = 1\n")
     highlighter._process = highlighter._process or await highlighter._start()

@@ -97,7 +97,7 @@ async def test_checks_are_shown_before_and_after(web):
         assert words in text
 
 
-async def test_the_issue_and_the_pull_request_stand_before_their_comments(web):
+async def test_the_issue_and_the_pull_request_precede_their_comments(web):
     desk = open_local_server(web.settings)
     issue = desk.issues("shop").open("Sell seeds", by="Mira", body="By the gram, please.")
     pulls = desk.pull_requests("shop")
@@ -114,7 +114,7 @@ async def test_the_issue_and_the_pull_request_stand_before_their_comments(web):
     assert "treehand:begin" not in text
 
 
-async def test_words_become_a_comment_in_the_persons_name(web):
+async def test_text_becomes_a_comment_in_the_persons_name(web):
     web.run("One")
     answer = await web.post("/runs/shop%231/do/say", text="Use a set.\r\nPlease.")
     assert answer.status_code == 303
@@ -144,7 +144,7 @@ async def test_a_button_is_a_comment_command(web, word):
         ("merge", {}),
     ],
 )
-async def test_what_makes_no_sense_is_refused_in_words_and_says_nothing(web, deed, fields):
+async def test_invalid_input_is_refused_with_a_message_and_posts_nothing(web, deed, fields):
     web.run("One")
     answer = await web.post(f"/runs/shop%231/do/{deed}", **fields)
     assert answer.status_code == 422
@@ -153,13 +153,13 @@ async def test_what_makes_no_sense_is_refused_in_words_and_says_nothing(web, dee
 
 
 @pytest.mark.parametrize(("typed", "meant"), [("10", "10"), ("$2.50", "2.50"), (" 2,5 ", "2.5")])
-async def test_a_budget_is_an_amount(web, typed, meant):
+async def test_a_budget_is_posted_as_an_amount(web, typed, meant):
     web.run("One")
     await web.post("/runs/shop%231/do/budget", usd=typed)
     assert web.comments("shop#1") == [("ana", f"/ai budget {meant}")]
 
 
-async def test_another_sites_form_does_nothing(web):
+async def test_a_form_of_another_site_is_refused(web):
     web.run("One")
     headers = {"Origin": "http://evil.example", "Sec-Fetch-Site": "cross-site"}
     answer = await web.client.post("/runs/shop%231/do/say", data={"text": "x"}, headers=headers)
@@ -172,14 +172,14 @@ async def test_an_unknown_action_is_not_found(web):
     assert (await web.post("/runs/shop%231/do/explode")).status_code == 404
 
 
-async def test_what_is_typed_into_the_address_shows_nothing_on_the_page(web):
+async def test_text_in_the_query_is_not_shown_on_the_page(web):
     web.run("One")
     assert "hello" not in (await web.page("/runs/shop%231?done=hello")).text
     assert (await web.page("/runs/shop%231?before=-1")).status_code == 400
     assert (await web.page("/runs/shop%231?files=x")).status_code == 400
 
 
-async def test_the_view_is_remembered(web):
+async def test_the_chosen_view_is_remembered(web):
     web.run("One")
     answer = await web.page("/runs/shop%231?view=split")
     assert "treehand-view=split" in answer.headers["set-cookie"]
@@ -190,7 +190,7 @@ async def test_the_view_is_remembered(web):
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(20)
 
 
-async def test_evidence_is_shown_where_that_is_harmless(web):
+async def test_evidence_is_shown_with_a_harmless_media_type(web):
     run = web.run("One")
     kept = EvidenceStore(web.settings.state_dir / "evidence")
     for name, content in {"shots/page.png": PNG, "page.html": b"<script>x</script>", "log.txt": b"<b>"}.items():
@@ -209,7 +209,7 @@ async def test_evidence_is_shown_where_that_is_harmless(web):
 
 
 @pytest.mark.parametrize("kind", ["text/html", "image/svg+xml", "application/pdf", "text/plain; charset=utf-7", ""])
-async def test_what_a_browser_might_run_is_only_saved(kind):
+async def test_evidence_that_a_browser_could_run_is_only_downloaded(kind):
     answer = harmless_response(b"<script>", kind)
     assert answer.headers["content-type"] == "application/octet-stream"
     assert answer.headers["content-disposition"] == "attachment"
@@ -258,7 +258,7 @@ HELD = (Objection("secret", "app.py", "line 3 looks like a key of AWS", "100644 
 
 
 @pytest.mark.attack("T7", "A person publishes a held secret by one click, without seeing why it is held")
-async def test_held_work_is_published_only_after_a_page_that_says_why_it_is_held(web):
+async def test_blocked_work_is_published_only_after_a_page_that_shows_the_objections(web):
     run = web.run("Add a cart", Phase.ASKING, wait_reason=WaitReason.BLOCKED, hold=RunHold(HELD))
     place, reason = "/runs/shop%231/do/approve", "line 3 looks like a key of AWS"
     assert reason in (await web.page("/runs/shop%231")).text, "beside the button"
@@ -279,7 +279,7 @@ def words(run: Run) -> list[str]:
     return [button.action for button in buttons_for(run)]
 
 
-def test_buttons_are_there_where_they_make_sense():
+def test_buttons_are_shown_only_in_phases_where_they_apply():
     run = Run("shop#1", "shop")
     assert words(run) == ["pause", "stop"]
     assert words(replace(run, phase=Phase.WORKING, turns=replace(run.turns, number=1))) == ["pause", "stop"]
@@ -299,20 +299,20 @@ def test_buttons_are_there_where_they_make_sense():
     assert words(replace(run, phase=Phase.DONE)) == []
 
 
-def test_only_an_open_pull_request_is_reviewed():
+def test_only_an_open_pull_request_can_be_reviewed():
     pull = PullRequest(1, "b", "t", "", PullRequestState.OPEN, draft=True, head="h")
     assert can_review(pull)
     assert not can_review(replace(pull, state=PullRequestState.MERGED))
     assert not can_review(None)
 
 
-def test_remarks_are_the_rows_somebody_wrote_into():
+def test_only_filled_rows_become_remarks():
     form = {"path": ["a.py", "b.py", ""], "line": ["3", "", ""], "remark": ["so\r\nso", "", ""]}
     assert [(one["path"], one["line"], one["text"]) for one in read_remarks(form)] == [("a.py", 3, "so\nso")]
 
 
 @pytest.mark.parametrize("line", ["x", "0", "²", "9" * 5000])
-def test_a_remark_needs_a_line_that_can_be(line):
+def test_a_remark_needs_a_valid_line(line):
     with pytest.raises(NeedsHuman, match="a line number"):
         read_remarks({"path": ["a.py"], "line": [line], "remark": ["so"]})
 
@@ -323,11 +323,11 @@ def test_generated_files_are_recognised(path):
 
 
 @pytest.mark.parametrize("path", ["package.json", "web/distance/app.js", "a.css", "vendors.py", "lock"])
-def test_files_of_people_are_not_generated(path):
+def test_files_written_by_people_are_not_generated(path):
     assert not is_generated(path)
 
 
-def test_the_cost_line_climbs_to_its_end():
+def test_the_cost_chart_rises_to_its_total():
     chart = cost_chart_of([Spend(1, 100.0, 1.0, 10, 50.0), Spend(2, 200.0, 3.0, 30, 50.0)])
     assert chart.points == "0.0,90.0 0.0,90.0 106.7,67.5 213.3,67.5 320.0,0.0"
     assert (chart.total_usd, chart.tokens) == (4.0, 40)

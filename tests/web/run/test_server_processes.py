@@ -1,4 +1,4 @@
-"""Preview: a person starts a run's own server from its page, with real worktrees and processes."""
+"""Preview: a person starts a run's server from its page, with real worktrees and processes."""
 
 import asyncio
 import re
@@ -31,7 +31,7 @@ async def web(tmp_path):
 
 
 async def offered(web: RunningDashboard):
-    """A run in review, in a worktree."""
+    """A run in review with a worktree."""
     repository = web.settings.projects[0].repository
     commit(Path(repository), ".github/treehand.toml", RUN)
     run = web.run("One", Phase.REVIEW)
@@ -50,7 +50,7 @@ async def start(web: RunningDashboard, name: str) -> httpx.Response:
 
 
 async def shown(web: RunningDashboard, words: str, **headers: str) -> str:
-    """The page, as soon as these words are on it."""
+    """Returns the page as soon as it contains the text."""
     async with asyncio.timeout(SECONDS):
         while words not in (text := (await web.page(PAGE, **headers)).text):
             await asyncio.sleep(0.1)
@@ -58,7 +58,7 @@ async def shown(web: RunningDashboard, words: str, **headers: str) -> str:
 
 
 async def answer(address: str) -> str:
-    """As soon as somebody listens there."""
+    """Returns the response as soon as the server listens."""
     async with asyncio.timeout(SECONDS), httpx.AsyncClient() as client:
         while True:
             try:
@@ -67,7 +67,7 @@ async def answer(address: str) -> str:
                 await asyncio.sleep(0.1)
 
 
-async def test_it_is_started_answers_at_the_address_that_the_page_names_and_is_stopped(web):
+async def test_a_server_is_started_responds_at_the_shown_address_and_is_stopped(web):
     run = await offered(web)
     before = (await web.page(PAGE)).text
     assert all(f"Start {name}" in before for name in ("web", "short", "many"))
@@ -96,7 +96,7 @@ async def test_a_second_server_of_a_run_is_refused_with_the_reason(web):
     assert "many is running, and a run can have one server at a time. Stop many first." in second.text
 
 
-async def test_a_server_started_elsewhere_is_reported_as_well(web):
+async def test_a_second_server_is_refused_if_the_first_was_started_elsewhere(web):
     run = await offered(web)
     up = asyncio.Event()
     showing = web.dashboard.details.run_server(run, "many", on_start=lambda *_: up.set(), on_output=lambda _: None)
@@ -111,7 +111,7 @@ async def test_a_server_started_elsewhere_is_reported_as_well(web):
     await asyncio.wait([elsewhere])
 
 
-async def test_only_the_end_of_its_output_is_kept(web):
+async def test_only_the_end_of_the_output_is_kept(web):
     await offered(web)
     await start(web, "many")
     page = await shown(web, "all of it\n</pre>")
@@ -148,7 +148,7 @@ async def test_a_page_of_another_site_starts_nothing(web):
     assert alive(web, run) == 0
 
 
-async def test_it_ends_with_the_run(web):
+async def test_a_server_ends_with_its_run(web):
     run = await offered(web)
     await start(web, "many")
     web.save(run, phase=Phase.DONE)
@@ -156,7 +156,7 @@ async def test_it_ends_with_the_run(web):
     assert alive(web, run) == 0
 
 
-async def test_it_ends_with_the_dashboard(tmp_path):
+async def test_a_server_ends_with_the_dashboard(tmp_path):
     async with open_dashboard(tmp_path, sandbox=SandboxSettings(kind="none")) as web:
         run = await offered(web)
         await start(web, "many")
@@ -164,7 +164,7 @@ async def test_it_ends_with_the_dashboard(tmp_path):
     assert alive(web, run) == 0
 
 
-async def test_a_browser_gets_no_link_to_it_under_the_host_name_of_our_cookie(web):
+async def test_the_link_to_a_server_never_uses_the_host_name_of_our_cookie(web):
     await offered(web)
     await start(web, "many")
     port = web.client.base_url.port
@@ -176,7 +176,7 @@ async def test_a_browser_gets_no_link_to_it_under_the_host_name_of_our_cookie(we
     assert 'href="http://localhost:' not in page
 
 
-async def test_a_person_on_another_machine_reads_where_it_listens(tmp_path):
+async def test_a_person_on_another_machine_gets_a_hint_about_the_address(tmp_path):
     async with open_dashboard(tmp_path, sandbox=SandboxSettings(kind="none"), hosts=("treehand.example.com",)) as web:
         await offered(web)
         await start(web, "many")
@@ -184,7 +184,7 @@ async def test_a_person_on_another_machine_reads_where_it_listens(tmp_path):
         assert "If you are on another machine" in page
 
 
-async def test_an_open_page_gets_its_output_and_its_end(web):
+async def test_an_open_page_receives_the_output_and_the_end_of_a_server(web):
     await offered(web)
     page = (await web.page(PAGE)).text
     state, seen = re.search(r'data-state="([^"]+)"', page)[1], re.search(r'data-print="([^"]*)"', page)[1]
@@ -200,7 +200,7 @@ async def test_an_open_page_gets_its_output_and_its_end(web):
     assert "over\\n" in told
 
 
-async def test_a_server_that_never_stops_printing_delays_nobody(web):
+async def test_a_server_that_prints_endlessly_delays_no_page(web):
     await offered(web)
     await start(web, "loud")
     page = await shown(web, "y\ny\ny\n")
