@@ -118,7 +118,7 @@ def test_a_run_that_ends_while_its_project_is_paused_shows_its_end_at_once():
     unlabelled, paused = replace(ISSUE, labels=frozenset()), Slot(reason="the limit is reached", paused=True)
     ended = after(limited, issue=unlabelled, slot=paused)
     assert ended.run.phase is Phase.DONE
-    assert the(PostComment, ended).text.startswith("✅ **Done**")
+    assert the(PostComment, ended).text.startswith("⏹️ **Ended**")
 
 
 def test_the_session_is_kept_as_soon_as_it_is_known():

@@ -41,6 +41,17 @@ async def test_where_there_are_no_drafts_it_is_opened_without(bot):
     assert (pull.draft, pull.base) == (False, "main")
 
 
+async def test_a_default_branch_that_was_renamed_meanwhile_is_followed(bot):
+    bot.world.push(REPO, BRANCH, {"new.py": "one\n"}, by="treehand-bot")
+    await bot.pull()
+    path = bot.world.repository(REPO).path
+    gits.git(path, "branch", "-m", "main", "trunk")
+    bot.world.set_default_branch(REPO, "trunk")
+    await bot.forge.ensure_draft(BRANCH, base="", title="Add a cart", body="")
+    pull, _ = await bot.pull()
+    assert (pull.base, pull.draft) == ("trunk", True)
+
+
 async def test_a_base_that_is_not_there_is_said_in_plain_words(bot):
     bot.world.push(REPO, BRANCH, {"new.py": "one\n"}, by="treehand-bot")
     with pytest.raises(NeedsHuman, match="does not exist"):
