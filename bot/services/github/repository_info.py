@@ -72,6 +72,7 @@ class RepositoryInfo:
             self._api.names.add(name, number)
         else:
             self.foreign_names.add(name)
+            self._api.is_stale = True  # its own answer clears the trouble that this one recorded
 
     def check_writable(self) -> None:
         if self.status.archived:
