@@ -120,7 +120,7 @@ def test_a_run_that_ends_during_a_pause_shows_its_end_at_once():
     unlabelled, paused = replace(ISSUE, labels=frozenset()), Slot(reason="the limit is reached", paused=True)
     ended = after(limited, issue=unlabelled, slot=paused)
     assert ended.run.phase is Phase.DONE
-    assert the(PostComment, ended).text.startswith("✅ **Done**")
+    assert the(PostComment, ended).text.startswith("⏹️ **Ended**")
 
 
 def test_the_session_is_saved_as_soon_as_it_is_known():

@@ -22,7 +22,7 @@ from bot.engine.actions import (
     StartTurn,
 )
 from bot.engine.decision import Decision
-from bot.engine.messages.progress_comment import HEADLINES, because
+from bot.engine.messages.progress_comment import headline
 from bot.engine.observation import Observation
 from tests.exploration.hands import MUTE
 from tests.exploration.state import POLICY, REPORTS, RUNS, STRANGE_WORDS, TEXTS, WORDS, State, Working, run_of
@@ -139,7 +139,7 @@ def a_visible_reason(state: State) -> bool:
     number = state.progress[run.ordinal - 1]
     shown = TEXTS[number][0] if number >= 0 else ""
     needs_reason = run.phase is not Phase.REVIEW
-    return shown.startswith(f"{HEADLINES[run.phase]}{because(run.reason)}") and bool(run.reason or not needs_reason)
+    return shown.startswith(headline(run)) and bool(run.reason or not needs_reason)
 
 
 def a_question_is_asked(state: State) -> bool:

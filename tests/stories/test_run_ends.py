@@ -33,6 +33,12 @@ async def test_the_progress_comment_of_a_finished_run_shows_its_reason_and_its_p
     assert f"Pull request: {world.pull(KEY).url}" in progress(world)
 
 
+async def test_a_run_that_came_to_nothing_has_ended_and_is_not_done(reviewed, world):
+    world.unlabel(KEY, "ai")
+    await reviewed.tick(2)
+    assert progress(world).startswith("⏹️ **Ended**: the label `ai` was removed")
+
+
 async def test_a_deleted_branch_ends_the_run_like_a_closed_pull_request(reviewed, world):
     world.delete_branch(KEY)
     await reviewed.tick(2)

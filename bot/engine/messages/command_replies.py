@@ -27,7 +27,7 @@ def status(run: Run, seen: Observation) -> str:
         if run.phase is Phase.WORKING and seen.turn.progress.action
         else ""
     )
-    headline = f"{progress_comment.HEADLINES[run.phase]}{progress_comment.because(run.reason)}"
+    headline = progress_comment.headline(run)
     return f"{headline}.{doing}\n\n{progress_comment.spent_so_far(run, seen)}".strip()
 
 

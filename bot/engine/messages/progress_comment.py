@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from bot.domain.policy import Policy
-from bot.domain.run import Phase, Run
+from bot.domain.run import MERGED, Phase, Run
 from bot.domain.turn import Progress, Todo, TurnReport, TurnState
 from bot.engine.messages import ci_approval_comment, unshown_comment
 from bot.engine.observation import Observation
@@ -23,7 +23,7 @@ def progress(run: Run, seen: Observation, policy: Policy) -> str:
     """The one comment on the issue that is edited in place."""
     working = run.phase is Phase.WORKING
     parts = [
-        f"{HEADLINES[run.phase]}{because(run.reason)}",
+        headline(run),
         _at_work(seen.turn) if working and seen.turn.state is TurnState.RUNNING else "",
         f"Pull request: {seen.pull_request.url or f'#{seen.pull_request.number}'}" if seen.pull_request else "",
         ci_approval_comment.waits(policy)
@@ -48,6 +48,12 @@ def _left_out(hidden: int) -> str:
 
 def _not_shown(run: Run) -> str:
     return "\n".join(unshown_comment.not_shown(one) for one in run.unshown if unshown_comment.is_reported(one))
+
+
+def headline(run: Run) -> str:
+    """A run without the result that was hoped for has ended, and is not done."""
+    has_ended = run.phase is Phase.DONE and run.reason != MERGED
+    return f"{'⏹️ **Ended**' if has_ended else HEADLINES[run.phase]}{because(run.reason)}"
 
 
 def because(reason: str) -> str:

@@ -62,9 +62,21 @@ class PullRequestWriter:
                 return await self._find_existing(branch, refusal)
             if "draft" in reason:
                 return await self._post(fields)
+            if "base" in reason and (renamed := await self._new_default(base)):
+                return await self._post({**fields, "base": renamed, "draft": True})
             if refusal.status != _INVALID:
                 raise
             raise NeedsHuman(_explain(reason, branch, base)) from refusal
+
+    async def _new_default(self, base: str) -> str:
+        """Returns the current default branch if `base` was its name until now; else an empty string."""
+        if base != self._info.status.base:
+            return ""
+        await self._info.refresh()
+        if (now := self._info.status.base) == base:
+            return ""
+        _log.warning("default branch renamed repository=%s from=%s to=%s", self._api.name, base, now)
+        return now
 
     async def _post(self, fields: Row) -> Row:
         answer = await self._api.write("POST", "/pulls", fields)

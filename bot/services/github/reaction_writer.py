@@ -28,6 +28,16 @@ class ReactionWriter:
         if kind in _PATHS:
             path = f"/{_PATHS[kind]}/comments/{number}/reactions"
             await self._api.write("POST", path, {"content": str(reaction)})
+        elif remark := self._only_visible_part(int(number)):
+            await self._api.write("POST", f"/pulls/comments/{remark}/reactions", {"content": str(reaction)})
         elif review := self._cache.find(RecordKind.REVIEW, int(number)):
             variables = {"subject": review["node"], "content": reaction.upper()}
             await self._api.graphql(ADD_REACTION, variables)
+
+    def _only_visible_part(self, number: int) -> int:
+        """Id of the first remark of a review without words of its own: GitHub shows nothing else of it."""
+        review = self._cache.find(RecordKind.REVIEW, number)
+        if review is None or review["body"]:
+            return 0
+        remarks = self._cache.under(RecordKind.REMARK, [review["number"]])
+        return next((remark["id"] for remark in remarks if remark["review"] == number), 0)

@@ -108,7 +108,8 @@ class GitHubRepository:
 
     async def _adopt_names(self, keys: Collection[str]) -> None:
         """Runs may have begun under an earlier name of the repository that the cache has lost."""
-        strange = {key.rpartition("#")[0] for key in keys if not self.api.number(key)} - self.info.foreign_names
+        named = {key.rpartition("#")[0] for key in keys if not self.api.number(key)}
+        strange = {name for name in named if name.count("/") == 1} - self.info.foreign_names
         if strange:
             await self._refresh_shared()
         for name in sorted(strange):

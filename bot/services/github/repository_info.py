@@ -72,6 +72,7 @@ class RepositoryInfo:
             self._api.names.add(name, number)
         else:
             self.foreign_names.add(name)
+            self._api.is_stale = True  # the poll of that repository clears the failure that this request recorded
 
     def check_writable(self) -> None:
         if self.status.archived:

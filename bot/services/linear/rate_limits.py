@@ -82,7 +82,7 @@ class RateLimiter:
         for name, budget in self._budgets.items():
             limit, left = (_number(headers, f"x-ratelimit-{name}-{part}") for part in ("limit", "remaining"))
             budget.update(limit, left, now)
-        wait = self._stated_wait(headers, refused=is_limit(reply))
+        wait = self._stated_wait(shape, headers, refused=is_limit(reply))
         if wait > 0:
             self._holds.hold(_HOLD, max(self._server_time.local_now() + wait, self._holds.until(_HOLD)))
         return wait
@@ -91,17 +91,22 @@ class RateLimiter:
         """Remaining units of each budget, and its limit."""
         return {name: (budget.left, budget.limit) for name, budget in self._budgets.items()}
 
-    def _stated_wait(self, headers: Mapping[str, str], *, refused: bool) -> float:
+    def _stated_wait(self, shape: str, headers: Mapping[str, str], *, refused: bool) -> float:
         wait = _retry_after(headers, self._server_time.now()) if refused else 0.0
-        for name in self._budgets:
-            if _number(headers, f"x-ratelimit-{name}-remaining") == 0:
-                wait = max(wait, self._until(_number(headers, f"x-ratelimit-{name}-reset")))
+        if refused and _number(headers, "x-ratelimit-endpoint-requests-remaining") == 0:  # this operation's own limit
+            wait = max(wait, self._until(_number(headers, "x-ratelimit-endpoint-requests-reset")))
+        if refused and not wait and any(_is_empty(headers, name) for name in self._budgets):
+            wait = self._until_refilled(shape)  # `reset` is the time when a budget is full again
         if not refused:
             self._unstated = 0
         elif not wait:
             wait = min(_UNSTATED_WAIT * 2 ** min(self._unstated, 10), _MAX_WAIT)
             self._unstated += 1
         return min(wait, _MAX_WAIT)
+
+    def _until_refilled(self, shape: str) -> float:
+        now, cost = self._elapsing(), self._costs.get(shape, _USUAL_COST)
+        return max(self._budgets["requests"].wait(1, now), self._budgets["complexity"].wait(cost, now))
 
     def _until(self, reset: float | None) -> float:
         """`reset` is in milliseconds of the server's clock."""
@@ -128,6 +133,10 @@ class RateLimiter:
             self._holds.hold(_HOLD, self._server_time.local_now() + _UNSTATED_WAIT)
             return _UNSTATED_WAIT
         return left
+
+
+def _is_empty(headers: Mapping[str, str], budget: str) -> bool:
+    return _number(headers, f"x-ratelimit-{budget}-remaining") == 0
 
 
 def _number(headers: Mapping[str, str], name: str) -> float | None:

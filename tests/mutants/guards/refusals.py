@@ -11,7 +11,38 @@ _ENDS = "tests/stories/test_run_ends.py::test"
 
 _CHECKS = "tests/services/github/test_pull_requests.py::test"
 
+_LIMITS = "tests/services/linear/test_rate_limits.py::test"
+_TALK = "tests/services/github/test_comments.py::test"
+
 GUARDS = (
+    Guard(
+        "F5: a used-up budget of Linear is not waited for until it is full",
+        "bot/services/linear/rate_limits.py",
+        "            wait = self._until_refilled(shape)",
+        "            wait = 3600.0",
+        (f"{_LIMITS}_a_used_up_budget_is_waited_for_until_there_is_room_and_not_until_it_is_full",),
+    ),
+    Guard(
+        "F5: the limit of one operation of Linear is kept",
+        "bot/services/linear/rate_limits.py",
+        'if refused and _number(headers, "x-ratelimit-endpoint-requests-remaining") == 0:',
+        "if False:",
+        (f"{_LIMITS}_the_limit_of_one_operation_is_waited_for_as_its_header_says",),
+    ),
+    Guard(
+        "F15: a renamed default branch is followed",
+        "bot/services/github/pull_request_writer.py",
+        "        if base != self._info.status.base:",
+        "        if True:",
+        (f"{_CHECKS}_a_default_branch_that_was_renamed_meanwhile_is_followed",),
+    ),
+    Guard(
+        "F15: a reaction is where people see it",
+        "bot/services/github/reaction_writer.py",
+        'if review is None or review["body"]:',
+        "if True:",
+        (f"{_TALK}_a_reaction_to_a_review_without_words_is_on_its_remark_where_people_see_it",),
+    ),
     Guard(
         "F16: checks that cannot be seen are not green",
         "bot/services/github/checks.py",

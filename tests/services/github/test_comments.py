@@ -361,3 +361,14 @@ async def test_a_reaction_is_added_once_to_every_kind_of_comment(bot, graphql):
     _, said = await bot.pull()
     expected = [{Reaction.SEEN}, {Reaction.SEEN} if graphql else set()]
     assert [comment.reactions for comment in said] == expected
+
+
+async def test_a_reaction_to_a_review_without_words_is_on_its_remark_where_people_see_it(bot):
+    number = await bot.offer()
+    bot.world.remark(REPO, number, "new.py", 2, "why?", by="ana")
+    for _ in range(2):
+        for comment in (await bot.pull())[1]:
+            await bot.forge.ensure_reaction(BRANCH, comment.id, Reaction.SEEN)
+    posted = [path for verb, path in bot.requests() if verb == "POST" and path.endswith("/reactions")]
+    assert len(posted) == 1
+    assert "/pulls/comments/" in posted[0]

@@ -41,6 +41,17 @@ async def test_without_draft_support_a_normal_pull_request_is_opened(bot):
     assert (pull.draft, pull.base) == (False, "main")
 
 
+async def test_a_default_branch_that_was_renamed_meanwhile_is_followed(bot):
+    bot.world.push(REPO, BRANCH, {"new.py": "one\n"}, by="treehand-bot")
+    await bot.pull()
+    path = bot.world.repository(REPO).path
+    gits.git(path, "branch", "-m", "main", "trunk")
+    bot.world.set_default_branch(REPO, "trunk")
+    await bot.forge.ensure_draft(BRANCH, base="", title="Add a cart", body="")
+    pull, _ = await bot.pull()
+    assert (pull.base, pull.draft) == ("trunk", True)
+
+
 async def test_a_missing_base_is_reported(bot):
     bot.world.push(REPO, BRANCH, {"new.py": "one\n"}, by="treehand-bot")
     with pytest.raises(NeedsHuman, match="does not exist"):

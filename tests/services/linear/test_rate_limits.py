@@ -64,6 +64,33 @@ async def test_no_request_is_sent_before_the_stated_time(bot, headers, wait, sta
     assert wait - 2 <= bot.linear.history[0].at - began <= wait + 1200  # used up, it refills slowly
 
 
+async def waited(bot, headers):
+    """Seconds until the next request after a refusal with these headers."""
+    await bot.tracker.snapshot([])
+    bot.linear.faults.add(status=400, headers=headers, body=LIMITED)
+    with pytest.raises(RateLimited):
+        await bot.tracker.snapshot([])
+    bot.linear.history.clear()
+    began = bot.world.now
+    while not bot.linear.history:
+        with suppress(RateLimited):
+            await bot.tracker.snapshot([])
+        bot.world.advance(1)
+    return bot.linear.history[0].at - began
+
+
+async def test_a_used_up_budget_is_waited_for_until_there_is_room_and_not_until_it_is_full(bot):
+    full = milliseconds(bot.world.now + 3600)
+    seconds = await waited(bot, {"X-RateLimit-Requests-Remaining": "0", "X-RateLimit-Requests-Reset": full})
+    assert 100 <= seconds <= 900
+
+
+async def test_the_limit_of_one_operation_is_waited_for_as_its_header_says(bot):
+    reset = milliseconds(bot.world.now + 600)
+    headers = {"X-RateLimit-Endpoint-Requests-Remaining": "0", "X-RateLimit-Endpoint-Requests-Reset": reset}
+    assert 598 <= await waited(bot, headers) <= 700
+
+
 async def test_a_stated_delay_holds_after_a_restart(bot):
     await bot.tracker.snapshot([])
     bot.linear.faults.too_many(retry_after="100")
