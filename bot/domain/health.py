@@ -21,9 +21,6 @@ _STILL: Mapping[str, str] = {
 }
 """Features that still work, by the first word of a name."""
 
-_RENAMED: Mapping[str, str] = {"look": "poll", "claim": "lease", "gate": "proxy", "quota": "rate limit"}
-"""First words that earlier versions stored."""
-
 SILENT = frozenset({"daemon", "sandbox", "budget", "lease", "notify", "proxy"})
 """First words of names without notifications: chosen by the operator, normal, or announced in another way."""
 
@@ -57,12 +54,6 @@ def health_by_name(
         name: Health(name, ok, detail, "" if ok else known.get(name.partition(" ")[0], ""))
         for name, (ok, detail) in found.items()
     }
-
-
-def current_name(name: str) -> str:
-    """Returns the name of a record that an earlier version may have stored."""
-    first, _, rest = name.partition(" ")
-    return " ".join(filter(None, (_RENAMED.get(first, first), rest)))
 
 
 def is_silent(name: str) -> bool:

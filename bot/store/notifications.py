@@ -4,7 +4,7 @@ import sqlite3
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import astuple, fields
 
-from bot.domain.health import Health, HealthRecord, current_name
+from bot.domain.health import Health, HealthRecord
 from bot.domain.notification import ChannelState, Notification, NotificationKind
 from bot.system.database import transaction, translate_errors
 
@@ -57,8 +57,8 @@ class NotificationRecords:
     def health_records(self) -> Mapping[str, HealthRecord]:
         rows = self._execute("SELECT * FROM health")
         return {
-            (name := current_name(row["name"])): HealthRecord(
-                Health(name, bool(row["ok"]), row["detail"], row["still_works"]),
+            row["name"]: HealthRecord(
+                Health(row["name"], bool(row["ok"]), row["detail"], row["still_works"]),
                 row["since"],
                 bool(row["notified"]),
             )

@@ -271,7 +271,7 @@ async def test_a_short_outage_of_the_model_is_reported_and_survived(scene):
         report = await scene.take(model)
 
     assert report.state is TurnState.SUCCEEDED
-    assert scene.texts(EventKind.NOTICE) == ["the model did not answer (529); try 1 of 1"]
+    assert scene.texts(EventKind.NOTICE) == ["the model did not answer (529); retry 1 of 1"]
 
 
 def strays(number: int) -> str:

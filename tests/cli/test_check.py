@@ -49,7 +49,7 @@ def test_nobody_says_that_an_agent_is_at_work_where_no_daemon_runs(config, capsy
     store.close()
 
     why(Namespace(config=config, key="shop#1", json=True))
-    assert "no agent is at work" in json.loads(capsys.readouterr().out)["why"]
+    assert "no agent is working" in json.loads(capsys.readouterr().out)["why"]
     assert read_status(settings).summaries["shop#1/1"].doing == "nothing: no daemon is running"
     assert read_status(settings, by_daemon=True).summaries["shop#1/1"].doing == ""
 
@@ -57,5 +57,5 @@ def test_nobody_says_that_an_agent_is_at_work_where_no_daemon_runs(config, capsy
 def test_health_names_a_refused_key_with_its_fix_until_the_model_has_answered_another_run():
     refused = Run("shop#1", "shop", phase=Phase.ASKING, wait_reason=WaitReason.KEY_REFUSED, turns=RunTurns(number=1))
     no = TurnOutcome("shop", "shop#1", 1, 1, 40.0, 50.0, Failure.KEY)
-    assert pause_reasons([refused], [no], 100.0) == {"model": f"it refuses our key, as shop#1 shows; {KEY_ADVICE}"}
+    assert pause_reasons([refused], [no], 100.0) == {"model": f"it refuses the key, as shop#1 shows; {KEY_ADVICE}"}
     assert pause_reasons([refused], [no, TurnOutcome("shop", "shop#2", 1, 1, 60.0, 70.0)], 100.0) == {}

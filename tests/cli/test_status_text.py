@@ -33,7 +33,7 @@ def test_every_lane_has_its_lines_in_the_order_of_urgency():
     review = shop(3, Phase.REVIEW, checks_verification=verification, diff_stat=DiffStat(1, 0, 7))
     queued = shop(4, Phase.QUEUED, reason="waiting for a free slot")
     todos = (Todo("a", done=True), Todo("b", done=False))
-    long, checks, waits = "Fix it " + "very " * 20, "verification green · checks red (lint, tests)", queued.reason
+    long, checks, waits = "Fix it " + "very " * 20, "verification passed · checks failed (lint, tests)", queued.reason
     assert lines_of(
         (queued, RunSummary("Say hello", eta_seconds=340.0)),
         (review, RunSummary("Übersetzen", pull_request=PULL)),
@@ -64,10 +64,10 @@ def test_without_runs_the_status_says_so():
     assert lines_of() == ["There are no runs. Label an issue to start one.", "", "Spent today: $0.00"]
 
 
-def test_a_verification_is_broken_if_the_change_caused_it_and_red_otherwise():
+def test_a_verification_is_a_regression_if_the_change_caused_it_and_failed_otherwise():
     red = VerifiedCommand("make test", exit_code=1)
     found = Verification("abc", commands=(red,), base_commands=(replace(red, exit_code=0),))
     review = Run("shop#1", "shop", phase=Phase.REVIEW, checks=RunChecks(verification=found))
-    assert lines_of((review, RunSummary()))[1].endswith("  verification broken")
+    assert lines_of((review, RunSummary()))[1].endswith("  verification regression")
     same = replace(review, checks=replace(review.checks, verification=replace(found, base_commands=(red,))))
-    assert lines_of((same, RunSummary()))[1].endswith("  verification red")
+    assert lines_of((same, RunSummary()))[1].endswith("  verification failed")

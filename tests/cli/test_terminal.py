@@ -77,7 +77,7 @@ def test_show_prints_a_run_in_lines(busy):
         "shop#3  Wörter übersetzen",
         "",
         "project:      shop",
-        "asked by:     ana",
+        "requested by: ana",
         "phase:        review",
         "branch:       treehand/shop-3",
         "changed:      2 files +30 -4",

@@ -83,7 +83,7 @@ def test_the_exposure_level_of_the_unit_is_below_three(machine):
 def test_the_service_passes_the_sandbox_check_and_stops_in_order(machine):
     machine.does("systemctl start treehand")
     assert _until(lambda: machine.tries("curl --fail --silent http://127.0.0.1:8700/readyz")), logs(machine)
-    assert re.search(r"sandbox self-test passed: bwrap [\d.]+: \d+ probes held", logs(machine))
+    assert re.search(r"sandbox self-test passed: bwrap [\d.]+: \d+ probes passed", logs(machine))
     assert machine.does("stat -c '%U %a' /var/lib/treehand/treehand.db") == "treehand 600"
     machine.does("systemctl stop treehand")
     assert machine.does("systemctl show treehand --property=Result --value") == "success"

@@ -22,7 +22,7 @@ async def test_an_exhausted_usage_limit_ends_once_without_an_error_and_shows_its
     assert [run["reason"].startswith(REASON) for run in state["runs"]] == [True, True]
     assert state["health"]["model"]["ok"] is False
     assert state["health"]["model"]["detail"].startswith(REASON)
-    assert f"It waits: {REASON}" in await ready.does("why", "shop#1")
+    assert f"The run waits: {REASON}" in await ready.does("why", "shop#1")
     assert REASON in await ready.does("issue", "show", "shop#2")
 
 

@@ -131,4 +131,4 @@ async def test_a_disabled_sandbox_is_reported_by_check_and_in_the_log(ready):
 
     assert "none: agents run with your own permissions" in await ready.does("check", **chosen)
     await ready.does("once", **chosen)
-    assert "sandbox off: agents run with the rights of" in (ready.state_dir / "treehand.log").read_text()
+    assert "sandbox off: agents run with the permissions of" in (ready.state_dir / "treehand.log").read_text()

@@ -472,5 +472,5 @@ async def test_a_mistake_in_the_repositorys_file_blocks_publishing(workspaces, o
     origin.commit({".github/treehand.toml": "protected = ['!deploy']\n"})
     space = await workspaces.ensure(BRANCH, base="", remote=origin.remote)
     write(space, "app.py")
-    with pytest.raises(NeedsHuman, match="is no pattern"):
+    with pytest.raises(NeedsHuman, match="is not a pattern"):
         await workspaces.capture(BRANCH, **TURN)

@@ -82,7 +82,7 @@ async def test_a_working_sandbox_passes_every_probe_and_leaves_no_files(ground, 
     assert trial.failed == ()
     assert trial.holds
     assert {probe.name for probe in trial.probes} > selftest_probes.PROBES.keys()
-    assert str(trial) == f"bwrap {trial.version}: {len(trial.probes)} probes held"
+    assert str(trial) == f"bwrap {trial.version}: {len(trial.probes)} probes passed"
     assert list((ground / "state" / "cells").iterdir()) == []
     assert list(home.iterdir()) == []
 

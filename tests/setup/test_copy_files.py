@@ -49,7 +49,7 @@ def test_a_pattern_without_matches_is_allowed(ada, wanted):
         ("secrets", "is a directory; name files"),
         ("link", "is a link; links are not followed"),
         ("linked/key.json", "is behind a link; links are not followed"),
-        ("missing.local", "is not there"),
+        ("missing.local", "does not exist"),
         ("README.md", "is tracked by git"),
         ("shown.txt", "is not ignored by git there"),
         ("../outside", "is not a path inside the folder"),
@@ -67,7 +67,7 @@ def test_a_file_that_cannot_be_copied_is_refused_by_name(ada, wanted, why):
 
 def test_a_pipe_is_refused_without_blocking(ada):
     os.mkfifo(ada / "pipe.local")
-    with pytest.raises(NeedsHuman, match=r"pipe\.local in .* is no file"):
+    with pytest.raises(NeedsHuman, match=r"pipe\.local in .* is not a file"):
         find(ada, "pipe.local")
     assert find(ada, "*.local") == ["config/a.local"]
 

@@ -161,3 +161,17 @@ def test_only_present_names_are_written():
 
 def test_an_invalid_group_does_not_crash_reading():
     assert with_present_names("Run", {"turns": 3, "turn": 4}) == {"turns": {"number": 4}}
+
+
+def test_health_records_of_an_earlier_version_get_the_present_names(tmp_path):
+    path = tmp_path / "treehand.db"
+    db = open_database(path, [one for one in MIGRATIONS if one.name < "0017"], lost="")
+    for name in ("disk", "gate", "look shop", "claim shop", "quota GitHub"):
+        db.execute("INSERT INTO health VALUES (?, 0, 'down', '', 4.0, 1)", (name,))
+    db.commit()
+    db.close()
+    store = RunStore.open(path)
+    records = store.notifications.health_records()
+    store.close()
+    assert records.keys() == {"disk", "proxy", "poll shop", "lease shop", "rate limit GitHub"}
+    assert all(one.notified for one in records.values())

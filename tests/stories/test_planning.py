@@ -241,7 +241,7 @@ async def test_an_approval_names_the_plan_that_it_approves(planned, world):
     world.comment(KEY, "/ai approve q-000000")
     await bot.tick()
     assert bot.run(KEY).wait_reason is WaitReason.PLAN
-    assert f"`/ai approve {run.question}` approves what I asked last" in world.comments_of(KEY)[-1]
+    assert f"`/ai approve {run.question}` approves the last question" in world.comments_of(KEY)[-1]
 
     world.comment(KEY, f"/ai approve {run.question} but keep it short")
     await bot.tick(2)

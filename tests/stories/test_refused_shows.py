@@ -75,14 +75,14 @@ async def test_a_refused_show_is_tried_ever_less_often(bot, world):
 async def test_one_refusal_of_the_progress_comment_is_neither_a_question_nor_told(bot, world):
     world.open_issue(KEY, "ai")
     await bot.tick()
-    refuse(world, "ensure_comment", why="Linear did not do it (UpdateComment).")
+    refuse(world, "ensure_comment", why="Linear reported no success (UpdateComment).")
     world.finish_turn(KEY)
     await bot.tick()
     world.fails.clear()
     assert (bot.run(KEY).phase, labels(world)) == (Phase.REVIEW, {"ai", "ai:review"})
     await bot.wait(20)
     assert "In review" in world.comments_of(KEY)[0]
-    assert not any("did not do it" in text for text in world.said.values())
+    assert not any("reported no success" in text for text in world.said.values())
 
 
 async def test_refused_labels_are_told_in_the_progress_comment(bot, world):

@@ -20,7 +20,7 @@ async def test_a_healthy_dependency_is_shown_with_its_detail(web):
 async def test_a_failing_dependency_comes_first_with_the_parts_that_still_work(tmp_path):
     async with open_dashboard(tmp_path, limits=LimitSettings(free_disk_gb=1e9)) as web:
         page = (await web.page("/health")).text
-        assert page.index("Failing") < page.index("sandbox")
+        assert page.index("Failed") < page.index("sandbox")
         assert "no turn starts before space is free" in page
         assert "disk: only" in (await web.page("/")).text
 

@@ -139,7 +139,7 @@ async def test_a_file_that_contained_markers_before_may_keep_them(work, take, or
 async def test_a_merge_that_the_agent_undid_is_refused(conflict, workspaces):
     _, _, workspace = conflict
     run_git(workspace.path, "reset", "-q", "--hard", BRANCH)
-    with pytest.raises(NeedsHuman, match=r"removed again: `news.py`"):
+    with pytest.raises(NeedsHuman, match=r"contains none of main's changes to `news.py`"):
         await workspaces.capture(BRANCH, message="Merge", at=2000)
 
 

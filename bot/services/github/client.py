@@ -24,7 +24,7 @@ _NOTIFYING = {"comments", "replies", "pulls", "issues", "reviews"}
 _MAX_POLL_INTERVAL = 3600.0  # seconds
 _VIEWER = "query { viewer { login databaseId } }"
 _PARTIAL_ERRORS = {"NOT_FOUND"}
-_SERVER_TROUBLE = ("no reason given", "timeout", "timed out")
+_SERVER_TROUBLE = ("something went wrong", "timeout", "timed out")
 
 
 @dataclass(frozen=True, slots=True)

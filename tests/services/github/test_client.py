@@ -208,8 +208,8 @@ TAKEN = {"message": "Validation Failed", "errors": [{"message": "A pull request 
         (451, {"message": "Repository access blocked"}, NotFound, "blocked"),
         (422, TAKEN, Refused, "already exists for acme:x"),
         (409, {"message": "Git Repository is empty."}, Refused, "empty"),
-        (500, {"message": "Server Error"}, UnknownOutcome, "may have been done"),
-        (502, None, UnknownOutcome, "may have been done"),
+        (500, {"message": "Server Error"}, UnknownOutcome, "may have succeeded"),
+        (502, None, UnknownOutcome, "may have succeeded"),
     ],
 )
 async def test_each_refusal_of_a_write_raises_its_own_error(on, status, said, error, words):

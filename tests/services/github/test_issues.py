@@ -263,7 +263,7 @@ async def test_another_repository_of_the_same_name_is_refused(bot):
     bot.world.delete_repository(REPO)
     bot.world.add_repository(REPO, ana="write", **{"treehand-bot": "write"})
     bot.world.advance(4000)
-    with pytest.raises(NeedsHuman, match="another repository"):
+    with pytest.raises(NeedsHuman, match="a different repository"):
         await bot.tracker.snapshot([])
 
 

@@ -227,7 +227,7 @@ async def test_a_key_that_may_only_read_sees_everything_and_is_told_what_it_may_
         reader.tracker.ensure_stage(key, IssueStage.STARTED),
         reader.tracker.ensure_link(key, url=LINK, title="Add a cart"),
     ):
-        with pytest.raises(Forbidden, match="may not"):
+        with pytest.raises(Forbidden, match="has no permission"):
             await deed
 
 

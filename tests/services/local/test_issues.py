@@ -99,7 +99,7 @@ def test_a_model_name_in_a_label_keeps_its_case(shop):
 def test_a_comment_in_the_bots_name_or_without_name_or_text_is_refused(shop):
     with pytest.raises(NeedsHuman, match="own name"):
         shop.issues.comment(1, "hello", by="treehand[bot]")
-    with pytest.raises(NeedsHuman, match="who you are"):
+    with pytest.raises(NeedsHuman, match="Type your name"):
         shop.issues.comment(1, "hello", by=" ")
     with pytest.raises(NeedsHuman, match="some text"):
         shop.issues.comment(1, " ", by="ana")

@@ -59,7 +59,7 @@ def test_an_approval_without_text_reaches_no_agent(shop):
 
 def test_a_request_for_changes_needs_text(shop):
     number = shop.offer()
-    with pytest.raises(NeedsHuman, match="which changes"):
+    with pytest.raises(NeedsHuman, match="Describe the changes"):
         shop.pulls.review(number, by="ana", verdict=ReviewVerdict.CHANGES)
 
 
