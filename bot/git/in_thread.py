@@ -6,6 +6,7 @@ waits for with `ending_with_this_call` is ended at once, so that the wait is sho
 
 import contextlib
 import errno
+import os
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar, copy_context
 from functools import cache, partial
@@ -58,6 +59,8 @@ def _threads() -> "ThreadPoolExecutor":
 
     return ThreadPoolExecutor(_MOST_THREADS, "git")
 
+
+os.register_at_fork(after_in_child=_threads.cache_clear)  # a forked process has none of these threads
 
 _call: ContextVar[_Call | None] = ContextVar("call", default=None)
 

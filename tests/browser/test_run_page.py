@@ -125,11 +125,11 @@ async def test_a_review_with_remarks_on_lines_then_ready_and_merged(daemon: Dash
     row = page.locator(".remark-row").first
     await expect(row.get_by_label("File")).to_have_value("app.py")
     await expect(row.get_by_label("Line")).to_have_value("1")
-    await row.get_by_label("Comment", exact=True).fill("rather forty-three")
+    await row.get_by_label("Comment").fill("rather forty-three")
     second = page.locator(".remark-row").nth(1)
     await second.get_by_label("File").fill("none.py")
     await second.get_by_label("Line").fill("3")
-    await second.get_by_label("Comment", exact=True).fill("this is not there")
+    await second.get_by_label("Comment").fill("this is not there")
     await page.get_by_label("Summary").fill("Nearly.")
     await page.get_by_label("Request changes").check()
     await press(page, "Send review")
@@ -138,7 +138,7 @@ async def test_a_review_with_remarks_on_lines_then_ready_and_merged(daemon: Dash
     await expect(page.get_by_label("Summary")).to_have_value("Nearly.")
     await expect(page.get_by_label("Request changes")).to_be_checked()
     row, second = page.locator(".remark-row").first, page.locator(".remark-row").nth(1)
-    await expect(row.get_by_label("Comment", exact=True)).to_have_value("rather forty-three")
+    await expect(row.get_by_label("Comment")).to_have_value("rather forty-three")
     for name in ("File", "Line", "Comment"):
         await second.get_by_label(name).fill("")
     await press(page, "Send review")
@@ -295,7 +295,7 @@ async def test_a_diff_of_a_hundred_thousand_lines_opens_in_parts(daemon: Dashboa
     )
     page = await daemon.open_run()
     await expect(page.locator("#changes-sum")).to_contain_text("+100,000")
-    await expect(phase(page)).to_have_text("In review")
+    await expect(phase(page)).to_have_text("Needs you")  # GitHub does not show so many lines: a person has to approve
     html = await (await page.request.get(page.url)).body()
     assert len(html) < 100_000
     assert await page.locator("#files tr").count() == 0
