@@ -31,7 +31,7 @@ async def test_evidence_is_kept_and_listed_and_is_in_no_commit(labelled):
     assert "- `run/app.log` (text/plain, 1 kB)" in told
     assert "users.txt`: not a file" in told
     assert "tool.png`: neither a known image format nor plain text" in told
-    assert "env.txt`: it holds `API_TOKEN` of `.env`" in told
+    assert "env.txt`: contains `API_TOKEN` of `.env`" in told
     assert "s3cret-value-of-mine" not in told
     assert "b/.treehand" not in told, "it is in no commit"
     found = json.loads(await labelled.does("show", "1", "--json"))["evidence"]

@@ -54,7 +54,7 @@ async def test_an_approval_publishes_blocked_work_without_an_agent_and_records_t
     assert "> I sped CI up." in body
     assert f"approved by bea: protected path `{CI}`" in body
     assert not world.worktrees[BRANCH].dirty
-    assert any("bea allowed" in entry.text for entry in held.store.journal(held.run(KEY)))
+    assert any("bea approved" in entry.text for entry in held.store.journal(held.run(KEY)))
 
 
 async def test_an_approval_covers_only_the_objections_in_the_question(held, world):

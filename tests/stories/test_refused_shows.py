@@ -91,7 +91,7 @@ async def test_refused_labels_are_told_in_the_progress_comment(bot, world):
     await bot.tick()
     await bot.wait(20)
     await bot.wait(20)
-    assert "I could not set the labels: The label is of another team." in world.comments_of(KEY)[0]
+    assert "Treehand could not set the labels: The label is of another team." in world.comments_of(KEY)[0]
     world.fails.clear()
     await bot.wait(300)
     await bot.wait(20)

@@ -50,7 +50,7 @@ async def test_unlabelling_a_queued_run_removes_the_phase_label(bot, world):
     await bot.tick()
 
     assert world.labels("shop#3") == frozenset()
-    assert "Done" in world.comments_of("shop#3")[0]
+    assert "Ended" in world.comments_of("shop#3")[0]
 
 
 async def test_an_issue_stopped_by_command_can_be_requested_again(bot, world):

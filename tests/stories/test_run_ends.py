@@ -76,7 +76,7 @@ async def test_an_issue_that_asks_again_goes_on_with_its_open_pull_request(revie
     world.unlabel(KEY, "ai")
     await reviewed.tick(2)
     assert reviewed.run(KEY).phase is Phase.DONE
-    assert any("Comments here are not read any more" in text for text in world.comments_of("treehand/shop-1"))
+    assert any("Treehand no longer reads comments here" in text for text in world.comments_of("treehand/shop-1"))
     world.comment_on_pull(KEY, "rename it")
     await reviewed.tick()
     assert reviewed.run(KEY).phase is Phase.DONE

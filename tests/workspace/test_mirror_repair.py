@@ -90,7 +90,7 @@ async def until_it_succeeds(turn: Callable[[], Awaitable[None]]) -> None:
         except (Retryable, NeedsTurn):
             continue
         except NeedsHuman as problem:
-            assert "`retry`" in str(problem)
+            assert "A retry " in str(problem)
     raise AssertionError(f"not within {TRIES} tries")
 
 

@@ -274,7 +274,7 @@ async def test_a_file_that_could_not_be_unpacked_gives_an_objection(workspaces, 
 async def test_a_secret_behind_thousands_of_archive_headers_is_found(workspaces, worktree):
     (worktree / "data.bin").write_bytes(b"\x1f\x8b\x08" * 2000 + gzip.compress(TOKEN.encode()))
     change = await workspaces.capture(BRANCH, message="m", at=1000)
-    assert [one.detail for one in change.objections] == ["it holds the token"]
+    assert [one.detail for one in change.objections] == ["contains the token"]
 
 
 async def test_all_files_of_a_capture_share_the_budget(workspaces, worktree):

@@ -211,7 +211,7 @@ async def test_evidence_is_in_the_report_and_files_that_cannot_be_kept_are_liste
     files = {f"{FOLDER}/a.log": "seen", f"{FOLDER}/b.log": "s3cret-value-of-mine", "mine.py": "x\n"}
     report = await turns.take(1, files)
     assert [(one.name, one.turn) for one in report.evidence] == [("a.log", "turn-1")]
-    assert report.change.left_out == (f"{FOLDER}/b.log: it holds TOKEN",)
+    assert report.change.left_out == (f"{FOLDER}/b.log: contains TOKEN",)
     assert [file.path for file in report.change.files] == ["mine.py"]
     told = checks_text.of_evidence(Run("shop#1", "shop"), report)
     assert "- `a.log` (text/plain, 1 kB)" in told
