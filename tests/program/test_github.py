@@ -141,7 +141,7 @@ async def test_once_fails_with_a_message_if_the_repository_is_not_accessible(sho
     async with ScriptedModel(follow) as model:
         answer = await shop.treehand("once", **model_env(model))
     assert (answer.code, "Traceback" in answer.err) == (1, False)
-    assert "treehand: shop: GitHub does not show it: Not Found" in answer.err
+    assert 'treehand: shop: GitHub returned "not found" for this request: Not Found' in answer.err
 
 
 async def test_an_address_in_use_stops_the_daemon_with_a_message(shop, github):
