@@ -44,7 +44,6 @@ async def visiting(token: str = "", **more) -> AsyncIterator[Visitor]:
     woken: list[str] = []
     config = AppConfig(
         wake=woken.append,
-        ready=lambda: True,
         webhooks=webhooks(woken.append, github=SECRET),
         authenticator=Authenticator(token),
         **more,
@@ -185,7 +184,7 @@ async def test_a_get_request_wakes_nothing_at_any_path():
     async with visiting() as visitor:
         paths = [
             route.path
-            for route in build_app(AppConfig(print, bool, webhooks=webhooks(print, github=SECRET))).routes
+            for route in build_app(AppConfig(print, webhooks=webhooks(print, github=SECRET))).routes
             if isinstance(route, Route)
         ]
         assert len(paths) >= 4
