@@ -169,7 +169,7 @@ async def test_every_mistake_is_reported_with_a_fix_and_leaves_no_file(person: P
 async def test_with_a_token_labels_are_created_and_everything_is_checked(person: Person, github: ServedGitHub):
     env = {"GITHUB_TOKEN": github.token_for(BOT), "TREEHAND_GITHUB__API_URL": github.url}
     said = await person.does("init", "--yes", "--repository", SHOP, **env)
-    assert "ok     shop/labels  all 5 exist" in said
+    assert "ok      shop/labels  all 5 exist" in said
     assert "failed  model" in said
     labels = github.world.repository(SHOP).labels
     assert {"ai", "ai:queued", "ai:working", "ai:review", "ai:asking"} <= set(labels)
@@ -322,7 +322,7 @@ async def test_an_app_is_created_in_the_browser_installed_and_used_at_once(perso
     said = out.decode()
     assert f"{github.url}/apps/treehand-shop/installations/new" in said
     assert "treehand-shop[bot] (app)" in said
-    assert "ok     shop/labels  all 5 exist" in said
+    assert "ok      shop/labels  all 5 exist" in said
 
     settings = written(person)["github"]
     key = person.home / ".config/treehand" / f"treehand-shop-{app.id}.pem"

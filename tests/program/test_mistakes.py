@@ -118,7 +118,7 @@ async def test_check_reports_an_invalid_state_dir_and_continues(ready):
     answer = await ready.treehand("check", TREEHAND_STATE_DIR=str(inside), ANTHROPIC_API_KEY="x")
     assert (answer.code, answer.err) == (1, "")
     assert "cannot be used: Not a directory. It must be a writable folder" in answer.out
-    assert "ok     git" in answer.out
+    assert "ok      git" in answer.out
 
 
 async def test_a_state_dir_with_a_name_that_is_too_long_is_reported(ready):

@@ -222,7 +222,7 @@ async def test_the_suggested_line_includes_hosts_of_lock_files_and_is_not_sugges
     settings = labelled.repository / "treehand.toml"
     settings.write_text(f"{settings.read_text()}\n[sandbox]\n{line}\n")
     answer = await labelled.treehand("check", ANTHROPIC_API_KEY="k")
-    assert re.search(r"^ok     shop/setup   npm ci \(package-lock.json\)$", answer.out, re.MULTILINE)
+    assert re.search(r"^ok      shop/setup   npm ci \(package-lock.json\)$", answer.out, re.MULTILINE)
 
 
 async def test_init_shows_the_setup_commands_and_the_line_for_the_settings(person):
