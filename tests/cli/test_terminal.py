@@ -11,6 +11,7 @@ import pytest
 from bot.domain.run import Phase
 from bot.domain.turn import Event, EventKind
 from bot.system.clock import now
+from bot.system.locks import daemon_lock
 from tests.cli.conftest import CONTROL_CHARACTERS, plain
 
 LOOKS = [("status",), ("show", "2"), ("logs", "2"), ("why", "2"), ("cost",), ("cost", "--by", "person")]
@@ -39,7 +40,8 @@ def test_a_terminal_without_colours_gets_plain_lines(busy, words, env):
 def test_t18_a_terminal_gets_colours_and_no_control_characters(busy, words):
     run = busy.has(Phase.WORKING, "Other", reason=f"slow{CONTROL_CHARACTERS}", person=f"eve{CONTROL_CHARACTERS}")
     busy.tells(run, Event(EventKind.TOOL, now(), text=f"says{CONTROL_CHARACTERS}"))
-    shown = in_terminal(busy, *(run.key if word == "2" else word for word in words), columns=120)
+    with daemon_lock(busy.settings.state_dir):  # without a daemon, nothing is said of the agent
+        shown = in_terminal(busy, *(run.key if word == "2" else word for word in words), columns=120)
     assert "\x1b[" in shown or words[0] == "why"
     assert [one for one in ("\x1b[2J", "\x1b]", "\x07", "\x9b", "\u202e") if one in shown] == []
     assert all(letter.isprintable() or letter == "\n" for letter in plain(shown))

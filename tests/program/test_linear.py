@@ -174,12 +174,12 @@ async def test_a_read_only_key_is_reported_without_a_crash(shop, github, linear)
     linear.world.open_issue("ENG", "The answer is wrong", by="ana", labels=["ai"])
     async with ScriptedModel(follow) as model:
         daemon = await shop.start("run", TREEHAND_POLL__INTERVAL="1", **model_env(model))
-        await shop.until("ENG-1", "queued")
+        await shop.until("ENG-1", "review")  # labels and comments only show the run
         daemon.terminate()
         await daemon.wait()
     said = (await daemon.stderr.read()).decode() + (await daemon.stdout.read()).decode()
     assert "Traceback" not in said
-    assert "The key has no permission for this request" in said
+    assert "The key has no permission for this request" in await shop.does("show", "ENG-1")
 
 
 async def test_init_reads_the_team_and_creates_its_labels(shop, github, linear):

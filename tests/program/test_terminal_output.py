@@ -6,6 +6,7 @@ from bot.domain.turn import Event, EventKind, TurnOrder
 from bot.store.runs import RunStore
 from bot.store.transcripts import Transcripts
 from bot.system.clock import now
+from bot.system.locks import daemon_lock
 from tests.program.test_mistakes import mistake
 
 ESCAPES = "\x1b[2J\x1b]0;title\x07\x9b31m\u202e\u200b\r"
@@ -41,7 +42,8 @@ async def test_t18_issue_text_and_agent_output_are_printed_without_control_chara
     for kind in (EventKind.TEXT, EventKind.TOOL, EventKind.TOOL_RESULT):
         transcripts.append(request, Event(kind, now(), text=f"says{ESCAPES}{TAGS}"))
     transcripts.flush()
-    for words in (("status",), ("show", key), ("logs", key), ("why", key)):
-        printed = await ready.does(*words)
-        assert "says" in printed or words[0] == "show"
-        assert is_plain(printed), ascii(printed)
+    with daemon_lock(ready.state_dir):  # without a daemon, nothing is said of the agent
+        for words in (("status",), ("show", key), ("logs", key), ("why", key)):
+            printed = await ready.does(*words)
+            assert "says" in printed or words[0] == "show"
+            assert is_plain(printed), ascii(printed)

@@ -106,7 +106,7 @@ async def test_an_earlier_failure_is_reported_and_no_turn_is_spent_on_it(labelle
     assert (run["phase"], run["turns"]) == ("review", 1)
     shown = await labelled.does("pr", "show", "2")
     assert f"- ❌ `{UNITTEST}`: exit code 1, 1 failed" in shown
-    assert "red on the base `" in shown
+    assert "failed on the base `" in shown
     assert "a regression" not in shown
 
 
