@@ -38,7 +38,7 @@ async def test_a_person_takes_the_worktree_over_works_in_it_and_hands_it_back(re
     def play(request):
         if "How far" in request.last_user_text:
             return (SayText("Half-way."),)
-        if "by hand" in request.last_user_text:
+        if "took over your worktree" in request.last_user_text:
             return DONE
         return ((write("answer = 42"),), (Pause(60),))[min(request.answers_since_user_text, 1)]
 
