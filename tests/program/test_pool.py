@@ -34,7 +34,8 @@ async def test_a_run_takes_a_pooled_worktree_and_the_pool_is_refilled(ready):
     folder = Path((await ready.run("shop#1"))["worktree"])
     assert folder.name == first
     assert (folder / "made.txt").read_text() == "once\n"
-    assert "made.txt" not in (await ready.does("pr", "show", "2")).replace("`made.txt`: written by setup or a server", "")
+    shown = await ready.does("pr", "show", "2")
+    assert "made.txt" not in shown.replace("`made.txt`: written by setup or a server", "")
 
 
 async def test_a_pooled_worktree_left_unfinished_by_a_kill_is_not_taken(ready):

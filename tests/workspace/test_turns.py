@@ -223,7 +223,7 @@ async def test_a_file_name_with_a_secret_is_not_shown(turns, tmp_path):
     turns.keeping(EvidenceCollector(EvidenceStore(tmp_path / "evidence"), Secrets({"TOKEN": "s3cret-value"})).collect)
     report = await turns.take(1, {f"{FOLDER}/s3cret-value.log": "seen"})
     assert report.evidence == ()
-    assert report.change.left_out == (f"{FOLDER}: a file whose name holds TOKEN",)
+    assert report.change.left_out == (f"{FOLDER}: a file whose name contains TOKEN",)
 
 
 async def test_evidence_of_a_run_is_limited_in_size(turns, tmp_path):

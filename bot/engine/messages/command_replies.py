@@ -35,8 +35,8 @@ def why(run: Run, seen: Observation) -> str:
     match run.phase:
         case Phase.QUEUED:
             return f"The run is queued: {neutralize_line(run.reason) or 'it starts at the next poll'}."
-        case Phase.WORKING if 0 < run.turns.ended == run.turns.number and run.reason:
-            return f"The run waits: {neutralize_line(run.reason)}"
+        case Phase.WORKING if waits := _waiting_text(run):
+            return waits
         case Phase.WORKING:
             action = neutralize_line(seen.turn.progress.action or run.reason)
             return f"An agent is working: {action or 'it has just started'}."
@@ -53,8 +53,17 @@ def why(run: Run, seen: Observation) -> str:
 def why_without_daemon(run: Run, action: str) -> str:
     """`action` is the agent's last one."""
     state = "it stays queued" if run.phase is Phase.QUEUED else "no agent is working on it"
+    text = f"No daemon is running, so {state}. `treehand run` starts one, which continues from here."
+    if waits := _waiting_text(run):
+        return f"{waits.rstrip('.')}. {text}"
     last = f" Its agent's last action: {neutralize_line(action)}." if action and run.phase is Phase.WORKING else ""
-    return f"No daemon is running, so {state}. `treehand run` starts one, which continues from here.{last}"
+    return text + last
+
+
+def _waiting_text(run: Run) -> str:
+    """Returns why a run between two turns waits; nothing where it does not."""
+    waits = run.phase is Phase.WORKING and 0 < run.turns.ended == run.turns.number and run.reason
+    return f"The run waits: {neutralize_line(run.reason)}" if waits else ""
 
 
 def already_waiting() -> str:
