@@ -46,9 +46,10 @@ def main(role: str, file: str) -> None:
         if role in roles:
             print(json.dumps([role, name, _run_probe(probe, scene)]), flush=True)  # noqa: T201 - as above
     if role == PROGRAM:
-        scene |= {"outer": str(Path("/proc/self/ns/pid").readlink())}
-        Path(file).write_text(json.dumps(scene))
+        outer = str(Path("/proc/self/ns/pid").readlink())
+        Path(file).write_text(json.dumps(scene | {"outer": outer}))
         subprocess.run([scene["shell"], scene["command"]], check=False)
+        Path(file).write_text(json.dumps(scene))  # a later sandbox may get the number of a namespace that has ended
 
 
 def _run_probe(probe: RunProbe, scene: ProbeScene) -> str:

@@ -4,6 +4,7 @@ The stand-in for a broken bubblewrap passes altered arguments to the real one: i
 itself planted.
 """
 
+import json
 import os
 import shutil
 import tempfile
@@ -144,6 +145,16 @@ async def test_the_probes_stop_once_a_guard_file_can_be_read(ground, leaky):
     assert str(cells) in tried[selftest_probes.GUARDS]
     assert "it was not tried" in tried["files outside cannot be written"]
     assert "it was not tried" in tried["no network"]
+
+
+def test_only_the_programs_own_commands_are_compared_with_its_namespace(tmp_path, monkeypatch, capfd):
+    """The kernel gives the number of a namespace that has ended to a later one."""
+    file = tmp_path / "scene.json"
+    file.write_text(json.dumps({"guards": [], "shell": "/bin/cat", "command": str(file)}))
+    monkeypatch.setattr(selftest_probes, "PROBES", {})
+    selftest_probes.main(selftest_probes.PROGRAM, str(file))
+    assert json.loads(capfd.readouterr().out)["outer"] == str(Path("/proc/self/ns/pid").readlink())
+    assert "outer" not in json.loads(file.read_text())
 
 
 async def test_missing_resource_limits_are_detected(ground, leaky):
