@@ -7,6 +7,7 @@ from bot.errors import NeedsHuman
 from bot.git.command import git
 from bot.git.commit import write_commit
 from bot.git.in_child import MAX_SECONDS
+from bot.workspace.dropped import note_dropped
 from bot.workspace.mirror import Mirror, url_without_credential
 from bot.workspace.paths import BASES, BRANCHES, EVICTED, ORIGIN, PUSHED
 from bot.workspace.pending_merge import PendingMerge
@@ -40,6 +41,8 @@ def begin_branch(worktree: Worktree, onto: str, refs: Mapping[str, str]) -> dict
     tip = refs.get(f"{ORIGIN}{branch}", start)
     base = mirror.common_ancestor(start, tip) or start
     made = {worktree.ref: tip, f"{BASES}{branch}": base}
+    if f"{ORIGIN}{branch}" in refs:
+        made[f"{PUSHED}{branch}"] = tip
     mirror.update_refs({name: (new, refs.get(name, "")) for name, new in made.items()})
     return made
 
@@ -55,19 +58,32 @@ def adopt_pushed(worktree: Worktree, refs: Mapping[str, str], onto: str) -> dict
         return {}
     if has_uncommitted(worktree, ours):
         return {}
-    made = {worktree.ref: theirs, f"{BASES}{branch}": base_after_merge(worktree, theirs, refs, onto)}
+    base = base_after_merge(worktree, theirs, refs, onto)
+    made = {worktree.ref: theirs, f"{BASES}{branch}": base, f"{PUSHED}{branch}": theirs}
+    note_dropped(mirror, branch)
     # first: the files of the worktree would undo their commits
     worktree.discard()
     mirror.update_refs({name: (new, refs.get(name, "")) for name, new in made.items()})
     return made
 
 
+def forget_deleted(worktree: Worktree, refs: Mapping[str, str]) -> dict[str, str]:
+    """Publishes a branch anew that people deleted: another turn begins only if they want more. Returns all refs."""
+    branch = worktree.paths.branch
+    published = "" if f"{ORIGIN}{branch}" in refs else refs.get(f"{PUSHED}{branch}", "")
+    if published:
+        worktree.mirror.update_refs({f"{PUSHED}{branch}": ("", published)})
+    return {name: at for name, at in refs.items() if not (published and name == f"{PUSHED}{branch}")}
+
+
 def base_after_merge(worktree: Worktree, theirs: str, refs: Mapping[str, str], onto: str) -> str:
-    """Returns the branch's base after merging `theirs`: people may have merged the base branch into it."""
+    """Returns the branch's base after merging `theirs`: people may have merged the base branch, or rebased."""
     mirror, base = worktree.mirror, refs[f"{BASES}{worktree.paths.branch}"]
     start = refs.get(f"{ORIGIN}{onto}")
     found = mirror.common_ancestor(start, theirs) if start else ""
-    return found if found and mirror.is_ancestor(base, found) else base
+    published = refs.get(f"{PUSHED}{worktree.paths.branch}", "")
+    is_removed = bool(published) and mirror.is_ancestor(base, published) and not mirror.is_ancestor(base, theirs)
+    return found if found and (is_removed or mirror.is_ancestor(base, found)) else base
 
 
 def commit_turn(
@@ -80,13 +96,15 @@ def commit_turn(
     pending: PendingMerge | None,
 ) -> tuple[str, str]:
     """Returns the tip before and after this turn. A repeat finds the commit of the first call and returns the same."""
-    mirror, base = worktree.mirror.path, f"{BASES}{worktree.paths.branch}"
-    tip = refs[worktree.ref]
+    mirror, tip = worktree.mirror.path, refs[worktree.ref]
+    base, published = (f"{where}{worktree.paths.branch}" for where in (BASES, PUSHED))
     scan.quarantine.accept()
     if pending:
-        parents = (pending.ours, pending.theirs)
-        head = write_commit(mirror, scan.tree, parents=parents, message=message, at=at)
-        worktree.mirror.update_refs({worktree.ref: (head, tip), base: (pending.base, refs[base])})
+        head = write_commit(mirror, scan.tree, parents=pending.parents, message=message, at=at)
+        changes = {worktree.ref: (head, tip), base: (pending.base, refs[base])}
+        if pending.branch == worktree.paths.branch:
+            changes[published] = (pending.theirs, refs.get(published, ""))
+        worktree.mirror.update_refs(changes)
         return tip, head
     if scan.tree != commit_tree(worktree, tip):
         head = write_commit(mirror, scan.tree, parents=(tip,), message=message, at=at)

@@ -1,9 +1,10 @@
 """Merges other commits into our branch: as a commit, or as files with conflict markers for the agent.
 
-Rule: the merge is made in the mirror; uncommitted work is committed before the worktree is replaced.
+Rule: the merge is made in the mirror; uncommitted work is committed before the worktree is replaced. A branch that
+people rewrote is not merged: our unpublished work is replanted on theirs.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,15 +12,16 @@ from bot.domain.change import Objection
 from bot.errors import NeedsHuman
 from bot.git.command import GitFailed, git_bytes
 from bot.git.commit import write_commit
+from bot.git.merge_trees import merge_trees
 from bot.text.invisible_characters import printable_path
 from bot.workspace.branch import base_after_merge, commit_date, commit_scan, commit_tree
-from bot.workspace.mirror import Mirror
-from bot.workspace.paths import BASES, ORIGIN
+from bot.workspace.dropped import is_rewritten, note_dropped
+from bot.workspace.paths import BASES, ORIGIN, PUSHED
 from bot.workspace.pending_merge import PendingMerge
+from bot.workspace.replant import Replanting
 from bot.workspace.worktree import Worktree
 
 _CONFLICT_MARKER = "^(<<<<<<<|>>>>>>>) "
-_EXIT_CONFLICT = 1
 _MAX_LISTED = 8
 
 
@@ -34,7 +36,7 @@ class MergeResult(NamedTuple):
 
 
 def merge_incoming(worktree: Worktree, refs: Mapping[str, str], *, onto: str, wanted: str = "") -> MergeResult:
-    """Merges commits pushed to our branch, then the branch `wanted`. Stops at the first conflict."""
+    """Takes in commits pushed to our branch, then the branch `wanted`. Stops at the first conflict."""
     known = dict(refs)
     for name in (worktree.paths.branch, wanted):
         if not name or not _needs_merge(worktree, known, name):
@@ -45,10 +47,10 @@ def merge_incoming(worktree: Worktree, refs: Mapping[str, str], *, onto: str, wa
         if commit:
             worktree.mirror.update_refs({worktree.ref: (commit, known[worktree.ref])})
             known[worktree.ref] = commit
-        plan = _plan_merge(worktree, known, name, onto)
+        plan, head = _plan(worktree, known, name, onto)
         if plan.conflicts:
             return MergeResult(known, plan)
-        known |= _commit_merge(worktree, known, plan)
+        known |= _move_to(worktree, known, plan, head)
     return MergeResult(known)
 
 
@@ -70,7 +72,8 @@ def _needs_merge(worktree: Worktree, refs: Mapping[str, str], name: str) -> bool
     theirs = refs.get(f"{ORIGIN}{name}", "")
     if name == worktree.paths.branch:
         # their branch is ahead but not adopted: uncommitted work is captured first
-        return bool(theirs) and not mirror.is_ancestor(theirs, ours) and not mirror.is_ancestor(ours, theirs)
+        has_parted = bool(theirs) and not mirror.is_ancestor(theirs, ours) and not mirror.is_ancestor(ours, theirs)
+        return has_parted or is_rewritten(mirror, name, refs)
     if not theirs:
         raise NeedsHuman(f"The branch `{name}` to merge no longer exists.")
     return not mirror.is_ancestor(theirs, ours)
@@ -88,73 +91,36 @@ def _commit_uncommitted(worktree: Worktree, refs: Mapping[str, str]) -> tuple[st
         return "" if scan.found.objections else commit_scan(worktree, scan, tip), scan.found.objections
 
 
-def _plan_merge(worktree: Worktree, refs: Mapping[str, str], name: str, onto: str) -> PendingMerge:
+def _plan(worktree: Worktree, refs: Mapping[str, str], name: str, onto: str) -> tuple[PendingMerge, str]:
+    """Returns what will be on the branch, and the commit of it; without a commit there are conflicts."""
+    branch, mirror = worktree.paths.branch, worktree.mirror
     ours, theirs = refs[worktree.ref], refs[f"{ORIGIN}{name}"]
-    own = name == worktree.paths.branch
-    words = _merge_tree(worktree.mirror, ours, theirs)
-    listed = list(_until_empty(words))
-    tree, facts = listed[0], listed[1:]
-    names = {ours: f"`{worktree.paths.branch}`", theirs: "the pushed commits" if own else f"`{name}`"}
-    return PendingMerge(
-        ours=ours,
-        theirs=theirs,
-        branch=name,
-        base=base_after_merge(worktree, theirs, refs, onto) if own else theirs,
-        tree=tree.decode(),
-        paths=tuple(sorted({_path_in(fact) for fact in facts})),
-        conflicts=tuple(_conflict_text(text, names) for kind, text in _messages(words) if kind.startswith(b"CONFLICT")),
-    )
+    base = base_after_merge(worktree, theirs, refs, onto) if name == branch else theirs
+    if name == branch and is_rewritten(mirror, branch, refs):
+        note_dropped(mirror, branch)
+        return Replanting(worktree, refs, base).plan()
+    called = {ours: f"`{branch}`", theirs: "the pushed commits" if name == branch else f"`{name}`"}
+    tree, paths, conflicts = merge_trees(mirror.path, ours, theirs, called)
+    plan = PendingMerge(ours, theirs, name, base, tree, paths, conflicts)
+    return plan, "" if conflicts else _write_merge(worktree, plan)
 
 
-def _merge_tree(mirror: Mirror, ours: str, theirs: str) -> Iterator[bytes]:
-    """Yields git's output, word by word: https://git-scm.com/docs/git-merge-tree#OUTPUT"""
-    try:
-        output = git_bytes(mirror.path, "merge-tree", "--write-tree", "-z", ours, theirs)
-    except GitFailed as exc:
-        if "unrelated histories" in exc.stderr:
-            raise NeedsHuman("The two branches have no commit in common, so they cannot be merged.") from exc
-        if exc.code != _EXIT_CONFLICT:
-            raise
-        output = exc.stdout
-    return iter(output.split(b"\0"))
-
-
-def _until_empty(words: Iterator[bytes]) -> Iterator[bytes]:
-    for word in words:
-        if not word:
-            return
-        yield word
-
-
-def _messages(words: Iterator[bytes]) -> Iterator[tuple[bytes, bytes]]:
-    """Yields the kind and text of each message."""
-    for count in _until_empty(words):
-        for _ in range(int(count)):
-            next(words)
-        yield next(words), next(words)
-
-
-def _path_in(fact: bytes) -> str:
-    return fact.partition(b"\t")[2].decode(errors="surrogateescape")
-
-
-def _conflict_text(text: bytes, names: Mapping[str, str]) -> str:
-    words = printable_path(text.rstrip(b"\n"))
-    for commit, name in names.items():
-        words = words.replace(f" {commit}", f" {name}")
-    return words
-
-
-def _commit_merge(worktree: Worktree, refs: Mapping[str, str], plan: PendingMerge) -> dict[str, str]:
-    """Discards the worktree first: its files would look like the merge undone."""
+def _write_merge(worktree: Worktree, plan: PendingMerge) -> str:
     mirror, branch = worktree.mirror, worktree.paths.branch
     own = plan.branch == branch
     message = f"Merge commits pushed to {branch}" if own else f"Merge {plan.branch} into {branch}"
     at = max(commit_date(mirror, plan.ours), commit_date(mirror, plan.theirs))
-    head = write_commit(mirror.path, plan.tree, parents=(plan.ours, plan.theirs), message=message, at=at)
+    return write_commit(mirror.path, plan.tree, parents=plan.parents, message=message, at=at)
+
+
+def _move_to(worktree: Worktree, refs: Mapping[str, str], plan: PendingMerge, head: str) -> dict[str, str]:
+    """Discards the worktree first: its files would look like the merge undone."""
+    branch = worktree.paths.branch
     made = {worktree.ref: head, f"{BASES}{branch}": plan.base}
+    if plan.branch == branch:
+        made[f"{PUSHED}{branch}"] = plan.theirs
     worktree.discard()
-    mirror.update_refs({name: (new, refs.get(name, "")) for name, new in made.items()})
+    worktree.mirror.update_refs({name: (new, refs.get(name, "")) for name, new in made.items()})
     return made
 
 

@@ -9,7 +9,7 @@ _NAME = "merging"
 
 @dataclass(frozen=True, slots=True)
 class PendingMerge:
-    """A merge that the next commit concludes, with `ours` and `theirs` as parents."""
+    """A merge that the next commit concludes."""
 
     ours: str
     theirs: str
@@ -23,6 +23,12 @@ class PendingMerge:
     """Files with conflicts; any bytes survive a round trip."""
     conflicts: tuple[str, ...]
     """Git's messages about the conflicts."""
+    onto: tuple[str, ...] = ()
+    """Parents of a commit that replants our work on a rewritten branch; empty for a merge."""
+
+    @property
+    def parents(self) -> tuple[str, ...]:
+        return self.onto or (self.ours, self.theirs)
 
 
 def write_pending(admin: Path, pending: PendingMerge) -> None:
@@ -35,5 +41,6 @@ def read_pending(admin: Path, tip: str) -> PendingMerge | None:
         noted = json.loads((admin / _NAME).read_text())
     except (OSError, ValueError):
         return None
-    pending = PendingMerge(**{**noted, "paths": tuple(noted["paths"]), "conflicts": tuple(noted["conflicts"])})
+    lists = {name: tuple(noted.get(name, ())) for name in ("paths", "conflicts", "onto")}
+    pending = PendingMerge(**{**noted, **lists})
     return pending if pending.ours == tip else None

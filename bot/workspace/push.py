@@ -1,6 +1,6 @@
 """Pushes a branch to the remote.
 
-Rule: commits that others pushed are never overwritten, not even in a race.
+Rule: commits that others pushed are never overwritten, not even in a race; what they removed is not published again.
 """
 
 import re
@@ -8,10 +8,14 @@ import re
 from bot.domain.remote import Remote
 from bot.errors import NeedsHuman, NeedsTurn, Retryable
 from bot.git.command import GitFailed, RepositoryDamaged, git
+from bot.text.invisible_characters import printable_path
 from bot.workspace.ci_hold import hold_ci
+from bot.workspace.dropped import is_rewritten
 from bot.workspace.merge import merge_incoming
 from bot.workspace.mirror import Mirror, remote_error
 from bot.workspace.paths import BASES, ORIGIN, PUSHED
+from bot.workspace.pending_merge import PendingMerge
+from bot.workspace.salvage import keep_commit
 from bot.workspace.worktree import Worktree
 
 _PUSH_SECONDS = 900
@@ -24,13 +28,16 @@ def push_branch(worktree: Worktree, remote: Remote, *, holds_ci: bool = False) -
     """Merges what others pushed first. Raises NeedsTurn if the agent has to resolve conflicts."""
     mirror, branch = worktree.mirror, worktree.paths.branch
     known = mirror.refs(worktree.ref, f"{PUSHED}{branch}")
-    ours = known.get(worktree.ref, "")
+    ours, published = known.get(worktree.ref, ""), known.get(f"{PUSHED}{branch}", "")
     if not ours:
         raise NeedsTurn(f"The mirror was lost, with the last commits on `{branch}`.")
     remote_tip = mirror.remote_tip(remote, branch)
-    if remote_tip and remote_tip != ours and known.get(f"{PUSHED}{branch}") == ours:
+    if published and not remote_tip:
+        raise NeedsHuman(_deleted(branch))
+    if remote_tip and remote_tip != ours and published == ours:
         return  # no new commit of Treehand; people may rewrite pushed commits
-    if remote_tip and not mirror.is_ancestor(remote_tip, ours):
+    known[f"{ORIGIN}{branch}"] = remote_tip
+    if remote_tip and (not mirror.is_ancestor(remote_tip, ours) or is_rewritten(mirror, branch, known)):
         mirror.fetch_branch(remote, branch)
         ours, remote_tip = _merge_incoming(worktree)
         if mirror.is_ancestor(ours, remote_tip):
@@ -44,17 +51,38 @@ def push_branch(worktree: Worktree, remote: Remote, *, holds_ci: bool = False) -
 def _merge_incoming(worktree: Worktree) -> tuple[str, str]:
     """Returns our tip with theirs merged, and their tip."""
     branch = worktree.paths.branch
-    refs = worktree.mirror.refs(ORIGIN, worktree.ref, f"{BASES}{branch}")
+    refs = worktree.mirror.refs(ORIGIN, worktree.ref, f"{BASES}{branch}", f"{PUSHED}{branch}")
     result = merge_incoming(worktree, refs, onto=worktree.base_branch)
     if result.objections:
         named = ", ".join(f"{one.rule}: {one.path}" for one in result.objections[:_MAX_LISTED])
         raise NeedsHuman(f"Uncommitted work of `{branch}` may not be published ({named}). Nothing was pushed.")
+    if result.pending and result.pending.onto:
+        kept = keep_commit(worktree.mirror, worktree.paths.salvage_prefix, result.pending.ours)
+        raise NeedsHuman(_conflicts_with_rewritten(result.pending, kept))
     if result.pending:
         raise NeedsTurn(
             f"Somebody else has pushed to `{branch}` ({result.pending.theirs[:10]}), and the commit "
             f"{result.pending.ours[:10]} conflicts with that. Both are kept, and merged next."
         )
     return result.refs[worktree.ref], result.refs[f"{ORIGIN}{branch}"]
+
+
+def _conflicts_with_rewritten(pending: PendingMerge, kept: str) -> str:
+    files = ", ".join(f"`{printable_path(path.encode(errors='surrogateescape'))}`" for path in pending.paths)
+    return (
+        f"Somebody has rewritten `{pending.branch}` during the turn, and removed commits from it. The change of this "
+        f"turn, {pending.ours[:10]}, does not fit on what is there now ({pending.theirs[:10]}): both change {files}. "
+        f"Nothing was pushed, so the removed commits stay removed; the change is kept as `{kept}`. After your reply, "
+        "the agent makes it fit."
+    )
+
+
+def _deleted(branch: str) -> str:
+    return (
+        f"The branch `{branch}` was deleted in the repository, so nothing was pushed to it. The work is kept on the "
+        "daemon's machine. After your reply, Treehand publishes the branch again, with all its commits; to leave it "
+        "deleted, close the issue."
+    )
 
 
 def push_ref_as(mirror: Mirror, ref: str, branch: str, remote: Remote) -> str:

@@ -10,6 +10,7 @@ from bot.errors import OverLimit
 from bot.git.command import git
 from bot.git.objects import store_object
 from bot.workspace.branch import commit_uncommitted
+from bot.workspace.dropped import note_dropped
 from bot.workspace.mirror import Mirror
 from bot.workspace.paths import ORIGIN, PUSHED, SALVAGE, SALVAGE_DATES, SHARED
 from bot.workspace.worktree import Worktree
@@ -26,6 +27,7 @@ def salvage(worktree: Worktree, aside: Path) -> str:
     tip = worktree.mirror.refs(worktree.ref).get(worktree.ref, "")
     if not tip:
         return ""
+    note_dropped(worktree.mirror, worktree.paths.branch)
     folder = aside / f"{worktree.paths.folder.name}-{tip[:12]}"
     try:
         commit = commit_uncommitted(worktree, tip, seconds=_SECONDS) or tip

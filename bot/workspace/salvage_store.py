@@ -6,6 +6,7 @@ from bot.domain.change import Objection
 from bot.domain.remote import Remote
 from bot.domain.salvage import SalvagedWork, SalvageLocation
 from bot.git.in_thread import in_thread
+from bot.workspace.dropped import contains_dropped
 from bot.workspace.mirror import Mirror
 from bot.workspace.paths import SALVAGE_DATES
 from bot.workspace.salvage import companion_ref, list_salvaged, record_dates
@@ -41,6 +42,8 @@ class SalvageStore:
     def _share(self, ref: str, remote: Remote) -> SalvageLocation:
         if remote.here:
             return SalvageLocation(ref)
+        if contains_dropped(self._mirror, ref):
+            return SalvageLocation(ref, why="it contains commits that were removed from the branch")
         if objections := self._objections_to(ref, _SECONDS):
             rules = ", ".join(sorted({one.rule for one in objections}))
             return SalvageLocation(ref, why=f"a person has to review it first ({rules})")

@@ -21,7 +21,7 @@ from bot.publish_guard.protected_paths import PublishRules
 from bot.secret_scan.scanner import Secrets
 from bot.system.trash import Trash
 from bot.workspace.agent_instructions import read_agent_instructions
-from bot.workspace.branch import adopt_pushed, begin_branch, commit_turn, find_base
+from bot.workspace.branch import adopt_pushed, begin_branch, commit_turn, find_base, forget_deleted
 from bot.workspace.ci_hold import approve_ci
 from bot.workspace.evict import drop_ignored, evict, restore
 from bot.workspace.hand_work import find_hand_commit, undo_uncommitted
@@ -216,6 +216,7 @@ class GitWorkspaces:
             worktree = self._worktree(branch) if is_taken else worktree
         else:
             restore(worktree, onto, refs, self._paths)
+            refs = forget_deleted(worktree, refs)
             refs |= adopt_pushed(worktree, refs, onto)
         standing = worktree.read_pending(refs[worktree.ref])
         refs, pending, _ = (
@@ -236,7 +237,7 @@ class GitWorkspaces:
             raise NeedsHuman(f"`{branch}` has no worktree to commit from. A retry creates a new one.")
         pending = worktree.read_pending(tip := refs[worktree.ref])
         base = pending.base if pending else refs[f"{BASES}{branch}"]
-        known = (tip, base, pending.theirs, pending.tree) if pending else (tip, base)
+        known = (*pending.parents, base, pending.tree) if pending else (tip, base)
         judging = guard.with_repository_rules(base).order("", known, allowed)
         try:
             with worktree.scan(tip, judging) as scan:

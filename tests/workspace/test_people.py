@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from bot.errors import NeedsTurn, Retryable
+from bot.errors import NeedsHuman, Retryable
 from tests.workspace.conftest import Origin, run_git
 
 BRANCH = "treehand/shop-1"
@@ -114,10 +114,11 @@ class Story:
 
 
 async def until_it_succeeds(turn: Callable[[], Awaitable[None]]) -> None:
+    """A person who is asked replies, which begins another turn."""
     for _ in range(TRIES):
         try:
             return await turn()
-        except (Retryable, NeedsTurn):
+        except (Retryable, NeedsHuman):
             continue
     raise AssertionError(f"not within {TRIES} tries")
 

@@ -56,13 +56,6 @@ async def test_commits_on_top_of_ours_leave_nothing_to_push(workspaces, origin, 
     assert origin.tip(BRANCH) == theirs
 
 
-async def test_a_branch_deleted_at_the_remote_is_pushed_again(workspaces, origin, head):
-    await workspaces.ensure_pushed(BRANCH, remote=origin.remote)
-    run_git(origin.bare, "update-ref", "-d", f"refs/heads/{BRANCH}")
-    await workspaces.ensure_pushed(BRANCH, remote=origin.remote)
-    assert origin.tip(BRANCH) == head
-
-
 async def test_a_commit_lost_with_the_mirror_needs_another_turn(workspaces, origin, head, mirror):
     shutil.rmtree(mirror)
     with pytest.raises(NeedsTurn, match="was lost"):
