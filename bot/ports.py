@@ -140,8 +140,11 @@ class LeaseState(Enum):
 class Lease(Protocol):
     """The right to act on one repository, which several daemons may serve."""
 
-    async def ensure(self) -> LeaseState:
-        """Acquire or renew it if due. Called often; cheap while it is held."""
+    async def ensure(self, *, quiet: bool = False) -> LeaseState:
+        """Acquire or renew it if due. Called often; cheap while it is held.
+
+        `quiet`: no agent works, so it need not be free soon if this process dies, and is renewed rarely.
+        """
         ...
 
     def check(self) -> None:
@@ -174,8 +177,17 @@ class Workspaces(Protocol):
         """
         ...
 
+    async def fit_rewritten(self, branch: str, change: Change, *, remote: Remote) -> Change:
+        """Move a captured change onto the remote's branch, if people rewrote that during the turn. Returns the change.
+
+        One that does not fit stays as it is; pushing it raises NeedsHuman.
+        """
+        ...
+
     async def ensure_pushed(self, branch: str, *, remote: Remote, holds_ci: bool = False) -> None:
-        """Merges other people's commits, never overwrites them. Raises NeedsTurn on conflicts, or if ours are lost.
+        """Merges other people's commits, never overwrites them, and publishes nothing again that they removed.
+
+        Raises NeedsTurn on conflicts, or if ours are lost; NeedsHuman if people removed what our work is about.
 
         With `holds_ci`, an empty commit on top keeps the forge's workflows from starting.
         """

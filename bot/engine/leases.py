@@ -31,10 +31,10 @@ class Leases:
     def held_elsewhere(self) -> Sequence[Project]:
         return [project for name, project in self._ports.projects.items() if name in self._held_elsewhere]
 
-    async def acquire(self, project: Project) -> LeaseState:
+    async def acquire(self, project: Project, *, quiet: bool = False) -> LeaseState:
         if project.lease is None:
             return LeaseState.HELD
-        state = await project.lease.ensure()
+        state = await project.lease.ensure(quiet=quiet)
         if state is LeaseState.HELD_ELSEWHERE and project.name not in self._held_elsewhere:
             log.warning("lease held elsewhere project=%s", project.name)
             self._held_elsewhere.add(project.name)

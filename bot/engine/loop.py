@@ -190,7 +190,7 @@ class Engine:
         if project.lease is None:
             return True
         has_runs = any(run.project == project.name for run in self.ports.store.active())
-        if not has_runs and await self._leases.acquire(project) is LeaseState.REACQUIRED:
+        if not has_runs and await self._leases.acquire(project, quiet=True) is LeaseState.REACQUIRED:
             self._mark_stale(project.name)
         try:
             project.lease.check()
@@ -202,7 +202,8 @@ class Engine:
         """Acquires the lease only if the project has work; returns False if another daemon holds it."""
         if not self._intake.is_needed(project, view, before):
             return True
-        state = await self._leases.acquire(project)
+        is_working = any(run.project == project.name and run.phase is Phase.WORKING for run in before)
+        state = await self._leases.acquire(project, quiet=not is_working)
         if state is LeaseState.HELD:
             return True
         await self._cancel_steps(project)

@@ -4,6 +4,7 @@ Rule: it never pushes and never posts comments.
 """
 
 import asyncio
+import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -104,7 +105,19 @@ class TurnRunner:
                 )  # the agent asks in the middle of a merge: the work waits for the answer
             # keeps the agent's cost
             return replace(report, state=TurnState.FAILED, failure=Failure.SETUP, detail=str(problem))
-        return await _collect_evidence(replace(report, change=change, delivered=delivered), request, project)
+        report = await _collect_evidence(replace(report, change=change, delivered=delivered), request, project)
+        return await _fit_rewritten(report, request, project)
+
+
+async def _fit_rewritten(report: TurnReport, request: TurnOrder, project: Project) -> TurnReport:
+    """Names and verifies the commit that will be published, if people have rewritten the branch meanwhile."""
+    if report.change is None or report.change.objections:
+        return report
+    with contextlib.suppress(Retryable, NeedsHuman):  # publishing tries again, and asks
+        remote = await project.forge.remote()
+        change = await project.workspaces.fit_rewritten(request.branch, report.change, remote=remote)
+        return replace(report, change=change)
+    return report
 
 
 async def _collect_evidence(report: TurnReport, request: TurnOrder, project: Project) -> TurnReport:

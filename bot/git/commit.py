@@ -3,15 +3,17 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from bot.domain.remote import CommitAuthor
 from bot.git.objects import store_object
 
-AUTHOR_NAME = "Treehand"
-AUTHOR_EMAIL = "treehand@localhost"
+TREEHAND = CommitAuthor()
 
 
-def write_commit(repository: Path, tree: str, *, parents: Sequence[str], message: str, at: float) -> str:
+def write_commit(
+    repository: Path, tree: str, *, parents: Sequence[str], message: str, at: float, by: CommitAuthor = TREEHAND
+) -> str:
     """Returns the commit's id, the same as `git commit-tree` gives. No ref points at it yet."""
-    author = f"{AUTHOR_NAME} <{AUTHOR_EMAIL}> {int(at)} +0000"
+    author = f"{by.name} <{by.email}> {int(at)} +0000"
     headers = [
         f"tree {tree}",
         *(f"parent {parent}" for parent in dict.fromkeys(parents)),

@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from bot.domain.remote import Remote
 from bot.errors import NeedsHuman
 from bot.git.command import git
-from bot.git.commit import write_commit
 from bot.git.in_child import MAX_SECONDS
 from bot.workspace.dropped import note_dropped
 from bot.workspace.mirror import Mirror, url_without_credential
@@ -96,23 +95,23 @@ def commit_turn(
     pending: PendingMerge | None,
 ) -> tuple[str, str]:
     """Returns the tip before and after this turn. A repeat finds the commit of the first call and returns the same."""
-    mirror, tip = worktree.mirror.path, refs[worktree.ref]
+    mirror, tip = worktree.mirror, refs[worktree.ref]
     base, published = (f"{where}{worktree.paths.branch}" for where in (BASES, PUSHED))
     scan.quarantine.accept()
     if pending:
-        head = write_commit(mirror, scan.tree, parents=pending.parents, message=message, at=at)
+        head = mirror.commit(scan.tree, parents=pending.parents, message=message, at=at)
         changes = {worktree.ref: (head, tip), base: (pending.base, refs[base])}
         if pending.branch == worktree.paths.branch:
             changes[published] = (pending.theirs, refs.get(published, ""))
-        worktree.mirror.update_refs(changes)
+        mirror.update_refs(changes)
         return tip, head
     if scan.tree != commit_tree(worktree, tip):
-        head = write_commit(mirror, scan.tree, parents=(tip,), message=message, at=at)
-        worktree.mirror.update_refs({worktree.ref: (head, tip)})
+        head = mirror.commit(scan.tree, parents=(tip,), message=message, at=at)
+        mirror.update_refs({worktree.ref: (head, tip)})
         return tip, head
     if tip != refs[base]:
-        made_on = git(mirror, "rev-parse", f"{tip}^@").split()
-        if made_on and write_commit(mirror, scan.tree, parents=made_on, message=message, at=at) == tip:
+        made_on = git(mirror.path, "rev-parse", f"{tip}^@").split()
+        if made_on and mirror.commit(scan.tree, parents=made_on, message=message, at=at) == tip:
             return made_on[0], tip
     return tip, tip
 
@@ -140,7 +139,7 @@ def commit_scan(worktree: Worktree, scan: WorktreeScan, tip: str) -> str:
     mirror = worktree.mirror
     scan.quarantine.accept()
     message = f"Work on {worktree.paths.branch} that was not committed"
-    return write_commit(mirror.path, scan.tree, parents=(tip,), message=message, at=commit_date(mirror, tip))
+    return mirror.commit(scan.tree, parents=(tip,), message=message, at=commit_date(mirror, tip))
 
 
 def commit_date(mirror: Mirror, commit_id: str) -> float:

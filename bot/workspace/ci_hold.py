@@ -5,7 +5,6 @@ https://docs.github.com/actions/managing-workflow-runs-and-deployments/managing-
 Rule: refs of the mirror tell these commits, never their messages, which anybody could write.
 """
 
-from bot.git.commit import write_commit
 from bot.workspace.branch import commit_date, commit_tree
 from bot.workspace.paths import CI_HELD, CI_STARTED
 from bot.workspace.worktree import Worktree
@@ -32,8 +31,6 @@ def approve_ci(worktree: Worktree) -> None:
 def _add_empty_commit(worktree: Worktree, tip: str, ref: str, message: str) -> str:
     """A repeat makes the same commit."""
     mirror, name = worktree.mirror, f"{ref}{worktree.paths.branch}"
-    made = write_commit(
-        mirror.path, commit_tree(worktree, tip), parents=(tip,), message=message, at=commit_date(mirror, tip)
-    )
+    made = mirror.commit(commit_tree(worktree, tip), parents=(tip,), message=message, at=commit_date(mirror, tip))
     mirror.update_refs({worktree.ref: (made, tip), name: (made, mirror.refs(name).get(name, ""))})
     return made

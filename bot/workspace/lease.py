@@ -1,13 +1,13 @@
 """Lease: lets one of several daemons act on a repository and renews it while that daemon runs.
 
 Rule: clocks are never compared. A waiting daemon measures by its own clock how long the record is unchanged; the holder
-counts from before it wrote the record, and stops well before a waiting daemon may start.
+counts from before it wrote the record, and stops well before a waiting daemon may start. The record says for how long
+it is: longer while no agent works, so that it is rarely renewed.
 """
 
 import asyncio
 import logging
 import math
-import os
 import uuid
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
@@ -17,12 +17,13 @@ from bot.domain.remote import Remote
 from bot.errors import BotError, Elsewhere, NeedsHuman, Retryable
 from bot.git.in_thread import in_thread
 from bot.ports import LeaseState
-from bot.workspace.lease_ref import LeaseEntry, LeaseRecord, LeaseRefRefused
+from bot.workspace.lease_ref import MAX_SECONDS, LeaseEntry, LeaseRecord, LeaseRefRefused
 
 log = logging.getLogger(__name__)
 
 _RENEW_AFTER, _HELD_FOR, _FREE_AFTER, _RETRY_EVERY = 1 / 3, 5 / 6, 13 / 12, 1 / 12
 """Fractions of `seconds`: when to renew; how long it is held; when others may take it; how often they look."""
+_RENEW_QUIET_AFTER = 2 / 3
 _MIN_RETRY_SECONDS = 2.0
 _SETTLING_SECONDS = 10.0
 """Seconds until the last write is visible to others: no daemon starts before."""
@@ -36,10 +37,9 @@ class LeaseStore(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class DaemonId:
-    """Identity of a daemon, the same after every restart."""
+    """Identity of a daemon, the same after every restart. It tells nothing about its machine."""
 
     id: str
-    host: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,21 +63,29 @@ class GitLease:
         own: DaemonId,
         seconds: float,
         clock: Callable[[], float],
+        quiet_seconds: float = 0.0,
     ) -> None:
-        """`clock` must continue while the process is stopped and while the machine sleeps."""
+        """`clock` must continue while the process is stopped and while the machine sleeps.
+
+        `quiet_seconds`: duration while no agent works; `seconds` if it is less.
+        """
         self._store, self._remote = register, remote
         self._daemon, self._life = own, uuid.uuid4().hex
         self._seconds, self._clock = seconds, clock
+        self._quiet_seconds = min(max(seconds, quiet_seconds), MAX_SECONDS)
         self._turn = asyncio.Lock()
         self._seen: _SeenEntry | None = None
-        self._held_until = self._next_contact = self._last_write = _NEVER
+        self._held_until = self._next_contact = self._last_write = self._last_busy = _NEVER
         self._remote_is_known = False
         """The last entry is ours, and no other daemon may change it yet."""
         self._was_held = self._reported_reacquired = self._unleased = self._waiting = False
         self._error: BotError | None = None
 
-    async def ensure(self) -> LeaseState:
+    async def ensure(self, *, quiet: bool = False) -> LeaseState:
         async with self._turn:
+            if not quiet:
+                self._last_busy = self._clock()
+                self._shorten()
             if not self._unleased and self._clock() >= self._next_contact:
                 await self._contact_remote()
             return self._state()
@@ -98,6 +106,16 @@ class GitLease:
                 )
             except BotError as problem:
                 log.info("lease not released reason=%s", problem)
+
+    def _shorten(self) -> None:
+        """Renews a long lease as a short one: work is taken over soon if this process dies.
+
+        It counts as short from before the renewal, whose answer may be lost.
+        """
+        record = self._seen.entry.record if self._seen else None
+        short = self._clock() + self._seconds * _HELD_FOR
+        if record and self._is_held() and record.seconds > self._seconds and self._held_until > short:
+            self._held_until, self._next_contact = short, _NEVER
 
     def _is_held(self) -> bool:
         return self._unleased or self._clock() < self._held_until
@@ -178,25 +196,28 @@ class GitLease:
                 log.info("lease taken by another daemon reason=%s", problem)
                 return False
             made = there.id
-        self._record_held(LeaseEntry(made, mine), begun)
+        self._record_held(mine, made, begun)
         return True
 
     def _next_record(self, seen: _SeenEntry) -> LeaseRecord:
         term = seen.entry.record.term + 1 if seen.entry.record else 1
         taken = seen.was_others and not self._reported_reacquired
-        host, pid = self._daemon.host, os.getpid()
-        return LeaseRecord(self._daemon.id, self._life, term, self._seconds, host, pid, taken=taken)
+        is_quiet = self._was_held and not self._waiting and self._clock() - self._last_busy >= self._seconds
+        seconds = self._quiet_seconds if is_quiet else self._seconds
+        return LeaseRecord(self._daemon.id, self._life, term, seconds, taken=taken)
 
     def _release_record(self, seen: _SeenEntry) -> LeaseRecord:
         """Free for others once our last write is visible."""
         hidden = max(self._last_write + _SETTLING_SECONDS - self._clock(), 0.0)
         return replace(self._next_record(seen), seconds=min(hidden / _FREE_AFTER, self._seconds), free=True)
 
-    def _record_held(self, entry: LeaseEntry, begun: float) -> None:
+    def _record_held(self, record: LeaseRecord, entry: str, begun: float) -> None:
         if not self._was_held or self._waiting:
-            log.info("lease acquired term=%d", entry.record.term if entry.record else 0)
-        self._seen = _SeenEntry(entry, self._clock(), 0.0, was_others=bool(entry.record and entry.record.taken))
-        self._held_until, self._next_contact = begun + self._seconds * _HELD_FOR, begun + self._seconds * _RENEW_AFTER
+            log.info("lease acquired term=%d daemon=%s", record.term, record.name)
+            self._last_busy = begun
+        self._seen = _SeenEntry(LeaseEntry(entry, record), self._clock(), 0.0, was_others=record.taken)
+        renew_after = _RENEW_AFTER if record.seconds <= self._seconds else _RENEW_QUIET_AFTER
+        self._held_until, self._next_contact = begun + record.seconds * _HELD_FOR, begun + record.seconds * renew_after
         self._was_held = self._remote_is_known = True
         self._waiting = False
 

@@ -25,6 +25,7 @@ MAX_SECONDS = 3600.0
 
 _TIMEOUT_SECONDS = 20
 _MAX_HOST_LENGTH = 80
+_NAME_LENGTH = 8
 _REFUSALS = ("hidden ref", "declined", "prohibited")
 
 
@@ -42,6 +43,7 @@ class LeaseRecord:
     seconds: float
     """Duration from the moment it was written."""
     host: str = ""
+    """Written by earlier versions only: anybody who reads the repository can read the record."""
     pid: int = 0
     free: bool = False
     """Its daemon has stopped; others need not wait."""
@@ -49,8 +51,13 @@ class LeaseRecord:
     """Taken over from another daemon, whose changes the holder has not read yet."""
 
     @property
+    def name(self) -> str:
+        """Short name of the daemon, as its own log and `treehand check` have it."""
+        return self.by[:_NAME_LENGTH]
+
+    @property
     def holder(self) -> str:
-        return f"{self.host or 'another machine'}, pid {self.pid}"
+        return f"{self.host}, pid {self.pid}" if self.host else self.name
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +94,7 @@ class LeaseRef:
         self._mirror.ensure_ready()
         path = self._mirror.path
         tree = store_object(path, "tree", b"")
-        new = write_commit(path, tree, parents=(), message=json.dumps(asdict(record)), at=0)
+        new = write_commit(path, tree, parents=(), message=_as_text(record), at=0)
         self._run_git(
             remote,
             "push",
@@ -131,12 +138,17 @@ def read_last_seen(mirror: Path) -> LeaseEntry | None:
         return None
 
 
+def _as_text(record: LeaseRecord) -> str:
+    return json.dumps({name: value for name, value in asdict(record).items() if name not in {"host", "pid"}})
+
+
 def parse_record(text: str) -> LeaseRecord | None:
     """Returns None if the text is no lease record."""
     try:
         data = json.loads(text)
         return LeaseRecord(
-            by=str(data["by"]), life=str(data["life"]), term=int(data["term"]), seconds=_seconds(data["seconds"]),
+            by=_printable(data["by"]), life=str(data["life"]),
+            term=int(data["term"]), seconds=_seconds(data["seconds"]),
             host=_printable(data.get("host")), pid=int(data.get("pid", 0)),
             free=data.get("free") is True, taken=data.get("taken") is True,
         )  # fmt: skip

@@ -11,11 +11,10 @@ from typing import NamedTuple
 from bot.domain.change import Objection
 from bot.errors import NeedsHuman
 from bot.git.command import GitFailed, git_bytes
-from bot.git.commit import write_commit
-from bot.git.merge_trees import merge_trees
 from bot.text.invisible_characters import printable_path
 from bot.workspace.branch import base_after_merge, commit_date, commit_scan, commit_tree
 from bot.workspace.dropped import is_rewritten, note_dropped
+from bot.workspace.merge_trees import merge_trees
 from bot.workspace.paths import BASES, ORIGIN, PUSHED
 from bot.workspace.pending_merge import PendingMerge
 from bot.workspace.replant import Replanting
@@ -110,7 +109,7 @@ def _write_merge(worktree: Worktree, plan: PendingMerge) -> str:
     own = plan.branch == branch
     message = f"Merge commits pushed to {branch}" if own else f"Merge {plan.branch} into {branch}"
     at = max(commit_date(mirror, plan.ours), commit_date(mirror, plan.theirs))
-    return write_commit(mirror.path, plan.tree, parents=plan.parents, message=message, at=at)
+    return mirror.commit(plan.tree, parents=plan.parents, message=message, at=at)
 
 
 def _move_to(worktree: Worktree, refs: Mapping[str, str], plan: PendingMerge, head: str) -> dict[str, str]:

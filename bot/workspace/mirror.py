@@ -4,15 +4,16 @@ import asyncio
 import contextlib
 import os
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
 from bot.domain.change import FileChange
-from bot.domain.remote import Remote
+from bot.domain.remote import CommitAuthor, Remote
 from bot.errors import NeedsHuman, Retryable
 from bot.git.command import TIMED_OUT, GitFailed, RepositoryDamaged, git, git_bytes
+from bot.git.commit import write_commit
 from bot.git.in_thread import in_thread
 from bot.text.invisible_characters import printable_path
 from bot.workspace.mirror_repair import damaged_path, is_damaged, recover, set_aside
@@ -49,6 +50,8 @@ class Mirror:
         """Held while git registers a worktree: it reads the half-made entries of others, and fails."""
         self.check_lease: Callable[[], None] = lambda: None
         """Called before each push. Raises Elsewhere if another daemon may hold the lease."""
+        self.author = CommitAuthor()
+        """Author of the commits that are made here."""
 
     def ensure_ready(self) -> None:
         """Creates the mirror if it is missing. Raises Retryable while a damaged one is being replaced."""
@@ -97,6 +100,10 @@ class Mirror:
 
     def exists(self) -> bool:
         return (self.path / "HEAD").exists()
+
+    def commit(self, tree: str, *, parents: Sequence[str], message: str, at: float) -> str:
+        """Returns the commit's id. No ref points at it yet."""
+        return write_commit(self.path, tree, parents=parents, message=message, at=at, by=self.author)
 
     def fetch(self, remote: Remote) -> None:
         self._ensure_exists()

@@ -48,11 +48,28 @@ def push_branch(worktree: Worktree, remote: Remote, *, holds_ci: bool = False) -
     _record_pushed(mirror, branch, ours)
 
 
+def fit_rewritten(worktree: Worktree, remote: Remote) -> None:
+    """Replants our unpublished commits if the remote's branch was rewritten and they fit."""
+    mirror, branch = worktree.mirror, worktree.paths.branch
+    refs = mirror.refs(worktree.ref, f"{PUSHED}{branch}")
+    remote_tip = mirror.remote_tip(remote, branch)
+    if not is_rewritten(mirror, branch, {**refs, f"{ORIGIN}{branch}": remote_tip}):
+        return
+    mirror.fetch_branch(remote, branch)
+    refs = _refs(worktree)
+    if is_rewritten(mirror, branch, refs):  # it also seems so while their commits are not known here
+        merge_incoming(worktree, refs, onto=worktree.base_branch)
+
+
+def _refs(worktree: Worktree) -> dict[str, str]:
+    branch = worktree.paths.branch
+    return worktree.mirror.refs(ORIGIN, worktree.ref, f"{BASES}{branch}", f"{PUSHED}{branch}")
+
+
 def _merge_incoming(worktree: Worktree) -> tuple[str, str]:
     """Returns our tip with theirs merged, and their tip."""
     branch = worktree.paths.branch
-    refs = worktree.mirror.refs(ORIGIN, worktree.ref, f"{BASES}{branch}", f"{PUSHED}{branch}")
-    result = merge_incoming(worktree, refs, onto=worktree.base_branch)
+    result = merge_incoming(worktree, _refs(worktree), onto=worktree.base_branch)
     if result.objections:
         named = ", ".join(f"{one.rule}: {one.path}" for one in result.objections[:_MAX_LISTED])
         raise NeedsHuman(f"Uncommitted work of `{branch}` may not be published ({named}). Nothing was pushed.")

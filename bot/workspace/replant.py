@@ -7,9 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from bot.git.command import git
-from bot.git.commit import write_commit
-from bot.git.merge_trees import MergedTree, merge_onto
 from bot.workspace.branch import commit_date, commit_tree
+from bot.workspace.merge_trees import MergedTree, merge_onto
 from bot.workspace.paths import BASES, ORIGIN, PUSHED
 from bot.workspace.pending_merge import PendingMerge
 from bot.workspace.worktree import Worktree
@@ -97,4 +96,4 @@ class Replanting:
     def _write(self, tree: str, like: str, parents: Sequence[str]) -> str:
         mirror = self.worktree.mirror
         message = git(mirror.path, "show", "--no-patch", "--format=%B", like)
-        return write_commit(mirror.path, tree, parents=parents, message=message, at=commit_date(mirror, like))
+        return mirror.commit(tree, parents=parents, message=message, at=commit_date(mirror, like))

@@ -10,7 +10,7 @@ import stat
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from bot.git.commit import AUTHOR_EMAIL, AUTHOR_NAME
+from bot.git.commit import TREEHAND
 from bot.git.index import SUBMODULE, read_index, write_index
 from bot.system.trash import Trash
 from bot.workspace.capture import read_file
@@ -26,8 +26,8 @@ _CONFIG = f"""\
 \tbare = false
 \tlogallrefupdates = true
 [user]
-\tname = {AUTHOR_NAME}
-\temail = {AUTHOR_EMAIL}
+\tname = {TREEHAND.name}
+\temail = {TREEHAND.email}
 [gc]
 \tauto = 0
 [maintenance]

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 from collections import defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -30,7 +31,7 @@ from bot.workspace.mirror import Mirror, SharedFetch
 from bot.workspace.nested_git import set_nested_git_aside
 from bot.workspace.paths import BASES, EVICTED, ORIGIN, POOL_BRANCH, PUSHED, ProjectPaths
 from bot.workspace.pool import WorktreePool
-from bot.workspace.push import push_branch
+from bot.workspace.push import fit_rewritten, push_branch
 from bot.workspace.remove import clear_leftovers, find_leftovers, known_branches, remove_workspace
 from bot.workspace.salvage import salvage
 from bot.workspace.salvage_store import SalvageStore
@@ -81,6 +82,7 @@ class GitWorkspaces:
 
     async def ensure(self, branch: str, *, base: str, remote: Remote, merge: str = "") -> Workspace:
         self._requested.add(branch)
+        self._mirror.author = remote.author or self._mirror.author
         async with self._lock_branch(branch):
             await self.fetch(remote)
             return await in_thread(self._ensure, branch, base, remote, merge)
@@ -91,11 +93,17 @@ class GitWorkspaces:
         async with self._lock_branch(branch):
             return await in_thread(self._capture, branch, message, at, allowed, self._guard.with_forbidden(forbids))
 
+    async def fit_rewritten(self, branch: str, change: Change, *, remote: Remote) -> Change:
+        async with self._lock_branch(branch):
+            return await in_thread(self._fit_rewritten, branch, change, remote)
+
     async def ensure_pushed(self, branch: str, *, remote: Remote, holds_ci: bool = False) -> None:
+        self._mirror.author = remote.author or self._mirror.author
         async with self._lock_branch(branch):
             await in_thread(self._push, branch, remote, holds_ci=holds_ci)
 
     async def ensure_ci_started(self, branch: str, *, remote: Remote) -> None:
+        self._mirror.author = remote.author or self._mirror.author
         async with self._lock_branch(branch):
             await in_thread(approve_ci, self._worktree(branch))
             await in_thread(self._push, branch, remote, holds_ci=True)
@@ -263,8 +271,25 @@ class GitWorkspaces:
 
     def _push(self, branch: str, remote: Remote, *, holds_ci: bool) -> None:
         worktree = self._worktree(branch)
+        with self._created_again(worktree):
+            push_branch(worktree, remote, holds_ci=holds_ci)
+
+    def _fit_rewritten(self, branch: str, change: Change, remote: Remote) -> Change:
+        worktree = self._worktree(branch)
+        with self._created_again(worktree):
+            fit_rewritten(worktree, remote)
+        refs = self._refs(worktree)
+        head, base = refs.get(worktree.ref, ""), refs.get(f"{BASES}{branch}", "")
+        if not head or head == change.head:
+            return change
+        files = self._mirror.changed_files(base, head)
+        return replace(change, base=base, head=head, before=refs[f"{PUSHED}{branch}"], files=files)
+
+    @contextlib.contextmanager
+    def _created_again(self, worktree: Worktree) -> Iterator[None]:
+        """Creates a worktree again that was discarded because its branch has moved."""
         onto, was_whole = worktree.base_branch, worktree.is_complete()
-        push_branch(worktree, remote, holds_ci=holds_ci)
+        yield
         if was_whole and not worktree.is_complete():
             worktree.create(onto, project_paths=self._paths, refs=self._refs(worktree))
 

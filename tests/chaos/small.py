@@ -33,7 +33,7 @@ from bot.services.github.client import GitHubClient
 from bot.services.github.forge import GitHubForge
 from bot.services.github.repository import GitHubRepository, RepositoryRules
 from bot.services.github.tracker import GitHubTracker
-from bot.settings.credentials import daemon_id, host_name
+from bot.settings.credentials import daemon_id
 from bot.store.runs import RunStore
 from bot.system.locks import daemon_lock
 from bot.workspace.lease import DaemonId, GitLease
@@ -194,9 +194,14 @@ async def wired(life: Life) -> AsyncIterator[Small]:
 
 def _project(life: Life, repository: GitHubRepository, fence: Fence) -> Project:
     forge, workspaces = Near(repository, api_url=life.url, path=life.repository), GitWorkspaces(life.state_dir, "shop")
-    own = DaemonId(daemon_id(life.state_dir), host_name())
+    own = DaemonId(daemon_id(life.state_dir))
     fence.claim = GitLease(
-        LeaseRef(workspaces.mirror), forge.remote, own=own, seconds=life.claim_seconds, clock=life.tempo.now
+        LeaseRef(workspaces.mirror),
+        forge.remote,
+        own=own,
+        seconds=life.claim_seconds,
+        clock=life.tempo.now,
+        quiet_seconds=life.claim_seconds * 2,
     )
     workspaces.mirror.check_lease = fence.claim.check
     return Project(

@@ -200,6 +200,9 @@ class FakeWorkspaces:
         self.world.reach("capture", network=False)
         return self.world.commit(branch, allowed)
 
+    async def fit_rewritten(self, branch: str, change: Change, *, remote: Remote) -> Change:
+        return change
+
     async def ensure_ci_started(self, branch: str, *, remote: Remote) -> None:
         self.world.reach("ensure_ci_started")
         self.world.ci_started.append(branch)

@@ -7,14 +7,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.git.command import git
-from bot.git.commit import AUTHOR_EMAIL, AUTHOR_NAME, write_commit
+from bot.git.commit import TREEHAND, write_commit
 from bot.git.objects import EMPTY_TREE, store_object
 
 DATE = "@1700000000 +0000"
 IDENTITY = {
     f"GIT_{role}_{field}": value
     for role in ("AUTHOR", "COMMITTER")
-    for field, value in (("NAME", AUTHOR_NAME), ("EMAIL", AUTHOR_EMAIL), ("DATE", DATE))
+    for field, value in (("NAME", TREEHAND.name), ("EMAIL", TREEHAND.email), ("DATE", DATE))
 }
 
 

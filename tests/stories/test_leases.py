@@ -31,7 +31,7 @@ class FakeLease:
     record: Record
     name: str
 
-    async def ensure(self) -> LeaseState:
+    async def ensure(self, *, quiet: bool = False) -> LeaseState:
         if self.record.holder not in {"", self.name}:
             return LeaseState.HELD_ELSEWHERE
         regained = self.record.last not in {"", self.name}

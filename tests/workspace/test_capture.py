@@ -3,11 +3,13 @@
 import os
 import shutil
 import threading
+from dataclasses import replace
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from bot.domain.remote import CommitAuthor
 from bot.errors import NeedsHuman
 from bot.git.index import Index, read_index, write_index
 from bot.git.objects import blob_id, write_tree
@@ -165,6 +167,17 @@ async def test_a_repeated_capture_returns_the_same_change(workspaces, workspace)
     write(workspace.path, "new.py")
     first = await workspaces.capture(BRANCH, message="New file", at=1000)
     assert await workspaces.capture(BRANCH, message="New file", at=1000) == first
+
+
+async def test_the_commit_is_by_the_account_that_the_remote_names(workspaces, origin, mirror):
+    author = CommitAuthor("treehand[bot]", "7+treehand[bot]@users.noreply.github.com")
+    there = await workspaces.ensure(BRANCH, base="", remote=replace(origin.remote, author=author))
+    write(there.path, "new.py")
+    change = await workspaces.capture(BRANCH, message="New file", at=1000)
+    assert await workspaces.capture(BRANCH, message="New file", at=1000) == change
+
+    shown = run_git(mirror, "show", "--no-patch", "--format=%an <%ae> %cn <%ce>", change.head)
+    assert shown == f"{author.name} <{author.email}> {author.name} <{author.email}>"
 
 
 async def test_the_commit_has_our_author_and_message_whatever_the_agent_committed(workspaces, workspace, mirror):

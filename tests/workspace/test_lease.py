@@ -41,20 +41,22 @@ class Ground:
     async def remote(self) -> Remote:
         return self.origin.remote if self.reachable else Remote(str(self.folder / "nowhere" / "at" / "all.git"))
 
-    def daemon(self, name: str, seconds: float = SECONDS, folder: str = "") -> GitLease:
+    def daemon(self, name: str, seconds: float = SECONDS, folder: str = "", quiet_seconds: float = 0.0) -> GitLease:
         register = LeaseRef(Mirror(self.folder / (folder or name) / "mirror.git"))
-        return GitLease(register, self.remote, own=DaemonId(name, f"host-{name}"), seconds=seconds, clock=self.clock)
+        return GitLease(
+            register, self.remote, own=DaemonId(name), seconds=seconds, clock=self.clock, quiet_seconds=quiet_seconds
+        )
 
     @property
     def record(self) -> dict:
         return json.loads(run_git(self.origin.bare, "log", "-1", "--format=%B", LEASE_REF))
 
-    async def pass_by(self, seconds: float, *daemons: GitLease) -> list[LeaseState]:
+    async def pass_by(self, seconds: float, *daemons: GitLease, quiet: bool = False) -> list[LeaseState]:
         """Calls ensure like the loops do."""
         said = []
         for _ in range(int(seconds // 5)):
             self.clock.now += 5.0
-            said += [await one.ensure() for one in daemons]
+            said += [await one.ensure(quiet=quiet) for one in daemons]
         return said
 
 
@@ -79,7 +81,76 @@ async def test_the_first_daemon_gets_the_lease_and_keeps_it_while_it_runs(ground
     assert said == [OURS, OTHERS] * 120
     assert (holds(one), holds(two)) == (True, False)
     assert ground.record["term"] == 600 // 60 + 1
-    assert (ground.record["by"], ground.record["host"]) == ("one", "host-one")
+    assert ground.record["by"] == "one"
+
+
+async def test_the_record_tells_nothing_about_the_machine_and_the_process(ground):
+    await ground.daemon("one").ensure()
+    assert ground.record.keys() == {"by", "life", "term", "seconds", "free", "taken"}
+
+
+async def test_while_no_agent_works_the_lease_is_renewed_144_times_a_day(ground):
+    one, two = ground.daemon("one", 90.0, quiet_seconds=900.0), ground.daemon("two", 90.0, quiet_seconds=900.0)
+    await one.ensure()
+    await ground.pass_by(600, one, quiet=True)
+    begun = ground.record["term"]
+    said = await ground.pass_by(7200, one, two, quiet=True)
+    assert set(said[::2]) == {OURS}
+    assert set(said[1::2]) == {OTHERS}
+    assert (ground.record["term"] - begun) * 12 == 144
+
+
+async def test_the_lease_becomes_short_when_an_agent_begins_to_work(ground):
+    one, two = ground.daemon("one", quiet_seconds=10 * SECONDS), ground.daemon("two", quiet_seconds=10 * SECONDS)
+    await one.ensure()
+    await ground.pass_by(600, one, quiet=True)
+    await two.ensure()
+    assert ground.record["seconds"] == 10 * SECONDS
+    await ground.pass_by(30, one, two)
+    assert ground.record["seconds"] == SECONDS
+    assert REGAINED in await ground.pass_by(SECONDS * 1.2, two), "whoever dies during a turn is soon replaced"
+    assert not holds(one)
+
+
+async def test_a_daemon_that_dies_while_no_agent_works_is_replaced_after_the_longer_time(ground):
+    one, two = ground.daemon("one", quiet_seconds=10 * SECONDS), ground.daemon("two")
+    await one.ensure()
+    await ground.pass_by(600, one, quiet=True)
+    assert set(await ground.pass_by(SECONDS * 10, two)) == {OTHERS}
+    assert not holds(one)
+    assert REGAINED in await ground.pass_by(SECONDS * 1.2, two)
+
+
+async def test_projects_that_share_a_lease_keep_it_short_while_one_of_them_works(ground):
+    one = ground.daemon("one", quiet_seconds=10 * SECONDS)
+    await one.ensure()
+    for _ in range(60):
+        await ground.pass_by(5, one, quiet=True)
+        await ground.pass_by(5, one)
+    assert ground.record["seconds"] == SECONDS
+    assert ground.record["term"] <= 1 + 600 // 60
+
+
+async def test_a_lease_whose_shortening_gets_no_answer_counts_as_short(ground):
+    one = ground.daemon("one", quiet_seconds=10 * SECONDS)
+    await one.ensure()
+    await ground.pass_by(600, one, quiet=True)
+    ground.reachable = False
+    assert set(await ground.pass_by(145, one)) == {OURS}
+    ground.clock.now += 10.0
+    assert not holds(one)
+
+
+async def test_the_record_of_an_earlier_version_is_understood(ground):
+    said = {"by": "old", "life": "x", "term": 7, "seconds": 180.0, "host": "shop-1", "pid": 5}
+    (ground.origin.clone / "note").write_text("mine\n")
+    run_git(ground.origin.clone, "add", ".")
+    run_git(ground.origin.clone, "commit", "-q", "-m", json.dumps({**said, "free": False, "taken": False}))
+    run_git(ground.origin.clone, "push", "-q", "-f", "origin", f"HEAD:{LEASE_REF}")
+    two = ground.daemon("two")
+    assert set(await ground.pass_by(SECONDS, two)) == {OTHERS}
+    assert REGAINED in await ground.pass_by(60, two)
+    assert (ground.record["term"], parse_record(json.dumps(said)).holder) == (8, "shop-1, pid 5")
 
 
 async def test_a_lease_is_one_empty_commit(ground):
@@ -337,11 +408,13 @@ class Daemon:
     speed: float
     clock: Hand = field(default_factory=Hand)
     stopped: float = 0.0
+    is_quiet: bool = True
     claim: GitLease | None = None
 
     def start(self) -> None:
         register = Register(self.chance, self.cells, self.wait_all)
-        self.claim = GitLease(register, self.remote, own=DaemonId(self.name), seconds=30.0, clock=self.clock)
+        own = DaemonId(self.name)
+        self.claim = GitLease(register, self.remote, own=own, seconds=30.0, clock=self.clock, quiet_seconds=90.0)
 
     async def remote(self) -> Remote:
         return Remote("")
@@ -361,7 +434,9 @@ class Daemon:
             await self.claim.release()
         else:
             with suppress(Retryable):
-                state = await self.claim.ensure()
+                if self.chance.random() < 0.02:
+                    self.is_quiet = not self.is_quiet
+                state = await self.claim.ensure(quiet=self.is_quiet)
                 assert holds(self.claim) == (state is not OTHERS)
                 return state
         return None
@@ -381,7 +456,7 @@ async def test_two_daemons_never_hold_the_lease_at_the_same_time(seed):
     for daemon in daemons:
         daemon.start()
     last: Daemon | None = None
-    for _ in range(150):
+    for _ in range(300):
         wait_all(chance.choice((0.5, 2.0, 5.0)))
         for daemon in daemons:
             state = await daemon.live()

@@ -310,3 +310,24 @@ async def test_a_branch_deleted_during_a_turn_is_published_again_only_after_a_re
 
     await leaked.turn({"fourth.py": "4\n"}, "Fourth", 4000)
     assert leaked.subjects() == ["Fourth", "Third", "Leak", "First"]
+
+
+async def test_a_change_is_named_by_the_commit_that_fits_on_the_rewritten_branch(leaked, workspaces, origin):
+    await leaked.begin({"third.py": "3\n"})
+    change = await workspaces.capture(BRANCH, message="Third", at=3000)
+    assert await workspaces.fit_rewritten(BRANCH, change, remote=origin.remote) == change
+    origin.commit({"theirs.py": "x\n"}, branch=BRANCH)
+    assert await workspaces.fit_rewritten(BRANCH, change, remote=origin.remote) == change, "that is merged at the push"
+
+    leaked.force_push(leaked.first)
+    fitted = await workspaces.fit_rewritten(BRANCH, change, remote=origin.remote)
+    await leaked.push()
+    assert (fitted.before, fitted.head) == (leaked.first, origin.tip(BRANCH))
+    assert {file.path for file in fitted.files} == {"first.py", "third.py"}
+    assert (leaked.folder / "third.py").exists()
+
+
+async def test_a_change_that_does_not_fit_on_the_rewritten_branch_stays_as_it_is(clashing, workspaces, origin):
+    change = await workspaces.capture(BRANCH, message="Third", at=3000)
+    assert await workspaces.fit_rewritten(BRANCH, change, remote=origin.remote) == change
+    assert clashing.third == change.head

@@ -13,7 +13,6 @@ from bot.settings.credentials import (
     daemon_id,
     github_app_key,
     github_token,
-    host_name,
     marker_secrets,
     webhook_secret,
 )
@@ -40,6 +39,9 @@ if TYPE_CHECKING:
 
 _DATABASE = "github.db"
 _PROBE_SECONDS = 5.0
+_QUIET_LEASE = 10
+"""While no agent works, the lease is for so many times `limits.claim_seconds`."""
+_FREE = "free: no daemon holds it"
 _GITHUB_HEADER = "x-github-request-id"
 """GitHub sends it with every answer, also with refusals; other servers do not."""
 
@@ -89,9 +91,14 @@ class GitHubConnection(ServiceConnection):
         if not seconds:
             return None
         if repository not in self.leases:
-            own, remote = DaemonId(daemon_id(self.settings.state_dir), host_name()), self.forge(project).remote
+            own, remote = DaemonId(daemon_id(self.settings.state_dir)), self.forge(project).remote
             self.leases[repository] = GitLease(
-                LeaseRef(mirror), partial(remote, fresh=False), own=own, seconds=seconds, clock=clock.steady
+                LeaseRef(mirror),
+                partial(remote, fresh=False),
+                own=own,
+                seconds=seconds,
+                clock=clock.steady,
+                quiet_seconds=seconds * _QUIET_LEASE,
             )
         mirror.check_lease = self.leases[repository].check
         return self.leases[repository]
@@ -273,7 +280,7 @@ async def _describe_holder(settings: Settings, remote: "Remote") -> str:
         entry = await asyncio.to_thread(_read_lease, remote, Path(folder))
     if other := _other_holder(settings, entry):
         return other
-    return "ours" if entry.record and not entry.record.free else "free: no daemon holds it"
+    return f"ours (daemon {entry.record.name})" if entry.record and not entry.record.free else _FREE
 
 
 def _read_lease(remote: "Remote", folder: Path) -> "LeaseEntry":
@@ -289,7 +296,7 @@ def _other_holder(settings: Settings, entry: "LeaseEntry") -> str:
     record = entry.record
     if record is None or record.free or record.by == daemon_id(settings.state_dir):
         return ""
-    return f"another daemon holds it ({record.holder})"
+    return f"another daemon holds it (daemon {record.holder})"
 
 
 def _first_name(settings: Settings, project: ProjectSettings) -> str:

@@ -5,9 +5,10 @@ from collections.abc import Collection
 from urllib.parse import urlsplit
 
 from bot.domain.reaction import Reaction
-from bot.domain.remote import Remote
+from bot.domain.remote import CommitAuthor, Remote
 from bot.errors import NeedsHuman
 from bot.ports import ForgeView
+from bot.services.github.errors import NoGraphQL
 from bot.services.github.repository import GitHubRepository
 
 _LOOPBACK = {"127.0.0.1", "localhost", "::1"}
@@ -32,11 +33,26 @@ class GitHubForge:
         """The token goes to GitHub's own host only, and follows no redirect. `fresh`: mint one that lasts long."""
         await self._repository.ensure_info()
         url = self._remote or self._repository.info.status.clone_url
+        author = await self._author() if fresh else None
         place = urlsplit(url)
         if place.scheme not in self._schemes or not self._is_api_host(place.hostname or ""):
-            return Remote(url)
+            return Remote(url, author=author)
         token = await self._repository.api.client.token_for(self._repository.api.name, for_push=fresh)
-        return Remote(url, _with_credential(f"{place.scheme}://{place.netloc.rpartition('@')[2]}/", token))
+        env = _with_credential(f"{place.scheme}://{place.netloc.rpartition('@')[2]}/", token)
+        return Remote(url, env, author=author)
+
+    async def _author(self) -> CommitAuthor | None:
+        """Returns the account by its noreply address, which links its commits to it.
+
+        https://docs.github.com/en/account-and-profile/reference/email-addresses-reference
+        """
+        try:
+            account = await self._repository.api.client.account()
+        except (NeedsHuman, NoGraphQL):  # a token that may not read its own account
+            return None
+        host = urlsplit(self._repository.info.status.clone_url).hostname or "github.com"
+        number = f"{account.id}+" if account.id else ""
+        return CommitAuthor(account.login, f"{number}{account.login}@users.noreply.{host}")
 
     async def ensure_draft(self, branch: str, *, base: str, title: str, body: str) -> None:
         await self._repository.ensure_info()

@@ -109,9 +109,9 @@ GUARDS = (
     ),
     Guard(
         "F1: a commit has one author, wherever it is made",
-        "bot/git/commit.py",
-        'AUTHOR_NAME = "Treehand"',
-        'AUTHOR_NAME = __import__("socket").gethostname()',
+        "bot/domain/remote.py",
+        'name: str = "Treehand"',
+        'name: str = __import__("socket").gethostname()',
         _REPLAYED,
     ),
     Guard(

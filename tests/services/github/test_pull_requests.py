@@ -1,10 +1,14 @@
 """Pull requests: opened, updated, checked and closed."""
 
+from urllib.parse import urlsplit
+
 import pytest
 
 from bot.domain.pull_request import CheckState, PullRequestState
+from bot.domain.remote import CommitAuthor
 from bot.engine.messages import checks_text
 from bot.errors import NeedsHuman, Retryable
+from bot.services.github.auth import PERMISSIONS, AppCredential
 from bot.services.github.forge import GitHubForge
 from tests.fakes.github import gits
 from tests.services.github.github_bot import BRANCH, REPO, Bot
@@ -252,6 +256,25 @@ async def test_the_token_is_sent_only_to_githubs_own_host(bot):
 async def test_hosts_of_github_are_recognized(bot, api, remote, trusted):
     there = await GitHubForge(bot.repository, api_url=api, remote=remote).remote()
     assert bool(header_in(there)) is trusted
+
+
+async def test_commits_are_linked_to_the_account_of_the_token(bot):
+    account = bot.world.user("treehand-bot")
+    remote = await bot.forge.remote()
+    assert remote.author == CommitAuthor(
+        "treehand-bot", f"{account.id}+treehand-bot@users.noreply.{urlsplit(remote.url).hostname}"
+    )
+
+
+async def test_commits_of_an_app_are_linked_to_its_account_and_not_to_the_number_of_the_app(github, tmp_path):
+    app = github.world.create_app("treehand", **PERMISSIONS)
+    installed = github.world.install_app(app, REPO)
+    bot = Bot(github, tmp_path, credential=AppCredential(app.id, app.private_key, installed.id))
+    author = (await bot.forge.remote()).author
+    bot.close()
+    assert author.name == "treehand[bot]"
+    assert author.email.startswith(f"{app.bot.id}+treehand[bot]@users.noreply.")
+    assert app.bot.id != app.id
 
 
 # Is it ready?
