@@ -67,7 +67,7 @@ def adopt_pushed(worktree: Worktree, refs: Mapping[str, str], onto: str) -> dict
 
 
 def forget_deleted(worktree: Worktree, refs: Mapping[str, str]) -> dict[str, str]:
-    """Publishes a branch anew that people deleted: another turn begins only if they want more. Returns all refs."""
+    """Lets a branch that people deleted be published again: a turn begins only if they want more. Returns all refs."""
     branch = worktree.paths.branch
     published = "" if f"{ORIGIN}{branch}" in refs else refs.get(f"{PUSHED}{branch}", "")
     if published:

@@ -57,7 +57,7 @@ def fit_rewritten(worktree: Worktree, remote: Remote) -> None:
         return
     mirror.fetch_branch(remote, branch)
     refs = _refs(worktree)
-    if is_rewritten(mirror, branch, refs):  # it also seems so while their commits are not known here
+    if is_rewritten(mirror, branch, refs):  # before the fetch, unknown commits of people look the same
         merge_incoming(worktree, refs, onto=worktree.base_branch)
 
 

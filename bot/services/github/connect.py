@@ -280,7 +280,7 @@ async def _describe_holder(settings: Settings, remote: "Remote") -> str:
         entry = await asyncio.to_thread(_read_lease, remote, Path(folder))
     if other := _other_holder(settings, entry):
         return other
-    return f"ours (daemon {entry.record.name})" if entry.record and not entry.record.free else _FREE
+    return f"this daemon holds it ({entry.record.name})" if entry.record and not entry.record.free else _FREE
 
 
 def _read_lease(remote: "Remote", folder: Path) -> "LeaseEntry":
