@@ -37,8 +37,10 @@ class SalvageLocation:
     shared: bool = False
     why: str = ""
     """Why it is on this machine only, where that was not meant to be."""
+    size: str = ""
+    """Of a folder, in words; empty if it was not measured."""
 
     @property
     def is_folder(self) -> bool:
-        """There was too much for a commit: `ref` is the folder where the files are."""
+        """A commit could not hold everything: `ref` is the folder where the files are."""
         return self.ref.startswith("/")

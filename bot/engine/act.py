@@ -143,8 +143,6 @@ async def _salvage(project: Project, run: Run, *, tell: bool) -> NotShown | None
 
 async def _shared(project: Project, ref: str) -> SalvageLocation:
     """Pushes the salvage ref if the remote can be reached now; the end of the run does not wait for a retry."""
-    if (here := SalvageLocation(ref)).is_folder:
-        return here
     try:
         remote = await project.forge.remote()
         if project.lease:

@@ -68,8 +68,11 @@ def _hyphen_after(team: str) -> str:
 
 
 def plain_label(text: str) -> str:
-    """Returns a few words of plain text: a name in a commit's message, the start of its subject."""
-    return re.sub("[`<>]", "", plain_line(text))[:_LABEL_LENGTH]
+    """Returns a few words of plain text: a name in a commit's message, the start of its subject.
+
+    Signs are taken out first: what they divide, such as `#<12`, may mean something without them.
+    """
+    return plain_line(re.sub("[`<>]", "", on_one_line(text)))[:_LABEL_LENGTH]
 
 
 def short_label(text: str) -> str:

@@ -120,6 +120,7 @@ def has_uncommitted(worktree: Worktree, tip: str) -> bool:
     if not worktree.is_complete():
         return False
     with worktree.scan(tip) as scan:
+        worktree.note_unsaved(scan.found)
         return scan.tree != commit_tree(worktree, tip)
 
 
@@ -132,6 +133,7 @@ def commit_uncommitted(worktree: Worktree, tip: str, *, seconds: float = MAX_SEC
         parked = f"{EVICTED}{worktree.paths.branch}"
         return worktree.mirror.refs(parked).get(parked, "")
     with worktree.scan(tip, seconds=seconds) as scan:
+        worktree.note_unsaved(scan.found)
         return commit_scan(worktree, scan, tip) if scan.tree != commit_tree(worktree, tip) else ""
 
 

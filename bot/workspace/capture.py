@@ -54,6 +54,8 @@ class WorktreeContents:
     left_out: tuple[str, ...] = ()
     ignored_folders: tuple[bytes, ...] = ()
     """Ignored folders, each with everything in it."""
+    is_whole: bool = True
+    """Nothing with content was left out."""
 
 
 def read_worktree(
@@ -133,6 +135,7 @@ class _Reading:
     new_files: int = 0
     seen: int = 0
     rules: int = 0
+    is_whole: bool = True
 
     def read(self) -> WorktreeContents:
         self.tracked_folders = frozenset(_parent_folders(self.index.entries))
@@ -144,7 +147,7 @@ class _Reading:
         self._keep_submodules()
         more = len(self.left_out) - _MAX_LISTED
         listed = self.left_out[:_MAX_LISTED] + ([f"and {more} more"] if more > 0 else [])
-        return WorktreeContents(self.entries, tuple(listed), tuple(self.ignored))
+        return WorktreeContents(self.entries, tuple(listed), tuple(self.ignored), is_whole=self.is_whole)
 
     def _read_folder(self, folder: _Folder) -> list[_Folder]:
         """Returns the subfolders to read."""
@@ -261,7 +264,7 @@ class _Reading:
         if path not in self.index.entries:
             self._count_new(path)
         if not mode:
-            self._leave_out(path, "neither a file nor a link")
+            self._leave_out(path, "neither a file nor a link", has_content=False)
         elif mode == LINK and name.lower() == b".gitmodules":
             self._leave_out(path, "git does not allow a link of this name")
         else:
@@ -294,7 +297,8 @@ class _Reading:
             return True
         return is_ignored(parts, folder.layers, is_folder=is_folder)
 
-    def _leave_out(self, path: bytes, reason: str) -> None:
+    def _leave_out(self, path: bytes, reason: str, *, has_content: bool = True) -> None:
+        self.is_whole = self.is_whole and not has_content
         self.left_out.append(f"{printable_path(path)}: {reason}")
 
     def _keep_committed_file(self, path: bytes, reason: str) -> None:

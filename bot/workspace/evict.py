@@ -33,8 +33,11 @@ def drop_ignored(worktree: Worktree) -> int:
     return len(ignored)
 
 
-def evict(worktree: Worktree) -> bool:
-    """Removes the worktree; the next turn restores it without ignored files. Returns False if nothing was removed."""
+def evict(worktree: Worktree, *, frees_space: bool = True) -> bool:
+    """Removes the worktree; the next turn restores it without ignored files. Returns False if nothing was removed.
+
+    What a commit cannot hold stays on the disk: setting it aside would free no space.
+    """
     mirror, name = worktree.mirror, f"{EVICTED}{worktree.paths.branch}"
     known = mirror.refs(worktree.ref, name)
     tip = known.get(worktree.ref, "")
@@ -44,6 +47,8 @@ def evict(worktree: Worktree) -> bool:
     try:
         commit = commit_uncommitted(worktree, tip)
     except OverLimit:
+        return False
+    if frees_space and not worktree.is_saved:
         return False
     if commit:
         keep_commit(mirror, worktree.paths.salvage_prefix, commit)

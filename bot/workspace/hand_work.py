@@ -29,7 +29,7 @@ def undo_uncommitted(worktree: Worktree, refs: Mapping[str, str], project_paths:
     if not worktree.is_complete():
         return ""
     with contextlib.suppress(OverLimit), worktree.scan(tip) as scan:
-        if scan.tree == commit_tree(worktree, tip):
+        if scan.tree == commit_tree(worktree, tip) and scan.found.is_whole:
             return ""
     ref = salvage(worktree, project_paths.aside)
     worktree.create(onto, project_paths=project_paths, refs=refs)

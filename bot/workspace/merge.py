@@ -85,6 +85,7 @@ def _commit_uncommitted(worktree: Worktree, refs: Mapping[str, str]) -> tuple[st
         return "", ()
     guard = worktree.guard.with_repository_rules(base)
     with worktree.scan(tip, guard.order("", (tip, base))) as scan:
+        worktree.note_unsaved(scan.found)
         if scan.tree == commit_tree(worktree, tip):
             return "", ()
         return "" if scan.found.objections else commit_scan(worktree, scan, tip), scan.found.objections

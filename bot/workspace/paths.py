@@ -70,6 +70,8 @@ class BranchPaths:
     """Prefix of the refs of its salvaged work."""
     taken: Path
     """Note that it uses a worktree of the pool; may not exist."""
+    aside: Path
+    """Where its folder is moved if it cannot be removed without a loss."""
 
     def mounts(self, mirror: Path) -> WorktreeMounts:
         return WorktreeMounts(self.folder, self.shadow, self.agent_git, mirror / "objects")
@@ -130,6 +132,7 @@ class ProjectPaths:
             shadow=self.shadows / slug,
             salvage_prefix=f"{SALVAGE}{own}/",
             taken=self.taken / own,
+            aside=self.aside / slug,
         )
 
 

@@ -28,7 +28,7 @@ def rebuild_on_base(worktree: Worktree, project_paths: ProjectPaths) -> RebuiltW
     onto, base, evicted = worktree.base_branch, f"{BASES}{worktree.paths.branch}", f"{EVICTED}{worktree.paths.branch}"
     refs = worktree.mirror.refs(ORIGIN, worktree.ref, base)
     pending = worktree.read_pending(refs[worktree.ref])
-    if worktree.setup_record.is_used if pending else not evict(worktree):
+    if worktree.setup_record.is_used if pending else not evict(worktree, frees_space=False):
         return None
     rebuilt = RebuiltWorktree(pending.base, pending.tree) if pending else RebuiltWorktree(refs[base], "")
     worktree.create(onto, project_paths=project_paths, refs=refs, tree=f"{rebuilt.base}^{{tree}}")

@@ -1,6 +1,6 @@
 """Salvage: keeps unpublished work on a numbered ref that outlives its worktree, once.
 
-Rule: work that is too much for a commit is set aside as it is.
+Rule: what a commit cannot hold is set aside as it is, with the whole worktree.
 """
 
 from pathlib import Path
@@ -20,7 +20,7 @@ _SECONDS = 4.0
 
 
 def salvage(worktree: Worktree, aside: Path) -> str:
-    """Returns the ref; or the folder below `aside`, if there is more than a commit may hold.
+    """Returns the ref; or the folder below `aside`, if a commit cannot hold everything.
 
     Empty if nothing would be lost.
     """
@@ -36,7 +36,8 @@ def salvage(worktree: Worktree, aside: Path) -> str:
         return str(worktree.set_aside(folder))
     if not worktree.is_complete() and folder.is_dir():
         return str(folder)  # created by a call that was interrupted
-    return _keep_unpublished(worktree, tip, commit)
+    kept = _keep_unpublished(worktree, tip, commit)
+    return kept if worktree.is_saved else str(worktree.set_aside(folder))
 
 
 def _keep_unpublished(worktree: Worktree, tip: str, commit: str) -> str:

@@ -1,12 +1,14 @@
 """Salvaged work of one project: lists, shares, fetches and deletes it, here and at the remote."""
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from bot.domain.change import Objection
 from bot.domain.remote import Remote
 from bot.domain.salvage import SalvagedWork, SalvageLocation
 from bot.git.in_thread import in_thread
 from bot.workspace.dropped import contains_dropped
+from bot.system.disk import describe_sizes
 from bot.workspace.mirror import Mirror
 from bot.workspace.paths import SALVAGE_DATES
 from bot.workspace.salvage import companion_ref, list_salvaged, record_dates
@@ -14,6 +16,7 @@ from bot.workspace.salvage_remote import delete_local, delete_remote, fetch_shar
 
 _SECONDS = 3.0
 """A person who has stopped a run waits for it."""
+_SIZE_SECONDS = 1.0
 
 
 class SalvageStore:
@@ -28,7 +31,10 @@ class SalvageStore:
         await in_thread(record_dates, self._mirror, now, *refs)
 
     async def share(self, ref: str, *, remote: Remote) -> SalvageLocation:
-        """Pushes it to the remote, unless the publish guard objects. Returns its location."""
+        """Pushes it to the remote, unless the publish guard objects. Returns its location.
+
+        A folder stays on this machine.
+        """
         return await in_thread(self._share, ref, remote)
 
     async def fetch(self, *, remote: Remote) -> None:
@@ -40,6 +46,8 @@ class SalvageStore:
         await in_thread(self._delete, one, remote)
 
     def _share(self, ref: str, remote: Remote) -> SalvageLocation:
+        if SalvageLocation(ref).is_folder:
+            return SalvageLocation(ref, size=describe_sizes([("", Path(ref))], seconds=_SIZE_SECONDS).strip())
         if remote.here:
             return SalvageLocation(ref)
         if contains_dropped(self._mirror, ref):

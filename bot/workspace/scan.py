@@ -70,6 +70,8 @@ class ScannedTree:
     tree: str
     left_out: tuple[str, ...] = ()
     objections: tuple[Objection, ...] = ()
+    is_whole: bool = True
+    """Nothing with content was left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +88,8 @@ def make_tree(order: TreeOrder) -> ScannedTree:
     found = read_setup_record(Path(scan.admin)).exclude_from(found, index, folder)
     tree = write_tree(quarantine, found.entries, Path(order.index))
     judging = order.judging and order.judging.about(tree, repository=order.quarantine)
-    return ScannedTree(tree, found.left_out, judge(judging).objections if judging else ())
+    objections = judge(judging).objections if judging else ()
+    return ScannedTree(tree, found.left_out, objections, is_whole=found.is_whole)
 
 
 def find_ignored_folders(order: ScanOrder) -> IgnoredFolders:

@@ -1,6 +1,7 @@
 """One branch's worktree: created completely or not at all, scanned, discarded. Its metadata is in the mirror."""
 
 import contextlib
+import logging
 import os
 import shutil
 import uuid
@@ -28,6 +29,8 @@ from bot.workspace.shadow_git_dir import (
     reset_settings,
     shadow_refs,
 )
+
+log = logging.getLogger(__name__)
 
 _LOCKED = "In use by Treehand."
 _FILES_READ_PER_ALLOWED = 10
@@ -75,6 +78,22 @@ class Worktree:
     def is_complete(self) -> bool:
         is_there = self._complete_mark.exists() and self.paths.folder.is_dir() and not self.paths.folder.is_symlink()
         return is_there and not self.setup_record.is_half
+
+    @property
+    def _unsaved_mark(self) -> Path:
+        return self.paths.admin / "unsaved"
+
+    @property
+    def is_saved(self) -> bool:
+        """A commit can hold everything that was in it when it was scanned last before it was to be removed."""
+        return not self._unsaved_mark.exists()
+
+    def note_unsaved(self, found: ScannedTree) -> None:
+        """Call it after a scan whose work is committed, so that what it has left out is not removed."""
+        if found.is_whole:
+            self._unsaved_mark.unlink(missing_ok=True)
+        else:
+            self._unsaved_mark.touch()
 
     def read_pending(self, tip: str) -> PendingMerge | None:
         """The merge whose conflicts its files show."""
@@ -178,7 +197,12 @@ class Worktree:
         copy_index(self.paths, agent_git=self.paths.agent_git, shadow=self.paths.shadow)
 
     def discard(self) -> None:
-        """Files that cannot be deleted are moved away and reported by the sweep."""
+        """Removes it; the files stay in `aside` if no commit can hold all of them.
+
+        Files that cannot be deleted are moved away and reported by the sweep.
+        """
+        if self.is_complete() and not self.is_saved:
+            log.warning("files that no commit can hold are kept in %s", self.set_aside(self.paths.aside))
         self.trash.throw(self.paths.folder)
         if self.paths.admin.exists():
             shutil.rmtree(self.paths.admin)

@@ -181,3 +181,18 @@ def test_t18_names_stay_inside_our_backticks():
     assert code_span("a`b|c\n\x1b[0m") == "`a'b¦c`"
     assert code_span("") == "` `"
     assert neutralize("a\n\nb") == "a\n\nb"
+
+
+@pytest.mark.attack("T18", "Signs that are taken out of a commit's subject make a mention or close an issue")
+@pytest.mark.parametrize(
+    ("words", "left"),
+    [
+        ("closes #<12", "closes 12"),
+        ("see #`12 of @<alice, @`acme/team", "see 12 of alice, acme/team"),
+        ("fixes ENG-<7 and GH-`4", "fixes ENG‑7 and GH‑4"),
+        ("[s<kip actio`ns] ***N<O_CI*** skip<-checks: true", "(skip actions) *NO_CI*** skip checks: true"),
+        ("https:/</evil.invalid", "evil.invalid"),
+    ],
+)
+def test_t18_what_is_taken_out_of_a_label_leaves_no_effect_behind(words: str, left: str):
+    assert plain_label(words) == left

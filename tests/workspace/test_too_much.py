@@ -17,7 +17,7 @@ from bot.errors import OverLimit
 from bot.git.index import Index
 from bot.git.objects import blob_id
 from bot.publish_guard.protected_paths import PublishRules
-from bot.publish_guard.size_limits import MAX_NEW_FILES
+from bot.publish_guard.size_limits import MAX_FILE_BYTES, MAX_NEW_FILES
 from bot.secret_scan.scanner import NOT_SEARCHED, Secrets
 from bot.system.trash import Trash, discard
 from bot.workspace import salvage, salvage_store
@@ -162,6 +162,73 @@ async def test_work_over_the_limits_of_a_commit_is_set_aside_as_files(workspaces
     await workspaces.remove(BRANCH)
     assert not worktree.exists()
     assert await workspaces.sweep([]) == []
+
+
+def a_large_file(at: Path) -> None:
+    with (at / "model.bin").open("wb") as stream:
+        stream.truncate(MAX_FILE_BYTES + 1)
+
+
+def a_nested_repository(at: Path) -> None:
+    (at / "inner" / ".git").mkdir(parents=True)
+    (at / "inner" / "model.bin").write_text("work")
+
+
+def a_repository_in_a_tracked_folder(at: Path) -> None:
+    (at / "src" / ".git").mkdir()
+    (at / "src" / ".git" / "model.bin").write_text("work")
+
+
+NOT_FOR_A_COMMIT = [a_large_file, a_nested_repository, a_repository_in_a_tracked_folder]
+
+
+@pytest.mark.parametrize("make", NOT_FOR_A_COMMIT)
+async def test_what_a_commit_cannot_hold_is_kept_when_the_worktree_is_removed(workspaces, worktree, origin, mirror, make):
+    (worktree / "new.py").write_text("print(2)\n")
+    make(worktree)
+    place = await workspaces.salvage(BRANCH)
+    assert await workspaces.salvage(BRANCH) == place
+    await workspaces.remove(BRANCH)
+    assert [path.name for path in Path(place).rglob("model.bin")] == ["model.bin"]
+    assert run_git(mirror, "show", "refs/treehand/salvage/shop-1/1:new.py") == "print(2)"
+    kept = await workspaces.share(place, remote=origin.remote)
+    assert (kept.ref, kept.shared) == (place, False)
+    assert re.search(rf"`{re.escape(place)}` \(\d+\.\d MB\) on the daemon's", salvage_comment.salvaged("shop#1", kept))
+
+
+@pytest.mark.parametrize("make", NOT_FOR_A_COMMIT)
+async def test_what_a_commit_cannot_hold_survives_the_sweep_and_a_shortage(workspaces, worktree, make):
+    make(worktree)
+    assert not await workspaces.evict(BRANCH)
+    assert worktree.exists()
+    (told,) = await workspaces.sweep([])
+    place = Path(told.rpartition(" ")[2])
+    assert [path.name for path in place.rglob("model.bin")] == ["model.bin"]
+
+
+async def test_what_a_commit_cannot_hold_survives_commits_that_people_push(workspaces, worktree, origin, root):
+    a_nested_repository(worktree)
+    origin.commit({"theirs.py": "print(3)\n"}, branch=BRANCH)
+    again = await workspaces.ensure(BRANCH, base="", remote=origin.remote)
+    assert (again.path / "theirs.py").exists()
+    assert [path.name for path in (root / "aside").rglob("model.bin")] == ["model.bin"]
+
+
+async def test_what_a_commit_cannot_hold_survives_a_merge(workspaces, worktree, origin, root):
+    (worktree / "new.py").write_text("print(2)\n")
+    a_nested_repository(worktree)
+    origin.commit({"theirs.py": "print(3)\n"})
+    again = await workspaces.ensure(BRANCH, base="", remote=origin.remote, merge="main")
+    assert {path.name for path in again.path.iterdir()} >= {"theirs.py", "new.py"}
+    assert [path.name for path in (root / "aside").rglob("model.bin")] == ["model.bin"]
+
+
+async def test_pipes_and_ignored_files_keep_no_worktree(workspaces, worktree, root):
+    os.mkfifo(worktree / "pipe")
+    (worktree / "build" / ".git").mkdir(parents=True)
+    assert await workspaces.salvage(BRANCH) == ""
+    await workspaces.remove(BRANCH)
+    assert not (root / "aside").exists()
 
 
 @pytest.mark.attack("T16", "The work takes no time of the processor, but never ends to be read")

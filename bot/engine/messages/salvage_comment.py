@@ -17,11 +17,12 @@ NOT_TAKEN = "the repository rejected the push"
 def salvaged(key: str, kept: SalvageLocation) -> str:
     """Location of salvaged work, how to restore it, and until when."""
     if kept.is_folder:
+        size = f" ({kept.size})" if kept.size else ""
         return (
-            "The unpublished work is too large for a commit. It was moved unchanged to "
-            f"`{kept.ref}` on the daemon's machine and stays there until somebody deletes it. An agent wrote it: "
-            "do not "
-            "run git, an editor or a build in that folder."
+            "A commit cannot hold all of the unpublished work: there are too many files, files that are too large, or "
+            f"repositories in the worktree. The worktree was moved unchanged to `{kept.ref}`{size} on the daemon's "
+            "machine and stays there until somebody deletes it. An agent wrote it: do not run git, an editor or a "
+            f"build in that folder. What a commit can hold, `treehand restore {key}` restores as well."
         )
     where = "on the daemon's machine and in this repository" if kept.shared else "on the daemon's machine"
     parts = [

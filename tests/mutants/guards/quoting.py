@@ -112,6 +112,13 @@ GUARDS = (
         (f"{_QUOTING}_names_stay_inside_our_backticks",),
     ),
     Guard(
+        "T18: signs are taken out of a label before it is judged",
+        "bot/text/quote_untrusted.py",
+        'return plain_line(re.sub("[`<>]", "", on_one_line(text)))[:_LABEL_LENGTH]',
+        'return re.sub("[`<>]", "", plain_line(text))[:_LABEL_LENGTH]',
+        (f"{_QUOTING}_what_is_taken_out_of_a_label_leaves_no_effect_behind",),
+    ),
+    Guard(
         "T18: quoted words end no part of ours",
         "bot/text/pull_request_section.py",
         'text.replace("<!-- treehand:", "<!-- treehand ")',
