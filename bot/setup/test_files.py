@@ -5,8 +5,9 @@ Rule: names alone tell, so the list is for people who read the change; it proves
 
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from fnmatch import translate
+from posixpath import join, normpath
 
 _FOLDERS = frozenset(
     [
@@ -31,11 +32,21 @@ _FOLDERS = frozenset(
         "testing",
         "tests",
         "venv",
+        # packages that `python -m pytest` would load from the folder it is started in
+        "coverage",
+        "exceptiongroup",
+        "iniconfig",
+        "packaging",
+        "pluggy",
+        "pygments",
+        "tomli",
+        "xdist",
     ]
 )
 _TESTS = (
     "test_*", "*_test.*", "*_tests.*", "*.test.*", "*.tests.*", "*.spec.*", "*_spec.*", "*test.java", "*tests.java",
-    "*it.java", "*test.kt", "*tests.kt", "*test.cs", "*tests.cs", "*test.php", "*.feature", "tests.py",
+    "test.*", "runtests*", "*it.java", "*test.kt", "*tests.kt", "*test.cs", "*tests.cs", "*test.php", "*.feature",
+    "tests.py",
 )  # fmt: skip
 _SETTINGS = (
     "conftest.py", "pytest.*", ".pytest.ini", "pyproject.toml", "setup.cfg", "setup.py", "tox.ini", "noxfile.py",
@@ -45,19 +56,32 @@ _SETTINGS = (
     "taskfile.y*ml", "rakefile", ".rspec", "gemfile", "phpunit.*", "composer.json", "pom.xml", "*.gradle",
     "*.gradle.kts", "gradle.properties", "gradlew*", "mvnw*", "*.runsettings", "directory.build.*", "*.csproj",
     "*.fsproj", "*.vbproj", "cargo.toml", "build.rs", "go.mod", "go.work",
+    ".env*", ".python-version", ".ruby-version", ".nvmrc", ".node-version", ".java-version", ".tool-versions",
+    "rust-toolchain*", "global.json", "pyvenv.cfg", "entry_points.txt", "pluggy.py", "iniconfig.py", "packaging.py",
+    "exceptiongroup.py", "tomli.py", "xdist.py", "coverage.py", "pygments.py", "pytest_*.py", "_pytest.py",
+    "manage.py", "tasks.py", "dodo.py", "fabfile.py", "nx.json", "turbo.json", "deno.json*", ".taprc", "ava.config.*",
+    "wdio.conf.*", "*.sh", "*.bash", "*.ps1", "*.bat", "*.cmd",
 )  # fmt: skip
 _NAMES = re.compile("|".join(translate(name) for name in (*_TESTS, *_SETTINGS)))
 _STANDARD_MODULES = frozenset(sys.stdlib_module_names)
 
 
-def find_test_files(changed: Iterable[str]) -> tuple[str, ...]:
-    return tuple(path for path in changed if _can_change_results(path.casefold()))
+def find_test_files(changed: Iterable[str], commands: Iterable[tuple[str, str]] = ()) -> tuple[str, ...]:
+    """`commands`: those of the verification, each with the folder that it starts in."""
+    named = frozenset(path for command, folder in commands for path in _named_in(command, folder))
+    return tuple(path for path in changed if path in named or _can_change_results(path.casefold()))
+
+
+def _named_in(command: str, folder: str) -> Iterator[str]:
+    """Yields every word that may be a path in the worktree."""
+    for word in re.split(r"[\s;&|()<>='\"]+", command):
+        yield normpath(join(folder, word))
 
 
 def _can_change_results(path: str) -> bool:
-    *folders, name = path.split("/")
+    *_, name = parts = path.split("/")
     return (
-        not _FOLDERS.isdisjoint(folders)
+        not _FOLDERS.isdisjoint(parts)
         or _NAMES.fullmatch(name) is not None
         or path.partition("/")[0].removesuffix(".py") in _STANDARD_MODULES
     )

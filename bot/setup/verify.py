@@ -113,7 +113,8 @@ class Verifier:
             commands = await self._run_commands(self.plan.checks, place)
             changed = await self.access.changed_paths(workspace.base, workspace.head)
             how = _setup_in_words(self.plan, ready.repeated)
-            return replace(verification, commands=commands, setup=how, test_files=find_test_files(changed))
+            named = find_test_files(changed, [(step.command, step.folder) for step in self.plan.checks])
+            return replace(verification, commands=commands, setup=how, test_files=named)
 
     async def _run_on_base(
         self, steps: Sequence[SetupStep], workspace: Workspace, turn_id: str, emit: EventSink

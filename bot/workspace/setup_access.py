@@ -142,6 +142,7 @@ class SetupAccess:
 
     def _switch_temporary(self, fresh: Workspace, commit: str) -> None:
         worktree = self.worktree(fresh.branch)
+        worktree.outlast_second()
         switch_files(worktree.paths.folder, self.mirror.path, old=fresh.head, new=commit)
         self.mirror.update_refs({worktree.ref: (commit, fresh.head)})
         (worktree.paths.admin / "index").unlink()

@@ -4,6 +4,7 @@ import contextlib
 import logging
 import os
 import shutil
+import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -33,6 +34,7 @@ from bot.workspace.shadow_git_dir import (
 log = logging.getLogger(__name__)
 
 _LOCKED = "In use by Treehand."
+_MOMENT = 0.02
 _FILES_READ_PER_ALLOWED = 10
 """So many new files are read for each that a turn may change: a person may allow more."""
 
@@ -188,6 +190,16 @@ class Worktree:
 
     def save_setup_record(self, record: SetupRecord) -> None:
         write_setup_record(self.paths.admin, record)
+
+    def outlast_second(self) -> None:
+        """Waits for another second than that of its checkout.
+
+        What setup has compiled from a file counts as up to date while the file has the same size and the same second.
+        """
+        began, probe = int(self._complete_mark.stat().st_mtime), self.paths.admin / "locked"
+        while int(probe.stat().st_mtime) <= began:
+            time.sleep(_MOMENT)
+            probe.touch()
 
     def save_index(self, scan: WorktreeScan) -> None:
         """Saves the index, so that the next scan reads only changed files."""

@@ -10,6 +10,7 @@ from bot.domain.run import Run, RunChecks
 from bot.domain.verification import Verification
 from bot.engine.messages import checks_text
 from bot.sandbox.none import NoSandbox
+from bot.setup.test_files import find_test_files
 from tests.setup.conftest import Shop, empty_origin, origin, root, shop  # noqa: F401 - fixtures
 
 FORGED = "Verification reports a success that did not happen"
@@ -173,9 +174,44 @@ async def test_t23_changed_test_settings_are_listed_and_lost_tests_are_reported(
     found = await verified(
         shop, 'echo "$(cat count) passed in 0.01s"', **{"count": "1", "conftest.py": "collect_ignore = 1"}
     )
-    assert found.test_files == ("conftest.py",)
+    assert found.test_files == ("conftest.py", "count")
     assert [found.tests_lost(one) for one in found.commands] == [2]
     text = checks_text.of_verification(Run("shop#1", "shop", checks=RunChecks(verification=found)))
     assert "⚠️" in text
     assert "**fewer tests than on the base**: 2 did not run" in text
-    assert "review these first: `conftest.py`" in text
+    assert "review these first: `conftest.py`, `count`" in text
+
+
+@pytest.mark.attack("T23", FORGED + ": code that setup compiled passes for a changed file of the same second and size")
+async def test_t23_the_files_of_a_commit_are_of_a_later_second_than_those_of_its_base(shop):  # noqa: F811
+    shop.origin.commit(TESTS)
+    await shop.ready()
+    (shop.folder() / "price.py").write_text(BROKEN["price.py"])
+    change, access = await shop.captured(), shop.project_setup._access
+    async with access.temporary_worktree("treehand/shop-1", change.base, purpose="trial") as fresh:
+        before = int((fresh.path / "price.py").stat().st_mtime)
+        await access.switch_temporary(fresh, change.head)
+        assert int((fresh.path / "price.py").stat().st_mtime) > before
+
+
+@pytest.mark.attack("T23", FORGED + ": the program that verification starts is changed, and nobody is told")
+@pytest.mark.parametrize(
+    ("path", "command"),
+    [
+        ("ci/check", "ci/check"),
+        ("ci/check", "./ci/check --all"),
+        ("backend/run", "PATH=$PATH ./run; true"),
+        ("ci/check.sh", "make test"),
+        ("spec", "make test"),
+        ("a.egg-info/entry_points.txt", "python -m pytest"),
+        ("pluggy.py", "python -m pytest"),
+        ("packaging/__init__.py", "python -m pytest"),
+        (".env.test", "npm test"),
+        (".python-version", "uv run pytest"),
+        ("rust-toolchain.toml", "cargo test"),
+        ("test.js", "node --test"),
+    ],
+)
+def test_t23_changed_files_that_decide_the_result_are_named(path, command):
+    folder = "backend" if path.startswith("backend/") else ""
+    assert find_test_files(["src/price.py", path], [(command, folder)]) == (path,)

@@ -63,11 +63,25 @@ GUARDS = (
         ("tests/escape/test_receipts.py::test_t23_stale_compiled_code_is_absent_when_the_commit_is_verified",),
     ),
     Guard(
+        "T23: code that setup compiled from the base is not taken for the commit's",
+        "bot/workspace/setup_access.py",
+        "worktree.outlast_second()",
+        "pass",
+        ("tests/escape/test_receipts.py::test_t23_the_files_of_a_commit_are_of_a_later_second_than_those_of_its_base",),
+    ),
+    Guard(
         "T23: changed settings of the tests are named",
         "bot/setup/verify.py",
-        "test_files=find_test_files(changed)",
-        "test_files=()",
+        "test_files=named)",
+        "test_files=())",
         ("tests/escape/test_receipts.py::test_t23_changed_test_settings_are_listed_and_lost_tests_are_reported",),
+    ),
+    Guard(
+        "T23: a changed program that verification itself starts is named",
+        "bot/setup/test_files.py",
+        "path in named or _can_change_results",
+        "_can_change_results",
+        ("tests/escape/test_receipts.py::test_t23_changed_files_that_decide_the_result_are_named",),
     ),
     Guard(
         "T23: fewer tests than on the base are said",
