@@ -10,6 +10,7 @@ from typing import assert_never
 from bot.domain.branch_name import branch_for
 from bot.domain.comment import CommentPlace
 from bot.domain.reaction import Reaction
+from bot.domain.remote import Remote
 from bot.domain.run import Run
 from bot.domain.run_names import turn_id_for
 from bot.domain.salvage import SalvageLocation
@@ -143,6 +144,8 @@ async def _salvage(project: Project, run: Run, *, tell: bool) -> NotShown | None
 
 async def _shared(project: Project, ref: str) -> SalvageLocation:
     """Pushes the salvage ref if the remote can be reached now; the end of the run does not wait for a retry."""
+    if SalvageLocation(ref).is_folder:
+        return await project.workspaces.share(ref, remote=Remote("", here=True))
     try:
         remote = await project.forge.remote()
         if project.lease:

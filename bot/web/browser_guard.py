@@ -1,7 +1,8 @@
-"""Browser guard: refuses requests of other sites' pages (CSRF) and requests under an unknown host name.
+"""Browser guard: refuses requests of other sites' pages (CSRF), under an unknown host name, or with two lengths.
 
 Rule: a page can forge neither Origin, Sec-Fetch-Site nor Host. An unknown Host is refused everywhere, which stops DNS
-rebinding; a request of another site's page is refused unless it only reads. Signed requests skip both checks.
+rebinding; a request of another site's page is refused unless it only reads. Signed requests skip both checks. A
+request with two lengths may be two requests for a proxy before us, so it ends its connection.
 """
 
 import ipaddress
@@ -23,6 +24,8 @@ _READ_ONLY = frozenset({"GET", "HEAD"})
 _OWN_SITE = frozenset({"same-origin", "none"})
 _PORTS = {"http": 80, "https": 443}
 _UNKNOWN_HOST = "Unknown host name. If this name is correct, add it to web.hosts.\n"
+_LENGTHS = frozenset({b"content-length", b"transfer-encoding"})
+_TWO_LENGTHS = "The request has two lengths.\n"
 _OTHER_SITE = "A page of another site sent this request, so it was refused.\n"
 
 
@@ -44,6 +47,8 @@ class BrowserGuard:
 
         refusal = self._find_refusal(scope) if scope["type"] == "http" else ""
         app = PlainTextResponse(refusal, status_code=403) if refusal else self._app
+        if scope["type"] == "http" and _LENGTHS <= {name for name, _ in scope["headers"]}:
+            app = PlainTextResponse(_TWO_LENGTHS, status_code=400, headers={"Connection": "close"})
         await app(scope, receive, send_with_headers)
 
     def _find_refusal(self, scope: Scope) -> str:

@@ -208,3 +208,20 @@ async def test_every_response_has_the_security_headers():
             assert "frame-ancestors 'none'" in answer.headers["content-security-policy"]
             assert "access-control-allow-origin" not in answer.headers
             assert "server" not in answer.headers
+
+
+@pytest.mark.attack("T17", "A request with two lengths hides a second one from a proxy before the dashboard")
+@pytest.mark.parametrize("path", ["/api/v1/wake", "/webhooks/github"])
+async def test_a_request_with_two_lengths_is_refused_with_what_follows_it(path):
+    async with visiting() as visitor:
+        reader, writer = await asyncio.open_connection("127.0.0.1", visitor.port)
+        name = f"Host: 127.0.0.1:{visitor.port}\r\n"
+        hidden = f"POST /api/v1/wake HTTP/1.1\r\n{name}Content-Length: 0\r\n\r\n"
+        lengths = f"Content-Length: {len(hidden) + 5}\r\nTransfer-Encoding: chunked\r\n"
+        writer.write(f"POST {path} HTTP/1.1\r\n{name}{lengths}\r\n0\r\n\r\n{hidden}".encode())
+        async with asyncio.timeout(20):
+            answer = await reader.read()
+        writer.close()
+        assert answer.count(b"HTTP/1.1 ") == 1
+        assert answer.startswith(b"HTTP/1.1 400 ")
+        assert visitor.woken == []

@@ -183,9 +183,7 @@ NOT_FOR_A_COMMIT = [a_large_file, a_nested_repository, a_repository_in_a_tracked
 
 
 @pytest.mark.parametrize("make", NOT_FOR_A_COMMIT)
-async def test_what_a_commit_cannot_hold_is_kept_when_the_worktree_is_removed(
-    workspaces, worktree, origin, mirror, make
-):
+async def test_what_a_commit_cannot_hold_is_kept_after_the_worktree(workspaces, worktree, origin, mirror, make):
     (worktree / "new.py").write_text("print(2)\n")
     make(worktree)
     place = await workspaces.salvage(BRANCH)

@@ -178,7 +178,7 @@ def parse_json(reply: ServiceReply) -> Any:
         return None
     try:
         return json.loads(reply.text)
-    except ValueError as exc:
+    except (ValueError, RecursionError) as exc:
         raise NoAnswer("GitHub's answer cannot be read", sent=True) from exc
 
 

@@ -20,6 +20,13 @@ GUARDS = (
         ),
     ),
     Guard(
+        "HTTP access: a request with two lengths is none",
+        "bot/web/browser_guard.py",
+        'if scope["type"] == "http" and _LENGTHS',
+        "if not scope and _LENGTHS",
+        (f"{_ACCESS}_a_request_with_two_lengths_is_refused_with_what_follows_it",),
+    ),
+    Guard(
         "HTTP access: where we listen everywhere, a name is still none of ours",
         "bot/web/browser_guard.py",
         "self._bind_host in _ANY_ADDRESS and _is_address(name)",

@@ -21,6 +21,30 @@ READ = (
         (f"{_HOSTILE}_nothing_that_an_agent_plants_is_ever_run",),
     ),
     Guard(
+        "Salvage: the folder with what a commit cannot hold is named",
+        "bot/workspace/salvage.py",
+        "return kept if worktree.is_saved else str(worktree.set_aside(folder))",
+        "return kept",
+        (f"{_TOO_MUCH}_what_a_commit_cannot_hold_is_kept_after_the_worktree",),
+    ),
+    Guard(
+        "Salvage: what a commit cannot hold is not removed with the worktree",
+        "bot/workspace/worktree.py",
+        "if self.is_complete() and not self.is_saved:",
+        "if not self.paths:",
+        (
+            f"{_TOO_MUCH}_what_a_commit_cannot_hold_survives_commits_that_people_push",
+            f"{_TOO_MUCH}_what_a_commit_cannot_hold_survives_a_merge",
+        ),
+    ),
+    Guard(
+        "Salvage: a shortage evicts no worktree that a commit cannot hold",
+        "bot/workspace/evict.py",
+        "if frees_space and not worktree.is_saved:",
+        "if not worktree:",
+        (f"{_TOO_MUCH}_what_a_commit_cannot_hold_survives_the_sweep_and_a_shortage",),
+    ),
+    Guard(
         "T10: a git directory is built anew, never repaired",
         "bot/workspace/shadow_git_dir.py",
         "    for old in (paths.shadow, paths.agent_git):\n        trash.throw(old)\n",
