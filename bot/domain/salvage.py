@@ -38,7 +38,7 @@ class SalvageLocation:
     why: str = ""
     """Why it is on this machine only, where that was not meant to be."""
     size: str = ""
-    """Of a folder, in words; empty if it was not measured."""
+    """The folder's size for people; empty if it was not measured."""
 
     @property
     def is_folder(self) -> bool:

@@ -47,7 +47,7 @@ class BrowserGuard:
 
         refusal = self._find_refusal(scope) if scope["type"] == "http" else ""
         app = PlainTextResponse(refusal, status_code=403) if refusal else self._app
-        if scope["type"] == "http" and _LENGTHS <= {name for name, _ in scope["headers"]}:
+        if scope["type"] == "http" and {name for name, _ in scope["headers"]} >= _LENGTHS:
             app = PlainTextResponse(_TWO_LENGTHS, status_code=400, headers={"Connection": "close"})
         await app(scope, receive, send_with_headers)
 

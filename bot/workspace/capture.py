@@ -55,7 +55,7 @@ class WorktreeContents:
     ignored_folders: tuple[bytes, ...] = ()
     """Ignored folders, each with everything in it."""
     is_whole: bool = True
-    """Nothing with content was left out."""
+    """False if files or folders with content were left out."""
 
 
 def read_worktree(

@@ -71,7 +71,7 @@ class BranchPaths:
     taken: Path
     """Note that it uses a worktree of the pool; may not exist."""
     aside: Path
-    """Where its folder is moved if it cannot be removed without a loss."""
+    """The folder is moved there if a commit cannot hold everything in it."""
 
     def mounts(self, mirror: Path) -> WorktreeMounts:
         return WorktreeMounts(self.folder, self.shadow, self.agent_git, mirror / "objects")

@@ -71,7 +71,7 @@ class ScannedTree:
     left_out: tuple[str, ...] = ()
     objections: tuple[Objection, ...] = ()
     is_whole: bool = True
-    """Nothing with content was left out."""
+    """False if files or folders with content were left out."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -214,7 +214,9 @@ class Worktree:
         Files that cannot be deleted are moved away and reported by the sweep.
         """
         if self.is_complete() and not self.is_saved:
-            log.warning("files that no commit can hold are kept in %s", self.set_aside(self.paths.aside))
+            log.warning(
+                "worktree set aside, because no commit can hold all of it path=%s", self.set_aside(self.paths.aside)
+            )
         self.trash.throw(self.paths.folder)
         if self.paths.admin.exists():
             shutil.rmtree(self.paths.admin)

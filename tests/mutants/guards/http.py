@@ -22,8 +22,8 @@ GUARDS = (
     Guard(
         "HTTP access: a request with two lengths is none",
         "bot/web/browser_guard.py",
-        'if scope["type"] == "http" and _LENGTHS',
-        "if not scope and _LENGTHS",
+        'for name, _ in scope["headers"]} >= _LENGTHS',
+        'for name, _ in scope["headers"]} > _LENGTHS | {name for name, _ in scope["headers"]}',
         (f"{_ACCESS}_a_request_with_two_lengths_is_refused_with_what_follows_it",),
     ),
     Guard(

@@ -7,7 +7,9 @@ from contextlib import suppress
 import pytest
 
 from bot.errors import NeedsHuman, Retryable
+from bot.services.github.transport import parse_json
 from bot.services.http.availability import read_availability
+from bot.services.http.service_reply import NoAnswer, ServiceReply
 from tests.services.github.github_bot import BRANCH, REPO, Bot
 from tests.services.github.test_issues import labelled
 
@@ -84,3 +86,9 @@ async def test_an_invalid_response_is_retryable_at_every_endpoint(bot, place):
             with suppress(Retryable, NeedsHuman):
                 await look
         fault.times = 0
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, '{"a":' * 100_000, "9" * 100_000])
+def test_an_answer_that_is_nested_too_deep_counts_as_none(text):
+    with pytest.raises(NoAnswer):
+        parse_json(ServiceReply(200, {}, text))
