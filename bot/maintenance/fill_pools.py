@@ -6,7 +6,8 @@ until the base moves.
 
 import asyncio
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -61,11 +62,16 @@ class PoolFiller:
     _filling: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def clear(self) -> None:
-        """Removes unfinished worktrees of an earlier process and pools of removed projects. Called at the start."""
+        """Removes unfinished worktrees of an earlier process and pools of removed projects. Called at the start.
+
+        What cannot be removed now is left for the next start.
+        """
         for one in self.projects.values():
-            for folder in await in_thread(one.pool.clear_unfinished):
-                await asyncio.to_thread(one.readiness.release, folder)
-        await asyncio.to_thread(self._clear_removed_projects)
+            with _postponing(one.project.name):
+                for folder in await in_thread(one.pool.clear_unfinished):
+                    await in_thread(one.readiness.release, folder)
+        with _postponing("removed"):
+            await in_thread(self._clear_removed_projects)
 
     async def fill(self) -> None:
         if self.is_filling:
@@ -128,6 +134,14 @@ class PoolFiller:
                 pool = GitWorkspaces(self.state_dir, folder.name).pool
                 for worktree in pool.ready():
                     pool.discard(worktree.branch)
+
+
+@contextmanager
+def _postponing(project: str) -> Iterator[None]:
+    try:
+        yield
+    except (Retryable, NeedsHuman) as problem:
+        log.warning("pool clearing postponed project=%s reason=%s", project, problem)
 
 
 async def _fill_one(one: ProjectPool, commit: str) -> bool:

@@ -1,5 +1,6 @@
 """Locks between processes. The kernel releases them when a process dies, so none is ever stale."""
 
+import contextlib
 import fcntl
 import os
 from collections.abc import Iterator
@@ -36,11 +37,14 @@ def daemon_lock(state_dir: Path) -> Iterator[None]:
                 f"Treehand is already running on {state_dir} (pid {daemon_pid(state_dir)}). "
                 "Stop that one first, or set another state_dir."
             ) from exc
-        file.truncate(0)
-        file.write(str(os.getpid()))
-        file.flush()
+        try:
+            file.truncate(0)
+            os.write(file.fileno(), str(os.getpid()).encode())  # not kept for a second try when the file is closed
+        except OSError as problem:
+            raise unusable_folder(state_dir, problem) from problem
         yield
-        file.truncate(0)
+        with contextlib.suppress(OSError):  # the kernel releases the lock, whatever the disk says
+            file.truncate(0)
 
 
 def unusable_folder(folder: Path, problem: OSError) -> CannotStart:

@@ -147,7 +147,7 @@ class WorktreePool:
 
     def clear_unfinished(self) -> Sequence[Path]:
         """Removes worktrees that a crash left unfinished. Returns their folders."""
-        if not self.mirror.exists():
+        if not self.mirror.exists() or not self.mirror.is_intact():
             return ()
         with self._lock:
             left = self._unfinished()

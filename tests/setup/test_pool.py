@@ -3,10 +3,11 @@
 import asyncio
 import os
 import re
+import shutil
 import socket
 import stat
 import subprocess
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -338,6 +339,30 @@ async def test_a_worktree_that_the_settings_no_longer_want_is_removed(shop):
     assert len(waiting(shop)) == 1
     await PoolFiller(shop.root, {}, Disk(shop.origin.clone, 0.0)).clear()
     assert waiting(shop) == []
+
+
+async def test_f19_a_start_replaces_a_mirror_whose_making_was_interrupted(shop):
+    mirror = ProjectPaths(shop.root, "shop").mirror
+    shutil.rmtree(mirror, ignore_errors=True)
+    mirror.mkdir(parents=True)
+    (mirror / "HEAD").write_text("ref: refs/heads/treehand-none\n")
+    await pools_of(replace(shop)).clear()
+    assert (mirror / "objects").is_dir()
+
+
+async def test_a_start_goes_on_if_the_pool_cannot_be_cleared_now(shop, caplog):
+    pool = shop.workspaces.pool
+    await shop.workspaces.fetch(shop.origin.remote)
+    made = pool.start(pool.base_tip("main"), "main")
+    trash = shop.root / "trash"
+    shutil.rmtree(trash, ignore_errors=True)
+    trash.write_text("no folder")
+    await pools_of(replace(shop)).clear()
+    assert made.path.is_dir()
+    assert "pool clearing postponed" in caplog.text
+    trash.unlink()
+    await pools_of(replace(shop)).clear()
+    assert not made.path.exists()
 
 
 async def test_a_taken_worktree_stays_with_its_run_if_the_pool_still_lists_it(shop):

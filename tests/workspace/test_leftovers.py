@@ -86,3 +86,10 @@ def test_f11_stale_files_are_removed_only_once_per_process(root, origin, mirror)
     busy.touch()
     asyncio.run(workspaces.ensure("treehand/shop-2", base="", remote=origin.remote))
     assert busy.exists()
+
+
+def test_f10_a_start_on_a_full_disk_says_what_to_do(root):
+    root.mkdir(parents=True, exist_ok=True)
+    (root / "daemon.lock").symlink_to("/dev/full")
+    with pytest.raises(CannotStart, match="must be a writable folder with free space"), daemon_lock(root):
+        raise AssertionError

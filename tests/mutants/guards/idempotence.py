@@ -136,6 +136,27 @@ GUARDS = (
         (f"{_MENDED}_intact_objects_of_a_damaged_mirror_are_copied",),
     ),
     Guard(
+        "F19: a mirror whose making was interrupted stops no start",
+        "bot/workspace/pool.py",
+        "if not self.mirror.exists() or not self.mirror.is_intact():",
+        "if not self.mirror.exists():",
+        ("tests/setup/test_pool.py::test_f19_a_start_replaces_a_mirror_whose_making_was_interrupted",),
+    ),
+    Guard(
+        "F10: a pool that cannot be cleared stops no start",
+        "bot/maintenance/fill_pools.py",
+        '        log.warning("pool clearing postponed',
+        '        raise\n        log.warning("pool clearing postponed',
+        ("tests/setup/test_pool.py::test_a_start_goes_on_if_the_pool_cannot_be_cleared_now",),
+    ),
+    Guard(
+        "F10: a lock file that cannot be written is no bug",
+        "bot/system/locks.py",
+        "closed\n        except OSError as",
+        "closed\n        except ZeroDivisionError as",
+        ("tests/workspace/test_leftovers.py::test_f10_a_start_on_a_full_disk_says_what_to_do",),
+    ),
+    Guard(
         "F19: and again once git has stumbled over it",
         "bot/workspace/workspaces.py",
         "self._mirror.suspect_damage(problem)",
