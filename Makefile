@@ -18,7 +18,7 @@ WORKERS := $(shell expr `getconf _NPROCESSORS_ONLN` \* 3 / 2)
 
 export CHROMIUM
 
-.PHONY: install demo test check fix mutants attack bench chaos container live lock wheel sbom man screenshots needs needs-sandbox needs-tests needs-browser needs-pictures
+.PHONY: install demo test check fix mutants attack bench chaos container live lock wheel sbom man screenshots needs needs-sandbox needs-tests needs-strace needs-browser needs-pictures
 
 install: $(VENV)/.installed
 
@@ -43,7 +43,7 @@ fix: $(VENV)/.installed-dev
 	@$(BIN)/ruff format --quiet
 
 # disables every guard against the threats in docs/security.md in turn: a test must notice
-mutants: needs-sandbox $(VENV)/.installed-dev
+mutants: needs-sandbox needs-strace $(VENV)/.installed-dev
 	@$(BIN)/python tests/mutants
 
 # every attack that is known, and what came of it: a table, and hostile texts for GitHub's own Markdown parser
@@ -60,7 +60,7 @@ screenshots: needs-sandbox needs-browser needs-pictures $(VENV)/.installed-dev
 	@$(BIN)/python tests/screenshots
 
 # kills daemons again and again; prints numbers, results and a seed: `make chaos SEED=... SECONDS=... ONLY="random compressed"`
-chaos: $(VENV)/.installed-dev
+chaos: needs-strace $(VENV)/.installed-dev
 	@SEED=$(SEED) SECONDS=$(or $(SECONDS),240) $(BIN)/python tests/chaos $(ONLY)
 
 # a release: the wheel in dist/, and its bill of materials in CycloneDX, from the lock file
@@ -103,13 +103,23 @@ needs-sandbox:
 	command -v bwrap >/dev/null 2>&1 || echo "bubblewrap 0.8 or later is missing. Install it: apt-get install bubblewrap (Debian, Ubuntu), dnf install bubblewrap (Fedora)."; \
 	[ -z "$(SANDBOX_MUST)" ] || command -v bwrap >/dev/null 2>&1
 
-needs-tests:
+needs-tests: needs-strace
 	@command -v groff >/dev/null 2>&1 && exit 0; \
 	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then \
 		echo "Installing groff (tests render the manual page with it)"; \
 		apt-get install -y -qq groff-base >/dev/null 2>&1 || { apt-get update -qq && apt-get install -y -qq groff-base; } >/dev/null 2>&1; \
 	fi; \
 	command -v groff >/dev/null 2>&1 || { echo "groff is missing. Install it: apt-get install groff-base (Debian, Ubuntu), dnf install groff-base (Fedora)."; exit 1; }
+
+# without it, the tests that use it say that they are skipped
+needs-strace:
+	@command -v strace >/dev/null 2>&1 && exit 0; \
+	[ "$$(uname)" = Linux ] || exit 0; \
+	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then \
+		echo "Installing strace (tests make system calls fail with it)"; \
+		apt-get install -y -qq strace >/dev/null 2>&1 || { apt-get update -qq && apt-get install -y -qq strace; } >/dev/null 2>&1; \
+	fi; \
+	command -v strace >/dev/null 2>&1 || echo "strace is missing. Install it: apt-get install strace (Debian, Ubuntu), dnf install strace (Fedora)."
 
 # tests open the dashboard in a real browser
 needs-browser:

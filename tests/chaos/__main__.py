@@ -11,15 +11,19 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
+from random import Random
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from tests.chaos import checker, storms
+from tests.chaos import checker, storms, syscalls
 from tests.chaos.chronicle import Storm
 from tests.chaos.compressed import fast_folder
 from tests.chaos.damage import spoiling
+from tests.chaos.forked_machine import nurseries
 from tests.chaos.machine import Machine
+from tests.chaos.writes import Bench, chosen, installed_daemon, small_daemon
 from tests.fakes.github.schemas import folder
 
 _WEATHER = {"dropped": 0.1, "broken": 0.02, "limited": 0.01}
@@ -84,6 +88,38 @@ async def _side_by_side(folder: Path, seed: int, seconds: float) -> None:
         await storms.side_by_side(scene, issues=3)
 
 
+async def _writes(folder: Path, seed: int, seconds: float) -> None:
+    async with nurseries(1) as born:
+        await _faults(Bench(folder, partial(small_daemon, born=born)), seed, seconds)
+
+
+async def _writes_installed(folder: Path, seed: int, seconds: float) -> None:
+    await _faults(Bench(folder, installed_daemon), seed, seconds)
+
+
+async def _writes_at_start(folder: Path, seed: int, seconds: float) -> None:
+    await _faults(Bench(folder, installed_daemon), seed, seconds, whole=False)
+
+
+async def _faults(bench: Bench, seed: int, seconds: float, *, whole: bool = True) -> None:
+    """One fault in each try, until all were tried or the time is over."""
+    if not syscalls.is_possible():
+        print("  skipped: strace is missing, or may not trace here")
+        return
+    bench.folder.mkdir(parents=True, exist_ok=True)
+    places = await (bench.places() if whole else bench.places_at_start())
+    faults = list(chosen(places, Random(seed)))
+    print(f"  places={len(places)} faults={len(faults)}", flush=True)
+    end = time.monotonic() + seconds
+    for place, fault in faults:
+        if time.monotonic() > end:
+            break
+        tried = await (bench.story(place, fault) if whole else bench.start(place, fault))
+        if tried.broken:
+            print(f"  {fault} at {place}", flush=True)
+    print(f"  {bench.figures()}", flush=True)
+
+
 # Small daemons in compressed time
 
 
@@ -139,6 +175,8 @@ SCENARIOS: dict[str, Scenario] = {
     "damaged": _damaged,
     "side_by_side": _side_by_side,
     "machine": _machine,
+    "writes_installed": _writes_installed,
+    "writes_at_start": _writes_at_start,
 }
 COMPRESSED: dict[str, Scenario] = {
     "compressed": _compressed,
@@ -146,6 +184,7 @@ COMPRESSED: dict[str, Scenario] = {
     "compressed_damaged": _damaged_often,
     "compressed_side_by_side": _pairs,
     "soak": _soak,
+    "writes": _writes,
 }
 
 

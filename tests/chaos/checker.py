@@ -109,6 +109,8 @@ def _asking(lines: Sequence[Line]) -> set[int]:
 def _left_behind(lines: Sequence[Line]) -> Iterator[str]:
     for line in lines:
         match line["what"]:
+            case "found":
+                yield line["problem"]
             case "orphans":
                 yield f"{line['after']} s after a kill -9 there were still: {line['commands']}"
             case "stopped" if line["code"] != 0:

@@ -12,6 +12,7 @@ import os
 import re
 import signal
 import sys
+import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import asdict, dataclass
@@ -24,7 +25,7 @@ from bot.domain.turn import AgentTask, Event, EventKind, TurnReport, TurnState
 from bot.engine.loop import Engine
 from bot.engine.run_turn import TurnRunner
 from bot.engine.schedule import Capacity
-from bot.errors import Retryable
+from bot.errors import BotError, Retryable
 from bot.executors.local import LocalExecutor
 from bot.ports import EventSink, Inbox, Ports, Project
 from bot.services.github.auth import TokenCredential
@@ -43,12 +44,13 @@ from tests.chaos.tempo import Tempo
 
 REPOSITORY = "acme/shop"
 LABEL = "ai"
+BILL = "bill"
 WORKING = 4
 _SECRET = b"of all small daemons"
 """As operators give one to daemons that share a repository."""
 _POLL = 30.0
 _FILE = re.compile(r"Write 42 into (f\d+\.txt)")
-_COST = 0.01
+COST, TOKENS = 0.01, 10
 _PR_SET_PDEATHSIG = 1
 _log = logging.getLogger(__name__)
 
@@ -66,6 +68,8 @@ class Life:
     speed: float
     claim_seconds: float = 180.0
     """Twice the default: renewing it takes its time by itself."""
+    traced: bool = False
+    """Waits for a tracer before it does anything."""
 
     @property
     def state_dir(self) -> Path:
@@ -78,9 +82,11 @@ class Life:
 
 @dataclass(frozen=True)
 class Hand:
-    """An agent: writes 42 into the requested file, and 43 after a comment asks for it."""
+    """An agent: writes 42 into the requested file, and 43 after a comment asks for it. Every turn costs the same."""
 
     tempo: Tempo
+    bill: Path
+    """The model's own record: a line for every turn that it is paid for."""
 
     async def run(self, work: AgentTask, inbox: Inbox, notice: EventSink) -> TurnReport:
         told = f"{work.briefing}\n{work.prompt}"
@@ -88,9 +94,12 @@ class Hand:
         (work.folder / (file[1] if file else "lost.txt")).write_text("43\n" if "make it 43" in told else "42\n")
         session = work.session or f"session of {work.turn_id}"
         notice(Event(EventKind.SESSION, self.tempo.now(), text=session))
+        notice(Event(EventKind.USAGE, self.tempo.now(), tokens=TOKENS, usd=COST))
+        with self.bill.open("a") as bill:
+            bill.write(f"{work.turn_id}\n")
         heard = frozenset(work.comments)
         return TurnReport(
-            TurnState.SUCCEEDED, session=session, summary="Done.", session_cost_usd=_COST, tokens=10, delivered=heard
+            TurnState.SUCCEEDED, session=session, summary="Done.", usd=COST, tokens=TOKENS, delivered=heard
         )
 
     def by_hand(self, *, folder: Path, home: Path, session: str) -> str:
@@ -181,7 +190,9 @@ async def wired(life: Life) -> AsyncIterator[Small]:
         project = _project(
             life, GitHubRepository(service, REPOSITORY, memory, rules=RepositoryRules(LABEL), secret=_SECRET), fence
         )
-        taker = TurnRunner({"shop": project}.__getitem__, Hand(tempo), life.state_dir / "homes")
+        taker = TurnRunner(
+            {"shop": project}.__getitem__, Hand(tempo, Path(life.folder) / BILL), life.state_dir / "homes"
+        )
         executor = await stack.enter_async_context(
             LocalExecutor(taker, turn_store=store, on_change=woken.set, transcript=lambda *_: None, clock=tempo.now)
         )
@@ -239,8 +250,15 @@ def _begin(life: Life) -> None:
     for ours, theirs in ((nothing, 0), (told, 1), (told, 2)):
         os.dup2(ours, theirs)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    if life.traced:
+        _wait_for_tracer()
     with daemon_lock(life.state_dir):
         asyncio.run(_lived(life))
+
+
+def _wait_for_tracer() -> None:
+    while "TracerPid:\t0\n" in Path("/proc/self/status").read_text():
+        time.sleep(0.002)
 
 
 def _die_with_our_parent() -> None:
@@ -259,6 +277,8 @@ def main() -> None:
             try:
                 _begin(life)
                 code = 0
+            except BotError as problem:
+                _log.error("%s", problem)
             except BaseException:  # noqa: BLE001 - whatever it was, the child must not go on as its parent
                 _log.exception("the daemon fell")
             finally:

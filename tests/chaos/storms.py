@@ -30,6 +30,7 @@ class Scene:
     machines: Sequence[Machine]
     history: History
     random: Random
+    model: ScriptedModel | None = None
 
     @property
     def machine(self) -> Machine:
@@ -70,7 +71,7 @@ async def scene(
                 for number in range(machines)
             ]  # fmt: skip
             try:
-                yield Scene(github, People(github), homes, history, random)
+                yield Scene(github, People(github), homes, history, random, model)
                 for machine in homes:
                     if machine.alive:
                         await machine.settled()

@@ -5,6 +5,7 @@ from tests.mutants.guards.guard import Guard
 _EXECUTORS = "tests/contracts/test_executors.py::test"
 _DECIDE = "tests/engine/test_decide.py::test"
 _DAMAGE = "tests/store/test_damage.py::test"
+_START = "tests/chaos/test_writes.py::test_a_daemon_that_cannot_start_on_its_disk_says_what_to_do_and_starts_later"
 _BUDGET = ("tests/engine/test_issue_budget.py::test_turns_and_time_can_be_exhausted_too",)
 _LOCAL, _OUTCOME, _DATABASE = "bot/executors/local.py", "bot/engine/finish_turn.py", "bot/system/database.py"
 
@@ -29,6 +30,13 @@ GUARDS = (
         "            self._save_soon(turn)\n",
         "",
         (f"{_EXECUTORS}_the_progress_of_a_running_turn_survives_its_process",),
+    ),
+    Guard(
+        "F10: a daemon that cannot use its database says what to do",
+        _DATABASE,
+        "cannot be used: {exc}. {_FIX}",
+        "cannot be used: {exc}.",
+        (f"{_START}[pwrite64-EIO-Check]",),
     ),
     Guard(
         "F10: a full disk fails no turn",
