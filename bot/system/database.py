@@ -21,7 +21,6 @@ log = logging.getLogger(__name__)
 _DAMAGED = ".damaged-"
 _FILE_SUFFIXES = ("", "-wal", "-shm", "-journal")
 """The database first: without it SQLite ignores the other files."""
-_FIX = "Check its disk: it needs free space, and must allow reading and writing. Then start again."
 _MAX_LISTED = 3
 """Number of problems that an error lists."""
 
@@ -110,7 +109,10 @@ def _open(path: Path, scripts: Sequence[Path], lost: str) -> sqlite3.Connection:
         db.close()
         if _is_damage(exc):
             raise Damaged(f"The database {path} is damaged ({exc}). {lost}", path=path) from exc
-        raise CannotStart(f"The database {path} cannot be used: {exc}. {_FIX}") from exc
+        raise CannotStart(
+            f"The database {path} cannot be used: {exc}. Check its disk: it needs free space, and must allow reading "
+            "and writing. Then start again."
+        ) from exc
     except CannotStart:
         db.close()
         raise

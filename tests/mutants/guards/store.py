@@ -34,8 +34,8 @@ GUARDS = (
     Guard(
         "F10: a daemon that cannot use its database says what to do",
         _DATABASE,
-        "cannot be used: {exc}. {_FIX}",
-        "cannot be used: {exc}.",
+        "Check its disk: it needs free space",
+        "It needs free space",
         (f"{_START}[pwrite64-EIO-Check]",),
     ),
     Guard(
