@@ -6,6 +6,9 @@ from pathlib import Path
 from bot.domain.run import Run
 from bot.domain.turn import TurnOrder
 
+PROGRESS_SLUG = "progress"
+"""Last part of the slug of a run's progress comment."""
+
 
 def home_for(homes: Path, project: str, branch: str) -> Path:
     """Returns the folder for the configuration and history of a run's agent."""

@@ -1,9 +1,10 @@
-"""Carries out one action on tracker, forge, executor or workspace. It never decides.
+"""Carries out actions on tracker, forge, executor or workspace. It never decides.
 
 Rule: the refusal of what only shows a run is returned, every other one is raised.
 """
 
-from collections.abc import Awaitable
+import asyncio
+from collections.abc import Awaitable, Sequence
 from dataclasses import replace
 from typing import assert_never
 
@@ -38,6 +39,16 @@ from bot.engine.unshown import NotShown, ShowingAction
 from bot.engine.withhold_secrets import refuse_secrets
 from bot.errors import NeedsHuman, Retryable
 from bot.ports import Executor, IssueStates, Project
+
+
+async def perform_all(actions: Sequence[Action], run: Run, project: Project, executor: Executor) -> Sequence[NotShown]:
+    """One after the other. Reactions come last, after words were handed over, and together: many are one request."""
+    done = [await perform(action, run, project, executor) for action in actions if not isinstance(action, React)]
+    reactions = [perform(action, run, project, executor) for action in actions if isinstance(action, React)]
+    tried = await asyncio.gather(*reactions, return_exceptions=True)
+    if failure := next((one for one in tried if isinstance(one, BaseException)), None):
+        raise failure
+    return [one for one in (*done, *tried) if isinstance(one, NotShown)]
 
 
 async def perform(  # noqa: C901, PLR0912, PLR0915 - one case per action

@@ -9,13 +9,13 @@ from bot.domain.phase_labels import phase_label, phase_labels
 from bot.domain.policy import Policy
 from bot.domain.pull_request import PullRequestState
 from bot.domain.run import Phase, Run
+from bot.domain.run_names import PROGRESS_SLUG
 from bot.engine import comment_ledger, unshown
-from bot.engine.actions import Action, LinkPullRequest, MoveIssue, PostComment, ShowLabels
+from bot.engine.actions import Action, LinkPullRequest, MoveIssue, OfferPullRequest, PostComment, ShowLabels
 from bot.engine.decision import Decision
 from bot.engine.messages import progress_comment
 from bot.engine.observation import Observation
 from bot.engine.run_note import note_for
-from bot.engine.unshown import SLUG
 
 SECONDS_BETWEEN_EDITS = {Phase.WORKING: 15.0, Phase.QUEUED: 300.0, "paused": 15.0}
 SHOWN_IN_QUEUE = 25
@@ -78,8 +78,13 @@ def _link(seen: Observation) -> tuple[Action, ...]:
 
 
 def _progress(decision: Decision, seen: Observation, policy: Policy) -> Decision:
-    """Edits the comment when its content changes; less often while an agent works or the queue moves."""
+    """Edits the comment when its content changes; less often while an agent works or the queue moves.
+
+    Not yet while the pull request is being opened: the next tick knows its address, and one edit will do.
+    """
     run = decision.run
+    if seen.pull_request is None and any(isinstance(action, OfferPullRequest) for action in decision.actions):
+        return decision
     if run.phase is Phase.QUEUED and seen.slot.ahead >= SHOWN_IN_QUEUE:
         return decision
     text = progress_comment.progress(run, seen, policy)
@@ -95,5 +100,5 @@ def _progress(decision: Decision, seen: Observation, policy: Policy) -> Decision
         return decision
     return decision.then(
         replace(run, status=replace(run.status, digest=shown, shown_at=seen.now)),
-        PostComment(CommentPlace.ISSUE, SLUG, text, note=note_for(run)),
+        PostComment(CommentPlace.ISSUE, PROGRESS_SLUG, text, note=note_for(run)),
     )

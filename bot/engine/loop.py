@@ -14,7 +14,8 @@ from bot.domain.run import Phase, Run
 from bot.domain.run_names import log_fields, turn_id_for
 from bot.domain.spend import TotalSpend
 from bot.engine import comment_ledger, unshown
-from bot.engine.act import perform
+from bot.engine.act import perform_all
+from bot.engine.actions import ShowLabels
 from bot.engine.backoff import Backoff
 from bot.engine.circuit_breaker import pause_reasons
 from bot.engine.decide import ask_for_help, decide, park, send_back_to_agent
@@ -36,6 +37,8 @@ from bot.system.log_context import logging_about
 log = logging.getLogger(__name__)
 
 QUEUED_STEPS_AT_ONCE = 5
+QUEUED_LABELS_AT_ONCE = 20
+"""Steps of queued runs that only change labels: services may take many of those in one request."""
 _POLL_FAILED = "poll failed project=%s reason=%s"
 _RUN_DELAYED = "run delayed run=%s reason=%s"
 
@@ -295,7 +298,9 @@ class Engine:
     def _must_wait_to_show(self, run: Run, decision: Decision) -> bool:
         """Limits concurrent updates of queued issues: services take one write after the other, and work comes first."""
         still_queued = run.phase is Phase.QUEUED and decision.run.phase is Phase.QUEUED
-        return still_queued and sum(one.phase is Phase.QUEUED for one in self._busy.values()) >= QUEUED_STEPS_AT_ONCE
+        only_labels = all(isinstance(action, ShowLabels) for action in decision.actions)
+        most = QUEUED_LABELS_AT_ONCE if only_labels else QUEUED_STEPS_AT_ONCE
+        return still_queued and sum(one.phase is Phase.QUEUED for one in self._busy.values()) >= most
 
     async def _step(self, run: Run, seen: Observation, judge: Judge) -> None:
         try:
@@ -335,8 +340,7 @@ class Engine:
         project = self.ports.projects[run.project]
         refused = [
             replace(one, why=without_secrets(one.why, project.find_secrets))
-            for action in decision.actions
-            if (one := await perform(action, decision.run, project, self.ports.executor))
+            for one in await perform_all(decision.actions, decision.run, project, self.ports.executor)
         ]
         now = self._clock()
         decision = unshown.record(decision, refused, now, before=run.status)

@@ -50,7 +50,7 @@ def begin_turn(run: Run, seen: Observation, policy: Policy, *, after: str = "") 
     begun = replace(run, turns=replace(run.turns, number=number, started_at=seen.now, not_before=0.0)).to(
         Phase.WORKING, wait_reason=probe, now=seen.now
     )
-    return Decision(comment_ledger.assign(begun, comments, number), (*acknowledge.ack_seen(comments), StartTurn(order)))
+    return Decision(comment_ledger.assign(begun, comments, number), (StartTurn(order), *acknowledge.ack_seen(comments)))
 
 
 def _order_for(

@@ -11,14 +11,13 @@ from typing import TypeAlias
 from bot.domain.comment import CommentPlace
 from bot.domain.pull_request import PullRequestState
 from bot.domain.run import Phase, Run, RunStatus, Unshown
+from bot.domain.run_names import PROGRESS_SLUG
 from bot.engine.actions import Action, LinkPullRequest, MoveIssue, PostComment, React, ShowLabels
 from bot.engine.decision import Decision
 from bot.engine.messages import unshown_comment
 from bot.engine.messages.unshown_comment import LABELS, LINK, PROGRESS, REPORTED_AFTER, STATE
 from bot.engine.observation import Observation
 
-SLUG = "progress"
-"""Slug of the progress comment."""
 _FIRST_SECONDS, _LONGEST_SECONDS = 15.0, 3600.0
 _MOST_TIMES = 12
 """A comment, and the end of a run, are given up after so many refusals: about eight hours."""
@@ -83,7 +82,7 @@ def effect_of(action: Action) -> str:
         case LinkPullRequest():
             return LINK
         case PostComment(slug=slug):
-            return PROGRESS if slug == SLUG else f"comment {slug}"
+            return PROGRESS if slug == PROGRESS_SLUG else f"comment {slug}"
         case React(comment=comment, reaction=reaction):
             return f"reaction {reaction} to {comment}"
         case _:
@@ -99,7 +98,7 @@ def _refused(before: Unshown | None, refused: NotShown, now: float) -> Unshown:
 
 
 def _with_text(one: Unshown, action: Action | None) -> Unshown:
-    if not isinstance(action, PostComment) or action.slug == SLUG:
+    if not isinstance(action, PostComment) or action.slug == PROGRESS_SLUG:
         return one
     return replace(one, slug=action.slug, place=action.place, text=action.text, thread=action.thread)
 

@@ -68,7 +68,7 @@ def _watch_running(run: Run, seen: Observation, policy: Policy) -> Decision:
     )
     return Decision(
         comment_ledger.assign(run, due, run.turns.number),
-        (*acknowledge.ack_seen(comment_ledger.new_comments(run, seen, policy)), *sent),
+        (*sent, *acknowledge.ack_seen(comment_ledger.new_comments(run, seen, policy))),
     )
 
 

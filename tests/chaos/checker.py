@@ -98,6 +98,11 @@ def _asking(lines: Sequence[Line]) -> set[int]:
     for line in _requests(lines):
         if not _took(line) or line["kind"] not in {"label", "unlabel"}:
             continue
+        if line["path"] == "/graphql":
+            for one in line["labelled"]:
+                if "ai:asking" in one["labels"]:
+                    (found.add if one["adds"] else found.discard)(one["issue"])
+            continue
         issue = int(line["path"].split("/issues/")[1].split("/")[0])
         if line["kind"] == "label" and "ai:asking" in (line["sent"] or {}).get("labels", ()):
             found.add(issue)

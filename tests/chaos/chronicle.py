@@ -16,6 +16,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from tests.chaos.history import History
+from tests.fakes.github.as_json import node_id
 from tests.fakes.github.faults import Fault, Faults
 from tests.fakes.github.model import Token
 from tests.fakes.github.repository_actions import GitHubWorld
@@ -37,12 +38,20 @@ KINDS = {
     "branch": "DELETE /repos/*/git/refs/*",
 }
 """Requests by what people would call them. Every writing request of the story is here."""
+MUTATIONS = {
+    b"addLabelsToLabelable": "label",
+    b"removeLabelsFromLabelable": "unlabel",
+    b"addReaction": "reaction",
+}
+"""Mutations by the same words. One that adds a label and removes another is a `label`."""
 CLAIM = "claim"
 """A push as well, of nothing but the ref that daemons agree by."""
 _CLAIM_REF = b" refs/treehand/claim"
 
 
 def kind_of(method: str, path: str, body: bytes = b"") -> str:
+    if path == "/graphql":
+        return next((kind for name, kind in MUTATIONS.items() if name in body), "")
     asked = f"{method} {path}"
     kind = next((kind for kind, pattern in KINDS.items() if fnmatch.fnmatchcase(asked, pattern)), "")
     return CLAIM if kind == "push" and _CLAIM_REF in body else kind
@@ -72,7 +81,7 @@ class Storm(Faults):
     def next_for(self, method: str, path: str) -> Fault | None:
         if scripted := super().next_for(method, path):
             return scripted
-        if self.over or not path.startswith("/repos/"):
+        if self.over or not path.startswith(("/repos/", "/mutation/")):
             return None
         drawn = self.random.random()
         writing = method != "GET"
@@ -152,11 +161,28 @@ class Chronicle(ServedGitHub):
         writing = call.method != "GET" and call.status < 400 and kind
         made = _made(reply) if writing else {}
         self.written += bool(writing)
+        labelled = self._labelled(call.body) if writing and call.path == "/graphql" else []
         waits = reply.headers.get("retry-after", "") if call.status >= 400 else ""
         self.log.note(
             "request", number=number, came=came, kind=kind, method=call.method, path=call.path, status=call.status,
             told=told, by=call.by, points=call.points, retry_after=waits, sent=call.body if kind else None, made=made,
+            labelled=labelled,
         )  # fmt: skip
+
+    def _labelled(self, body: Any) -> list[dict[str, Any]]:
+        """Returns the changes of labels in a request with mutations, in words."""
+        homes = self.world.repositories.values()
+        labels = {node_id("LA", one.id): one.name for home in homes for one in home.labels.values()}
+        issues = {node_id("I", one.id): number for home in homes for number, one in home.issues.items()}
+        return [
+            {
+                "issue": issues.get(one["labelableId"], 0),
+                "labels": [labels.get(key, "") for key in one["labelIds"]],
+                "adds": f"${name}: AddLabels" in body["query"],
+            }
+            for name, one in body["variables"].items()
+            if "labelableId" in one
+        ]
 
 
 async def _heard(receive: Any) -> tuple[bytes, Any]:

@@ -12,9 +12,9 @@ from bot.domain.pull_request import CheckState, PullRequestState
 from bot.domain.reaction import Reaction
 from bot.domain.remote import Remote
 from bot.domain.run import Phase, Run
+from bot.domain.run_names import PROGRESS_SLUG
 from bot.domain.salvage import SalvageLocation
 from bot.domain.turn import Message, TurnOrder, TurnReport, TurnState
-from bot.engine.unshown import SLUG
 from bot.errors import NeedsHuman, Retryable
 from bot.ports import ForgeView, Ports, Project, TrackerView
 from bot.text.pull_request_section import replace_section
@@ -109,7 +109,7 @@ class Tracker:
     async def ensure_comment(self, key: str, *, slug: str, text: str, note: str = "", thread: str = "") -> None:
         self._need_issue()
         ordinal, _, name = slug.partition("/")
-        if name == SLUG:
+        if name == PROGRESS_SLUG:
             self.hands.change(progress=put(self.hands.state.progress, int(ordinal), TEXTS.of((text, note))))
         elif name.startswith("ask-"):
             self.hands.change(question=slug)

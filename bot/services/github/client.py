@@ -3,8 +3,8 @@
 import asyncio
 import json
 import sqlite3
-from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import Any, Self
 from urllib.parse import quote, urlencode
@@ -14,8 +14,10 @@ from bot.services.github.auth import AppCredential, Credential
 from bot.services.github.errors import NoGraphQL, NotFound, Refused
 from bot.services.github.http import HttpClient, HttpRequest, HttpResponse, WriteFence
 from bot.services.github.http_cache import CachedPage, PageCache
+from bot.services.github.mutations import SERVER_TROUBLE, Mutation, MutationResult, document_of, results_of
 from bot.services.github.rate_limits import RequestKind, Sleep
 from bot.services.github.transport import ACCEPT, next_link
+from bot.services.github.write_queue import WriteRank
 from bot.services.http.service_reply import no_answer
 from bot.system.clock import Clock, now
 
@@ -24,7 +26,6 @@ _NOTIFYING = {"comments", "replies", "pulls", "issues", "reviews"}
 _MAX_POLL_INTERVAL = 3600.0  # seconds
 _VIEWER = "query { viewer { login databaseId } }"
 _PARTIAL_ERRORS = {"NOT_FOUND"}
-_SERVER_TROUBLE = ("something went wrong", "timeout", "timed out")
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,21 +119,42 @@ class GitHubClient:
             yield answer
             address = answer.next
 
-    async def write(self, verb: str, path: str, body: Mapping[str, Any] | None = None, *, repository: str) -> ApiAnswer:
+    async def write(
+        self,
+        verb: str,
+        path: str,
+        body: Mapping[str, Any] | None = None,
+        *,
+        repository: str,
+        rank: WriteRank = WriteRank.ANSWER,
+    ) -> ApiAnswer:
         """Raises UnknownOutcome if the request may have succeeded (no answer, or 5xx), otherwise like `get`."""
         kind = RequestKind.CREATE if verb == "POST" and path.rpartition("/")[2] in _NOTIFYING else RequestKind.WRITE
-        response = await self._http.send(HttpRequest(verb, _address(path), repository, body=body, kind=kind))
+        response = await self._http.send(HttpRequest(verb, _address(path), repository, body=body, kind=kind, rank=rank))
         return ApiAnswer(response.reply.status, response.data, response.reply.headers, moved=response.moved)
 
     async def graphql(self, query: str, variables: Mapping[str, Any], *, repository: str = "") -> Any:
         """Returns the `data` of the answer. Raises NoGraphQL if the server cannot answer this query at all."""
-        kind = RequestKind.WRITE if query.lstrip().startswith("mutation") else RequestKind.READ
-        body = {"query": query, "variables": dict(variables)}
+        return _graphql_data(await self._post_graphql(HttpRequest("POST", "/graphql", repository), query, variables))
+
+    async def mutate(
+        self, mutations: Sequence[Mutation], *, repository: str, rank: WriteRank
+    ) -> Sequence[MutationResult]:
+        """Carries out all of them in one request. Returns a result for each: some may be refused.
+
+        Raises UnknownOutcome if they may have been carried out, and NoGraphQL if the server cannot do this at all.
+        """
+        request = HttpRequest(
+            "POST", "/graphql", repository, kind=RequestKind.WRITE, rank=rank, mutations=len(mutations)
+        )
+        return results_of(await self._post_graphql(request, *document_of(mutations)), len(mutations))
+
+    async def _post_graphql(self, request: HttpRequest, query: str, variables: Mapping[str, Any]) -> Any:
         try:
-            response = await self._http.send(HttpRequest("POST", "/graphql", repository, body=body, kind=kind))
+            response = await self._http.send(replace(request, body={"query": query, "variables": dict(variables)}))
         except (NotFound, Refused) as exc:
             raise NoGraphQL(f"This server has no GraphQL: {exc}") from exc
-        return _graphql_data(response.data, writing=kind is RequestKind.WRITE)
+        return response.data
 
     async def tail(self, path: str, *, repository: str, most: int) -> str:
         """The last characters of a text, such as a log. It lies on another host: the token is not sent there."""
@@ -224,15 +246,15 @@ def _address(path: str, params: Mapping[str, str] | None = None) -> str:
     return f"{address}{'&' if '?' in address else '?'}{urlencode(sorted(params.items()))}" if params else address
 
 
-def _graphql_data(answer: Any, *, writing: bool) -> Any:
+def _graphql_data(answer: Any) -> Any:
     """A missing node is null in the data; any other error makes the answer unusable."""
     if not isinstance(answer, dict):
         raise NoGraphQL("The answer to a query is not GraphQL.")
     errors = [error for error in answer.get("errors") or () if isinstance(error, dict)]
     serious = [error for error in errors if error.get("type") not in _PARTIAL_ERRORS]
     words = "; ".join(str(error.get("message")) for error in serious or errors)
-    if any(word in words.lower() for word in _SERVER_TROUBLE):
-        raise no_answer(f"GitHub could not answer a query: {words}", request="graphql", writing=writing)
+    if any(word in words.lower() for word in SERVER_TROUBLE):
+        raise no_answer(f"GitHub could not answer a query: {words}", request="graphql", writing=False)
     if serious or not answer.get("data"):
         raise NoGraphQL(f"GitHub refused a query: {words or 'no data'}")
     return answer["data"]

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+from bot.domain.run_names import PROGRESS_SLUG
 from bot.errors import NeedsHuman
 from bot.services.github.cache import RecordKind, Row
 from bot.services.github.comment_markers import Markers
@@ -10,6 +11,7 @@ from bot.services.github.comment_sync import CommentSync
 from bot.services.github.comments import Comments
 from bot.services.github.errors import NotFound
 from bot.services.github.repository_api import RepositoryApi
+from bot.services.github.write_queue import WriteRank
 from bot.services.http.comment_outbox import CommentOutbox, OwnComment, digest
 
 
@@ -67,12 +69,14 @@ class CommentWriter(CommentOutbox):
     async def post(self, comment: OwnComment, body: str, thread: str) -> str:
         issue = comment.issue
         path = f"/pulls/{issue}/comments/{thread}/replies" if thread else f"/issues/{issue}/comments"
-        answer = await self._api.write("POST", path, {"body": body})
+        is_sign = comment.slug.rpartition("/")[2] == PROGRESS_SLUG
+        rank = WriteRank.SIGN if is_sign else WriteRank.ANSWER
+        answer = await self._api.write("POST", path, {"body": body}, rank=rank)
         return str(self._keep(comment, answer.data)["id"])
 
     async def edit(self, comment: OwnComment, body: str) -> bool:
         try:
-            answer = await self._api.write("PATCH", _path(comment), {"body": body})
+            answer = await self._api.write("PATCH", _path(comment), {"body": body}, rank=WriteRank.EDIT)
         except NotFound:
             return False
         self._keep(comment, answer.data)
@@ -80,7 +84,7 @@ class CommentWriter(CommentOutbox):
 
     async def delete(self, comment: OwnComment) -> None:
         try:
-            await self._api.write("DELETE", _path(comment))
+            await self._api.write("DELETE", _path(comment), rank=WriteRank.EDIT)
         except NotFound:
             return
 

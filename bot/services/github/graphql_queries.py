@@ -52,13 +52,6 @@ query Editors($ids: [ID!]!) {{
 """
 """Last editors of up to a hundred comments, reviews and inline comments: REST does not tell who edited."""
 
-ADD_REACTION = """
-mutation AddReaction($subject: ID!, $content: ReactionContent!) {
-  addReaction(input: {subjectId: $subject, content: $content}) { reaction { content } }
-}
-"""
-"""REST cannot react to a review."""
-
 COLLABORATORS = """
 query Collaborators($owner: String!, $name: String!, $after: String) {
   repository(owner: $owner, name: $name) {

@@ -17,6 +17,7 @@ from bot.services.github.errors import Archived, Forbidden, NotFound, Refused, r
 from bot.services.github.rate_limit_detection import find_limit
 from bot.services.github.rate_limits import WRITES, RateLimiter, RateLimitHolds, RequestKind, Sleep
 from bot.services.github.transport import CONNECTIONS, Transport, parse_json
+from bot.services.github.write_queue import WriteRank
 from bot.services.http.availability import Availability
 from bot.services.http.credential_lockout import CredentialLockout, Unauthorized
 from bot.services.http.request_counts import NO_ANSWER, RequestCounts
@@ -44,6 +45,9 @@ class HttpRequest:
     body: Any = None
     headers: Mapping[str, str] = field(default_factory=dict)
     kind: RequestKind = RequestKind.READ
+    rank: WriteRank = WriteRank.ANSWER
+    mutations: int = 1
+    """Number of effects in it."""
     as_text: bool = False
     """The answer is not JSON, and its redirect is not followed."""
 
@@ -164,7 +168,9 @@ class HttpClient:
 
     async def _send_paced(self, request: HttpRequest, auth: Auth, ticket: int | None) -> ServiceReply:
         payer = self.keyring.payer(request.repository)
-        async with self._limiter.permit(request.kind, payer=payer, resource=request.resource):
+        async with self._limiter.permit(
+            request.kind, payer=payer, resource=request.resource, rank=request.rank, mutations=request.mutations
+        ):
             if ticket is not None:
                 self._lockout.check(ticket)
             reply = await self._send_fenced(request, auth)

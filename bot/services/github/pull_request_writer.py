@@ -9,6 +9,7 @@ from bot.services.github.errors import NotFound, Refused
 from bot.services.github.pull_requests import PullRequests
 from bot.services.github.repository_api import RepositoryApi
 from bot.services.github.repository_info import RepositoryInfo
+from bot.services.github.write_queue import WriteRank
 from bot.text.pull_request_section import replace_section
 
 _INVALID = 422
@@ -79,7 +80,7 @@ class PullRequestWriter:
         return now
 
     async def _post(self, fields: Row) -> Row:
-        answer = await self._api.write("POST", "/pulls", fields)
+        answer = await self._api.write("POST", "/pulls", fields, rank=WriteRank.OFFER)
         return self._pulls.keep(answer.data)
 
     async def _find_existing(self, branch: str, refusal: Refused) -> Row:
@@ -91,12 +92,13 @@ class PullRequestWriter:
     async def _ensure_body(self, pull: Row, body: str) -> None:
         wanted = _fitted(body, around=pull["body"])
         if wanted.strip() != pull["body"].replace("\r\n", "\n").strip():
-            answer = await self._api.write("PATCH", f"/pulls/{pull['number']}", {"body": wanted})
+            path = f"/pulls/{pull['number']}"
+            answer = await self._api.write("PATCH", path, {"body": wanted}, rank=WriteRank.OFFER)
             self._pulls.keep(answer.data)
 
     async def _delete(self, branch: str) -> None:
         try:
-            await self._api.write("DELETE", f"/git/refs/heads/{quote(branch)}")
+            await self._api.write("DELETE", f"/git/refs/heads/{quote(branch)}", rank=WriteRank.EDIT)
         except NotFound:
             return
         except Refused as refusal:

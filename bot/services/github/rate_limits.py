@@ -1,5 +1,6 @@
 """Rate limiter: paces requests to GitHub. Rule: published limits are kept by waiting, never found by hitting them.
 
+Of the writes that wait, the most urgent goes first (`write_queue`).
 All processes share the counts, in SQLite. https://docs.github.com/rest/guides/best-practices-for-using-the-rest-api
 """
 
@@ -10,9 +11,11 @@ from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from enum import StrEnum
+from functools import partial
 
 from bot.errors import RateLimited, Retryable
 from bot.services.github.rate_limit_detection import RateLimitKind, find_limit
+from bot.services.github.write_queue import Place, WriteQueue, WriteRank
 from bot.services.http.availability import RetryTimes, execute
 from bot.services.http.server_clock import parse_http_date
 from bot.services.http.service_reply import ServiceReply
@@ -33,7 +36,8 @@ _READS_PER_NOTE, _NOTE_SECONDS = 25, 10.0
 _UNSTATED_WAIT, _MAX_UNSTATED_WAIT = 60.0, 900.0
 """After a refusal that names no time; doubled each time."""
 _MAX_WAIT = 3600.0
-_TRIES = 20
+_TRIES = 100
+"""A write is overtaken by fewer."""
 
 
 class RequestKind(StrEnum):
@@ -51,7 +55,7 @@ WRITES = frozenset({RequestKind.WRITE, RequestKind.CREATE})
 class RateLimiter:
     def __init__(self, holds: "RateLimitHolds", clock: Clock, sleep: Sleep = asyncio.sleep) -> None:
         self._holds, self._clock, self._sleep = holds, clock, sleep
-        self._writing = asyncio.Lock()
+        self._queue = WriteQueue()
         self._wrote_at = 0.0
         self._spent = deque(self._spent_before_start(clock()))
         self._recorded_reads = (0.0, 0)
@@ -59,14 +63,29 @@ class RateLimiter:
         self._unstated: dict[tuple[str, RequestKind], int] = {}
 
     @asynccontextmanager
-    async def permit(self, kind: RequestKind, *, payer: str, resource: str) -> AsyncIterator[None]:
-        """Held while the request is under way. Raises RateLimited if it may not be sent for a while."""
+    async def permit(
+        self,
+        kind: RequestKind,
+        *,
+        payer: str,
+        resource: str,
+        rank: WriteRank = WriteRank.ANSWER,
+        mutations: int = 1,
+    ) -> AsyncIterator[None]:
+        """Held while the request is under way. Raises RateLimited if it may not be sent for a while.
+
+        `mutations`: each of them costs as much as a request, but they are one write.
+        """
+        limits = partial(self._seconds_to_wait, kind, payer, resource)
         if kind is RequestKind.READ:
-            await self._wait(kind, payer, resource)
+            await self._wait(limits)
+            self._count(kind, mutations)
             yield
             return
-        async with self._writing:
-            await self._wait(kind, payer, resource)
+        with self._queue.place(WriteRank.TOKEN if kind is RequestKind.MINT else rank) as place:
+            await self._wait(limits, place)
+            self._queue.begin(place)
+            self._count(kind, mutations)
             try:
                 yield
             finally:
@@ -113,21 +132,24 @@ class RateLimiter:
     def _hold(self, name: str, wait: float) -> None:
         self._holds.hold(name, max(self._clock() + wait, self._clock() + self._held(name)))
 
-    async def _wait(self, kind: RequestKind, payer: str, resource: str) -> None:
+    async def _wait(self, limits: Callable[[], float], place: Place | None = None) -> None:
+        """Returns when the request may be sent at once. Without an await since the limits were read."""
         for _ in range(_TRIES):
-            held = max(self._held(payer), self._held(f"{payer} {resource}"))
-            if held > _LONGEST_HOLD_WAITED:
-                raise RateLimited(f"GitHub asked Treehand to wait; {held:.0f} s are left.", retry_after=held)
-            wait = max(held, self._pacing(kind))
-            if wait <= 0:
-                self._count(kind)
+            if place:
+                await self._queue.reach_front(place)
+            if (wait := limits()) <= 0:
                 return
-            if wait > _LONGEST_PACING_WAITED:
-                raise RateLimited(
-                    f"Treehand has used up its rate limit for writes; {wait:.0f} s to go.", retry_after=wait
-                )
             await self._sleep(wait)
         raise RateLimited("Too many requests to GitHub are waiting.", retry_after=_LONGEST_HOLD_WAITED)
+
+    def _seconds_to_wait(self, kind: RequestKind, payer: str, resource: str) -> float:
+        held = max(self._held(payer), self._held(f"{payer} {resource}"))
+        if held > _LONGEST_HOLD_WAITED:
+            raise RateLimited(f"GitHub asked Treehand to wait; {held:.0f} s are left.", retry_after=held)
+        wait = max(held, self._pacing(kind))
+        if wait > _LONGEST_PACING_WAITED:
+            raise RateLimited(f"Treehand has used up its rate limit for writes; {wait:.0f} s to go.", retry_after=wait)
+        return wait
 
     def _held(self, name: str) -> float:
         """Seconds left of what GitHub imposed."""
@@ -166,9 +188,9 @@ class RateLimiter:
             return 0.0
         return self._spent[0][0] + _MINUTE - now
 
-    def _count(self, kind: RequestKind) -> None:
+    def _count(self, kind: RequestKind, mutations: int) -> None:
         now = self._clock()
-        self._spent.append((now, _READ_POINTS if kind is RequestKind.READ else _WRITE_POINTS))
+        self._spent.append((now, _READ_POINTS if kind is RequestKind.READ else _WRITE_POINTS * mutations))
         if kind in WRITES:
             self._holds.record_write(now, creates=kind is RequestKind.CREATE)
         else:

@@ -1,13 +1,15 @@
 """Requests and cache of one repository: shared by everything that reads or writes it."""
 
-from collections.abc import AsyncIterator, Collection, Mapping
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from typing import Any
 
 from bot.errors import Retryable
 from bot.services.github.cache import Cache
 from bot.services.github.client import ApiAnswer, GitHubClient
 from bot.services.github.errors import Archived
+from bot.services.github.mutations import Mutation, MutationBatch, MutationResult
 from bot.services.github.repository_names import RepositoryNames
+from bot.services.github.write_queue import WriteRank
 from bot.services.http.service_reply import sendable
 
 
@@ -46,9 +48,17 @@ class RepositoryApi:
         async for answer in self.client.pages(self.path(rest), repository=self.name, params=wanted):
             yield self._follow(answer)
 
-    async def write(self, verb: str, rest: str, body: Mapping[str, Any] | None = None) -> ApiAnswer:
+    async def write(
+        self,
+        verb: str,
+        rest: str,
+        body: Mapping[str, Any] | None = None,
+        *,
+        rank: WriteRank = WriteRank.ANSWER,
+    ) -> ApiAnswer:
+        path = self.path(rest)
         try:
-            return self._follow(await self.client.write(verb, self.path(rest), sendable(body), repository=self.name))
+            return self._follow(await self.client.write(verb, path, sendable(body), repository=self.name, rank=rank))
         except Archived as archived:
             self.is_stale = True
             raise Retryable(str(archived)) from archived  # a comment about it would be refused as well
@@ -57,6 +67,14 @@ class RepositoryApi:
         """A redirected answer says that the repository was renamed: its name is read before the next poll."""
         self.is_stale = self.is_stale or bool(answer.moved)
         return answer
+
+    def batch(self, rank: WriteRank) -> MutationBatch:
+        """Mutations of this rank that wait at the same time are one request."""
+
+        async def send(mutations: Sequence[Mutation]) -> Sequence[MutationResult]:
+            return await self.client.mutate(mutations, repository=self.name, rank=rank)
+
+        return MutationBatch(send)
 
     async def graphql(self, query: str, variables: Mapping[str, Any]) -> Any:
         return await self.client.graphql(query, variables, repository=self.name)

@@ -89,9 +89,29 @@ def _root(ask: Ask) -> Json:
         "repository": lambda owner, name, **_: nodes.repository_named(f"{owner}/{name}"),
         "rateLimit": lambda **_: nodes.rate_limit(),
         "addReaction": lambda **named: nodes.add_reaction(named["input"]["subjectId"], named["input"]["content"]),
+        "addLabelsToLabelable": lambda **named: nodes.add_labels(*_labels_in(named["input"])),
+        "removeLabelsFromLabelable": lambda **named: nodes.remove_labels(*_labels_in(named["input"])),
         "markPullRequestReadyForReview": lambda **named: nodes.ready(named["input"]["pullRequestId"], draft=False),
         "convertPullRequestToDraft": lambda **named: nodes.ready(named["input"]["pullRequestId"], draft=True),
     }
+
+
+def _labels_in(given: Json) -> tuple[str, Sequence[str]]:
+    return given["labelableId"], given["labelIds"]
+
+
+def mutations_in(body: Json) -> list[str]:
+    """Returns the names of the mutations in a request, without repetition; empty for a query."""
+    text = body.get("query") if isinstance(body, dict) else None
+    if not isinstance(text, str) or not text.lstrip().startswith("mutation"):
+        return []
+    try:
+        document = parse(text)
+    except GraphQLError:
+        return []
+    operation = next(one for one in document.definitions if isinstance(one, OperationDefinitionNode))
+    fields = [one for one in operation.selection_set.selections if isinstance(one, FieldNode)]
+    return list(dict.fromkeys(field.name.value for field in fields))
 
 
 # Points: the requests needed for every connection, by GitHub's formula.

@@ -30,6 +30,12 @@ class Unseen(Exception):
     kind = "NOT_FOUND"
 
 
+class Forbidden(Unseen):
+    """A mutation that this account or token may not perform: the others of its request are performed."""
+
+    kind = "FORBIDDEN"
+
+
 def connection(things: Sequence[Json]) -> Json:
     """Returns whole pages only: from the start, or from the end."""
 
@@ -268,11 +274,43 @@ class Nodes:
     # Permissions of the viewer
 
     def add_reaction(self, subject: str, content: str) -> Json:
-        _, thing = self._thing(subject)
+        home, thing = self._thing(subject)
         if thing is None or self.ask.token is None:
             raise Unseen("Could not resolve to a Reactable.")
+        self._may_write(home, "read", "issues", "pull_requests")
         reaction, _ = self.world.react(thing, _rest_name(content), by=self.ask.login)
         return {"reaction": self.reaction(reaction), "clientMutationId": None, "subject": None}
+
+    def add_labels(self, key: str, ids: Sequence[str]) -> Json:
+        home, issue, names = self._labelable(key, ids)
+        self.world.label(home.full_name, issue.number, *names, by=self.ask.login)
+        return {"labelable": self.issue(home, issue), "clientMutationId": None}
+
+    def remove_labels(self, key: str, ids: Sequence[str]) -> Json:
+        home, issue, names = self._labelable(key, ids)
+        self.world.unlabel(home.full_name, issue.number, *names, by=self.ask.login)
+        return {"labelable": self.issue(home, issue), "clientMutationId": None}
+
+    def _labelable(self, key: str, ids: Sequence[str]) -> tuple[Repository, Issue, Sequence[str]]:
+        home, issue = self._thing(key)
+        if not isinstance(issue, Issue):
+            raise Unseen("Could not resolve to a Labelable.")
+        self._may_write(home, "triage", "issues", "pull_requests")
+        known = {node_id("LA", label.id): label.name for label in home.labels.values()}
+        if missing := [one for one in ids if one not in known]:
+            raise Unseen(f"Could not resolve to a node with the global id of '{missing[0]}'.")
+        return home, issue, [known[one] for one in ids]
+
+    def _may_write(self, home: Repository, level: str, *permissions: str) -> None:
+        token = self.ask.token
+        assert token
+        if home.archived:
+            raise Forbidden("Repository was archived so is read-only.")
+        if not self.ask.may(level, home):
+            raise Forbidden(f"{token.user.login} does not have the correct permissions to execute this mutation.")
+        granted = token.permissions
+        if granted is not None and not any(granted.get(one) in {"write", "admin"} for one in permissions):
+            raise Forbidden("Resource not accessible by personal access token")
 
     def ready(self, key: str, *, draft: bool) -> Json:
         home, thing = self._thing(key)

@@ -56,6 +56,15 @@ class Call:
     by: str
     body: Any = None
 
+    @property
+    def mutations(self) -> list[str]:
+        """Names of the mutations in it, without repetition."""
+        return graphql.mutations_in(self.body) if self.path in _GRAPHQL else []
+
+    @property
+    def writes(self) -> bool:
+        return self.method != "GET" and (self.path not in _GRAPHQL or bool(self.mutations))
+
 
 @dataclass
 class ServedGitHub:
@@ -94,7 +103,7 @@ class ServedGitHub:
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         scope["arrived"] = self.world.now - self.world.skew
         http = Request(scope, receive)
-        fault = self.faults.next_for(http.method, http.scope["path"])
+        fault = self.faults.next_for(http.method, await _named(http))
         if fault and fault.before:
             fault.before()
         if fault and fault.delay:
@@ -187,6 +196,7 @@ class ServedGitHub:
         if ask.token is None:
             return Reply(401, {"message": "This endpoint requires you to be authenticated."}), 1
         data, points, wrong = graphql.answer(ask)
+        self.world.version += bool(graphql.mutations_in(ask.body))
         self.violations += [f"graphql: {one}" for one in wrong]
         return Reply(200, data), points
 
@@ -220,6 +230,14 @@ class ServedGitHub:
                 token.user.login if token else "", body,
             )
         )  # fmt: skip
+
+
+async def _named(http: Request) -> str:
+    """Returns the path for faults; a mutation's contains its names: `/mutation/addReaction/graphql`."""
+    path = str(http.scope["path"])
+    if path not in _GRAPHQL or not (names := graphql.mutations_in(_parsed(await http.body()))):
+        return path
+    return f"/mutation/{'+'.join(names)}{path}"
 
 
 def _parsed(body: bytes) -> Any:

@@ -55,9 +55,9 @@ async def _remove(bot: Bot) -> None:
 DEEDS: dict[str, tuple[str, Deed]] = {
     "say": ("POST *issues/1/comments", _say),
     "rewrite": ("PATCH *issues/comments/*", _rewrite),
-    "label": ("POST *labels", _label),
-    "unlabel": ("DELETE *labels/*", _unlabel),
-    "react": ("POST *reactions", _react),
+    "label": ("POST *addLabels*", _label),
+    "unlabel": ("POST *removeLabels*", _unlabel),
+    "react": ("POST *addReaction*", _react),
     "open": ("POST *pulls", _open),
     "describe": ("PATCH *pulls/*", _describe),
     "answer": ("POST *issues/*/comments", _answer),
