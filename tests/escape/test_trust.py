@@ -42,7 +42,7 @@ async def test_t1_a_label_by_a_person_who_no_longer_has_push_permission_starts_n
 @pytest.mark.parametrize("what", ["who labelled", "who may push"])
 async def test_t1_nothing_starts_while_github_does_not_return_labels_or_permissions(scene, status, what):
     if what == "who labelled":
-        scene.github.faults.answer("POST /graphql", status, times=1000)
+        scene.github.faults.answer("POST *graphql", status, times=1000)
         scene.github.faults.answer("GET /repos/*/issues/*/events*", status, times=1000)
     else:
         scene.github.faults.answer("GET /repos/*/collaborators/*", status, times=1000)

@@ -9,15 +9,17 @@ import pytest
 from bot.errors import Elsewhere
 from bot.services.github.auth import AppCredential, TokenCredential
 from bot.services.github.client import GitHubClient
+from bot.services.github.mutations import Mutation
 from bot.services.github.repository import GitHubRepository, RepositoryRules
 from bot.services.github.tracker import GitHubTracker
+from bot.services.github.write_queue import WriteRank
 from tests.services.github.github_bot import REPO, SECRET
 from tests.services.github.scripted_server import Says, served
 from tests.services.github.test_auth import installation, key
 
 __all__ = ["installation", "key"]
 
-MUTATION = "mutation { resolveReviewThread { thread { id } } }"
+MUTATION = Mutation("addReaction", {"subjectId": "I_1", "content": "EYES"}, "reaction { content }")
 QUERY = "query { viewer { login } }"
 
 
@@ -61,7 +63,7 @@ async def test_no_write_reaches_the_server_after_the_lease_has_ended(on, right, 
             with pytest.raises(Elsewhere):
                 await github.write(verb, "/repos/acme/shop/issues/1", {"a": "b"}, repository="acme/shop")
             with pytest.raises(Elsewhere):
-                await github.graphql(MUTATION, {}, repository="acme/shop")
+                await github.mutate([MUTATION], repository="acme/shop", rank=WriteRank.SIGN)
             await github.write(verb, "/repos/acme/till/issues/1", {"a": "b"}, repository="acme/till")
 
     assert server.paths == [f"{verb} /repos/acme/shop/issues/1", f"{verb} /repos/acme/till/issues/1"]

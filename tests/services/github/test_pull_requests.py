@@ -17,7 +17,7 @@ from tests.services.github.github_bot import BRANCH, REPO, Bot
 @pytest.fixture(params=["with GraphQL", "without GraphQL"])
 def asked(bot, request):
     if request.param == "without GraphQL":
-        bot.github.faults.answer("POST /graphql", 404, times=1000)
+        bot.github.faults.answer("POST *graphql", 404, times=1000)
     return bot
 
 
