@@ -25,6 +25,7 @@ from tests.mutants.guards import (
     store,
     verification,
     worktree,
+    writes,
 )
 from tests.mutants.guards.guard import Guard, NotApplicable, switched_off
 
@@ -55,6 +56,7 @@ GUARDS: tuple[Guard, ...] = tuple(
         linear,
         notifications,
         exploration,
+        writes,
     )
     for guard in room.GUARDS
 )

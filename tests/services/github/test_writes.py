@@ -94,6 +94,19 @@ async def test_a_refused_change_names_the_permission_that_is_missing(github, tmp
     bot.close()
 
 
+async def test_a_refused_reaction_is_not_taken_for_given(github, tmp_path):
+    github.world.open_issue(REPO, "Add a cart", "Please.", by="ana", labels=["ai"])
+    github.world.comment(REPO, 1, "And a till", by="ana")
+    token = github.world.fine_grained_token("treehand-bot", REPO, issues="read", contents="write")
+    bot = Bot(github, tmp_path, token=token)
+    await bot.issue(1)
+    (said,) = (await bot.tracker.snapshot([KEY])).comments[KEY]
+    for _ in range(2):
+        with pytest.raises(Forbidden):
+            await bot.tracker.ensure_reaction(KEY, said.id, Reaction.SEEN)
+    bot.close()
+
+
 async def test_an_unclear_answer_to_a_mutation_is_tried_again(working):
     working.github.faults.add("POST *addLabels*", status=200, body=BUSY)
     with pytest.raises(UnknownOutcome):
