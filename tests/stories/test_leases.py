@@ -173,8 +173,10 @@ async def test_steps_decided_before_another_daemon_had_the_lease_are_cancelled(w
             await slow.wait()
             await ensure(tracker, *args, **kwargs)
 
-        monkeypatch.setattr(tracker, "ensure_comment", late)
         await one.engine.tick()
+        await one.engine.wait_until_idle()
+        monkeypatch.setattr(tracker, "ensure_comment", late)
+        await one.engine.tick()  # the progress comment gets the link of the pull request
         await begun.wait()
 
         one.lease.record.holder = ""
