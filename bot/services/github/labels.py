@@ -81,9 +81,9 @@ class RepositoryLabels:
             results = await self._batch.send(*mutations)
         except NoGraphQL:
             return False
-        labelables = [(result.payload or {}).get("labelable") for result in results]
+        labelables = [(result.payload or {}).get("labelable") or {} for result in results]
         if not all(labelables):
-            self._nodes = None  # a label that was made anew has another id
+            self._nodes = None  # a label that people deleted and created again has another id
             return False
         self._issues.patch_labels(row["number"], parse_labels(labelables[-1]["labels"]["nodes"]))
         return True

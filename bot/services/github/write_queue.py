@@ -1,6 +1,6 @@
 """Write queue: one write at a time, the most urgent one first. Rule: no write waits for ever.
 
-The rank of a write is the number of later writes that may go before it. Whoever has been overtaken so often is next.
+The rank of a write is the number of later writes that may go before it. After that many, it is next.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ from itertools import count
 
 class WriteRank(IntEnum):
     TOKEN = -5
-    """Nothing else can be sent without it."""
+    """Mints a token, which other writes need."""
     SIGN = 0
     """Labels, and the first progress comment: the first that people see of a run."""
     OFFER = 5
@@ -22,7 +22,7 @@ class WriteRank(IntEnum):
     ANSWER = 10
     """Questions and answers."""
     EDIT = 20
-    """What stands is rewritten or removed."""
+    """Edits and removals of comments and branches."""
     REACTION = 30
 
 
