@@ -7,8 +7,8 @@ from bot.domain.change import Objection
 from bot.domain.remote import Remote
 from bot.domain.salvage import SalvagedWork, SalvageLocation
 from bot.git.in_thread import in_thread
-from bot.workspace.dropped import contains_dropped
 from bot.system.disk import describe_sizes
+from bot.workspace.dropped import contains_dropped
 from bot.workspace.mirror import Mirror
 from bot.workspace.paths import SALVAGE_DATES
 from bot.workspace.salvage import companion_ref, list_salvaged, record_dates
