@@ -89,7 +89,7 @@ GUARDS = (
     Guard(
         "F15: what others pushed is taken in before a push",
         _PUSH,
-        "if remote_tip and not mirror.is_ancestor(remote_tip, ours):",
+        "if remote_tip and (not mirror.is_ancestor(remote_tip, ours) or is_rewritten(mirror, branch, known)):",
         "if False:",
         (f"{_PEOPLE}[add-while the agent works]",),
     ),

@@ -31,8 +31,8 @@ GUARDS = (
     Guard(
         "F17: a right is counted from before it was written down",
         _HERE,
-        "self._record_held(LeaseEntry(made, mine), begun)",
-        "self._record_held(LeaseEntry(made, mine), self._clock())",
+        "self._record_held(mine, made, begun)",
+        "self._record_held(mine, made, self._clock())",
         (f"{_CLAIM}_the_lease_ends_counted_from_before_its_record_was_written",),
     ),
     Guard(

@@ -95,7 +95,7 @@ GUARDS = (
     Guard(
         "Keeping: salvage is tended where no run needs the claim",
         "bot/engine/loop.py",
-        "if not has_runs and await self._leases.acquire(project) is LeaseState.REACQUIRED:",
+        "if not has_runs and await self._leases.acquire(project, quiet=True) is LeaseState.REACQUIRED:",
         "if False:",
         ("tests/stories/test_leases.py::test_one_daemon_maintains_the_workspaces_even_without_runs",),
     ),
