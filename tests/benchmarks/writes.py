@@ -5,6 +5,7 @@ waits for its turn, so the figures are counts, and seconds of the pacing's own s
 """
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -101,8 +102,8 @@ class _Listening(FakeExecutor):
 @asynccontextmanager
 async def scene_in(folder: Path, *, issues: int) -> AsyncIterator[Scene]:
     folder.mkdir(exist_ok=True)
-    world, clock = GitHubWorld(folder / "github"), FakeClock(0.0)
-    clock.now = world.now
+    clock = FakeClock(float(int(time.time())))
+    world = _StandingWorld(folder / "github", clock)
     world.add_repository(NAME, ana="write", **{BOT: "write"})
     for number in range(issues):
         world.open_issue(NAME, f"Fix {number}", "Please.", by="ana", labels=["ai"])
@@ -118,6 +119,18 @@ async def scene_in(folder: Path, *, issues: int) -> AsyncIterator[Scene]:
                 yield scene
         memory.close()
         store.close()
+
+
+class _StandingWorld(GitHubWorld):
+    """Its time is that of the clock."""
+
+    def __init__(self, folder: Path, clock: FakeClock) -> None:
+        self._clock = clock
+        super().__init__(folder)
+
+    @property
+    def now(self) -> float:
+        return self._clock.now
 
 
 class _Timed(ServedGitHub):
