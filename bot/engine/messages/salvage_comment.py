@@ -20,9 +20,10 @@ def salvaged(key: str, kept: SalvageLocation) -> str:
         size = f" ({kept.size})" if kept.size else ""
         return (
             "A commit cannot hold all of the unpublished work: there are too many files, files that are too large, or "
-            f"repositories in the worktree. The worktree was moved unchanged to `{kept.ref}`{size} on the daemon's "
-            "machine and stays there until somebody deletes it. An agent wrote it: do not run git, an editor or a "
-            f"build in that folder. What a commit can hold, `treehand restore {key}` restores as well."
+            f"repositories in the worktree. The worktree was moved to `{kept.ref}`{size} on the daemon's machine, "
+            "without the files that were copied into it, and stays there until somebody deletes it. An agent wrote "
+            "it: do not run git, an editor or a build in that folder. What a commit can hold, "
+            f"`treehand restore {key}` restores as well."
         )
     where = "on the daemon's machine and in this repository" if kept.shared else "on the daemon's machine"
     parts = [
