@@ -1,6 +1,6 @@
 """Carries out actions on tracker, forge, executor or workspace. It never decides.
 
-Rule: the refusal of what only shows a run is returned, every other one is raised.
+Rule: the refusal of what only shows a run, or tidies after it, is returned; every other one is raised.
 """
 
 import asyncio
@@ -90,7 +90,7 @@ async def perform(  # noqa: C901, PLR0912, PLR0915 - one case per action
                 await project.setup.tear_down(branch)
             await project.workspaces.remove(branch)
         case RemoveBranch():
-            await project.forge.remove_branch(branch)
+            return await _shown(action, project.forge.remove_branch(branch))
         case _:
             assert_never(action)
     return None

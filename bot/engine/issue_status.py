@@ -11,9 +11,18 @@ from bot.domain.pull_request import PullRequestState
 from bot.domain.run import Phase, Run
 from bot.domain.run_names import PROGRESS_SLUG
 from bot.engine import comment_ledger, unshown
-from bot.engine.actions import Action, LinkPullRequest, MoveIssue, OfferPullRequest, PostComment, ShowLabels
+from bot.engine.actions import (
+    Action,
+    LinkPullRequest,
+    MoveIssue,
+    OfferPullRequest,
+    PostComment,
+    RemoveBranch,
+    ShowLabels,
+)
 from bot.engine.decision import Decision
 from bot.engine.messages import progress_comment
+from bot.engine.messages.unshown_comment import BRANCH
 from bot.engine.observation import Observation
 from bot.engine.run_note import note_for
 
@@ -36,7 +45,7 @@ def render_end(run: Run, seen: Observation, policy: Policy) -> Decision:
 
 def _rendered(decision: Decision, seen: Observation, policy: Policy) -> Decision:
     run = decision.run
-    decision = decision.then(run, *_labels(run, seen, policy), *_stage(run, seen), *_link(seen))
+    decision = decision.then(run, *_labels(run, seen, policy), *_stage(run, seen), *_link(seen), *_branch(run))
     return _progress(decision, seen, policy)
 
 
@@ -75,6 +84,12 @@ def _link(seen: Observation) -> tuple[Action, ...]:
     if links is None or pull is None or not pull.url or pull.url in links:
         return ()
     return (LinkPullRequest(pull.url, pull.title),)
+
+
+def _branch(run: Run) -> tuple[Action, ...]:
+    """Removes a merged branch again, if that was refused when the run ended."""
+    is_left = run.phase is Phase.DONE and any(one.effect == BRANCH for one in run.unshown)
+    return (RemoveBranch(),) if is_left else ()
 
 
 def _progress(decision: Decision, seen: Observation, policy: Policy) -> Decision:

@@ -1,7 +1,7 @@
 """Keeps track of refused labels, comments, reactions, states and links, and tries them again later. Pure.
 
-Rule: showing a phase is no condition of being in it, so their refusal stops nothing. The refusal of a push, a pull
-request or a branch becomes a question.
+Rule: showing a phase is no condition of being in it, so their refusal stops nothing; nor does that of removing a merged
+branch. The refusal of a push or a pull request becomes a question.
 """
 
 from collections.abc import Sequence
@@ -12,17 +12,17 @@ from bot.domain.comment import CommentPlace
 from bot.domain.pull_request import PullRequestState
 from bot.domain.run import Phase, Run, RunStatus, Unshown
 from bot.domain.run_names import PROGRESS_SLUG
-from bot.engine.actions import Action, LinkPullRequest, MoveIssue, PostComment, React, ShowLabels
+from bot.engine.actions import Action, LinkPullRequest, MoveIssue, PostComment, React, RemoveBranch, ShowLabels
 from bot.engine.decision import Decision
 from bot.engine.messages import unshown_comment
-from bot.engine.messages.unshown_comment import LABELS, LINK, PROGRESS, REPORTED_AFTER, STATE
+from bot.engine.messages.unshown_comment import BRANCH, LABELS, LINK, PROGRESS, REPORTED_AFTER, STATE
 from bot.engine.observation import Observation
 
 _FIRST_SECONDS, _LONGEST_SECONDS = 15.0, 3600.0
 _MOST_TIMES = 12
 """A comment, and the end of a run, are given up after so many refusals: about eight hours."""
 
-ShowingAction: TypeAlias = ShowLabels | MoveIssue | LinkPullRequest | PostComment | React
+ShowingAction: TypeAlias = ShowLabels | MoveIssue | LinkPullRequest | PostComment | React | RemoveBranch
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +81,8 @@ def effect_of(action: Action) -> str:
             return STATE
         case LinkPullRequest():
             return LINK
+        case RemoveBranch():
+            return BRANCH
         case PostComment(slug=slug):
             return PROGRESS if slug == PROGRESS_SLUG else f"comment {slug}"
         case React(comment=comment, reaction=reaction):

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import os
+import re
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -253,7 +254,11 @@ def remote_error(remote: Remote, exc: GitFailed) -> Exception:
             f"{where} is not a git repository that Treehand can read. Correct `repository`, or the access to it."
         )
     words = exc.stderr.strip().replace(remote.url, where)[-500:]
-    return Retryable(f"{where} could not be reached: {words or exc}")
+    happened = "refused the request" if _REFUSED.search(exc.stderr) else "could not be reached"
+    return Retryable(f"{where} {happened}: {words or exc}")
+
+
+_REFUSED = re.compile(r"returned error: 4\d\d|Authentication failed|Invalid username or token|could not read Username")
 
 
 def url_without_credential(url: str) -> str:

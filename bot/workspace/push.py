@@ -12,7 +12,7 @@ from bot.text.invisible_characters import printable_path
 from bot.workspace.ci_hold import hold_ci
 from bot.workspace.dropped import is_rewritten
 from bot.workspace.merge import merge_incoming
-from bot.workspace.mirror import Mirror, remote_error
+from bot.workspace.mirror import Mirror, remote_error, url_without_credential
 from bot.workspace.paths import BASES, ORIGIN, PUSHED
 from bot.workspace.pending_merge import PendingMerge
 from bot.workspace.salvage import keep_commit
@@ -22,6 +22,9 @@ _PUSH_SECONDS = 900
 _MAX_LISTED = 5
 CONCURRENT_PUSH = re.compile(r"is at [0-9a-f]+ but expected|reference already exists|Unable to create '[^']*\.lock'")
 """The remote handled another push at the same moment, for instance of our previous process."""
+_REMOTE_FAILED = re.compile(r"\[remote rejected\].*\((Internal Server Error|failure)\)|fatal error in commit_refs")
+"""What GitHub answers while it has trouble of its own."""
+_NO_PERMISSION = re.compile(r"returned error: 403")
 
 
 def push_branch(worktree: Worktree, remote: Remote, *, holds_ci: bool = False) -> None:
@@ -124,10 +127,15 @@ def _push_with_lease(mirror: Mirror, branch: str, remote: Remote, ours: str, rem
     except RepositoryDamaged:
         raise
     except GitFailed as exc:
+        if _REMOTE_FAILED.search(exc.stderr):
+            raise Retryable(f"The remote failed during the push of `{branch}`: {_refusal_text(exc)}") from exc
         if "[remote rejected]" in exc.stderr and not CONCURRENT_PUSH.search(exc.stderr):
             raise NeedsHuman(f"The push of `{branch}` was refused: {_refusal_text(exc)}") from exc
         if "rejected]" in exc.stderr:
             raise Retryable(f"`{branch}` changed during the push.") from exc
+        if _NO_PERMISSION.search(exc.stderr):
+            text = _refusal_text(exc).replace(remote.url, url_without_credential(remote.url))
+            raise NeedsHuman(f"The push of `{branch}` was refused: {text}") from exc
         raise remote_error(remote, exc) from exc
 
 
@@ -138,6 +146,7 @@ def _record_pushed(mirror: Mirror, branch: str, ours: str) -> None:
 
 
 def _refusal_text(exc: GitFailed) -> str:
-    """The remote's messages and git's reason."""
-    lines = [line.removeprefix("remote:").strip() for line in exc.stderr.splitlines()]
-    return " ".join(line for line in lines if line and not line.startswith(("error:", "To ")))[:500]
+    """The remote's messages and git's reason. GitHub's own causes begin with `error:` as well."""
+    ours = (line for line in exc.stderr.splitlines() if not line.startswith(("error: failed to push", "To ")))
+    lines = [line.removeprefix("remote:").strip() for line in ours]
+    return " ".join(line for line in lines if line)[:500]

@@ -138,6 +138,21 @@ async def test_the_end_is_shown_later_if_it_was_refused_and_the_run_is_over_at_o
     assert bot.run(KEY).unshown == ()
 
 
+async def test_a_merged_branch_that_may_not_be_removed_ends_the_run_and_is_removed_later(bot, world):
+    world.open_issue(KEY, "ai")
+    await bot.tick()
+    world.finish_turn(KEY)
+    await bot.tick(2)
+    refuse(world, "remove_branch", why="The branch is locked.")
+    world.merge(KEY)
+    await bot.tick()
+    assert (bot.run(KEY).phase, "treehand/shop-1" in world.branches) == (Phase.DONE, True)
+    assert "Done" in world.comments_of(KEY)[0]
+    world.fails.clear()
+    await bot.wait(20)
+    assert ("treehand/shop-1" in world.branches, bot.run(KEY).unshown) == (False, ())
+
+
 async def test_an_end_that_could_not_be_shown_does_not_touch_the_next_request(bot, world):
     world.open_issue(KEY, "ai")
     await bot.tick()

@@ -4,11 +4,12 @@ from bot.domain.run import Run, Unshown
 from bot.text.invisible_characters import on_one_line
 from bot.text.quote_untrusted import neutralize_line
 
-LABELS, STATE, LINK, PROGRESS = (
+LABELS, STATE, LINK, PROGRESS, BRANCH = (
     "the labels",
     "the state of the issue",
     "the link to the pull request",
     "the progress comment",
+    "the removal of the branch",
 )
 REPORTED_AFTER = 2
 """Refusals in a row before people are told: one may have been a lapse."""

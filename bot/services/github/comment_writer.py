@@ -9,7 +9,7 @@ from bot.services.github.cache import RecordKind, Row
 from bot.services.github.comment_markers import Markers
 from bot.services.github.comment_sync import CommentSync
 from bot.services.github.comments import Comments
-from bot.services.github.errors import NotFound
+from bot.services.github.errors import NotFound, not_there
 from bot.services.github.repository_api import RepositoryApi
 from bot.services.github.write_queue import WriteRank
 from bot.services.http.comment_outbox import CommentOutbox, OwnComment, digest
@@ -41,7 +41,7 @@ class CommentWriter(CommentOutbox):
         except NotFound as gone:
             if remark:  # the thread is gone, but the pull request is not
                 return await self.ensure(number, slug=slug, text=text)
-            raise NeedsHuman(f"{self._api.key(number)} no longer exists: {gone}") from gone
+            raise NeedsHuman(not_there(self._api.key(number), gone)) from gone
 
     async def read_run_notes(self, number: int) -> list[str]:
         """Notes in our comments, oldest first, also those that an earlier installation wrote."""
@@ -78,6 +78,8 @@ class CommentWriter(CommentOutbox):
         try:
             answer = await self._api.write("PATCH", _path(comment), {"body": body}, rank=WriteRank.EDIT)
         except NotFound:
+            if await self._is_there(comment):
+                raise
             return False
         self._keep(comment, answer.data)
         return True
@@ -87,6 +89,14 @@ class CommentWriter(CommentOutbox):
             await self._api.write("DELETE", _path(comment), rank=WriteRank.EDIT)
         except NotFound:
             return
+
+    async def _is_there(self, comment: OwnComment) -> bool:
+        """GitHub also says "not found" to a token that may only read: then it must not be posted a second time."""
+        try:
+            await self._api.get(_path(comment))
+        except NotFound:
+            return False
+        return True
 
     def _first_remark(self, thread: str) -> str:
         """Id of the remark that began a thread: GitHub accepts replies to it only. Empty if there is none."""

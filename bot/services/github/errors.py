@@ -70,6 +70,11 @@ def status_to_error(reply: ServiceReply, *, request: str, writing: bool, wait: f
             return Refused(f"GitHub refused the request: {reason}", status=status)
 
 
+def not_there(key: str, gone: NotFound) -> str:
+    """GitHub answers the same if the thing was deleted, and if the token may not write there."""
+    return f"{key} was deleted, or the token may not write there: {gone}"
+
+
 def redacted(text: str, secrets: Collection[str] = ()) -> str:
     """The text without credentials: a server may repeat them in its message."""
     for secret in sorted(filter(None, secrets), key=len, reverse=True):

@@ -9,6 +9,7 @@ from bot.domain.remote import CommitAuthor, Remote
 from bot.errors import NeedsHuman
 from bot.ports import ForgeView
 from bot.services.github.errors import NoGraphQL
+from bot.services.github.parse import expected_shapes
 from bot.services.github.repository import GitHubRepository
 
 _LOOPBACK = {"127.0.0.1", "localhost", "::1"}
@@ -56,20 +57,24 @@ class GitHubForge:
 
     async def ensure_draft(self, branch: str, *, base: str, title: str, body: str) -> None:
         await self._repository.ensure_info()
-        await self._repository.pull_request_writer.ensure_draft(branch, base=base, title=title, body=body)
+        with expected_shapes():
+            await self._repository.pull_request_writer.ensure_draft(branch, base=base, title=title, body=body)
 
     async def ensure_comment(self, branch: str, *, slug: str, text: str, thread: str = "") -> None:
         await self._repository.ensure_info()
         number = self._number(branch)
-        await self._repository.comment_writer.ensure(number, slug=slug, text=text, thread=thread)
+        with expected_shapes():
+            await self._repository.comment_writer.ensure(number, slug=slug, text=text, thread=thread)
 
     async def ensure_reaction(self, branch: str, comment: str, reaction: Reaction) -> None:
         self._number(branch)
-        await self._repository.reactions.ensure(comment, reaction)
+        with expected_shapes():
+            await self._repository.reactions.ensure(comment, reaction)
 
     async def remove_branch(self, branch: str) -> None:
         await self._repository.ensure_info()
-        await self._repository.pull_request_writer.remove_branch(branch)
+        with expected_shapes():
+            await self._repository.pull_request_writer.remove_branch(branch)
 
     def _number(self, branch: str) -> int:
         pull = self._repository.pulls.find(branch)

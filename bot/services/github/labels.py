@@ -6,7 +6,7 @@ from urllib.parse import quote
 
 from bot.errors import NeedsHuman
 from bot.services.github.cache import RecordKind, Row
-from bot.services.github.errors import NoGraphQL, NotFound, Refused
+from bot.services.github.errors import NoGraphQL, NotFound, Refused, not_there
 from bot.services.github.issues import IssueList
 from bot.services.github.mutations import Mutation
 from bot.services.github.parse import parse_labels
@@ -36,7 +36,7 @@ class RepositoryLabels:
         try:
             await self._change(number, row, sorted(add), sorted(remove, reverse=True))
         except NotFound as gone:
-            raise NeedsHuman(f"The issue {self._api.key(number)} no longer exists: {gone}") from gone
+            raise NeedsHuman(not_there(self._api.key(number), gone)) from gone
 
     async def missing(self, wanted: Sequence[str]) -> list[str]:
         existing = await self._read_nodes()
@@ -102,7 +102,8 @@ class RepositoryLabels:
             answer = await self._api.write("DELETE", path, rank=WriteRank.SIGN)
             self._issues.patch_labels(number, parse_labels(answer.data))
         except NotFound:
-            if await self._issues.read(number) is None:
+            row = await self._issues.read(number)
+            if row is None or label.lower() in {one.lower() for one in row["labels"]}:
                 raise
 
     async def _read_nodes(self) -> dict[str, str]:

@@ -32,7 +32,10 @@ def parse_issue(payload: Payload) -> Row:
 
 
 def parse_labels(payload: Any) -> set[str]:
-    return {str(label if isinstance(label, str) else label.get("name")) for label in payload}
+    """Raises TypeError or KeyError for anything but labels: a run ends if its label seems to be gone."""
+    if not isinstance(payload, list | tuple):
+        raise TypeError(f"not a list of labels: {payload!r:.50}")
+    return {str(label if isinstance(label, str) else label["name"]) for label in payload}
 
 
 def parse_comment(payload: Payload) -> Row:

@@ -3,7 +3,7 @@
 import logging
 from urllib.parse import quote
 
-from bot.errors import NeedsHuman, Retryable
+from bot.errors import BotError, NeedsHuman, Retryable
 from bot.services.github.cache import Row
 from bot.services.github.errors import NotFound, Refused
 from bot.services.github.pull_requests import PullRequests
@@ -12,7 +12,8 @@ from bot.services.github.repository_info import RepositoryInfo
 from bot.services.github.write_queue import WriteRank
 from bot.text.pull_request_section import replace_section
 
-_INVALID = 422
+_INVALID, _NO_CONTENT = 422, 204
+_HEAD_UNSEEN = ("head sha can't be blank", "head ref must be a branch", "head_sha", "head invalid")
 _MAX_CHARACTERS = 65_000
 """GitHub refuses more than 65,536."""
 _log = logging.getLogger(__name__)
@@ -58,16 +59,29 @@ class PullRequestWriter:
         try:
             return await self._post({**fields, "draft": True})
         except Refused as refusal:
-            reason = str(refusal).lower().rpartition(" (http ")[0]  # without the path, which contains names
-            if "already exists" in reason:
-                return await self._find_existing(branch, refusal)
-            if "draft" in reason:
-                return await self._post(fields)
-            if "base" in reason and (renamed := await self._new_default(base)):
-                return await self._post({**fields, "base": renamed, "draft": True})
-            if refusal.status != _INVALID:
-                raise
-            raise NeedsHuman(_explain(reason, branch, base)) from refusal
+            return await self._open_otherwise(fields, refusal)
+
+    async def _open_otherwise(self, fields: Row, refusal: Refused) -> Row:
+        branch, base = fields["head"], fields["base"]
+        told = str(refusal).rpartition(" (HTTP ")[0]  # without the path, which contains names
+        reason = told.lower()
+        if "already exists" in reason:
+            return await self._find_existing(branch, refusal)
+        if "draft pull request" in reason:
+            return await self._post(fields)
+        if "base" in reason and (renamed := await self._new_default(base)):
+            return await self._post({**fields, "base": renamed, "draft": True})
+        if refusal.status != _INVALID:
+            raise refusal
+        if any(words in reason for words in _HEAD_UNSEEN):
+            raise await self._unseen(branch, told) from refusal
+        raise NeedsHuman(_explain(told, branch, base)) from refusal
+
+    async def _unseen(self, branch: str, told: str) -> BotError:
+        """For a moment after a push, GitHub may not see the branch yet."""
+        if await self._pulls.find_tip(branch):
+            return Retryable(f"GitHub does not see the branch {branch} yet: {told}")
+        return NeedsHuman(f"{self._api.name} has no branch {branch}. Was it pushed there? {told}")
 
     async def _new_default(self, base: str) -> str:
         """Returns the current default branch if `base` was its name until now; else an empty string."""
@@ -98,12 +112,15 @@ class PullRequestWriter:
 
     async def _delete(self, branch: str) -> None:
         try:
-            await self._api.write("DELETE", f"/git/refs/heads/{quote(branch)}", rank=WriteRank.EDIT)
+            answer = await self._api.write("DELETE", f"/git/refs/heads/{quote(branch)}", rank=WriteRank.EDIT)
         except NotFound:
             return
         except Refused as refusal:
-            if refusal.status != _INVALID:  # "Reference does not exist"
+            if "does not exist" not in str(refusal):
                 raise
+        else:
+            if answer.status != _NO_CONTENT:
+                raise Retryable(f"GitHub answered the removal of {branch} with HTTP {answer.status}.")
 
 
 def _fitted(ours: str, *, around: str = "") -> str:
@@ -112,9 +129,10 @@ def _fitted(ours: str, *, around: str = "") -> str:
     return replace_section(ours[:room], around=around)
 
 
-def _explain(reason: str, branch: str, base: str) -> str:
+def _explain(told: str, branch: str, base: str) -> str:
+    reason = told.lower()
     if "no commits between" in reason:
         return f"Branch {branch} has no commits beyond {base}."
     if "base" in reason:
         return f"The base branch {base!r} does not exist."
-    return f"GitHub refused the pull request from {branch} into {base}: {reason}"
+    return f"The pull request from {branch} into {base}: {told}"

@@ -48,7 +48,8 @@ class ReactionWriter:
         if kind not in _PATHS:
             return False
         path = f"/{_PATHS[kind]}/comments/{number}/reactions"
-        await self._api.write("POST", path, {"content": str(reaction)}, rank=WriteRank.REACTION)
+        answer = await self._api.write("POST", path, {"content": str(reaction)}, rank=WriteRank.REACTION)
+        _ = answer.data["id"]  # an answer without it is none
         return True
 
     def _only_visible_part(self, number: int) -> int:

@@ -33,7 +33,8 @@ class GitHubTracker:
         thread: str = "",  # noqa: ARG002 - issues have no threads
     ) -> None:
         await self._repository.ensure_info()
-        await self._repository.comment_writer.ensure(self._number(key), slug=slug, text=text, note=note)
+        with expected_shapes():
+            await self._repository.comment_writer.ensure(self._number(key), slug=slug, text=text, note=note)
 
     async def find_orphaned(self, labels: Collection[str]) -> Collection[str]:
         await self._repository.ensure_info()
@@ -57,11 +58,13 @@ class GitHubTracker:
 
     async def ensure_labels(self, key: str, *, add: Collection[str] = (), remove: Collection[str] = ()) -> None:
         await self._repository.ensure_info()
-        await self._repository.labels.ensure(self._number(key), add, remove)
+        with expected_shapes():
+            await self._repository.labels.ensure(self._number(key), add, remove)
 
     async def ensure_reaction(self, key: str, comment: str, reaction: Reaction) -> None:
         self._number(key)
-        await self._repository.reactions.ensure(comment, reaction)
+        with expected_shapes():
+            await self._repository.reactions.ensure(comment, reaction)
 
     def _number(self, key: str) -> int:
         number = self._repository.api.number(key)
