@@ -12,9 +12,74 @@ _ENDS = "tests/stories/test_run_ends.py::test"
 _CHECKS = "tests/services/github/test_pull_requests.py::test"
 
 _LIMITS = "tests/services/linear/test_rate_limits.py::test"
+_TABLE = "tests/refusals/test_github.py::test_each_answer_of_github_has_its_defined_outcome_and_no_double_effect"
+_PUSHES = "tests/refusals/test_push.py::test_each_answer_to_a_push_has_its_defined_outcome"
 _TALK = "tests/services/github/test_comments.py::test"
 
 GUARDS = (
+    Guard(
+        "F17: a wrong answer to a label takes no label off an issue",
+        "bot/services/github/parse.py",
+        "    if not isinstance(payload, list | tuple):",
+        "    if payload is None:",
+        (f"{_TABLE}[label-200 of another shape]",),
+    ),
+    Guard(
+        "F17: a comment that GitHub only seems not to find is not posted twice",
+        "bot/services/github/comment_writer.py",
+        "            if await self._is_there(comment):",
+        "            if False:",
+        (f"{_TABLE}[edit-404]",),
+    ),
+    Guard(
+        "F17: a reaction counts only with its answer",
+        "bot/services/github/reaction_writer.py",
+        '        _ = answer.data["id"]  # an answer without it is none',
+        "        _ = answer",
+        (f"{_TABLE}[react-200 null]",),
+    ),
+    Guard(
+        "F17: a branch that GitHub does not see yet is no question",
+        "bot/services/github/pull_request_writer.py",
+        "        if any(words in reason for words in _HEAD_UNSEEN):",
+        "        if False:",
+        (f"{_TABLE}[open-422 head unseen]",),
+    ),
+    Guard(
+        "F17: a branch that may not be removed does not count as removed",
+        "bot/services/github/pull_request_writer.py",
+        'if "does not exist" not in str(refusal):',
+        "if False:",
+        (f"{_TABLE}[remove-422 branch is locked]",),
+    ),
+    Guard(
+        "F17: a merged branch that may not be removed does not keep the run from its end",
+        "bot/engine/act.py",
+        "            return await _shown(action, project.forge.remove_branch(branch))",
+        "            await project.forge.remove_branch(branch)",
+        (f"{_STORIES}_a_merged_branch_that_may_not_be_removed_ends_the_run_and_is_removed_later",),
+    ),
+    Guard(
+        "F17: a merged branch is removed once that is allowed",
+        "bot/engine/issue_status.py",
+        "    return (RemoveBranch(),) if is_left else ()",
+        "    return ()",
+        (f"{_STORIES}_a_merged_branch_that_may_not_be_removed_ends_the_run_and_is_removed_later",),
+    ),
+    Guard(
+        "F17: a failure of GitHub during a push is no question",
+        "bot/workspace/push.py",
+        "        if _REMOTE_FAILED.search(exc.stderr):",
+        "        if False:",
+        (f"{_PUSHES}[internal error]",),
+    ),
+    Guard(
+        "F17: people read why GitHub refuses a push",
+        "bot/workspace/push.py",
+        'if not line.startswith(("error: failed to push", "To "))',
+        'if "error:" not in line',
+        (f"{_PUSHES}[GH006]",),
+    ),
     Guard(
         "F5: a used-up budget of Linear is not waited for until it is full",
         "bot/services/linear/rate_limits.py",
