@@ -79,6 +79,8 @@ class CommentWriter(CommentOutbox):
             if isinstance(refusal, Forbidden) and not self._is_other_accounts(comment):
                 raise
             self._cache.forget_comment(comment.id)
+            if isinstance(refusal, NotFound) and await self._is_there(comment):
+                raise
             self._count_deleted(comment)
             return False
         self._keep(made["comment"])
@@ -88,6 +90,10 @@ class CommentWriter(CommentOutbox):
         with suppress(Refused):
             await self._client.change(graphql_queries.DELETE_COMMENT, fence=self._fence, id=comment.id)
         self._cache.forget_comment(comment.id)
+
+    async def _is_there(self, comment: OwnComment) -> bool:
+        """If Linear only seems not to find it, it must not be posted a second time."""
+        return any(row["id"] == comment.id for row in await self._team.read_comments(comment.issue))
 
     def _is_other_accounts(self, comment: OwnComment) -> bool:
         us = self._team.info.status.us

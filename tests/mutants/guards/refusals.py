@@ -13,6 +13,7 @@ _CHECKS = "tests/services/github/test_pull_requests.py::test"
 
 _LIMITS = "tests/services/linear/test_rate_limits.py::test"
 _TABLE = "tests/refusals/test_github.py::test_each_answer_of_github_has_its_defined_outcome_and_no_double_effect"
+_LINEAR_TABLE = "tests/refusals/test_linear.py::test_each_answer_of_linear_has_its_defined_outcome_and_no_double_effect"
 _PUSHES = "tests/refusals/test_push.py::test_each_answer_to_a_push_has_its_defined_outcome"
 _TALK = "tests/services/github/test_comments.py::test"
 
@@ -30,6 +31,13 @@ GUARDS = (
         "            if await self._is_there(comment):",
         "            if False:",
         (f"{_TABLE}[edit-404]",),
+    ),
+    Guard(
+        "F17: a comment that Linear only seems not to find is not posted twice",
+        "bot/services/linear/comment_writer.py",
+        "            if isinstance(refusal, NotFound) and await self._is_there(comment):",
+        "            if False:",
+        (f"{_LINEAR_TABLE}[edit-entity not found]",),
     ),
     Guard(
         "F17: a reaction counts only with its answer",
