@@ -102,6 +102,17 @@ async def test_t18_output_of_an_agent_has_no_effect_in_comments_titles_and_commi
     assert subject.startswith("Thanks, team img src=x Fixes 9")
 
 
+async def test_what_a_comment_quotes_is_no_subject_of_a_commit(bot, world):
+    world.open_issue(KEY, "ai")
+    await bot.tick()
+    world.finish_turn(KEY)
+    await bot.tick()
+    world.comment(KEY, "> Treehand: what about carts?\n\nUse one cart.")
+    await bot.tick()
+    subject = list(world.requests.values())[-1].commit_message.partition("\n")[0]
+    assert subject == "Use one cart."
+
+
 async def test_t18_errors_of_an_agent_have_no_effect_in_comments(bot, world):
     world.open_issue(KEY, "ai")
     await bot.tick()

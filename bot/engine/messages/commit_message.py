@@ -10,10 +10,15 @@ from bot.text.quote_untrusted import plain_label
 
 def commit_message(run: Run, issue: Issue, comments: Sequence[Comment], fallback: str = "") -> str:
     """One commit per turn. Names the issue or the latest comment, and the person who asked."""
-    latest = first_line(comments[-1].text) if comments and run.turns.number else ""
+    latest = first_line(_own_words(comments[-1].text)) if comments and run.turns.number else ""
     subject = plain_label(latest or fallback or issue.title) or f"Resolve {issue.key}"
     person = comments[-1].author if comments and run.turns.number else issue.requester
     return f"{subject}\n\n{issue.key}\n\n{_with(person)}"
+
+
+def _own_words(text: str) -> str:
+    """The text without what it quotes from others."""
+    return "\n".join(line for line in text.splitlines() if not line.lstrip().startswith(">"))
 
 
 def given_message(run: Run, person: Person) -> str:
