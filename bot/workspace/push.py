@@ -23,7 +23,7 @@ _MAX_LISTED = 5
 CONCURRENT_PUSH = re.compile(r"is at [0-9a-f]+ but expected|reference already exists|Unable to create '[^']*\.lock'")
 """The remote handled another push at the same moment, for instance of our previous process."""
 _REMOTE_FAILED = re.compile(r"\[remote rejected\].*\((Internal Server Error|failure)\)|fatal error in commit_refs")
-"""What GitHub answers while it has trouble of its own."""
+"""Answers of GitHub during an incident."""
 _NO_PERMISSION = re.compile(r"returned error: 403")
 
 

@@ -63,8 +63,8 @@ class PullRequestWriter:
 
     async def _open_otherwise(self, fields: Row, refusal: Refused) -> Row:
         branch, base = fields["head"], fields["base"]
-        told = str(refusal).rpartition(" (HTTP ")[0]  # without the path, which contains names
-        reason = told.lower()
+        words = str(refusal).rpartition(" (HTTP ")[0]  # without the path, which contains names
+        reason = words.lower()
         if "already exists" in reason:
             return await self._find_existing(branch, refusal)
         if "draft pull request" in reason:
@@ -73,15 +73,15 @@ class PullRequestWriter:
             return await self._post({**fields, "base": renamed, "draft": True})
         if refusal.status != _INVALID:
             raise refusal
-        if any(words in reason for words in _HEAD_UNSEEN):
-            raise await self._unseen(branch, told) from refusal
-        raise NeedsHuman(_explain(told, branch, base)) from refusal
+        if any(sign in reason for sign in _HEAD_UNSEEN):
+            raise await self._unseen(branch, words) from refusal
+        raise NeedsHuman(_explain(words, branch, base)) from refusal
 
-    async def _unseen(self, branch: str, told: str) -> BotError:
-        """For a moment after a push, GitHub may not see the branch yet."""
+    async def _unseen(self, branch: str, words: str) -> BotError:
+        """Returns the error: right after a push, GitHub may not find the branch yet."""
         if await self._pulls.find_tip(branch):
-            return Retryable(f"GitHub does not see the branch {branch} yet: {told}")
-        return NeedsHuman(f"{self._api.name} has no branch {branch}. Was it pushed there? {told}")
+            return Retryable(f"GitHub does not see the branch {branch} yet: {words}")
+        return NeedsHuman(f"{self._api.name} has no branch {branch}. Was it pushed there? {words}")
 
     async def _new_default(self, base: str) -> str:
         """Returns the current default branch if `base` was its name until now; else an empty string."""
@@ -129,10 +129,10 @@ def _fitted(ours: str, *, around: str = "") -> str:
     return replace_section(ours[:room], around=around)
 
 
-def _explain(told: str, branch: str, base: str) -> str:
-    reason = told.lower()
+def _explain(words: str, branch: str, base: str) -> str:
+    reason = words.lower()
     if "no commits between" in reason:
         return f"Branch {branch} has no commits beyond {base}."
     if "base" in reason:
         return f"The base branch {base!r} does not exist."
-    return f"The pull request from {branch} into {base}: {told}"
+    return f"The pull request from {branch} into {base}: {words}"

@@ -102,6 +102,9 @@ class Cache:
     def set_project(self, issue: str, project: str) -> None:
         self._execute("UPDATE issues SET project = ? WHERE id = ? AND project <> ?", (project, issue, project))
 
+    def set_team(self, issue: str, team: str) -> None:
+        self._execute("UPDATE issues SET team = ? WHERE id = ?", (team, issue))
+
     def rename(self, issue: str, key: str) -> None:
         self._execute("UPDATE issues SET key = ? WHERE id = ?", (key, issue))
 

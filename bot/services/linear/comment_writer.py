@@ -92,7 +92,7 @@ class CommentWriter(CommentOutbox):
         self._cache.forget_comment(comment.id)
 
     async def _is_there(self, comment: OwnComment) -> bool:
-        """If Linear only seems not to find it, it must not be posted a second time."""
+        """Returns True if Linear lists the comment: then it must not be posted a second time."""
         return any(row["id"] == comment.id for row in await self._team.read_comments(comment.issue))
 
     def _is_other_accounts(self, comment: OwnComment) -> bool:

@@ -114,8 +114,8 @@ VIEWER = """
 query Viewer { viewer { id name displayName app admin } organization { name urlKey } }
 """
 TEAM = """
-query Team($key: String!) {
-  teams(filter: { key: { eqIgnoreCase: $key } }, first: 1) {
+query Team($filter: TeamFilter!) {
+  teams(filter: $filter, first: 1) {
     nodes {
       id key name
       states(first: 50) { nodes { id name type position } }

@@ -104,6 +104,8 @@ class ProjectIssues:
                 await self.ensure_info()
                 with expected_shapes():
                     await self.team.find(key)
+        for row in self._strayed(keys):
+            self._cache.set_team(row["id"], self.team.key)
         for row in self._cache.issues_of(self.team.key):
             if row["key"] in keys and row["project"] in {"", self._name}:
                 self._cache.set_project(row["id"], self._name)
@@ -111,6 +113,11 @@ class ProjectIssues:
                 self._cache.set_project(row["id"], "")
                 if row["key"] != row["identifier"]:  # the run that used the old key is over
                     self._cache.rename(row["id"], row["identifier"])
+
+    def _strayed(self, keys: Collection[str]) -> list[Row]:
+        """Issues of our runs under the key that the team had before the settings were changed to its new one."""
+        rows = (self._cache.find_by_key(key) for key in keys)
+        return [row for row in rows if row and row["project"] == self._name and row["team"] != self.team.key]
 
     def _may_be_here(self, key: str) -> bool:
         """A team's key and a number. The team may be another one: issues are moved."""

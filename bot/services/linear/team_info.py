@@ -1,7 +1,8 @@
 """Team information: our account, the team's workflow states, and whether an integration completes issues."""
 
 import json
-from collections.abc import Sequence
+import logging
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -15,6 +16,7 @@ from bot.services.linear.parse import expected_shapes
 _MAX_AGE = 6 * 3600.0  # seconds
 _CLEARED_BY = "facts"
 _FORGES = ("github", "gitlab")
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,11 +81,19 @@ class TeamInfo:
         return [node["key"] for node in (await self._client.query(graphql_queries.TEAMS))["teams"]["nodes"]]
 
     async def _read_team(self) -> Any:
-        nodes = (await self._client.query(graphql_queries.TEAM, key=self._key))["teams"]["nodes"]
-        if not nodes:
+        node = await self._find_team({"key": {"eqIgnoreCase": self._key}})
+        if node is None and self.status.id:
+            node = await self._find_team({"id": {"eq": self.status.id}})
+        if node and node["key"].upper() != self._key.upper():
+            _log.warning("team renamed from=%s to=%s: change `team` in the settings", self._key, node["key"])
+        if node is None:
             known = ", ".join(await self.teams()) or "none"
             raise NotFound(f"The key sees no team {self._key} in Linear. It sees: {known}.")
-        return nodes[0]
+        return node
+
+    async def _find_team(self, which: Mapping[str, Any]) -> Any:
+        nodes = (await self._client.query(graphql_queries.TEAM, filter=which))["teams"]["nodes"]
+        return nodes[0] if nodes else None
 
     async def _has_forge(self) -> bool:
         """True as well if we may not see the integrations."""

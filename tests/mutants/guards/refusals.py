@@ -19,6 +19,20 @@ _TALK = "tests/services/github/test_comments.py::test"
 
 GUARDS = (
     Guard(
+        "F16: a team of Linear that was renamed is found by its id",
+        "bot/services/linear/team_info.py",
+        "        if node is None and self.status.id:",
+        "        if False:",
+        (f"{_LINEAR}_a_team_that_was_renamed_is_found_by_its_id",),
+    ),
+    Guard(
+        "F16: a run keeps its issue when the settings name the new key of its team",
+        "bot/services/linear/project_issues.py",
+        "        for row in self._strayed(keys):",
+        "        for row in ():",
+        (f"{_LINEAR}_with_the_new_key_of_a_team_in_the_settings_a_run_keeps_its_issue",),
+    ),
+    Guard(
         "F17: a wrong answer to a label takes no label off an issue",
         "bot/services/github/parse.py",
         "    if not isinstance(payload, list | tuple):",
@@ -49,7 +63,7 @@ GUARDS = (
     Guard(
         "F17: a branch that GitHub does not see yet is no question",
         "bot/services/github/pull_request_writer.py",
-        "        if any(words in reason for words in _HEAD_UNSEEN):",
+        "        if any(sign in reason for sign in _HEAD_UNSEEN):",
         "        if False:",
         (f"{_TABLE}[open-422 head unseen]",),
     ),

@@ -191,6 +191,37 @@ async def test_a_write_under_the_new_key_does_not_rename_the_issue_of_a_run(bot)
     assert list((await bot.tracker.snapshot([key], fresh=False)).issues) == [key]
 
 
+# A team with a new key
+
+
+@pytest.fixture
+async def renamed(bot):
+    """The key of an issue of a run, whose team was renamed since."""
+    key = labelled(bot.world)
+    await bot.issue(key, key)
+    bot.world.team("ENG").key = "CORE"
+    return key
+
+
+async def test_a_team_that_was_renamed_is_found_by_its_id(bot, renamed, caplog):
+    bot.world.advance(7 * 3600)
+    assert (await bot.issue(renamed, renamed)).open
+    later = bot.life()
+    assert (await later.issue(renamed, renamed)).open
+    await later.tracker.ensure_comment(renamed, slug="1/progress", text="Working.")
+    assert len(bot.world.comments("CORE-1")) == 1
+    assert "change `team` in the settings" in caplog.text
+
+
+async def test_with_the_new_key_of_a_team_in_the_settings_a_run_keeps_its_issue(bot, renamed):
+    later = bot.life(team="CORE")
+    assert (await later.issue(renamed, renamed)).open
+    bot.world.edit("CORE-1", title="Two carts", by="ana")
+    bot.world.advance(130)
+    assert (await later.issue(renamed, renamed)).title == "Two carts"
+    assert list((await later.tracker.snapshot([])).issues) == ["CORE-1"]
+
+
 # Projects of a team
 
 
