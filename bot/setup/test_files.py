@@ -73,9 +73,10 @@ def find_test_files(changed: Iterable[str], commands: Iterable[tuple[str, str]] 
 
 
 def _named_in(command: str, folder: str) -> Iterator[str]:
-    """Yields every word that may be a path in the worktree."""
+    """Yields every word with a slash: a shell starts a program of the worktree by such a name."""
     for word in re.split(r"[\s;&|()<>='\"]+", command):
-        yield normpath(join(folder, word))
+        if "/" in word:
+            yield normpath(join(folder, word))
 
 
 def _can_change_results(path: str) -> bool:

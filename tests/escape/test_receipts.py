@@ -174,12 +174,12 @@ async def test_t23_changed_test_settings_are_listed_and_lost_tests_are_reported(
     found = await verified(
         shop, 'echo "$(cat count) passed in 0.01s"', **{"count": "1", "conftest.py": "collect_ignore = 1"}
     )
-    assert found.test_files == ("conftest.py", "count")
+    assert found.test_files == ("conftest.py",)
     assert [found.tests_lost(one) for one in found.commands] == [2]
     text = checks_text.of_verification(Run("shop#1", "shop", checks=RunChecks(verification=found)))
     assert "⚠️" in text
     assert "**fewer tests than on the base**: 2 did not run" in text
-    assert "review these first: `conftest.py`, `count`" in text
+    assert "review these first: `conftest.py`" in text
 
 
 @pytest.mark.attack("T23", FORGED + ": code that setup compiled passes for a changed file of the same second and size")
