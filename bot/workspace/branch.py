@@ -46,6 +46,18 @@ def begin_branch(worktree: Worktree, onto: str, refs: Mapping[str, str]) -> dict
     return made
 
 
+def ensure_base(worktree: Worktree, onto: str, refs: Mapping[str, str]) -> dict[str, str]:
+    """Returns the base if it had to be made again: git updates refs one by one, and may have ended in between."""
+    mirror, name = worktree.mirror, f"{BASES}{worktree.paths.branch}"
+    if name in refs:
+        return {}
+    tip = refs[worktree.ref]
+    start = refs.get(f"{ORIGIN}{onto}", tip)
+    base = mirror.common_ancestor(start, tip) or start
+    mirror.update_refs({name: (base, "")})
+    return {name: base}
+
+
 def adopt_pushed(worktree: Worktree, refs: Mapping[str, str], onto: str) -> dict[str, str]:
     """Moves our branch to what people pushed, if no work of ours is lost. Returns the changed refs."""
     mirror, branch = worktree.mirror, worktree.paths.branch

@@ -22,7 +22,14 @@ from bot.publish_guard.protected_paths import PublishRules
 from bot.secret_scan.scanner import Secrets
 from bot.system.trash import Trash
 from bot.workspace.agent_instructions import read_agent_instructions
-from bot.workspace.branch import adopt_pushed, begin_branch, commit_turn, find_base, forget_deleted
+from bot.workspace.branch import (
+    adopt_pushed,
+    begin_branch,
+    commit_turn,
+    ensure_base,
+    find_base,
+    forget_deleted,
+)
 from bot.workspace.ci_hold import approve_ci
 from bot.workspace.evict import drop_ignored, evict, restore
 from bot.workspace.hand_work import find_hand_commit, undo_uncommitted
@@ -223,6 +230,7 @@ class GitWorkspaces:
             is_taken = self.pool.take(branch, onto, refs)
             worktree = self._worktree(branch) if is_taken else worktree
         else:
+            refs |= ensure_base(worktree, onto, refs)
             restore(worktree, onto, refs, self._paths)
             refs = forget_deleted(worktree, refs)
             refs |= adopt_pushed(worktree, refs, onto)

@@ -154,4 +154,6 @@ def striking(place: Place, fault: Fault, folder: Path) -> Sequence[str]:
 def is_possible() -> bool:
     """A container may forbid tracing."""
     traced = ("strace", "-qq", "-o", os.devnull, "true")
-    return shutil.which("strace") is not None and not subprocess.run(traced, check=False).returncode
+    return (
+        shutil.which("strace") is not None and not subprocess.run(traced, capture_output=True, check=False).returncode
+    )

@@ -73,6 +73,9 @@ async def installed_daemon(folder: Path, *, held: bool) -> AsyncIterator[Scene]:
     async with storms.scene(folder, _SEED) as scene:
         scene.machine.within = HELD if held else ()
         await scene.machine.start()
+        if held:
+            status = Path(f"/proc/{scene.machine.pid}/status")
+            assert await _until(lambda: "State:\tT" in status.read_text())
         scene.machine.within = ()
         yield scene
 

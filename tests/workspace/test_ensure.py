@@ -32,6 +32,20 @@ async def test_a_worktree_can_be_made_from_another_base_branch(workspaces, origi
     assert workspace.base == other
 
 
+async def test_f1_a_branch_that_was_begun_without_its_base_gets_it_later(workspaces, origin, mirror):
+    """The state after git was killed, or met a full disk, between two refs."""
+    first = await workspaces.ensure(BRANCH, base="", remote=origin.remote)
+    await workspaces.remove(BRANCH)
+    run_git(mirror, "update-ref", f"refs/heads/{BRANCH}", first.head)
+    origin.commit({"README.md": "newer\n"})
+
+    workspace = await workspaces.ensure(BRANCH, base="", remote=origin.remote)
+
+    assert (workspace.base, workspace.head) == (first.base, first.head)
+    (workspace.path / "new.py").write_text("x\n")
+    assert [one.path for one in (await workspaces.capture(BRANCH, message="m", at=1.0)).files] == ["new.py"]
+
+
 async def test_the_agents_own_git_works_in_the_worktree(workspaces, origin):
     workspace = await workspaces.ensure(BRANCH, base="", remote=origin.remote)
     (workspace.path / "new.py").write_text("x\n")

@@ -136,6 +136,13 @@ GUARDS = (
         (f"{_MENDED}_intact_objects_of_a_damaged_mirror_are_copied",),
     ),
     Guard(
+        "F1: a branch whose base was not written any more gets it later",
+        "bot/workspace/workspaces.py",
+        "refs |= ensure_base(worktree, onto, refs)",
+        "pass",
+        ("tests/workspace/test_ensure.py::test_f1_a_branch_that_was_begun_without_its_base_gets_it_later",),
+    ),
+    Guard(
         "F19: a mirror whose making was interrupted stops no start",
         "bot/workspace/pool.py",
         "if not self.mirror.exists() or not self.mirror.is_intact():",
