@@ -98,10 +98,10 @@ ANSWERS: dict[str, Answer] = {
     "500 after the effect": Answer(_all(Is.LATER), {"done": True, **_refusal(500, "Server Error")}),
     "broken off": Answer({**_all(Is.LATER), "remove": Is.DONE}, {"half": True}),
     "200 in HTML": Answer(_all(Is.LATER), {"status": 200, "body": b"<html>Sign in to the proxy</html>"}),
-    "200 null": Answer({**_all(Is.LATER), **_NEVER_MIND}, {"status": 200, "body": b"null"}),
+    "200 null": Answer(_all(Is.LATER), {"status": 200, "body": b"null"}),
     "200 of another shape": Answer({**_all(Is.LATER), **_NEVER_MIND}, {"status": 200, "body": b'{"surprise": []}'}),
-    "200 list": Answer({**_all(Is.LATER), **_NEVER_MIND}, {"status": 200, "body": b"[1]"}),
-    "304": Answer({**_all(Is.LATER), **_NEVER_MIND}, {"status": 304, "body": b""}),
+    "200 list": Answer(_all(Is.LATER), {"status": 200, "body": b"[1]"}),
+    "304": Answer(_all(Is.LATER), {"status": 304, "body": b""}),
     "302 to another host": Answer(
         _refused(), {"status": 302, "headers": {"Location": "http://127.0.0.1:1/login"}}, "redirects to"
     ),
@@ -158,3 +158,44 @@ ANSWERS: dict[str, Answer] = {
     ),
     "409": Answer(_refused(), _refusal(409, "Conflict"), "Conflict"),
 }
+
+BATCHED = ("label", "unlabel", "react", "react inline")
+"""Operations that go as GraphQL mutations; servers without GraphQL get them as REST."""
+
+
+def _mutation(*, data: object = None, **error: object) -> dict[str, Any]:
+    return {"status": 200, "body": json.dumps({"data": data, "errors": [{"path": ["m0"], **error}]}).encode()}
+
+
+def _batched(outcome: Outcome) -> dict[str, Outcome]:
+    return dict.fromkeys(BATCHED, outcome)
+
+
+MUTATIONS: dict[str, Answer] = {
+    # Passing
+    "401": Answer(_batched(Is.PARKED), _refusal(401, "Bad credentials"), "rejects the token"),
+    "403 secondary limit": ANSWERS["403 secondary limit"],
+    "429": ANSWERS["429"],
+    "200 limited": Answer(_batched(Is.LIMITED), _mutation(type="RATE_LIMITED", message="API rate limit exceeded")),
+    "500": ANSWERS["500"],
+    "502 in HTML": ANSWERS["502 in HTML"],
+    "dropped before the effect": ANSWERS["dropped before the effect"],
+    "200 busy": Answer(
+        _batched(Is.LATER), _mutation(message="Something went wrong while executing your query. Please include `1`.")
+    ),
+    # Lying
+    "dropped after the effect": ANSWERS["dropped after the effect"],
+    "500 after the effect": ANSWERS["500 after the effect"],
+    "broken off": Answer(_batched(Is.LATER), {"half": True}),
+    "200 in HTML": Answer(_batched(Is.LATER), {"status": 200, "body": b"<html>Sign in to the proxy</html>"}),
+    # Refused: REST is tried at once, which carries it out, or says why not
+    "200 null": Answer(_batched(Is.DONE), {"status": 200, "body": b"null"}),
+    "200 of another shape": Answer(_batched(Is.DONE), {"status": 200, "body": b'{"data": {"surprise": []}}'}),
+    "200 forbidden": Answer(
+        _batched(Is.DONE), _mutation(data={"m0": None}, type="FORBIDDEN", message="Resource not accessible")
+    ),
+    "200 not found": Answer(_batched(Is.DONE), _mutation(data={"m0": None}, type="NOT_FOUND", message="No node")),
+    "404": Answer(_batched(Is.DONE), _refusal(404, "Not Found")),
+    "403": Answer(_batched(Is.DONE), _refusal(403, "Resource not accessible by integration")),
+}
+"""What GitHub may answer to a request of mutations."""

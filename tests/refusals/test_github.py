@@ -13,13 +13,15 @@ from bot.services.http.availability import read_availability
 from tests.fakes.github.repository_actions import GitHubWorld
 from tests.fakes.github.server import served
 from tests.fakes.runs import a_run
-from tests.refusals.github_table import ANSWERS
+from tests.refusals.github_table import ANSWERS, BATCHED, MUTATIONS, Answer
 from tests.refusals.outcome import Outcome, outcome_of
 from tests.services.github.github_bot import BRANCH, REPO, Bot
 
 KEY = f"{REPO}#1"
 _SETTLED = 1000.0
 CASES = [(operation, answer) for answer, row in ANSWERS.items() for operation in row.becomes]
+MUTATION_CASES = [(operation, answer) for answer in MUTATIONS for operation in BATCHED]
+_MUTATIONS = {"label": "addLabels", "unlabel": "removeLabels", "react": "addReaction", "react inline": "addReaction"}
 
 
 @pytest.fixture
@@ -35,8 +37,19 @@ def bot(tmp_path):
 
 @pytest.mark.parametrize(("operation", "answer"), CASES)
 async def test_each_answer_of_github_has_its_defined_outcome_and_no_double_effect(bot, operation, answer):
-    row = ANSWERS[answer]
     run, path, action = await _prepared(bot, operation)
+    if operation in (*BATCHED, "new label"):
+        bot.github.faults.answer("POST *graphql", 404, times=1000)
+    await _try(bot, operation, ANSWERS[answer], path, run, action)
+
+
+@pytest.mark.parametrize(("operation", "answer"), MUTATION_CASES)
+async def test_each_answer_to_a_mutation_has_its_defined_outcome_and_no_double_effect(bot, operation, answer):
+    run, _, action = await _prepared(bot, operation)
+    await _try(bot, operation, MUTATIONS[answer], f"POST *{_MUTATIONS[operation]}*", run, action)
+
+
+async def _try(bot: Bot, operation: str, row: Answer, path: str, run, action: Action) -> None:
     before = _counts(bot)
     project, health = _project(bot), lambda: [why for ok, why in read_availability(bot.db).values() if not ok]
     bot.github.faults.add(path, **row.fault)
