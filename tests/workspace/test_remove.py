@@ -65,8 +65,17 @@ async def test_a_pushed_commit_needs_no_salvage_even_if_its_branch_was_deleted(w
     await workspaces.capture(BRANCH, message="New", at=1000)
     await workspaces.ensure_pushed(BRANCH, remote=origin.remote)
     run_git(origin.bare, "update-ref", "-d", f"refs/heads/{BRANCH}")
-    await workspaces.ensure(BRANCH, base="", remote=origin.remote)
     assert await workspaces.salvage(BRANCH) == ""
+
+
+async def test_a_commit_that_a_turn_took_over_after_its_branch_was_deleted_is_salvaged(workspaces, workspace, origin):
+    """The turn publishes it again, so until then it is unpublished work."""
+    (workspace.path / "new.py").write_text("x\n")
+    await workspaces.capture(BRANCH, message="New", at=1000)
+    await workspaces.ensure_pushed(BRANCH, remote=origin.remote)
+    run_git(origin.bare, "update-ref", "-d", f"refs/heads/{BRANCH}")
+    await workspaces.ensure(BRANCH, base="", remote=origin.remote)
+    assert await workspaces.salvage(BRANCH)
 
 
 async def test_removal_is_complete_and_can_be_repeated(workspaces, workspace, origin, mirror, root):
