@@ -55,6 +55,7 @@ class _Ran:
     def pytest_runtest_logreport(self, report) -> None:
         self.tests += report.when == "call" and not report.skipped
         if report.failed:
+            print(f"\n{report.nodeid}\n{report.longreprtext[-1500:]}", flush=True)
             end = threading.Timer(_SECONDS_AFTER_FAILURE, os._exit, (_PYTEST_SAID + CAUGHT,))
             end.daemon = True
             end.start()
