@@ -22,7 +22,7 @@ _PUSH_SECONDS = 900
 _MAX_LISTED = 5
 CONCURRENT_PUSH = re.compile(r"is at [0-9a-f]+ but expected|reference already exists|Unable to create '[^']*\.lock'")
 """The remote handled another push at the same moment, for instance of our previous process."""
-_REMOTE_FAILED = re.compile(r"\[remote rejected\].*\((Internal Server Error|failure)\)|fatal error in commit_refs")
+_INCIDENTS = ("(Internal Server Error)", "(failure)")
 """Answers of GitHub during an incident."""
 _NO_PERMISSION = re.compile(r"returned error: 403")
 
@@ -127,7 +127,7 @@ def _push_with_lease(mirror: Mirror, branch: str, remote: Remote, ours: str, rem
     except RepositoryDamaged:
         raise
     except GitFailed as exc:
-        if _REMOTE_FAILED.search(exc.stderr):
+        if _is_incident(exc.stderr):
             raise Retryable(f"The remote failed during the push of `{branch}`: {_refusal_text(exc)}") from exc
         if "[remote rejected]" in exc.stderr and not CONCURRENT_PUSH.search(exc.stderr):
             raise NeedsHuman(f"The push of `{branch}` was refused: {_refusal_text(exc)}") from exc
@@ -143,6 +143,11 @@ def _record_pushed(mirror: Mirror, branch: str, ours: str) -> None:
     known = mirror.refs(f"{PUSHED}{branch}", f"{ORIGIN}{branch}")
     changes = {name: (ours, known.get(name, "")) for name in (f"{PUSHED}{branch}", f"{ORIGIN}{branch}")}
     mirror.update_refs({name: change for name, change in changes.items() if change[0] != change[1]})
+
+
+def _is_incident(stderr: str) -> bool:
+    rejected = [line.rstrip() for line in stderr.splitlines() if "[remote rejected]" in line]
+    return "fatal error in commit_refs" in stderr or any(line.endswith(_INCIDENTS) for line in rejected)
 
 
 def _refusal_text(exc: GitFailed) -> str:

@@ -91,7 +91,7 @@ GUARDS = (
     Guard(
         "F17: a failure of GitHub during a push is no question",
         "bot/workspace/push.py",
-        "        if _REMOTE_FAILED.search(exc.stderr):",
+        "        if _is_incident(exc.stderr):",
         "        if False:",
         (f"{_PUSHES}[internal error]",),
     ),
