@@ -149,3 +149,11 @@ def test_a_damaged_tracker_database_is_refused_with_the_way_to_recover_it(tmp_pa
     with pytest.raises(CannotStart, match=r"\.recover"):
         LocalDatabase(tmp_path / "desk.sqlite", lambda: 1.0)
     assert list_damaged_copies(tmp_path / "desk.sqlite") == []
+
+
+def test_a_database_that_its_disk_refuses_is_reported_with_what_to_do(tmp_path):
+    path = tmp_path / "treehand.db"
+    RunStore.open(path).close()
+    Path(f"{path}-wal").mkdir()
+    with pytest.raises(CannotStart, match=r"cannot be used: .*Check its disk: it needs free space"):
+        RunStore.open(path)

@@ -11,13 +11,6 @@ _SCHEDULE = "bot/engine/schedule.py"
 
 GUARDS = (
     Guard(
-        "F1: explored: a turn that began and was not saved is ended and paid for when it is not wanted",
-        _DECIDE,
-        "if seen.next_turn and not any(",
-        "if False and not any(",
-        _ALONE,
-    ),
-    Guard(
         "F1: explored: a run ends after its turn, whose last report brings the bill",
         _DECIDE,
         "if cancel_turn(run) and seen.turn.state is TurnState.RUNNING:",

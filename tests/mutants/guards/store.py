@@ -5,7 +5,6 @@ from tests.mutants.guards.guard import Guard
 _EXECUTORS = "tests/contracts/test_executors.py::test"
 _DECIDE = "tests/engine/test_decide.py::test"
 _DAMAGE = "tests/store/test_damage.py::test"
-_START = "tests/chaos/test_writes.py::test_a_daemon_that_cannot_start_on_its_disk_says_what_to_do_and_starts_later"
 _BUDGET = ("tests/engine/test_issue_budget.py::test_turns_and_time_can_be_exhausted_too",)
 _LOCAL, _OUTCOME, _DATABASE = "bot/executors/local.py", "bot/engine/finish_turn.py", "bot/system/database.py"
 
@@ -36,7 +35,7 @@ GUARDS = (
         _DATABASE,
         "Check its disk: it needs free space",
         "It needs free space",
-        (f"{_START}[pwrite64-EIO-Check]",),
+        ("tests/store/test_damage.py::test_a_database_that_its_disk_refuses_is_reported_with_what_to_do",),
     ),
     Guard(
         "F10: a full disk fails no turn",
