@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from bot.git.blobs import blob_sizes
 from bot.git.command import GitFailed, git_bytes
 from bot.git.index import FILE, LINK, PROGRAM, Index, IndexEntry, unknown_stamp
 
@@ -37,15 +38,15 @@ class CommitFiles:
 
 def read_commit_files(repository: Path, commit: str) -> CommitFiles:
     names: list[str] = []
-    files: dict[str, tuple[str, int]] = {}
-    for path, mode, kind, sha, size in _list_tree(repository, "-r", commit):
+    files: dict[str, str] = {}
+    for path, mode, kind, sha in _list_tree(repository, "-r", commit):
         names.append(path.decode(errors="surrogateescape"))
         if mode in REGULAR_FILES and kind == _BLOB:
-            files[names[-1]] = sha, size
+            files[names[-1]] = sha
 
     def read(name: str) -> str:
-        sha, size = files.get(name, ("", 0))
-        if not sha or size > _MAX_FILE_BYTES:
+        sha = files.get(name, "")
+        if not sha or _size_of(repository, sha) > _MAX_FILE_BYTES:
             return ""
         return read_blob(repository, sha).decode(errors="replace")
 
@@ -55,9 +56,9 @@ def read_commit_files(repository: Path, commit: str) -> CommitFiles:
 def find_blob(repository: Path, commit: str, path: str) -> CommittedBlob | None:
     """Returns None if the commit has no file or link at exactly this path."""
     name = path.encode(errors="replace")
-    for found, mode, kind, sha, size in _list_tree(repository, "--end-of-options", commit, path):
+    for found, mode, kind, sha in _list_tree(repository, "--end-of-options", commit, path):
         if kind == _BLOB and found == name:
-            return CommittedBlob(found, mode, sha, size)
+            return CommittedBlob(found, mode, sha, _size_of(repository, sha))
     return None
 
 
@@ -86,10 +87,17 @@ def index_of_commit(repository: Path, commit: str) -> Index:
     return Index(entries)
 
 
-def _list_tree(repository: Path, *args: str) -> Iterator[tuple[bytes, int, bytes, str, int]]:
-    """Path, mode, kind, object id and size of each entry: https://git-scm.com/docs/git-ls-tree#_output_format"""
-    listing = git_bytes(repository, "ls-tree", "-z", "--long", "--full-tree", *args)
+def _list_tree(repository: Path, *args: str) -> Iterator[tuple[bytes, int, bytes, str]]:
+    """Path, mode, kind and object id of each entry: https://git-scm.com/docs/git-ls-tree#_output_format
+
+    Without sizes: a partial clone would download each file for its size.
+    """
+    listing = git_bytes(repository, "ls-tree", "-z", "--full-tree", *args)
     for line in listing.split(b"\0")[:-1]:
         facts, _, path = line.partition(b"\t")
-        mode, kind, sha, size = facts.split()
-        yield path, int(mode, 8), kind, sha.decode(), int(size) if size.isdigit() else 0
+        mode, kind, sha = facts.split()
+        yield path, int(mode, 8), kind, sha.decode()
+
+
+def _size_of(repository: Path, sha: str) -> int:
+    return blob_sizes(repository, {sha})[sha]

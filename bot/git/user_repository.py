@@ -5,10 +5,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from bot.git.base_branch import choose_base
 from bot.git.command import GitFailed, git
 from bot.git.remote_url import RemoteUrl, parse_remote_url
+from bot.git.unreadable import why_unreadable
 
 _TIMEOUT_SECONDS = 20
+_USUAL_BRANCH = "main"
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,17 +21,17 @@ class UserRepository:
     top: Path
     """Top folder; may be a parent of the folder searched."""
     branch: str
-    """The branch checked out."""
+    """The branch checked out, or the likeliest one."""
     remotes: Mapping[str, RemoteUrl]
     """Remotes on other machines, `origin` first."""
 
 
 def find_repository(folder: Path) -> UserRepository | None:
-    """Returns the repository that contains this folder."""
+    """Returns the repository that contains this folder. Raises NeedsHuman if git cannot read it."""
     for candidate in (folder / ".git", folder, *(parent / ".git" for parent in folder.parents)):
         if common := _common_git_dir(candidate):
             top = candidate.parent if candidate.name == ".git" else candidate
-            return UserRepository(top, _branch_of(common), _remotes_of(common))
+            return UserRepository(top, choose_base(common) or _USUAL_BRANCH, _remotes_of(common))
     return None
 
 
@@ -38,15 +41,10 @@ def _common_git_dir(candidate: Path) -> Path | None:
         return None
     try:
         return Path(git(candidate, "rev-parse", "--path-format=absolute", "--git-common-dir"))
-    except GitFailed:
+    except GitFailed as problem:
+        if reason := why_unreadable(candidate.parent if candidate.name == ".git" else candidate, candidate, problem):
+            raise reason from problem
         return None
-
-
-def _branch_of(common: Path) -> str:
-    try:
-        return git(common, "symbolic-ref", "--quiet", "--short", "HEAD")
-    except GitFailed:
-        return "main"
 
 
 def _remotes_of(common: Path) -> Mapping[str, RemoteUrl]:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from bot.domain.remote import Remote
-from bot.errors import NeedsHuman
+from bot.errors import NeedsHuman, NoBranch
 from bot.git.command import git
 from bot.git.in_child import MAX_SECONDS
 from bot.workspace.dropped import note_dropped
@@ -12,24 +12,20 @@ from bot.workspace.paths import BASES, BRANCHES, EVICTED, ORIGIN, PUSHED
 from bot.workspace.pending_merge import PendingMerge
 from bot.workspace.worktree import Worktree, WorktreeScan
 
-_MAX_LISTED = 8
-
 
 def find_base(mirror: Mirror, base: str, remote: Remote, refs: Mapping[str, str]) -> str:
     """Returns the branch to start from; the remote's default if `base` is empty.
 
     Refuses our own branches: agents wrote them and no person has merged them.
     """
-    there = sorted(name.removeprefix(ORIGIN) for name in refs if name.startswith(ORIGIN))
-    where = url_without_credential(remote.url)
-    if not there:
+    if not any(name.startswith(ORIGIN) for name in refs):
+        where = url_without_credential(remote.url)
         raise NeedsHuman(f"{where} has no commits yet. Push a first commit, then retry the run.")
     found = base or mirror.default_branch(remote)
     if f"refs/heads/{found}".startswith(BRANCHES):
         raise NeedsHuman(f"`{found}` is a branch of Treehand: merge it first. Correct `base`, then retry the run.")
-    if found not in there:
-        names = ", ".join(f"`{name}`" for name in there[:_MAX_LISTED]) + (", ..." if len(there) > _MAX_LISTED else "")
-        raise NeedsHuman(f"{where} has no branch `{found}`. Its branches: {names}. Correct `base`, then retry the run.")
+    if f"{ORIGIN}{found}" not in refs:
+        raise NoBranch(found)
     return found
 
 

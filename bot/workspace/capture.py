@@ -5,6 +5,7 @@ folder's descriptor. So nothing outside the root is read, even if paths are swap
 the reading with OverLimit: it is never taken for the whole.
 """
 
+import contextlib
 import errno
 import os
 import stat
@@ -14,12 +15,16 @@ from itertools import islice
 from pathlib import Path
 
 from bot.errors import NeedsHuman, OverLimit
+from bot.git.gitattributes import MAX_ATTRIBUTES_BYTES
 from bot.git.gitignore import MAX_RULES, IgnoreLayer, IgnoreRules, PathParts, TooManyRules, is_ignored, parse_gitignore
 from bot.git.index import LINK, SUBMODULE, Index, IndexEntry, file_stamp, git_mode, unknown_stamp
+from bot.git.lfs import ATTRIBUTES, LfsRules, parse_pointer, pointer_to
+from bot.git.objects import blob_id
 from bot.publish_guard.size_limits import MAX_ENTRIES, MAX_FILE_BYTES, MAX_NEW_BYTES, MAX_NEW_FILES
 from bot.text.invisible_characters import printable_path
 
-_MAX_GITIGNORE_BYTES = 256 * 1024
+_MAX_UNRELATED_BYTES = 16 * 1024 * 1024
+"""Largest .gitattributes file that is read; it may say nothing about Git LFS."""
 _MAX_LISTED = 50
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -32,6 +37,8 @@ _NO_RULES = IgnoreRules()
 
 StoreContent = Callable[[bytes], bytes]
 """Stores content in the object database and returns its id."""
+StoreLfsObject = Callable[[bytes], None]
+"""Stores a file under Git LFS, for which git stores a pointer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +71,7 @@ def read_worktree(
     store: StoreContent,
     always_ignored: IgnoreRules = _NO_RULES,
     limits: ReadLimits = ReadLimits(),
+    store_lfs: StoreLfsObject = lambda _: None,
 ) -> WorktreeContents:
     """Files that are unchanged according to the index are not read again."""
     try:
@@ -71,9 +79,28 @@ def read_worktree(
     except OSError as exc:
         raise NeedsHuman(f"The worktree {folder} is gone. A retry starts from the last commit.") from exc
     try:
-        return _Reading(root, index, store, always_ignored, limits).read()
+        return _Reading(root, index, store, always_ignored, limits, store_lfs).read()
     finally:
         os.close(root)
+
+
+def read_inner_folder(worktree: Path, path: bytes, index: Index, store: StoreContent) -> WorktreeContents:
+    """Reads a folder in a worktree; the index has its own paths. Raises OSError if there is no such folder."""
+    root = os.open(worktree, _FOLDER)
+    for name in path.split(b"/"):
+        root = _open_inner(root, name)
+    try:
+        return _Reading(root, index, store, _NO_RULES, ReadLimits(), lambda _: None).read()
+    finally:
+        os.close(root)
+
+
+def _open_inner(folder: int, name: bytes) -> int:
+    """Opens a folder in an open folder, which is closed."""
+    try:
+        return os.open(name, _FOLDER, dir_fd=folder)
+    finally:
+        os.close(folder)
 
 
 def read_file(
@@ -125,12 +152,14 @@ class _Reading:
     store: StoreContent
     always_ignored: IgnoreRules
     limits: ReadLimits
+    store_lfs: StoreLfsObject
     entries: dict[bytes, IndexEntry] = field(default_factory=dict)
     left_out: list[str] = field(default_factory=list)
     ignored: list[bytes] = field(default_factory=list)
     unread: set[bytes] = field(default_factory=set)
     """Folders that count as committed."""
     tracked_folders: frozenset[bytes] = frozenset()
+    lfs: LfsRules = field(default_factory=LfsRules)
     new_bytes: int = 0
     new_files: int = 0
     seen: int = 0
@@ -173,6 +202,8 @@ class _Reading:
         layers = folder.layers
         if not folder.ignored and any(name == b".gitignore" for name, _ in found):
             layers = (*layers, IgnoreLayer(len(folder.parts), self._read_gitignore(folder, opened)))
+        if any(name == ATTRIBUTES for name, _ in found):
+            self._read_attributes(folder, opened)
         here = _Folder(folder.path, folder.identity, layers, folder.ignored)
         inner: list[_Folder] = []
         for name, item in found:
@@ -202,19 +233,24 @@ class _Reading:
         return found
 
     def _read_gitignore(self, folder: _Folder, opened: int) -> IgnoreRules:
-        """Treats what is no file as git does: as no rules. Too many rules are no reason to publish what they ignore."""
-        try:
-            content, _ = read_file(b".gitignore", dir_fd=opened, limit=_MAX_GITIGNORE_BYTES)
-            rules = parse_gitignore(content, most=MAX_RULES - self.rules)
-        except TooManyRules as exc:
-            raise OverLimit(f"{printable_path(folder.below(b'.gitignore'))} cannot be followed: {exc}.") from exc
-        except OSError as exc:
-            if exc.errno == errno.EFBIG:
-                why = f"has more than {_MAX_GITIGNORE_BYTES // 1024} KB; shorten it"
-                raise OverLimit(f"{printable_path(folder.below(b'.gitignore'))} {why}.") from exc
-            return _NO_RULES
-        self.rules += len(rules.rules)
+        """Too many rules are no reason to publish what they ignore."""
+        path = folder.below(b".gitignore")
+        with self._following(path):
+            rules = parse_gitignore(_read_rules(path, opened), most=MAX_RULES - self.rules)
+            self.rules += len(rules.rules)
         return rules
+
+    def _read_attributes(self, folder: _Folder, opened: int) -> None:
+        path = folder.below(ATTRIBUTES)
+        with self._following(path):
+            self.lfs.add(folder.parts, _read_rules(path, opened, _MAX_UNRELATED_BYTES))
+
+    @contextlib.contextmanager
+    def _following(self, path: bytes) -> Iterator[None]:
+        try:
+            yield
+        except TooManyRules as exc:
+            raise OverLimit(f"{printable_path(path)} cannot be followed: {exc}.") from exc
 
     def _count_new(self, path: bytes) -> None:
         if path in self.limits.expected:
@@ -288,8 +324,18 @@ class _Reading:
             return
         self.new_bytes += len(content)
         stamp = file_stamp(status, git_mode(status))
-        sha = self.store(content)
+        sha = self.store(self._as_stored(path, content, stat.S_ISREG(status.st_mode)))
         self.entries[path] = known if known and known == (stamp, sha) else IndexEntry(stamp, sha)
+
+    def _as_stored(self, path: bytes, content: bytes, is_file: bool) -> bytes:  # noqa: FBT001
+        """Returns the pointer to a file under Git LFS. What is committed otherwise stays so until it changes."""
+        if not (content and is_file and self.lfs and self.lfs.covers(tuple(path.split(b"/")))):
+            return content
+        known = self.index.entries.get(path)
+        if parse_pointer(content) or (known and known.sha == blob_id(content)):
+            return content
+        self.store_lfs(content)
+        return pointer_to(content).content
 
     def _is_ignored(self, folder: _Folder, name: bytes, *, is_folder: bool) -> bool:
         parts = (*folder.parts, name)
@@ -333,6 +379,16 @@ def _parent_folders(names: Mapping[bytes, object] | Sequence[bytes]) -> Iterator
         while at >= 0:
             yield name[:at]
             at = name.find(b"/", at + 1)
+
+
+def _read_rules(path: bytes, folder: int, limit: int = MAX_ATTRIBUTES_BYTES) -> bytes:
+    """Treats what is no file as git does: as no rules."""
+    try:
+        return read_file(path.rpartition(b"/")[2], dir_fd=folder, limit=limit)[0]
+    except OSError as exc:
+        if exc.errno == errno.EFBIG:
+            raise OverLimit(f"{printable_path(path)} has more than {limit // 1024} KB; shorten it.") from exc
+        return b""
 
 
 def _read_link(opened: int, name: bytes) -> tuple[bytes, os.stat_result]:

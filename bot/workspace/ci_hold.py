@@ -5,7 +5,9 @@ https://docs.github.com/actions/managing-workflow-runs-and-deployments/managing-
 Rule: refs of the mirror tell these commits, never their messages, which anybody could write.
 """
 
-from bot.workspace.branch import commit_date, commit_tree
+from bot.git.command import git
+from bot.workspace.branch import commit_date
+from bot.workspace.mirror import Mirror
 from bot.workspace.paths import CI_HELD, CI_STARTED
 from bot.workspace.worktree import Worktree
 
@@ -28,9 +30,19 @@ def approve_ci(worktree: Worktree) -> None:
         _add_empty_commit(worktree, tip, CI_STARTED, _START)
 
 
-def _add_empty_commit(worktree: Worktree, tip: str, ref: str, message: str) -> str:
+def held_commit(mirror: Mirror, tip: str) -> str:
+    """The tip to push to a branch that no run has; people push to it themselves."""
+    return _empty_commit(mirror, tip, _HOLD)
+
+
+def _empty_commit(mirror: Mirror, tip: str, message: str) -> str:
     """A repeat makes the same commit."""
+    tree = git(mirror.path, "rev-parse", f"{tip}^{{tree}}")
+    return mirror.commit(tree, parents=(tip,), message=message, at=commit_date(mirror, tip))
+
+
+def _add_empty_commit(worktree: Worktree, tip: str, ref: str, message: str) -> str:
     mirror, name = worktree.mirror, f"{ref}{worktree.paths.branch}"
-    made = mirror.commit(commit_tree(worktree, tip), parents=(tip,), message=message, at=commit_date(mirror, tip))
+    made = _empty_commit(mirror, tip, message)
     mirror.update_refs({worktree.ref: (made, tip), name: (made, mirror.refs(name).get(name, ""))})
     return made

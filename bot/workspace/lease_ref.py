@@ -16,7 +16,7 @@ from bot.git.command import GitFailed, git
 from bot.git.commit import write_commit
 from bot.git.objects import store_object
 from bot.workspace.mirror import Mirror, remote_error
-from bot.workspace.push import CONCURRENT_PUSH
+from bot.workspace.push import CONCURRENT_PUSH, refusal_text
 
 LEASE_REF = "refs/treehand/claim"
 """Name of the ref at the remote; in the mirror it holds the record last seen there."""
@@ -122,6 +122,8 @@ class LeaseRef:
                 and any(word in data for word in _REFUSALS)
             ):
                 raise LeaseRefRefused(data.strip()[-500:]) from exc
+            if "[remote rejected]" in data and not CONCURRENT_PUSH.search(data):
+                raise Retryable(f"The remote did not take the lease: {refusal_text(exc)}") from exc
             if "rejected]" in data:
                 raise Retryable("Another daemon took the lease at the same moment.") from exc
             raise remote_error(remote, exc) from exc

@@ -53,6 +53,8 @@ class Mirror:
         """Called before each push. Raises Elsewhere if another daemon may hold the lease."""
         self.author = CommitAuthor()
         """Author of the commits that are made here."""
+        self.remote: Remote | None = None
+        """As it was fetched from last."""
 
     def ensure_ready(self) -> None:
         """Creates the mirror if it is missing. Raises Retryable while a damaged one is being replaced."""
@@ -108,6 +110,7 @@ class Mirror:
 
     def fetch(self, remote: Remote) -> None:
         self._ensure_exists()
+        self.remote = remote
         self._fetch(remote, "--prune", f"+refs/heads/*:{ORIGIN}*")
         if damaged_path(self.path).exists():
             recover(self.path)
@@ -139,8 +142,8 @@ class Mirror:
     def _fetch_once(self, remote: Remote, *what: str) -> None:
         *options, refspec = what
         git(
-            self.path, "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", *options, remote.url, refspec,
-            env=remote.env, timeout=_FETCH_SECONDS,
+            self.path, "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--update-shallow", *options,
+            remote.url, refspec, env=remote.env, timeout=_FETCH_SECONDS,
         )  # fmt: skip
 
     def remote_tip(self, remote: Remote, branch: str) -> str:

@@ -11,6 +11,7 @@ pools/<project>/ready/<slug> note: the pool's worktree of this name is ready
 pools/<project>/taken/<slug> note: the branch of this name uses that worktree of the pool
 trash/<project>/             being deleted
 aside/<project>/             folders found in the place of a worktree, not made by us; agents' repositories in one
+aside/<project>/<name>.work  an agent's work that no commit can hold; deleted after 30 days
 """
 
 import contextlib
@@ -43,6 +44,10 @@ EVICTED = "refs/treehand/parked/"
 ORIGIN = "refs/remotes/origin/"
 POOL_BRANCH = "treehand/ready."
 """Prefix of the branches of pooled worktrees; no issue's branch has a dot."""
+
+WORK_SUFFIX = ".work"
+"""Ends the name of a folder in `aside` with an agent's work, which is kept as long as salvaged work."""
+AGENT_WORK = re.compile(r".+\.work(?:-[0-9a-f]{8})?")
 
 _POOLED_NAME = re.compile(r"ready\.[0-9a-f]{12}")
 

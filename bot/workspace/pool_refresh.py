@@ -7,6 +7,7 @@ differs, the worktree is replaced.
 import contextlib
 from collections.abc import Sequence
 
+from bot.git.commit_files import index_of_commit
 from bot.git.index import FILE, PROGRAM
 from bot.publish_guard.path_collisions import decode_path
 from bot.publish_guard.path_rules import canonical
@@ -27,6 +28,7 @@ def refresh_worktree(worktree: Worktree, commit: str, refs: dict[str, str]) -> b
         if not _can_apply(differences):
             return False
         apply_differences(worktree.paths.folder, worktree.mirror.path, differences)
+        worktree.put_lfs_objects(index_of_commit(worktree.mirror.path, commit).entries)
         with worktree.scan(commit) as scan:
             if scan.tree != commit_tree(worktree, commit):
                 return False

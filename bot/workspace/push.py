@@ -9,8 +9,9 @@ from bot.domain.remote import Remote
 from bot.errors import NeedsHuman, NeedsTurn, Retryable
 from bot.git.command import GitFailed, RepositoryDamaged, git
 from bot.text.invisible_characters import printable_path
-from bot.workspace.ci_hold import hold_ci
+from bot.workspace.ci_hold import held_commit, hold_ci
 from bot.workspace.dropped import is_rewritten
+from bot.workspace.lfs_remote import upload_objects
 from bot.workspace.merge import merge_incoming
 from bot.workspace.mirror import Mirror, remote_error, url_without_credential
 from bot.workspace.paths import BASES, ORIGIN, PUSHED
@@ -105,9 +106,13 @@ def _deleted(branch: str) -> str:
     )
 
 
-def push_ref_as(mirror: Mirror, ref: str, branch: str, remote: Remote) -> str:
-    """Pushes a ref as a branch of the remote. Returns the branch's name, numbered if the name was used."""
+def push_ref_as(mirror: Mirror, ref: str, branch: str, remote: Remote, *, holds_ci: bool = False) -> str:
+    """Pushes a ref as a branch of the remote. Returns the branch's name, numbered if the name was used.
+
+    `holds_ci`: no workflow starts at it, because nobody has looked at it.
+    """
     commit, name, number = mirror.refs(ref)[ref], branch, 1
+    commit = held_commit(mirror, commit) if holds_ci else commit
     while (tip := mirror.remote_tip(remote, name)) not in {"", commit}:
         number += 1
         name = f"{branch}-{number}"
@@ -119,6 +124,7 @@ def push_ref_as(mirror: Mirror, ref: str, branch: str, remote: Remote) -> str:
 def _push_with_lease(mirror: Mirror, branch: str, remote: Remote, ours: str, remote_tip: str) -> None:
     ref = f"refs/heads/{branch}"
     mirror.check_lease()
+    upload_objects(mirror, remote, ours)
     try:
         git(
             mirror.path, "push", "--quiet", "--no-verify", f"--force-with-lease={ref}:{remote_tip}", remote.url,
@@ -128,13 +134,19 @@ def _push_with_lease(mirror: Mirror, branch: str, remote: Remote, ours: str, rem
         raise
     except GitFailed as exc:
         if _is_incident(exc.stderr):
-            raise Retryable(f"The remote failed during the push of `{branch}`: {_refusal_text(exc)}") from exc
+            raise Retryable(
+                f"The remote failed during the push of `{branch}`: {refusal_text(exc)} If that lasts, look at the "
+                "status of the service, and at the rules and hooks for this branch."
+            ) from exc
         if "[remote rejected]" in exc.stderr and not CONCURRENT_PUSH.search(exc.stderr):
-            raise NeedsHuman(f"The push of `{branch}` was refused: {_refusal_text(exc)}") from exc
+            raise NeedsHuman(f"The push of `{branch}` was refused: {refusal_text(exc)}") from exc
         if "rejected]" in exc.stderr:
-            raise Retryable(f"`{branch}` changed during the push.") from exc
+            raise Retryable(
+                f"The remote says that `{branch}` changed during the push: {refusal_text(exc)} If that lasts, push "
+                "to the branch by hand to see why, or delete a stale `.lock` file of git there."
+            ) from exc
         if _NO_PERMISSION.search(exc.stderr):
-            text = _refusal_text(exc).replace(remote.url, url_without_credential(remote.url))
+            text = refusal_text(exc).replace(remote.url, url_without_credential(remote.url))
             raise NeedsHuman(f"The push of `{branch}` was refused: {text}") from exc
         raise remote_error(remote, exc) from exc
 
@@ -150,7 +162,7 @@ def _is_incident(stderr: str) -> bool:
     return "fatal error in commit_refs" in stderr or any(line.endswith(_INCIDENTS) for line in rejected)
 
 
-def _refusal_text(exc: GitFailed) -> str:
+def refusal_text(exc: GitFailed) -> str:
     """The remote's messages and git's reason. GitHub's own causes begin with `error:` as well."""
     ours = (line for line in exc.stderr.splitlines() if not line.startswith(("error: failed to push", "To ")))
     lines = [line.removeprefix("remote:").strip() for line in ours]

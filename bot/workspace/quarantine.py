@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
+from bot.git.lfs import lfs_objects
 from bot.system.private_files import share_folder
 
 
@@ -36,3 +37,7 @@ class Quarantine:
             share_folder(home)
             for found in folder.iterdir():
                 found.replace(home / found.name)
+        for found in lfs_objects(self.path).own():
+            home = self.mirror / found.relative_to(self.path)
+            home.parent.mkdir(parents=True, exist_ok=True)
+            found.replace(home)

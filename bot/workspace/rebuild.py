@@ -6,7 +6,6 @@ Rule: until the worktree is complete again it counts as evicted, so a crash lose
 from dataclasses import dataclass, replace
 
 from bot.git.commit_files import index_of_commit
-from bot.git.index import write_index
 from bot.workspace.evict import evict
 from bot.workspace.paths import BASES, EVICTED, ORIGIN, ProjectPaths
 from bot.workspace.pending_merge import write_pending
@@ -43,8 +42,6 @@ def put_work_back(worktree: Worktree, base: str, work: str) -> WorktreeState:
     """Writes the files in which `work` differs from the base. Returns the state without what setup has made."""
     switch_files(worktree.paths.folder, worktree.mirror.path, old=base, new=work)
     index = index_of_commit(worktree.mirror.path, work)
-    new = worktree.paths.admin / "index.new"
-    write_index(new, index.entries)
-    new.replace(worktree.paths.admin / "index")
+    worktree.replace_index(worktree.put_lfs_objects(index.entries))
     worktree.copy_index_to_shadow()
     return WorktreeState({path: entry_state(entry) for path, entry in index.entries.items()}, index, is_clean=True)

@@ -3,14 +3,18 @@
 import contextlib
 import errno
 import os
+import shutil
 import uuid
 from collections.abc import Iterator
+from io import BytesIO
 from pathlib import Path
+from typing import BinaryIO
 
 from bot.publish_guard.size_limits import MAX_FILE_BYTES
 from bot.workspace.capture import read_file
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -26,15 +30,35 @@ def status_within(folder: Path, path: str) -> os.stat_result:
         return os.stat(name, dir_fd=opened, follow_symlinks=False)
 
 
+def open_within(folder: Path, path: str) -> BinaryIO:
+    """Opens a file to read it; it may be no regular one."""
+    with _parent(folder, path) as (opened, name):
+        return os.fdopen(os.open(name, _FILE, dir_fd=opened), "rb")
+
+
 def write_within(folder: Path, path: str, content: bytes, *, mode: int = 0o600) -> None:
     """Replaces what was there. Only while nothing runs in the folder."""
+    _replace_within(folder, path, BytesIO(content), mode=mode)
+
+
+def copy_within(folder: Path, path: str, source: Path, *, mode: int, age: float) -> None:
+    """Replaces what was there by a copy that counts as changed so many seconds ago. Only while nothing runs there."""
+    with source.open("rb") as stream:
+        _replace_within(folder, path, stream, mode=mode, age=age)
+
+
+def _replace_within(folder: Path, path: str, content: BinaryIO, *, mode: int, age: float = 0) -> None:
     with _parent(folder, path, make=True) as (opened, name):
         fresh = f".{uuid.uuid4().hex}"
         descriptor = os.open(fresh, _NEW, mode, dir_fd=opened)
         try:
             with os.fdopen(descriptor, "wb") as stream:
                 os.fchmod(descriptor, mode)  # independent of the umask
-                stream.write(content)
+                shutil.copyfileobj(content, stream)
+                stream.flush()
+                if age:
+                    changed = os.fstat(descriptor).st_mtime - age
+                    os.utime(descriptor, (changed, changed))
             os.rename(fresh, name, src_dir_fd=opened, dst_dir_fd=opened)
         except BaseException:
             with contextlib.suppress(OSError):

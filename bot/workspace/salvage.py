@@ -12,7 +12,7 @@ from bot.git.objects import store_object
 from bot.workspace.branch import commit_uncommitted
 from bot.workspace.dropped import note_dropped
 from bot.workspace.mirror import Mirror
-from bot.workspace.paths import ORIGIN, PUSHED, SALVAGE, SALVAGE_DATES, SHARED
+from bot.workspace.paths import ORIGIN, PUSHED, SALVAGE, SALVAGE_DATES, SHARED, WORK_SUFFIX
 from bot.workspace.worktree import Worktree
 
 _SECONDS = 4.0
@@ -28,7 +28,7 @@ def salvage(worktree: Worktree, aside: Path) -> str:
     if not tip:
         return ""
     note_dropped(worktree.mirror, worktree.paths.branch)
-    folder = aside / f"{worktree.paths.folder.name}-{tip[:12]}"
+    folder = aside / f"{worktree.paths.folder.name}-{tip[:12]}{WORK_SUFFIX}"
     try:
         commit = commit_uncommitted(worktree, tip, seconds=_SECONDS) or tip
     except OverLimit:

@@ -7,6 +7,7 @@ from bot.domain.remote import Remote
 from bot.domain.salvage import SalvagedWork
 from bot.errors import NeedsHuman, Retryable
 from bot.git.command import GitFailed, git
+from bot.workspace.lfs_remote import upload_objects
 from bot.workspace.mirror import Mirror, remote_error
 from bot.workspace.paths import SALVAGE, SALVAGE_DATES, SHARED
 from bot.workspace.salvage import companion_ref, is_salvage_ref, next_free_ref
@@ -72,6 +73,8 @@ def delete_local(mirror: Mirror, one: SalvagedWork, noted: str) -> None:
 def _push(mirror: Mirror, remote: Remote, ref: str, *, new: str, old: str) -> bool:
     """Returns False if the remote has something else there."""
     mirror.check_lease()
+    if new:
+        upload_objects(mirror, remote, new)
     try:
         git(
             mirror.path, "push", "--quiet", "--no-verify", f"--force-with-lease={ref}:{old}", remote.url,

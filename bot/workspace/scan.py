@@ -10,11 +10,14 @@ from bot.domain.change import Objection
 from bot.git.commit_files import index_of_commit
 from bot.git.gitignore import IgnoreRules, parse_gitignore
 from bot.git.index import Index, UnreadableIndex, read_index
+from bot.git.lfs import lfs_objects
 from bot.git.objects import BlobStore, write_tree
 from bot.publish_guard.guard import JudgeOrder, judge
 from bot.publish_guard.size_limits import MAX_NEW_FILES
 from bot.workspace.capture import ReadLimits, read_worktree
+from bot.workspace.lfs_files import name_missing_objects
 from bot.workspace.setup_record import read_setup_record
+from bot.workspace.submodules import judge_submodules, note_submodules
 
 _NO_OBJECT = bytes(20)
 
@@ -84,12 +87,21 @@ def make_tree(order: TreeOrder) -> ScannedTree:
     """Raises OverLimit if the worktree cannot be read as a whole."""
     scan, quarantine, folder = order.scan, Path(order.quarantine), Path(order.scan.folder)
     index = scan.index
-    found = read_worktree(folder, index, BlobStore(quarantine, index).store, scan.rules, scan.limits)
+    blobs, objects = BlobStore(quarantine, index), lfs_objects(quarantine)
+    found = read_worktree(folder, index, blobs.store, scan.rules, scan.limits, objects.add)
     found = read_setup_record(Path(scan.admin)).exclude_from(found, index, folder)
+    found = judge_submodules(folder, Path(scan.admin), found, found.entries)
     tree = write_tree(quarantine, found.entries, Path(order.index))
     judging = order.judging and order.judging.about(tree, repository=order.quarantine)
     objections = judge(judging).objections if judging else ()
-    return ScannedTree(tree, found.left_out, objections, is_whole=found.is_whole)
+    left_out = (*found.left_out, *name_missing_objects(quarantine, found.entries))
+    return ScannedTree(tree, left_out, objections, is_whole=found.is_whole)
+
+
+def accept_submodules(order: ScanOrder) -> IgnoredFolders:
+    """Counts the present content of submodules as setup's. Writes beside the index."""
+    note_submodules(Path(order.folder), Path(order.admin), order.index.entries)
+    return IgnoredFolders()
 
 
 def find_ignored_folders(order: ScanOrder) -> IgnoredFolders:

@@ -8,7 +8,8 @@ from typing import TypeVar
 
 from bot.domain.turn import Workspace, WorktreeMounts
 from bot.git.command import git
-from bot.git.commit_files import CommitFiles, read_commit_files
+from bot.git.commit_files import CommitFiles, index_of_commit, read_commit_files
+from bot.git.in_child import in_child
 from bot.git.in_thread import in_thread
 from bot.git.index import read_index
 from bot.publish_guard.path_collisions import decode_path
@@ -18,7 +19,9 @@ from bot.workspace.mirror import Mirror
 from bot.workspace.paths import BASES, ProjectPaths
 from bot.workspace.rebuild import RebuiltWorktree, put_work_back, rebuild_on_base
 from bot.workspace.remove import remove_workspace
+from bot.workspace.scan import accept_submodules
 from bot.workspace.setup_record import SetupRecord, WorktreeState, entry_state, read_setup_record
+from bot.workspace.submodules import empty_submodules
 from bot.workspace.switch_files import switch_files
 from bot.workspace.worktree import Worktree
 
@@ -44,6 +47,16 @@ class SetupAccess:
         """Returns the worktree's state without setup's own files."""
         async with self.lock_branch(branch):
             return await in_thread(self._survey, branch)
+
+    async def empty_submodules(self, branch: str) -> None:
+        """Leaves submodules to the setup of the repository."""
+        async with self.lock_branch(branch):
+            await in_thread(self._empty_submodules, branch)
+
+    async def accept_submodules(self, branch: str) -> None:
+        """Counts the present content of submodules as setup's, and as nobody's work."""
+        async with self.lock_branch(branch):
+            await in_thread(self._accept_submodules, branch)
 
     async def get_record(self, branch: str) -> SetupRecord:
         return await in_thread(lambda: self.worktree(branch).setup_record)
@@ -115,12 +128,21 @@ class SetupAccess:
         admins = (self.paths.mirror / "worktrees").glob("*/")
         return frozenset(path for admin in admins for path in read_setup_record(admin).copied)
 
+    def _empty_submodules(self, branch: str) -> None:
+        worktree = self.worktree(branch)
+        empty_submodules(worktree.paths.folder, worktree.paths.admin, worktree.trash)
+
+    def _accept_submodules(self, branch: str) -> None:
+        worktree = self.worktree(branch)
+        in_child(accept_submodules, worktree.scan_order(self.mirror.refs(worktree.ref)[worktree.ref]))
+
     def _survey(self, branch: str) -> WorktreeState:
         worktree = self.worktree(branch)
         tip = self.mirror.refs(worktree.ref)[worktree.ref]
         with worktree.scan(tip) as scan:
             entries = {path: entry_state(entry) for path, entry in read_index(scan.index).entries.items()}
-            is_clean = scan.tree == commit_tree(worktree, tip) and not worktree.read_pending(tip)
+            is_same = scan.tree == commit_tree(worktree, tip) and scan.found.is_whole
+            is_clean = is_same and not worktree.read_pending(tip)
             return WorktreeState(entries, worktree.scan_order(tip).index, is_clean=is_clean)
 
     def _end_serving(self, branch: str) -> None:
@@ -144,6 +166,7 @@ class SetupAccess:
         worktree = self.worktree(fresh.branch)
         worktree.outlast_second()
         switch_files(worktree.paths.folder, self.mirror.path, old=fresh.head, new=commit)
+        worktree.put_lfs_objects(index_of_commit(self.mirror.path, commit).entries)
         self.mirror.update_refs({worktree.ref: (commit, fresh.head)})
         (worktree.paths.admin / "index").unlink()
 

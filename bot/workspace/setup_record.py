@@ -37,6 +37,8 @@ class SetupRecord:
     """The commit that a server was started on; differences from it are the server's."""
     is_used: bool = False
     """An agent may have worked in it since it was created."""
+    toolchains: tuple[str, ...] = ()
+    """Folders with the versions of tools that setup was run with."""
 
     def exclude_from(self, found: WorktreeContents, index: Index, folder: Path) -> WorktreeContents:
         """Returns the worktree's contents without these files."""

@@ -7,9 +7,10 @@ import contextlib
 from collections.abc import Sequence
 from pathlib import Path
 
+from bot.git.blobs import blob_contents
 from bot.git.index import FILE, LINK, PROGRAM, SUBMODULE
 from bot.publish_guard.path_collisions import decode_path
-from bot.publish_guard.tree_diff import TreeDifference, TreeItem, blob_contents, diff_trees
+from bot.publish_guard.tree_diff import TreeDifference, TreeItem, diff_trees
 from bot.workspace.safe_files import link_within, remove_within, write_within
 
 _MODES = {FILE: 0o644, PROGRAM: 0o755}

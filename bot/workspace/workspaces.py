@@ -222,7 +222,7 @@ class GitWorkspaces:
         worktree = self._worktree(branch)
         refs = self._refs(worktree)
         onto = worktree.base_branch or base
-        if worktree.ref not in refs or not onto:
+        if worktree.ref not in refs or f"{ORIGIN}{onto}" not in refs:
             onto = find_base(self._mirror, base, remote, refs)
         is_taken = False
         if worktree.ref not in refs:
@@ -241,6 +241,7 @@ class GitWorkspaces:
         if pending != standing or not worktree.is_complete():
             worktree.create(onto, project_paths=self._paths, refs=refs, pending=pending)
         elif not is_taken:  # only setup has used its git
+            worktree.note_base(onto)
             worktree.renew_pointer(refs)
         conflicts = pending.conflicts if pending else ()
         paths, base = worktree.paths, refs[f"{BASES}{branch}"]

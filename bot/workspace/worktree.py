@@ -12,11 +12,15 @@ from pathlib import Path
 
 from bot.git.command import git
 from bot.git.in_child import MAX_SECONDS, in_child
+from bot.git.index import IndexEntry, read_index, write_index
 from bot.publish_guard.guard import JudgeOrder, PublishGuard
 from bot.publish_guard.size_limits import MAX_NEW_FILES
+from bot.system import clock
 from bot.system.trash import Trash, make_accessible
+from bot.workspace.lfs_files import put_objects
+from bot.workspace.lfs_remote import download_missing, known_objects
 from bot.workspace.mirror import Mirror
-from bot.workspace.paths import BranchPaths, ProjectPaths
+from bot.workspace.paths import WORK_SUFFIX, BranchPaths, ProjectPaths
 from bot.workspace.pending_merge import PendingMerge, read_pending, write_pending
 from bot.workspace.quarantine import Quarantine
 from bot.workspace.safe_files import remove_within
@@ -30,6 +34,7 @@ from bot.workspace.shadow_git_dir import (
     reset_settings,
     shadow_refs,
 )
+from bot.workspace.submodules import SubmoduleFiles
 
 log = logging.getLogger(__name__)
 
@@ -71,6 +76,11 @@ class Worktree:
         with contextlib.suppress(OSError):
             return self._complete_mark.read_text()
         return ""
+
+    def note_base(self, onto: str) -> None:
+        """Its base branch may have been renamed since."""
+        if onto != self.base_branch:
+            self._complete_mark.write_text(onto)
 
     @property
     def _complete_mark(self) -> Path:
@@ -145,6 +155,22 @@ class Worktree:
         with self.mirror.adding_worktree:
             self.mirror.retry_beside_new_worktrees(lambda: git(self.mirror.path, *command))
         git(self.paths.admin, f"--work-tree={folder}", "read-tree", "--reset", "-u", tree or "HEAD")
+        tree = git(self.paths.admin, "rev-parse", f"{tree or 'HEAD'}^{{tree}}")
+        download_missing(self.mirror, tree)
+        known = read_index(self.paths.admin / "index").entries
+        stamped = self.put_lfs_objects(known)
+        if stamped != known:
+            self.replace_index(stamped)
+        SubmoduleFiles(self.mirror, folder, self.paths.admin).put(tree)
+
+    def put_lfs_objects(self, entries: Mapping[bytes, IndexEntry]) -> Mapping[bytes, IndexEntry]:
+        """Puts objects of Git LFS in the place of pointers. Returns the entries, with the stamps of these files."""
+        return put_objects(self.paths.folder, self.mirror.path, entries, known_objects(self.mirror))
+
+    def replace_index(self, entries: Mapping[bytes, IndexEntry]) -> None:
+        new = self.paths.admin / "index.new"
+        write_index(new, entries)
+        new.replace(self.paths.admin / "index")
 
     def renew_shadow(self, onto: str, refs: Mapping[str, str]) -> None:
         known = shadow_refs(self.paths.branch, onto, refs)
@@ -215,7 +241,8 @@ class Worktree:
         """
         if self.is_complete() and not self.is_saved:
             log.warning(
-                "worktree set aside, because no commit can hold all of it path=%s", self.set_aside(self.paths.aside)
+                "worktree set aside, because no commit can hold all of it path=%s",
+                self.set_aside(self.paths.aside.with_name(self.paths.aside.name + WORK_SUFFIX)),
             )
         self.trash.throw(self.paths.folder)
         if self.paths.admin.exists():
@@ -230,7 +257,9 @@ class Worktree:
         for name in (".git", *self.setup_record.copied):
             with contextlib.suppress(OSError):
                 remove_within(self.paths.folder, name)
-        return self._move_aside(place)
+        kept = self._move_aside(place)
+        os.utime(kept, (now := clock.now(), now))  # the sweep keeps it from now on
+        return kept
 
     def _move_aside(self, place: Path) -> Path:
         place.parent.mkdir(parents=True, exist_ok=True)

@@ -1,8 +1,11 @@
 """A remote that people push to, and workspaces that fetch from it, with real git."""
 
 import os
+import shutil
 import subprocess
+import tempfile
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -77,18 +80,43 @@ class Origin:
         return [f"origin/{start}"] if f"refs/remotes/origin/{start}" in known else []
 
 
-@pytest.fixture
-def empty_origin(tmp_path):
-    bare, clone = tmp_path / "origin.git", tmp_path / "ada"
-    run_git(tmp_path, "init", "-q", "--bare", "-b", "main", str(bare))
-    run_git(tmp_path, "clone", "-q", str(bare), str(clone))
+def make_empty(folder: Path) -> Origin:
+    bare, clone = folder / "origin.git", folder / "ada"
+    run_git(folder, "init", "-q", "--bare", "-b", "main", str(bare))
+    run_git(folder, "clone", "-q", str(bare), str(clone))
     return Origin(bare, clone)
 
 
+def copied(template: Origin, folder: Path) -> Origin:
+    """Copies a remote and its clone, which names the remote by its path in one line of its settings."""
+    made = Origin(folder / template.bare.name, folder / template.clone.name)
+    shutil.copytree(template.bare, made.bare, symlinks=True)
+    shutil.copytree(template.clone, made.clone, symlinks=True)
+    settings = made.clone / ".git" / "config"
+    settings.write_text(settings.read_text().replace(str(template.bare), str(made.bare)))
+    return made
+
+
+@cache
+def _begun(process: int) -> tuple[Origin, Origin, tempfile.TemporaryDirectory[str]]:
+    """A remote without a commit, and one with the first; their folder is removed with the process.
+
+    Git takes a dozen processes to make them, so that each process makes them once and copies them.
+    """
+    folder = tempfile.TemporaryDirectory(prefix="treehand-template-")
+    empty, begun = (make_empty(Path(tempfile.mkdtemp(dir=folder.name))) for _ in range(2))
+    begun.commit({"README.md": "hello\n", "src/app.py": "print(1)\n", ".gitignore": "*.log\nbuild/\n"})
+    return empty, begun, folder
+
+
 @pytest.fixture
-def origin(empty_origin):
-    empty_origin.commit({"README.md": "hello\n", "src/app.py": "print(1)\n", ".gitignore": "*.log\nbuild/\n"})
-    return empty_origin
+def empty_origin(tmp_path):
+    return copied(_begun(os.getpid())[0], tmp_path)
+
+
+@pytest.fixture
+def origin(tmp_path):
+    return copied(_begun(os.getpid())[1], tmp_path)
 
 
 @pytest.fixture

@@ -7,7 +7,8 @@ import threading
 import pytest
 
 from bot.domain.remote import Remote
-from bot.errors import NeedsHuman, Retryable
+from bot.errors import NeedsHuman, NoBranch, Retryable
+from bot.git.command import GitFailed
 from bot.workspace.mirror import Mirror
 from bot.workspace.paths import ProjectPaths, slug_for
 from bot.workspace.workspaces import GitWorkspaces
@@ -136,6 +137,32 @@ async def test_stale_locks_of_a_killed_process_do_not_block(workspaces, origin, 
     assert not list(mirror.rglob("*.lock"))
 
 
+def test_a_command_beside_a_worktree_that_is_half_made_is_tried_again(workspaces):
+    tried = []
+
+    def half_made():
+        tried.append(1)
+        if len(tried) < 3:
+            raise GitFailed(("fetch",), 128, "fatal: bad object worktrees/shop-2/HEAD")
+
+    workspaces._mirror.retry_beside_new_worktrees(half_made)
+    assert len(tried) == 3
+
+
+async def test_worktrees_are_made_one_after_another(workspaces, origin, monkeypatch):
+    """Git looks into all worktrees when it makes one, also into those that are half made."""
+    mirror, alone = workspaces._mirror, []
+    add = mirror.retry_beside_new_worktrees
+
+    def noted(command):
+        alone.append(mirror.adding_worktree.locked())
+        add(command)
+
+    monkeypatch.setattr(mirror, "retry_beside_new_worktrees", noted)
+    await workspaces.ensure("treehand/shop-8", base="", remote=origin.remote)
+    assert alone[-1] is True, "the last such command makes the worktree"
+
+
 async def test_requests_made_during_a_fetch_share_the_next_fetch(workspaces, origin):
     fetched = []
     fetch = workspaces._mirror.fetch
@@ -161,8 +188,8 @@ async def test_an_unmerged_branch_of_an_agent_cannot_be_the_base(workspaces, ori
         await workspaces.ensure(BRANCH, base="treehand/shop-7", remote=origin.remote)
 
 
-async def test_a_missing_base_is_reported_with_the_existing_branches(workspaces, origin, root):
-    with pytest.raises(NeedsHuman, match=r"no branch `develop`\. Its branches: `main`"):
+async def test_a_missing_base_is_reported(workspaces, origin, root):
+    with pytest.raises(NoBranch, match="The base branch `develop` does not exist"):
         await workspaces.ensure(BRANCH, base="develop", remote=origin.remote)
     assert not (root / "worktrees").exists()
 

@@ -5,6 +5,7 @@ import shutil
 import pytest
 
 from bot.errors import Elsewhere, NeedsHuman, NeedsTurn, Retryable
+from bot.workspace.push import push_ref_as
 from tests.workspace.conftest import run_git
 
 BRANCH = "treehand/shop-1"
@@ -126,6 +127,18 @@ async def test_ci_is_skipped_at_every_push_and_starts_only_for_an_approved_commi
     await workspaces.capture(BRANCH, message="More", at=2000)
     await workspaces.ensure_ci_started(BRANCH, remote=origin.remote)
     assert "[skip ci]" in subject(origin.tip(BRANCH)), "an approval covers no later commit"
+
+
+@pytest.mark.attack("T8", "Salvaged work that nobody has looked at starts workflows when it is restored")
+async def test_t8_restored_work_starts_no_workflow_if_ci_waits_for_an_approval(workspaces, origin, head):
+    held, at_once = [
+        push_ref_as(workspaces.mirror, f"refs/heads/{BRANCH}", name, origin.remote, holds_ci=name == "restored/held")
+        for name in ("restored/held", "restored/at-once")
+    ]
+    again = push_ref_as(workspaces.mirror, f"refs/heads/{BRANCH}", held, origin.remote, holds_ci=True)
+    assert (held, at_once, again) == ("restored/held", "restored/at-once", "restored/held")
+    assert "[skip ci]" in run_git(origin.bare, "show", "--no-patch", "--format=%B", origin.tip(held))
+    assert run_git(origin.bare, "rev-parse", f"{origin.tip(held)}^") == origin.tip(at_once) == head
 
 
 async def test_commits_of_other_people_skip_ci_together_with_ours(workspaces, origin, head):

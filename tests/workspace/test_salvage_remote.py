@@ -5,7 +5,7 @@ import shutil
 import pytest
 
 from bot.domain.remote import Remote
-from bot.domain.salvage import KEPT_SECONDS, SalvageLocation
+from bot.domain.salvage import RETENTION_SECONDS, SalvageLocation
 from bot.errors import NeedsHuman, Retryable
 from bot.git.command import GitFailed
 from bot.workspace.workspaces import GitWorkspaces
@@ -99,8 +99,8 @@ async def test_the_retention_of_salvage_starts_once(workspaces, salvaged):
     await workspaces.salvage_store.restart_retention([SALVAGE], now=NOW)
     (one,) = await workspaces.salvage_store.list()
     assert one.at == NOW
-    assert not one.is_over(NOW + KEPT_SECONDS)
-    assert one.is_over(NOW + KEPT_SECONDS + 1)
+    assert not one.is_over(NOW + RETENTION_SECONDS)
+    assert one.is_over(NOW + RETENTION_SECONDS + 1)
 
 
 async def test_deleted_salvage_is_gone_locally_and_at_the_remote(workspaces, origin, salvaged, mirror):

@@ -62,8 +62,13 @@ class Away:
 
     origin: Origin
 
+    renamed: dict[str, str] = field(default_factory=dict)
+
     async def remote(self) -> Remote:
         return self.origin.remote
+
+    async def find_renamed(self, branch: str) -> str:
+        return self.renamed.get(branch, "")
 
 
 @dataclass
@@ -84,6 +89,29 @@ class Turns:
             1000.0 + number, **more,
         )  # fmt: skip
         return await self.taker(request, None, lambda event: None)
+
+
+@pytest.mark.parametrize("begun", [False, True], ids=["a new run", "a run with a worktree"])
+async def test_a_base_branch_that_was_renamed_is_followed_and_told_once(turns, origin, begun):
+    if begun:
+        await turns.take(1, {"a.txt": "1\n"})
+    run_git(origin.bare, "branch", "-m", "main", "trunk")
+    turns.taker.projects("shop").forge.renamed["main"] = "trunk"
+
+    report = await turns.take(2, {"b.txt": "2\n"})
+    assert (report.state, report.renamed_base) == (TurnState.SUCCEEDED, ("main", "trunk"))
+    assert turns.workspaces._worktree(BRANCH).base_branch == "trunk"
+    assert (await turns.take(3, {"c.txt": "3\n"})).renamed_base == ()
+
+
+async def test_a_base_branch_that_is_gone_asks_without_an_agent(turns, origin):
+    await turns.take(1, {"a.txt": "1\n"})
+    run_git(origin.bare, "branch", "-m", "main", "trunk")
+    seen = len(turns.agent.works)
+    report = await turns.take(2, {"b.txt": "2\n"})
+    assert (report.state, report.failure) == (TurnState.FAILED, Failure.BASE)
+    assert "The base branch `main` does not exist" in report.detail
+    assert len(turns.agent.works) == seen, "no agent was paid for it"
 
 
 async def full(worktree, run_id, turn):

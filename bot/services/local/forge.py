@@ -8,7 +8,8 @@ from bot.domain.pull_request import PullRequest, PullRequestState
 from bot.domain.reaction import Reaction
 from bot.domain.remote import Remote
 from bot.errors import NeedsHuman
-from bot.ports import ForgeView
+from bot.git.absent_content import lfs_folder
+from bot.ports import ForgeView, Poll
 from bot.services.local.repository import OUR_BRANCHES
 from bot.services.local.server import LocalServer
 
@@ -21,7 +22,7 @@ class LocalForge:
         self._repository = self._pull_requests.repository
         self._merge_cache: dict[tuple[str, str], bool] = {}
 
-    async def snapshot(self, branches: Collection[str], *, fresh: bool = True) -> ForgeView:  # noqa: ARG002 - everything is local
+    async def snapshot(self, branches: Collection[str], *, poll: Poll | None = None) -> ForgeView:  # noqa: ARG002 - everything is local
         everything = await to_thread(self._repository.all_tips)
         tips = {branch: tip for branch, tip in everything.items() if f"refs/heads/{branch}".startswith(OUR_BRANCHES)}
         pulls, comments = self._pull_requests.snapshot(branches, tips)
@@ -47,7 +48,12 @@ class LocalForge:
 
     async def remote(self) -> Remote:
         await to_thread(self._repository.fetch)
-        return Remote(str(self._repository.bare), here=True)
+        git_dir = await to_thread(self._repository.user_git_dir)
+        lfs = await to_thread(lfs_folder, git_dir)
+        return Remote(str(self._repository.bare), here=True, lfs=str(lfs), modules=str(git_dir / "modules"))
+
+    async def find_renamed(self, branch: str) -> str:  # noqa: ARG002 - git does not remember former names
+        return ""
 
     async def ensure_draft(self, branch: str, *, base: str, title: str, body: str) -> None:
         head = await to_thread(self._repository.tip, branch)

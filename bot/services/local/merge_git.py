@@ -10,7 +10,9 @@ from enum import StrEnum
 from pathlib import Path
 
 from bot.errors import NeedsHuman, Retryable
+from bot.git.absent_content import own_lfs_objects
 from bot.git.command import GitFailed, git
+from bot.git.lfs import copy_objects, lfs_objects
 from bot.services.local.repository import LocalRepository, branch_tip
 
 _TIME_LIMIT = 120
@@ -64,6 +66,7 @@ def move_branch(
     """Moves the user's branch from `expected` to the commit. Returns the checkouts that were detached."""
     user_git_dir = repository.user_git_dir()
     _copy_objects(repository.bare, user_git_dir, commit)
+    _copy_lfs_objects(repository, repository.bare, commit)
     if branch_tip(user_git_dir, branch) != expected:
         raise Retryable(f"{branch} moved while merging. Nothing has changed; merge again.")
     detached: list[tuple[Path, Path]] = []
@@ -104,6 +107,11 @@ def _copy_objects(bare: Path, user_git_dir: Path, commit: str) -> None:
     git(bare, "update-ref", "-d", ref)
 
 
+def _copy_lfs_objects(repository: LocalRepository, source: Path, commit: str) -> None:
+    user_git_dir = repository.user_git_dir()
+    copy_objects(user_git_dir, lfs_objects(source), own_lfs_objects(user_git_dir), commit, "--not", "--branches")
+
+
 def _find_checkouts(user_git_dir: Path, branch: str) -> list[tuple[Path, Path]]:
     """Returns every folder with the branch checked out, and the git directory of its HEAD."""
     found = []
@@ -137,5 +145,8 @@ def copy_as_branch(repository: LocalRepository, source: Path, ref: str, branch: 
     while branch_tip(user_git_dir, name) not in {"", commit}:
         number += 1
         name = f"{branch}-{number}"
-    git(user_git_dir, "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", str(source), f"{ref}:refs/heads/{name}")
+    fetch = ("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", str(source))
+    git(user_git_dir, *fetch, ref)
+    _copy_lfs_objects(repository, source, commit)
+    git(user_git_dir, *fetch, f"{ref}:refs/heads/{name}")
     return name

@@ -7,13 +7,16 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bot.errors import NeedsHuman
+from bot.git.base_branch import branch_names, choose_base
 from bot.git.command import GitFailed, git, git_bytes
+from bot.git.unreadable import ensure_readable, incomplete, why_unreadable
 from bot.system.locks import exclusive_lock
 
 OUR_BRANCHES = "refs/heads/treehand/"
 MAX_DIFF_BYTES = 1024 * 1024
 
 _TIME_LIMIT = 120
+_MAX_LISTED = 8
 
 
 class LocalRepository:
@@ -26,10 +29,12 @@ class LocalRepository:
     def user_git_dir(self) -> Path:
         """Git directory of the user's repository, shared by all its worktrees."""
         for candidate in (self._folder / ".git", self._folder):
-            if candidate.exists():
+            if candidate.is_file() or (candidate / "HEAD").exists():
                 try:
                     found = git(candidate, "rev-parse", "--path-format=absolute", "--git-common-dir")
-                except GitFailed:
+                except GitFailed as problem:
+                    if reason := why_unreadable(self._folder, candidate, problem):
+                        raise reason from problem
                     continue
                 return Path(found)
         if not self._folder.exists():
@@ -47,11 +52,14 @@ class LocalRepository:
         base = self._base(user_git_dir)
         if not self.bare.exists():
             self._init()
-        git(
-            self.bare, "fetch", "--quiet", "--prune", "--no-tags", "--no-write-fetch-head", "--update-shallow",
-            str(user_git_dir), "+refs/heads/*:refs/heads/*", "^refs/heads/treehand", f"^{OUR_BRANCHES}*",
-            timeout=_TIME_LIMIT,
-        )  # fmt: skip
+        try:
+            git(
+                self.bare, "fetch", "--quiet", "--prune", "--no-tags", "--no-write-fetch-head", "--update-shallow",
+                str(user_git_dir), "+refs/heads/*:refs/heads/*", "^refs/heads/treehand", f"^{OUR_BRANCHES}*",
+                timeout=_TIME_LIMIT,
+            )  # fmt: skip
+        except GitFailed as problem:
+            raise why_unreadable(self._folder, user_git_dir, problem) or problem from problem
         if (self.bare / "HEAD").read_text().strip() != f"ref: refs/heads/{base}":
             git(self.bare, "symbolic-ref", "HEAD", f"refs/heads/{base}")
 
@@ -63,6 +71,7 @@ class LocalRepository:
         """Raises as a fetch would, for instance if another user owns the repository."""
         user_git_dir = self.user_git_dir()
         git(user_git_dir, "ls-remote", "--quiet", str(user_git_dir), "HEAD", timeout=_TIME_LIMIT)
+        ensure_readable(self._folder, user_git_dir, self._base(user_git_dir))
 
     def tip(self, branch: str) -> str:
         """Returns the branch's commit; empty if it does not exist."""
@@ -127,19 +136,22 @@ class LocalRepository:
         fresh.rename(self.bare)
 
     def _base(self, user_git_dir: Path) -> str:
-        if self._wanted_base:
-            name = self._wanted_base
-        else:
-            name = _git_or_empty(user_git_dir, "symbolic-ref", "--quiet", "--short", "HEAD") or _default_branch(
-                user_git_dir
-            )
+        name = self._wanted_base or choose_base(user_git_dir, before=self._last_base())
         if name and branch_tip(user_git_dir, name):
             return name
-        if not git(user_git_dir, "for-each-ref", "--count=1", "refs/heads"):
+        known = branch_names(user_git_dir)
+        if not known:
             raise NeedsHuman(f"{self._folder} has no commits yet. Commit something there first.")
+        listed = ", ".join(known[:_MAX_LISTED]) + (", ..." if len(known) > _MAX_LISTED else "")
         if not name:
-            raise NeedsHuman(f"{self._folder} has no branch checked out. Set `base` in the settings.")
-        raise NeedsHuman(f"{self._folder} has no branch {name}. Create it, or set `base` in the settings.")
+            raise NeedsHuman(f"{self._folder} has no branch checked out. Set `base` in the settings: {listed}.")
+        if name in known:
+            raise NeedsHuman(incomplete(self._folder))
+        raise NeedsHuman(f"{self._folder} has no branch {name}. Create it, or set `base` in the settings: {listed}.")
+
+    def _last_base(self) -> str:
+        """A merge takes a person's folder off the branch: the base is still what it was."""
+        return _git_or_empty(self.bare, "symbolic-ref", "--short", "HEAD") if self.bare.exists() else ""
 
 
 def branch_tip(git_dir: Path, branch: str) -> str:
@@ -154,10 +166,6 @@ def is_ancestor(git_dir: Path, commit: str, of: str) -> bool:
             return False
         raise
     return True
-
-
-def _default_branch(user_git_dir: Path) -> str:
-    return next((name for name in ("main", "master") if branch_tip(user_git_dir, name)), "")
 
 
 def _git_or_empty(git_dir: Path, *args: str) -> str:

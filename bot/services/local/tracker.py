@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from bot.domain.reaction import Reaction
 from bot.errors import NeedsHuman
-from bot.ports import TrackerView
+from bot.ports import Poll, TrackerView
 from bot.services.local.input_rules import parse_local_key
 from bot.services.local.server import LocalServer
 
@@ -22,7 +22,7 @@ class LocalTracker:
         self._label = label
         self._seen_version = -1
 
-    async def snapshot(self, keys: Collection[str], *, fresh: bool = True) -> TrackerView:  # noqa: ARG002 - everything is local
+    async def snapshot(self, keys: Collection[str], *, poll: Poll | None = None) -> TrackerView:  # noqa: ARG002 - everything is local
         # read the version first: a change in between is then read twice, not missed
         self._seen_version = self._database.version()
         ours = [parsed[1] for key in keys if (parsed := parse_local_key(key)) and parsed[0] == self._project]

@@ -51,10 +51,12 @@ def test_the_default_branch_is_that_of_the_users_repository(tmp_path, branch):
     assert run_git(repository.bare, "symbolic-ref", "HEAD") == f"refs/heads/{branch}"
 
 
-def test_a_detached_repository_uses_its_usual_branch_or_asks_for_a_setting(repository, theirs):
+def test_a_detached_repository_uses_its_usual_or_only_branch_or_asks_for_a_setting(repository, theirs):
     run_git(theirs, "switch", "-q", "--detach")
     assert repository.base() == "main"
     run_git(theirs, "branch", "-m", "main", "odd")
+    assert repository.base() == "odd"
+    run_git(theirs, "branch", "other")
     with pytest.raises(NeedsHuman, match=r"no branch checked out\. Set `base`"):
         repository.base()
 
