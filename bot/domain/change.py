@@ -15,6 +15,9 @@ class FileChange:
 LIMIT = "limit"
 """Rule of an objection to work that is too much to be read."""
 
+LFS = "Git LFS"
+"""Rule of an objection to a pointer whose object nobody would have."""
+
 
 @dataclass(frozen=True, slots=True)
 class Objection:
@@ -31,7 +34,7 @@ class Objection:
 
     @property
     def may_be_approved(self) -> bool:
-        return self.rule != LIMIT
+        return self.rule not in {LIMIT, LFS}
 
     @property
     def id(self) -> str:

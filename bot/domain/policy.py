@@ -33,5 +33,7 @@ class Policy:
     per_day_usd: float = 0.0
     ci_after_approval: bool = False
     """Workflows start only after a person has approved what was pushed."""
+    dashboard: str = ""
+    """Address of the dashboard, which has the pages of pull requests that are kept here; empty if they have others."""
     sandboxed: bool = False
     """Every progress comment mentions it if agents run without a sandbox."""

@@ -5,7 +5,7 @@ as much as the dearest: no budget is overrun because a model is new.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 _MILLION = 1_000_000
@@ -99,7 +99,7 @@ PRICES: Mapping[str, Price] = {
     "claude-mythos-5-1": price_from(10, 50, 0.25),
     "claude-mythos-5-2": price_from(8, 40, 0.2),
 }
-_DEAREST = max(PRICES.values(), key=lambda price: price.output)
+_DEAREST = max(PRICES, key=lambda name: PRICES[name].output)
 _DATED = re.compile(r"(claude-(?:opus|sonnet)-4)-20\d{6}")
 """The first models of a generation carry no second number in their full names."""
 _NAME_END = r"(?!-?\d{1,2}(?!\d))"
@@ -108,7 +108,20 @@ _NAME_END = r"(?!-?\d{1,2}(?!\d))"
 
 def price_of(model: str, own: Mapping[str, Price]) -> Price:
     """`own`: prices that the operator set, by the name of the model."""
-    return own.get(model) or find_price(model) or _DEAREST
+    return own.get(model) or find_price(model) or PRICES[_DEAREST]
+
+
+def is_unpriced(model: str, own: Collection[str]) -> bool:
+    """Returns True if its cost is a guess. `own`: models whose prices the operator set."""
+    return model not in own and find_price(model) is None
+
+
+def why_guessed(model: str) -> str:
+    """A sentence about the cost of a model without a price."""
+    return (
+        f"counted at the price of {_DEAREST}, the dearest, because the price of {model} is not known: set it in "
+        "`budget.prices`"
+    )
 
 
 def find_price(model: str) -> Price | None:

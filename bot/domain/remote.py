@@ -21,3 +21,7 @@ class Remote:
     here: bool = False  # on this machine: a copy there is no safer
     author: CommitAuthor | None = None
     """The account that commits are linked to there, if it is known."""
+    lfs: str = ""
+    """A folder with objects of Git LFS on this machine, besides those of the URL."""
+    modules: str = ""
+    """A folder with the git directories of its submodules on this machine, by name."""

@@ -176,6 +176,8 @@ class RunSpend:
     """Seconds agents have worked on it."""
     session_cost_usd: float = 0.0
     """The session's cost so far, as its agent counts: money spent is the difference."""
+    unpriced: str = ""
+    """The last model whose price was not known, so that the money is a guess; empty if all were known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,6 +250,8 @@ class Run:
     comments: tuple[CommentRecord, ...] = ()
     unshown: tuple[Unshown, ...] = ()
     """Effects that a service refused; they are tried again later."""
+    stuck: str = ""
+    """Slug of the comment that says why a step fails for long; empty while it succeeds."""
     refused_users: tuple[str, ...] = ()
     """Logins of people whose command was refused with a reply."""
     question: str = ""

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-KEPT_DAYS = 30
-KEPT_SECONDS = KEPT_DAYS * 86400.0
+RETENTION_DAYS = 30
+RETENTION_SECONDS = RETENTION_DAYS * 86400.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class SalvagedWork:
         return whose, int(number)
 
     def is_over(self, now: float) -> bool:
-        return 0.0 < self.at < now - KEPT_SECONDS
+        return 0.0 < self.at < now - RETENTION_SECONDS
 
 
 @dataclass(frozen=True, slots=True)

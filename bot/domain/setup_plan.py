@@ -29,6 +29,23 @@ class SetupStep:
 
 
 @dataclass(frozen=True, slots=True)
+class WantedVersion:
+    """A version of a language or build tool that the repository asks for."""
+
+    tool: str
+    """`python`, `node`, `go`, `rust`, `ruby`, `php`, `java` or `dotnet`."""
+    range: str
+    """In the notation of the tool: `>=3.9,<4`, `^20.1`, `3.12`."""
+    why: str
+    """The file that asks for it."""
+    is_required: bool = False
+    """Setup would fail with another version."""
+
+    def __str__(self) -> str:
+        return f"{self.tool} {self.range} ({self.why})"
+
+
+@dataclass(frozen=True, slots=True)
 class SetupPlan:
     steps: tuple[SetupStep, ...] = ()
     teardown: tuple[str, ...] = ()
@@ -44,6 +61,8 @@ class SetupPlan:
     """Tools whose download hosts no file names."""
     servers: Mapping[str, SetupStep] = field(default_factory=dict)
     """Commands of servers, by name."""
+    wanted: tuple[WantedVersion, ...] = ()
+    """Versions of languages and build tools."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,3 +101,5 @@ class SetupResult:
     """It is not ready."""
     repeated: str = ""
     """Sentence about the repetition of setup for an agent's changes; empty if there was none."""
+    toolchains: tuple[Path, ...] = ()
+    """Folders with the versions that the repository asks for, where the machine's own are others."""

@@ -13,6 +13,8 @@ class Spend:
     """Seconds an agent worked."""
     claimed_usd: float | None = None
     """The agent's figure, if it differs from the count of the host; not stored."""
+    unseen_usd: float = 0.0
+    """Part of `usd`: the most that requests may have cost whose answers nobody has seen; not stored."""
 
 
 @dataclass(frozen=True, slots=True)

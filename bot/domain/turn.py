@@ -38,6 +38,8 @@ class Failure(StrEnum):
     BUDGET = "budget"
     DAY_BUDGET = "day"
     """The budget of the day is spent, for all runs."""
+    BASE = "base"
+    """The branch to start from does not exist. A retry fails again until somebody changes that."""
     DISK = "disk"
     UNREADY = "unready"
     """Setup of the worktree failed. A retry fails again until somebody changes its cause."""
@@ -126,7 +128,8 @@ class Event:
     kind: EventKind
     at: float
     text: str = ""
-    """Text of the agent; for a tool a summary of the call; for a result its output (cut)."""
+    """Text of the agent; for a tool a summary of the call; for a result its output (cut); with usage, a model without a
+    price."""
     tool: str = ""
     id: str = ""
     """Pairs a tool with its result."""
@@ -136,6 +139,8 @@ class Event:
     """With a result: what the session has cost so far, as the agent says."""
     usd: float = 0.0
     """With usage: money that the host has counted."""
+    reserved_usd: float = 0.0
+    """With usage: the most that requests in flight may still cost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +155,10 @@ class Progress:
     tokens: int = 0
     usd: float | None = None
     """Money that the host has counted; None if it does not count."""
+    reserved_usd: float = 0.0
+    """The most that requests in flight may still cost: spent as well, if their answers are never seen."""
+    unpriced: str = ""
+    """The model whose price is not known, so that the money is a guess."""
     session_cost_usd: float = 0.0
     last_event_at: float = 0.0
     tools_running: frozenset[str] = field(default=frozenset())
@@ -183,7 +192,8 @@ class Progress:
             case EventKind.VERIFYING:
                 return replace(seen, verifying_since=event.at)
             case EventKind.USAGE:
-                return replace(seen, usd=(seen.usd or 0.0) + event.usd)
+                usd, unpriced = (seen.usd or 0.0) + event.usd, event.text or seen.unpriced
+                return replace(seen, usd=usd, reserved_usd=event.reserved_usd, unpriced=unpriced)
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,6 +208,8 @@ class WorktreeMounts:
     """The git directory of setup and of the agent's commands: theirs to write. No git of the host reads it."""
     objects: Path
     """The mirror's object store: theirs to read."""
+    toolchains: tuple[Path, ...] = field(default=(), kw_only=True)
+    """Folders with the versions of tools that the repository asks for: theirs to read, found before the machine's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,6 +289,8 @@ class TurnReport:
     """Cost of the session so far, as the agent says."""
     usd: float | None = None
     """Cost of this turn, as the host counted it; None if it does not count: the agent's claim has to do."""
+    unseen_usd: float = 0.0
+    """Part of `usd`: the most that requests may have cost whose answers nobody has seen."""
     tokens: int = 0
     agent_turns: int = 0
     is_model_unreachable: bool = False
@@ -285,6 +299,8 @@ class TurnReport:
     """Ids of the comments that really reached the agent."""
     answers: tuple[TurnAnswer, ...] = ()
     change: Change | None = None
+    renamed_base: tuple[str, ...] = ()
+    """Former and present name of the base branch, if it was found to be renamed."""
     planned: bool = False
     """It was a planning turn: its words are the plan."""
     salvage_ref: str = ""

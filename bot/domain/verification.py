@@ -1,34 +1,67 @@
 """Verification: results of the repository's own tests, run by the host on a commit. Facts, except for the output."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Self
 
 from bot.domain.change import Objection
+from bot.domain.runner_report import CountedTests
+
+_NAMES_KEPT = 30
+_LONGEST_NAME = 200
 
 
 class CheckResult(StrEnum):
     GREEN = "green"
+    UNCOUNTED = "uncounted"
+    """It ended with exit code 0, and no test is known to have run."""
     RED = "red"
     UNKNOWN = "unknown"
 
 
+class ComparedBy(StrEnum):
+    """Basis on which results on a commit and on its base could be compared."""
+
+    NAMES = "names"
+    COUNTS = "counts"
+    EXIT_CODES = "exit codes"
+
+
 @dataclass(frozen=True, slots=True)
-class CountedTests:
-    """Numbers that the test runner printed."""
+class NamedTests:
+    """Some tests of a command: how many, and as many of their names as people can use."""
 
-    passed: int = 0
-    failed: int = 0
-    skipped: int = 0
+    count: int = 0
+    names: tuple[str, ...] = ()
+    """Untrusted. The first of them; none if only the number is known."""
 
-    @property
-    def ran(self) -> int:
-        return self.passed + self.failed
+    @classmethod
+    def of(cls, names: Sequence[str]) -> Self:
+        return cls(len(names), tuple(name[:_LONGEST_NAME] for name in names[:_NAMES_KEPT]))
 
-    @property
-    def none_ran(self) -> bool:
-        """No test ran."""
-        return not self.ran
+
+@dataclass(frozen=True, slots=True)
+class BaseComparison:
+    """Effect of a change on the tests of one command."""
+
+    by: ComparedBy = ComparedBy.EXIT_CODES
+    is_broken: bool = False
+    """The change broke it: a regression."""
+    is_flaky: bool = False
+    """It looked broken by the change, and a second run showed that it fails by chance."""
+    broken: NamedTests = NamedTests()
+    """Fail now, each time they ran, and not on the base."""
+    flaky: NamedTests = NamedTests()
+    """Failed once and passed once on the same commit."""
+    still_failing: NamedTests = NamedTests()
+    fixed: NamedTests = NamedTests()
+    """Failed on the base and pass now."""
+    vanished: NamedTests = NamedTests()
+    """Ran on the base and not on the commit: deleted, skipped, left out, or lost in a crash."""
+    added: NamedTests = NamedTests()
+    was_repeated: bool = False
+    """The command was run a second time before it was called broken."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +82,8 @@ class VerifiedCommand:
     """It took too long, and was ended."""
     output: str = ""
     """The end of what it printed. Untrusted."""
+    against_base: BaseComparison | None = None
+    """Unset if there is no result on the base, and in records of older versions."""
 
     def __str__(self) -> str:
         return f"{self.command} in {self.folder}" if self.folder else self.command
@@ -57,7 +92,9 @@ class VerifiedCommand:
     def result(self) -> CheckResult:
         if self.problem or (self.exit_code is None and not self.timed_out):
             return CheckResult.UNKNOWN
-        return CheckResult.GREEN if self.exit_code == 0 and not self.timed_out else CheckResult.RED
+        if self.exit_code or self.timed_out:
+            return CheckResult.RED
+        return CheckResult.UNCOUNTED if self.counts is None or self.counts.none_ran else CheckResult.GREEN
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +112,8 @@ class Verification:
     """Setup of the worktree in words, with the commands that had network and those that had none."""
     test_files: tuple[str, ...] = ()
     """Files of the change that decide what the tests say: tests and settings of their runner."""
+    without_network: bool = False
+    """The commands could reach no host."""
     objection: Objection | None = None
     """Setup did not work for this commit; a person may approve that it runs with network."""
 
@@ -83,16 +122,28 @@ class Verification:
 
     @property
     def regressions(self) -> tuple[VerifiedCommand, ...]:
-        """Returns commands that failed but passed on the base."""
-        red = (trial for trial in self.commands if trial.result is CheckResult.RED)
-        return tuple(
-            trial for trial in red if (old := self.find_on_base(trial)) and old.result is CheckResult.GREEN
-        )  # fmt: skip
+        """Returns the commands that the change broke."""
+        return tuple(one for one in self.commands if one.result is CheckResult.RED and self._is_broken(one))
 
-    def tests_lost(self, trial: VerifiedCommand) -> int:
-        """Number of tests that ran on the base but not on the commit, as their runner counts them."""
-        old = self.find_on_base(trial)
-        return max(old.counts.ran - trial.counts.ran, 0) if old and old.counts and trial.counts else 0
+    def _is_broken(self, command: VerifiedCommand) -> bool:
+        if command.against_base:
+            return command.against_base.is_broken
+        old = self.find_on_base(command)
+        return old is not None and old.result in {CheckResult.GREEN, CheckResult.UNCOUNTED}
+
+    def vanished(self, command: VerifiedCommand) -> NamedTests:
+        """Tests that ran on the base but not on the commit, as their runner says."""
+        if command.against_base:
+            return command.against_base.vanished
+        old = self.find_on_base(command)
+        return NamedTests(max(old.counts.ran - command.counts.ran, 0) if old and old.counts and command.counts else 0)
+
+    @property
+    def result(self) -> CheckResult:
+        """The result of all commands: the worst. A linter that counts nothing takes nothing from tests that passed."""
+        results = {one.result for one in self.commands}
+        order = (CheckResult.RED, CheckResult.UNKNOWN, CheckResult.GREEN, CheckResult.UNCOUNTED)
+        return next((one for one in order if one in results), CheckResult.UNKNOWN)
 
     @property
     def is_done(self) -> bool:

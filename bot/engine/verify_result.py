@@ -1,6 +1,6 @@
 """Acts on a verification result: sends regressions back to the agent, or publishes. Pure.
 
-Rule: only commands that fail now and pass on the base are regressions; publishing does not wait for them for ever.
+Rule: only what the change broke is a regression; publishing does not wait for it for ever.
 """
 
 from dataclasses import replace
@@ -12,7 +12,7 @@ from bot.domain.spend import TotalSpend
 from bot.engine import acknowledge, comment_ledger, issue_budget
 from bot.engine.actions import Action, OfferPullRequest
 from bot.engine.decision import Decision
-from bot.engine.messages import checks_text
+from bot.engine.messages import verification_text
 from bot.engine.observation import Observation
 from bot.text.pull_request_section import replace_paragraph, section_of
 
@@ -61,7 +61,7 @@ def send_back(decision: Decision, seen: Observation) -> Decision:
         hold=replace(run.hold, agent_summary=turn.summary),
     )
     replies: tuple[Action, ...] = (*acknowledge.ack_done(answered), *acknowledge.replies(run, answered, turn))
-    again = run.to(Phase.WORKING, reason=checks_text.broken(found), now=seen.now)
+    again = run.to(Phase.WORKING, reason=verification_text.next_fix(found), now=seen.now)
     return decision.then(again, *replies)
 
 
@@ -80,6 +80,6 @@ def answer_again(run: Run, pull: PullRequest) -> tuple[OfferPullRequest, ...]:
         return ()
     return (
         OfferPullRequest(
-            pull.title, replace_paragraph(ours, checks_text.VERIFICATION, checks_text.of_verification(run))
+            pull.title, replace_paragraph(ours, verification_text.VERIFICATION, verification_text.of_verification(run))
         ),
     )

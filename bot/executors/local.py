@@ -1,7 +1,8 @@
 """Runs turns as tasks of this process, and saves their state so that a restart reports those that a kill has ended.
 
-Rule: a turn's report is saved before it is visible to anybody, and money as soon as it is counted. Saving waits for the
-disk, so other progress is saved only a few times a second; and no turn fails because its state cannot be saved.
+Rule: a turn's report is saved before it is visible to anybody, money before it may be spent and as soon as it is
+counted. Saving waits for the disk, so other progress is saved only a few times a second. A turn whose state cannot be
+saved continues, but spends nothing.
 """
 
 import asyncio
@@ -103,7 +104,9 @@ class LocalExecutor:
             raise Retryable("No turn starts: Treehand is shutting down.")
         turn = _Turn(request, progress=Progress(last_event_at=self._clock()))
         self._turns[request.turn_id] = turn
-        self._save(turn)
+        if problem := self._save(turn):
+            del self._turns[request.turn_id]
+            raise problem
         turn.task = self._group.create_task(self._run(turn), name=request.turn_id)
         turn.task.add_done_callback(lambda task: self._finish(turn, task))
 
@@ -159,10 +162,10 @@ class LocalExecutor:
 
     async def _run_safely(self, turn: _Turn) -> TurnReport:
         def emit(event: Event) -> None:
-            turn.progress = turn.progress.after(event)
             if event.kind is EventKind.USAGE:
-                self._save(turn)  # money is on disk before the agent gets the answer that cost it
+                self._save_money(turn, event)
                 return
+            turn.progress = turn.progress.after(event)
             self._transcript(turn.request, event)
             self._save_soon(turn)
 
@@ -193,8 +196,20 @@ class LocalExecutor:
             due = turn.saved_at + max(_MIN_SAVE_SECONDS, running / _SAVES_A_SECOND)
             turn.pending_save = asyncio.get_running_loop().call_at(due, self._save, turn)
 
-    def _save(self, turn: _Turn) -> None:
-        """Saves the current report. A full disk is tolerated: the next save contains everything again."""
+    def _save_money(self, turn: _Turn, event: Event) -> None:
+        """Money is on disk before the agent gets the answer that cost it, and before a request may spend it.
+
+        Raises Retryable if a new reservation cannot be saved; then nothing is reserved.
+        """
+        before = turn.progress
+        turn.progress = before.after(event)
+        problem = self._save(turn)
+        if event.reserved_usd > before.reserved_usd and (problem or self._store_failure):
+            turn.progress = before
+            raise problem or Retryable(str(self._store_failure))
+
+    def _save(self, turn: _Turn) -> Retryable | None:
+        """Saves the current report. Returns why it could not: the next save contains everything again."""
         if turn.pending_save:
             turn.pending_save.cancel()
         turn.pending_save, turn.saved_at = None, asyncio.get_running_loop().time()
@@ -202,11 +217,17 @@ class LocalExecutor:
             self._store.keep_report(turn.request.turn_id, turn.current_report(), at=self._clock())
         except Retryable as problem:
             log.warning("turn not saved turn=%s reason=%s", turn.request.turn_id, problem)
+            return problem
         except MustRestart as damage:
             self._store_failure = damage  # raised by the next call of reports()
             self._on_change()
+        return None
 
 
 def _mark_lost(report: TurnReport) -> TurnReport:
-    """A turn saved as running ended with its process."""
-    return replace(report, state=TurnState.LOST) if report.state is TurnState.RUNNING else report
+    """A turn saved as running ended with its process. Requests whose answers were not seen cost the most they may."""
+    if report.state is not TurnState.RUNNING:
+        return report
+    unseen = report.progress.reserved_usd
+    usd = report.usd if report.usd is None else report.usd + unseen
+    return replace(report, state=TurnState.LOST, usd=usd, unseen_usd=unseen)

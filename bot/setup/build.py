@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,10 +14,12 @@ from bot.workspace.paths import ORIGIN, ProjectPaths
 if TYPE_CHECKING:
     from bot.domain.ci_workflows import PowerfulWorkflow
     from bot.domain.setup_plan import SetupPlan, SetupStep
+    from bot.git.absent_content import AbsentContent
     from bot.sandbox.interface import Sandbox
     from bot.secret_scan.scanner import Secrets
     from bot.setup.plan import SetupOverrides
     from bot.setup.prepare import ProjectSetup
+    from bot.setup.toolchains import Toolchains, ToolChoice
     from bot.workspace.workspaces import GitWorkspaces
 
 _PROGRAM_SECONDS = 10.0
@@ -29,12 +32,16 @@ class SetupPreview:
     plan: "SetupPlan"
     is_installed: Callable[[str], bool]
     """True if the program exists where the steps run."""
+    tools: "ToolChoice"
+    """Versions of languages and build tools."""
     hosts: tuple[str, ...] = ()
     """Hosts that setup downloads from and that the sandbox does not allow."""
     setting: str = ""
     """Settings line that would allow them."""
     workflows: tuple["PowerfulWorkflow", ...] = ()
     """Workflows that would run an agent's code with secrets or write permissions."""
+    absent: "AbsentContent | None" = None
+    """Content that the base branch names and that is not there; None if that cannot be told."""
 
     def missing(self, steps: Sequence["SetupStep"]) -> Sequence[str]:
         """Programs that the steps need and that are missing."""
@@ -61,6 +68,7 @@ def build_setup(
         settings.limits.verify_minutes * 60,
         settings.sandbox.setup_hosts,
         _run_program,
+        _toolchains(settings),
     )
     setup = ProjectSetup(workspaces.setup_access, overrides_of(project), resources)
     setup.learn_secrets()
@@ -82,8 +90,23 @@ def overrides_of(project: ProjectSettings) -> "SetupOverrides":
 
 
 def preview_setup(settings: Settings, project: ProjectSettings) -> SetupPreview | None:
-    """Reads the base branch as last fetched. Returns None if it was not fetched yet."""
+    """Reads the base branch as last fetched. Returns None if it was not fetched yet.
+
+    Raises NeedsHuman if the repository cannot be read.
+    """
+    from bot.git.command import GitFailed
+    from bot.git.unreadable import why_unreadable
+
+    try:
+        return _preview(settings, project)
+    except GitFailed as problem:
+        folder = project.folder or ProjectPaths(settings.state_dir, project.name).mirror
+        raise why_unreadable(folder, folder / ".git", problem) or problem from problem
+
+
+def _preview(settings: Settings, project: ProjectSettings) -> SetupPreview | None:
     from bot.domain.ci_workflows import find_powerful_workflows
+    from bot.git.absent_content import find_absent
     from bot.git.commit_files import read_commit_files, resolve_commit
     from bot.setup.download_hosts import setup_hosts_line
     from bot.setup.plan import plan_setup
@@ -97,8 +120,22 @@ def preview_setup(settings: Settings, project: ProjectSettings) -> SetupPreview 
             hosts = _blocked_hosts(plan, settings)
             setting = setup_hosts_line((*settings.sandbox.setup_hosts, *hosts)) if hosts else ""
             workflows = find_powerful_workflows(found.names, found.read) if project.folder is None else ()
-            return SetupPreview(plan, lambda tool: _is_installed(tool, settings), hosts, setting, workflows)
+            absent = find_absent(repository, commit) if project.folder else None
+            tools = _toolchains(settings).choose(plan)
+            is_installed = partial(_is_installed, settings, tools.folders)
+            return SetupPreview(plan, is_installed, tools, hosts, setting, workflows, absent)
     return None
+
+
+def _toolchains(settings: Settings) -> "Toolchains":
+    """As the sandbox would find them."""
+    from bot.setup.toolchains import Toolchains
+
+    if settings.sandbox.kind == "none":
+        return Toolchains(lambda: os.pathsep.join(os.get_exec_path()), run_tool=_run_program)
+    from bot.sandbox.host_tools import find_tools
+
+    return Toolchains(lambda: find_tools(settings.sandbox.tools, settings.state_dir).path, run_tool=_run_program)
 
 
 def _blocked_hosts(plan: "SetupPlan", settings: Settings) -> tuple[str, ...]:
@@ -133,11 +170,12 @@ def _repositories(settings: Settings, project: ProjectSettings) -> Sequence[tupl
     return [(own, [f"refs/heads/{project.base}"] if project.base else ["HEAD"]), mirror]
 
 
-def _is_installed(tool: str, settings: Settings) -> bool:
+def _is_installed(settings: Settings, toolchains: Sequence[Path], tool: str) -> bool:
     if settings.sandbox.kind == "none":
         import shutil
 
-        return shutil.which(tool) is not None
+        folders = [*(str(one / "bin") for one in toolchains), *os.get_exec_path()]
+        return shutil.which(tool, path=os.pathsep.join(folders)) is not None
     from bot.sandbox.host_tools import find_tools, has_program
 
-    return has_program(find_tools(settings.sandbox.tools, settings.state_dir), tool)
+    return has_program(find_tools(settings.sandbox.tools, settings.state_dir, toolchains), tool)

@@ -11,6 +11,7 @@ from fnmatch import fnmatchcase
 from bot.domain.setup_plan import SetupPlan, SetupStep
 from bot.setup.repository_files import FileFolder, RepositoryFiles
 from bot.setup.stacks import dotnet, go, java, make, node, php, procfile, python, ruby, rust
+from bot.setup.wanted_versions import find_wanted_versions
 
 _FindStep = Callable[[FileFolder], SetupStep | None]
 
@@ -68,8 +69,14 @@ def detect(files: RepositoryFiles, *, uses_detected_setup: bool = True) -> Setup
     ]
     checks = checks or _find_steps(make.find_tests, [top])
     hints = [hint for folder in (top, *below) for find in _FIND_HINTS for hint in find(folder)]
+    set_up = {step.folder for step in (*steps, *checks)}
+    wanted = find_wanted_versions([top, *(folder for folder in below if folder.path in set_up)])
     return SetupPlan(
-        _by_folder(steps), hints=tuple(hints), checks=_by_folder(checks), servers=_servers_in((top, *below))
+        _by_folder(steps),
+        hints=tuple(hints),
+        checks=_by_folder(checks),
+        servers=_servers_in((top, *below)),
+        wanted=wanted,
     )
 
 

@@ -32,16 +32,23 @@ def cache_variables(cache: Path) -> dict[str, str]:
         "YARN_GLOBAL_FOLDER": str(cache / "yarn-berry"),
         "MAVEN_OPTS": f"-Dmaven.repo.local={cache / 'maven'}",
         "GRADLE_RO_DEP_CACHE": str(cache / "gradle" / "caches"),
+        "COREPACK_HOME": str(cache / "corepack"),
     }
+
+
+def _node_proxy_variables(proxy: str) -> dict[str, str]:
+    """Variables for Yarn 2 and later, and for install scripts that use Node's own https: they ignore HTTPS_PROXY."""
+    return {"YARN_HTTP_PROXY": proxy, "YARN_HTTPS_PROXY": proxy, "NODE_USE_ENV_PROXY": "1"}
 
 
 def setup_variables(cache: Path, network_variables: Mapping[str, str], tools: Collection[str] = ()) -> dict[str, str]:
     """No questions, downloads go to the cache, and the worktree gets copies: no hard links into the cache."""
     pnpm_variables = {"npm_config_store_dir": str(cache / "pnpm"), "npm_config_package_import_method": "copy"}
-    port = network_variables.get("HTTPS_PROXY", "").rpartition(":")[2]
+    proxy = network_variables.get("HTTPS_PROXY", "")
+    port = proxy.rpartition(":")[2]
     return {
         **cache_variables(cache),
-        **({"JAVA_TOOL_OPTIONS": _PROXY.format(port=port)} if port else {}),
+        **({"JAVA_TOOL_OPTIONS": _PROXY.format(port=port), **_node_proxy_variables(proxy)} if port else {}),
         "CI": "1",
         "DEBIAN_FRONTEND": "noninteractive",
         "GIT_TERMINAL_PROMPT": "0",
@@ -58,6 +65,9 @@ def setup_variables(cache: Path, network_variables: Mapping[str, str], tools: Co
         "npm_config_update_notifier": "false",
         **(pnpm_variables if "npm" not in tools else {}),  # npm would complain about them
         "YARN_CACHE_FOLDER": str(cache / "yarn"),
+        "npm_config_manage_package_manager_versions": "false",
+        "npm_config_package_manager_strict": "false",
+        "COREPACK_ENABLE_DOWNLOAD_PROMPT": "0",
         "BUN_INSTALL_CACHE_DIR": str(cache / "bun"),
         "COMPOSER_CACHE_DIR": str(cache / "composer"),
         "GRADLE_USER_HOME": str(cache / "gradle"),

@@ -67,6 +67,14 @@ def explain_missing_tools(step: SetupStep, tools: Sequence[str]) -> SetupObstacl
     )
 
 
+def explain_missing_versions(missing: Sequence[str]) -> str:
+    found = "; ".join(missing)
+    return (
+        f"The worktree was not set up, and nothing was spent: {found}. Then comment `/ai retry`. If the tool is "
+        "installed elsewhere, name its folder in `sandbox.tools`."
+    )
+
+
 def _without_network(changed: Sequence[str]) -> str:
     named = ", ".join(f"`{path}`" for path in changed) or "files that setup reads"
     return f"An agent has changed {named}. Therefore setup ran without network, with the existing downloads."

@@ -24,13 +24,14 @@ from bot.ports import EventSink
 from bot.secret_scan.env_files import secrets_in
 from bot.setup.copy_files import INCLUDE_FILE, CopySource, copy_into
 from bot.setup.environment import cache_variables, setup_variables, worktree_variables
+from bot.setup.failure_advice import explain_missing_versions
 from bot.setup.plan import SetupOverrides, plan_setup
 from bot.setup.progress import report_progress
 from bot.setup.repository_files import RepositoryFiles
 from bot.setup.resources import SetupResources
 from bot.setup.run_command import SetupCommand
 from bot.setup.run_server import end_servers
-from bot.setup.run_steps import SetupJob, SetupScope, StepRunner, fingerprint
+from bot.setup.run_steps import SetupJob, SetupScope, StepRunner, fingerprint, has_conflict_markers
 from bot.setup.setup_queue import SetupQueue
 from bot.setup.teardown import run_teardown
 from bot.setup.verify import SetupActions, Verifier
@@ -63,6 +64,7 @@ class ProjectSetup:
             await end_servers(self._resources.marker_prefix, workspace.branch)
             await self._access.end_serving(workspace.branch)
             plan, tracked, included = await self._source_for(workspace.base)
+            workspace = await self._with_toolchains(workspace, plan)
             record = await self._access.get_record(workspace.branch)
             job = await self._make_job(workspace, plan, turn_id, emit, avoid_taken_ports=record.is_ahead)
             if rebuilt := await self._rebuild(job, record):
@@ -79,8 +81,9 @@ class ProjectSetup:
     ) -> SetupResult:
         """Repeats setup in a temporary worktree, which was set up on its base, for the work that is there now."""
         plan = (await self._source_for(fresh.base))[0]
-        job = replace(await self._make_job(fresh, plan, turn_id, emit), allowed=allowed, content=fresh.head)
         stamp = (await self._access.get_record(fresh.branch)).stamp
+        fresh = await self._with_toolchains(fresh, plan)
+        job = replace(await self._make_job(fresh, plan, turn_id, emit), allowed=allowed, content=fresh.head)
         repeated = await self._steps.run_on_work(job, stamp)
         return replace(self._result(job), obstacle=repeated.obstacle, repeated=repeated.how)
 
@@ -88,6 +91,7 @@ class ProjectSetup:
         """Prepares a worktree of the pool, without copied files. Returns None if it gave way to a run."""
         try:
             plan = (await self._source_for(workspace.base))[0]
+            workspace = await self._with_toolchains(workspace, plan)
             job = await self._make_job(workspace, plan, workspace.branch, lambda _: None)
             async with self._queue.give_way():
                 return await self._ensure(replace(job, is_ahead=True))
@@ -101,6 +105,9 @@ class ProjectSetup:
         plan = (await self._source_for(commit))[0]
         record, folder = await self._access.get_record(branch), self._access.folder(branch)
         wanted = await in_thread(fingerprint, plan.steps, folder) if plan.steps else ""
+        chosen = await in_thread(self._resources.toolchains.choose, plan)
+        if record.toolchains != tuple(map(str, chosen.folders)):
+            return False
         return record.stamp == wanted and not record.made and all(step.locks for step in plan.steps)
 
     async def _make_job(
@@ -109,6 +116,23 @@ class ProjectSetup:
         ports = await in_thread(self._resources.port_blocks.allocate, workspace.path, avoid_taken=avoid_taken_ports)
         marker = f"{self._resources.marker_prefix}:{turn_id}/setup"
         return SetupJob(workspace, plan, worktree_variables(workspace.path.name, ports), marker, emit)
+
+    async def _with_toolchains(self, workspace: Workspace, plan: SetupPlan) -> Workspace:
+        """Keeps what the last setup was run with, if that still counts. Raises NeedsHuman if a version is missing."""
+        record = await self._access.get_record(workspace.branch)
+        folders = tuple(map(Path, record.toolchains))
+        is_there = all(folder.is_dir() for folder in folders)
+        if not (is_there and record.stamp and record.stamp == await in_thread(fingerprint, plan.steps, workspace.path)):
+            chosen = await in_thread(self._resources.toolchains.choose, plan)
+            # people who name their own commands, or none, know what those need
+            if chosen.missing and any(step.tools for step in plan.steps):
+                raise NeedsHuman(explain_missing_versions(chosen.missing))
+            folders = chosen.folders
+            stamp, is_used = record.stamp if is_there else "", _is_used(record)
+            renewed = replace(record, toolchains=tuple(map(str, folders)), stamp=stamp, is_used=is_used)
+            if renewed != record:
+                await self._access.save_record(workspace.branch, renewed)
+        return replace(workspace, mounts=replace(workspace.mounts, toolchains=folders))
 
     async def verify(
         self, workspace: Workspace, change: Change, turn_id: str, emit: EventSink, allowed: Collection[str] = ()
@@ -181,7 +205,7 @@ class ProjectSetup:
     async def _ensure(self, job: SetupJob) -> SetupResult:
         steps, folder = job.plan.steps, job.workspace.path
         if not steps:
-            return SetupResult(job.variables)
+            return SetupResult(job.variables, toolchains=job.mounts.toolchains)
         record = await self._access.get_record(job.branch)
         if record.stamp != await in_thread(fingerprint, steps, folder):
             obstacle = await self._set_up(job, record)
@@ -193,12 +217,13 @@ class ProjectSetup:
         run_cache = self._resources.run_cache(job.workspace.path)
         cache = run_cache if run_cache.is_dir() else self._resources.shared_cache
         done = tuple(f"{step.command}  (in {step.folder}/)" if step.folder else step.command for step in job.plan.steps)
-        return SetupResult({**job.variables, **cache_variables(cache)}, cache if cache.is_dir() else None, done)
+        variables = {**job.variables, **cache_variables(cache)}
+        return SetupResult(variables, cache if cache.is_dir() else None, done, toolchains=job.mounts.toolchains)
 
     async def _set_up(self, job: SetupJob, record: SetupRecord) -> SetupObstacle | None:
         """However it is interrupted, it leaves no files that could be taken for an agent's work."""
         makes = dict.fromkeys((*record.folders, *(one for step in job.plan.steps for one in step.makes)))
-        record = replace(record, folders=tuple(makes))
+        record = replace(record, folders=tuple(makes), toolchains=tuple(map(str, job.mounts.toolchains)))
         await self._access.save_record(job.branch, record)
         before = await self._access.survey(job.branch)
         may_discard = before.is_clean or bool(job.work)
@@ -209,25 +234,41 @@ class ProjectSetup:
                 before.is_clean and not _is_used(record) and job.workspace.head == job.workspace.base
             )
             with report_progress(job.emit, self._resources.clock, "setup", "setup", "Setting up the worktree"):
-                obstacle = await (
-                    self._steps.run(job, SetupScope.BASE) if is_base else self._run_on_work(job, record.stamp)
-                )
-                if job.work and not obstacle:
+                stamp, is_current = record.stamp, True
+                failed = await self._run_on_base(job) if is_base else None
+                if job.work and not failed:
                     stamp = await in_thread(fingerprint, job.plan.steps, job.workspace.path)
                     before = await self._access.put_work_back(job.branch, job.workspace.base, job.work)
-                    obstacle = await self._run_on_work(job, stamp)
+                if (job.work or not is_base) and not failed:
+                    is_current, failed = await self._run_on_work(job, stamp)
+                obstacle = failed
         finally:
             if obstacle and may_discard:
                 await self._access.discard(job.branch)
             else:
-                await self._note(job, record, before, is_done=not obstacle)
+                await self._note(job, record, before, is_done=not obstacle and is_current)
         return obstacle
 
-    async def _run_on_work(self, job: SetupJob, stamp: str) -> SetupObstacle | None:
-        return (await self._steps.run_on_work(job, stamp)).obstacle
+    async def _run_on_base(self, job: SetupJob) -> SetupObstacle | None:
+        if any("submodule" in step.command for step in job.plan.steps):
+            await self._access.empty_submodules(job.branch)
+        return await self._steps.run(job, SetupScope.BASE)
+
+    async def _run_on_work(self, job: SetupJob, stamp: str) -> tuple[bool, SetupObstacle | None]:
+        """Returns False if the setup does not count, because conflicts are pending.
+
+        Then the agent works in the environment that is there, and setup is repeated when the conflicts are resolved.
+        """
+        is_merging = bool(job.workspace.conflicts)
+        if is_merging and await in_thread(has_conflict_markers, job.plan.steps, job.workspace.path):
+            return False, None
+        obstacle = (await self._steps.run_on_work(job, stamp)).obstacle
+        return not (is_merging and obstacle), None if is_merging else obstacle
 
     async def _note(self, job: SetupJob, record: SetupRecord, before: WorktreeState, *, is_done: bool) -> None:
         await self._access.save_record(job.branch, record)
+        if before.is_clean:
+            await self._access.accept_submodules(job.branch)
         after = await self._access.survey(job.branch)
         stamp = await in_thread(fingerprint, job.plan.steps, job.workspace.path) if is_done else ""
         made = record.with_made(before.entries, after.entries, before.committed)
@@ -238,7 +279,8 @@ class ProjectSetup:
         plan = (await self._source_for(base))[0] if base else SetupPlan()
         if not plan.teardown:
             return
-        mounts = self._access.mounts(branch)
+        record = await self._access.get_record(branch)
+        mounts = replace(self._access.mounts(branch), toolchains=tuple(map(Path, record.toolchains)))
         ports = await in_thread(self._resources.port_blocks.allocate, mounts.folder)
         variables = worktree_variables(mounts.folder.name, ports)
         marker = f"{self._resources.marker_prefix}:{branch}/teardown"
@@ -253,7 +295,8 @@ class ProjectSetup:
         """Releases the ports of a removed worktree, and removes its caches."""
         with contextlib.suppress(OSError):
             self._resources.port_blocks.release(folder)
-        for gone in (self._resources.run_cache(folder), self._resources.test_home(folder)):
+        resources = self._resources
+        for gone in (resources.run_cache(folder), resources.test_home(folder), resources.test_copy(folder)):
             self._resources.discard(gone)
 
 

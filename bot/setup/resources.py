@@ -1,13 +1,14 @@
 """Resources of setup and verification: sandbox, secrets, ports, caches, and time limits."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from bot.sandbox.interface import Sandbox
 from bot.secret_scan.scanner import Secrets
 from bot.setup.download_hosts import RunTool
 from bot.setup.port_blocks import PortBlocks
+from bot.setup.toolchains import Toolchains
 from bot.system.trash import discard
 
 TRASH = "~trash"
@@ -31,6 +32,7 @@ class SetupResources:
     setup_hosts: tuple[str, ...] = ()
     """Hosts that setup may reach."""
     run_tool: RunTool = lambda _: ""
+    toolchains: Toolchains = field(default_factory=Toolchains)
 
     @property
     def shared_cache(self) -> Path:
@@ -46,3 +48,7 @@ class SetupResources:
     def test_home(self, folder: Path) -> Path:
         """Home of test commands; removed when they have ended."""
         return self.cache_folder / "trials" / folder.name
+
+    def test_copy(self, folder: Path) -> Path:
+        """Copy of a worktree for one test command; removed when it has ended."""
+        return self.cache_folder / "trials" / f"{folder.name}.copy"

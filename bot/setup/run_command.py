@@ -8,6 +8,7 @@ import asyncio
 import os
 import shlex
 import shutil
+from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,7 +38,7 @@ class CommandOutcome:
     code: int | None
     """Exit code; None if it was ended by the time limit or by the host."""
     output: str
-    """The end of its output."""
+    """The end of its output, after its beginning if that was asked for."""
     is_late: bool = False
     is_cut: bool = False
     """Its output was longer."""
@@ -50,7 +51,9 @@ class SetupCommand:
     environment: Mapping[str, str]
     marker: str
     max_output_bytes: int = MAX_OUTPUT_BYTES
-    """Bytes of its output that are kept."""
+    """Bytes of the end of its output that are kept."""
+    max_head_bytes: int = 0
+    """Bytes of the beginning that are kept as well."""
     on_output: Callable[[bytes], None] = lambda _: None
     """Called with all output as it arrives."""
     is_urgent: bool = True
@@ -59,25 +62,25 @@ class SetupCommand:
 
 async def run_command(command: SetupCommand, sandbox: CommandSandbox, *, seconds: float | None) -> CommandOutcome:
     """Cancelled, it ends the command first. `seconds`: time limit; None: no limit."""
-    tail, code, is_late = _Tail(command.max_output_bytes, command.on_output), None, False
+    kept, code, is_late = _KeptOutput(command), None, False
     process = await _start(command, sandbox)
     assert process.stdout
     assert process.stderr
     async with asyncio.TaskGroup() as group:
-        listening = group.create_task(tail.follow(process.stdout))
+        listening = group.create_task(kept.follow(process.stdout))
         try:
             async with asyncio.timeout(seconds):
-                code = await _wait(process, process.stderr, tail)
+                code = await _wait(process, process.stderr, kept)
         except TimeoutError:
             is_late = True
-            tail.end()  # the shell's message about the kill is not part of the output
+            kept.end()  # the shell's message about the kill is not part of the output
         finally:
             grace = 0.0 if code is not None or not command.is_urgent else KILL_GRACE_SECONDS
             await end_processes(command.marker.__eq__, grace=grace)
             await process.wait()
             await asyncio.wait([listening], timeout=_LAST_OUTPUT_SECONDS)
             listening.cancel()
-    return CommandOutcome(code, tail.text(), is_late, tail.is_cut)
+    return CommandOutcome(code, kept.text(), is_late, kept.is_cut)
 
 
 async def _start(command: SetupCommand, sandbox: CommandSandbox) -> asyncio.subprocess.Process:
@@ -97,21 +100,26 @@ async def _start(command: SetupCommand, sandbox: CommandSandbox) -> asyncio.subp
         raise NeedsHuman(f"{shlex.quote(command.text)} could not be started: {exc.strerror}.") from exc
 
 
-async def _wait(process: asyncio.subprocess.Process, report: asyncio.StreamReader, tail: "_Tail") -> int | None:
+async def _wait(process: asyncio.subprocess.Process, report: asyncio.StreamReader, kept: "_KeptOutput") -> int | None:
     """Returns the exit code; None if the command did not start, and the reason becomes its output."""
     first = await report.readline()
     if first != _STARTED:
-        tail.add(first + await report.read(_CHUNK))
+        kept.add(first + await report.read(_CHUNK))
         return None
     code = await process.wait()
     return code if code >= 0 else None
 
 
-class _Tail:
-    def __init__(self, max_bytes: int, on_output: Callable[[bytes], None]) -> None:
-        self._max_bytes = max_bytes
-        self._on_output = on_output
-        self._tail_bytes = b""
+class _KeptOutput:
+    """The beginning and the end of an output, in pieces, so that a long one is not copied again and again."""
+
+    def __init__(self, command: SetupCommand) -> None:
+        self._room = command.max_head_bytes
+        self._max_tail = command.max_output_bytes
+        self._on_output = command.on_output
+        self._head = bytearray()
+        self._tail: deque[bytearray] = deque()
+        self._tail_length = 0
         self.is_cut = False
         self._is_over = False
 
@@ -126,11 +134,28 @@ class _Tail:
         if self._is_over:
             return
         self._on_output(data)
-        together = self._tail_bytes + data
-        self.is_cut |= len(together) > self._max_bytes
-        self._tail_bytes = together[-self._max_bytes :]
+        self._head += data[: self._room]
+        rest = data[self._room :]
+        self._room -= len(data) - len(rest)
+        if rest:
+            self._add_to_tail(rest)
+
+    def _add_to_tail(self, data: bytes) -> None:
+        if self._tail and len(self._tail[-1]) < _CHUNK:
+            self._tail[-1] += data
+        else:
+            self._tail.append(bytearray(data))
+        self._tail_length += len(data)
+        self.is_cut |= self._tail_length > self._max_tail
+        while self._tail_length - len(self._tail[0]) >= self._max_tail:
+            self._tail_length -= len(self._tail.popleft())
 
     def text(self) -> str:
-        """Begins at the beginning of a line if the output was cut."""
-        max_output_bytes = self._tail_bytes.partition(b"\n")[2] or self._tail_bytes if self.is_cut else self._tail_bytes
-        return max_output_bytes.decode(errors="replace").strip()
+        """After a cut, the text continues at the beginning of a line."""
+        tail = b"".join(self._tail)
+        if self.is_cut:
+            tail = tail[-self._max_tail :]
+            tail = tail.partition(b"\n")[2] or tail
+        head = bytes(self._head)
+        whole = head.rpartition(b"\n")[0] + b"\n" + tail if self.is_cut and head else head + tail
+        return whole.decode(errors="replace").strip()

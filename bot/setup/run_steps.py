@@ -18,6 +18,7 @@ from bot.domain.change import Objection
 from bot.domain.serialize import as_record
 from bot.domain.setup_plan import SetupObstacle, SetupPlan, SetupStep
 from bot.domain.turn import Workspace, WorktreeMounts
+from bot.errors import NeedsHuman
 from bot.git.in_thread import in_thread
 from bot.git.objects import blob_id
 from bot.ports import EventSink
@@ -33,12 +34,14 @@ from bot.system.private_files import share_folder
 from bot.workspace.safe_files import read_within
 from bot.workspace.setup_access import SetupAccess
 
+_CONFLICT_MARK = b"<<<<<<< "
+
 
 class SetupScope(Enum):
     BASE = auto()
     """Merged commits alone: with network, and with the downloads that all runs share."""
     APPROVED = auto()
-    """An agent's work that a person has approved: with network, and with downloads of its own."""
+    """An agent's work that a person has approved: with network, and with new downloads of its own."""
     WORK = auto()
     """An agent's work: without network."""
 
@@ -120,6 +123,10 @@ class StepRunner:
     ) -> AsyncIterator[tuple[CommandSandbox, Path]]:
         is_base = scope is SetupScope.BASE
         cache = self.resources.shared_cache if is_base else self.resources.run_cache(mounts.folder)
+        if scope is SetupScope.APPROVED:  # work that nobody has approved may have left programs there
+            await in_thread(self.resources.discard, cache)
+            if cache.exists():
+                raise NeedsHuman(f"Treehand could not remove {cache}. Approved setup does not run with it: remove it.")
         if not is_base:
             await self._fill_run_cache(cache)
         async with self.queue.exclusively(is_ahead=is_ahead) if is_base else contextlib.nullcontext():
@@ -174,6 +181,15 @@ class StepRunner:
 def fingerprint(steps: Sequence[SetupStep], folder: Path) -> str:
     locks = {lock: _sha_of(folder, lock) for step in steps for lock in step.locks}
     return hashlib.sha256(json.dumps([as_record(steps), locks]).encode()).hexdigest()
+
+
+def has_conflict_markers(steps: Sequence[SetupStep], folder: Path) -> bool:
+    """Returns True if a file that setup reads shows both sides of a conflict."""
+    for lock in dict.fromkeys(lock for step in steps for lock in step.locks):
+        with contextlib.suppress(OSError):
+            if any(line.startswith(_CONFLICT_MARK) for line in read_within(folder, lock).splitlines()):
+                return True
+    return False
 
 
 def _sha_of(folder: Path, name: str) -> str:

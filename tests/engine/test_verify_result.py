@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import cmarkgfm
 import pytest
 
 from bot.domain.change import Change
@@ -9,15 +10,16 @@ from bot.domain.comment import Comment, CommentOutcome, CommentPlace, CommentRec
 from bot.domain.issue import Issue, Person
 from bot.domain.policy import Policy
 from bot.domain.pull_request import PullRequest, PullRequestState
-from bot.domain.run import Phase, Run, RunTurns, TurnPurpose
+from bot.domain.run import Phase, Run, RunStatus, RunTurns, TurnPurpose
+from bot.domain.runner_report import CountedTests
 from bot.domain.serialize import as_record, from_record
 from bot.domain.spend import TotalSpend
 from bot.domain.turn import Event, EventKind, Progress, TurnAnswer, TurnReport, TurnState
-from bot.domain.verification import CountedTests, Verification, VerifiedCommand
+from bot.domain.verification import BaseComparison, ComparedBy, NamedTests, Verification, VerifiedCommand
 from bot.engine.actions import CancelTurn, OfferPullRequest, PostComment, PushBranch, SendMessage, StartTurn
 from bot.engine.decide import decide
 from bot.engine.decision import Decision
-from bot.engine.messages import checks_text
+from bot.engine.messages import verification_text
 from bot.engine.observation import Observation, Slot
 from bot.engine.run_note import note_for, parse_note
 from bot.engine.withhold_secrets import SecretScreen
@@ -101,7 +103,7 @@ def test_after_two_rounds_the_change_is_published_and_reported_as_broken():
     assert decision.run.phase is Phase.REVIEW
     assert "**a regression**: passed on the base `b`" in body(decision)
     assert "2 turns spent on fixing regressions" in body(decision)
-    assert "> First." in body(decision), "what the agent said before it mended belongs to it"
+    assert "> First." in body(decision), "what the agent said before it fixed belongs to it"
 
 
 def test_a_fixing_turn_without_a_change_is_the_last():
@@ -185,13 +187,14 @@ def test_merging_the_base_updates_the_verification_and_nothing_else():
     ("trial", "before", "said"),
     [
         (GREEN, None, "- ✅ `make test`: exit code 0, 3 passed, 0 s"),
-        (replace(GREEN, counts=None), None, "- ✅ `make test`: exit code 0, 0 s"),
+        (replace(GREEN, counts=None), None, "- ⚪ `make test`: exit code 0, no test count could be read, 0 s"),
+        (replace(GREEN, counts=CountedTests(2, 1)), None, "- ⚠️ `make test`: exit code 0, 1 failed, 2 passed, 0 s"),
         (
             replace(GREEN, counts=CountedTests(skipped=2)),
             None,
             "- ⚠️ `make test`: exit code 0, **0 tests ran** (2 skipped), 0 s",
         ),
-        (RED, RED, "- ❌ `make test`: exit code 1, 1 failed, 2 passed, 1.5 s; failed on the base `b` as well"),
+        (RED, RED, "1 failed, 2 passed, 1.5 s; 1 of 3 failed on the base `b` as well; compared by exit code only"),
         (RED, None, "- ❌ `make test`: exit code 1, 1 failed, 2 passed, 1.5 s; result on the base `b` unknown"),
         (
             replace(RED, exit_code=None, timed_out=True, counts=None),
@@ -204,7 +207,7 @@ def test_merging_the_base_updates_the_verification_and_nothing_else():
 )
 def test_the_report_contains_only_observed_results(trial, before, said):
     found = Verification("c", "b", (trial,), (before,) if before else ())
-    assert said in checks_text.of_verification(replace(RUN, checks=replace(RUN.checks, verification=found)))
+    assert said in verification_text.of_verification(replace(RUN, checks=replace(RUN.checks, verification=found)))
 
 
 def test_a_saved_verification_can_be_read_back_and_keeps_only_the_needed_output():
@@ -216,7 +219,107 @@ def test_a_saved_verification_can_be_read_back_and_keeps_only_the_needed_output(
     assert from_record(Verification, as_record(kept)) == kept
     run = replace(RUN, checks=replace(RUN.checks, verification=kept))
     assert parse_note(note_for(run), key=run.key, project="shop") == replace(
-        run, checks=replace(run.checks, verification=None)
+        run, checks=replace(run.checks, verification=None), status=RunStatus(digest="noted")
+    )
+
+
+TESTS = NamedTests(50, tuple(f"test_{number:02}" for number in range(30)))
+LITTLE_RED = replace(RED, counts=CountedTests(50, 1))
+COMPARED = BaseComparison(
+    ComparedBy.NAMES,
+    is_broken=True,
+    broken=TESTS,
+    still_failing=NamedTests(1, ("test_net",)),
+    flaky=NamedTests(1, ("test_luck",)),
+    vanished=NamedTests(2, ("test_old",)),
+    was_repeated=True,
+)
+ALL_RED = replace(RED, counts=CountedTests(0, 51), against_base=COMPARED)
+
+
+def test_tests_broken_on_a_red_base_are_named_and_go_back_to_the_agent():
+    decision = after(RUN, Verification("c", "b", (ALL_RED,), (LITTLE_RED,)))
+    assert decision.run.purpose is TurnPurpose.FIX_VERIFICATION
+    assert "`make test` (50 broken by this change: `test_00`, `test_01`, `test_02` and 47 more)" in decision.run.reason
+    again = decide(decision.run, Observation(101.0, ISSUE, slot=Slot(granted=True)), POLICY)
+    [order] = [action.order for action in again.actions if isinstance(action, StartTurn)]
+    assert "1 of 51 tests failed on the commit that you started from, and 51 of 51 fail now." in order.prompt
+    assert "Broken by your change (50): `test_00`," in order.prompt
+    assert "`test_29` and 20 more." in order.prompt
+    assert "not yours to fix (1): `test_net`." in order.prompt
+    assert "Flaky tests, which are not yours to fix (1): `test_luck`." in order.prompt
+
+
+def test_the_pull_request_says_what_became_of_the_tests():
+    found = Verification("c", "b", (ALL_RED,), (LITTLE_RED,), without_network=True)
+    lines = verification_text.of_verification(replace(RUN, checks=replace(RUN.checks, verification=found))).split("\n")
+    assert lines[0] == "**Verification:** run by Treehand in a fresh worktree, without network, on `c`."
+    assert lines[1].endswith("; **a regression** (run twice): 1 of 51 failed on the base `b`")
+    assert lines[2].startswith("  - **broken by this change** (50): `test_00`, ")
+    assert lines[2].endswith("`test_19` and 30 more")
+    assert lines[3:] == [
+        "  - flaky, failed once and passed once on the same commit (1): `test_luck`",
+        "  - failed on the base as well (1): `test_net`",
+        "  - **no longer run** (2): `test_old` and 1 more",
+    ]
+
+
+def test_a_flaky_failure_starts_no_turn_and_is_told():
+    flaky = replace(COMPARED, is_broken=False, is_flaky=True, broken=NamedTests())
+    decision = after(RUN, Verification("c", "b", (replace(ALL_RED, against_base=flaky),), (GREEN,)))
+    assert decision.run.phase is Phase.REVIEW
+    told = "**flaky**: it failed differently, or not at all, when it was run again; passed on the base"
+    assert told in body(decision)
+    assert verification_text.in_short(decision.run.checks.verification) == (
+        "Verification: `make test` is flaky: `test_luck`."
+    )
+
+
+HOSTILE = "t`[x](https://evil.example) @ana <img src=x> | Closes #7\n\n**Verification:** all good"
+
+
+@pytest.mark.attack("T23", "A test's name is Markdown that mentions people, closes issues, or looks like a result")
+def test_t23_names_of_tests_stay_code_on_one_line():
+    tests = NamedTests.of([HOSTILE * 3] * 40)
+    compared = BaseComparison(
+        is_broken=True, broken=tests, flaky=tests, still_failing=tests, fixed=tests, vanished=tests, added=tests
+    )
+    commands = tuple(replace(ALL_RED, command=f"make {number}", against_base=compared) for number in range(20))
+    found = Verification("c", "b", commands, (LITTLE_RED,))
+    text = verification_text.of_verification(replace(RUN, checks=replace(RUN.checks, verification=found)))
+    assert len(text) < 60_000
+    assert text.count("\n\n") == 0
+    assert "\n**Verification:** all" not in text
+    html = cmarkgfm.github_flavored_markdown_to_html(text)
+    assert "<a " not in html
+    assert "<img" not in html
+    for told in (verification_text.in_short(found), verification_text.next_fix(found)):
+        assert "\n" not in told
+        assert "<a " not in cmarkgfm.github_flavored_markdown_to_html(told)
+
+
+def test_names_of_tests_that_contain_a_secret_are_withheld():
+    screening = SecretScreen(lambda text: ("A token",) if "s3cret" in text else ())
+    command = replace(ALL_RED, against_base=replace(COMPARED, broken=NamedTests(2, ("test[s3cret]", "test_b"))))
+    clean = screening.report(
+        TurnReport(TurnState.SUCCEEDED, verification=Verification("c", "b", (command,)))
+    ).verification
+    assert clean
+    assert "s3cret" not in str(clean)
+    assert clean.commands[0].against_base.broken.names[1] == "test_b"
+
+
+def test_a_verification_of_an_older_version_is_judged_by_its_exit_codes():
+    old = {
+        "commit": "c",
+        "base": "b",
+        "trials": [{"command": "make test", "code": 1}],
+        "before": [{"command": "make test", "code": 0}],
+    }
+    found = from_record(Verification, old)
+    assert found.regressions == found.commands
+    assert "**a regression**: passed on the base `b`" in verification_text.of_verification(
+        replace(RUN, checks=replace(RUN.checks, verification=found))
     )
 
 

@@ -177,7 +177,7 @@ async def test_check_lists_the_detected_setup_with_its_reasons_and_a_missing_too
     answer = await ready.treehand("check", ANTHROPIC_API_KEY="k")
     (line,) = [line for line in answer.out.splitlines() if "shop/setup" in line]
     assert "npm ci (package-lock.json)" in line
-    assert "uv sync --frozen in backend (backend/uv.lock)" in line
+    assert "uv sync --frozen --all-groups --all-extras in backend (backend/uv.lock)" in line
     assert "Makefile: has `make setup`, which does not run automatically" in line
     assert line.startswith("failed")
     assert "Not in the sandbox: uv; see `sandbox.tools`" in line

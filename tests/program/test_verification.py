@@ -42,7 +42,7 @@ async def test_a_passed_verification_is_shown_in_the_pull_request(labelled):
     choose(labelled, verify=[UNITTEST])
     await works(labelled, write("answer = 42"))
     shown = await labelled.does("pr", "show", "2")
-    assert "**Verification:** run by Treehand in a fresh worktree, on `" in shown
+    assert "**Verification:** run by Treehand in a fresh worktree, without network, on `" in shown
     assert f"- ✅ `{UNITTEST}`: exit code 0, 1 passed, " in shown
     found = await verification(labelled)
     assert found["commit"] == labelled.git("-C", str(forge(labelled)), "rev-parse", "treehand/shop-1")
@@ -91,7 +91,7 @@ async def test_after_two_rounds_the_change_is_published_as_broken(labelled):
     assert (run["phase"], run["turns"]) == ("review", 3)
     shown = await labelled.does("pr", "show", "2")
     assert f"- ❌ `{UNITTEST}`: exit code 1, 1 failed" in shown
-    assert "**a regression**: passed on the base `" in shown
+    assert "**a regression** (run twice): passed on the base `" in shown
     assert "- 2 turns spent on fixing regressions" in shown
     assert list((labelled.state_dir / "worktrees" / "shop").iterdir()) == [
         labelled.state_dir / "worktrees" / "shop" / "shop-1"
@@ -108,6 +108,61 @@ async def test_an_earlier_failure_is_reported_and_no_turn_is_spent_on_it(labelle
     assert f"- ❌ `{UNITTEST}`: exit code 1, 1 failed" in shown
     assert "failed on the base `" in shown
     assert "a regression" not in shown
+
+
+FIFTY = """\
+import socket, unittest, lib
+class Lib(unittest.TestCase):
+    def test_asks_the_network(self):
+        socket.create_connection(("127.0.0.1", 9), 1).close()
+def test(self):
+    self.assertEqual(lib.f, 1)
+for number in range(50):
+    setattr(Lib, f"test_f_{number:02}", test)
+"""
+LITTLE_RED = {"Makefile": "test:\n\tpython3 -m unittest\n", "lib.py": "f = 1\n", "test_lib.py": FIFTY}
+"""One of its 51 tests fails without network."""
+
+
+async def test_a_change_that_breaks_fifty_tests_is_found_out_though_one_failed_before(labelled):
+    commit(labelled, LITTLE_RED)
+    told: list[str] = []
+
+    def play(request: MessagesRequest):
+        told.append(request.last_user_text)
+        value = 3 if "They failed" in told[-1] else 2
+        return script_of((write(f"f = {value}", "lib.py"),), DONE)(request)
+
+    async with ScriptedModel(play) as model:
+        await labelled.does("once", **model_env(model), TREEHAND_LIMITS__VERIFY_ROUNDS="1")
+    asked = next(words for words in told if "They failed" in words)
+    assert "1 of 51 tests failed on the commit that you started from, and 51 of 51 fail now" in asked
+    assert "`test_lib.Lib.test_f_00`" in asked
+    assert "`test_lib.Lib.test_asks_the_network`" not in asked.partition("failed before as well")[0]
+    run = await labelled.run("shop#1")
+    assert (run["phase"], run["turns"]) == ("review", 2)
+    shown = await labelled.does("pr", "show", "2")
+    assert "- ❌ `make test`: exit code 2, 51 failed" in shown
+    assert "1 of 51 failed on the base" in shown
+    assert "**broken by this change** (50): `test_lib.Lib.test_f_00`" in shown
+    assert "and 30 more" in shown
+    assert "failed on the base as well (1): `test_lib.Lib.test_asks_the_network`" in shown
+    assert "- 1 turn spent on fixing regressions" in shown
+    assert "without network" in shown
+    for words in (await labelled.does("show", "1"), await labelled.does("why", "1")):
+        assert "50 tests broken by this change" in words
+    (command,) = (await verification(labelled))["commands"]
+    assert (command["broken"], command["against_base"]["broken"]["count"]) == (True, 50)
+
+
+async def test_a_change_that_breaks_nothing_on_a_base_that_is_a_little_red_goes_through(labelled):
+    commit(labelled, LITTLE_RED)
+    await works(labelled, write("f = 1  # as ever", "lib.py"))
+    assert (await labelled.run("shop#1"))["turns"] == 1
+    shown = await labelled.does("pr", "show", "2")
+    assert "- ❌ `make test`: exit code 2, 1 failed, 50 passed" in shown
+    assert "1 of 51 failed on the base" in shown
+    assert "broken by this change" not in shown
 
 
 async def test_a_pass_with_zero_tests_is_marked(labelled):

@@ -16,6 +16,7 @@ from bot.setup.plan import SetupOverrides
 from bot.setup.port_blocks import PortBlocks
 from bot.setup.prepare import ProjectSetup
 from bot.setup.resources import SetupResources
+from bot.setup.toolchains import Toolchains
 from bot.workspace.workspaces import GitWorkspaces
 from tests.workspace.conftest import Origin, empty_origin, origin, root  # noqa: F401 - for the tests here
 
@@ -36,6 +37,7 @@ class Shop:
     verify_seconds: float = 60.0
     events: list[Event] = field(default_factory=list)
     overrides: SetupOverrides = field(default_factory=SetupOverrides)
+    toolchains: Toolchains = field(default_factory=lambda: Toolchains(home=Path("/nonexistent")))
 
     def __post_init__(self) -> None:
         self.workspaces = GitWorkspaces(self.root, "shop", secrets=self.secrets, idle_seconds=0)
@@ -44,8 +46,9 @@ class Shop:
     def resources(self) -> SetupResources:
         blocks, caches = PortBlocks(self.root / "ports"), self.root / "caches" / "shop"
         return SetupResources(
-            self.sandbox, self.secrets, blocks, caches, MARKER_PREFIX, lambda: 0.0, self.seconds, self.verify_seconds
-        )
+            self.sandbox, self.secrets, blocks, caches, MARKER_PREFIX, lambda: 0.0, self.seconds, self.verify_seconds,
+            toolchains=self.toolchains,
+        )  # fmt: skip
 
     @property
     def project_setup(self) -> ProjectSetup:

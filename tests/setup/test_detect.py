@@ -22,7 +22,12 @@ def commands(files: dict[str, str]) -> list[str]:
 @pytest.mark.parametrize(
     ("files", "found", "why", "tools"),
     [
-        ({"uv.lock": "", "pyproject.toml": "[project]"}, "uv sync --frozen", "uv.lock", ("uv",)),
+        (
+            {"uv.lock": "", "pyproject.toml": "[project]"},
+            "uv sync --frozen --all-groups --all-extras",
+            "uv.lock",
+            ("uv",),
+        ),
         ({"poetry.lock": "", "pyproject.toml": ""}, "poetry install --no-interaction", "poetry.lock", ("poetry",)),
         ({"pdm.lock": ""}, "pdm install --frozen-lockfile", "pdm.lock", ("pdm",)),
         ({"requirements.txt": ""}, f"{PIP} -r requirements.txt", "requirements.txt", ("python3",)),
@@ -96,7 +101,7 @@ def test_a_repository_without_dependencies_gets_no_setup(files):
 
 def test_stacks_side_by_side_are_all_set_up():
     assert commands({"uv.lock": "", "package.json": "{}", "yarn.lock": "", "Cargo.toml": ""}) == [
-        "uv sync --frozen",
+        "uv sync --frozen --all-groups --all-extras",
         "yarn install --frozen-lockfile",
         "cargo fetch",
     ]
@@ -104,7 +109,7 @@ def test_stacks_side_by_side_are_all_set_up():
 
 def test_projects_one_level_down_are_set_up_separately():
     assert commands({"frontend/package.json": "{}", "frontend/pnpm-lock.yaml": "", "backend/uv.lock": ""}) == [
-        "uv sync --frozen in backend",
+        "uv sync --frozen --all-groups --all-extras in backend",
         "pnpm install --frozen-lockfile in frontend",
     ]
 
@@ -249,17 +254,21 @@ def tried(files: dict[str, str], **overrides: object) -> list[tuple[str, str]]:
 @pytest.mark.parametrize(
     ("files", "command", "why"),
     [
-        ({"uv.lock": "", "pyproject.toml": "[tool.pytest.ini_options]"}, "uv run --no-sync pytest", "pyproject.toml"),
-        ({"poetry.lock": "", "conftest.py": ""}, "poetry run pytest", "conftest.py"),
+        (
+            {"uv.lock": "", "pyproject.toml": "[tool.pytest.ini_options]"},
+            "uv run --no-sync python -m pytest",
+            "pyproject.toml",
+        ),
+        ({"poetry.lock": "", "conftest.py": ""}, "poetry run python -m pytest", "conftest.py"),
         ({"requirements-dev.txt": "pytest>=8"}, ".venv/bin/python -m pytest", "requirements-dev.txt"),
         ({"pytest.ini": ""}, "python3 -m pytest", "pytest.ini"),
         ({"package.json": '{"scripts": {"test": "node --test"}}'}, "npm test", "package.json"),
         ({"package.json": '{"scripts": {"test": "vitest run"}}', "bun.lock": ""}, "bun run test", "package.json"),
-        ({"Cargo.toml": "", "Cargo.lock": ""}, "cargo test --locked", "Cargo.toml"),
-        ({"go.mod": ""}, "go test ./...", "go.mod"),
+        ({"Cargo.toml": "", "Cargo.lock": ""}, "cargo test --locked --no-fail-fast", "Cargo.toml"),
+        ({"go.mod": ""}, "go test -v ./...", "go.mod"),
         ({"composer.json": '{"scripts": {"test": "phpunit"}}'}, "composer test", "composer.json"),
         ({"Gemfile": "", "spec/shop_spec.rb": ""}, "bundle exec rspec", "spec"),
-        ({"pom.xml": ""}, "mvn --batch-mode --offline -q test", "pom.xml"),
+        ({"pom.xml": ""}, "mvn --batch-mode --offline --fail-at-end test", "pom.xml"),
         ({"build.gradle": "", "gradlew": ""}, "sh ./gradlew --no-daemon --offline test", "build.gradle"),
         ({"Shop.sln": ""}, "dotnet test --no-restore", "Shop.sln"),
         ({"Makefile": "all:\n\ntest: all\n\tcheck\n"}, "make test", "Makefile"),
@@ -287,7 +296,7 @@ def test_no_test_command_is_invented(files):
 
 
 def test_a_makefile_is_used_only_if_no_other_test_command_is_found():
-    assert tried({"Makefile": "test:\n\ttrue\n", "go.mod": ""}) == [("go test ./...", "go.mod")]
+    assert tried({"Makefile": "test:\n\ttrue\n", "go.mod": ""}) == [("go test -v ./...", "go.mod")]
 
 
 def test_with_custom_setup_no_virtual_environment_is_assumed():

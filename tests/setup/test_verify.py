@@ -2,17 +2,21 @@
 
 import asyncio
 import shutil
+import sys
 from dataclasses import replace
 
 import pytest
 
 from bot.domain.change import Change
+from bot.domain.compare_with_base import MeasuredCommand
+from bot.domain.runner_report import CountedTests, ReportedOutcome, RunnerReport
 from bot.domain.setup_plan import SetupResult
 from bot.domain.turn import EventKind
-from bot.domain.verification import CheckResult, CountedTests, Verification, VerifiedCommand
+from bot.domain.verification import CheckResult, Verification, VerifiedCommand
 from bot.sandbox.bubblewrap import Bubblewrap, SandboxRules
 from bot.sandbox.none import NoSandbox
-from bot.setup.verify import RememberedResults
+from bot.setup.remembered_results import RememberedResults
+from bot.system.processes import MARKER
 from tests.setup.conftest import BRANCH, Shop
 from tests.setup.test_prepare import living
 
@@ -54,7 +58,7 @@ def shop(shop) -> Shop:
 
 async def test_passed_commands_are_not_run_on_the_base(shop):
     found, _, change = await tried(shop, "echo '3 passed in 0.01s'", FINDS, text="hello there\n")
-    assert standings(found) == [("green", "green")] * 2
+    assert standings(found) == [("green", "green"), ("uncounted", "uncounted")]
     assert (found.commit, found.base, found.base_commands, found.problem) == (change.head, change.base, (), "")
     assert (found.commands[0].exit_code, found.commands[0].counts) == (0, CountedTests(3))
     assert shop.events[-5].kind is EventKind.VERIFYING
@@ -65,21 +69,109 @@ async def test_passed_commands_are_not_run_on_the_base(shop):
 async def test_failures_caused_by_the_change_are_distinguished_from_earlier_failures(shop, kind):
     shop.sandbox = shop.sandbox if kind == "bwrap" else NoSandbox(shop.root / "cells", {})
     found, _, _ = await tried(shop, FINDS, "echo out; false", "true")
-    assert standings(found) == [("red", "green"), ("red", "red"), ("green", "green")]
+    assert standings(found) == [("red", "uncounted"), ("red", "red"), ("uncounted", "uncounted")]
     assert [one.command for one in found.regressions] == [FINDS]
     assert found.commands[1].output == "out"
     assert before_is_gone(shop)
     assert [one.read_text() for one in (shop.root / "ports").iterdir()] == [str(shop.folder())]
 
 
+UNITTEST = "python3 -m unittest"
+FLAKY = f"""\
+import os, unittest
+class Shop(unittest.TestCase):
+    def test_by_chance(self):
+        self.assertIn("before" if HERE else "again", os.environ["{MARKER}"])
+    def test_price(self):
+        self.assertEqual(open("README.md").read(), "hello\\n")
+    def test_network(self):
+        self.fail()
+"""
+"""`test_by_chance` fails in the first run only: on the commit, or on the base."""
+
+
+@pytest.mark.parametrize("text", ["bye\n", "hello\n"])
+async def test_a_test_that_passes_in_a_second_run_is_called_flaky_by_name(shop, text):
+    shop.origin.commit({"test_shop.py": FLAKY.replace("HERE", "'shop-1.before' in os.getcwd()"), "more": ""})
+    shop.told(verify=(UNITTEST,))
+    await shop.ready()
+    (shop.folder() / "README.md").write_text(text)
+    (shop.folder() / "more").write_text("x")
+    found = await again(shop, await shop.captured())
+    (compared,) = [one.against_base for one in found.commands]
+    assert compared
+    assert compared.flaky.names == ("test_shop.Shop.test_by_chance",)
+    assert compared.still_failing.names == ("test_shop.Shop.test_network",)
+    assert compared.broken.names == (("test_shop.Shop.test_price",) if text == "bye\n" else ())
+    assert (bool(found.regressions), compared.is_flaky) == (text == "bye\n", text == "hello\n")
+
+
+async def test_a_commit_is_tested_twice_before_it_is_blamed_and_each_time_in_a_fresh_worktree(shop):
+    found, _, _ = await tried(shop, f"{FINDS} || {{ test ! -e mark; echo $? > seen; echo > mark; cat seen; false; }}")
+    assert found.regressions[0].output == "0"
+    assert [one.text for one in shop.events if one.text.startswith("Verifying:")][1:], "it ran a second time"
+
+
+async def test_without_a_sandbox_a_command_finds_on_the_base_what_the_commands_before_it_have_made(shop):
+    shop.sandbox = NoSandbox(shop.root / "cells", {})
+    found, _, _ = await tried(shop, "echo > made", f"test -e made && {FINDS}")
+    assert standings(found)[1] == ("red", "uncounted")
+    assert [one.command for one in found.regressions] == [f"test -e made && {FINDS}"]
+
+
+async def test_a_repository_of_pytest_is_compared_test_by_test_without_a_change_of_it(shop):
+    tests = {f"test_{name}.py": f"def test_{name}():\n    assert {name}\n" for name in ("True", "False", "one")}
+    shop.origin.commit(
+        {**tests, "conftest.py": "import builtins\nbuiltins.one = open('README.md').read() == 'hello\\n'\n"}
+    )
+    shop.told(verify=(f"{sys.executable} -m pytest -q -p no:cacheprovider",))
+    shop.sandbox = NoSandbox(shop.root / "cells", {})  # this Python may be where the sandbox shows nothing
+    await shop.ready()
+    (shop.folder() / "README.md").write_text("bye\n")
+    (shop.folder() / "test_True.py").unlink()
+    found = await again(shop, await shop.captured())
+    (compared,) = [one.against_base for one in found.commands]
+    assert compared
+    assert (compared.by, compared.broken.names) == ("names", ("test_one::test_one",))
+    assert compared.still_failing.names == ("test_False::test_False",)
+    assert compared.vanished.names == ("test_True::test_True",)
+    assert "treehand-report" not in " ".join(path.name for path in shop.folder().iterdir())
+
+
+async def test_a_pytest_that_writes_no_report_file_is_run_without_it(shop):
+    shop.origin.commit({"test_a.py": "def test_a(): pass\n", "pytest.ini": "[pytest]\naddopts = -p no:junitxml\n"})
+    shop.sandbox = NoSandbox(shop.root / "cells", {})
+    found, _, _ = await tried(shop, f"{sys.executable} -m pytest -q -p no:cacheprovider")
+    assert (found.commands[0].exit_code, found.commands[0].counts) == (0, CountedTests(1))
+
+
+async def test_very_long_output_is_read_at_its_beginning_and_at_its_end(shop):
+    noise = "head -c 30000000 /dev/zero | tr '\\0' '.' | fold -w 100; echo"
+    found, _, _ = await tried(shop, f"echo begin; {noise}; echo '3 passed in 0.02s'; echo end; false")
+    assert found.commands[0].counts == CountedTests(3)
+    assert found.commands[0].output.endswith("3 passed in 0.02s\nend")
+    assert len(found.commands[0].output) <= 4096
+
+
+async def test_without_hosts_tests_get_no_variables_of_a_proxy_and_the_result_says_so(shop):
+    found, _, _ = await tried(shop, "env | grep -i proxy; false")
+    assert (_output(found), found.without_network) == ("", True)
+    shop.sandbox = Bubblewrap(shop.root, {"ANTHROPIC_API_KEY": "k"}, SandboxRules(hosts=frozenset({"agents.test"})))
+    found = await again(shop, await shop.captured())
+    assert ("HTTPS_PROXY=" in _output(found), found.without_network) == (True, False)
+
+
 async def test_results_of_the_base_are_cached(shop):
-    counted = shop.root / "caches" / "shop" / "verified.json"
+    remembered = shop.root / "caches" / "shop" / "verified"
     found, _, change = await tried(shop, FINDS)
-    assert [one.result for one in found.base_commands] == [CheckResult.GREEN]
+    assert [one.result for one in found.base_commands] == [CheckResult.UNCOUNTED]
     begun = len(shop.events)
     assert (await again(shop, change)).regressions
     assert not [one for one in shop.events[begun:] if "base" in one.text], "it was remembered"
-    counted.write_text("[")
+    kept = list(remembered.iterdir())
+    assert len(kept) == 2, "it was run twice, because the change is blamed"
+    for one in kept:
+        one.write_text("[")
     assert (await again(shop, change)).regressions
     assert [one for one in shop.events[begun:] if "base" in one.text], "and found out again"
 
@@ -87,7 +179,7 @@ async def test_results_of_the_base_are_cached(shop):
 async def test_the_base_is_set_up_like_any_worktree(shop):
     shop.told("echo made > made.txt")
     found, _, _ = await tried(shop, f"test -f made.txt && {FINDS}")
-    assert standings(found) == [("red", "green")]
+    assert standings(found) == [("red", "uncounted")]
 
 
 async def test_a_base_that_cannot_be_set_up_leaves_the_result_unknown(shop):
@@ -175,7 +267,7 @@ for _ in range(1500):
 @pytest.mark.attack("T16", "Tests leave a folder in the home of their sandbox that is deeper than Python can follow")
 async def test_a_home_deeper_than_python_can_follow_is_removed(shop):
     found, _, _ = await tried(shop, DEEP)
-    assert standings(found) == [(CheckResult.GREEN, CheckResult.GREEN)]
+    assert standings(found) == [(CheckResult.UNCOUNTED, CheckResult.UNCOUNTED)]
     assert list((shop.root / "caches").rglob("trials/*")) == []
 
 
@@ -223,18 +315,19 @@ async def test_verification_cannot_write_downloads(shop):
     shop.told("touch $UV_CACHE_DIR.there")
     found, ready, _ = await tried(shop, f"touch {shop.root}/caches/shop/shared/planted && exit 1; true")
     assert ready.cache
-    assert standings(found) == [("green", "green")]
+    assert standings(found) == [("uncounted", "uncounted")]
     assert not (ready.cache / "planted").exists()
 
 
 def test_the_cache_of_results_is_bounded_and_keeps_only_completed_ones(tmp_path):
-    memory = RememberedResults(tmp_path / "verified.json")
-    for number in range(210):
-        memory.save({f"n{number}": VerifiedCommand("true", exit_code=0, output="long")})
-    memory.save({"x": VerifiedCommand("true", problem="not run")})
-    assert memory.find("n9") is None
+    memory = RememberedResults(tmp_path / "verified")
+    report = RunnerReport({"test_a": ReportedOutcome.FAILED}, CountedTests(0, 1), names_failures=True)
+    for number in range(110):
+        memory.save({f"n{number}": MeasuredCommand(VerifiedCommand("true", exit_code=1, output="long"), report)})
+    memory.save({"x": MeasuredCommand(VerifiedCommand("true", problem="not run"))})
+    assert len(list((tmp_path / "verified").iterdir())) == 100
     assert memory.find("x") is None
-    assert memory.find("n209") == VerifiedCommand("true", exit_code=0)
+    assert memory.find("n109") == MeasuredCommand(VerifiedCommand("true", exit_code=1), report)
 
 
 async def test_a_commit_that_cannot_be_set_up_is_not_tested_and_says_why(shop):

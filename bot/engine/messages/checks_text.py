@@ -1,4 +1,4 @@
-"""Messages about checks, conflicts, rebase, verification and evidence. Pure text in, text out.
+"""Messages about checks, conflicts, rebase and evidence. Pure text in, text out.
 
 Rule: names of checks and their output come from outside: they are quoted, and cut.
 """
@@ -10,13 +10,10 @@ from bot.domain.policy import Policy
 from bot.domain.pull_request import Checks, CheckState, FailedCheck, PullRequest
 from bot.domain.run import Phase, Run
 from bot.domain.turn import TurnReport
-from bot.domain.verification import CheckResult, CountedTests, Verification, VerifiedCommand
-from bot.text.quote_untrusted import code_span, neutralize_line, quote
+from bot.text.quote_untrusted import code_span, quote
 
 CHECKS = "**Checks:**"
 """Opening of the checks paragraph in a pull request's text."""
-VERIFICATION = "**Verification:**"
-"""Opening of the verification paragraph."""
 EVIDENCE = "**Evidence:**"
 """Opening of the evidence paragraph."""
 _LISTED = 20
@@ -32,29 +29,6 @@ def of_pull_request(pull: PullRequest, *, waits: str = "") -> str:
     return "\n".join([f"{CHECKS} {state}", *failed, *([f"- and {more} more"] if more else [])]) if state else ""
 
 
-def of_verification(run: Run) -> str:
-    """Verification paragraph; empty if nothing was run."""
-    found = run.checks.verification
-    if found is None:
-        return ""
-    lines = [_trial(trial, found) for trial in found.commands[:_LISTED]]
-    more = len(found.commands) - len(lines)
-    attempts = run.checks.verify_attempts
-    cost = f"- {attempts} turn{'s' if attempts != 1 else ''} spent on fixing regressions" if attempts else ""
-    trouble = f"- incomplete: {neutralize_line(found.problem)}" if found.problem else ""
-    done = "run by Treehand in a fresh worktree" if found.is_done else "not finished"
-    heading = f"{VERIFICATION} {done}, on `{found.commit[:10]}`."
-    setup = f"- set up by {neutralize_line(found.setup)}" if found.setup else ""
-    notes = filter(None, (_test_files(found), setup, trouble, cost))
-    return "\n".join([heading, *lines, *([f"- and {more} more"] if more else []), *notes])
-
-
-def _test_files(found: Verification) -> str:
-    named = ", ".join(map(code_span, found.test_files[:_LISTED]))
-    more = f" and {len(found.test_files) - _LISTED} more" if len(found.test_files) > _LISTED else ""
-    return f"- the agent changed files that decide the result; review these first: {named}{more}" if named else ""
-
-
 def of_evidence(run: Run, turn: TurnReport) -> str:
     """Evidence paragraph; empty if there is none."""
     if not turn.evidence:
@@ -68,50 +42,6 @@ def of_evidence(run: Run, turn: TurnReport) -> str:
 
 def _size(count: int) -> str:
     return f"{count / 1e6:.1f} MB" if count >= _MEGABYTE else f"{-(-count // 1000)} kB"
-
-
-def broken(found: Verification) -> str:
-    names = ", ".join(f"{code_span(str(trial))}" for trial in found.regressions[:_LISTED])
-    return f"regressions: {names}; the agent fixes them next"
-
-
-def _trial(trial: VerifiedCommand, found: Verification) -> str:
-    sign = "⚠️" if trial.counts and trial.counts.none_ran else "✅"
-    number = found.tests_lost(trial)
-    lost = f"; **fewer tests than on the base**: {number} did not run" if number else ""
-    match trial.result:
-        case CheckResult.GREEN:
-            return f"- {'⚠️' if lost else sign} {_result(trial)}{lost}"
-        case CheckResult.RED:
-            return f"- ❌ {_result(trial)}{lost}; {_as_before(found.find_on_base(trial), found.base)}"
-        case CheckResult.UNKNOWN:
-            return f"- ❔ {code_span(str(trial))}: {neutralize_line(trial.problem) or 'unknown'}"
-
-
-def _result(trial: VerifiedCommand) -> str:
-    ended = "timed out" if trial.timed_out else f"exit code {trial.exit_code}"
-    parts = (ended, _counted(trial.counts), f"{trial.seconds:g} s")
-    return f"{code_span(str(trial))}: {', '.join(part for part in parts if part)}"
-
-
-def _counted(counts: CountedTests | None) -> str:
-    if counts is None:
-        return ""
-    if counts.none_ran:
-        return f"**0 tests ran**{f' ({counts.skipped} skipped)' if counts.skipped else ''}"
-    results = ((counts.failed, "failed"), (counts.passed, "passed"), (counts.skipped, "skipped"))
-    return ", ".join(f"{number} {word}" for number, word in results if number)
-
-
-def _as_before(before: VerifiedCommand | None, base: str) -> str:
-    on = f"on the base `{base[:10]}`"
-    match before.result if before else CheckResult.UNKNOWN:
-        case CheckResult.GREEN:
-            return f"**a regression**: passed {on}"
-        case CheckResult.RED:
-            return f"failed {on} as well"
-        case CheckResult.UNKNOWN:
-            return f"result {on} unknown"
 
 
 def checks_stay_red(broken: Sequence[FailedCheck], fixes: int, policy: Policy) -> str:

@@ -14,4 +14,4 @@ def find_setup(folder: FileFolder) -> SetupStep | None:
 
 def find_tests(folder: FileFolder) -> SetupStep | None:
     reason = folder.has("go.mod")
-    return run_step(folder, "go test ./...", reason, "go") if reason else None
+    return run_step(folder, "go test -v ./...", reason, "go") if reason else None

@@ -20,7 +20,7 @@ def find_maven_tests(folder: FileFolder) -> SetupStep | None:
     if not folder.has("pom.xml"):
         return None
     program, tools = _maven(folder)
-    return run_step(folder, f"{program} --batch-mode --offline -q test", "pom.xml", *tools)
+    return run_step(folder, f"{program} --batch-mode --offline --fail-at-end test", "pom.xml", *tools)
 
 
 def find_gradle_setup(folder: FileFolder) -> SetupStep | None:

@@ -34,7 +34,7 @@ def find_setup(folder: FileFolder) -> SetupStep | None:
     if not lock:
         return _setup_step(folder, "npm install --no-package-lock", "npm", "package.json")
     manager = _MANAGERS[lock]
-    return _setup_step(folder, _INSTALL["berry" if _is_berry(folder, lock) else manager], manager, lock)
+    return _setup_step(folder, _INSTALL["berry" if is_berry(folder, lock) else manager], manager, lock)
 
 
 def members_of(top: FileFolder) -> tuple[str, ...]:
@@ -71,7 +71,8 @@ def hints_in(folder: FileFolder) -> tuple[str, ...]:
     return (f"{', '.join(map(folder.at, locks))}: several lock files, one is used",) if len(locks) > 1 else ()
 
 
-def _is_berry(folder: FileFolder, lock: str) -> bool:
+def is_berry(folder: FileFolder, lock: str) -> bool:
+    """Returns True for Yarn 2 and later."""
     return lock == "yarn.lock" and ("\n__metadata:" in f"\n{folder.text(lock)}" or bool(folder.has(".yarnrc.yml")))
 
 

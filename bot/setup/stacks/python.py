@@ -1,7 +1,8 @@
 """Python: detects the setup command (uv, Poetry, PDM, pip), pytest, and Django's server in a folder. Pure.
 
-Rule: a test command needs nothing that setup has not installed; tox and nox, which build environments of their own, are
-named and not run.
+Rules: a test command needs nothing that setup has not installed; tox and nox, which build environments of their own,
+are named and not run. It runs `python -m pytest`, because a `pytest` that is not in the environment may be elsewhere on
+the PATH, and would test another environment.
 """
 
 import re
@@ -15,11 +16,10 @@ LOCKS = ("uv.lock", "poetry.lock", "pdm.lock")
 
 _CREATES = (".venv/", "*.egg-info/")
 _INSTALL = {
-    "uv.lock": ("uv", "uv sync --frozen"),
+    "uv.lock": ("uv", "uv sync --frozen --all-groups --all-extras"),
     "poetry.lock": ("poetry", "poetry install --no-interaction"),
     "pdm.lock": ("pdm", "pdm install --frozen-lockfile"),
 }
-_RUN = {"uv.lock": ("uv", "uv run --no-sync"), "poetry.lock": ("poetry", "poetry run"), "pdm.lock": ("pdm", "pdm run")}
 _INTERPRETER = {"uv": "uv run --no-sync python", "poetry": "poetry run python", "pdm": "pdm run python"}
 _REQUIREMENTS = re.compile(
     r"requirements(?:[-_.](?:dev|develop|development|tests?|testing))?\.txt|(?:dev|tests?)[-_]requirements\.txt"
@@ -31,6 +31,8 @@ _PYTEST = re.compile(r"""(?:^|["'\s=,\[])pytest(?![\w-])""", re.MULTILINE)
 def find_setup(folder: FileFolder) -> SetupStep | None:
     if lock := folder.has(*LOCKS):
         tool, command = _INSTALL[lock]
+        if lock == "uv.lock" and nested_table(folder.toml("pyproject.toml"), "tool", "uv").get("conflicts"):
+            command = "uv sync --frozen"  # uv refuses to install conflicting groups together
         return _setup_step(folder, command, tool, [lock])
     listed = sorted(name for name in folder.names if _REQUIREMENTS.fullmatch(name))
     package = _package_file(folder)
@@ -50,9 +52,9 @@ def find_tests(folder: FileFolder) -> SetupStep | None:
     reason = _pytest_file(folder)
     if not reason:
         return None
-    if lock := folder.has(*_RUN):
-        tool, prefix = _RUN[lock]
-        return run_step(folder, f"{prefix} pytest", reason, tool)
+    if lock := folder.has(*LOCKS):
+        tool, _ = _INSTALL[lock]
+        return run_step(folder, f"{_INTERPRETER[tool]} -m pytest", reason, tool)
     python = ".venv/bin/python" if find_setup(folder) else "python3"
     return run_step(folder, f"{python} -m pytest", reason)
 

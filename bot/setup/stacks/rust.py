@@ -16,4 +16,8 @@ def find_setup(folder: FileFolder) -> SetupStep | None:
 
 def find_tests(folder: FileFolder) -> SetupStep | None:
     locked = " --locked" if folder.has(*LOCKS) else ""
-    return run_step(folder, f"cargo test{locked}", "Cargo.toml", "cargo") if folder.has("Cargo.toml") else None
+    return (
+        run_step(folder, f"cargo test{locked} --no-fail-fast", "Cargo.toml", "cargo")
+        if folder.has("Cargo.toml")
+        else None
+    )

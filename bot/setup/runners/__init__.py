@@ -1,0 +1,1 @@
+"""Test runners: one reader for the output of each; `read.py` asks them all."""
