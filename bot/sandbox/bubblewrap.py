@@ -8,7 +8,7 @@ import os
 import secrets
 import shutil
 import tempfile
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -21,11 +21,12 @@ from bot.sandbox.mount_plan import HOME, PRIVATE, SHELL, HostTools, MountPlan, b
 from bot.sandbox.none import write_launcher
 from bot.sandbox.ownership import chown_tree
 from bot.sandbox.port_forward import forward_ports
-from bot.sandbox.proxy.grant import DayBudget, Grant, OnUsage, SandboxUsage, UsedUp, ignore_usage
+from bot.sandbox.proxy.grant import DayBudget, Grant, OnUsage, SandboxUsage, UsageChange, UsedUp, ignore_usage
 from bot.sandbox.proxy.model import PROXY_VARIABLES, model_variables, upstream_for
 from bot.sandbox.proxy.server import SandboxProxy
 from bot.sandbox.resource_limits import ProcessLimits, ResourceLimits, watch_resources
 from bot.sandbox.seccomp import seccomp_filter
+from bot.system.trash import Trash
 from bot.text.money import dollars
 
 _UIDS = range(59_000, 59_900)
@@ -47,14 +48,18 @@ class SandboxRules:
 
 
 class Bubblewrap:
+    can_show_copies = True
+
     def __init__(
         self, state_dir: Path, model: Mapping[str, str], rules: SandboxRules, day: DayBudget | None = None
     ) -> None:
         """`model` holds the variables with the model's address and key, which never enter the sandbox."""
         self._state_dir = state_dir
         self._folder = state_dir / "cells"
+        self._trash = Trash(state_dir / "trash" / "~cells")  # no valid project name
         self._model = dict(model)
         self._rules = rules
+        self.tests_have_network = bool(rules.hosts)
         self._day = day or DayBudget()
         self._proxy = SandboxProxy(upstream_for(model), prices=rules.prices, day=self._day)
         self.model_answers: Mapping[int, int] = self._proxy.model_answers
@@ -65,7 +70,7 @@ class Bubblewrap:
         grant = Grant(token, self._rules.hosts, task.model, task.most_tokens, task.budget_usd)
         folders = _Folders(task.mounts, task.home, task.setup.cache)
         variables = model_variables(self._model, token)
-        on_usage(0, 0.0)
+        on_usage(UsageChange())
         async with self._open(folders, grant, marker, variables, on_usage=on_usage) as sandbox:
             sandbox.is_command = False
             yield sandbox
@@ -81,11 +86,20 @@ class Bubblewrap:
 
     @asynccontextmanager
     async def open_test(
-        self, mounts: WorktreeMounts, home: Path, cache: Path | None, marker: str, *, ports: Sequence[int] = ()
+        self,
+        mounts: WorktreeMounts,
+        home: Path,
+        cache: Path | None,
+        marker: str,
+        *,
+        ports: Sequence[int] = (),
+        shown: Path | None = None,
     ) -> AsyncIterator["_OpenSandbox"]:
         grant = Grant("", self._rules.hosts)
-        folders = _Folders(mounts, home, cache)
-        async with self._open(folders, grant, marker, PROXY_VARIABLES, ports) as sandbox:
+        folders = _Folders(mounts, home, cache, shown=shown)
+        # tests behave differently where these variables are set, so they are not set for nothing
+        variables = PROXY_VARIABLES if self.tests_have_network else {}
+        async with self._open(folders, grant, marker, variables, ports) as sandbox:
             yield sandbox
 
     @asynccontextmanager
@@ -98,19 +112,20 @@ class Bubblewrap:
         ports: Sequence[int] = (),
         on_usage: OnUsage = ignore_usage,
     ) -> AsyncIterator["_OpenSandbox"]:
-        tools, mounts = find_tools(self._rules.tools, self._state_dir), folders.mounts
+        mounts = folders.mounts
+        tools = find_tools(self._rules.tools, self._state_dir, mounts.toolchains)
         uid = _uid_for(mounts.folder)
-        with self._temporary_folder() as (here, short_path):
+        async with self._temporary_folder() as (here, short_path):
             git_dir = await asyncio.to_thread(_git_dir_for, folders, here)
             folders = replace(folders, git=git_dir)
             if os.geteuid() == 0:
-                own = (mounts.folder, mounts.agent_git, git_dir, folders.home)
+                own = (folders.worktree, mounts.agent_git, git_dir, folders.home)
                 await asyncio.to_thread(chown_tree, own, uid)
             async with (
                 self._proxy.open(short_path / "proxy", grant, on_usage) as usage,
                 _forward(short_path / "ports", ports),
             ):
-                environment = {**network_variables, **_environment(tools)}
+                environment = {**_local_addresses(network_variables), **network_variables, **_environment(tools)}
                 sandbox = _OpenSandbox(
                     folders, here, tools, self._rules.process_limits, uid, environment, usage, self._day,
                     has_ports=bool(ports),
@@ -119,11 +134,16 @@ class Bubblewrap:
                     yield sandbox
 
     def remove_leftovers(self) -> None:
-        shutil.rmtree(self._folder, ignore_errors=True)
+        with contextlib.suppress(OSError):
+            self._trash.throw(self._folder)
+            self._trash.empty()
 
-    @contextlib.contextmanager
-    def _temporary_folder(self) -> Iterator[tuple[Path, Path]]:
-        """Yields its path, and a short path to it: the path of a socket may have a hundred characters at most."""
+    @asynccontextmanager
+    async def _temporary_folder(self) -> AsyncIterator[tuple[Path, Path]]:
+        """Yields its path, and a short path to it: the path of a socket may have a hundred characters at most.
+
+        What programs left in it is deleted as far as a second goes; the next sandbox, or the next start, continues.
+        """
         self._folder.mkdir(parents=True, exist_ok=True)
         here = Path(tempfile.mkdtemp(dir=self._folder))
         opened = os.open(here, os.O_RDONLY | os.O_DIRECTORY)
@@ -131,11 +151,17 @@ class Bubblewrap:
             yield here, Path(f"/proc/self/fd/{opened}")
         finally:
             os.close(opened)
-            shutil.rmtree(here, ignore_errors=True)
+            with contextlib.suppress(OSError):
+                self._trash.throw(here)
+                await asyncio.to_thread(self._trash.empty)
+
+
+def _local_addresses(network_variables: Mapping[str, str]) -> dict[str, str]:
+    """Addresses that no proxy is asked for; nothing where there is none."""
+    return dict.fromkeys(("NO_PROXY", "no_proxy"), "127.0.0.1,localhost,::1") if network_variables else {}
 
 
 def _environment(tools: HostTools) -> dict[str, str]:
-    local = "127.0.0.1,localhost,::1"
     return {
         "PATH": tools.path,
         "HOME": HOME,
@@ -143,8 +169,6 @@ def _environment(tools: HostTools) -> dict[str, str]:
         "XDG_RUNTIME_DIR": PRIVATE,
         "LANG": "C.UTF-8",
         "TMPDIR": "/tmp",  # noqa: S108 - the sandbox's own
-        "NO_PROXY": local,
-        "no_proxy": local,
     }
 
 
@@ -156,6 +180,12 @@ class _Folders:
     cache: Path | None = None
     git: Path | None = None
     """Git directory in the place of the shadow; None: a copy of the shadow, which lasts as long as the sandbox."""
+    shown: Path | None = None
+    """Folder in the place of the worktree; None: the worktree."""
+
+    @property
+    def worktree(self) -> Path:
+        return self.shown or self.mounts.folder
 
 
 def _git_dir_for(folders: _Folders, here: Path) -> Path:
@@ -192,6 +222,7 @@ class _OpenSandbox:
         assert self.folders.git
         mount_plan = MountPlan(
             self.folders.mounts,
+            self.folders.worktree,
             self.folders.git,
             self.folders.home,
             proxy_socket=self.folder / "proxy",
@@ -225,6 +256,8 @@ class _OpenSandbox:
         failure, reason = self.ended
         if usage.used_up and report.failure:
             failure, reason = _used_up(usage.used_up, self.day)
+        elif usage.unsaved and report.failure:
+            failure, reason = Failure.DISK, usage.unsaved
         elif report.failure in {Failure.MODEL, Failure.LIMIT}:
             # a limit pauses all runs, so an agent's claim is not trusted
             reset_at = self.usage.limit_reset_at

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from bot.errors import BadSettings, CannotStart
 from bot.sandbox import init_process
-from bot.sandbox.mount_plan import HostTools
+from bot.sandbox.mount_plan import SYSTEM_SEARCH, HostTools
 
 BWRAP_MISSING = (
     "There is no bubblewrap (`bwrap`) on the PATH, and agents work only inside it. Install bubblewrap (Debian "
@@ -28,19 +28,24 @@ _ETC_FILES = (
 """Files that builds read there; none holds names of people or machines, or keys."""
 
 
-def find_tools(extra: Sequence[Path], state_dir: Path) -> HostTools:
-    """`extra` is `sandbox.tools`. Raises CannotStart without bubblewrap, BadSettings if a folder would show secrets."""
+def find_tools(extra: Sequence[Path], state_dir: Path, toolchains: Sequence[Path] = ()) -> HostTools:
+    """Programs are searched in `toolchains` first, then in `extra`, which is `sandbox.tools`, then in the system's.
+
+    Raises CannotStart without bubblewrap, BadSettings if a folder would show secrets.
+    """
     if sys.platform != "linux":
         raise CannotStart(LINUX_ONLY)
     bwrap = shutil.which("bwrap")
     if not bwrap:
         raise CannotStart(BWRAP_MISSING)
+    extra = (*toolchains, *extra)
     for folder in extra:
         _ensure_allowed(folder, state_dir)
     roots = [Path(name) for name in _SYSTEM_FOLDERS if Path(name).exists()]
     etc = [found for name in _ETC_FILES for found in sorted(Path("/etc").glob(name))]
     shown = [folder for folder in (*roots, *etc) if not folder.is_symlink()]
-    own = [one for one in _extra_folders(extra) if not any(one.is_relative_to(known) for known in shown)]
+    first, last = _unique_folders(extra), _unique_folders([Path(sys.base_prefix)])
+    own = [one for one in (*first, *last) if not any(one.is_relative_to(known) for known in shown)]
     _ensure_hidden(state_dir, (*shown, *own))
     return HostTools(
         bwrap=Path(bwrap).resolve(),
@@ -48,7 +53,7 @@ def find_tools(extra: Sequence[Path], state_dir: Path) -> HostTools:
         init_process=Path(init_process.__file__).resolve(),
         folders=(*shown, *own),
         links=tuple((str(link), str(link.readlink())) for link in (*roots, *etc) if link.is_symlink()),
-        search=("/usr/local/bin", "/usr/bin", "/bin", *map(_bin_folder, own)),
+        search=tuple(dict.fromkeys((*map(_bin_folder, first), *SYSTEM_SEARCH, *map(_bin_folder, last)))),
     )
 
 
@@ -73,9 +78,8 @@ def _bin_folder(folder: Path) -> str:
     return str(folder / "bin" if (folder / "bin").is_dir() else folder)
 
 
-def _extra_folders(extra: Sequence[Path]) -> Sequence[Path]:
-    """Adds the Python that runs Treehand, wherever it is installed."""
-    return tuple(dict.fromkeys(folder.resolve() for folder in (Path(sys.base_prefix), *extra)))
+def _unique_folders(folders: Sequence[Path]) -> Sequence[Path]:
+    return tuple(dict.fromkeys(folder.resolve() for folder in folders))
 
 
 def _ensure_allowed(folder: Path, state_dir: Path) -> None:

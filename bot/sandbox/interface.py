@@ -1,11 +1,12 @@
 """Interface of the sandbox, as agents and setup use it. The engine knows neither side."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Protocol
 
 from bot.domain.turn import AgentTask, TurnReport, WorktreeMounts
+from bot.sandbox.proxy.grant import OnUsage
 
 
 class AgentSandbox(Protocol):
@@ -66,12 +67,17 @@ class Sandbox(Protocol):
     model_answers: Mapping[int, int]
     """Number of the model's answers by status; 0: no answer came. Empty if there is no proxy to count them."""
 
-    def open_turn(
-        self, task: AgentTask, marker: str, on_usage: Callable[[int, float], None]
-    ) -> AbstractAsyncContextManager[AgentSandbox]:
+    can_show_copies: bool
+    """True if `open_test` can show other files in the place of the worktree."""
+
+    tests_have_network: bool
+    """True if programs in the sandboxes of `open_test` may reach a host."""
+
+    def open_turn(self, task: AgentTask, marker: str, on_usage: OnUsage) -> AbstractAsyncContextManager[AgentSandbox]:
         """`marker` is the value of the variable that all processes of the turn carry.
 
-        `on_usage` gets tokens and dollars as they are counted, and zeros at first; nothing if the host does not count.
+        `on_usage` gets what is counted and reserved, zeros at first, and nothing if the host does not count. It raises
+        Retryable if a new reservation cannot be saved.
         """
         ...
 
@@ -85,9 +91,18 @@ class Sandbox(Protocol):
         ...
 
     def open_test(
-        self, mounts: WorktreeMounts, home: Path, cache: Path | None, marker: str, *, ports: Sequence[int] = ()
+        self,
+        mounts: WorktreeMounts,
+        home: Path,
+        cache: Path | None,
+        marker: str,
+        *,
+        ports: Sequence[int] = (),
+        shown: Path | None = None,
     ) -> AbstractAsyncContextManager[CommandSandbox]:
         """Opens a sandbox for tests and servers, with the rights of an agent, without a model. `cache` is read-only.
+
+        `shown` is the folder that they see in the place of the worktree; None: the worktree itself.
 
         Servers that listen on these `ports` in the sandbox are reachable on the same ports of this machine.
         """

@@ -1,7 +1,8 @@
 """Measures the memory that a sandbox's programs take, with the files that live in memory.
 
 Such files are counted where they are kept: in file systems that only the sandbox has mounted, behind open descriptors,
-and in shared mappings that have no descriptor.
+and in shared mappings that have no descriptor. The kernel's page tables count too: a program fills gigabytes of them by
+reading memory that it never writes.
 """
 
 import contextlib
@@ -29,11 +30,17 @@ def memory_of(processes: Iterable[ProcessId]) -> int:
     kept = sum(_file_systems(folders).values()) + sum(_open_files(folders, counted))
     for folder in folders:
         with contextlib.suppress(OSError, ValueError, IndexError):
+            kept += _page_tables(folder)
             lines = (folder / "smaps_rollup").read_text().splitlines()
             kept += sum(_bytes_in(line) for line in lines if line.startswith(_PRIVATE_FIELDS))
             if any(_bytes_in(line) for line in lines if line.startswith(_SHARED_FIELD)):
                 kept += _mapped_bytes(folder, counted)
     return kept
+
+
+def _page_tables(folder: Path) -> int:
+    lines = (folder / "status").read_text(errors="replace").splitlines()
+    return sum(_bytes_in(line) for line in lines if line.startswith("VmPTE:"))
 
 
 def _file_systems(folders: Iterable[Path]) -> dict[int, int]:

@@ -26,6 +26,7 @@ PRIVATE = "/run/agent"
 UID = 1000
 """User id as programs in the sandbox see it."""
 
+SYSTEM_SEARCH = ("/usr/local/bin", "/usr/bin", "/bin")
 _SMALL = str(1 << 16)
 
 _OPTIONS = (
@@ -63,7 +64,7 @@ class HostTools:
     """Read-only in the sandbox, at the same path."""
     links: tuple[tuple[str, str], ...] = ()
     """Link and target: `/bin` is `usr/bin` on most machines."""
-    search: tuple[str, ...] = ("/usr/local/bin", "/usr/bin", "/bin")
+    search: tuple[str, ...] = SYSTEM_SEARCH
 
     @property
     def path(self) -> str:
@@ -75,6 +76,8 @@ class MountPlan:
     """Files and folders of one sandbox, besides the tools."""
 
     mounts: WorktreeMounts
+    worktree: Path
+    """Folder that is seen in the place of the worktree."""
     git: Path
     """Git directory that is seen in the place of the shadow."""
     home: Path
@@ -113,7 +116,7 @@ def build_plan(
         *([("read", str(inside.ports_socket), PORTS_SOCKET)] if inside.ports_socket else []),
         ("program", _command_shell(inside.home, mounts.shadow), SHELL),
         ("read", str(mounts.objects), str(mounts.objects)), *_git_steps(inside),
-        ("write", str(inside.home), str(inside.home)), ("write", str(mounts.folder), str(mounts.folder)),
+        ("write", str(inside.home), str(inside.home)), ("write", str(inside.worktree), str(mounts.folder)),
         ("read", str(mounts.folder / ".git"), str(mounts.folder / ".git")),
         ("--remount-ro", "/"), ("--chdir", str(mounts.folder)),
     ]  # fmt: skip

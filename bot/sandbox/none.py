@@ -4,22 +4,27 @@ Rule: only the settings choose it; it is never a fallback.
 """
 
 import contextlib
+import os
 import shlex
 import shutil
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from bot.domain.turn import AgentTask, TurnReport, WorktreeMounts
+from bot.sandbox.proxy.grant import OnUsage
 from bot.system import launch
 
 _INHERITED = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TERM", "TZ", "TMPDIR", "USER", "LOGNAME", "SSL_CERT_FILE")
 
 
 class NoSandbox:
+    can_show_copies = False
+    tests_have_network = True
+
     def __init__(self, folder: Path, model: Mapping[str, str]) -> None:
         """`folder` is for its own use; `model` holds the variables with the model's address and key."""
         self._folder = folder
@@ -30,28 +35,33 @@ class NoSandbox:
         shutil.rmtree(self._folder, ignore_errors=True)
 
     @asynccontextmanager
-    async def open_turn(
-        self, task: AgentTask, marker: str, on_usage: Callable[[int, float], None]
-    ) -> AsyncIterator["_OpenNoSandbox"]:
+    async def open_turn(self, task: AgentTask, marker: str, on_usage: OnUsage) -> AsyncIterator["_OpenNoSandbox"]:
         del marker, on_usage  # without a sandbox, resources are neither limited nor counted
         with self._temporary_folder() as here:
-            yield _OpenNoSandbox(here, {**self._model, "HOME": str(task.home)})
+            yield _OpenNoSandbox(here, {**self._model, **_path_with(task.mounts), "HOME": str(task.home)})
 
     @asynccontextmanager
     async def open_setup(
         self, mounts: WorktreeMounts, cache: Path, marker: str, *, network: bool
     ) -> AsyncIterator["_OpenNoSandbox"]:
-        del mounts, marker, network  # without a sandbox, the network is this machine's
+        del marker, network  # without a sandbox, the network is this machine's
         with self._temporary_folder() as here:
-            yield _OpenNoSandbox(here, {"HOME": str(cache)}, is_supervised=True)
+            yield _OpenNoSandbox(here, {**_path_with(mounts), "HOME": str(cache)}, is_supervised=True)
 
     @asynccontextmanager
     async def open_test(
-        self, mounts: WorktreeMounts, home: Path, cache: Path | None, marker: str, *, ports: Sequence[int] = ()
+        self,
+        mounts: WorktreeMounts,
+        home: Path,
+        cache: Path | None,
+        marker: str,
+        *,
+        ports: Sequence[int] = (),
+        shown: Path | None = None,
     ) -> AsyncIterator["_OpenNoSandbox"]:
-        del mounts, cache, marker, ports  # without a sandbox, the ports are this machine's
+        del cache, marker, ports, shown  # without a sandbox, the ports are this machine's
         with self._temporary_folder() as here:
-            yield _OpenNoSandbox(here, {"HOME": str(home)}, is_supervised=True)
+            yield _OpenNoSandbox(here, {**_path_with(mounts), "HOME": str(home)}, is_supervised=True)
 
     @contextlib.contextmanager
     def _temporary_folder(self) -> Iterator[Path]:
@@ -84,10 +94,16 @@ class _OpenNoSandbox:
         )
 
     def has_tool(self, tool: str) -> bool:
-        return shutil.which(tool) is not None
+        return shutil.which(tool, path=self.environment.get("PATH")) is not None
 
     def correct(self, report: TurnReport) -> TurnReport:
         return report
+
+
+def _path_with(mounts: WorktreeMounts) -> dict[str, str]:
+    if not mounts.toolchains:
+        return {}
+    return {"PATH": os.pathsep.join([*(str(folder / "bin") for folder in mounts.toolchains), *os.get_exec_path()])}
 
 
 def write_launcher(file: Path, script: Path, *arguments: str | Path) -> Path:

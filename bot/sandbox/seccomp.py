@@ -26,12 +26,16 @@ _FORBIDDEN = {
     _X86: (248, 249, 250, 321, 298, 175, 176, 313, 246, 320, 304, 323, 167, 168, 169, 179, 163, 164, 227, 305, 159),
     _ARM: (217, 218, 219, 280, 241, 105, 106, 273, 104, 294, 265, 282, 224, 225, 142, 60, 89, 170, 112, 266, 171),
 }
-_SHMGET = {_X86: 29, _ARM: 194}
+_SHMGET, _SEMGET = {_X86: 29, _ARM: 194}, {_X86: 64, _ARM: 190}
 _MAX_SEGMENT_BYTES = 1 << 16
 """Size of a shared segment of System V, which stays when no process has it any more. Databases need a few bytes; the
 kernel allows 4096 segments."""
-_IO_URING = (425, 426, 427)
-"""io_uring bypasses such filters; programs that use it work without it too."""
+_MAX_SEMAPHORES = 64
+"""In one set of System V: each semaphore takes 64 bytes that no process has, and the kernel allows 32,000 sets of
+32,000. Databases take some 20 in a set."""
+_MISSING = (425, 426, 427, 447)
+"""Look as if the kernel had none: io_uring, which bypasses such filters, and memfd_secret, whose memory nobody can
+count. Programs that use them work without them too."""
 
 
 def seccomp_filter(machine: str = platform.machine()) -> bytes:
@@ -43,9 +47,10 @@ def seccomp_filter(machine: str = platform.machine()) -> bytes:
         _refuse(errno.EPERM),
         _load(_NUMBER),
         *([_compare(_AT_LEAST, _X32, 0, 1), _refuse(errno.EPERM)] if machine == _X86 else []),
-        *_refuse_each(_IO_URING, errno.ENOSYS),
+        *_refuse_each(_MISSING, errno.ENOSYS),
         *_refuse_each(_FORBIDDEN[machine], errno.EPERM),
-        *_limit_segments(_SHMGET[machine]),
+        *_limit_second_argument(_SHMGET[machine], _MAX_SEGMENT_BYTES),
+        *_limit_second_argument(_SEMGET[machine], _MAX_SEMAPHORES),
         *_restrict_sockets(_SOCKET[machine]),
         _return(_ALLOW),
     ]
@@ -76,13 +81,13 @@ def _restrict_sockets(numbers: Sequence[int]) -> list[bytes]:
     ]
 
 
-def _limit_segments(number: int) -> list[bytes]:
+def _limit_second_argument(number: int, most: int) -> list[bytes]:
     return [
         _compare(_EQUAL, number, 0, 6),
         _load(_SECOND_ARGUMENT + 4),
         _compare(_AT_LEAST, 1, 2, 0),
         _load(_SECOND_ARGUMENT),
-        _compare(_AT_LEAST, _MAX_SEGMENT_BYTES + 1, 0, 1),
+        _compare(_AT_LEAST, most + 1, 0, 1),
         _refuse(errno.EINVAL),
         _load(_NUMBER),
     ]

@@ -30,6 +30,7 @@ _DEVICES = frozenset(
     "console core fd full null ptmx pts random shm stderr stdin stdout tty urandom zero".split()  # noqa: SIM905
 )
 _NAMESPACES = ("cgroup", "ipc", "mnt", "net", "pid", "user", "uts")
+_MEMFD_SECRET, _SEMAPHORES = 447, 65
 _FOREIGN_FAMILIES = {"AF_VSOCK": 40, "AF_PACKET": 17, "AF_ALG": 38, "AF_BLUETOOTH": 31}
 
 ProbeScene = dict[str, Any]
@@ -129,8 +130,20 @@ def _no_capabilities(_scene: ProbeScene) -> str:
 
 
 def _calls_are_filtered(_scene: ProbeScene) -> str:
-    opened = [name for name, find_processes in _FOREIGN_FAMILIES.items() if not _is_unsupported_family(find_processes)]
-    return " ".join([*opened, *([] if _status()["Seccomp"] == "2" else ["no filter is in force"])])
+    opened = [name for name, family in _FOREIGN_FAMILIES.items() if not _is_unsupported_family(family)]
+    return " ".join(
+        [*opened, *_uncounted_memory(), *([] if _status()["Seccomp"] == "2" else ["no filter is in force"])]
+    )
+
+
+def _uncounted_memory() -> list[str]:
+    """Kinds of memory that no limit counts."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    calls: dict[str, Callable[[], int]] = {
+        "secret memory": lambda: int(libc.syscall(_MEMFD_SECRET, 0)),
+        "large sets of semaphores": lambda: int(libc.semget(0, _SEMAPHORES, 0o600)),
+    }
+    return [name for name, call in calls.items() if call() >= 0]
 
 
 def _limits_are_set(scene: ProbeScene) -> str:
@@ -267,9 +280,9 @@ def _successful(tries: dict[str, Callable[[], object]], prefix: str = "") -> str
     return " and ".join(prefix + name for name, action in tries.items() if _succeeds(action))
 
 
-def _is_unsupported_family(find_processes: int) -> bool:
+def _is_unsupported_family(family: int) -> bool:
     try:
-        socket.socket(find_processes, socket.SOCK_RAW).close()
+        socket.socket(family, socket.SOCK_RAW).close()
     except OSError as exc:
         return exc.errno == errno.EAFNOSUPPORT
     return False

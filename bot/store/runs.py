@@ -89,6 +89,7 @@ SELECT turn_id, usd, tokens FROM turns WHERE at >= ? AND tokens > 0 AND NOT EXIS
     SELECT 1 FROM money WHERE (money.key, money.ordinal, money.turn) = (turns.key, turns.ordinal, turns.turn)
 )
 """
+_UNPRICED = "SELECT DISTINCT spend_unpriced FROM runs WHERE spend_unpriced != '' ORDER BY 1"
 _TYPICAL = 50
 _PERSON = (
     "coalesce((SELECT nullif(person, '') FROM runs WHERE runs.key = money.key AND runs.ordinal = money.ordinal),"
@@ -296,6 +297,10 @@ class RunStore:
         column = {"day": "date(at, 'unixepoch')", "project": "project", "issue": "key", "person": _PERSON}[what]
         rows = self._execute(f"SELECT {column}, sum(usd), sum(tokens) FROM money GROUP BY 1 ORDER BY 1")
         return [(str(name), float(usd), int(tokens)) for name, usd, tokens in rows]
+
+    def unpriced_models(self) -> Sequence[str]:
+        """Returns the models that were used without a price, so that money is a guess."""
+        return [model for (model,) in self._execute(_UNPRICED)]
 
     def typical_seconds(self) -> float:
         """Returns the median duration of recent successful turns, from start to report; 0 if there is none."""

@@ -12,7 +12,9 @@ from bot.demo.scripted_model import Pause, SayText, ScriptedModel, ScriptedReply
 from bot.domain.price import TokenCounts, price_of
 from bot.domain.run import Phase, Run, RunTurns
 from bot.domain.turn import AgentTask, EventKind, Failure, TurnOrder, TurnReport, TurnState
+from bot.engine.decision import Decision
 from bot.engine.finish_turn import record_spend
+from bot.engine.messages.journal import history
 from bot.engine.observation import Observation
 from bot.executors.local import LocalExecutor
 from bot.sandbox.bubblewrap import Bubblewrap, SandboxRules
@@ -146,7 +148,10 @@ async def test_a_turn_whose_daemon_is_killed_is_paid_as_far_as_the_model_has_ans
         None, turn_store=left, on_change=lambda: None, transcript=lambda *_: None, clock=lambda: 1.0
     ).reports()).values()  # fmt: skip
     assert lost.state is TurnState.LOST
-    assert record_spend(turns.run, Observation(1.0, None, turn=lost)).spend.usd == pytest.approx(till.usd, rel=0.05)
+    spend = record_spend(turns.run, Observation(1.0, None, turn=lost)).spend
+    assert spend.usd - spend.unseen_usd == pytest.approx(till.usd, rel=0.05)
+    assert spend.unseen_usd > 0, "the second answer was under way: nobody knows how long it would have become"
+    assert "of it for requests whose answers were not seen" in history(turns.run, Decision(turns.run, spend=spend))[0]
     left.close()
 
 

@@ -50,7 +50,9 @@ def steps_of(plan: MountPlan) -> list[tuple[str, ...]]:
 @pytest.mark.parametrize("is_command", [True, False])
 def test_t11_a_sandbox_may_write_its_worktree_its_own_git_directory_and_its_home(tmp_path, task, is_command):
     git = tmp_path / "copy"
-    steps = steps_of(MountPlan(task.mounts, git, task.home, tmp_path, tmp_path, is_command=is_command))
+    steps = steps_of(
+        MountPlan(task.mounts, task.mounts.folder, git, task.home, tmp_path, tmp_path, is_command=is_command)
+    )
     written = {step[1] for step in steps if step[0] == "write"}
     assert written == {
         str(path) for path in (task.mounts.folder, task.home, git if is_command else task.mounts.agent_git)
@@ -61,7 +63,9 @@ def test_t11_a_sandbox_may_write_its_worktree_its_own_git_directory_and_its_home
 
 def test_t20_downloads_are_read_only_in_a_sandbox(tmp_path, task):
     cache = tmp_path / "cache"
-    steps = steps_of(MountPlan(task.mounts, tmp_path / "copy", task.home, tmp_path, tmp_path, cache))
+    steps = steps_of(
+        MountPlan(task.mounts, task.mounts.folder, tmp_path / "copy", task.home, tmp_path, tmp_path, cache)
+    )
     assert [step[0] for step in steps if str(cache) in step] == ["read"]
 
 

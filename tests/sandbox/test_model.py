@@ -9,6 +9,7 @@ import httpx
 import pytest
 
 from bot.domain.price import PRICES, Price, TokenCounts
+from bot.errors import Retryable
 from bot.sandbox.proxy.grant import DayBudget, Grant, ModelUpstream, SandboxUsage, UsedUp
 from bot.sandbox.proxy.model import ModelRoute
 from bot.sandbox.proxy.model_request import parse_model_request
@@ -582,10 +583,42 @@ async def test_money_is_counted_by_the_class_of_the_tokens_as_they_come(tmp_path
 async def test_money_is_told_before_the_answer_goes_on(tmp_path):
     told = []
 
-    async with serving() as service, sandbox(tmp_path, service, on_usage=lambda *usage: told.append(usage)) as box:
+    async with serving() as service, sandbox(tmp_path, service, on_usage=told.append) as box:
         await box.ask()
 
-    assert told == [(15, pytest.approx(OPUS.cost(TokenCounts(10, 5))))]
+    cost = pytest.approx(OPUS.cost(TokenCounts(10, 5)))
+    assert [(usage.tokens, usage.usd) for usage in told] == [(0, 0.0), (15, cost)]
+    assert [usage.reserved_usd > 0 for usage in told] == [True, False], "until the answer"
+
+
+async def test_the_model_is_asked_nothing_while_its_cost_could_not_be_saved(tmp_path):
+    full = True
+
+    def save(change):
+        if full and change.reserved_usd:
+            raise Retryable("The disk is full.")
+
+    async with serving() as service, sandbox(tmp_path, service, on_usage=save) as box:
+        refused = await box.ask()
+        assert (refused.status_code, service.heard, box.usage.reserved_usd) == (503, [], 0.0)
+        assert box.usage.unsaved == "The disk is full."
+        full = False
+        assert (await box.ask()).status_code == 200
+        assert (box.usage.unsaved, box.usage.reserved_usd) == ("", 0.0)
+
+
+async def test_an_answer_that_is_cut_off_keeps_nothing_reserved(tmp_path):
+    told = []
+
+    async def play(_heard, write):
+        await write(STREAM_HEAD + START)
+        return Leave
+
+    async with serving(play) as service, sandbox(tmp_path, service, on_usage=told.append) as box:
+        with contextlib.suppress(httpx.HTTPError):
+            await box.ask(stream=True)
+    assert told[0].reserved_usd > told[1].reserved_usd > 0, "the prompt is counted, the answer is not known yet"
+    assert told[-1].reserved_usd == box.usage.reserved_usd == 0.0
 
 
 async def test_what_an_answer_cost_that_was_cut_off_is_estimated_by_what_came(tmp_path):
@@ -679,6 +712,17 @@ async def test_the_operators_own_price_counts(tmp_path):
     async with serving() as service, sandbox(tmp_path, service, prices=own) as box:
         await box.ask(model="gateway-model")
     assert box.usage.usd == pytest.approx(20 / 1e6)
+
+
+async def test_the_name_of_a_model_without_a_price_is_told_with_its_cost(tmp_path):
+    told = []
+    async with serving() as service, sandbox(tmp_path, service, on_usage=told.append) as box:
+        await box.ask(model="claude-nova-9")
+    assert {change.unpriced for change in told} == {"claude-nova-9"}
+    own = {"claude-nova-9": PRICES["claude-haiku-5-5"]}
+    async with serving() as service, sandbox(tmp_path, service, on_usage=told.append, prices=own) as box:
+        await box.ask(model="claude-nova-9")
+    assert told[-1].unpriced == ""
 
 
 async def test_an_error_of_the_service_costs_nothing(tmp_path):

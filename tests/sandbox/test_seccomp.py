@@ -44,7 +44,7 @@ def test_system_calls_of_builds_are_allowed_and_dangerous_ones_refused(machine):
     program = seccomp_filter(machine)
     assert [outcome(program, AUDIT[machine], number) for number in OPEN[machine]] == [0] * len(OPEN[machine])
     assert {outcome(program, AUDIT[machine], number) for number in CLOSED[machine]} == {errno.EPERM}
-    assert {outcome(program, AUDIT[machine], number) for number in (425, 426, 427)} == {errno.ENOSYS}
+    assert {outcome(program, AUDIT[machine], number) for number in (425, 426, 427, 447)} == {errno.ENOSYS}
 
 
 @pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
@@ -60,6 +60,14 @@ def test_only_sockets_of_namespaced_families_can_be_created(machine, family):
 def test_t16_shared_memory_segments_of_system_v_are_limited(machine, number):
     program = seccomp_filter(machine)
     sizes = {1: 0, 1 << 16: 0, (1 << 16) + 1: errno.EINVAL, 1 << 30: errno.EINVAL, 1 << 32: errno.EINVAL}
+    assert {size: outcome(program, AUDIT[machine], number, 0, size) for size in sizes} == sizes
+
+
+@pytest.mark.attack("T16", "Memory is kept in semaphores that no process has")
+@pytest.mark.parametrize(("machine", "number"), [("x86_64", 64), ("aarch64", 190)])
+def test_t16_sets_of_semaphores_of_system_v_are_limited(machine, number):
+    program = seccomp_filter(machine)
+    sizes = {1: 0, 20: 0, 64: 0, 65: errno.EINVAL, 32000: errno.EINVAL}
     assert {size: outcome(program, AUDIT[machine], number, 0, size) for size in sizes} == sizes
 
 

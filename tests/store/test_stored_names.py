@@ -23,11 +23,12 @@ from bot.domain.run import (
     TurnPurpose,
     WaitReason,
 )
+from bot.domain.runner_report import CountedTests
 from bot.domain.serialize import as_record
 from bot.domain.spend import Spend
 from bot.domain.stored_names import RENAMED, with_present_names
 from bot.domain.turn import Failure, Progress, Todo, TurnAnswer, TurnOutcome, TurnReport, TurnState
-from bot.domain.verification import CountedTests, Verification, VerifiedCommand
+from bot.domain.verification import Verification, VerifiedCommand
 from bot.engine.run_note import note_for, parse_note
 from bot.store.runs import MIGRATIONS, RunStore
 from bot.system.database import open_database
@@ -144,7 +145,7 @@ def test_a_released_note_can_be_read():
     text = (RELEASED / "run_note.json").read_text()
     noted = replace(
         RUN,
-        status=RunStatus(),
+        status=RunStatus(digest="noted"),
         hold=replace(RUN.hold, agent_summary=""),
         checks=replace(RUN.checks, verification=None),
     )

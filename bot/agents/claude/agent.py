@@ -25,6 +25,7 @@ from bot.domain.turn import AgentTask, Event, EventKind, Failure, TurnReport, Tu
 from bot.errors import NeedsHuman, Retryable
 from bot.ports import EventSink, Inbox
 from bot.sandbox.interface import AgentSandbox, Sandbox
+from bot.sandbox.proxy.grant import OnUsage
 from bot.system.processes import end_processes, find_processes, state_dir_id
 
 if TYPE_CHECKING:
@@ -190,8 +191,17 @@ class ClaudeAgent:
             extra_args={"replay-user-messages": None},
         )
 
-    def _usage_sink(self, emit: EventSink) -> Callable[[int, float], None]:
-        return lambda tokens, usd: emit(Event(EventKind.USAGE, self._clock(), tokens=tokens, usd=usd))
+    def _usage_sink(self, emit: EventSink) -> OnUsage:
+        return lambda change: emit(
+            Event(
+                EventKind.USAGE,
+                self._clock(),
+                text=change.unpriced,
+                tokens=change.tokens,
+                usd=change.usd,
+                reserved_usd=change.reserved_usd,
+            )
+        )
 
     def _marker(self, task: AgentTask) -> str:
         """Value of the variable that all processes of a turn carry."""

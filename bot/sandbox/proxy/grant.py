@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
+from bot.errors import Retryable
 from bot.text.invisible_characters import on_one_line
 
 _MAX_KINDS = 20
@@ -63,11 +64,24 @@ class DayBudget:
         return self.limit_usd - self.read_spent_usd() if self.limit_usd else math.inf
 
 
-OnUsage = Callable[[int, float], None]
-"""Called with tokens and dollars as they are counted, before the sandbox gets the answer."""
+@dataclass(frozen=True, slots=True)
+class UsageChange:
+    tokens: int = 0
+    usd: float = 0.0
+    reserved_usd: float = 0.0
+    """Most that the requests in flight may still cost, from now on."""
+    unpriced: str = ""
+    """The last model whose price is not known; empty if there is none."""
 
 
-def ignore_usage(_tokens: int, _usd: float) -> None:
+OnUsage = Callable[[UsageChange], None]
+"""Called as tokens are counted, before the sandbox gets the answer, and before each request to the model.
+
+Raises Retryable if a new reservation cannot be saved.
+"""
+
+
+def ignore_usage(_change: UsageChange) -> None:
     """Used where nothing can be spent."""
 
 
@@ -91,6 +105,12 @@ class SandboxUsage:
         """Tokens used, as the model's service reported them."""
         self.usd = 0.0
         """Cost of these tokens."""
+        self.reserved_usd = 0.0
+        """Most that requests in flight may still cost, besides what was counted of them."""
+        self.unpriced = ""
+        """The last model that was asked for whose price is not known, on one harmless line."""
+        self.unsaved = ""
+        """Why the last reservation could not be saved, so that its request was refused; empty if it was saved."""
         self.used_up = UsedUp.NOTHING
         """The limit for which a request was refused."""
         self.unreachable = ""
@@ -108,10 +128,25 @@ class SandboxUsage:
         listed = [attempt if times == 1 else f"{attempt} ({times} times)" for attempt, times in self._attempts.items()]
         return (*listed, *([f"and {self._unlisted} more"] if self._unlisted else []))
 
-    def add(self, tokens: int, usd: float) -> None:
+    def reserve(self, usd: float) -> None:
+        """Returns when the reservation is saved. Raises Retryable if it cannot be saved: then nothing is reserved."""
+        try:
+            self._on_usage(UsageChange(reserved_usd=self.reserved_usd + usd, unpriced=self.unpriced))
+        except Retryable as problem:
+            self.unsaved = str(problem)
+            raise
+        self.unsaved = ""
+        self.reserved_usd += usd
+
+    def add(self, tokens: int, usd: float, *, settled_usd: float = 0.0) -> None:
+        """`settled_usd`: so much is not reserved any more."""
         self.tokens += tokens
         self.usd += usd
-        self._on_usage(tokens, usd)
+        self.reserved_usd = max(0.0, self.reserved_usd - settled_usd)
+        self._on_usage(UsageChange(tokens, usd, self.reserved_usd, self.unpriced))
+
+    def record_unpriced(self, model: str) -> None:
+        self.unpriced = _one_line(model)
 
     def record_refusal(self, attempt: str) -> None:
         line = _one_line(attempt)

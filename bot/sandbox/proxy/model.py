@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import h11
 import httpx
 
-from bot.domain.price import NO_TOKENS, Price, TokenCounts, price_of
+from bot.domain.price import NO_TOKENS, Price, TokenCounts, is_unpriced, price_of
 from bot.sandbox.mount_plan import MODEL_KEYS, PROXY_PORT
 from bot.sandbox.proxy.connection import Connection, ConnectionGone, HeaderList
 from bot.sandbox.proxy.grant import DayBudget, Grant, ModelUpstream, ProxyRefusal, SandboxUsage
@@ -117,6 +117,8 @@ class ModelRoute:
                 self._limit_counts()
                 await self._forward(connection, upstream_request, None)
                 return
+            if is_unpriced(parsed.model, self.prices):
+                self.usage.record_unpriced(parsed.model)
             bill = RequestBill(parsed.input, parsed.output, price_of(parsed.model, self.prices))
             async with self._budget.reserve(bill):
                 try:
@@ -205,7 +207,7 @@ class ModelRoute:
             bill.is_free = True
             return None
         streamed = "text/event-stream" in response.headers.get("content-type", "")
-        bill.counter = TokenUsage(_Meter(self.usage, bill.price), streamed=streamed)
+        bill.counter = TokenUsage(_Meter(self.usage, bill), streamed=streamed)
         return bill.counter
 
     def _settle(self, bill: RequestBill) -> None:
@@ -213,7 +215,7 @@ class ModelRoute:
         if bill.counter:
             bill.counter.settle()
         elif not bill.is_free:  # the agent left while the service was reading
-            _Meter(self.usage, bill.price)(TokenCounts(input=bill.input))
+            _Meter(self.usage, bill)(TokenCounts(input=bill.input))
 
     @contextlib.asynccontextmanager
     async def _open_response(self, upstream_request: httpx.Request) -> AsyncIterator[httpx.Response]:
@@ -226,17 +228,21 @@ class ModelRoute:
 
 @dataclass(slots=True)
 class _Meter:
-    """Adds the growing counts of one answer to the usage of its sandbox."""
+    """Adds the growing counts of one answer to the usage of its sandbox: so much of it is not reserved any more."""
 
     usage: SandboxUsage
-    price: Price
+    bill: RequestBill
     _counted: TokenCounts = NO_TOKENS
 
     def __call__(self, counts: TokenCounts) -> None:
-        usd = self.price.cost(counts) - self.price.cost(self._counted)
+        bill, price = self.bill, self.bill.price
+        usd = price.cost(counts) - price.cost(self._counted)
         tokens, self._counted = counts.tokens - self._counted.tokens, counts
-        if tokens or usd:
-            self.usage.add(tokens, usd)
+        is_final = bill.counter is not None and bill.counter.is_final
+        settled = bill.unsettled_usd if is_final else min(usd, bill.unsettled_usd)
+        bill.unsettled_usd -= settled
+        if tokens or usd or settled:
+            self.usage.add(tokens, usd, settled_usd=settled)
 
 
 def _unreachable(address: httpx.URL, problem: httpx.HTTPError) -> str:

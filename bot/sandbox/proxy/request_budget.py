@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 from bot.domain.price import Price, TokenCounts
+from bot.errors import Retryable
 from bot.sandbox.proxy.grant import DayBudget, Grant, ProxyRefusal, SandboxUsage, UsedUp
 from bot.sandbox.proxy.token_usage import TokenUsage
 
@@ -31,6 +32,8 @@ class RequestBill:
     counter: TokenUsage | None = None
     is_free: bool = False
     """It failed at the service: unreported tokens are not the sandbox's fault."""
+    unsettled_usd: float = 0.0
+    """Money that it may still cost: the rest of its reservation."""
 
     @property
     def reserved(self) -> int:
@@ -77,6 +80,7 @@ class RequestBudget:
         if used_up := self._find_used_up(bill):
             self.usage.used_up = used_up
             raise ProxyRefusal(429, _REFUSALS[used_up])
+        self._save_reservation(bill)
         self._reserved += bill.reserved
         self._reserved_usd += bill.reserved_usd
         self.day.reserved_usd += bill.reserved_usd
@@ -85,6 +89,14 @@ class RequestBudget:
             yield
         finally:
             self._release(bill)
+
+    def _save_reservation(self, bill: RequestBill) -> None:
+        """Saves the most that the request may cost. Raises ProxyRefusal if that is impossible."""
+        try:
+            self.usage.reserve(bill.reserved_usd)
+        except Retryable as problem:
+            raise ProxyRefusal(503, f"Nothing can be spent: {problem}") from problem
+        bill.unsettled_usd = bill.reserved_usd
 
     def _find_used_up(self, bill: RequestBill) -> UsedUp:
         tokens, usd = self.grant.max_tokens, self.grant.max_usd
@@ -116,3 +128,5 @@ class RequestBudget:
         self._unreported += bill.unreported
         self._unreported_usd += bill.unreported_usd
         self._released.set()
+        if bill.unsettled_usd:
+            self.usage.add(0, 0.0, settled_usd=bill.unsettled_usd)

@@ -69,7 +69,7 @@ class TokenUsage:
             self._read_line(self._buffer)
         else:
             body = _parsed(self._buffer)
-            self.is_final = self._add(body.get("usage"))
+            self._add(body.get("usage"), is_final=True)
 
     def settle(self) -> None:
         """Counts the text of an answer whose final count never came."""
@@ -91,12 +91,13 @@ class TokenUsage:
                 message = event.get("message")
                 self._add(message.get("usage") if isinstance(message, dict) else None)
             case "message_delta":
-                self.is_final = self._add(event.get("usage")) or self.is_final
+                self._add(event.get("usage"), is_final=True)
 
-    def _add(self, usage: object) -> bool:
+    def _add(self, usage: object, *, is_final: bool = False) -> None:
         """Later events repeat earlier counts, so each count only grows."""
         if not isinstance(usage, dict):
-            return False
+            return
+        self.is_final |= is_final
         flat = {**usage, **_part(usage, "cache_creation"), **_part(usage, "server_tool_use")}
         for name in _FIELDS:
             count = flat.get(name)
@@ -104,7 +105,6 @@ class TokenUsage:
                 self._counts[name] = max(self._counts[name], count)
         self._in_us |= usage.get("inference_geo") == "us"
         self._on_counts(self.counts)
-        return True
 
 
 def _part(usage: Mapping[str, Any], name: str) -> Mapping[str, Any]:
