@@ -40,10 +40,14 @@ def ask(run: Run, seen: Observation, policy: Policy, cause: WaitReason, text: st
 def ask_after(
     decision: Decision, seen: Observation, policy: Policy, cause: WaitReason, text: str, *, about: str = ""
 ) -> Decision:
-    """Posts a new comment, because an edit notifies nobody. `about` distinguishes questions with the same cause."""
+    """Posts a new comment, because an edit notifies nobody. `about` distinguishes questions with the same cause.
+
+    A failure that is `about` something is asked once: after a reply that changed nothing, the question stands already.
+    """
     asking = decision.run.to(Phase.ASKING, reason=_gist(text), wait_reason=cause, now=seen.now)
     exactly = f"-{_digest(about)[:10]}" if about else ""
-    slug = f"ask-{asking.turns.number}-{cause}{exactly}".replace(" ", "-")
+    turn = "" if about and cause is WaitReason.FAILED else f"{asking.turns.number}-"
+    slug = f"ask-{turn}{cause}{exactly}".replace(" ", "-")
     name = f"q-{_digest(f'{asking.id} {slug} {about or text}')[:6]}" if cause in _APPROVABLE else ""
     text = question_comment.with_question_named(text, name, policy)
     question = question_comment.asks(text, policy, a_reply_does=cause not in NOT_WOKEN_BY_COMMENTS)

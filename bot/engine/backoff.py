@@ -5,7 +5,7 @@ The delays of `Backoff` are kept in memory only: after a restart everything may 
 
 from dataclasses import dataclass
 
-from bot.errors import BotError, NeedsHuman, RateLimited
+from bot.errors import BotError, Elsewhere, NeedsHuman, RateLimited
 
 TURN_RETRY_SECONDS = 10.0
 """Delay after a run's first failed turn; each further failure in a row doubles it."""
@@ -32,6 +32,8 @@ class _Delay:
     due: float
     strict: bool
     """Not even when a tick comes anyway."""
+    puzzle: str
+    """The last error, if it should have passed."""
 
 
 class Backoff:
@@ -51,10 +53,19 @@ class Backoff:
                 wait, held = _REFUSED_SECONDS, True
             case _:
                 wait, held = min(_FIRST_SECONDS * 2 ** (tries - 1), _LONGEST_SECONDS), False
-        self._delays[name] = _Delay(before.since if before else now, tries, now + wait, held)
+        puzzle = "" if isinstance(problem, RateLimited | NeedsHuman | Elsewhere) else str(problem)
+        self._delays[name] = _Delay(before.since if before else now, tries, now + wait, held, puzzle)
 
     def succeeded(self, name: str) -> None:
         self._delays.pop(name, None)
+
+    def lasting(self, name: str, now: float) -> tuple[str, float]:
+        """Returns an error that should have passed, and for how many seconds there were errors; empty if there is none.
+
+        The end of a rate limit is known, and another daemon continues what it holds.
+        """
+        delay = self._delays.get(name)
+        return (delay.puzzle, now - delay.since) if delay and delay.puzzle else ("", 0.0)
 
     def expect_at(self, name: str, at: float | None) -> None:
         """Something about it becomes due by itself, without any news; None: nothing does."""

@@ -7,6 +7,7 @@ from bot.domain.policy import Policy
 from bot.engine.schedule import Capacity
 from bot.errors import BotError
 from bot.ports import Store
+from bot.settings.dashboard_access import dashboard_of_pulls
 from bot.settings.schema import ProjectSettings, Settings
 from bot.system import clock
 from bot.system.disk import Disk
@@ -32,6 +33,7 @@ def policy_for(project: ProjectSettings, settings: Settings) -> Policy:
         per_issue_seconds=budget.per_issue_hours * 3600,
         per_day_usd=budget.per_day_usd,
         ci_after_approval=project.ci == "after-approval" and project.folder is None,
+        dashboard=dashboard_of_pulls(settings, project),
         sandboxed=settings.sandbox.kind != "none",
     )
 

@@ -35,6 +35,12 @@ def purpose_for(run: Run, seen: Observation, policy: Policy) -> TurnPurpose:
     return TurnPurpose.FIX_CI if is_new or run.purpose is TurnPurpose.FIX_CI else TurnPurpose.NONE
 
 
+def open_base(seen: Observation) -> str:
+    """Returns the base of the open pull request, which follows a branch that is renamed; empty if there is none."""
+    pull = _open_pull(seen)
+    return pull.base if pull else ""
+
+
 def base_of(seen: Observation, policy: Policy) -> str:
     """Returns the branch that the pull request is to be merged into."""
     return (seen.pull_request.base if seen.pull_request else "") or policy.base

@@ -12,7 +12,7 @@ from bot.domain.policy import Policy
 from bot.domain.pull_request import PullRequestState
 from bot.domain.run import MERGED, Phase, Run, WaitReason
 from bot.domain.turn import Failure, TurnReport, TurnState
-from bot.engine import acknowledge, authorization, comment_ledger
+from bot.engine import acknowledge, authorization, comment_ledger, stuck
 from bot.engine.actions import Action, CancelTurn, PostComment, RemoveBranch, RemoveWorkspace, SalvageWork, StartTurn
 from bot.engine.ask_human import ask_after
 from bot.engine.ci_and_conflicts import watch_pull_request
@@ -31,7 +31,7 @@ from bot.text.quote_untrusted import neutralize
 def decide(run: Run, seen: Observation, policy: Policy) -> Decision:
     if run.phase is Phase.DONE:
         return render_end(run, seen, policy)
-    decision = render_status(_judge(run, seen, policy), seen, policy)
+    decision = stuck.take_back(render_status(_judge(run, seen, policy), seen, policy))
     if seen.next_turn and not any(isinstance(action, StartTurn) for action in decision.actions):
         return _give_up(run, seen, seen.next_turn)
     return decision
@@ -151,8 +151,8 @@ def _listen(run: Run, seen: Observation, policy: Policy) -> Decision:
 # Problems, and shutdown
 
 
-def ask_for_help(run: Run, seen: Observation, policy: Policy, reason: str) -> Decision:
-    """Asks a person. The loop also calls this when an action is refused.
+def ask_for_help(run: Run, seen: Observation, policy: Policy, reason: str, *, once: bool = False) -> Decision:
+    """Asks a person, or `once` for the same reason. The loop also calls this when an action is refused.
 
     A turn that runs is ended first: only its last report says what it has cost.
     """
@@ -161,7 +161,7 @@ def ask_for_help(run: Run, seen: Observation, policy: Policy, reason: str) -> De
         ending = run if is_ending else replace(run, wait_reason=WaitReason.FAILED, reason=neutralize(reason))
         return Decision(ending, cancel_turn(run))
     decision = record_spend(run, seen) if run.has_turn_in_flight else Decision(run)
-    asking = ask_after(decision, seen, policy, WaitReason.FAILED, neutralize(reason))
+    asking = ask_after(decision, seen, policy, WaitReason.FAILED, neutralize(reason), about=reason if once else "")
     return render_status(keep_taken(run, asking, seen), seen, policy)
 
 

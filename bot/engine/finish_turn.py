@@ -55,7 +55,13 @@ def record_spend(run: Run, seen: Observation) -> Decision:
     claimed = _claimed_cost(run, turn)
     usd = claimed if turn.usd is None else turn.usd
     bill = Spend(
-        run.turns.number, seen.now, usd, turn.tokens, _seconds_of(turn, run), claimed if _is_far(claimed, usd) else None
+        run.turns.number,
+        seen.now,
+        usd,
+        turn.tokens,
+        _seconds_of(turn, run),
+        claimed if _is_far(claimed, usd) else None,
+        turn.unseen_usd,
     )
     run = replace(
         run,
@@ -67,16 +73,18 @@ def record_spend(run: Run, seen: Observation) -> Decision:
             usd=run.spend.usd + usd,
             tokens=run.spend.tokens + turn.tokens,
             seconds=run.spend.seconds + bill.seconds,
+            unpriced=turn.progress.unpriced or run.spend.unpriced,
         ),
         diff_stat=run.diff_stat if turn.change is None or turn.change.objections else diff_stat_of(turn.change.files),
         refusals=tuple(dict.fromkeys((*turn.refusals, *run.refusals)))[:REFUSALS_KEPT],
     )
-    notice = (
-        (PostComment(CommentPlace.ISSUE, f"session-{run.turns.number}", question_comment.session_lost()),)
-        if turn.is_new_session
-        else ()
-    )
-    return Decision(run, notice, bill if _took_an_agent(run, turn) else None, _outcome(run, seen))
+    return Decision(run, _notices(run, turn), bill if _took_an_agent(run, turn) else None, _outcome(run, seen))
+
+
+def _notices(run: Run, turn: TurnReport) -> tuple[PostComment, ...]:
+    lost = PostComment(CommentPlace.ISSUE, f"session-{run.turns.number}", question_comment.session_lost())
+    renamed = PostComment(CommentPlace.ISSUE, "base-renamed", question_comment.base_renamed(*turn.renamed_base))
+    return (*((lost,) if turn.is_new_session else ()), *((renamed,) if turn.renamed_base else ()))
 
 
 def _claimed_cost(run: Run, turn: TurnReport) -> float:
@@ -301,9 +309,8 @@ def on_failure(decision: Decision, seen: Observation, policy: Policy, failure: F
             spent = TotalSpend(seen.spent.usd + bill.usd, seen.spent.tokens + bill.tokens)
             text = issue_budget.why_turn_ended(spent, run, policy)
             return ask_after(decision.then(run), seen, policy, WaitReason.BUDGET, text)
-        case Failure.DAY_BUDGET:
-            text = budget_comment.over_day(detail)
-            return ask_after(decision.then(run), seen, policy, WaitReason.DAY_BUDGET, text)
+        case Failure.DAY_BUDGET | Failure.BASE:
+            return _ask_for_change(decision.then(run), seen, policy, failure, detail)
         case Failure.UNREADY if seen.turn.obstacle:
             text = setup_failure.not_ready(seen.turn.obstacle, policy)
             objection = seen.turn.obstacle.objection
@@ -316,6 +323,13 @@ def on_failure(decision: Decision, seen: Observation, policy: Policy, failure: F
             return decision.then(_with_backoff(run, seen, run.turns.failures, detail))
         case _:
             return _retry_or_ask(decision.then(run), seen, policy, detail)
+
+
+def _ask_for_change(decision: Decision, seen: Observation, policy: Policy, failure: Failure, detail: str) -> Decision:
+    """No retry helps until something outside has changed."""
+    if failure is Failure.BASE:
+        return ask_after(decision, seen, policy, WaitReason.FAILED, detail, about=detail)
+    return ask_after(decision, seen, policy, WaitReason.DAY_BUDGET, budget_comment.over_day(detail))
 
 
 def _retry_or_ask(decision: Decision, seen: Observation, policy: Policy, detail: str) -> Decision:

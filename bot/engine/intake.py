@@ -13,7 +13,7 @@ from bot.domain.phase_labels import phase_labels
 from bot.domain.pull_request import PullRequest, PullRequestState
 from bot.domain.run import Phase, Run, TurnPurpose, WaitReason
 from bot.domain.run_names import log_fields
-from bot.engine import comment_ledger
+from bot.engine import comment_ledger, unshown
 from bot.engine.messages import progress_comment, question_comment
 from bot.engine.observe import ProjectSnapshot
 from bot.engine.run_note import parse_note
@@ -116,11 +116,15 @@ class Intake:
                     self._take_over([run])
 
     async def _find_abandoned(self, project: Project) -> None:
-        """Restores runs whose issues ended before an earlier daemon could clean up."""
+        """Restores runs whose issues ended before an earlier daemon could clean up; shows known ends once more."""
         store = self._ports.store
         for key in sorted(await project.tracker.find_orphaned(phase_labels(project.policy.label))):
-            if store.find_run(key) is None and (known := await self._read_run_notes(project, key)):
-                self._take_over(known)
+            run = store.find_run(key)
+            if run is None:
+                self._take_over(await self._read_run_notes(project, key))
+            elif run.phase is Phase.DONE and not run.unshown:
+                store.save(unshown.show_end_again(run), at=self._clock())
+                self.restored.add(run.id)
 
     def _take_over(self, known: Sequence[Run]) -> None:
         for run in known:

@@ -8,7 +8,7 @@ from bot.domain.issue import IssueStage
 from bot.domain.phase_labels import phase_label, phase_labels
 from bot.domain.policy import Policy
 from bot.domain.pull_request import PullRequestState
-from bot.domain.run import Phase, Run
+from bot.domain.run import Phase, Run, WaitReason
 from bot.domain.run_names import PROGRESS_SLUG
 from bot.engine import comment_ledger, unshown
 from bot.engine.actions import (
@@ -45,7 +45,9 @@ def render_end(run: Run, seen: Observation, policy: Policy) -> Decision:
 
 def _rendered(decision: Decision, seen: Observation, policy: Policy) -> Decision:
     run = decision.run
-    decision = decision.then(run, *_labels(run, seen, policy), *_stage(run, seen), *_link(seen), *_branch(run))
+    decision = decision.then(
+        run, *_labels(run, seen, policy), *_stage(run, seen), *_link(run, seen, policy), *_branch(run)
+    )
     return _progress(decision, seen, policy)
 
 
@@ -79,17 +81,25 @@ def _stage_for(run: Run, seen: Observation) -> IssueStage | None:
             return None
 
 
-def _link(seen: Observation) -> tuple[Action, ...]:
+def _link(run: Run, seen: Observation, policy: Policy) -> tuple[Action, ...]:
     links, pull = seen.issue.links if seen.issue else None, seen.pull_request
-    if links is None or pull is None or not pull.url or pull.url in links:
+    address = progress_comment.pull_address(run, pull, policy) if pull else ""
+    if links is None or pull is None or not address or address in links:
         return ()
-    return (LinkPullRequest(pull.url, pull.title),)
+    return (LinkPullRequest(address, pull.title),)
 
 
 def _branch(run: Run) -> tuple[Action, ...]:
     """Removes a merged branch again, if that was refused when the run ended."""
     is_left = run.phase is Phase.DONE and any(one.effect == BRANCH for one in run.unshown)
     return (RemoveBranch(),) if is_left else ()
+
+
+def _is_not_worth_a_comment(run: Run) -> bool:
+    """Returns True for a run without a turn and a progress comment that asks for permission, or is over."""
+    if run.turns.number or run.status.digest:
+        return False
+    return run.phase is Phase.DONE or (run.phase is Phase.ASKING and run.wait_reason is WaitReason.CONSENT)
 
 
 def _progress(decision: Decision, seen: Observation, policy: Policy) -> Decision:
@@ -100,7 +110,7 @@ def _progress(decision: Decision, seen: Observation, policy: Policy) -> Decision
     run = decision.run
     if seen.pull_request is None and any(isinstance(action, OfferPullRequest) for action in decision.actions):
         return decision
-    if run.phase is Phase.QUEUED and seen.slot.ahead >= SHOWN_IN_QUEUE:
+    if _is_not_worth_a_comment(run) or (run.phase is Phase.QUEUED and seen.slot.ahead >= SHOWN_IN_QUEUE):
         return decision
     text = progress_comment.progress(run, seen, policy)
     content = (

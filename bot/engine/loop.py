@@ -13,7 +13,7 @@ from typing import Self
 from bot.domain.run import Phase, Run
 from bot.domain.run_names import log_fields, turn_id_for
 from bot.domain.spend import TotalSpend
-from bot.engine import comment_ledger, unshown
+from bot.engine import comment_ledger, stuck, unshown
 from bot.engine.act import perform_all
 from bot.engine.actions import ShowLabels
 from bot.engine.backoff import Backoff
@@ -30,7 +30,7 @@ from bot.engine.observe import ProjectSnapshot, has_ended, has_succeeded, observ
 from bot.engine.recheck_permissions import Judge, confirm
 from bot.engine.schedule import Capacity, may_go_on, schedule
 from bot.engine.withhold_secrets import without_secrets
-from bot.errors import BotError, Elsewhere, MustRestart, NeedsHuman, NeedsTurn, Retryable
+from bot.errors import BotError, Elsewhere, MustRestart, NeedsHuman, NeedsTurn, NoBranch, Retryable
 from bot.ports import LeaseState, Ports, Project
 from bot.system.log_context import logging_about
 
@@ -304,11 +304,13 @@ class Engine:
 
     async def _step(self, run: Run, seen: Observation, judge: Judge) -> None:
         try:
-            with logging_about(**log_fields(run)), self._isolated(run):
-                seen, decision = await confirm(run, seen, self.ports.projects[run.project], judge)
-                await self._carry_out_or_ask(run, seen, decision)
-                self._backoff.succeeded(run.id)
-                self._logged.pop(run.id, None)
+            with logging_about(**log_fields(run)):
+                with self._isolated(run):
+                    seen, decision = await confirm(run, seen, self.ports.projects[run.project], judge)
+                    await self._carry_out_or_ask(run, seen, decision)
+                    self._backoff.succeeded(run.id)
+                    self._logged.pop(run.id, None)
+                await self._tell_stuck(run)
         finally:
             self._busy.pop(run.id, None)
             if not self._busy:
@@ -327,12 +329,27 @@ class Engine:
             log.exception("run crashed run=%s", run.id)
             self._bugs[run.id] = question_comment.met_a_bug(type(bug).__name__, self.ports.projects[run.project].policy)
 
+    async def _tell_stuck(self, run: Run) -> None:
+        """A failure that may pass is logged at first, and told to people after a while."""
+        project, now = self.ports.projects[run.project], self._clock()
+        problem, seconds = self._backoff.lasting(run.id, now)
+        why = without_secrets(problem, project.find_secrets)
+        decision = stuck.tell(run, why, seconds=seconds)
+        if not decision.actions:
+            return
+        try:
+            if not await perform_all(decision.actions, run, project, self.ports.executor):
+                self.ports.store.save(decision.run, at=now, notes=[f"a step keeps failing: {why}"])
+        except (Retryable, NeedsHuman) as trouble:
+            log.info("comment not posted run=%s reason=%s", run.id, trouble)
+
     async def _carry_out_or_ask(self, run: Run, seen: Observation, decision: Decision) -> None:
         try:
             await self._carry_out(run, decision)
         except NeedsHuman as problem:
             project = self.ports.projects[run.project]
-            turn_to = send_back_to_agent if isinstance(problem, NeedsTurn) else ask_for_help
+            asking = partial(ask_for_help, once=isinstance(problem, NoBranch))
+            turn_to = send_back_to_agent if isinstance(problem, NeedsTurn) else asking
             trouble = without_secrets(str(problem), project.find_secrets)
             await self._carry_out(run, turn_to(run, seen, project.policy, trouble))
 

@@ -20,7 +20,7 @@ from bot.domain.visible_content import read_comment, read_issue, read_pull_reque
 from bot.engine.authorization import effective_issue, effective_text, with_accepted
 from bot.engine.observation import Observation
 from bot.errors import BotError, NeedsHuman, Retryable
-from bot.ports import ForgeView, Ports, Project, TrackerView
+from bot.ports import ForgeView, Poll, Ports, Project, TrackerView
 from bot.text.read_untrusted import read
 
 _UNKNOWN_TURN = TurnReport(TurnState.LOST)
@@ -48,21 +48,22 @@ async def take_snapshots(
     A project that does not answer is left out, with the reason: an outage changes nothing.
     """
     projects = [project for name, project in outside.projects.items() if name not in but]
-    found = await asyncio.gather(*(_take_snapshot(project, runs, fresh=project.name in fresh) for project in projects))
+    polls = {True: Poll(), False: Poll(fresh=False)}  # for all projects, because some share a team
+    found = await asyncio.gather(*(_take_snapshot(one, runs, polls[one.name in fresh]) for one in projects))
     looks = {project.name: look for project, look in zip(projects, found, strict=True)}
     views = {name: look for name, look in looks.items() if isinstance(look, ProjectSnapshot)}
     return views, {name: look for name, look in looks.items() if not isinstance(look, ProjectSnapshot)}
 
 
-async def _take_snapshot(project: Project, runs: Sequence[Run], *, fresh: bool) -> ProjectSnapshot | BotError:
+async def _take_snapshot(project: Project, runs: Sequence[Run], poll: Poll) -> ProjectSnapshot | BotError:
     ours = [run for run in runs if run.project == project.name]
     keys = [run.key for run in ours]
     try:
-        tracker = await project.tracker.snapshot(keys, fresh=fresh)
+        tracker = await project.tracker.snapshot(keys, poll=poll)
         if named := await asyncio.to_thread(_named_in, tracker, ours):  # a blocking issue may have no run
-            tracker = await project.tracker.snapshot([*keys, *named], fresh=fresh)
+            tracker = await project.tracker.snapshot([*keys, *named], poll=poll)
         # after the forge: a merge closes its issue, which would look as if a person had closed the issue
-        forge = await project.forge.snapshot([branch_for(run) for run in ours], fresh=fresh)
+        forge = await project.forge.snapshot([branch_for(run) for run in ours], poll=poll)
     except (Retryable, NeedsHuman) as problem:
         return problem
     return await asyncio.to_thread(

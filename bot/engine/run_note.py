@@ -6,6 +6,8 @@ from dataclasses import replace
 from bot.domain.run import Run, RunStatus
 from bot.domain.serialize import as_record, from_record
 
+_SHOWN = RunStatus(digest="noted")
+"""A note is in the run's progress comment: so there is one, which may be out of date."""
 _LONGEST = 30_000
 """Characters: a comment has room for 65,000, and people come first."""
 
@@ -28,7 +30,7 @@ def parse_note(text: str, *, key: str, project: str) -> Run | None:
         run = from_record(Run, json.loads(text))
     except ValueError:
         return None
-    return replace(run, project=project) if run.key == key else None
+    return replace(run, project=project, status=_SHOWN) if run.key == key else None
 
 
 def _shortened(run: Run) -> str:

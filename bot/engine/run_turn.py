@@ -7,6 +7,7 @@ import asyncio
 import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from bot.domain.change import Change, HandWork
@@ -17,7 +18,7 @@ from bot.domain.turn import AgentTask, Failure, TurnOrder, TurnReport, TurnState
 from bot.domain.verification import Verification
 from bot.engine import prompts
 from bot.engine.withhold_secrets import FindSecrets, SecretScreen
-from bot.errors import BotError, NeedsHuman, Retryable
+from bot.errors import BotError, NeedsHuman, NoBranch, Retryable
 from bot.ports import Agent, EventSink, Inbox, Project
 
 
@@ -38,34 +39,39 @@ class TurnRunner:
         """Failures of the agent and of the workspace are in the report, not raised."""
         project = self.projects(request.project)
         try:
-            remote = await project.forge.remote()
-            workspace = await project.workspaces.ensure(
-                request.branch, base=request.base, remote=remote, merge=request.merge
-            )
-            hand_work = await _commit_hand_work(request, workspace, project)
-            if hand_work.blocked:
-                return _blocked_hand_work(hand_work.blocked, request)
-            request = _tell_hand_work(request, hand_work.diff)
-            if request.publish_only or _merged_without_agent(request, workspace):
-                report = TurnReport(TurnState.SUCCEEDED, session=request.session)
-                report = await self._capture(report, request, project)
-                return await _verify(report, request, workspace, notice, project)
-            setup = await _set_up(workspace, request, notice, project)
-            if setup.obstacle:
-                return _setup_failed(setup.obstacle, request)
-            work = self._agent_task(_tell_conflicts(request, workspace), workspace, setup)
-            if request.handover:
-                await self.agent.take_back(work.home, work.session)
-            report = await self.agent.run(work, inbox, notice)
-            report = await self._capture(report, request, project)
-            return await _verify_or_keep(report, request, workspace, notice, project)
+            workspace, renamed = await _ensure_workspace(request, project)
+            report = await self._work(request, workspace, project, inbox, notice)
+            return replace(report, renamed_base=renamed)
+        except NoBranch as problem:
+            return TurnReport(TurnState.FAILED, failure=Failure.BASE, detail=str(problem), session=request.session)
         except (Retryable, NeedsHuman) as problem:
             return TurnReport(TurnState.FAILED, failure=Failure.SETUP, detail=str(problem), session=request.session)
+
+    async def _work(
+        self, request: TurnOrder, workspace: Workspace, project: Project, inbox: Inbox, notice: EventSink
+    ) -> TurnReport:
+        hand_work = await _commit_hand_work(request, workspace, project)
+        if hand_work.blocked:
+            return _blocked_hand_work(hand_work.blocked, request)
+        request = _tell_hand_work(request, hand_work.diff)
+        if request.publish_only or _merged_without_agent(request, workspace):
+            report = TurnReport(TurnState.SUCCEEDED, session=request.session)
+            report = await self._capture(report, request, project)
+            return await _verify(report, request, workspace, notice, project)
+        setup = await _set_up(workspace, request, notice, project)
+        if setup.obstacle:
+            return _setup_failed(setup.obstacle, request)
+        work = self._agent_task(_tell_conflicts(request, workspace), workspace, setup)
+        if request.handover:
+            await self.agent.take_back(work.home, work.session)
+        report = await self.agent.run(work, inbox, notice)
+        report = await self._capture(report, request, project)
+        return await _verify_or_keep(report, request, workspace, notice, project)
 
     def _agent_task(self, request: TurnOrder, workspace: Workspace, setup: SetupResult) -> AgentTask:
         return AgentTask(
             turn_id=request.turn_id,
-            mounts=workspace.mounts,
+            mounts=replace(workspace.mounts, toolchains=setup.toolchains),
             home=home_for(self.homes, request.project, request.branch),
             prompt=request.prompt,
             briefing=request.briefing,
@@ -107,6 +113,18 @@ class TurnRunner:
             return replace(report, state=TurnState.FAILED, failure=Failure.SETUP, detail=str(problem))
         report = await _collect_evidence(replace(report, change=change, delivered=delivered), request, project)
         return await _fit_rewritten(report, request, project)
+
+
+async def _ensure_workspace(request: TurnOrder, project: Project) -> tuple[Workspace, tuple[str, ...]]:
+    """Follows a base branch that was renamed. Returns its former and its present name, too, if that is so."""
+    remote = await project.forge.remote()
+    ensure = partial(project.workspaces.ensure, request.branch, remote=remote, merge=request.merge)
+    try:
+        return await ensure(base=request.base), ()
+    except NoBranch as missing:
+        if not (now := await project.forge.find_renamed(missing.branch)):
+            raise
+        return await ensure(base=now), (missing.branch, now)
 
 
 async def _fit_rewritten(report: TurnReport, request: TurnOrder, project: Project) -> TurnReport:

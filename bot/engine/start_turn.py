@@ -79,7 +79,7 @@ def _order_for(
         budget_usd=left.usd,
         most_tokens=left.tokens,
         allowed=publish_approval.ids_allowed(run),
-        base=directives.base or policy.base,
+        base=ci_and_conflicts.open_base(seen) or directives.base or policy.base,
         forbids=directives.forbids,
         publish_only=run.purpose is TurnPurpose.PUBLISH,
         verified_commit=_verified_commit(run),
@@ -140,6 +140,6 @@ def _with_purpose(run: Run, seen: Observation, prompt: str) -> str:
     if run.hold.objections:
         return prompts.blocked(run.hold.objections, prompt)
     if run.purpose is TurnPurpose.FIX_VERIFICATION and run.checks.verification:
-        return prompts.failed_verification(run.checks.verification.regressions, prompt)
+        return prompts.failed_verification(run.checks.verification, prompt)
     broken = ci_and_conflicts.regressions_in(seen.pull_request) if run.purpose is TurnPurpose.FIX_CI else ()
     return prompts.red_checks(broken, prompt) if broken else prompt

@@ -62,6 +62,11 @@ def record(decision: Decision, refused: Sequence[NotShown], now: float, *, befor
     return replace(decision, run=replace(run, unshown=unshown, status=status))
 
 
+def show_end_again(run: Run) -> Run:
+    """Returns the run with its labels to be removed once more: its issue still has one."""
+    return replace(run, unshown=(Unshown(LABELS, "The labels were left.", retry_at=0.0),))
+
+
 def only_unshown(decision: Decision, run: Run) -> Decision:
     """Leaves of a decision about a run that is over only what was refused at its end."""
     left = {one.effect for one in run.unshown}

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from bot.domain.change import Change
 from bot.domain.setup_plan import SetupObstacle
 from bot.domain.turn import Event, EventKind, Progress, Todo, TurnAnswer, TurnReport
-from bot.domain.verification import Verification, VerifiedCommand
+from bot.domain.verification import BaseComparison, NamedTests, Verification, VerifiedCommand
 from bot.errors import NeedsHuman
 from bot.ports import EventSink
 
@@ -119,7 +119,27 @@ class SecretScreen:
 
     def _trial(self, one: VerifiedCommand) -> VerifiedCommand:
         command, folder, problem = self.text(one.command), self.text(one.folder), self.text(one.problem)
-        return replace(one, command=command, folder=folder, problem=problem, output=self.text(one.output))
+        compared = self._comparison(one.against_base) if one.against_base else None
+        return replace(
+            one, command=command, folder=folder, problem=problem, output=self.text(one.output), against_base=compared
+        )
+
+    def _comparison(self, one: BaseComparison) -> BaseComparison:
+        return replace(
+            one,
+            broken=self._tests(one.broken),
+            flaky=self._tests(one.flaky),
+            still_failing=self._tests(one.still_failing),
+            fixed=self._tests(one.fixed),
+            vanished=self._tests(one.vanished),
+            added=self._tests(one.added),
+        )
+
+    def _tests(self, tests: NamedTests) -> NamedTests:
+        """Screened together first: names are many, and secrets in them are rare."""
+        if not self.find_secrets("\n".join(tests.names)):
+            return tests
+        return replace(tests, names=tuple(map(self.text, tests.names)))
 
     def _withheld_note(self) -> Sequence[str]:
         if not self.withheld:

@@ -12,7 +12,7 @@ from bot.domain.remote import Remote
 from bot.domain.salvage import SalvageLocation
 from bot.domain.turn import Message, TurnOrder, TurnReport, TurnState, Workspace, WorktreeMounts
 from bot.errors import NeedsHuman, NeedsTurn, Retryable
-from bot.ports import ForgeView, TrackerView
+from bot.ports import ForgeView, Poll, TrackerView
 from bot.text.pull_request_section import replace_section
 from tests.fakes.world import Tree, World
 
@@ -24,7 +24,7 @@ class FakeTracker:
     label: str = "ai"
     looked_at: int = field(default=-1)
 
-    async def snapshot(self, keys: Collection[str], *, fresh: bool = True) -> TrackerView:
+    async def snapshot(self, keys: Collection[str], *, poll: Poll | None = None) -> TrackerView:
         self.world.reach("tracker.snapshot")
         self.looked_at = self.world.version
         self.world.looked_for |= set(keys)
@@ -102,7 +102,7 @@ class FakeForge:
     world: World
     project: str = "shop"
 
-    async def snapshot(self, branches: Collection[str], *, fresh: bool = True) -> ForgeView:
+    async def snapshot(self, branches: Collection[str], *, poll: Poll | None = None) -> ForgeView:
         self.world.reach("forge.snapshot")
         here = (branch for branch in self.world.pulls if self.world.projects[branch] == self.project)
         pulls = {branch: self._pull(branch) for branch in here}
@@ -118,6 +118,10 @@ class FakeForge:
     async def remote(self) -> Remote:
         self.world.reach("remote")
         return Remote(f"world:{self.project}")
+
+    async def find_renamed(self, branch: str) -> str:
+        self.world.reach("find_renamed")
+        return self.world.renamed_branches.get(branch, "")
 
     async def ensure_draft(self, branch: str, *, base: str, title: str, body: str) -> None:
         self.world.reach("ensure_draft")

@@ -1,5 +1,6 @@
 """The stand-in GitHub behaves like GitHub, as far as the real PyGithub and the real git can tell."""
 
+import json
 import os
 import subprocess
 import time
@@ -9,7 +10,8 @@ from pathlib import Path
 import pytest
 from github import Auth, Github, GithubException
 
-from tests.fakes.github import ServedGitHub
+from tests.fakes.github import ServedGitHub, gits
+from tests.fakes.github.schemas import Checker, Exchange
 
 SHOP = "acme/shop"
 
@@ -304,6 +306,39 @@ def test_a_request_that_github_does_not_describe_is_a_violation(github):
     requester.requestJson("GET", f"/repos/{SHOP}/nonsense")
     assert len(github.violations) == 3
     github.violations.clear()
+
+
+def test_a_wrong_answer_is_noticed_after_a_correct_one_at_another_address(github):
+    checker = Checker(frozenset({"/repos/{owner}/{repo}/labels/{name}"}))
+    label = {"id": 1, "node_id": "x", "name": "bug", "color": "ffffff", "description": None, "default": False}
+
+    def problems(**more) -> list[str]:
+        got = json.dumps({**label, "url": "http://127.0.0.1:4001/x", **more}).encode()
+        headers = {"content-type": "application/json"}
+        return checker.problems(Exchange("GET", "/repos/acme/shop/labels/bug", {}, b"", 200, got, headers))
+
+    assert problems() == problems() == problems(url="http://127.0.0.1:4002/x") == []
+    assert "not of type 'integer'" in problems(id="1")[0]
+    assert "not a 'uri'" in problems(url="127.0.0.1:4001 /x")[0]
+    assert problems(id="1")
+
+
+def test_branches_are_those_that_git_lists(github):
+    path = github.world.repository(SHOP).path
+    github.world.push(SHOP, "treehand/one", {'a "b"\\ü.txt': "é\n", "app.py": None}, by="bot[x]")
+    assert gits.git(path, "ls-tree", "-r", "-z", "--name-only", "treehand/one") == 'a "b"\\ü.txt\0'
+    listed = gits.git(path, "for-each-ref", "--format=%(refname) %(objectname)", "refs/heads")
+    assert gits.refs(path) == dict(line.split(" ") for line in listed.splitlines())
+    gits.git(path, "pack-refs", "--all")
+    before = gits.refs(path)
+    assert before == dict(line.split(" ") for line in listed.splitlines())
+    github.world.push(SHOP, "treehand/one", {"more.py": "1\n"})
+    assert (
+        gits.tip(path, "treehand/one")
+        == gits.git(path, "rev-parse", "treehand/one")
+        != before["refs/heads/treehand/one"]
+    )
+    assert gits.tip(path, "treehand") is None
 
 
 def test_the_server_handles_two_hundred_requests_in_five_seconds(github):

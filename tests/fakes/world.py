@@ -104,6 +104,8 @@ class World:
     """Messages are accepted by the agent but not read."""
     fails: dict[str, BotError] = field(default_factory=dict)
     """By the name of a port's verb: it raises this and does nothing."""
+    renamed_branches: dict[str, str] = field(default_factory=dict)
+    """Present names by former ones, as the forge knows them."""
     drops: set[str] = field(default_factory=set)
     """Names of verbs that work, once, while their answer is lost."""
     version: int = 0
@@ -308,6 +310,10 @@ class World:
         if doing:
             self._happens(turn, Event(EventKind.TOOL, self.now, text=doing, tool="Bash", id="t1"))
             self._happens(turn, Event(EventKind.TOOL_RESULT, self.now, id="t1"))
+
+    def use_model(self, model: str, turn: str | None = None) -> None:
+        """The agent uses a model whose price is not known."""
+        self._happens(turn, Event(EventKind.USAGE, self.now, text=model, tokens=10, usd=0.1))
 
     def start_tool(self, turn: str | None = None, *, doing: str = "runs the tests") -> None:
         """Starts a tool that keeps running."""

@@ -5,7 +5,7 @@ Messages are those of GitHub's documentation and of threads of other clients, wh
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tests.refusals.outcome import Outcome
@@ -14,7 +14,9 @@ from tests.refusals.outcome import Outcome as Is
 SHOWING = ("comment", "edit", "label", "new label", "unlabel", "react", "react inline", "answer", "reply")
 """Operations that show a run."""
 BEING = ("open", "describe")
-REST = (*SHOWING, *BEING, "remove")
+TIDYING = ("remove", "copy")
+"""A merged branch, and a second comment with the same words, are removed."""
+REST = (*SHOWING, *BEING, *TIDYING)
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,8 @@ def _all(outcome: Outcome) -> dict[str, Outcome]:
 
 def _refused(**others: Outcome) -> dict[str, Outcome]:
     """What shows is noted, and what is the work is asked about."""
-    return {**dict.fromkeys((*SHOWING, "remove"), Is.NOTED), **dict.fromkeys(BEING, Is.ASKED), **others}
+    becomes = {**dict.fromkeys((*SHOWING, "remove"), Is.NOTED), **dict.fromkeys(BEING, Is.ASKED)}
+    return {**becomes, "copy": Is.DONE, **others}
 
 
 def _only(*operations: str, becomes: Outcome) -> dict[str, Outcome]:
@@ -65,6 +68,7 @@ _GONE = {
     "react inline": Is.DONE,
     "reply": Is.DONE,
     "remove": Is.DONE,
+    "copy": Is.DONE,
 }
 """Nothing is left to react to; a reply whose thread is gone goes to the conversation; a removed branch is removed."""
 
@@ -96,7 +100,7 @@ ANSWERS: dict[str, Answer] = {
     # Lying
     "dropped after the effect": Answer(_all(Is.LATER), {"cut": True, "done": True}),
     "500 after the effect": Answer(_all(Is.LATER), {"done": True, **_refusal(500, "Server Error")}),
-    "broken off": Answer({**_all(Is.LATER), "remove": Is.DONE}, {"half": True}),
+    "broken off": Answer({**_all(Is.LATER), **dict.fromkeys(TIDYING, Is.DONE)}, {"half": True}),
     "200 in HTML": Answer(_all(Is.LATER), {"status": 200, "body": b"<html>Sign in to the proxy</html>"}),
     "200 null": Answer(_all(Is.LATER), {"status": 200, "body": b"null"}),
     "200 of another shape": Answer({**_all(Is.LATER), **_NEVER_MIND}, {"status": 200, "body": b'{"surprise": []}'}),
@@ -148,7 +152,7 @@ ANSWERS: dict[str, Answer] = {
     "422 base is gone": Answer(
         _only("open", becomes=Is.ASKED),
         _refusal(422, _INVALID, {**_PULL, "field": "base", "code": "invalid"}),
-        "base branch 'main' does not exist",
+        "base branch `main` does not exist",
     ),
     # realyze/pr-train#37
     "422 no commits": Answer(
@@ -161,6 +165,8 @@ ANSWERS: dict[str, Answer] = {
 
 BATCHED = ("label", "unlabel", "react", "react inline")
 """Operations that go as GraphQL mutations; servers without GraphQL get them as REST."""
+MUTATED = (*BATCHED, "react review")
+"""REST has no reactions to reviews."""
 
 
 def _mutation(*, data: object = None, **error: object) -> dict[str, Any]:
@@ -168,24 +174,28 @@ def _mutation(*, data: object = None, **error: object) -> dict[str, Any]:
 
 
 def _batched(outcome: Outcome) -> dict[str, Outcome]:
-    return dict.fromkeys(BATCHED, outcome)
+    return dict.fromkeys(MUTATED, outcome)
+
+
+def _same(answer: str, outcome: Outcome) -> Answer:
+    return replace(ANSWERS[answer], becomes=_batched(outcome))
 
 
 MUTATIONS: dict[str, Answer] = {
     # Passing
     "401": Answer(_batched(Is.PARKED), _refusal(401, "Bad credentials"), "rejects the token"),
-    "403 secondary limit": ANSWERS["403 secondary limit"],
-    "429": ANSWERS["429"],
+    "403 secondary limit": _same("403 secondary limit", Is.LIMITED),
+    "429": _same("429", Is.LIMITED),
     "200 limited": Answer(_batched(Is.LIMITED), _mutation(type="RATE_LIMITED", message="API rate limit exceeded")),
-    "500": ANSWERS["500"],
-    "502 in HTML": ANSWERS["502 in HTML"],
-    "dropped before the effect": ANSWERS["dropped before the effect"],
+    "500": _same("500", Is.LATER),
+    "502 in HTML": _same("502 in HTML", Is.LATER),
+    "dropped before the effect": _same("dropped before the effect", Is.LATER),
     "200 busy": Answer(
         _batched(Is.LATER), _mutation(message="Something went wrong while executing your query. Please include `1`.")
     ),
     # Lying
-    "dropped after the effect": ANSWERS["dropped after the effect"],
-    "500 after the effect": ANSWERS["500 after the effect"],
+    "dropped after the effect": _same("dropped after the effect", Is.LATER),
+    "500 after the effect": _same("500 after the effect", Is.LATER),
     "broken off": Answer(_batched(Is.LATER), {"half": True}),
     "200 in HTML": Answer(_batched(Is.LATER), {"status": 200, "body": b"<html>Sign in to the proxy</html>"}),
     # Refused: REST is tried at once, which carries it out, or says why not

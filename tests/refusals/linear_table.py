@@ -11,7 +11,9 @@ from typing import Any
 from tests.refusals.outcome import Outcome
 from tests.refusals.outcome import Outcome as Is
 
-OPERATIONS = ("comment", "edit", "answer", "label", "new label", "react", "move", "link", "note")
+SHOWING = ("comment", "edit", "answer", "label", "new label", "react", "move", "link", "note")
+OPERATIONS = (*SHOWING, "copy")
+"""A second comment with the same words is removed, which shows nothing."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,10 @@ def _data(payload: object) -> dict[str, Any]:
 
 def _all(outcome: Outcome) -> dict[str, Outcome]:
     return dict.fromkeys(OPERATIONS, outcome)
+
+
+def _noted() -> dict[str, Outcome]:
+    return {**_all(Is.NOTED), "copy": Is.DONE}
 
 
 ANSWERS: dict[str, Answer] = {
@@ -90,42 +96,40 @@ ANSWERS: dict[str, Answer] = {
         _data({"mutation": {"success": True}}),
     ),
     # Permanent
-    "200 success false": Answer(_all(Is.NOTED), _data({"mutation": {"success": False}}), "no success", times=9),
-    "403": Answer(
-        _all(Is.NOTED), _errors("Forbidden", code="FORBIDDEN", kind="forbidden", status=403), "no permission"
-    ),
-    "200 forbidden": Answer(_all(Is.NOTED), _errors("Forbidden", code="FORBIDDEN", kind="forbidden"), "no permission"),
+    "200 success false": Answer(_noted(), _data({"mutation": {"success": False}}), "no success", times=9),
+    "403": Answer(_noted(), _errors("Forbidden", code="FORBIDDEN", kind="forbidden", status=403), "no permission"),
+    "200 forbidden": Answer(_noted(), _errors("Forbidden", code="FORBIDDEN", kind="forbidden"), "no permission"),
     "entity not found": Answer(
-        {**_all(Is.NOTED), "react": Is.DONE},
+        {**_noted(), "react": Is.DONE},
         _errors("Entity not found: Issue", code="INPUT_ERROR", kind="invalid input", userError=True),
         "not found",
         times=9,
     ),
     "user error": Answer(
-        _all(Is.NOTED),
+        _noted(),
         _errors("User error", code="USER_ERROR", kind="user error", userPresentableMessage="The issue is archived."),
         "The issue is archived",
         times=9,
     ),
     "invalid input": Answer(
-        _all(Is.NOTED),
+        _noted(),
         _errors("Argument Validation Error", code="INVALID_INPUT", kind="invalid input", status=400),
         "Argument Validation Error",
         times=9,
     ),
     "usage limit": Answer(
-        _all(Is.NOTED),
+        _noted(),
         _errors("Usage limit exceeded", code="USAGE_LIMIT_EXCEEDED", kind="usage limit exceeded"),
         "Usage limit exceeded",
         times=9,
     ),
     "feature not accessible": Answer(
-        _all(Is.NOTED),
+        _noted(),
         _errors("Feature not accessible", code="FEATURE_NOT_ACCESSIBLE", kind="feature not accessible"),
         "no permission",
     ),
     "schema changed": Answer(
-        _all(Is.NOTED),
+        _noted(),
         _errors("Cannot query field", code="GRAPHQL_VALIDATION_FAILED", kind="graphql error", status=400),
         "Cannot query field",
         times=9,

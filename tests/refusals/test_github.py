@@ -13,15 +13,18 @@ from bot.services.http.availability import read_availability
 from tests.fakes.github.repository_actions import GitHubWorld
 from tests.fakes.github.server import served
 from tests.fakes.runs import a_run
-from tests.refusals.github_table import ANSWERS, BATCHED, MUTATIONS, Answer
+from tests.refusals.github_table import ANSWERS, BATCHED, MUTATED, MUTATIONS, Answer
 from tests.refusals.outcome import Outcome, outcome_of
 from tests.services.github.github_bot import BRANCH, REPO, Bot
 
 KEY = f"{REPO}#1"
 _SETTLED = 1000.0
 CASES = [(operation, answer) for answer, row in ANSWERS.items() for operation in row.becomes]
-MUTATION_CASES = [(operation, answer) for answer in MUTATIONS for operation in BATCHED]
-_MUTATIONS = {"label": "addLabels", "unlabel": "removeLabels", "react": "addReaction", "react inline": "addReaction"}
+MUTATION_CASES = [(operation, answer) for answer in MUTATIONS for operation in MUTATED]
+_MUTATIONS = {
+    "label": "addLabels", "unlabel": "removeLabels", "react": "addReaction", "react inline": "addReaction",
+    "react review": "addReaction",
+}  # fmt: skip
 
 
 @pytest.fixture
@@ -89,10 +92,12 @@ async def _prepared(bot: Bot, operation: str) -> tuple[Any, str, Action]:
     await bot.tracker.ensure_comment(KEY, slug="1/progress", text="Before.")
     bot.world.advance(120)
     await bot.issue(1, 1)
-    remark = ""
+    remark = review = ""
     if operation != "open":
-        (review,) = (await bot.pull())[1]
-        remark = review.remarks[0].id
+        (reviewed,) = (await bot.pull())[1]
+        remark, review = reviewed.remarks[0].id, reviewed.id
+    if operation == "copy":
+        await _repeat_our_comment(bot)
     issue, pull = CommentPlace.ISSUE, CommentPlace.PULL_REQUEST
     operations: dict[str, tuple[str, Action]] = {
         "comment": ("POST */issues/1/comments", PostComment(issue, "reply-1", "Done.")),
@@ -102,6 +107,8 @@ async def _prepared(bot: Bot, operation: str) -> tuple[Any, str, Action]:
         "unlabel": ("DELETE */labels/*", ShowLabels(frozenset(), frozenset({"ai:queued"}))),
         "react": ("POST */issues/comments/*/reactions", React(issue, f"issue-{said.id}", Reaction.SEEN)),
         "react inline": ("POST */pulls/comments/*/reactions", React(pull, remark, Reaction.SEEN)),
+        "react review": ("", React(pull, review, Reaction.SEEN)),
+        "copy": ("DELETE */issues/comments/*", PostComment(issue, "progress", "Now this.")),
         "answer": ("POST */issues/*/comments", PostComment(pull, "reply-1", "Done.")),
         "reply": ("POST */pulls/*/comments/*/replies", PostComment(pull, "reply-2", "Because.", thread=remark)),
         "open": ("POST */pulls", OfferPullRequest("Add a cart", "first")),
@@ -111,18 +118,28 @@ async def _prepared(bot: Bot, operation: str) -> tuple[Any, str, Action]:
     return run, *operations[operation]
 
 
+async def _repeat_our_comment(bot: Bot) -> None:
+    """As two daemons do that know nothing of each other."""
+    (ours,) = [one for one in bot.world.repository(REPO).comments.values() if "Before." in one.body]
+    bot.world.comment(REPO, 1, ours.body, by="treehand-bot")
+    bot.world.advance(120)
+    await bot.issue(1, 1)
+
+
 _MADE = {
     "comment": {"comments": 1}, "answer": {"comments": 1}, "reply": {"comments": 1}, "open": {"pulls": 1},
     "react": {"reactions": 1}, "react inline": {"reactions": 1}, "new label": {"labels": 1},
+    "react review": {"reactions": 1}, "copy": {"comments": -1},
 }  # fmt: skip
 
 
 def _counts(bot: Bot) -> dict[str, int]:
     home = bot.world.repository(REPO)
+    told = (*home.comments.values(), *home.inlines.values(), *home.reviews.values())
     return {
         "comments": len(home.comments) + len(home.inlines),
         "pulls": sum(bool(issue.pull) for issue in home.issues.values()),
-        "reactions": sum(len(one.reactions) for one in (*home.comments.values(), *home.inlines.values())),
+        "reactions": sum(len(one.reactions) for one in told),
         "labels": len(home.labels),
     }
 
@@ -134,6 +151,7 @@ def _assert_done(bot: Bot, operation: str) -> None:
     pulls = " ".join(one.body for one in home.issues.values() if one.pull)
     done = {
         "edit": "Now this." in bodies,
+        "copy": "Now this." in bodies,
         "label": "ai:working" in labels,
         "new label": "ai:review" in labels,
         "unlabel": "ai:queued" not in labels,

@@ -64,12 +64,16 @@ async def _prepared(bot: LinearBot, operation: str) -> tuple[str, Action]:
     await bot.issue(KEY)
     await bot.tracker.ensure_comment(KEY, slug="1/progress", text="Before.")
     said = bot.world.comment(KEY, "hello", by="ana")
+    if operation == "copy":  # as two daemons make it that know nothing of each other
+        (ours,) = [one for one in bot.world.comments(KEY) if "Before." in one.body]
+        bot.world.comment(KEY, ours.body, by="treehand-bot")
     bot.world.advance(120)
     await bot.issue(KEY, KEY)
     issue = CommentPlace.ISSUE
     operations: dict[str, tuple[str, Action]] = {
         "comment": ("CreateComment", PostComment(issue, "reply-1", "Done.")),
         "edit": ("UpdateComment", PostComment(issue, "progress", "Now this.")),
+        "copy": ("DeleteComment", PostComment(issue, "progress", "Now this.")),
         "answer": ("CreateComment", PostComment(issue, "reply-1", "Done.", thread=said)),
         "label": ("UpdateIssue", ShowLabels(frozenset({"ai:working"}), frozenset({"ai:queued"}))),
         "new label": ("CreateLabel", ShowLabels(frozenset({"ai:review"}), frozenset())),
@@ -83,7 +87,7 @@ async def _prepared(bot: LinearBot, operation: str) -> tuple[str, Action]:
 
 _MADE = {
     "comment": {"comments": 1}, "answer": {"comments": 1}, "new label": {"labels": 1}, "react": {"reactions": 1},
-    "link": {"attachments": 1}, "note": {"attachments": 1},
+    "link": {"attachments": 1}, "note": {"attachments": 1}, "copy": {"comments": -1},
 }  # fmt: skip
 
 
@@ -98,6 +102,7 @@ def _counts(world) -> dict[str, int]:
 
 def _assert_done(world, operation: str) -> None:
     done = {
+        "copy": all("Before." not in one.body for one in world.comments(KEY)),
         "edit": any(one.body.startswith("Now this.") for one in world.comments(KEY)),
         "label": world.labels(KEY) == {"ai", "ai:working"},
         "new label": "ai:review" in world.labels(KEY),

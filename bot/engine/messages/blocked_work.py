@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from bot.domain.change import Objection
+from bot.domain.change import LIMIT, Objection
 from bot.domain.policy import Policy
 from bot.text.quote_untrusted import code_span, neutralize_line, short_label
 
@@ -20,10 +20,15 @@ def held(objections: Sequence[Objection], policy: Policy, *, by_hand: bool) -> s
         f"If somebody with push access comments `/{policy.label} approve`, they are published exactly as they are now. "
         f"Otherwise {instead}."
         if all(one.may_be_approved for one in objections)
-        else f"They cannot be approved, because Treehand has not read all of them: {instead}."
+        else f"They cannot be approved, because {_why_not(objections)}: {instead}."
     )
     what_now = f"{way_out} Until then they stay in the worktree, and nothing is committed or pushed."
     return "\n".join([f"{whose} are held back: a person has to review them.", "", *listed, *more, "", what_now])
+
+
+def _why_not(objections: Sequence[Objection]) -> str:
+    is_unread = any(one.rule == LIMIT for one in objections)
+    return "Treehand has not read all of them" if is_unread else "nobody could download the content of the files"
 
 
 def kept_in(folder: str) -> str:

@@ -3,7 +3,7 @@
 from bot.domain.command import MEANINGS, CommandName
 from bot.domain.policy import Policy
 from bot.domain.run import Phase, Run
-from bot.engine.messages import progress_comment
+from bot.engine.messages import progress_comment, verification_text
 from bot.engine.observation import Observation
 from bot.text.quote_untrusted import code_span, neutralize_line, short_label
 
@@ -43,17 +43,22 @@ def why(run: Run, seen: Observation) -> str:
         case Phase.REVIEW if run.reason:
             return f"A pull request is open: {neutralize_line(run.reason)}"
         case Phase.REVIEW:
-            return "A pull request is open and waits for you: comment to steer, merge to finish."
+            short = verification_text.in_short(run.checks.verification)
+            return f"A pull request is open and waits for you: comment to steer, merge to finish. {short}".rstrip()
         case Phase.ASKING:
             return f"The run waits for you: {neutralize_line(run.reason)}"
         case Phase.DONE:
             return f"The run is over: {run.reason}."
 
 
-def why_without_daemon(run: Run, action: str) -> str:
-    """`action` is the agent's last one."""
+def why_without_daemon(run: Run, action: str, suspended: str = "") -> str:
+    """`action` is the agent's last one; `suspended` the pid of a daemon that is there and does nothing."""
     state = "it stays queued" if run.phase is Phase.QUEUED else "no agent is working on it"
-    text = f"No daemon is running, so {state}. `treehand run` starts one, which continues from here."
+    text = (
+        f"The daemon is suspended, so {state}. `kill -CONT {suspended}` continues it."
+        if suspended
+        else f"No daemon is running, so {state}. `treehand run` starts one, which continues from here."
+    )
     if waits := _waiting_text(run):
         return f"{waits.rstrip('.')}. {text}"
     last = f" Its agent's last action: {neutralize_line(action)}." if action and run.phase is Phase.WORKING else ""

@@ -43,4 +43,6 @@ def _lapses(before: Run, after: Run) -> Sequence[Unshown]:
 
 def _cost(spend: Spend) -> str:
     cost = f"turn {spend.turn} cost {dollars(spend.usd)}, {spend.tokens} tokens"
+    if spend.unseen_usd:
+        cost += f"; up to {dollars(spend.unseen_usd)} of it for requests whose answers were not seen"
     return cost if spend.claimed_usd is None else f"{cost}; the agent says {dollars(spend.claimed_usd)}"

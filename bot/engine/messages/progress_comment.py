@@ -1,11 +1,14 @@
 """Progress comment of a run. Pure text in, text out."""
 
 from collections.abc import Sequence
+from urllib.parse import quote
 
 from bot.domain.policy import Policy
+from bot.domain.price import why_guessed
+from bot.domain.pull_request import PullRequest
 from bot.domain.run import MERGED, Phase, Run
 from bot.domain.turn import Progress, Todo, TurnReport, TurnState
-from bot.engine.messages import ci_approval_comment, unshown_comment
+from bot.engine.messages import ci_approval_comment, unshown_comment, verification_text
 from bot.engine.observation import Observation
 from bot.text.money import dollars
 from bot.text.quote_untrusted import code_span, neutralize_line
@@ -25,17 +28,29 @@ def progress(run: Run, seen: Observation, policy: Policy) -> str:
     parts = [
         headline(run),
         _at_work(seen.turn) if working and seen.turn.state is TurnState.RUNNING else "",
-        f"Pull request: {seen.pull_request.url or f'#{seen.pull_request.number}'}" if seen.pull_request else "",
+        _pull_request(run, seen.pull_request, policy) if seen.pull_request else "",
+        verification_text.in_short(run.checks.verification) if run.phase is Phase.REVIEW else "",
         ci_approval_comment.waits(policy)
         if run.checks.ci_held_at and run.phase in {Phase.REVIEW, Phase.ASKING}
         else "",
         spent_so_far(run, seen),
+        _guessed(run, seen),
         _left_out(seen.hidden_passages),
         _not_shown(run),
         "" if policy.sandboxed else "_The agent runs without a sandbox._",
         "" if run.phase is Phase.DONE else f"_Comment to steer; `/{policy.label} help` lists the commands._",
     ]
     return "\n\n".join(part for part in parts if part)
+
+
+def pull_address(run: Run, pull: PullRequest, policy: Policy) -> str:
+    """A pull request that is kept here is on the page of its run. Returns an empty string if nobody can open that."""
+    page = f"{policy.dashboard}/runs/{quote(run.key, safe='')}" if policy.dashboard else ""
+    return pull.url or page
+
+
+def _pull_request(run: Run, pull: PullRequest, policy: Policy) -> str:
+    return f"Pull request: {pull_address(run, pull, policy) or f'#{pull.number}'}"
 
 
 def _left_out(hidden: int) -> str:
@@ -79,6 +94,11 @@ def spent_so_far(run: Run, seen: Observation) -> str:
     minutes = int((until - run.begun_at) / 60)
     facts = [f"turn {run.turns.number}", dollars(usd), f"{tokens:,} tokens"]
     return " · ".join([*facts, *([f"{minutes} min"] if minutes else [])])
+
+
+def _guessed(run: Run, seen: Observation) -> str:
+    model = (seen.turn.progress.unpriced if run.has_turn_in_flight else "") or run.spend.unpriced
+    return f"_The cost is {why_guessed(code_span(model))}._" if model else ""
 
 
 def which_repository(labels: Sequence[str]) -> str:

@@ -5,9 +5,10 @@ Rule: facts and claims are kept apart: measurements of the host stand as such, w
 
 from bot.domain.change import Change
 from bot.domain.issue import Issue
+from bot.domain.price import why_guessed
 from bot.domain.run import Run
 from bot.domain.turn import TurnReport
-from bot.engine.messages import blocked_work, checks_text
+from bot.engine.messages import blocked_work, checks_text, verification_text
 from bot.engine.messages.journal import refusal
 from bot.text.money import dollars
 from bot.text.quote_untrusted import code_span, neutralize_line, plain_line, quote, short_label
@@ -24,7 +25,7 @@ def pull_request_body(run: Run, turn: TurnReport) -> str:
         f"Closes {run.key}",
         f"**Summary by the agent**\n\n{quote(turn.summary)}" if turn.summary.strip() else "",
         f"**Measured by Treehand**\n\n{_measured(run, turn.change)}",
-        checks_text.of_verification(run),
+        verification_text.of_verification(run),
         checks_text.of_evidence(run, turn),
         "_Comment here, or on the issue, to steer. When you merge, Treehand cleans up._",
     ]
@@ -44,4 +45,5 @@ def _measured(run: Run, change: Change | None) -> str:
     table = ["| File | Added | Removed |", "|---|---|---|", *rows, *more, ""]
     turns, spend = run.turns.number, run.spend
     cost = f"{turns} turn{'s' if turns != 1 else ''}, {dollars(spend.usd)}, {spend.tokens:,} tokens"
-    return "\n".join([*(table if files else []), *left_out, *allowed, *refused, cost])
+    guessed = f"; {why_guessed(code_span(spend.unpriced))}" if spend.unpriced else ""
+    return "\n".join([*(table if files else []), *left_out, *allowed, *refused, f"{cost}{guessed}"])

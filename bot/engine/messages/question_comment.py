@@ -1,7 +1,7 @@
 """Questions and failures that a run asks people about. Pure text in, text out."""
 
 from bot.domain.policy import Policy
-from bot.text.quote_untrusted import neutralize_line, quote
+from bot.text.quote_untrusted import code_span, neutralize_line, quote
 
 
 def asks(reason: str, policy: Policy, *, a_reply_does: bool = True) -> str:
@@ -53,6 +53,13 @@ def met_a_bug(kind: str, policy: Policy) -> str:
 
 def session_lost() -> str:
     return "The agent's earlier session was lost, so a new one started with the whole discussion."
+
+
+def base_renamed(before: str = "", now: str = "") -> str:
+    return (
+        f"The base branch {code_span(before)} was renamed to {code_span(now)}, so Treehand uses "
+        f"{code_span(now)}. The settings or the issue still contain the former name: change it there."
+    )
 
 
 def asks_for_key(detail: str, advice: str) -> str:

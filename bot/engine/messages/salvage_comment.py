@@ -1,6 +1,6 @@
 """Says where salvaged work is kept. Pure text in, text out."""
 
-from bot.domain.salvage import KEPT_DAYS, SalvageLocation
+from bot.domain.salvage import RETENTION_DAYS, SalvageLocation
 
 
 def put_back(key: str, ref: str) -> str:
@@ -19,15 +19,15 @@ def salvaged(key: str, kept: SalvageLocation) -> str:
     if kept.is_folder:
         size = f" ({kept.size})" if kept.size else ""
         return (
-            "A commit cannot hold all of the unpublished work: there are too many files, files that are too large, or "
-            f"repositories in the worktree. The worktree was moved to `{kept.ref}`{size} on the daemon's machine, "
-            "without the files that were copied into it, and stays there until somebody deletes it. An agent wrote "
-            "it: do not run git, an editor or a build in that folder. What a commit can hold, "
-            f"`treehand restore {key}` restores as well."
+            "A commit cannot hold all of the unpublished work: there are too many files, files that are too large, "
+            f"repositories in the worktree, or changes in submodules. The worktree was moved to `{kept.ref}`{size} on "
+            f"the daemon's machine, without the files that were copied into it, and is kept for {RETENTION_DAYS} days. "
+            "An agent wrote it: do not run git, an editor or a build in that folder. "
+            f"`treehand restore {key}` restores the part of the work that a commit can hold."
         )
     where = "on the daemon's machine and in this repository" if kept.shared else "on the daemon's machine"
     parts = [
-        f"The unpublished work is salvaged and kept for {KEPT_DAYS} days as `{kept.ref}`, {where}.",
+        f"The unpublished work is salvaged and kept for {RETENTION_DAYS} days as `{kept.ref}`, {where}.",
         f"`treehand restore {key}` restores it as a branch.",
     ]
     if kept.shared:

@@ -168,10 +168,11 @@ class Keyring:
         self, app: AppCredential, installation: _Installation, body: Mapping[str, Any]
     ) -> _AccessToken:
         data = await self._send_as_app(app, "POST", f"/app/installations/{installation.id}/access_tokens", body)
-        if not isinstance(data, dict) or not data.get("token"):
-            raise Retryable("GitHub answered the request for a token without one.")
-        app.on_mint(data["token"])
-        return _AccessToken(data["token"], self._server_time.to_local(data["expires_at"]))
+        match data:
+            case {"token": str(token), "expires_at": str(end)} if token:
+                app.on_mint(token)
+                return _AccessToken(token, self._server_time.to_local(end))
+        raise Retryable("GitHub answered the request for a token without one.")
 
     async def _repository_id(self, app: AppCredential, installation: _Installation, repository: str) -> int:
         """After a renaming, minting does not accept the old name, and everything else does."""
@@ -189,10 +190,9 @@ class Keyring:
             if app.installation_id:  # some servers hide it; the request for a token fails if it is wrong
                 return _Installation(app.installation_id, PERMISSIONS)
             raise NeedsHuman(f"The GitHub App is not installed{_on(repository)}: {exc}") from exc
-        found = (data[0] if data else None) if isinstance(data, list) else data
-        if not found:
+        if data == [] and path == "/app/installations":
             raise NeedsHuman("The GitHub App is not installed anywhere.")
-        return _Installation(int(found["id"]), found.get("permissions") or PERMISSIONS)
+        return _parse_installation(data[0] if data and isinstance(data, list) else data)
 
     async def _send_as_app(
         self, app: AppCredential, verb: str, path: str, body: Mapping[str, Any] | None = None
@@ -213,6 +213,16 @@ class Keyring:
             raise NeedsHuman(
                 "The private key of the GitHub App cannot be used. Set github.private_key_file to the file from GitHub."
             ) from exc
+
+
+def _parse_installation(data: Any) -> _Installation:
+    """Raises Retryable for anything else: it would be remembered."""
+    match data:
+        case {"id": int(number), "permissions": dict(permissions)} if permissions:
+            return _Installation(number, permissions)
+        case {"id": int(number)} if not data.get("permissions"):
+            return _Installation(number, PERMISSIONS)
+    raise Retryable("GitHub did not say which installation of the App is for this repository.")
 
 
 def _granted(permissions: Mapping[str, str]) -> Mapping[str, str]:

@@ -86,9 +86,11 @@ class CommentWriter(CommentOutbox):
 
     async def delete(self, comment: OwnComment) -> None:
         try:
-            await self._api.write("DELETE", _path(comment), rank=WriteRank.EDIT)
+            await self._api.delete(_path(comment))
         except NotFound:
-            return
+            if await self._is_there(comment):
+                raise
+        self._cache.forget(RecordKind.REMARK if comment.inline else RecordKind.COMMENT, int(comment.id))
 
     async def _is_there(self, comment: OwnComment) -> bool:
         """GitHub also says "not found" to a token that may only read: then it must not be posted a second time."""

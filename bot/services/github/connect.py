@@ -127,7 +127,21 @@ class GitHubOfflineReader(OfflineReader):
     def availability(self) -> Mapping[str, tuple[bool, str]]:
         from bot.services.http.availability import problems_of
 
-        return problems_of(self.db, GitHubService.name)
+        return {**problems_of(self.db, GitHubService.name), **self._renamed_bases()}
+
+    def _renamed_bases(self) -> Mapping[str, tuple[bool, str]]:
+        """Projects whose settings name their base by a former name, which is followed."""
+        from bot.services.github.cache import Cache
+        from bot.services.github.renamed_branches import read_renamed, why_followed
+        from bot.services.github.repository_names import first_name_of
+
+        found = {}
+        for project in self.settings.projects:
+            if project.base and project.forge == GitHubService.name:
+                names = read_renamed(Cache(self.db, first_name_of(self.db, project.repository)))
+                if now := names.get(project.base):
+                    found[f"base {project.name}"] = (True, why_followed(project.base, now))
+        return found
 
     def waits_until(self, now: float) -> float:
         from bot.services.http.availability import read_holds
@@ -226,6 +240,8 @@ class GitHubService(Service):
             if fix:
                 await repository.setup_check.create_labels(labels)
             findings = await repository.setup_check.inspect(labels)
+            if project.base and all(ok for _, ok, _ in findings):
+                findings.append(await repository.renamed_branches.check(project.base))
             if not settings.limits.claim_seconds or not all(ok for _, ok, _ in findings):
                 return findings
             remote = await connection.forge(project).remote(fresh=False)

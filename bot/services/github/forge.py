@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 from bot.domain.reaction import Reaction
 from bot.domain.remote import CommitAuthor, Remote
 from bot.errors import NeedsHuman
-from bot.ports import ForgeView
+from bot.ports import ForgeView, Poll
 from bot.services.github.errors import NoGraphQL
 from bot.services.github.parse import expected_shapes
 from bot.services.github.repository import GitHubRepository
@@ -23,8 +23,8 @@ class GitHubForge:
         self._schemes = {"https", api.scheme}
         self._remote = remote
 
-    async def snapshot(self, branches: Collection[str], *, fresh: bool = True) -> ForgeView:
-        pulls, comments = await self._repository.snapshot_pulls(branches, fresh=fresh)
+    async def snapshot(self, branches: Collection[str], *, poll: Poll | None = None) -> ForgeView:
+        pulls, comments = await self._repository.snapshot_pulls(branches, poll or Poll())
         return ForgeView(pulls, comments, frozenset(self._repository.offline.tips))
 
     async def judge_again(self, branch: str, comments: Collection[str]) -> ForgeView:
@@ -41,6 +41,11 @@ class GitHubForge:
         token = await self._repository.api.client.token_for(self._repository.api.name, for_push=fresh)
         env = _with_credential(f"{place.scheme}://{place.netloc.rpartition('@')[2]}/", token)
         return Remote(url, env, author=author)
+
+    async def find_renamed(self, branch: str) -> str:
+        await self._repository.ensure_info()
+        with expected_shapes():
+            return await self._repository.renamed_branches.find(branch)
 
     async def _author(self) -> CommitAuthor | None:
         """Returns the account by its noreply address, which links its commits to it.

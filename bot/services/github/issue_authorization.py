@@ -53,12 +53,11 @@ class IssueAuthorization:
         for start in range(0, len(due), _AT_ONCE):
             some = due[start : start + _AT_ONCE]
             histories = await self._read_histories(some)
-            judged = [
+            tried = [
                 await self._authorize(row, histories[row["number"]], known.get(row["number"]), row["number"] in active)
                 for row in some
-                if known.get(row["number"])
-                or not histories[row["number"]].lags  # text without an authorized author is not shown
             ]
+            judged = [authorization for authorization in tried if authorization]
             self._keep(judged)
             self._checked |= {authorization["number"] for authorization in judged}
 
@@ -66,8 +65,11 @@ class IssueAuthorization:
         """Asks who requested and edited it, and what they may do now. Raises NotTold if GitHub does not tell."""
         known = self.of([row["number"]]).get(row["number"])
         history = (await self._read_histories([row]))[row["number"]]
+        if history.lags:
+            raise NotTold(f"GitHub's edit history of {self._api.key(row['number'])} does not match its text.")
         if known is None or not known["trusted"]:
-            return self._keep([await self._authorize(row, history, known, active=True)])
+            authorization = await self._authorize(row, history, known, active=True)
+            return self._keep([authorization] if authorization else [])
         trusted = await self._permissions.may_steer(known["by"], fresh=True)
         # an edit that people are asked about keeps the earlier text; otherwise the current text counts
         words = await self._usable_words(row, history, None) if trusted and not known["edit"] else {}
@@ -98,7 +100,8 @@ class IssueAuthorization:
         new = row["number"] not in self._checked or row["updated"] != known["version"]
         return new or late or not known["request"]
 
-    async def _authorize(self, row: Row, history: EditHistory, known: Row | None, active: bool) -> Row:  # noqa: FBT001
+    async def _authorize(self, row: Row, history: EditHistory, known: Row | None, active: bool) -> Row | None:  # noqa: FBT001
+        """Returns None if the history is about another text, and there is no earlier text to compare with."""
         by = history.label_by or NOBODY
         if known and not by["login"] and known["request"].startswith(f"{history.label_at} "):
             by = known["by"]  # the account has been deleted
@@ -107,6 +110,8 @@ class IssueAuthorization:
         if known and known["trusted"] and known["label"] == self._label and (active or known["request"] == request):
             pinned = known
             fresh = {name: known[name] for name in ("label", "request", "by", "trusted")}
+        elif history.lags:
+            return None
         else:
             fresh = {"label": self._label, "request": request, "by": by, "trusted": await self._may_steer(by)}
         words = await self._usable_words(row, history, pinned) if fresh["trusted"] else _unchanged(row)
@@ -121,8 +126,8 @@ class IssueAuthorization:
 
     async def _usable_words(self, row: Row, history: EditHistory, pinned: Row | None) -> Row:
         """Title and body that may be used, and the edit that may not."""
-        renamed = _explained("title", row, pinned, history.renames[-1] if history.renames else None)
-        edited = _explained("body", row, pinned, history.last_edit)
+        renamed = _explained("title", row, pinned, history, history.renames[-1] if history.renames else None)
+        edited = _explained("body", row, pinned, history, history.last_edit)
         untrusted = [change for change in (renamed, edited) if change and not await self._may_steer(change.by)]
         if not untrusted:
             return _unchanged(row)
@@ -225,9 +230,16 @@ def _history(
     return EditHistory(labelling.at, labelling.by, tuple(later), edit if edit and edit.at >= labelling.at else None)
 
 
-def _explained(name: str, row: Row, pinned: Row | None, change: WordingChange | None) -> WordingChange | None:
-    """The change that made it differ from the pinned text. If the history lags behind, its author is unknown."""
-    if pinned and row[name] != pinned[name] and (change is None or change.at <= pinned["version"]):
+def _explained(
+    name: str, row: Row, pinned: Row | None, history: EditHistory, change: WordingChange | None
+) -> WordingChange | None:
+    """The change that made it differ from the pinned text. If the history is about another text, its author is unknown:
+    the editor that it names may have changed these words back.
+    """
+    differs = pinned is not None and row[name] != pinned[name]
+    if history.lags:
+        return WordingChange("", NOBODY) if differs else None
+    if pinned and differs and (change is None or change.at <= pinned["version"]):
         return WordingChange("", NOBODY)
     return change
 

@@ -1,8 +1,10 @@
 """Reads the issues with our label, and those asked for by number: one list per poll, however many issues there are."""
 
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
+from bot.ports import Poll
 from bot.services.github.cache import RecordKind, Row
 from bot.services.github.errors import NotFound
 from bot.services.github.parse import parse_issue
@@ -13,18 +15,32 @@ _ORPHANED_SECONDS = 30 * 86400.0
 """Issues closed longer ago are not searched for leftover labels."""
 
 
+@dataclass(frozen=True, slots=True)
+class ReadInPoll:
+    """Numbers of the issues that the last poll has read."""
+
+    poll: Poll | None = None
+    listed: frozenset[int] = frozenset()
+    alone: set[int] = field(default_factory=set)
+    """Issues that were read one by one, as the list lacks them."""
+
+
 class IssueList:
     def __init__(self, api: RepositoryApi, info: RepositoryInfo, label: str) -> None:
         self._api = api
         self._cache = api.cache
         self._info = info
         self._label = label
+        self._read = ReadInPoll()
 
-    async def refresh(self, numbers: Collection[int]) -> None:
+    async def refresh(self, numbers: Collection[int], poll: Poll) -> None:
         """Reads those of `numbers` that the list lacks one by one: closed, unlabelled, transferred or deleted."""
-        listed = await self._read_list()
-        for number in sorted(set(numbers) - listed):
+        if self._read.poll is not poll:
+            self._read = ReadInPoll(poll, frozenset(await self._read_list()))
+        listed = self._read.listed
+        for number in sorted(set(numbers) - listed - self._read.alone):
             await self.read(number)
+            self._read.alone.add(number)
         with self._cache.changing():
             for row in self._cache.all(RecordKind.ISSUE):
                 if row["number"] not in listed and row["number"] not in numbers:
@@ -40,6 +56,7 @@ class IssueList:
         return numbers
 
     async def read(self, number: int) -> Row | None:
+        before = self._cache.find(RecordKind.ISSUE, number)
         try:
             answer = await self._api.get(f"/issues/{number}")
         except NotFound:
@@ -49,6 +66,9 @@ class IssueList:
         if "pull_request" in answer.data or row["number"] != number or not await self._is_here(row):
             self._cache.forget(RecordKind.ISSUE, number)
             return None
+        known = self._cache.find(RecordKind.ISSUE, number)
+        if _was_patched_since(before, known):
+            return known
         self._keep(row)
         return row
 
@@ -72,10 +92,10 @@ class IssueList:
             return label
         return f"{self._label}:{rest}" if rest else self._label
 
-    def patch_labels(self, number: int, labels: Collection[str]) -> None:
-        """Applies a change of ours before any list shows it."""
+    def patch_labels(self, number: int, labels: Collection[str], *, at: str = "") -> None:
+        """Applies a change of ours before any list shows it; `at`: its time by the server's clock, if told."""
         if row := self._cache.find(RecordKind.ISSUE, number):
-            self._keep({**row, "labels": sorted(labels), "patched": True})
+            self._keep({**row, "labels": sorted(labels), "patched": True, "written": at})
 
     async def _recently_closed(self) -> list[int]:
         since = datetime.fromtimestamp(self._api.client.now() - _ORPHANED_SECONDS, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -85,14 +105,20 @@ class IssueList:
 
     async def _read_list(self) -> set[int]:
         params = {"labels": self._label, "state": "open", "sort": "updated", "direction": "desc"}
+        before = self._known_by_number()
         rows = [
             parse_issue(item)
             async for page in self._api.pages("/issues", params)
             for item in page.data
             if "pull_request" not in item
         ]
-        known = {row["number"]: row for row in self._cache.all(RecordKind.ISSUE)}
-        uncertain = [row for row in rows if _may_be_older(row, known.get(row["number"]))]
+        known = self._known_by_number()
+        uncertain = [
+            row
+            for row in rows
+            if _may_be_older(row, known.get(row["number"]))
+            or _was_patched_since(before.get(row["number"]), known.get(row["number"]))
+        ]
         with self._cache.changing():
             for row in rows:
                 if row not in uncertain:
@@ -100,6 +126,9 @@ class IssueList:
         for row in uncertain:
             await self.read(row["number"])
         return {row["number"] for row in rows if self.is_wanted(row)}
+
+    def _known_by_number(self) -> dict[int, Row]:
+        return {row["number"]: row for row in self._cache.all(RecordKind.ISSUE)}
 
     async def _is_here(self, row: Row) -> bool:
         """False after a transfer. After a renaming of the repository, every issue shows the new name."""
@@ -113,5 +142,12 @@ class IssueList:
 
 
 def _may_be_older(row: Row, known: Row | None) -> bool:
-    """Times are integer seconds: within the second of our own change, a list may show the state before it."""
-    return known is not None and bool(known.get("patched")) and known["updated"] == row["updated"]
+    """A list may show the state before our own change; times are integer seconds, so also within its second."""
+    if known is None or not known.get("patched"):
+        return False
+    return bool(row["updated"] == known["updated"] or row["updated"] < known.get("written", ""))
+
+
+def _was_patched_since(before: Row | None, known: Row | None) -> bool:
+    """Returns True if we changed the issue while it was read: the answer may show the state before that."""
+    return known is not None and bool(known.get("patched")) and known != before

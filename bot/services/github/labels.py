@@ -16,7 +16,7 @@ from bot.services.github.write_queue import WriteRank
 _COLOUR = "5319e7"
 _EXISTS = 422
 _ADD, _REMOVE = "addLabelsToLabelable", "removeLabelsFromLabelable"
-_LABELS = "labelable { labels(first: 100) { nodes { name } } }"
+_LABELS = "labelable { ... on Issue { updatedAt } labels(first: 100) { nodes { name } } }"
 
 
 class RepositoryLabels:
@@ -85,7 +85,8 @@ class RepositoryLabels:
         if not all(labelables):
             self._nodes = None  # a label that people deleted and created again has another id
             return False
-        self._issues.patch_labels(row["number"], parse_labels(labelables[-1]["labels"]["nodes"]))
+        last = labelables[-1]
+        self._issues.patch_labels(row["number"], parse_labels(last["labels"]["nodes"]), at=last.get("updatedAt") or "")
         return True
 
     async def _change_one_by_one(self, number: int, add: list[str], remove: list[str]) -> None:

@@ -3,16 +3,17 @@
 import logging
 from urllib.parse import quote
 
-from bot.errors import BotError, NeedsHuman, Retryable
+from bot.errors import BotError, NeedsHuman, NoBranch, Retryable
 from bot.services.github.cache import Row
 from bot.services.github.errors import NotFound, Refused
 from bot.services.github.pull_requests import PullRequests
+from bot.services.github.renamed_branches import RenamedBranches
 from bot.services.github.repository_api import RepositoryApi
 from bot.services.github.repository_info import RepositoryInfo
 from bot.services.github.write_queue import WriteRank
 from bot.text.pull_request_section import replace_section
 
-_INVALID, _NO_CONTENT = 422, 204
+_INVALID = 422
 _HEAD_UNSEEN = ("head sha can't be blank", "head ref must be a branch", "head_sha", "head invalid")
 _MAX_CHARACTERS = 65_000
 """GitHub refuses more than 65,536."""
@@ -24,6 +25,7 @@ class PullRequestWriter:
         self._api = api
         self._info = info
         self._pulls = pulls
+        self.renamed_branches = RenamedBranches(api, info, pulls)
 
     async def ensure_draft(self, branch: str, *, base: str, title: str, body: str) -> None:
         known = self._pulls.find(branch)
@@ -69,29 +71,19 @@ class PullRequestWriter:
             return await self._find_existing(branch, refusal)
         if "draft pull request" in reason:
             return await self._post(fields)
-        if "base" in reason and (renamed := await self._new_default(base)):
+        if "base" in reason and (renamed := await self.renamed_branches.find(base)):
             return await self._post({**fields, "base": renamed, "draft": True})
         if refusal.status != _INVALID:
             raise refusal
         if any(sign in reason for sign in _HEAD_UNSEEN):
             raise await self._unseen(branch, words) from refusal
-        raise NeedsHuman(_explain(words, branch, base)) from refusal
+        raise _explained(words, branch, base) from refusal
 
     async def _unseen(self, branch: str, words: str) -> BotError:
         """Returns the error: right after a push, GitHub may not find the branch yet."""
         if await self._pulls.find_tip(branch):
             return Retryable(f"GitHub does not see the branch {branch} yet: {words}")
         return NeedsHuman(f"{self._api.name} has no branch {branch}. Was it pushed there? {words}")
-
-    async def _new_default(self, base: str) -> str:
-        """Returns the current default branch if `base` was its name until now; else an empty string."""
-        if base != self._info.status.base:
-            return ""
-        await self._info.refresh()
-        if (now := self._info.status.base) == base:
-            return ""
-        _log.warning("default branch renamed repository=%s from=%s to=%s", self._api.name, base, now)
-        return now
 
     async def _post(self, fields: Row) -> Row:
         answer = await self._api.write("POST", "/pulls", fields, rank=WriteRank.OFFER)
@@ -112,15 +104,12 @@ class PullRequestWriter:
 
     async def _delete(self, branch: str) -> None:
         try:
-            answer = await self._api.write("DELETE", f"/git/refs/heads/{quote(branch)}", rank=WriteRank.EDIT)
+            await self._api.delete(f"/git/refs/heads/{quote(branch)}")
         except NotFound:
             return
         except Refused as refusal:
             if "does not exist" not in str(refusal):
                 raise
-        else:
-            if answer.status != _NO_CONTENT:
-                raise Retryable(f"GitHub answered the removal of {branch} with HTTP {answer.status}.")
 
 
 def _fitted(ours: str, *, around: str = "") -> str:
@@ -129,10 +118,10 @@ def _fitted(ours: str, *, around: str = "") -> str:
     return replace_section(ours[:room], around=around)
 
 
-def _explain(words: str, branch: str, base: str) -> str:
+def _explained(words: str, branch: str, base: str) -> NeedsHuman:
     reason = words.lower()
     if "no commits between" in reason:
-        return f"Branch {branch} has no commits beyond {base}."
+        return NeedsHuman(f"Branch {branch} has no commits beyond {base}.")
     if "base" in reason:
-        return f"The base branch {base!r} does not exist."
-    return f"The pull request from {branch} into {base}: {words}"
+        return NoBranch(base)
+    return NeedsHuman(f"GitHub refused the pull request from {branch} into {base}: {words}")

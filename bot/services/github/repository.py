@@ -14,6 +14,7 @@ from bot.domain.comment import Comment, CommentPlace
 from bot.domain.issue import Issue, Person
 from bot.domain.pull_request import PullRequest
 from bot.errors import NeedsHuman
+from bot.ports import Poll
 from bot.services.github.cache import Cache, RecordKind, Row
 from bot.services.github.checks import CheckReader
 from bot.services.github.client import GitHubClient
@@ -33,6 +34,7 @@ from bot.services.github.pull_request_details import PullRequestDetails
 from bot.services.github.pull_request_writer import PullRequestWriter
 from bot.services.github.pull_requests import PullRequests
 from bot.services.github.reaction_writer import ReactionWriter
+from bot.services.github.renamed_branches import RenamedBranches
 from bot.services.github.repository_api import RepositoryApi
 from bot.services.github.repository_info import RepositoryInfo
 from bot.services.github.repository_names import RepositoryNames
@@ -85,44 +87,49 @@ class GitHubRepository:
         self.pull_request_writer = PullRequestWriter(self.api, self.info, self.pulls)
         self.setup_check = SetupCheck(self.api, self.info, self.labels, rules.prefix)
         self._refresh_in_flight: asyncio.Future[BaseException | None] | None = None
+        self._shared_read_in: Poll | None = None
         self._reconcile = True
         """Comments on pull requests are due to be read in full: no list shows deleted ones."""
         self._to_reread: set[int] = set()
         """Pull requests whose comments are still to be read again, a few in each poll."""
 
+    @property
+    def renamed_branches(self) -> RenamedBranches:
+        return self.pull_request_writer.renamed_branches
+
     async def snapshot_issues(
-        self, keys: Collection[str], *, fresh: bool
+        self, keys: Collection[str], poll: Poll
     ) -> tuple[Mapping[str, Issue], Mapping[str, tuple[Comment, ...]]]:
         """Every open issue with the label, those asked for, and the comments of people on them."""
         with expected_shapes():
-            await self._adopt_names(keys)
+            await self._adopt_names(keys, poll)
             self.api.set_keys(keys)
             numbers = {number for key in keys if (number := self.api.number(key))}
-            if fresh or not self._cache.cursor("looked at issues"):
-                await self._refresh_issues(numbers)
+            if poll.fresh or not self._cache.cursor("looked at issues"):
+                await self._refresh_issues(numbers, poll)
             rows = self.issues.known(numbers)
             comments = self._comments.on([row["number"] for row in rows], CommentPlace.ISSUE)
             authorizations = self._authorization.of([row["number"] for row in rows])
             issues = {self.api.key(row["number"]): self._issue(row, authorizations.get(row["number"])) for row in rows}
             return issues, {key: comments[self.api.number(key)] for key in issues}
 
-    async def _adopt_names(self, keys: Collection[str]) -> None:
+    async def _adopt_names(self, keys: Collection[str], poll: Poll) -> None:
         """Runs may have begun under an earlier name of the repository that the cache has lost."""
         named = {key.rpartition("#")[0] for key in keys if not self.api.number(key)}
         strange = {name for name in named if name.count("/") == 1} - self.info.foreign_names
         if strange:
-            await self._refresh_shared()
+            await self._refresh_shared(poll)
         for name in sorted(strange):
             if name.lower() not in self.api.names.known:
                 await self.info.adopt_name(name)
 
     async def snapshot_pulls(
-        self, branches: Collection[str], *, fresh: bool
+        self, branches: Collection[str], poll: Poll
     ) -> tuple[Mapping[str, PullRequest], Mapping[str, tuple[Comment, ...]]]:
         """Newest pull request of each of our branches, and the comments of people on those asked for."""
         with expected_shapes():
-            if fresh or not self._cache.cursor("looked at pulls"):
-                await self._refresh_pulls(branches)
+            if poll.fresh or not self._cache.cursor("looked at pulls"):
+                await self._refresh_pulls(branches, poll)
             newest = self.offline.newest()
             numbers = {branch: newest[branch]["number"] for branch in branches if branch in newest}
             comments = self._comments.on(list(numbers.values()), CommentPlace.PULL_REQUEST)
@@ -164,12 +171,14 @@ class GitHubRepository:
         """Reads its current name and whether it may be written to, unless that is known."""
         if self.info.due:
             with expected_shapes():
-                await self._refresh_shared()
+                await self._refresh_shared(Poll())
 
     # For tracker and forge
 
-    async def _refresh_shared(self) -> None:
-        """Concurrent callers share one refresh, and its failure."""
+    async def _refresh_shared(self, poll: Poll) -> None:
+        """Once in a poll. Concurrent callers share one refresh, and its failure."""
+        if poll is self._shared_read_in and not self.info.due:
+            return
         if self._refresh_in_flight is not None:
             failure = await asyncio.shield(self._refresh_in_flight)
             if failure is not None:
@@ -185,6 +194,7 @@ class GitHubRepository:
         finally:
             self._refresh_in_flight.set_result(failure)
             self._refresh_in_flight = None
+        self._shared_read_in = poll
 
     async def _read_shared(self) -> None:
         if self.info.due:
@@ -205,9 +215,9 @@ class GitHubRepository:
 
     # Issues
 
-    async def _refresh_issues(self, numbers: Collection[int]) -> None:
-        await self._refresh_shared()
-        await self.issues.refresh(numbers)
+    async def _refresh_issues(self, numbers: Collection[int], poll: Poll) -> None:
+        await self._refresh_shared(poll)
+        await self.issues.refresh(numbers, poll)
         rows = self.issues.known(numbers)
         await self._issue_comments.ensure_complete({row["number"]: _signature(row) for row in rows})
         await self._authorization.refresh([row for row in rows if self.issues.is_wanted(row)], numbers)
@@ -231,8 +241,8 @@ class GitHubRepository:
 
     # Pull requests
 
-    async def _refresh_pulls(self, branches: Collection[str]) -> None:
-        await self._refresh_shared()
+    async def _refresh_pulls(self, branches: Collection[str], poll: Poll) -> None:
+        await self._refresh_shared(poll)
         await self.pulls.refresh(branches)
         newest = self.offline.newest()
         await self._refresh_details([row for row in newest.values() if row["open"]])

@@ -12,6 +12,8 @@ from bot.services.github.repository_names import RepositoryNames
 from bot.services.github.write_queue import WriteRank
 from bot.services.http.service_reply import sendable
 
+_NO_CONTENT = 204
+
 
 class RepositoryApi:
     def __init__(self, client: GitHubClient, names: RepositoryNames, cache: Cache) -> None:
@@ -62,6 +64,12 @@ class RepositoryApi:
         except Archived as archived:
             self.is_stale = True
             raise Retryable(str(archived)) from archived  # a comment about it would be refused as well
+
+    async def delete(self, rest: str) -> None:
+        """Raises Retryable if GitHub does not say that it is gone: a proxy's answer is none."""
+        answer = await self.write("DELETE", rest, rank=WriteRank.EDIT)
+        if answer.status != _NO_CONTENT:
+            raise Retryable(f"GitHub answered DELETE of {rest} with HTTP {answer.status}.")
 
     def _follow(self, answer: ApiAnswer) -> ApiAnswer:
         """A redirected answer says that the repository was renamed: its name is read before the next poll."""

@@ -13,6 +13,7 @@ from bot.services.http.availability import Availability
 
 _MAX_AGE = 3600.0  # seconds
 _CLEARED_BY = "facts"
+_FORMER_BASE = "former base"
 _log = logging.getLogger(__name__)
 
 
@@ -59,9 +60,16 @@ class RepositoryInfo:
             _log.warning(
                 "repository renamed from=%s to=%s: change `repository` in the settings", self._api.name, status.name
             )
+        if self.status.base not in {"", status.base}:
+            self._api.cache.advance(_FORMER_BASE, self.status.base)
         self.status, self._read_at, self._api.is_stale = status, self._api.client.now(), False
         self._set_address()
         self._api.cache.advance("facts", json.dumps({name: getattr(status, name) for name in _FIELDS}))
+
+    @property
+    def former_base(self) -> str:
+        """The default branch before the present one; empty if that is not known."""
+        return self._api.cache.cursor(_FORMER_BASE)
 
     async def adopt_name(self, name: str) -> None:
         """Asks GitHub whether this repository once had that name."""

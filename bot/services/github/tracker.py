@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 
 from bot.domain.reaction import Reaction
 from bot.errors import NeedsHuman
-from bot.ports import TrackerView
+from bot.ports import Poll, TrackerView
 from bot.services.github.parse import expected_shapes
 from bot.services.github.repository import GitHubRepository
 from bot.services.interface import with_author
@@ -14,8 +14,8 @@ class GitHubTracker:
     def __init__(self, repository: GitHubRepository) -> None:
         self._repository = repository
 
-    async def snapshot(self, keys: Collection[str], *, fresh: bool = True) -> TrackerView:
-        return TrackerView(*await self._repository.snapshot_issues(keys, fresh=fresh))
+    async def snapshot(self, keys: Collection[str], *, poll: Poll | None = None) -> TrackerView:
+        return TrackerView(*await self._repository.snapshot_issues(keys, poll or Poll()))
 
     async def judge_again(self, key: str, comments: Collection[str], *, request: bool) -> TrackerView:
         return TrackerView(*await self._repository.judge_issue_again(self._number(key), comments, request=request))

@@ -6,6 +6,7 @@ again only after it has had time to appear.
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any, Protocol
@@ -58,30 +59,38 @@ class CommentOutbox(ABC):
         """Returns False if the comment is gone."""
 
     @abstractmethod
-    async def delete(self, comment: OwnComment) -> None: ...
+    async def delete(self, comment: OwnComment) -> None:
+        """Does nothing if it is gone. `find` does not return it afterwards."""
 
     async def deliver(self, wanted: OwnComment, body: str, thread: str) -> None:
         wanted = replace(wanted, digest=digest(body))
         sent = self._store.find_own_comment(wanted.issue, wanted.slug)
         if sent is None:
-            sent = await self.adopt(wanted, await self.find(wanted, fresh=False))
+            sent = self.adopt(wanted, await self.find(wanted, fresh=False))
         if sent and not sent.id:
             sent = await self._search(sent)
         if sent is None or not await self._update(sent, wanted, body):
             await self._create(wanted, body, thread)
+        await self._delete_copies(wanted)
 
-    async def adopt(self, comment: OwnComment, found: Sequence[Mapping[str, Any]]) -> OwnComment | None:
-        """Keeps the oldest of the comments found as ours and deletes the others."""
+    def adopt(self, comment: OwnComment, found: Sequence[Mapping[str, Any]]) -> OwnComment | None:
+        """Keeps the oldest of the comments found as ours."""
         if not found:
             return None
-        for extra in found[1:]:
-            await self.delete(replace(comment, id=str(extra["id"])))
         adopted = replace(comment, id=str(found[0]["id"]), digest=digest(found[0]["body"]))
         self._store.keep_own_comment(adopted)
         return adopted
 
+    async def _delete_copies(self, comment: OwnComment) -> None:
+        """Deletes copies after our words are there, so that no refusal delays them. It is tried at each delivery."""
+        own = self._store.find_own_comment(comment.issue, comment.slug)
+        for copy in await self.find(comment, fresh=False) if own and own.id else ():
+            if own and str(copy["id"]) != own.id:
+                with suppress(NeedsHuman):
+                    await self.delete(replace(comment, id=str(copy["id"])))
+
     async def _search(self, sent: OwnComment) -> OwnComment | None:
-        found = await self.adopt(sent, await self.find(sent, fresh=True))
+        found = self.adopt(sent, await self.find(sent, fresh=True))
         if found is None and 0 <= self._clock() - sent.tried_at < _SECONDS_TO_APPEAR:
             raise Retryable(f"It is unknown whether the comment {sent.slug} was posted. Treehand checks again soon.")
         return found

@@ -62,7 +62,7 @@ class CommentWriter(CommentOutbox):
                 raise
             except Refused as refusal:
                 problem = refusal
-                if await self.adopt(comment, await self.find(comment, fresh=True)):
+                if self.adopt(comment, await self.find(comment, fresh=True)):
                     return ""
                 self._count_deleted(comment)
             else:
@@ -87,7 +87,7 @@ class CommentWriter(CommentOutbox):
         return True
 
     async def delete(self, comment: OwnComment) -> None:
-        with suppress(Refused):
+        with suppress(NotFound):
             await self._client.change(graphql_queries.DELETE_COMMENT, fence=self._fence, id=comment.id)
         self._cache.forget_comment(comment.id)
 

@@ -48,8 +48,8 @@ query IsChanged($filter: IssueFilter!) {
 """One issue if anything has changed. A poll without changes sends nothing else."""
 
 ISSUE_IDS = """
-query IssueIds($filter: IssueFilter!, $after: String) {
-  issues(filter: $filter, first: 50, after: $after, orderBy: createdAt, includeArchived: true) {
+query IssueIds($filter: IssueFilter!, $count: Int!, $after: String) {
+  issues(filter: $filter, first: $count, after: $after, orderBy: createdAt, includeArchived: true) {
     nodes { id updatedAt }
     pageInfo { hasNextPage endCursor }
   }
@@ -146,7 +146,7 @@ mutation CreateLabel($input: IssueLabelCreateInput!) {
 """
 UPDATE_ISSUE = """
 mutation UpdateIssue($id: String!, $input: IssueUpdateInput!) {
-  issueUpdate(id: $id, input: $input) { success }
+  issueUpdate(id: $id, input: $input) { success issue { updatedAt } }
 }
 """
 CREATE_ISSUE = """

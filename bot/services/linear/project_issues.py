@@ -8,6 +8,7 @@ from bot.domain.comment import Comment
 from bot.domain.issue import Issue, IssueStage
 from bot.domain.reaction import Reaction
 from bot.errors import NeedsHuman
+from bot.ports import Poll
 from bot.services.linear import graphql_queries, issue_authorization, labels
 from bot.services.linear.attachments import Attachments
 from bot.services.linear.cache import Cache, RecordedMove, Row
@@ -17,7 +18,7 @@ from bot.services.linear.comment_writer import CommentWriter
 from bot.services.linear.comments import Comments
 from bot.services.linear.errors import Refused
 from bot.services.linear.labels import TeamLabels
-from bot.services.linear.parse import CLOSED, expected_shapes, label_names
+from bot.services.linear.parse import CLOSED, expected_shapes, label_names, time
 from bot.services.linear.permissions import Permissions
 from bot.services.linear.reaction_writer import ReactionWriter
 from bot.services.linear.team_routing import TeamRoute, find_route
@@ -53,13 +54,13 @@ class ProjectIssues:
     # Read
 
     async def snapshot(
-        self, keys: Collection[str], *, fresh: bool
+        self, keys: Collection[str], poll: Poll
     ) -> tuple[Mapping[str, Issue], Mapping[str, tuple[Comment, ...]], Mapping[str, tuple[str, ...]]]:
         """Issues, comments of people on them, and the choice of labels for issues that no route leads to."""
-        fresh = fresh or not self.team.was_read
+        fresh = poll.fresh or not self.team.was_read
         await self._set_followed(keys, find=fresh)
         if fresh:
-            await self.team.refresh()
+            await self.team.refresh(poll)
         rows = [row for row in self._cache.issues_of(self.team.key) if self._is_here(row, keys)]
         with expected_shapes():
             authorizations = {row["id"]: self._authorize(row, active=row["key"] in keys) for row in rows}
@@ -86,8 +87,7 @@ class ProjectIssues:
         await self.ensure_info()
         row = self._cache.find_by_key(key)
         if row is None:
-            with expected_shapes():
-                row = await self.team.find(key)
+            row = await self._find(key)
         if row is None:
             raise NeedsHuman(f"There is no issue {key} in {self.team.key}.")
         return row
@@ -102,8 +102,7 @@ class ProjectIssues:
         for key in keys if find else ():
             if self._cache.find_by_key(key) is None and self._may_be_here(key):
                 await self.ensure_info()
-                with expected_shapes():
-                    await self.team.find(key)
+                await self._find(key)
         for row in self._strayed(keys):
             self._cache.set_team(row["id"], self.team.key)
         for row in self._cache.issues_of(self.team.key):
@@ -113,6 +112,28 @@ class ProjectIssues:
                 self._cache.set_project(row["id"], "")
                 if row["key"] != row["identifier"]:  # the run that used the old key is over
                     self._cache.rename(row["id"], row["identifier"])
+
+    async def _find(self, key: str) -> Row | None:
+        """Finds an issue by its key, which may be from before its team was renamed, or from another team."""
+        with expected_shapes():
+            found = await self.team.find(key)
+        return found or await self._find_by_note(key)
+
+    async def _find_by_note(self, key: str) -> Row | None:
+        """Linear may not know a key from before the renaming: then our own note on the issue proves that it is the one.
+
+        Without the cache, nothing else knows the issue's id.
+        """
+        team, _, number = key.rpartition("-")
+        now = self.team.info.status.key
+        if team.upper() == now.upper():
+            return None
+        with expected_shapes():
+            found = await self.team.find(f"{now}-{number}")
+        if found is None or not any(f'"key":"{key}"' in note for note in await self.attachments.read_notes(found)):
+            return None
+        self._cache.rename(found["id"], key)
+        return self._cache.find_issue(found["id"])
 
     def _strayed(self, keys: Collection[str]) -> list[Row]:
         """Issues of our runs under the key that the team had before the settings were changed to its new one."""
@@ -238,14 +259,14 @@ class ProjectIssues:
             return
         try:
             ids = list(await self.labels.ids_of(added, row["in_team"]))
-            await self._change(row, {"addedLabelIds": ids, "removedLabelIds": removed})
+            written = await self._change(row, {"addedLabelIds": ids, "removedLabelIds": removed})
         except Refused:  # a label, or the issue itself, may be gone or in another team since the last poll
             self.labels.forget(row["in_team"])
             self._cache.update_issue(row["id"], doubted=1)
             raise
         kept = [label for label in row["labels"] if label["id"] not in removed]
         new = [{"id": label, "names": [name]} for label, name in zip(ids, added, strict=True)]
-        self._cache.update_issue(row["id"], labels=[*kept, *new])
+        self._cache.update_issue(row["id"], labels=[*kept, *new], written=written)
 
     async def ensure_reaction(self, comment: str, reaction: Reaction) -> None:
         await self._reactions.ensure(comment, reaction)
@@ -269,11 +290,11 @@ class ProjectIssues:
             self._cache.keep_move(
                 row["id"], RecordedMove(authorization["request"], came_from, row["state"], target, after)
             )
-            await self._change(row, {"stateId": target})
+            written = await self._change(row, {"stateId": target})
         except Refused:
             self.team.info.expire()
             raise
-        self._cache.update_issue(row["id"], state=target)
+        self._cache.update_issue(row["id"], state=target, written=written)
 
     async def _is_unmoved(self, row: Row) -> bool:
         with expected_shapes():
@@ -289,5 +310,8 @@ class ProjectIssues:
     async def ensure_link(self, key: str, *, url: str, title: str) -> None:
         await self.attachments.ensure_link(await self.row_of(key), url=url, title=title)
 
-    async def _change(self, row: Row, entry: Row) -> None:
-        await self._client.change(graphql_queries.UPDATE_ISSUE, fence=self._fence, id=row["id"], input=entry)
+    async def _change(self, row: Row, entry: Row) -> str:
+        """Returns the time of the change: an answer that shows the issue as of before it is outdated."""
+        made = await self._client.change(graphql_queries.UPDATE_ISSUE, fence=self._fence, id=row["id"], input=entry)
+        with expected_shapes():
+            return time(made["issue"]["updatedAt"]) if made.get("issue") else ""

@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from bot.errors import Retryable
+from bot.ports import Poll
 from bot.services.linear import graphql_queries
 from bot.services.linear.cache import Cache, Row
 from bot.services.linear.client import LinearClient
@@ -25,6 +26,7 @@ from bot.services.linear.parse import (
     text,
     time,
 )
+from bot.services.linear.seen_changes import SeenChanges
 from bot.services.linear.team_info import TeamInfo
 
 _OVERLAP = 120.0
@@ -32,7 +34,10 @@ _OVERLAP = 120.0
 _FULL_READ_SECONDS = 12 * 3600.0
 """Interval of full reads: no list shows deleted issues and comments."""
 _ISSUES_PER_QUERY = 15
+_ISSUES_PER_PAGE = 50
 _COMMENTS_PER_PAGE = 50
+_CHANGES_PER_PAGE = 10
+"""Most polls find one change or two, and what is asked for costs as much as what is found."""
 _PEOPLE_PER_QUERY = 50
 _MAX_ROUNDS = 5
 _MAX_HISTORY_PAGES = 20
@@ -47,14 +52,19 @@ class TeamSync:
         self.client, self.key, self.cache, self.info = client, key, cache, info
         self._label = label.lower()
         self._refresh_in_flight: asyncio.Future[BaseException | None] | None = None
+        self._read_in: tuple[Poll | None, frozenset[str]] = (None, frozenset())
+        """The last poll, and the issues that were known after it."""
+        self._seen = SeenChanges()
         self._full_read_at = float("-inf")
         self._newest = self._latest = ""
         """Latest server time whose changes are all in the cache, and latest server time read since."""
         self._newest_at = self._read_at = client.elapsing()
         """Our elapsed time when `_newest` was set, and when the last complete read began."""
 
-    async def refresh(self) -> None:
-        """Concurrent callers share one refresh, and its failure."""
+    async def refresh(self, poll: Poll) -> None:
+        """Once in a poll, unless more issues are known by now. Concurrent callers share a refresh, and its failure."""
+        if self._read_in == (poll, frozenset(self._known())):
+            return
         if self._refresh_in_flight is not None:
             failure = await asyncio.shield(self._refresh_in_flight)
             if failure is not None:
@@ -72,6 +82,7 @@ class TeamSync:
         finally:
             self._refresh_in_flight.set_result(failure)
             self._refresh_in_flight = None
+        self._read_in = (poll, frozenset(self._known()))
 
     @property
     def was_read(self) -> bool:
@@ -107,20 +118,28 @@ class TeamSync:
         self._read_at = began
 
     async def _read_new(self, since: str) -> None:
+        self._seen.forget_before(since)
         unexplained = [row["id"] for row in self.cache.issues_of(self.key) if row["doubted"]]
         if (
             unexplained
             or (await self.client.query(graphql_queries.IS_CHANGED, filter=self._filter(since)))["issues"]["nodes"]
         ):
-            listed = await self._list(self._filter(since))
+            listed = await self._list(self._filter(since), _CHANGES_PER_PAGE)
             waiting = [row["id"] for row in self.cache.issues_of(self.key) if listed.keys() & row["blockers"]]
             changed = [issue for issue in listed if self._has_changed(issue, listed[issue])]
             await self._read(sorted({*unexplained, *waiting, *changed}))
             await self._read_new_comments([issue for issue in listed if self.cache.find_issue(issue)], since)
+            self._note_seen(listed)
             self._forget_unwanted()
 
+    def _note_seen(self, listed: Mapping[str, str]) -> None:
+        """A server that lags may list a change, and still show the issue as it was: then it is read again."""
+        for issue, updated in listed.items():
+            if (row := self.cache.find_issue(issue)) and row["updated"] >= updated:
+                self._seen.add_issue(issue, row["updated"])
+
     async def _read_everything(self) -> None:
-        listed = await self._list(self._filter(""))
+        listed = await self._list(self._filter(""), _ISSUES_PER_PAGE)
         missing = self._known() - listed.keys()
         await self._read(sorted({*missing, *(issue for issue in listed if self._has_changed(issue, listed[issue]))}))
         await self._read_all_comments(sorted(self._known()))
@@ -141,19 +160,17 @@ class TeamSync:
             "archivedAt": {"null": True},
         }
         which = [wanted, *([{"id": {"in": sorted(watched)}}] if watched else [])]
-        later = {"gt": since}
-        new = [{"or": [{"updatedAt": later}, {"comments": {"some": {"updatedAt": later}}}]}] if since else []
-        return {"and": [{"or": which}, *new]}
+        return {"and": [{"or": which}, *([self._seen.unseen_since(since)] if since else [])]}
 
     def _known(self) -> set[str]:
         return {row["id"] for row in self.cache.issues_of(self.key)}
 
-    async def _list(self, which: Mapping[str, Any]) -> Mapping[str, str]:
+    async def _list(self, which: Mapping[str, Any], count: int) -> Mapping[str, str]:
         """Time of the last change by id. Pages shift while they are read: several are read again until none is new."""
         found: dict[str, str] = {}
         for _ in range(_MAX_ROUNDS):
             before, pages = len(found), 0
-            async for nodes in self.client.pages(graphql_queries.ISSUE_IDS, "issues", filter=which):
+            async for nodes in self.client.pages(graphql_queries.ISSUE_IDS, "issues", filter=which, count=count):
                 pages += 1
                 found.update((text(node["id"]), time(node["updatedAt"])) for node in nodes)
             self._note_time(max(found.values(), default=""))
@@ -198,8 +215,8 @@ class TeamSync:
     def _keep(self, row: Row, key: str) -> None:
         known = self.cache.find_issue(row["id"])
         self._note_time(row["updated"])
-        if known and known["updated"] > row["updated"]:
-            return
+        if known and max(known["updated"], known.get("written", "")) > row["updated"]:
+            return  # not only an older list: one that was read while we changed the issue
         self.cache.keep_issue(
             {**row, "read_at": self.client.now(), "doubted": max(known["doubted"] - 1, 0) if known else 0},
             team=known["team"] if known else self.key,
@@ -223,12 +240,12 @@ class TeamSync:
     async def _read_new_comments(self, ids: Sequence[str], since: str) -> None:
         for some in _in_parts(ids, _COMMENTS_PER_PAGE):
             which = {"issue": {"id": {"in": some}}, **({"updatedAt": {"gt": since}} if since else {})}
-            await self._fetch_comments(which)
+            await self._fetch_comments(which, _CHANGES_PER_PAGE)
 
     async def _read_all_comments(self, ids: Sequence[str]) -> None:
         """Forgets deleted comments, but keeps new ones: the list may not show them yet."""
         for some in _in_parts(ids, _COMMENTS_PER_PAGE):
-            there = await self._fetch_comments({"issue": {"id": {"in": some}}})
+            there = await self._fetch_comments({"issue": {"id": {"in": some}}}, _COMMENTS_PER_PAGE)
             settled = max(_earlier(self._latest, _OVERLAP), self._complete_until(self.client.elapsing()))
             with self.cache.changing():
                 for row in (row for issue in some for row in self.cache.comments_on(issue)):
@@ -241,18 +258,17 @@ class TeamSync:
             await self._read_all_comments([issue])
         return self.cache.comments_on(issue)
 
-    async def _fetch_comments(self, which: Mapping[str, Any]) -> Collection[str]:
+    async def _fetch_comments(self, which: Mapping[str, Any], count: int) -> Collection[str]:
         there: set[str] = set()
         for _ in range(_MAX_ROUNDS):
             before, pages = len(there), 0
-            async for nodes in self.client.pages(
-                graphql_queries.COMMENTS, "comments", filter=which, count=_COMMENTS_PER_PAGE
-            ):
+            async for nodes in self.client.pages(graphql_queries.COMMENTS, "comments", filter=which, count=count):
                 pages += 1
                 there |= {text(node["id"]) for node in nodes}
                 with self.cache.changing():
                     for row in map(parse_comment, nodes):
                         self.cache.keep_comment(row)
+                        self._seen.add_comment(row["id"], row["updated"])
                         self._note_time(row["updated"])
             if pages < 2 or len(there) == before:
                 break

@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 
 from bot.domain.issue import IssueStage
 from bot.domain.reaction import Reaction
-from bot.ports import TrackerView
+from bot.ports import Poll, TrackerView
 from bot.services.interface import with_author
 from bot.services.linear.project_issues import ProjectIssues
 
@@ -13,8 +13,8 @@ class LinearTracker:
     def __init__(self, issues: ProjectIssues) -> None:
         self._issues = issues
 
-    async def snapshot(self, keys: Collection[str], *, fresh: bool = True) -> TrackerView:
-        return TrackerView(*await self._issues.snapshot(keys, fresh=fresh))
+    async def snapshot(self, keys: Collection[str], *, poll: Poll | None = None) -> TrackerView:
+        return TrackerView(*await self._issues.snapshot(keys, poll or Poll()))
 
     async def judge_again(self, key: str, comments: Collection[str], *, request: bool) -> TrackerView:
         return TrackerView(*await self._issues.judge_again(key, comments, request=request))

@@ -1,11 +1,13 @@
 """Git repositories of the stand-in: bare repositories, commits, and the three ways to merge."""
 
+import contextlib
 import os
 import re
+import shutil
 import subprocess
 import tempfile
 from collections.abc import Mapping
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 NOTHING = "0" * 40
@@ -54,29 +56,45 @@ def ok(repository: Path, *words: str) -> bool:
     return done.returncode == 0
 
 
-def create(path: Path, branch: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    git(path.parent, "init", "--quiet", "--bare", f"--initial-branch={branch}", str(path))
+@cache
+def _template(process: int) -> tempfile.TemporaryDirectory[str]:
+    """A new repository, made once by each process and copied afterwards: git takes three processes to make one."""
+    made = tempfile.TemporaryDirectory(prefix="treehand-template-")
+    path = Path(made.name)
+    git(path, "init", "--quiet", "--bare", "--template=", "--initial-branch=main")
     git(path, "config", "http.receivepack", "true")
     git(path, "config", "uploadpack.allowAnySHA1InWant", "true")
     (path / "protected").touch()
     hook = path / "hooks" / "pre-receive"
-    hook.parent.mkdir(exist_ok=True)
+    hook.parent.mkdir()
     hook.write_text(_HOOK)
     hook.chmod(0o755)
+    return made
+
+
+def create(path: Path, branch: str) -> None:
+    shutil.copytree(_template(os.getpid()).name, path)
+    (path / "HEAD").write_text(f"ref: refs/heads/{branch}\n")
 
 
 def refs(path: Path) -> dict[str, str]:
-    lines = git(path, "for-each-ref", "--format=%(refname) %(objectname)", "refs/heads").splitlines()
-    return dict(line.split(" ") for line in lines)
+    """Returns the branches, read as git keeps them: starting it takes a hundred times as long."""
+    found = {}
+    with contextlib.suppress(FileNotFoundError):
+        lines = (path / "packed-refs").read_text().splitlines()
+        packed = [line.split(" ") for line in lines if not line.startswith(("#", "^"))]
+        found = {ref: sha for sha, ref in packed if ref.startswith("refs/heads/")}
+    for folder, _, names in os.walk(path / "refs" / "heads"):
+        for name in names:
+            file = Path(folder, name)
+            with contextlib.suppress(FileNotFoundError):  # a branch may be deleted meanwhile
+                if file.suffix != ".lock":
+                    found[str(file.relative_to(path))] = file.read_text().strip()
+    return dict(sorted(found.items()))
 
 
 def tip(path: Path, branch: str) -> str | None:
-    found = subprocess.run(
-        ["git", "-C", str(path), "rev-parse", "--verify", "--quiet", f"refs/heads/{branch}"],
-        env=environment(), capture_output=True, timeout=60, check=False,
-    )  # fmt: skip
-    return found.stdout.decode().strip() or None
+    return refs(path).get(f"refs/heads/{branch}")
 
 
 @lru_cache
@@ -113,25 +131,38 @@ def message_of(path: Path, sha: str) -> str:
 
 def commit_files(path: Path, branch: str, files: Mapping[str, str | None], message: str, who: str) -> str:
     """Adds a commit to the branch, which may be new."""
-    sha = commit_on(path, branch, files, message, who)
-    git(path, "update-ref", f"refs/heads/{branch}", sha)
-    return sha
+    return _commit_to(path, f"refs/heads/{branch}", branch, files, message, who)
 
 
 def commit_on(path: Path, branch: str, files: Mapping[str, str | None], message: str, who: str) -> str:
-    """Makes a commit on top of the branch, or of the default one; `None` removes a file. Moves no ref."""
-    parent = tip(path, branch) or tip(path, git(path, "symbolic-ref", "--short", "HEAD"))
-    with tempfile.TemporaryDirectory() as scratch:
-        index = {"GIT_INDEX_FILE": f"{scratch}/index"}
-        git(path, "read-tree", *([parent] if parent else ["--empty"]), **index)
-        for name, text in files.items():
-            if text is None:
-                git(path, "update-index", "--force-remove", name, **index)
-            else:
-                blob = git(path, "hash-object", "-w", "--stdin", stdin=text)
-                git(path, "update-index", "--add", "--cacheinfo", f"100644,{blob},{name}", **index)
-        tree = git(path, "write-tree", **index)
-    return committed(path, tree, [parent] if parent else [], message, who)
+    """Makes a commit on top of the branch, or of the default one; `None` removes a file. Moves no branch."""
+    sha = _commit_to(path, _SCRATCH, branch, files, message, who)
+    git(path, "update-ref", "-d", _SCRATCH)
+    return sha
+
+
+_SCRATCH = "refs/scratch"
+
+
+def _commit_to(path: Path, ref: str, branch: str, files: Mapping[str, str | None], message: str, who: str) -> str:
+    """Makes a commit on top of the branch, or of the default one, with a single process of git."""
+    default = (path / "HEAD").read_text().strip().removeprefix("ref: refs/heads/")
+    parent = tip(path, branch) or tip(path, default)
+    lines = [
+        b"commit " + ref.encode(), b"mark :1", f"author {who} <{who}@example.com> now".encode(),
+        b"committer %s <%s> now" % (_NOBODY["NAME"].encode(), _NOBODY["EMAIL"].encode()),
+        _data(f"{message}\n" if message and not message.endswith("\n") else message),
+        *([f"from {parent}".encode()] if parent else []),
+    ]  # fmt: skip
+    for name, text in files.items():
+        quoted = b'"' + name.encode().replace(b"\\", b"\\\\").replace(b'"', b'\\"').replace(b"\n", b"\\n") + b'"'
+        lines += [b"D " + quoted] if text is None else [b"M 100644 inline " + quoted, _data(text)]
+    stream = b"\n".join([*lines, b"get-mark :1", b"done", b""])
+    return git(path, "fast-import", "--quiet", "--done", "--date-format=now", stdin=stream)
+
+
+def _data(text: str) -> bytes:
+    return b"data %d\n%s" % (len(text.encode()), text.encode())
 
 
 def committed(path: Path, tree: str, parents: list[str], message: str, who: str) -> str:

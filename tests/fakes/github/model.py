@@ -188,6 +188,8 @@ class Repository:
     private: bool = False
     archived: bool = False
     default_branch: str = "main"
+    renamed_branches: dict[str, str] = field(default_factory=dict)
+    """Present names of branches by their former ones."""
     levels: dict[str, str] = field(default_factory=dict)
     """Permission of each collaborator, keyed by login in lower case."""
     drafts: bool = True

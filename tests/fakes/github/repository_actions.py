@@ -55,6 +55,15 @@ class OnRepositories(OnPulls):
         gits.git(home.path, "symbolic-ref", "HEAD", f"refs/heads/{branch}")
 
     @deed
+    def rename_branch(self, repo: str, branch: str, to: str) -> None:
+        """As on GitHub's page: pull requests follow, and the former name redirects."""
+        home = self._touched(repo)
+        gits.git(home.path, "branch", "-m", branch, to)
+        home.renamed_branches[branch] = to
+        if home.default_branch == branch:
+            self.set_default_branch(repo, to)
+
+    @deed
     def protect(self, repo: str, pattern: str) -> None:
         """Forbids pushing to such branches; `*` matches anything."""
         home = self._touched(repo)

@@ -119,9 +119,12 @@ def is_collaborator(ask: Ask, login: str) -> Reply:
 def branch(ask: Ask, branch: str) -> Reply:
     home = home_of(ask)
     sha = gits.tip(home.path, branch)
+    repo_url = PullShapes(ask.base).repo_url(home)
+    if sha is None and branch in home.renamed_branches:
+        raise Refusal(301, "Moved Permanently", Location=f"{repo_url}/branches/{home.renamed_branches[branch]}")
     if sha is None:
         raise Refusal(404, "Branch not found")
-    url = f"{PullShapes(ask.base).repo_url(home)}/branches/{branch}"
+    url = f"{repo_url}/branches/{branch}"
     protected = any(fnmatch.fnmatchcase(branch, pattern) for pattern in home.protected)
     shape = {
         "name": branch, "commit": PullShapes(ask.base).commit(home, sha), "protected": protected,

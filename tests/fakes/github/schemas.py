@@ -4,8 +4,10 @@ They are too large for this repository: they are beside it, or in the folder `TR
 """
 
 import gzip
+import hashlib
 import json
 import os
+import re
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -103,9 +105,19 @@ class Checker:
     """Checks exchanges against the description, and reports violations of either side."""
 
     def __init__(self, templates: frozenset[str]) -> None:
-        self._api = _api(templates)
+        self._api, self._known_right = _api(templates), _known_right(templates)
 
     def problems(self, one: Exchange) -> list[str]:
+        """An exchange that differs from a correct one only in what has a fixed form is not checked again."""
+        form = _form_of(one)
+        if form in self._known_right:
+            return []
+        found = self._find(one)
+        if not found:
+            self._known_right.add(form)
+        return found
+
+    def _find(self, one: Exchange) -> list[str]:
         from openapi_core.exceptions import OpenAPIError
         from openapi_core.testing import MockRequest, MockResponse
 
@@ -130,6 +142,28 @@ class Checker:
 
 
 _HOST = "http://github.invalid"
+_FIXED = (
+    (re.compile(rb"\b20\d\d-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\dZ"), b"TIME"),
+    (re.compile(rb"(?<![0-9a-f])[0-9a-f]{40}(?![0-9a-f])"), b"SHA"),
+    (re.compile(rb"127\.0\.0\.1:[1-9]\d{3,4}\b"), b"HOST"),
+)
+"""Times, names of commits, and the address of the stand-in: one is as correct as another."""
+
+
+def _form_of(one: Exchange) -> bytes:
+    told = {"content-type", "location", "link"}  # numbers and times are in the others
+    headers = sorted((name, text if name in told else "") for name, text in one.headers.items())
+    form = repr((one.method, one.path, sorted(one.query.items()), one.status, headers)).encode()
+    whole = b"\0".join((form, one.sent, one.got))
+    for pattern, name in _FIXED:
+        whole = pattern.sub(name, whole)
+    return hashlib.sha256(whole).digest()
+
+
+@cache
+def _known_right(templates: frozenset[str]) -> set[bytes]:
+    """What all tests of this process have found correct."""
+    return set()
 
 
 @cache

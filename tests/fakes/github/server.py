@@ -1,8 +1,6 @@
 """HTTP server of the stand-in on loopback; records every request."""
 
 import json
-import socket
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -11,10 +9,8 @@ from email.utils import format_datetime
 from typing import Any
 
 import anyio
-import uvicorn
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
-from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from tests.fakes.github import (  # noqa: F401 - each of the last ones brings its routes
     graphql,
@@ -35,6 +31,7 @@ from tests.fakes.github.repository_actions import GitHubWorld
 from tests.fakes.github.schemas import Checker, Exchange, folder
 from tests.fakes.github.smart_http import ADDRESS, SmartHttp
 from tests.fakes.github.website import made_on_website
+from tests.fakes.loopback import cut, end_after, listening
 
 _GRAPHQL = ("/graphql", "/api/graphql")
 
@@ -114,7 +111,7 @@ class ServedGitHub:
         else:
             reply = await self._answer(http)
         if fault and fault.cut:
-            _Wire.transports[scope["client"]].abort()
+            cut(scope["client"])
             return
         if fault and fault.done and fault.status:
             reply = _scripted(fault)
@@ -122,7 +119,7 @@ class ServedGitHub:
             reply.headers["content-length"] = str(len(reply.body))
             await send({"type": "http.response.start", "status": reply.status_code, "headers": reply.raw_headers})
             await send({"type": "http.response.body", "body": reply.body[: len(reply.body) // 2], "more_body": True})
-            _Wire.transports[scope["client"]].close()
+            end_after(scope["client"])
             return
         await reply(scope, receive, send)
 
@@ -251,44 +248,9 @@ def _scripted(fault: Fault) -> Response:
     return Response(fault.body, fault.status or 500, {"content-type": "application/json", **fault.headers})
 
 
-class _Wire(H11Protocol):
-    """A connection that knows its transport, so that it can be cut."""
-
-    transports: dict[tuple[str, int], Any] = {}  # noqa: RUF012 - one address is one connection
-
-    def connection_made(self, transport: Any) -> None:
-        super().connection_made(transport)
-        self.transports[self.client] = transport
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self.transports.pop(self.client, None)
-        super().connection_lost(exc)
-
-
-def _listening() -> socket.socket:
-    # Named as TCP; otherwise asyncio does not send small responses at once.
-    sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    sock.bind(("127.0.0.1", 0))
-    sock.listen(100)
-    return sock
-
-
 @contextmanager
 def served(world: GitHubWorld, *, validate: bool = True, github: ServedGitHub | None = None) -> Iterator[ServedGitHub]:
     """Serves on a free port of this machine, in its own thread."""
     github = github or ServedGitHub(world, validate)
-    config = uvicorn.Config(
-        github, http=_Wire, log_config=None, log_level="critical", lifespan="off", access_log=False,
-        date_header=False, server_header=False, timeout_graceful_shutdown=1,
-    )  # fmt: skip
-    sock = _listening()
-    github.url = f"http://127.0.0.1:{sock.getsockname()[1]}"
-    server = uvicorn.Server(config)
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [sock]}, daemon=True, name="github")
-    thread.start()
-    try:
+    with listening(github) as github.url:
         yield github
-    finally:
-        server.should_exit = server.force_exit = True
-        thread.join(10)
-        sock.close()

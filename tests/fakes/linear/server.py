@@ -19,12 +19,12 @@ from tests.fakes.linear.execute import Asked, refused
 from tests.fakes.linear.faults import Fault, Faults
 from tests.fakes.linear.field_registry import Ask
 from tests.fakes.linear.limits import Limits
-from tests.fakes.linear.loopback import cut, listening
 from tests.fakes.linear.model import User
 from tests.fakes.linear.schema import schema
 from tests.fakes.linear.traffic import Answer, Call
 from tests.fakes.linear.webhooks import delivery
 from tests.fakes.linear.world import LinearWorld
+from tests.fakes.loopback import cut, listening
 
 
 @dataclass
@@ -160,6 +160,6 @@ def served(world: LinearWorld, linear: ServedLinear | None = None) -> Iterator[S
     """Serves on a free port of this machine, in its own thread."""
     linear = linear or ServedLinear(world)
     schema()
-    with listening(linear, "linear") as address:
+    with listening(linear) as address:
         linear.url = f"{address}/graphql"
         yield linear

@@ -1,6 +1,7 @@
 """Cache: records of finished work are removed, current ones stay, and records of an older format are read again."""
 
 from bot.domain.reaction import Reaction
+from bot.ports import Poll
 from bot.services.github.cache import Cache
 from bot.services.github.offline import OfflineView
 from tests.services.github.github_bot import BRANCH, REPO
@@ -68,5 +69,5 @@ async def test_records_of_an_older_format_are_read_again(bot):
     bot.db.execute("UPDATE records SET data = '{\"number\": 1}'")
     bot.db.execute("UPDATE cursors SET value = '0' WHERE name = 'shape'")
     assert OfflineView(Cache(bot.db, REPO)).titles() == {}
-    view = await bot.tracker.snapshot([], fresh=False)
+    view = await bot.tracker.snapshot([], poll=Poll(fresh=False))
     assert set(view.issues) == {f"{REPO}#{number}"}

@@ -199,12 +199,14 @@ async def test_a_lost_cache_repeats_no_comment(github, tmp_path):
     key = f"{REPO}#{number}"
     await first.tracker.ensure_comment(key, slug="1/progress", text="Working.")
     first.close()
+    known = list(github.world.repository(REPO).comments)
     second = Bot(github, tmp_path / "second")
     await second.tracker.snapshot([key])
     await second.tracker.ensure_comment(key, slug="1/progress", text="Working.")
     await second.tracker.ensure_comment(key, slug="1/progress", text="Done.")
     second.close()
     assert bodies(github.world) == ["Done."]
+    assert list(github.world.repository(REPO).comments) == known, "the same comment, edited"
 
 
 async def test_of_duplicate_comments_only_the_oldest_stays(github, tmp_path):

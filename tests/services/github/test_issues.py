@@ -1,8 +1,11 @@
 """Issues: which are read, their requester, and the title and body that may be used."""
 
+import asyncio
+
 import pytest
 
 from bot.errors import NeedsHuman, Retryable
+from bot.ports import Poll
 from bot.services.http.availability import read_availability
 from tests.services.github.github_bot import REPO, Bot
 
@@ -275,7 +278,7 @@ async def test_our_own_labels_are_returned_before_any_list_shows_them(bot):
     bot.world.advance(60)
     await bot.tracker.ensure_labels(key, add=["ai:working"])
     for fresh in (False, True):
-        assert "ai:working" in (await bot.tracker.snapshot([key], fresh=fresh)).issues[key].labels
+        assert "ai:working" in (await bot.tracker.snapshot([key], poll=Poll(fresh=fresh))).issues[key].labels
 
 
 async def test_our_labels_are_created_before_they_are_used(bot):
@@ -300,8 +303,8 @@ async def test_between_two_polls_no_request_is_sent(bot):
     await bot.forge.snapshot([])
     bot.requests()
     bot.world.close(REPO, number)
-    assert await bot.tracker.snapshot([f"{REPO}#{number}"], fresh=False) == seen
-    await bot.forge.snapshot(["treehand/acme-shop-1"], fresh=False)
+    assert await bot.tracker.snapshot([f"{REPO}#{number}"], poll=Poll(fresh=False)) == seen
+    await bot.forge.snapshot(["treehand/acme-shop-1"], poll=Poll(fresh=False))
     assert bot.requests() == []
 
 
@@ -322,3 +325,42 @@ async def test_issues_beyond_one_page_are_all_returned_once(bot):
     assert len(view.issues) == 250
     assert all(issue.requester.trusted for issue in view.issues.values())
     assert len(bot.requests()) < 20
+
+
+async def test_a_list_as_of_before_our_label_does_not_undo_it_in_the_cache(bot):
+    """Somebody else's change is newer than what we knew, and older than ours."""
+    number = labelled(bot.world)
+    bot.world.lag = 20
+    bot.world.advance(60)
+    await bot.issue(number, number)
+    bot.world.edit_issue(REPO, number, title="Add a big cart")
+    bot.world.advance(30)
+    await bot.tracker.ensure_labels(f"{REPO}#{number}", add=["ai:review"])
+    assert "ai:review" in (await bot.issue(number, number)).labels
+    bot.world.advance(60)
+    assert "ai:review" in (await bot.issue(number, number)).labels
+
+
+async def test_an_answer_that_was_on_its_way_while_we_set_a_label_does_not_undo_it(bot):
+    """As polls and steps of the engine overlap: the issue is unlabelled, so that it is read by its number."""
+    number = labelled(bot.world)
+    key = f"{REPO}#{number}"
+    await bot.tracker.snapshot([key])
+    await bot.tracker.ensure_labels(key, add=["ai:working"])
+    bot.world.unlabel(REPO, number, "ai")
+    read = bot.repository.issues.read
+    answered, may_arrive, get = asyncio.Event(), asyncio.Event(), bot.repository.api.get
+
+    async def slow(path, *more):
+        answer = await get(path, *more)
+        answered.set()
+        await may_arrive.wait()
+        return answer
+
+    bot.repository.api.get = slow
+    reading = asyncio.create_task(read(number))
+    await answered.wait()
+    bot.repository.api.get = get
+    await bot.tracker.ensure_labels(key, add=["ai:review"], remove=["ai:working"])
+    may_arrive.set()
+    assert "ai:review" in (await reading)["labels"]

@@ -7,6 +7,7 @@ from contextlib import suppress
 import pytest
 
 from bot.errors import NeedsHuman, Retryable
+from bot.ports import Poll
 from bot.services.github.transport import parse_json
 from bot.services.http.availability import read_availability
 from bot.services.http.service_reply import NoAnswer, ServiceReply
@@ -33,7 +34,7 @@ async def test_an_unreadable_cache_is_retryable_even_between_two_polls(bot):
     number = labelled(bot.world)
     await bot.issue(number)
     bot.db.execute("ALTER TABLE records RENAME TO elsewhere")
-    for look in (bot.tracker.snapshot([f"{REPO}#{number}"], fresh=False), bot.forge.snapshot([BRANCH], fresh=True)):
+    for look in (bot.tracker.snapshot([f"{REPO}#{number}"], poll=Poll(fresh=False)), bot.forge.snapshot([BRANCH])):
         with pytest.raises(Retryable):
             await look
 

@@ -10,6 +10,7 @@ from bot.engine.messages import checks_text
 from bot.errors import NeedsHuman, Retryable
 from bot.services.github.auth import PERMISSIONS, AppCredential
 from bot.services.github.forge import GitHubForge
+from bot.services.github.renamed_branches import read_renamed
 from tests.fakes.github import gits
 from tests.services.github.github_bot import BRANCH, REPO, Bot
 
@@ -54,6 +55,35 @@ async def test_a_default_branch_that_was_renamed_meanwhile_is_followed(bot):
     await bot.forge.ensure_draft(BRANCH, base="", title="Add a cart", body="")
     pull, _ = await bot.pull()
     assert (pull.base, pull.draft) == ("trunk", True)
+
+
+async def test_a_base_that_the_settings_name_is_followed_when_it_is_renamed(bot):
+    bot.world.push(REPO, BRANCH, {"new.py": "one\n"}, by="treehand-bot")
+    bot.world.rename_branch(REPO, "main", "trunk")
+    await bot.pull()
+    await bot.forge.ensure_draft(BRANCH, base="main", title="Add a cart", body="")
+    pull, _ = await bot.pull()
+    assert (pull.base, await bot.forge.find_renamed("main")) == ("trunk", "trunk")
+    finding = await bot.repository.renamed_branches.check("main")
+    assert (finding.ok, "was renamed to trunk" in finding.detail) == (True, True)
+    assert read_renamed(bot.repository.api.cache) == {"main": "trunk"}
+
+
+async def test_a_default_branch_that_took_the_place_of_a_missing_one_is_its_new_name(bot):
+    await bot.pull()
+    path = bot.world.repository(REPO).path
+    gits.git(path, "branch", "-m", "main", "trunk")  # the server does not redirect
+    bot.world.set_default_branch(REPO, "trunk")
+    bot.world.advance(4000)
+    await bot.pull()  # the new default branch is known by now
+    assert await bot.forge.find_renamed("main") == "trunk"
+
+
+async def test_a_missing_branch_is_not_taken_for_a_renamed_one(bot):
+    await bot.pull()
+    assert await bot.forge.find_renamed("nowhere") == ""
+    assert await bot.forge.find_renamed("main") == ""
+    assert (await bot.repository.renamed_branches.check("nowhere")).ok is False
 
 
 async def test_a_missing_base_is_reported(bot):

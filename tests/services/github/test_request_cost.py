@@ -4,8 +4,13 @@ import asyncio
 
 import pytest
 
+from bot.domain.branch_name import branch_for
+from bot.domain.policy import Policy
 from bot.domain.reaction import Reaction
+from bot.domain.run import Run
+from bot.engine.observe import take_snapshots
 from bot.errors import Retryable
+from bot.ports import Ports, Project
 from bot.services.github.auth import AppCredential
 from tests.services.github.github_bot import REPO, Bot
 
@@ -16,32 +21,52 @@ PERMISSIONS = {
 }  # fmt: skip
 
 
-async def idle_tick(bot, keys, branches):
+async def poll_of_the_engine(bot, runs):
+    """Polls as the daemon does: the forge after the tracker."""
+    shop = Project("shop", bot.tracker, bot.forge, workspaces=None, policy=Policy(), hand_over=None)
+    views, failures = await take_snapshots(Ports({"shop": shop}, executor=None, store=None), runs, fresh={"shop"})
+    assert not failures
+    return views["shop"]
+
+
+async def idle_tick(bot, runs):
     bot.requests()
-    await asyncio.gather(bot.tracker.snapshot(keys), bot.forge.snapshot(branches))
+    await poll_of_the_engine(bot, runs)
     calls = list(bot.github.history)
     return [call for call in calls if call.path != "/graphql"], [call for call in calls if call.path == "/graphql"]
 
 
 @pytest.mark.parametrize("runs", [1, 12])
 async def test_an_idle_tick_costs_six_requests_whatever_the_number_of_runs(bot, runs):
-    keys, branches = [], []
+    known = []
     for _ in range(runs):
         number = bot.world.open_issue(REPO, "Add a cart", by="ana", labels=["ai"]).number
-        keys.append(f"{REPO}#{number}")
+        known.append(Run(f"{REPO}#{number}", "shop"))
         bot.world.comment(REPO, number, "use OAuth", by="ana")
-    for position in range(runs):
-        branches.append(f"treehand/acme-shop-{position}")
-        bot.world.push(REPO, branches[-1], {f"new-{position}.py": "one\n"}, by="treehand-bot")
-        bot.world.open_pull(REPO, "Add a cart", head=branches[-1], by="treehand-bot")
-    await idle_tick(bot, keys, branches)
-    await idle_tick(bot, keys, branches)
+    for position, run in enumerate(known):
+        bot.world.push(REPO, branch_for(run), {f"new-{position}.py": "one\n"}, by="treehand-bot")
+        bot.world.open_pull(REPO, "Add a cart", head=branch_for(run), by="treehand-bot")
+    await idle_tick(bot, known)
+    await idle_tick(bot, known)
 
-    rest, graphql = await idle_tick(bot, keys, branches)
+    rest, graphql = await idle_tick(bot, known)
 
     assert [call.status for call in rest] == [304] * 5
     assert len(graphql) == 1
     assert sum(call.points for call in graphql) == 1
+
+
+async def test_each_list_is_read_once_in_a_poll_also_if_an_issue_is_blocked_by_another(bot):
+    blocking = bot.world.open_issue(REPO, "Add prices", by="ana")
+    bot.world.open_issue(REPO, "Add a cart", f"Blocked by: #{blocking.number}", by="ana", labels=["ai"])
+    await poll_of_the_engine(bot, [])
+    bot.requests()
+    view = await poll_of_the_engine(bot, [])
+    assert f"{REPO}#{blocking.number}" in view.tracker.issues
+    asked = [path for _, path in bot.requests() if path != "/graphql"]
+    assert len(asked) == len(set(asked)) == 6
+    await poll_of_the_engine(bot, [])
+    assert len(bot.requests()) >= 6  # the next poll asks again
 
 
 async def test_tracker_and_forge_of_a_project_share_the_comment_list(bot):

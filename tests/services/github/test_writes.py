@@ -6,6 +6,7 @@ import pytest
 
 from bot.domain.reaction import Reaction
 from bot.errors import NeedsHuman, Retryable
+from bot.ports import Poll
 from bot.services.github.errors import Forbidden
 from bot.services.github.mutations import Mutation, MutationBatch, MutationResult
 from bot.services.http.service_reply import UnknownOutcome
@@ -43,7 +44,7 @@ async def test_a_new_phase_replaces_the_old_one_in_one_request(working):
     await review(working)
     assert writes(working) == ["addLabelsToLabelable+removeLabelsFromLabelable"]
     assert labels(working) == {"ai", "ai:review"}
-    assert (await working.tracker.snapshot([KEY], fresh=False)).issues[KEY].labels == {"ai", "ai:review"}
+    assert (await working.tracker.snapshot([KEY], poll=Poll(fresh=False))).issues[KEY].labels == {"ai", "ai:review"}
     await review(working)
     assert len(writes(working)) == 1
 

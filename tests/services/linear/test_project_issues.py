@@ -6,7 +6,10 @@ from contextlib import closing
 
 import pytest
 
+from bot.domain.run import Run, RunTurns
+from bot.engine.run_note import note_for as as_note
 from bot.errors import Retryable
+from bot.ports import Poll
 from bot.services.linear.errors import NotFound
 from bot.services.linear.team_routing import TeamRoute
 from tests.fakes.linear.faults import ALWAYS
@@ -188,7 +191,7 @@ async def test_a_write_under_the_new_key_does_not_rename_the_issue_of_a_run(bot)
     key, new = await moved(bot)
     await bot.tracker.snapshot([key])
     await bot.tracker.comment_as(new, "Ana", "go on")
-    assert list((await bot.tracker.snapshot([key], fresh=False)).issues) == [key]
+    assert list((await bot.tracker.snapshot([key], poll=Poll(fresh=False))).issues) == [key]
 
 
 # A team with a new key
@@ -220,6 +223,26 @@ async def test_with_the_new_key_of_a_team_in_the_settings_a_run_keeps_its_issue(
     bot.world.advance(130)
     assert (await later.issue(renamed, renamed)).title == "Two carts"
     assert list((await later.tracker.snapshot([])).issues) == ["CORE-1"]
+
+
+async def test_a_run_keeps_its_issue_when_its_team_was_renamed_and_the_cache_is_lost(bot, renamed):
+    note = as_note(Run(renamed, "shop", turns=RunTurns(number=1)))
+    await bot.tracker.ensure_comment(renamed, slug="1/progress", text="Working.", note=note)
+    other = bot.world.open_issue("CORE", "Add prices", "Please.", by="ana", labels=["ai"]).identifier
+    later = bot.life("lost", team="CORE")
+    view = await later.tracker.snapshot([renamed])
+    assert (view.issues[renamed].open, sorted(view.issues)) == (True, sorted([renamed, other]))
+    await later.tracker.ensure_comment(renamed, slug="1/progress", text="In review.", note=note)
+    assert [comment.body.startswith("In review.") for comment in bot.world.comments("CORE-1", by="treehand-bot")] == [
+        True
+    ]
+
+
+async def test_an_issue_with_the_same_number_is_not_taken_for_one_of_a_renamed_team(bot, renamed):
+    note = as_note(Run("ENG-7", "shop", turns=RunTurns(number=1)))
+    await bot.tracker.ensure_comment(renamed, slug="1/progress", text="Working.", note=note)
+    later = bot.life("lost", team="CORE")
+    assert list((await later.tracker.snapshot(["OLD-1"])).issues) == ["CORE-1"]
 
 
 # Projects of a team
@@ -405,13 +428,13 @@ async def test_between_two_polls_no_request_is_sent(bot):
     key = labelled(bot.world)
     await bot.tracker.snapshot([])
     bot.asked()
-    assert list((await bot.tracker.snapshot([key], fresh=False)).issues) == [key]
+    assert list((await bot.tracker.snapshot([key], poll=Poll(fresh=False))).issues) == [key]
     assert bot.asked() == []
 
 
 async def test_a_process_without_cached_data_polls_at_once(bot):
     key = labelled(bot.world)
-    assert list((await bot.tracker.snapshot([], fresh=False)).issues) == [key]
+    assert list((await bot.tracker.snapshot([], poll=Poll(fresh=False))).issues) == [key]
 
 
 async def test_changes_during_a_restart_are_seen(bot):
@@ -434,3 +457,18 @@ async def test_an_unknown_key_costs_no_request_and_is_not_returned(bot):
     await settled(bot)
     assert (await bot.tracker.snapshot(["acme/shop#1", "shop#2", "ENG-x"])).issues == {}
     assert bot.asked() == ["IsChanged"]
+
+
+async def test_a_list_as_of_before_our_label_does_not_undo_it_in_the_cache(bot):
+    """Somebody else's change is newer than what we knew, and older than ours."""
+    key = labelled(bot.world, "ai:working")
+    bot.world.lag = 20
+    bot.world.advance(60)
+    await settled(bot, key)
+    bot.world.edit(key, title="Add a big cart", by="ana")
+    bot.world.advance(30)
+    await bot.tracker.ensure_labels(key, add=["ai:review"], remove=["ai:working"])
+    assert (await bot.issue(key, key)).labels == {"ai", "ai:review"}
+    bot.world.advance(60)
+    shown = await bot.issue(key, key)
+    assert (shown.labels, shown.title) == ({"ai", "ai:review"}, "Add a big cart")

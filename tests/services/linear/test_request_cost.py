@@ -68,6 +68,29 @@ async def test_one_comment_on_one_of_a_hundred_issues_costs_three_requests(bot):
     assert points < 1000
 
 
+async def test_after_a_change_the_next_polls_are_as_small_as_idle_ones(bot):
+    """Lists show a change late, so two minutes are asked about again; what was read is not read again."""
+    keys = await followed(bot, 20)
+    bot.world.comment(keys[0], "use OAuth", by="ana")
+    bot.world.edit(keys[1], title="Two carts", by="ana")
+    await bot.tracker.snapshot(keys)
+    change, _ = bot.points()
+    bot.world.advance(10)
+    for _ in range(3):
+        await bot.tracker.snapshot(keys)
+        bot.world.advance(30)
+    points, asked = bot.points()
+    assert asked == ["IsChanged"] * 3
+    assert points < 15
+    assert change < 500
+
+    bot.world.comment(keys[0], "and no cookies", by="ana")  # a change of what was seen is seen
+    bot.world.edit(keys[1], title="Three carts", by="ana")
+    view = await bot.tracker.snapshot(keys)
+    assert [comment.text for comment in view.comments[keys[0]]] == ["use OAuth", "use OAuth", "and no cookies"]
+    assert view.issues[keys[1]].title == "Three carts"
+
+
 async def test_an_unchanged_issue_is_not_read_again(bot):
     keys = await followed(bot, 20)
     bot.world.edit(keys[3], title="Two carts", by="ana")
