@@ -141,6 +141,15 @@ async def _pairs(folder: Path, seed: int, seconds: float) -> None:
     await _in_parallel(folder, [("side_by_side", seed + side * SEEDS, (seeds, str(seconds * 10))) for side in range(2)])
 
 
+async def _stories(folder: Path, seed: int, seconds: float) -> None:
+    """As many random stories as there is time for, on each tracker in a process of its own."""
+    command = (sys.executable, "-m", "tests.chaos.random_stories", str(folder), str(seed), "1000000", str(seconds))
+    root = str(Path(__file__).parents[2])
+    processes = [await asyncio.create_subprocess_exec(*command, kind, cwd=root) for kind in ("github", "linear")]
+    codes = [await process.wait() for process in processes]
+    assert codes == [0, 0], "see the stories above"
+
+
 async def _soak(folder: Path, seed: int, seconds: float) -> None:
     await _in_parallel(folder, [("soak", seed, (str(seconds),))])
 
@@ -185,6 +194,7 @@ COMPRESSED: dict[str, Scenario] = {
     "compressed_side_by_side": _pairs,
     "soak": _soak,
     "writes": _writes,
+    "stories": _stories,
 }
 
 

@@ -76,6 +76,8 @@ class Storm(Faults):
     """Share of requests answered with 5xx, half of them after the effect."""
     limited: float = 0.0
     """Share of requests refused by a secondary limit, with the seconds to wait."""
+    lying: float = 0.0
+    """Share of requests with an answer of another shape, one that breaks off, or one that comes late."""
     over: bool = False
 
     def next_for(self, method: str, path: str) -> Fault | None:
@@ -92,7 +94,13 @@ class Storm(Faults):
             return Fault("*", status=self.random.choice((500, 502, 503)), done=self.random.random() < 0.5)
         if 0 <= drawn - self.broken < self.limited:
             return _limit(self.random.choice((1, 2)))
-        return None
+        drawn -= self.broken + self.limited
+        return self._lie() if 0 <= drawn < self.lying else None
+
+    def _lie(self) -> Fault:
+        body = self.random.choice((b"{}", b"[]", b"null", b"<html>Sign in</html>", b'{"data": null}'))
+        lies = Fault("*", status=200, body=body), Fault("*", half=True), Fault("*", delay=self.random.uniform(0.1, 1.0))
+        return self.random.choice(lies)
 
 
 def _limit(seconds: int) -> Fault:

@@ -9,7 +9,6 @@ import ctypes
 import json
 import logging
 import os
-import re
 import signal
 import sys
 import time
@@ -21,36 +20,35 @@ from pathlib import Path
 from bot.domain.branch_name import branch_for
 from bot.domain.policy import Policy
 from bot.domain.remote import Remote
-from bot.domain.turn import AgentTask, Event, EventKind, TurnReport, TurnState
 from bot.engine.loop import Engine
 from bot.engine.run_turn import TurnRunner
 from bot.engine.schedule import Capacity
 from bot.errors import BotError, Retryable
 from bot.executors.local import LocalExecutor
-from bot.ports import EventSink, Inbox, Ports, Project
+from bot.ports import Ports, Project
 from bot.services.github.auth import TokenCredential
 from bot.services.github.cache import open_or_replace_cache
 from bot.services.github.client import GitHubClient
 from bot.services.github.forge import GitHubForge
 from bot.services.github.repository import GitHubRepository, RepositoryRules
 from bot.services.github.tracker import GitHubTracker
+from bot.services.linear.tracker import LinearTracker
 from bot.settings.credentials import daemon_id
 from bot.store.runs import RunStore
 from bot.system.locks import daemon_lock
 from bot.workspace.lease import DaemonId, GitLease
 from bot.workspace.lease_ref import LeaseRef
 from bot.workspace.workspaces import GitWorkspaces
+from tests.chaos.hands import BILL, Hand, MoodyHand
+from tests.chaos.small_linear import linear_tracker
 from tests.chaos.tempo import Tempo
 
 REPOSITORY = "acme/shop"
 LABEL = "ai"
-BILL = "bill"
 WORKING = 4
 _SECRET = b"of all small daemons"
 """As operators give one to daemons that share a repository."""
 _POLL = 30.0
-_FILE = re.compile(r"Write 42 into (f\d+\.txt)")
-COST, TOKENS = 0.01, 10
 _PR_SET_PDEATHSIG = 1
 _log = logging.getLogger(__name__)
 
@@ -70,6 +68,15 @@ class Life:
     """Twice the default: renewing it takes its time by itself."""
     traced: bool = False
     """Waits for a tracer before it does anything."""
+    mood: str = ""
+    """Seed of agents that take their time, ask, fail or change nothing; empty: they are done at once."""
+    working: int = WORKING
+    usd_a_day: float = 0.0
+    usd_an_issue: float = 0.0
+    quiet_seconds: float = 0.0
+    linear_url: str = ""
+    """Empty: the issues are on GitHub."""
+    linear_token: str = ""
 
     @property
     def state_dir(self) -> Path:
@@ -78,35 +85,6 @@ class Life:
     @property
     def tempo(self) -> Tempo:
         return Tempo(self.origin, self.speed)
-
-
-@dataclass(frozen=True)
-class Hand:
-    """An agent: writes 42 into the requested file, and 43 after a comment asks for it. Every turn costs the same."""
-
-    tempo: Tempo
-    bill: Path
-    """The model's own record: a line for every turn that it is paid for."""
-
-    async def run(self, work: AgentTask, inbox: Inbox, notice: EventSink) -> TurnReport:
-        told = f"{work.briefing}\n{work.prompt}"
-        file = _FILE.search(work.briefing)
-        (work.folder / (file[1] if file else "lost.txt")).write_text("43\n" if "make it 43" in told else "42\n")
-        session = work.session or f"session of {work.turn_id}"
-        notice(Event(EventKind.SESSION, self.tempo.now(), text=session))
-        notice(Event(EventKind.USAGE, self.tempo.now(), tokens=TOKENS, usd=COST))
-        with self.bill.open("a") as bill:
-            bill.write(f"{work.turn_id}\n")
-        heard = frozenset(work.comments)
-        return TurnReport(
-            TurnState.SUCCEEDED, session=session, summary="Done.", usd=COST, tokens=TOKENS, delivered=heard
-        )
-
-    def by_hand(self, *, folder: Path, home: Path, session: str) -> str:
-        return ""
-
-    async def hand_over(self, home: Path, session: str) -> None: ...
-    async def take_back(self, home: Path, session: str) -> None: ...
 
 
 class Near(GitHubForge):
@@ -187,23 +165,34 @@ async def wired(life: Life) -> AsyncIterator[Small]:
             life.url, TokenCredential(life.token), memory, clock=tempo.now, sleep=tempo.sleep, fence=fence.check
         )
         await stack.enter_async_context(service)
-        project = _project(
-            life, GitHubRepository(service, REPOSITORY, memory, rules=RepositoryRules(LABEL), secret=_SECRET), fence
-        )
-        taker = TurnRunner(
-            {"shop": project}.__getitem__, Hand(tempo, Path(life.folder) / BILL), life.state_dir / "homes"
-        )
+        repository = GitHubRepository(service, REPOSITORY, memory, rules=RepositoryRules(LABEL), secret=_SECRET)
+        tracker = await stack.enter_async_context(_tracker(life, repository, fence))
+        project = _project(life, repository, tracker, fence)
+        bill = Path(life.folder) / BILL
+        hand = MoodyHand(tempo, bill, life.mood) if life.mood else Hand(tempo, bill)
+        taker = TurnRunner({"shop": project}.__getitem__, hand, life.state_dir / "homes")
         executor = await stack.enter_async_context(
             LocalExecutor(taker, turn_store=store, on_change=woken.set, transcript=lambda *_: None, clock=tempo.now)
         )
         outside = Ports({"shop": project}, executor, store)
-        engine = Engine(outside, clock=tempo.now, capacity=lambda: Capacity(WORKING), on_change=woken.set)
+        engine = Engine(outside, clock=tempo.now, capacity=lambda: Capacity(life.working), on_change=woken.set)
         yield Small(await stack.enter_async_context(engine), project, store, executor, woken)
     store.close()
     memory.close()
 
 
-def _project(life: Life, repository: GitHubRepository, fence: Fence) -> Project:
+@asynccontextmanager
+async def _tracker(
+    life: Life, repository: GitHubRepository, fence: Fence
+) -> AsyncIterator[GitHubTracker | LinearTracker]:
+    if not life.linear_url:
+        yield GitHubTracker(repository)
+        return
+    async with linear_tracker(life, _SECRET, LABEL, fence=lambda: fence.check("")) as tracker:
+        yield tracker
+
+
+def _project(life: Life, repository: GitHubRepository, tracker: GitHubTracker | LinearTracker, fence: Fence) -> Project:
     forge, workspaces = Near(repository, api_url=life.url, path=life.repository), GitWorkspaces(life.state_dir, "shop")
     own = DaemonId(daemon_id(life.state_dir))
     fence.claim = GitLease(
@@ -217,11 +206,19 @@ def _project(life: Life, repository: GitHubRepository, fence: Fence) -> Project:
     workspaces.mirror.check_lease = fence.claim.check
     return Project(
         "shop",
-        GitHubTracker(repository),
+        tracker,
         forge,
         workspaces,
-        Policy(label=LABEL, max_working=WORKING, max_working_per_project=WORKING, review_quiet_seconds=0.0),
+        Policy(
+            label=LABEL,
+            max_working=life.working,
+            max_working_per_project=life.working,
+            review_quiet_seconds=life.quiet_seconds,
+            per_day_usd=life.usd_a_day,
+            per_issue_usd=life.usd_an_issue,
+        ),
         _by_hand,
+        issue_states=tracker if isinstance(tracker, LinearTracker) else None,
         lease=fence.claim,
     )
 

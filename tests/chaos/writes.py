@@ -16,7 +16,7 @@ from pathlib import Path
 from random import Random
 from typing import Protocol
 
-from tests.chaos import checker, compressed, small, storms
+from tests.chaos import checker, compressed, hands, storms
 from tests.chaos.chronicle import Storm
 from tests.chaos.forked_machine import ForkedMachine, Nursery
 from tests.chaos.machine import REPOSITORY
@@ -253,7 +253,7 @@ def _paid(scene: Scene) -> int:
 
 
 def _bill(scene: Scene) -> list[str]:
-    bill = scene.machine.folder / small.BILL
+    bill = scene.machine.folder / hands.BILL
     return bill.read_text().split() if bill.exists() else []
 
 
@@ -270,7 +270,7 @@ def _money(scene: Scene, fell: int, usually: int) -> Iterator[str]:
             yield f"{turn} was paid {times} times"
     with closing(sqlite3.connect(scene.machine.state_dir / "treehand.db")) as db:
         ((known,),) = db.execute(_KNOWN)
-    counted = round(known / small.COST)
+    counted = round(known / hands.COST)
     if not paid <= counted <= paid + fell:
         yield f"{paid} turns were paid, and {counted} are known"
 

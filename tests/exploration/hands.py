@@ -16,7 +16,7 @@ from bot.domain.run_names import PROGRESS_SLUG
 from bot.domain.salvage import SalvageLocation
 from bot.domain.turn import Message, TurnOrder, TurnReport, TurnState
 from bot.errors import NeedsHuman, Retryable
-from bot.ports import ForgeView, Ports, Project, TrackerView
+from bot.ports import ForgeView, Poll, Ports, Project, TrackerView
 from bot.text.pull_request_section import replace_section
 from tests.exploration.state import (
     BASE,
@@ -83,7 +83,7 @@ class Hands:
 class Tracker:
     hands: Hands
 
-    async def snapshot(self, keys: Collection[str], *, fresh: bool = True) -> TrackerView:
+    async def snapshot(self, keys: Collection[str], *, poll: Poll | None = None) -> TrackerView:
         state = self.hands.state
         is_shown = state.there and (KEY in keys or (state.open and POLICY.label in state.labels))
         return (
@@ -137,7 +137,7 @@ class Tracker:
 class Forge:
     hands: Hands
 
-    async def snapshot(self, branches: Collection[str], *, fresh: bool = True) -> ForgeView:
+    async def snapshot(self, branches: Collection[str], *, poll: Poll | None = None) -> ForgeView:
         state = self.hands.state
         pulls = {branch_of(number): pull for number in (1, 2) if (pull := pull_for(state, number))}
         comments = {branch: comments_at(state, ordinal_of(branch)) for branch in pulls if branch in branches}
@@ -146,6 +146,9 @@ class Forge:
 
     async def remote(self) -> Remote:
         return Remote("forge:shop")
+
+    async def find_renamed(self, branch: str) -> str:
+        return ""
 
     async def ensure_draft(self, branch: str, *, base: str, title: str, body: str) -> None:
         state, ordinal = self.hands.state, ordinal_of(branch)

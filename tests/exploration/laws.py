@@ -132,11 +132,16 @@ def one_phase_label(state: State) -> bool:
 
 
 def a_visible_reason(state: State) -> bool:
-    """A waiting run shows its reason: the progress comment has the phase and the reason, and the question was asked."""
+    """A waiting run shows its reason: the progress comment has the phase and the reason, and the question was asked.
+
+    Before the first turn, a question for permission says it alone.
+    """
     if not state.runs or not state.there:
         return True
     run = RUNS[state.runs[-1]]
     number = state.progress[run.ordinal - 1]
+    if number < 0 and not run.turns.number and (run.wait_reason is WaitReason.CONSENT or run.phase is Phase.DONE):
+        return True
     shown = TEXTS[number][0] if number >= 0 else ""
     needs_reason = run.phase is not Phase.REVIEW
     return shown.startswith(headline(run)) and bool(run.reason or not needs_reason)

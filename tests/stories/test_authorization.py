@@ -32,6 +32,28 @@ async def test_a_label_by_an_untrusted_person_starts_nothing_and_asks_for_approv
     assert "Reply here" not in text
 
 
+async def test_a_label_by_an_untrusted_person_gets_one_comment_whatever_becomes_of_it(bot, world):
+    world.open_issue(KEY, "ai", by="eve", trusted=False)
+    await bot.tick(3)
+    [question] = [text for (place, _), text in world.said.items() if place == KEY]
+    assert "eve added the label `ai`" in question
+    assert "ai:asking" in world.issues[KEY].labels
+
+    world.unlabel(KEY, "ai")
+    await bot.tick(3)
+    assert bot.run(KEY).phase is Phase.DONE
+    assert [text for (place, _), text in world.said.items() if place == KEY] == [question]
+
+
+async def test_the_progress_comment_begins_when_the_request_is_approved(bot, world):
+    world.open_issue(KEY, "ai", by="eve", trusted=False)
+    await bot.tick()
+    world.comment(KEY, "/ai approve", by="ana")
+    await bot.tick(2)
+    [progress] = [text for (place, slug), text in world.said.items() if place == KEY and slug.endswith("/progress")]
+    assert "Working" in progress
+
+
 async def test_only_a_trusted_person_can_approve_a_request(bot, world):
     world.open_issue(KEY, "ai", by="eve", trusted=False)
     await bot.tick()
@@ -291,9 +313,9 @@ async def test_a_delayed_push_polls_the_tracker_once(working, world, monkeypatch
     tracker = working.engine.ports.projects["shop"].tracker
     asked, look = [], tracker.snapshot
 
-    async def noted(keys, *, fresh=True):
-        asked.append(fresh)
-        return await look(keys, fresh=fresh)
+    async def noted(keys, *, poll=None):
+        asked.append(poll.fresh)
+        return await look(keys, poll=poll)
 
     monkeypatch.setattr(tracker, "snapshot", noted)
     world.finish_turn(KEY)

@@ -1,5 +1,8 @@
 """Issues with states, links and blocking issues: shown, moved and waited for."""
 
+from dataclasses import replace
+from urllib.parse import quote
+
 import pytest
 
 from bot.domain.issue import IssueStage
@@ -69,6 +72,23 @@ async def test_the_pull_request_is_linked_once(bot, world, issue):
     await bot.tick(2)
     (pull,) = world.pulls.values()
     assert world.issues[issue].links == {pull.url}
+
+
+async def test_a_pull_request_that_is_kept_here_is_linked_on_the_issue_by_its_page(bot, world, issue):
+    """Issues in Linear, pull requests on the local forge."""
+    projects = bot.engine.ports.projects
+    shop = projects["shop"]
+    projects["shop"] = replace(shop, policy=replace(shop.policy, dashboard="https://bot.example.com"))
+    await bot.tick()
+    world.finish_turn()
+    await bot.tick()
+    (branch,) = world.pulls
+    world.pulls[branch] = replace(world.pulls[branch], url="")
+    await bot.tick(2)
+    page = f"https://bot.example.com/runs/{quote(issue, safe='')}"
+    assert page in world.said[issue, "1/progress"]
+    assert page in world.issues[issue].links
+    assert len(world.issues[issue].links) <= 2
 
 
 async def test_a_failed_link_does_not_stop_the_run_and_is_retried(bot, world, issue):

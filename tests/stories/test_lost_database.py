@@ -185,3 +185,31 @@ async def test_the_later_of_two_unfinished_notes_is_continued(world, amnesia):
         world.forget_turns()
         await bot.tick(2)
         assert [(run.ordinal, run.phase) for run in bot.store.active()] == [(2, Phase.WORKING)]
+
+
+async def test_a_label_that_was_left_on_an_issue_of_a_run_that_is_over_goes_at_the_next_start(world, policy, tmp_path):
+    store = RunStore.open(tmp_path / "runs.db")
+    project = Project(
+        "shop", FakeTracker(world), FakeForge(world), FakeWorkspaces(world), policy, hand_over=world.by_hand
+    )
+
+    @asynccontextmanager
+    async def life() -> AsyncIterator[Bot]:
+        moved: list[bool] = []
+        outside = Ports({"shop": project}, FakeExecutor(world), store)
+        async with Engine(
+            outside, clock=world.clock, capacity=lambda: Capacity(2), on_change=lambda: moved.append(True)
+        ) as engine:
+            yield Bot(engine, store, world, moved)
+
+    async with life() as bot:
+        await in_review(bot, world)
+        world.unlabel("shop#1", "ai")
+        await bot.tick()
+        assert bot.run("shop#1").phase is Phase.DONE
+    world.label("shop#1", "ai:review")
+    async with life() as bot:
+        await bot.tick()
+        assert world.issues["shop#1"].labels == frozenset()
+        assert bot.run("shop#1").unshown == ()
+    store.close()

@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 
 from bot.domain.run import Phase
-from bot.domain.turn import TurnState
-from bot.errors import NeedsHuman, RateLimited, Retryable
+from bot.domain.turn import Failure, TurnState
+from bot.errors import NeedsHuman, NoBranch, RateLimited, Retryable
 from tests.fakes.ports import FakeTracker
 
 KEY = "shop#1"
@@ -198,15 +198,80 @@ async def test_an_agent_started_while_comments_failed_holds_its_slot(bot, world,
     assert sum(turn.state is TurnState.RUNNING for turn in world.turns.values()) == policy.max_working
 
 
+async def test_a_push_that_never_passes_is_told_once_and_taken_back_when_it_passes(bot, world):
+    world.open_issue(KEY, "ai")
+    await bot.tick(2)
+    world.finish_turn(KEY)
+    world.fails["ensure_pushed"] = Retryable("The remote failed during the push: hook declined. Look at its hooks.")
+    for _ in range(10):
+        await bot.wait(60)
+    assert not [text for (_, slug), text in world.said.items() if "stuck" in slug], "it may still pass by itself"
+
+    for _ in range(20):
+        await bot.wait(60)
+    [told] = [text for (place, slug), text in world.said.items() if place == KEY and "stuck" in slug]
+    assert "hook declined. Look at its hooks." in told
+    assert bot.run(KEY).phase is Phase.WORKING, "it is tried again"
+
+    del world.fails["ensure_pushed"]
+    for _ in range(3):
+        await bot.wait(60)
+    [told] = [text for (place, slug), text in world.said.items() if place == KEY and "stuck" in slug]
+    assert "hook declined" not in told
+    assert "The cause is gone." in told
+    assert (bot.run(KEY).phase, bot.run(KEY).stuck) == (Phase.REVIEW, "")
+    journal = [entry.text for entry in bot.store.journal(bot.run(KEY))]
+    assert len([text for text in journal if "a step keeps failing" in text]) == 1
+
+
+async def test_a_rate_limit_is_not_told_as_a_failure(bot, world):
+    world.open_issue(KEY, "ai")
+    await bot.tick(2)
+    world.finish_turn(KEY)
+    world.fails["ensure_pushed"] = RateLimited("Slow down.", retry_after=1200)
+    for _ in range(45):
+        await bot.wait(60)
+    assert not [text for (_, slug), text in world.said.items() if "stuck" in slug]
+
+
+async def test_a_missing_base_is_asked_about_once_whatever_people_reply(bot, world):
+    world.open_issue(KEY, "ai")
+    missing = str(NoBranch("main"))
+    for reply in ("", "Try again.", "/ai retry", "And now?"):
+        if reply:
+            world.comment(KEY, reply)
+        await bot.tick(2)
+        world.fail_turn(Failure.BASE, missing)
+        await bot.tick(2)
+        assert bot.run(KEY).phase is Phase.ASKING
+    questions = [text for (place, slug), text in world.said.items() if place == KEY and "/ask-" in slug]
+    assert [missing in text for text in questions] == [True]
+    assert sum(turn.usd for turn in bot.store.spending(bot.run(KEY))) == 0.0
+
+
+async def test_a_base_that_vanished_before_the_pull_request_is_the_same_question(bot, world):
+    world.open_issue(KEY, "ai")
+    await bot.tick(2)
+    world.finish_turn(KEY)
+    world.fails["ensure_draft"] = NoBranch("main")
+    await bot.tick(2)
+    world.comment(KEY, "Try again.")
+    await bot.tick(2)
+    world.fail_turn(Failure.BASE, str(NoBranch("main")))
+    await bot.tick(2)
+    questions = [text for (place, slug), text in world.said.items() if place == KEY and "/ask-" in slug]
+    assert ["`main` does not exist" in text for text in questions] == [True]
+
+
 class SlowTracker(FakeTracker):
     """A person merges, which closes the issue, while the tracker is being read."""
 
-    async def snapshot(self, keys, *, fresh=True):
+    async def snapshot(self, keys, *, poll=None):
         await asyncio.sleep(0.01)
         if self.world.issues[KEY].open:
             self.world.merge(KEY)
             self.world.close_issue(KEY)
-        return await super().snapshot(keys, fresh=fresh)
+        return await super().snapshot(keys, poll=poll)
 
 
 async def test_a_merge_between_reading_tracker_and_forge_counts_as_a_merge(reviewed, world):
@@ -218,15 +283,15 @@ async def test_a_merge_between_reading_tracker_and_forge_counts_as_a_merge(revie
 
 
 class UnhurriedTracker(FakeTracker):
-    """Ignores `fresh`, like the local tracker. The label is removed during the poll."""
+    """Never uses a cache, like the local tracker. The label is removed during the poll."""
 
     def __init__(self, world, settled):
         super().__init__(world)
         self.settled = settled
         self.is_going, self.is_seen = asyncio.Event(), asyncio.Event()
 
-    async def snapshot(self, keys, *, fresh=True):
-        view = await super().snapshot(keys, fresh=fresh)
+    async def snapshot(self, keys, *, poll=None):
+        view = await super().snapshot(keys, poll=poll)
         if self.is_going.is_set() and not self.is_seen.is_set():
             self.is_seen.set()
             await self.settled()

@@ -26,8 +26,8 @@ async def remembering(bot, monkeypatch):
     """Caches reads from now on and returns them to reads that are not fresh."""
     look, known = tracker_of(bot).snapshot, await tracker_of(bot).snapshot([KEY])
 
-    async def remembered(keys, *, fresh=True):
-        return await look(keys) if fresh else known
+    async def remembered(keys, *, poll=None):
+        return await look(keys) if poll.fresh else known
 
     monkeypatch.setattr(tracker_of(bot), "snapshot", remembered)
 
@@ -52,11 +52,11 @@ async def test_a_shutdown_without_interrupted_runs_sends_no_requests(working, wo
 async def test_news_that_comes_during_a_poll_causes_another_poll(working, world, monkeypatch):
     asked, look = [], tracker_of(working).snapshot
 
-    async def interrupted(keys, *, fresh=True):
+    async def interrupted(keys, *, poll=None):
         view = await look(keys)
         if not asked:
             working.engine.expect_news(["shop"])
-        asked.append(fresh)
+        asked.append(poll.fresh)
         return view
 
     monkeypatch.setattr(tracker_of(working), "snapshot", interrupted)

@@ -1,6 +1,7 @@
 """Whole stories with the real engine and SQLite, and an imaginary world."""
 
 import asyncio
+from collections import Counter
 
 import pytest
 
@@ -59,6 +60,49 @@ async def test_from_label_to_clean_up(bot, world):
     assert world.labels(KEY) == frozenset()
     assert bot.store.active() == []
     assert bot.run(KEY).reason == "the pull request was merged"
+
+
+async def test_of_a_hundred_runs_none_has_two_edits_of_a_comment_waiting(bot, world, monkeypatch):
+    """So no newer edit can take the place of one that waits: its run decides again only after it (ADR 48)."""
+    tracker = bot.engine.ports.projects["shop"].tracker
+    write, waiting, most, may_go_on = tracker.ensure_comment, Counter(), Counter(), asyncio.Event()
+
+    async def slow(key, *, slug, **what):
+        waiting[key, slug] += 1
+        most[key, slug] = max(most[key, slug], waiting[key, slug])
+        await may_go_on.wait()
+        waiting[key, slug] -= 1
+        await write(key, slug=slug, **what)
+
+    monkeypatch.setattr(tracker, "ensure_comment", slow)
+    for number in range(1, 101):
+        world.open_issue(f"shop#{number}", "ai")
+    for at in range(20):
+        world.now += 30
+        await bot.engine.tick()
+        for key in (key for key, _ in waiting):
+            world.comment(key, f"Note {at}.")  # news for each of them, again and again
+        await asyncio.sleep(0)
+    may_go_on.set()
+    await bot.engine.wait_until_idle()
+    assert most
+    assert set(most.values()) == {1}
+
+
+async def test_the_cost_of_a_model_without_a_price_is_called_a_guess(bot, world):
+    world.open_issue(KEY, "ai")
+    await bot.tick(2)
+    world.use_model("claude-nova-9")
+    world.now += 20
+    await bot.tick()
+    guess = "because the price of `claude-nova-9` is not known: set it in `budget.prices`"
+    assert guess in world.said[KEY, "1/progress"]
+    world.finish_turn(KEY)
+    await bot.tick(3)
+    assert guess in world.said[KEY, "1/progress"]
+    (pull,) = world.pulls.values()
+    assert guess in pull.body
+    assert bot.store.unpriced_models() == ["claude-nova-9"]
 
 
 async def test_an_issue_gets_one_progress_comment(bot, world):
