@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from bot.publish_guard.auto_run_files import PROGRAM_FILES, changed_archive, git_drivers, is_archive
+from bot.publish_guard.auto_run_files import git_drivers, programs_finder
 from bot.publish_guard.hidden_changes import hiding_attributes
 from bot.publish_guard.path_collisions import decode_path
 from bot.publish_guard.path_rules import canonical
@@ -58,7 +58,7 @@ def find_likely_secrets(files: Sequence[AddedLines]) -> Mapping[bytes, tuple[str
 def can_run_programs(path: bytes) -> bool:
     """True if a file of this name can make tools run programs."""
     name = _name_of(path)
-    return name == ATTRIBUTES or name in PROGRAM_FILES or is_archive(name)
+    return name == ATTRIBUTES or programs_finder(name) is not None
 
 
 def programs_in(file: AddedLines) -> tuple[str, ...]:
@@ -66,9 +66,8 @@ def programs_in(file: AddedLines) -> tuple[str, ...]:
     name = _name_of(file.path)
     if name == ATTRIBUTES:
         return git_drivers(line for _, line in file.lines())
-    if find_programs := PROGRAM_FILES.get(name):
-        return find_programs(file.content, file.before)
-    return changed_archive(file.content, file.before) if is_archive(name) else ()
+    find_programs = programs_finder(name)
+    return find_programs(file.content, file.before) if find_programs else ()
 
 
 def marks_in(file: AddedLines) -> tuple[str, ...]:

@@ -21,6 +21,7 @@ _BUILT_IN_DRIVERS = {
 """Drivers built into git, which run no program."""
 _GIT_LFS = b"lfs"
 """Installed by the user, not by the repository; its settings file (`.lfsconfig`) is protected."""
+_CODING_BYTES, _LONGEST_LINE, _SHOWN_LETTERS = 400, 2000, 80
 _UNREADABLE = "cannot be read as JSON"
 _Programs = Mapping[str, object]
 _ARCHIVES = (
@@ -49,6 +50,14 @@ _BUILD_HOOKS = (
     ("pdm", "build", "run-setuptools"), ("setuptools", "cmdclass"),
 )  # fmt: skip
 """Tables of pyproject.toml below `tool` that name programs of the repository, which a build runs."""
+_REQUIREMENTS = re.compile(r"(?:.*[-_.])?(?:requirements|constraints)(?:[-_.].*)?\.(?:txt|in)")
+_ORDINARY_REQUIREMENT = re.compile(
+    r"""\s*(?:[a-z0-9][\w.-]*\s*(?:\[[\w.,\s-]*\])?[\w\s.,*+!=<>~()-]*(?:;[\w\s.,*+!=<>~()'"-]*)?)?"""
+    r"(?:\s*--hash=\w+:\w+)*\s*(?:(?:^|\s)\#.*)?|-[rc]\s+[\w./-]+\s*|--require-hashes\s*",
+    re.IGNORECASE,
+)
+"""A package of the registry that the operator chose, with its versions; anything else chooses where it comes from."""
+_OTHER_CODING = re.compile(rb"\#.*coding[:=]\s*(?!utf-?8)", re.IGNORECASE)
 _BUILT = "is a program that runs when it is installed or built"
 
 
@@ -128,6 +137,27 @@ def changed_locks(content: bytes, before: Collection[bytes]) -> tuple[str, ...]:
     return ("a package that it lists runs a script when it is installed",)
 
 
+def changed_requirements(content: bytes, before: Collection[bytes]) -> tuple[str, ...]:
+    """Lines that have pip fetch or build something from elsewhere, unless an earlier version had them, in words."""
+    known = {line for older in before for line in _unusual_requirements(older)}
+    return tuple(
+        f"`{line[:_SHOWN_LETTERS]}` chooses where a package comes from"
+        for line in dict.fromkeys(_unusual_requirements(content))
+        if line not in known
+    )
+
+
+def _unusual_requirements(content: bytes) -> Iterable[str]:
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return ["a line that cannot be read"]
+    if _OTHER_CODING.search(content, 0, _CODING_BYTES):
+        return ["a line in another encoding"]
+    lines = re.sub(r"\\\r?\n", " ", text).splitlines()
+    return [line.strip() for line in lines if len(line) > _LONGEST_LINE or not _ORDINARY_REQUIREMENT.fullmatch(line)]
+
+
 def changed_program(content: bytes, before: Collection[bytes]) -> tuple[str, ...]:
     return () if content in before else (_BUILT,)
 
@@ -148,12 +178,23 @@ PROGRAM_FILES: Mapping[str, Callable[[bytes, Collection[bytes]], tuple[str, ...]
     "binding.gyp": changed_program,
     "extconf.rb": changed_program,
     "composer.json": changed_composer,
+    "sitecustomize.py": changed_program,
+    "usercustomize.py": changed_program,
+    ".pnp.cjs": changed_program,
+    ".pnp.loader.mjs": changed_program,
 }
 """Function that names the programs in such a file, by file name in canonical spelling."""
 
 
-def is_archive(name: str) -> bool:
-    return name.endswith(_ARCHIVES)
+def programs_finder(name: str) -> Callable[[bytes, Collection[bytes]], tuple[str, ...]] | None:
+    """Returns the function that names the programs in a file of this name; None if tools run none from it."""
+    if found := PROGRAM_FILES.get(name):
+        return found
+    if name.endswith(".pth"):
+        return changed_program
+    if _REQUIREMENTS.fullmatch(name):
+        return changed_requirements
+    return changed_archive if name.endswith(_ARCHIVES) else None
 
 
 def _parse_readable(before: Iterable[bytes], parse: Callable[[bytes], _Programs]) -> Iterable[_Programs]:

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Self
 
-from bot.domain.change import Objection
+from bot.domain.change import LFS, Objection
+from bot.git.blobs import blob_contents
 from bot.git.commit_files import index_of_commit
 from bot.git.index import LINK, SUBMODULE, IndexEntry
 from bot.git.read_repository_settings import read_repository_settings
@@ -29,12 +30,19 @@ from bot.publish_guard.hidden_changes import (
     is_lock_file,
     why_not_shown,
 )
+from bot.publish_guard.lfs_content import (
+    HIDDEN,
+    content_sizes,
+    find_lfs_faults,
+    find_moved_to_lfs,
+    read_contents,
+)
 from bot.publish_guard.path_collisions import decode_path, find_bad_names
 from bot.publish_guard.path_rules import canonical
 from bot.publish_guard.protected_paths import ATTRIBUTES, PublishRules, why_protected
 from bot.publish_guard.size_limits import MAX_NEW_BINARY_BYTES
 from bot.publish_guard.symlinks import find_bad_links, find_linked_changes
-from bot.publish_guard.tree_diff import TreeDifference, TreeItem, batches, blob_contents, blob_sizes, diff_trees
+from bot.publish_guard.tree_diff import TreeDifference, TreeItem, batches, diff_trees
 from bot.secret_scan.scanner import Secrets, find_suspicious
 from bot.secret_scan.unpack import UnpackBudget
 from bot.text.invisible_characters import printable_path
@@ -73,7 +81,7 @@ class PublishGuard:
         if not differences:
             return ()
         entries = index_of_commit(self.mirror, tree).entries
-        judging = _Review(self, tree, differences, entries, _find_secret_names(self.secrets, differences))
+        judging = _Review(self, tree, differences, known, entries, _find_secret_names(self.secrets, differences))
         return tuple(one for one in _cap_list(judging.all(allowed)) if one.id not in allowed)
 
 
@@ -109,6 +117,7 @@ class _Review:
     guard: PublishGuard
     tree: str
     differences: Sequence[TreeDifference]
+    known: Sequence[str]
     entries: Mapping[bytes, IndexEntry]
     secret_names: Mapping[bytes, str]
     """Paths whose name holds a secret, with the reason."""
@@ -120,6 +129,7 @@ class _Review:
         # content over the size limit is not read unless a person approved it
         is_readable = all(one.id in allowed for one in size)
         unread = [*size, *self._names(), *self._protected_paths(), *self._hidden_folders(), *self._links()]
+        unread += self._lfs()
         read = [*self._content(fresh), *self._programs()] if is_readable else []
         return sorted([*unread, *read], key=_urgency)
 
@@ -127,14 +137,14 @@ class _Review:
         """Object ids and sizes of content that no earlier version has."""
         old = {item.sha for one in self.differences for item in one.before}
         new = {one.now.sha for one in self.differences if one.now and one.is_file}
-        return blob_sizes(self.guard.mirror, sorted(new - old))
+        return content_sizes(self.guard.mirror, sorted(new - old))
 
     def _size(self, much: int) -> Iterator[Objection]:
         rules, files = self.guard.rules, len(self.differences) - self._count_moved()
-        if files > rules.max_changed_files:
+        if 0 < rules.max_changed_files < files:
             counted = f"{files:,} files changed; the limit is {rules.max_changed_files:,}"
             yield Objection("size", "", counted, self.tree)
-        if much > rules.max_changed_mb * _MEGABYTE:
+        if 0 < rules.max_changed_mb * _MEGABYTE < much:
             counted = f"{much / _MEGABYTE:,.1f} MB of new content; the limit is {rules.max_changed_mb:g} MB"
             yield Objection("size", "", counted, self.tree)
 
@@ -159,6 +169,13 @@ class _Review:
                 yield self._objection(
                     "submodule", one, "a commit of another repository, whose content is not visible here"
                 )
+
+    def _lfs(self) -> Iterator[Objection]:
+        mirror, can_upload = self.guard.mirror, self.guard.rules.uploads_lfs
+        for one, why in find_lfs_faults(mirror, self.differences, self.known, can_upload=can_upload):
+            yield self._objection(LFS, one, why)
+        for one in find_moved_to_lfs(mirror, self.differences, self.entries):
+            yield self._objection("hidden change", one, HIDDEN)
 
     def _hidden_folders(self) -> Iterator[Objection]:
         new = [one for one in self.differences if one.now and one.is_new]
@@ -189,11 +206,11 @@ class _Review:
 
     def _content(self, fresh: Mapping[str, int]) -> Iterator[Objection]:
         files = [one for one in self.differences if one.now and one.is_file and one.now.sha in fresh]
-        known = blob_sizes(self.guard.mirror, {item.sha for one in files for item in one.versions if _is_blob(item)})
+        known = content_sizes(self.guard.mirror, {item.sha for one in files for item in one.versions if _is_blob(item)})
         hiding = self._hiding_rules()
         for batch in batches(files, known):
             shas = {item.sha for one in batch for item in one.versions if _is_blob(item)}
-            read = blob_contents(self.guard.mirror, shas)
+            read = read_contents(self.guard.mirror, shas)
             written = [_added_lines(one, read) for one in batch]
             looks = find_likely_secrets(written)
             for one, file in zip(batch, written, strict=True):
@@ -217,7 +234,7 @@ class _Review:
         files = [one for one in self.differences if one.is_file and can_run_programs(one.path)]
         known = {item.sha for one in self.differences if can_run_programs(one.path) for item in one.before}
         fresh = [one for one in files if one.now and one.now.sha not in known]
-        read = blob_contents(self.guard.mirror, {item.sha for one in fresh for item in one.versions if _is_blob(item)})
+        read = read_contents(self.guard.mirror, {item.sha for one in fresh for item in one.versions if _is_blob(item)})
         for one in fresh:
             file = _added_lines(one, read)
             if found := programs_in(file):

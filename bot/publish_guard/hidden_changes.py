@@ -4,9 +4,11 @@ Rule: GitHub folds or leaves out the difference of a file that `.gitattributes` 
 https://docs.github.com/en/repositories/creating-and-managing-repositories/repository-limits#diff-limits
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+import contextlib
+from collections.abc import Collection, Mapping, Sequence
 
-from bot.git.gitignore import IgnoreLayer, TooManyRules, is_ignored, parse_gitignore
+from bot.git.gitattributes import MAX_ATTRIBUTES_BYTES, Says, parse_attributes, split_attributes
+from bot.git.gitignore import IgnoreLayer, IgnoreRules, TooManyRules, is_ignored, parse_gitignore
 from bot.publish_guard.path_rules import canonical
 
 MAX_SHOWN_BYTES = 500_000
@@ -14,7 +16,6 @@ MAX_SHOWN_LINES = 20_000
 """GitHub shows no difference of a file with more."""
 MAX_LINE_LENGTH = 5_000
 """A reviewer does not read a longer line to its end."""
-_MAX_ATTRIBUTES_BYTES = 256 * 1024
 
 _SHOWN_FOLDERS = frozenset({".github", ".gitlab", ".gitea", ".forgejo", ".well-known", ".changeset", ".changes"})
 """Folders for people. What is obeyed in them is protected by name."""
@@ -41,8 +42,6 @@ _HARMLESS = frozenset(
 """Attributes that change nothing in what a reviewer sees. Drivers are programs, which have a rule of their own."""
 _GENERATED, _DIFF, _BINARY = b"linguist-generated", b"diff", b"binary"
 _FALSE = frozenset({b"false", b"0", b"no"})
-_Says = Callable[[bytes], bool | None]
-"""True if the attribute hides a difference, False if it shows one, None for other attributes."""
 
 
 def find_hidden_folder(path: str, known_folders: Collection[str]) -> str:
@@ -65,7 +64,7 @@ def hiding_attributes(lines: Sequence[bytes]) -> tuple[str, ...]:
     """Attributes in these lines of .gitattributes that keep something from a reviewer, in words."""
     found: dict[bytes, None] = {}
     for line in lines:
-        pattern, attributes = _split(line)
+        pattern, attributes = split_attributes(line)
         if pattern.startswith(b"[attr]"):
             found[pattern] = None
         found |= dict.fromkeys(one for one in attributes if not _is_harmless(one))
@@ -98,39 +97,21 @@ class HidingRules:
         return ""
 
 
-def _layers(files: Mapping[bytes, bytes], says: _Says) -> list[tuple[tuple[bytes, ...], IgnoreLayer]]:
+def _layers(files: Mapping[bytes, bytes], says: Says) -> list[tuple[tuple[bytes, ...], IgnoreLayer]]:
     """The rules of each folder, the deepest last. Their patterns are those of .gitignore."""
     found = []
     for path, content in sorted(files.items(), key=lambda file: file[0].count(b"/")):
         folder = tuple(path.split(b"/")[:-1])
-        try:
-            rules = parse_gitignore(b"\n".join(_rules(content, says)))
-        except TooManyRules:
-            rules = parse_gitignore(b"*")
-        found.append((folder, IgnoreLayer(len(folder), rules)))
+        found.append((folder, IgnoreLayer(len(folder), _rules(content, says))))
     return found
 
 
-def _rules(content: bytes, says: _Says) -> Iterator[bytes]:
-    if len(content) > _MAX_ATTRIBUTES_BYTES:
-        yield b"*"
-        return
-    for line in content.split(b"\n"):
-        pattern, attributes = _split(line)
-        marks = [mark for one in attributes if (mark := says(one)) is not None]
-        if marks and pattern and not pattern.startswith((b"!", b"[attr]")):
-            yield pattern if marks[-1] else b"!" + pattern
-
-
-def _split(line: bytes) -> tuple[bytes, list[bytes]]:
-    """A pattern in quotes may have spaces; they match any letter here."""
-    line = line.strip()
-    if line.startswith(b"#"):
-        return b"", []
-    if line.startswith(b'"') and (end := line.find(b'"', 1)) > 0:
-        return line[1:end].replace(b" ", b"?"), line[end + 1 :].split()
-    pattern, *attributes = line.split() or [b""]
-    return pattern, attributes
+def _rules(content: bytes, says: Says) -> IgnoreRules:
+    """A file that cannot be followed hides everything."""
+    with contextlib.suppress(TooManyRules):
+        if len(content) <= MAX_ATTRIBUTES_BYTES:
+            return parse_attributes(content, says)
+    return parse_gitignore(b"*")
 
 
 def _says_generated(attribute: bytes) -> bool | None:

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from bot.publish_guard.path_rules import canonical
-from bot.publish_guard.size_limits import MAX_CHANGED_FILES, MAX_CHANGED_MB
 
 PROTECTED = (".github/workflows/**", "CODEOWNERS")
 """Default of the project setting."""
@@ -25,6 +24,7 @@ _CLASSES = (
         "zuul.d", "zuul.y*ml", "netlify.toml", "vercel.json", "atlantis.y*ml", ".readthedocs.y*ml", "readthedocs.y*ml",
         "action.y*ml", "wercker.y*ml", ".scrutinizer.y*ml", ".codeship*", "codeship-*.y*ml", ".prow*", ".harness",
         ".builds", ".build.y*ml", "render.y*ml", "amplify.y*ml", "skaffold.y*ml", "fly.toml",
+        "bitrise.y*ml", "codemagic.y*ml", ".onedev-buildspec*", "dagger.json",
     )),
     ("names code owners", ("/CODEOWNERS", "docs/CODEOWNERS", ".github/CODEOWNERS", ".gitlab/CODEOWNERS")),
     ("changes what git does", (
@@ -46,6 +46,12 @@ _CLASSES = (
         "*.run.xml", "**/.zed/tasks.json", "**/.zed/settings.json", ".gitpod.y*ml", ".exrc", ".nvim.lua",
         ".dir-locals.el", ".gdbinit", ".lldbinit", ".vimrc", ".nvimrc", ".lvimrc", ".local.vimrc",
         "mise.toml", ".mise*.toml", ".mise", ".config/mise*", ".rtx.toml", "devbox.json", ".autoenv*",
+        ".tool-versions", "**/.idea/watcherTasks.xml", "**/.idea/startup.xml", "**/.idea/tools", ".fleet", ".nova",
+        ".helix", ".nvim", ".lazy.lua", ".neoconf.json", "*.sublime-project", ".tmuxinator.y*ml", ".vim",
+    )),
+    ("runs when a tool is started in the folder", (
+        ".pdbrc", ".irbrc", ".pryrc", ".rprofile", ".renviron", ".ghci", ".iex.exs", ".octaverc", ".bazelrc",
+        ".bazelversion", "**/tools/bazel", ".pythonrc", ".justrc",
     )),
     ("chooses the source of packages", (
         ".npmrc", ".yarnrc*", ".yarn/releases", ".yarn/plugins", ".pnpmfile.*", "pip.conf", "pip.ini", ".pypirc",
@@ -67,12 +73,16 @@ class PublishRules:
     """Limits and protected paths of one project."""
 
     protected: tuple[str, ...] = PROTECTED
-    max_changed_files: int = MAX_CHANGED_FILES
-    max_changed_mb: float = MAX_CHANGED_MB
+    max_changed_files: int = 0
+    """A change of more files needs a person's approval; 0: no limit."""
+    max_changed_mb: float = 0.0
+    """A change with more new content needs a person's approval; 0: no limit."""
     repository_protected: tuple[str, ...] = ()
     """Paths named by the repository's own settings."""
     forbidden: tuple[str, ...] = ()
     """Paths that the issue says to leave alone."""
+    uploads_lfs: bool = True
+    """New objects of Git LFS can reach the remote."""
 
 
 _FORBIDDEN = "forbidden by the issue"

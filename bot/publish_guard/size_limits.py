@@ -11,6 +11,3 @@ MAX_ENTRIES = 500_000
 """Files and folders, ignored ones included, that one scan looks at beside those that git tracks."""
 MAX_NEW_BINARY_BYTES = 5_000_000
 """A larger new binary file needs a person's approval."""
-MAX_CHANGED_FILES = 500
-MAX_CHANGED_MB = 20.0
-"""A larger change needs a person's approval. Defaults of the settings: bot/settings/schema.py."""

@@ -7,7 +7,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from bot.publish_guard.auto_run_files import PROGRAM_FILES, is_archive
+from bot.publish_guard.auto_run_files import programs_finder
 from bot.publish_guard.path_collisions import decode_path, path_and_parents
 from bot.publish_guard.path_rules import canonical
 from bot.publish_guard.protected_paths import PublishRules, holds_protected, why_protected
@@ -121,7 +121,7 @@ def _target_fault(path: bytes, target: LinkTarget, rules: PublishRules) -> str:
     if ".git" in target.path.split("/"):
         return "leads into git's own folder"
     name = _name(path)
-    if (name in PROGRAM_FILES or is_archive(name)) and _name(target.path) != name:
+    if programs_finder(name) and _name(target.path) != name:
         return f"replaces `{name}`, whose programs are checked under that name only"
     return f"leads to a protected path ({why})" if (why := why_protected(target.path, rules)) else ""
 

@@ -1,6 +1,6 @@
-"""Differences of a tree from all known trees, and the content of blobs, in raw bytes without rename detection."""
+"""Differences of a tree from all known trees, in raw bytes without rename detection."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -66,22 +66,6 @@ def _item(mode: bytes, sha: bytes) -> TreeItem | None:
     return TreeItem(int(mode, 8), sha.decode()) if int(mode, 8) else None
 
 
-def blob_sizes(mirror: Path, shas: Collection[str]) -> Mapping[str, int]:
-    listing = git_bytes(mirror, "cat-file", "--batch-check=%(objectname) %(objectsize)", stdin=_lines(shas))
-    return {sha.decode(): int(size) for sha, size in (line.split(b" ") for line in listing.splitlines())}
-
-
-def blob_contents(mirror: Path, shas: Collection[str]) -> Mapping[str, bytes]:
-    """https://git-scm.com/docs/git-cat-file#_batch_output"""
-    output, at, found = git_bytes(mirror, "cat-file", "--batch", stdin=_lines(shas)), 0, {}
-    for sha in shas:
-        begin = output.index(b"\n", at) + 1
-        size = int(output[at:begin].split(b" ")[2])
-        found[sha] = output[begin : begin + size]
-        at = begin + size + 1
-    return found
-
-
 def batches(found: Sequence[TreeDifference], known: Mapping[str, int]) -> Iterator[list[TreeDifference]]:
     """Splits differences into batches that fit in memory."""
     batch: list[TreeDifference] = []
@@ -95,7 +79,3 @@ def batches(found: Sequence[TreeDifference], known: Mapping[str, int]) -> Iterat
         held += weight
     if batch:
         yield batch
-
-
-def _lines(shas: Collection[str]) -> bytes:
-    return "".join(f"{sha}\n" for sha in shas).encode()

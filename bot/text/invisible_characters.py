@@ -50,6 +50,13 @@ def strip_invisible(text: str) -> str:
     return strip_invisible_counted(text)[0]
 
 
+def escape_invisible(text: str) -> str:
+    """Shows what cannot be seen as an escape; keeps line ends and tabs. For changes that people review."""
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(ascii(letter)[1:-1] if is_invisible(letter) else letter for letter in text)
+
+
 def printable_path(path: bytes) -> str:
     """On one line; bytes and letters that cannot be printed are escaped."""
     text = path.decode(errors="backslashreplace")

@@ -13,10 +13,11 @@ _FENCE = re.compile(
     r"(?P<indent> *)(?:(?:[-*+>]|\d{1,9}[.)]) +){0,9}(?P<marks>`{3,}(?=[^`]*$)|~{3,}) *(?P<language>[\w+.-]{0,20})"
 )
 _PROSE = re.compile(
-    r"(?P<indent> *)(?P<quotes>(?:> ?){0,3}) *(?:(?P<bullet>[-*+]|[0-9]{1,9}[.)])(?: +|$))?(?:\[(?P<task>[ xX])\] )?"
+    r"(?P<indent> *)(?P<quotes>(?:> ?){0,3}) *(?:(?P<bullet>[-*+]|[0-9]{1,6}[.)])(?: +|$))?(?:\[(?P<task>[ xX])\] )?"
     r"(?P<words>.*)"
 )
-_LIST = re.compile(r"(?:[-*+]|[0-9]{1,9}[.)]) ")
+_LIST = re.compile(r"(?:[-*+]|[0-9]{1,6}[.)]) ")
+"""Seven digits may be the name of a commit, if nothing makes a list of them."""
 _HEADING = re.compile(r" {0,3}#{1,6} (?P<words>[^*]*)")
 _RULE = re.compile(r" *(?:[-=*_] *){3,}")
 _LANGUAGES = frozenset(

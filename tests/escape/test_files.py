@@ -17,6 +17,7 @@ from bot.sandbox.host_tools import find_tools
 from bot.sandbox.ownership import chown_tree
 from bot.sandbox.proxy.grant import ignore_usage
 from bot.sandbox.resource_limits import ProcessLimits, ResourceLimits
+from bot.system.trash import Trash
 from bot.system.tree_walk import FolderMoved
 from tests.escape.attempts import refusals, succeeded
 
@@ -80,6 +81,52 @@ async def test_t14_a_folder_with_too_long_names_does_not_stop_the_next_turn(proj
     assert not project.mine.path.exists()
 
 
+_IN_GIT = "import os\nos.chdir(open('.git').read().split()[1])\n"
+LEFT_IN_GIT = {
+    "deeper than Python can follow": "for _ in range(2500):\n    os.mkdir('d'); os.chdir('d')",
+    "without permissions": "os.makedirs('shut/in'); open('shut/in/x', 'w').close(); os.chmod('shut', 0)",
+}
+
+
+@pytest.mark.attack("T16", "Tests leave a folder in their git directory that is deeper than Python can follow")
+@pytest.mark.parametrize("code", LEFT_IN_GIT.values(), ids=LEFT_IN_GIT.keys())
+async def test_t16_what_tests_leave_in_their_git_directory_holds_nobody_up(project, code):
+    """Verification sees a copy of the git directory, which the host deletes at its end."""
+    async with project.open_sandbox("verification") as attacker:
+        assert "laid" in await attacker.python(f"{_IN_GIT}{code}\nprint('laid')")
+    assert [*(project.state / "cells").iterdir()] == []
+    trash = Trash(project.state / "trash" / "~cells")
+    for _ in range(60):  # a slow machine takes several calls
+        if trash.empty() or not trash.has_more:
+            break
+    assert [*(project.state / "trash" / "~cells").iterdir()] == []
+
+
+@pytest.mark.attack(
+    "T16", "Tests leave so many files in their git directory that deleting them holds the daemon's loop"
+)
+async def test_t16_deleting_what_tests_leave_does_not_hold_the_loop(project):
+    async with project.open_sandbox("verification") as attacker:
+        await attacker.python(f"{_IN_GIT}for number in range(20000):\n    os.mkdir(f'd{{number}}')")
+        begun = time.thread_time()
+    assert time.thread_time() - begun < 0.3, "deleting them takes this thread a second of the processor"
+
+
+@pytest.mark.attack("T16", "What a killed daemon's sandbox left stops the next start")
+async def test_t16_what_a_killed_daemon_left_does_not_stop_the_next_start(project):
+    left = project.state / "cells" / "killed" / "git"
+    left.mkdir(parents=True)
+    opened = os.open(left, os.O_RDONLY)
+    for _ in range(2500):
+        os.mkdir("d", dir_fd=opened)
+        inner = os.open("d", os.O_RDONLY, dir_fd=opened)
+        os.close(opened)
+        opened = inner
+    os.close(opened)
+    project.sandbox().remove_leftovers()
+    assert not (project.state / "cells").exists()
+
+
 @pytest.fixture
 def tight(project):
     project.rules = SandboxRules(
@@ -141,6 +188,9 @@ HOARDS = {
         "f = os.memfd_create('x'); os.truncate(f, SIZE); kept = mmap.mmap(f, SIZE); os.close(f); fill(kept)",
     "in shared memory": "kept = mmap.mmap(-1, SIZE); fill(kept)",
     "in private memory": "kept = mmap.mmap(-1, SIZE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS); fill(kept)",
+    "in page tables of memory that is only read":
+        "kept = mmap.mmap(-1, 48 << 30, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x4000, prot=mmap.PROT_READ)\n"
+        "for at in range(0, 48 << 30, 2 << 20):\n    kept[at]",
     "in a memory file that another process holds": "f = os.memfd_create('x'); os.write(f, bytes(SIZE))\n"
         "if os.fork() == 0:\n    os.setsid(); time.sleep(60)\nos.close(f)",
 }  # fmt: skip
@@ -247,9 +297,13 @@ async def test_t14_root_does_not_chown_files_outside_through_a_folder_replaced_b
     assert {outside.lstat().st_uid, (outside / "inner").lstat().st_uid} == {0}
 
 
-_BY_NAME = {"walk", "fwalk", "rglob", "chown", "lchown", "copytree", "move"}
+_BY_NAME = {"walk", "fwalk", "rglob", "chown", "lchown", "copytree", "move", "rmtree"}
 _MAY = {
     ("sandbox/bubblewrap.py", "copytree"): "the shadow, which no sandbox writes",
+    ("sandbox/none.py", "rmtree"): "our launcher: without a sandbox, programs write wherever we do",
+    ("workspace/live_diff.py", "rmtree"): "an index of ours",
+    ("workspace/quarantine.py", "rmtree"): "objects that the host writes",
+    ("workspace/worktree.py", "rmtree"): "the mirror's record of the worktree, which no sandbox writes",
     ("workspace/mirror.py", "walk"): "the mirror, which no sandbox writes",
 }
 

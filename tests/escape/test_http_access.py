@@ -225,3 +225,41 @@ async def test_a_request_with_two_lengths_is_refused_with_what_follows_it(path):
         assert answer.count(b"HTTP/1.1 ") == 1
         assert answer.startswith(b"HTTP/1.1 400 ")
         assert visitor.woken == []
+
+
+_SMUGGLED = {
+    "line feeds alone": "POST {path} HTTP/1.1\nHost: {host}\nContent-Length: 0\n\n",
+    "one line feed alone": "POST {path} HTTP/1.1\r\nHost: {host}\nX: y\r\nContent-Length: 0\r\n\r\n",
+    "the last line feed alone": "POST {path} HTTP/1.1\r\nHost: {host}\r\nContent-Length: 0\r\n\n",
+    "a folded header": "POST {path} HTTP/1.1\r\nHost: {host}\r\nX: y\r\n Content-Length: 5\r\n\r\n",
+    "a header folded by a tab": "POST {path} HTTP/1.1\r\nHost: {host}\r\nContent-Length:\r\n\t0\r\n\r\n",
+    "a folded first header": "POST {path} HTTP/1.1\r\n Host: {host}\r\nContent-Length: 0\r\n\r\n",
+}
+
+
+@pytest.mark.attack("T17", "Line feeds alone or folded headers hide a request from a proxy before the dashboard")
+@pytest.mark.parametrize("kind", _SMUGGLED)
+@pytest.mark.parametrize("before", ["", "GET /healthz HTTP/1.1\r\nHost: {host}\r\n\r\n"], ids=["first", "second"])
+async def test_a_request_that_a_proxy_could_read_differently_is_refused(kind, before):
+    async with visiting() as visitor:
+        reader, writer = await asyncio.open_connection("127.0.0.1", visitor.port)
+        text = (before + _SMUGGLED[kind]).format(path="/webhooks/github", host=f"127.0.0.1:{visitor.port}")
+        writer.write(f"{text}GET /healthz HTTP/1.1\r\nHost: 127.0.0.1:{visitor.port}\r\n\r\n".encode())
+        async with asyncio.timeout(20):
+            answer = await reader.read()
+        writer.close()
+        assert answer.count(b"HTTP/1.1 ") == 1 + bool(before)
+        assert answer.rpartition(b"HTTP/1.1 ")[2].startswith(b"400 ")
+
+
+@pytest.mark.attack("T17", "Line feeds alone or folded headers hide a request from a proxy before the dashboard")
+@pytest.mark.parametrize("end", ["0\r\nA: b\n\n", "0\r\nA: b\r\n c\r\n\r\n", "x\r\n"])
+async def test_a_body_that_a_proxy_could_read_differently_ends_the_connection(end):
+    async with visiting() as visitor:
+        reader, writer = await asyncio.open_connection("127.0.0.1", visitor.port)
+        head = f"Host: 127.0.0.1:{visitor.port}\r\nTransfer-Encoding: chunked\r\n\r\n"
+        writer.write(f"POST /webhooks/github HTTP/1.1\r\n{head}{end}GET /healthz HTTP/1.1\r\n{head}".encode())
+        async with asyncio.timeout(20):
+            answer = await reader.read()
+        writer.close()
+        assert answer == b""

@@ -8,7 +8,7 @@ import pytest
 
 from bot.domain.run import Run, RunChecks
 from bot.domain.verification import Verification
-from bot.engine.messages import checks_text
+from bot.engine.messages import verification_text
 from bot.sandbox.none import NoSandbox
 from bot.setup.test_files import find_test_files
 from tests.setup.conftest import Shop, empty_origin, origin, root, shop  # noqa: F401 - fixtures
@@ -175,8 +175,8 @@ async def test_t23_changed_test_settings_are_listed_and_lost_tests_are_reported(
         shop, 'echo "$(cat count) passed in 0.01s"', **{"count": "1", "conftest.py": "collect_ignore = 1"}
     )
     assert found.test_files == ("conftest.py",)
-    assert [found.tests_lost(one) for one in found.commands] == [2]
-    text = checks_text.of_verification(Run("shop#1", "shop", checks=RunChecks(verification=found)))
+    assert [found.vanished(one).count for one in found.commands] == [2]
+    text = verification_text.of_verification(Run("shop#1", "shop", checks=RunChecks(verification=found)))
     assert "⚠️" in text
     assert "**fewer tests than on the base**: 2 did not run" in text
     assert "review these first: `conftest.py`" in text
@@ -215,3 +215,38 @@ async def test_t23_the_files_of_a_commit_are_of_a_later_second_than_those_of_its
 def test_t23_changed_files_that_decide_the_result_are_named(path, command):
     folder = "backend" if path.startswith("backend/") else ""
     assert find_test_files(["src/price.py", path], [(command, folder)]) == (path,)
+
+
+PLANTS = """
+echo 'price = lambda: 2' > price.py; mkdir -p .venv; echo 'import os; os._exit(0)' > .venv/sitecustomize.py
+git config alias.planted '!true'; git config core.hooksPath "$PWD/hooks"
+for place in . "$HOME" /tmp /dev/shm "$TMPDIR" "$XDG_RUNTIME_DIR" "${XDG_CACHE_HOME:-.}"; do
+    echo planted > "$place/planted" 2> /dev/null
+done
+chmod 0 src; (setsid sh -c 'exec sleep 300' planted &)
+true"""
+LOOKS = """
+test "$(cat price.py)" = "$(git show HEAD:price.py)" || { echo price.py; exit 1; }
+for place in . "$HOME" /tmp /dev/shm "$TMPDIR" "$XDG_RUNTIME_DIR" "${XDG_CACHE_HOME:-.}" .venv/sitecustomize.py; do
+    test ! -e "$place/planted" || { echo "$place"; exit 1; }
+done
+test ! -e .venv/sitecustomize.py && test -r src && ! git config alias.planted && ! git config core.hooksPath &&
+    test "$(ls -d /proc/[0-9]* | wc -l)" -lt 6"""
+
+
+@pytest.mark.attack("T23", FORGED + ": one of several commands plants what the next one trusts")
+async def test_t23_a_command_finds_nothing_of_the_command_before(shop):  # noqa: F811
+    shop.origin.commit(TESTS)
+    shop.told("mkdir -p .venv; echo made > .venv/made")
+    found = await verified(shop, PLANTS, LOOKS, f"test -e .venv/made; {LOOKS}")
+    assert [(one.exit_code, one.output, one.problem) for one in found.commands] == [(0, "", "")] * 3
+    assert not list((shop.root / "caches").rglob("trials/*"))
+    assert not any((shop.root / "cells").iterdir())
+
+
+async def test_a_worktree_that_cannot_be_copied_is_no_result(shop):  # noqa: F811
+    """Setup of the agent's work has made a file that nobody can read."""
+    shop.told("echo made > made.txt; chmod 0 made.txt")
+    found = await verified(shop, "true", "true")
+    assert [one.exit_code for one in found.commands] == [None, 0]
+    assert "its copy of the worktree could not be made: cp: " in found.commands[0].problem

@@ -257,6 +257,54 @@ async def test_t2_an_untrusted_edit_of_a_trusted_issue_ends_the_turn_at_once(sce
     assert OBEY not in scene.told
 
 
+def _corrects(scene: GitHubScene, **words: str) -> None:
+    """Has ana edit the issue again after a poll has read it, and before GitHub is asked who the editor is."""
+    seen, done = len(scene.github.history), []
+
+    def correct() -> None:
+        if not done and any(call.path.endswith("/issues") for call in scene.github.history[seen:]):
+            done.append(scene.world.edit_issue(REPO, scene.number, **words, by="ana"))
+
+    scene.world.advance(2)
+    scene.github.faults.interfere("POST */graphql", correct, times=20)
+
+
+@pytest.mark.attack("T2", "An admin corrects a rewritten issue after Treehand read it and before it asks who wrote it")
+@pytest.mark.parametrize(("where", "words"), [(in_the_title, {"title": "Ours"}), (in_the_body, {"body": "Ours"})])
+@pytest.mark.parametrize("is_busy", [True, False], ids=["while an agent works", "before it begins"])
+async def test_t2_words_are_not_those_of_the_person_who_has_replaced_them(scene, where, words, is_busy):
+    scene.slots = 2 if is_busy else 0
+    scene.ask()
+    await scene.tick()
+    scene.world.advance(60)
+    where(scene, "eve")
+    scene.slots = 2
+    _corrects(scene, **words)
+    scene.engine.expect_news()
+    await scene.engine.tick()
+    await scene.engine.wait_until_idle()
+    await scene.tick(3)
+    scene.world.comment(REPO, scene.number, "/ai resume", by="ana")
+    await scene.tick(2)
+    assert OBEY not in scene.told
+    assert scene.inside.running()
+
+
+async def test_t2_the_words_that_work_begins_with_are_those_that_were_judged(scene):
+    """The right is asked for when the work begins; the words were read before that."""
+    scene.slots = 0
+    scene.ask(body=OBEY)
+    await scene.tick()
+    scene.slots = 2
+    _corrects(scene, body="Ours")
+    scene.engine.expect_news()
+    await scene.engine.tick()
+    await scene.engine.wait_until_idle()
+    await scene.tick(2)
+    assert OBEY not in scene.told
+    assert "Ours" in scene.told
+
+
 @pytest.mark.parametrize("where", [in_the_title, in_the_body])
 async def test_t2_a_later_edit_by_a_trusted_person_makes_the_whole_text_trusted(scene, where):
     scene.ask()

@@ -140,6 +140,25 @@ async def test_t8_an_approval_covers_setup_with_network_for_exactly_those_files(
     assert changed.objection.id != held.objection.id
 
 
+@pytest.mark.attack(
+    "T8", WAY_OUT + ": an agent leaves a program in its downloads before a person approves another change"
+)
+async def test_t8_approved_setup_finds_no_downloads_of_work_that_nobody_approved(shop):
+    """Tools run what they find there: configuration of cargo, scripts of Gradle, wheels of pip."""
+    await shop.ready()
+    plant = f"import os\nopen(os.environ['XDG_CACHE_HOME'] + '.py', 'w').write({ASK!r})\n"
+    write(shop, **{"package-lock.json": "[]", "steps.py": plant})
+    assert not (await ready(shop)).obstacle
+    runs = "import os, runpy\nfound = os.environ['XDG_CACHE_HOME'] + '.py'\nif os.path.exists(found):\n    "
+    write(
+        shop, **{"package-lock.json": "[1]", "steps.py": f"{runs}runpy.run_path(found)\n{ASK}assert answer != '403'\n"}
+    )
+    held = await verified(shop)
+    assert held.objection
+    assert not (await ready(shop, held.objection.id)).obstacle
+    assert asked(shop) == "502\n", "only the approved program has asked"
+
+
 def packed(script: str) -> bytes:
     """Packs a package with an install script, like npm."""
     files = {"package/package.json": {"name": "left", "version": "1.0.0", "scripts": {"install": "node ask.js"}}}

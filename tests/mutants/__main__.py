@@ -24,6 +24,9 @@ from tests.mutants.trying import CAUGHT, NOTHING_RAN, SURVIVED, run  # noqa: E40
 
 _COPIED = ("bot", "tests", "config", "docs", "pyproject.toml", "README.md", "ARCHITECTURE.md", "CONTRIBUTING.md")
 
+_WORKERS = max(2, (os.cpu_count() or 1) * 3 // 2)
+"""As many as `make test` has: tests often wait for daemons."""
+
 _TRIES = 2
 """A busy machine may make a test too late to notice, or notice what is not there: once more tells."""
 
@@ -39,7 +42,7 @@ def main(*words: str) -> None:
         whole = Path(folder) / "whole"
         with _copy(ROOT, whole):
             _ensure_quiet(whole, sorted({test for guard in guards for test in guard.tests}))
-            with ThreadPoolExecutor(os.cpu_count()) as pool:
+            with ThreadPoolExecutor(_WORKERS) as pool:
                 results = list(pool.map(lambda one: _try(whole, *one), enumerate(guards)))
     print(summary(results, left_out=len(named) - len(guards)))
     sys.exit(any(result.is_failure for result in results))
@@ -48,7 +51,7 @@ def main(*words: str) -> None:
 def _ensure_quiet(whole: Path, tests: Sequence[str]) -> None:
     """Checks that all tests pass with every guard in place. Leaves compiled modules behind for all copies."""
     for _ in range(_TRIES):
-        code, printed = run(whole, ("-n", "auto", "--dist", "worksteal", *tests), seconds=1200.0)
+        code, printed = run(whole, ("-n", str(_WORKERS), "--dist", "worksteal", *tests), seconds=1200.0)
         if code in {SURVIVED, NOTHING_RAN}:
             break
     else:
@@ -83,13 +86,15 @@ def _word_of(code: int) -> str:
 
 @contextmanager
 def _copy(source: Path, folder: Path) -> Iterator[Path]:
+    """Copies of the copy share its files: only one of them is written, and that one anew."""
     folder.mkdir()
+    ignored = shutil.ignore_patterns("__pycache__") if source == ROOT else None
+    copied = shutil.copy2 if source == ROOT else os.link
     for name in _COPIED:
         if (source / name).is_dir():
-            ignored = shutil.ignore_patterns("__pycache__") if source == ROOT else None
-            shutil.copytree(source / name, folder / name, ignore=ignored)
+            shutil.copytree(source / name, folder / name, ignore=ignored, copy_function=copied)
         else:
-            shutil.copy2(source / name, folder / name)
+            copied(source / name, folder / name)
     yield folder
     shutil.rmtree(folder, ignore_errors=True)
 

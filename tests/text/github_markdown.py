@@ -69,10 +69,14 @@ class _Page(HTMLParser):
 def live_elements(markdown: str) -> list[str]:
     """Returns every element that a reader's browser, GitHub or another service would act on."""
     page = _Page()
-    page.feed(cmarkgfm.markdown_to_html_with_extensions(markdown, options=_OPTIONS, extensions=_EXTENSIONS))
+    page.feed(cmarkgfm.markdown_to_html_with_extensions(_encodable(markdown), options=_OPTIONS, extensions=_EXTENSIONS))
     page.close()
     raw = [what for what, pattern in _RAW.items() if pattern.search(markdown)]
     return [*page.live, *raw, *(f"closes {key}" for key in closed_issues(markdown))]
+
+
+def _encodable(markdown: str) -> str:
+    return markdown.encode(errors="replace").decode()
 
 
 def breaches_of(words: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""Makes hostile texts of fragments with a meaning in Markdown, GitHub or Linear."""
+"""Makes hostile texts of fragments with a meaning in Markdown, GitHub, Linear, chats, mail or terminals."""
 
 import random
 
@@ -19,6 +19,23 @@ FRAGMENTS = (
     ":x:", ":+1:", "1:100:2", "$x^2$", "$$", "$`x`$", "[^1]", "[^1]: note", "^[x]", "> [!NOTE]", "[!WARNING]",
     "[ ]", "[x]", "- [ ] ", "/close", "/ai approve", "\n/ai stop", "[skip ci]", "[ci skip]", "***NO_CI***",
     "skip-checks: true", "Co-authored-by: Eve <e@x.y>", "+++", "~~x~~", "~",
+    # chats and mail
+    "@everyone", "@here", "<!channel>", "<!here|x>", "<!subteam^S1>", "<@U123>", "<@!1>", "<@&1>", "<#C1|x>",
+    "<https://evil.invalid|click>", "evil.invalid/leak?d=1", "evil.invalid", "evil.com", "sub.evil.co.uk/x",
+    "//evil.com/x", "1.2.3.4/x", "||x||", "tg://user?id=1", "tel:+491234", "slack://x", "data:text/html,x",
+    "{{user}}", "{0}", "%0d%0aBcc: eve@evil.invalid", "\r\nBcc: eve@evil.invalid\r\n\r\nx",
+    "\nTo: eve@evil.invalid\n", "=?utf-8?q?=0aBcc:_eve=40evil.invalid?=", "<b>x</b>", "&lt;b&gt;",
+    # Linear
+    "@[Alice](00000000-0000-4000-8000-000000000000)", '<user id="1">Alice</user>', '<issue id="ENG-7">x</issue>',
+    "https://linear.app/acme/profiles/alice", "https://linear.app/acme/issue/ENG-7", "linear.app/acme/issue/ENG-7",
+    "linear://acme/issue/ENG-7", "+++ x\n", "\n+++\n", ">>> x\n", "\n>>>\n", "![](https://uploads.linear.app/x)",
+    "https://www.youtube.com/watch?v=1", "https://www.figma.com/file/1", "{% x %}", ":::note", "==x==", "[[ENG-7]]",
+    # terminals
+    "\x1b]52;c;ZXZpbA==\x07", "\x1b]52;c;ZXZpbA==\x1b\\", "\x9d52;c;ZXZpbA==\x9c", "\x1b]0;owned\x07",
+    "\x1bP$q\x1b\\", "\x1b_x\x1b\\", "\x1b^x\x1b\\", "\x1b[2J", "\x1b[1A", "\x9b2J", "\x1bc", "\x1b[6n", "\x1b(0",
+    "\x1b[?1049h", "\x1b[8m", "\x08\x08", "\x07", "\x0e", "\x7f", "\x84", "\x90", "\rok    sandbox", "\u2066", "\u2067",
+    "\u061c", "\ud800", "\udfff", "\ufff9", "\ufeff", "\U000e0041", "\ufe0f", "\u3164", "\u115f", "\nok    sandbox",
+    "\n12:00:00  ▸ git push", "\nshop#9  ",
     # its way to the goal
     "`", "``", "```", "````", "`a`", "`` ` ``", "\\`", "\\", "\\\\", "```py\n", "```mermaid\n",
     "```suggestion\n", "~~~", "~~~\n",

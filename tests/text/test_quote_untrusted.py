@@ -20,6 +20,7 @@ from bot.text.quote_untrusted import (
 from bot.text.quoted_blocks import fence
 from tests.text.github_markdown import breaches_of, live_elements
 from tests.text.hostile_markdown import FRAGMENTS, hostile_text
+from tests.text.linear_markdown import breaches_in_linear, live_in_linear
 
 PIECES = st.sampled_from([
     "@team", "@org/team", "Fixes #1", "closes GH-2", "resolve ENG-3", "acme/shop#4", "https://github.com/o/r/issues/5",
@@ -106,6 +107,27 @@ def test_t18_hostile_text_has_no_effect_in_githubs_own_parser(seed: int):
     for _ in range(2500):
         words = hostile_text(chance)
         assert breaches_of(words) == [], ascii(words)
+
+
+@pytest.mark.attack("T18", "4,000 texts made of hostile pieces act somewhere in Linear's Markdown")
+@pytest.mark.parametrize("seed", range(2))
+def test_t18_hostile_text_has_no_effect_in_linear(seed: int):
+    chance = random.Random(f"linear {seed}")
+    for _ in range(2000):
+        words = hostile_text(chance)
+        assert breaches_in_linear(words) == [], ascii(words)
+
+
+def test_t18_the_checker_for_linear_finds_every_element_with_an_effect():
+    seen = {what for fragment in FRAGMENTS for what in live_in_linear(f"{fragment} x\n\nand {fragment}")}
+    assert seen >= {
+        "img", "a", "html_inline", "html_block", "table", "hr", "mention", "issue", "address", "emoji", "placeholder",
+        "drawn mermaid", "collapsed section", "hidden text",
+    }  # fmt: skip
+
+
+def test_t18_a_number_of_a_list_is_not_the_name_of_a_commit():
+    assert live_elements(quote("see\n1234567. this")) == []
 
 
 def test_t18_the_checker_finds_every_element_with_an_effect():

@@ -103,9 +103,16 @@ WORDS = (
     Guard(
         "T2: a history that lags behind vouches for nothing",
         "bot/services/github/issue_authorization.py",
-        "if pinned and row[name] != pinned[name] and",
-        "if False and",
+        "if pinned and differs and (change is None",
+        "if pinned and False and (change is None",
         (f"{_STRANGERS}_a_delayed_history_does_not_make_an_untrusted_edit_trusted",),
+    ),
+    Guard(
+        "T2: work does not begin on words that GitHub knows no more",
+        "bot/services/github/issue_authorization.py",
+        "        if history.lags:\n            raise NotTold",
+        "        if False:\n            raise NotTold",
+        ("tests/escape/test_rights.py::test_t2_the_words_that_work_begins_with_are_those_that_were_judged",),
     ),
     Guard(
         "T2: an approval counts for what was asked about",

@@ -27,4 +27,5 @@ def switched_off(guard: Guard, root: Path) -> None:
     text = file.read_text()
     if text.count(guard.old) != 1:
         raise NotApplicable(f"{guard.file} has it {text.count(guard.old)} times: {guard.old!r}")
+    file.unlink()  # other copies may share it
     file.write_text(text.replace(guard.old, guard.new))

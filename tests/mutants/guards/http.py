@@ -10,6 +10,13 @@ _WEBHOOKS = "tests/web/test_webhooks.py::test"
 
 GUARDS = (
     Guard(
+        "HTTP access: lines that a proxy could divide in another way are refused",
+        "bot/web/connection_limits.py",
+        "self.conn._receive_buffer = _StrictBuffer()  # noqa: SLF001 - h11 has no setting for it",
+        "pass",
+        (f"{_ACCESS}_a_request_that_a_proxy_could_read_differently_is_refused",),
+    ),
+    Guard(
         "HTTP access: a name that is not ours is refused",
         "bot/web/browser_guard.py",
         'if not self._is_known(headers.getlist("host"), scope):',
@@ -278,5 +285,49 @@ GUARDS = (
         '{"html": False}',
         '{"html": True}',
         ("tests/web/run/test_conversation.py::test_all_markdown_becomes_text_in_harmless_elements",),
+    ),
+    Guard(
+        "T8: restored work is held like any other",
+        "bot/workspace/push.py",
+        "commit = held_commit(mirror, commit) if holds_ci else commit",
+        "pass",
+        ("tests/workspace/test_push.py::test_t8_restored_work_starts_no_workflow_if_ci_waits_for_an_approval",),
+    ),
+    Guard(
+        "T8: workflows on reviews and comments are named",
+        "bot/domain/ci_workflows.py",
+        "|pull_request_review|pull_request_review_comment|issue_comment",
+        "",
+        (
+            "tests/domain/test_ci_workflows.py::test_events_of_reviews_comments_and_deployments_are_reported_as_not_held",
+        ),
+    ),
+    Guard(
+        "T8: escapes in a workflow are the letters that they stand for",
+        "bot/domain/ci_workflows.py",
+        '_ESCAPES.sub(_letter, text.replace("\\0", ""))',
+        "text",
+        ("tests/domain/test_ci_workflows.py::test_other_spellings_of_yaml_are_reported",),
+    ),
+    Guard(
+        "T8: a workflow has the powers of those that it calls",
+        "bot/domain/ci_workflows.py",
+        "                waiting.append(inner)\n",
+        "",
+        ("tests/domain/test_ci_workflows.py::test_powers_of_called_workflows_count_for_their_callers",),
+    ),
+    Guard(
+        "T17: a state directory of another person is not used",
+        "bot/system/private_files.py",
+        "if owner := _other_owner(place.lstat()):",
+        "if owner := False:",
+        ("tests/system/test_private_files.py::test_t17_a_folder_of_another_person_is_refused",),
+    ),
+    Guard(
+        "T17: nothing that another person has put into the state directory is used",
+        "bot/system/private_files.py",
+        "if owner := _other_owner(item.stat(follow_symlinks=False)):",
+        "if owner := False:",
+        ("tests/system/test_private_files.py::test_t17_a_link_that_another_person_has_put_into_the_folder_is_refused",),
     ),
 )

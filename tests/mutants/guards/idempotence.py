@@ -31,7 +31,7 @@ GUARDS = (
     Guard(
         "F3: what may have been said is looked for by its marker",
         _OUTBOX,
-        "found = await self.adopt(sent, await self.find(sent, fresh=True))",
+        "found = self.adopt(sent, await self.find(sent, fresh=True))",
         "found = None",
         (f"{_TALK}_a_comment_whose_response_was_lost_is_not_posted_again",),
     ),
@@ -52,8 +52,8 @@ GUARDS = (
     Guard(
         "F17: of what was said twice the oldest stays",
         _OUTBOX,
-        "for extra in found[1:]:",
-        "for extra in []:",
+        "for copy in await self.find(comment, fresh=False) if own and own.id else ():",
+        "for copy in ():",
         (f"{_TALK}_of_duplicate_comments_only_the_oldest_stays",),
     ),
     Guard(

@@ -4,6 +4,8 @@ from tests.mutants.guards.guard import Guard
 
 _HOARDS = ("tests/escape/test_files.py::test_t16_every_kind_of_memory_counts_towards_the_limit[command]",)
 
+_FOLDERS = "tests/escape/test_files.py::test_t16_what_tests_leave_in_their_git_directory_holds_nobody_up"
+
 _DECIDE = "tests/engine/test_decide.py::test"
 _MODEL = "tests/sandbox/test_model.py::test"
 _SELFTEST = "tests/sandbox/test_selftest.py::test"
@@ -65,9 +67,46 @@ GUARDS = (
     Guard(
         "Money: it is on disk before the answer goes on",
         "bot/executors/local.py",
-        "self._save(turn)  # money is",
-        "self._save_soon(turn)  # money is",
+        "        problem = self._save(turn)\n",
+        "        problem = self._save_soon(turn)\n",
         ("tests/contracts/test_executors.py::test_money_is_on_disk_before_anything_else_happens",),
+    ),
+    Guard(
+        "Money: no turn begins without a record",
+        "bot/executors/local.py",
+        "        if problem := self._save(turn):\n",
+        "        if self._save(turn) and False:\n",
+        (
+            "tests/contracts/test_executors.py::test_a_full_disk_starts_no_turn_whose_cost_would_be_unknown_after_a_kill",
+        ),
+    ),
+    Guard(
+        "Money: nothing is reserved that cannot be saved",
+        "bot/executors/local.py",
+        "event.reserved_usd > before.reserved_usd and ",
+        "False and ",
+        ("tests/contracts/test_executors.py::test_nothing_is_reserved_that_cannot_be_saved",),
+    ),
+    Guard(
+        "Money: the model is asked only after the reservation",
+        "bot/sandbox/proxy/request_budget.py",
+        '            raise ProxyRefusal(503, f"Nothing can be spent: {problem}") from problem\n',
+        "            pass\n",
+        (f"{_MODEL}_the_model_is_asked_nothing_while_its_cost_could_not_be_saved",),
+    ),
+    Guard(
+        "Money: what a killed turn had reserved counts as spent",
+        "bot/executors/local.py",
+        "    usd = report.usd if report.usd is None else report.usd + unseen\n",
+        "    usd = report.usd\n",
+        ("tests/contracts/test_executors.py::test_what_a_killed_turn_had_reserved_counts_as_spent",),
+    ),
+    Guard(
+        "Money: a guess is called a guess",
+        "bot/engine/messages/progress_comment.py",
+        "        _guessed(run, seen),\n",
+        "",
+        ("tests/stories/test_stories.py::test_the_cost_of_a_model_without_a_price_is_called_a_guess",),
     ),
     Guard(
         "Money: work that was finished when its turn was paused takes no agent again",
@@ -135,9 +174,44 @@ GUARDS = (
     Guard(
         "T16: segments that no process has are small",
         "bot/sandbox/seccomp.py",
-        "        *_limit_segments(_SHMGET[machine]),\n",
+        "        *_limit_second_argument(_SHMGET[machine], _MAX_SEGMENT_BYTES),\n",
         "",
         ("tests/sandbox/test_seccomp.py::test_t16_shared_memory_segments_of_system_v_are_limited",),
+    ),
+    Guard(
+        "T16: semaphores that no process has are few",
+        "bot/sandbox/seccomp.py",
+        "        *_limit_second_argument(_SEMGET[machine], _MAX_SEMAPHORES),\n",
+        "",
+        ("tests/sandbox/test_seccomp.py::test_t16_sets_of_semaphores_of_system_v_are_limited",),
+    ),
+    Guard(
+        "T16: memory that nobody can count cannot be had",
+        "bot/sandbox/seccomp.py",
+        "(425, 426, 427, 447)",
+        "(425, 426, 427)",
+        ("tests/sandbox/test_seccomp.py::test_system_calls_of_builds_are_allowed_and_dangerous_ones_refused",),
+    ),
+    Guard(
+        "T16: page tables count as memory",
+        "bot/sandbox/memory_use.py",
+        "            kept += _page_tables(folder)\n",
+        "",
+        _HOARDS,
+    ),
+    Guard(
+        "T16: what a sandbox leaves is deleted by a way that knows no depth",
+        "bot/sandbox/bubblewrap.py",
+        "self._trash.throw(here)",
+        "shutil.rmtree(here)",
+        (f"{_FOLDERS}[deeper than Python can follow]",),
+    ),
+    Guard(
+        "T16: what a killed sandbox has left does not stop the start",
+        "bot/sandbox/bubblewrap.py",
+        "self._trash.throw(self._folder)",
+        "shutil.rmtree(self._folder)",
+        ("tests/escape/test_files.py::test_t16_what_a_killed_daemon_left_does_not_stop_the_next_start",),
     ),
     Guard(
         "T16: the disk is not filled up",

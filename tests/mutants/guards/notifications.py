@@ -15,6 +15,20 @@ _CHANNEL = "bot/notifications/send.py"
 
 _ONCE = (
     Guard(
+        "T18: a notification has no name that a chat makes a link of",
+        "bot/notifications/text.py",
+        'name[0].replace(".", _LOOKALIKE_DOT)',
+        "name[0]",
+        (f"{_WORDS}_t18_no_name_becomes_a_link_and_numbers_read_the_same",),
+    ),
+    Guard(
+        "T18: a notification has no address without a space after its scheme",
+        "bot/notifications/text.py",
+        '_SCHEME_END.sub(": ", flat.translate(_LOOKALIKES))',
+        "flat.translate(_LOOKALIKES)",
+        (f"{_WORDS}_t18_no_name_becomes_a_link_and_numbers_read_the_same",),
+    ),
+    Guard(
         "Notifications: what is about to be sent is saved first",
         _CRIER,
         "        self._save(channel, notifications.begin_sending(channel.state, batch))\n",
@@ -199,13 +213,6 @@ _HOSTILE = (
         "bot/notifications/text.py",
         "flat.translate(_LOOKALIKES)",
         "flat",
-        (f"{_WORDS}_untrusted_text_is_shown_without_effect",),
-    ),
-    Guard(
-        "Notifications: what others wrote holds no address",
-        "bot/notifications/text.py",
-        '_URL_SCHEME.sub(r"\\1: ", ',
-        "str(",
         (f"{_WORDS}_untrusted_text_is_shown_without_effect",),
     ),
     Guard(

@@ -16,6 +16,20 @@ _MARKED = (f"{_HIDDEN}_text_that_is_marked_as_generated_or_without_difference_is
 
 GUARDS = (
     Guard(
+        "T12: requirements that take a package from elsewhere are held",
+        "bot/publish_guard/auto_run_files.py",
+        "    if _REQUIREMENTS.fullmatch(name):\n        return changed_requirements\n",
+        "",
+        ("tests/publish_guard/test_guard.py::test_new_install_scripts_are_held",),
+    ),
+    Guard(
+        "T12: files that Python runs at its start are held",
+        "bot/publish_guard/auto_run_files.py",
+        '    if name.endswith(".pth"):\n        return changed_program\n',
+        "",
+        ("tests/publish_guard/test_guard.py::test_new_install_scripts_are_held",),
+    ),
+    Guard(
         "T12: a new file in a hidden folder is held",
         "bot/publish_guard/guard.py",
         "*self._hidden_folders(), ",
@@ -130,14 +144,14 @@ GUARDS = (
     Guard(
         "T12: too many files are held",
         "bot/publish_guard/guard.py",
-        "if files > rules.max_changed_files:",
+        "if 0 < rules.max_changed_files < files:",
         "if False:",
         (f"{_GUARD}_too_many_files_and_too_much_content_are_one_objection_each",),
     ),
     Guard(
         "T12: too much content is held",
         "bot/publish_guard/guard.py",
-        "if much > rules.max_changed_mb * _MEGABYTE:",
+        "if 0 < rules.max_changed_mb * _MEGABYTE < much:",
         "if False:",
         (f"{_GUARD}_too_many_files_and_too_much_content_are_one_objection_each",),
     ),

@@ -14,6 +14,27 @@ GUARDS = (
         (f"{_QUOTING}_a_quotation_reads_the_same_and_has_no_effect",),
     ),
     Guard(
+        "T18: a number of a list is not the name of a commit",
+        "bot/text/quoted_blocks.py",
+        "(?P<bullet>[-*+]|[0-9]{1,6}[.)])",
+        "(?P<bullet>[-*+]|[0-9]{1,9}[.)])",
+        (f"{_QUOTING}_a_number_of_a_list_is_not_the_name_of_a_commit",),
+    ),
+    Guard(
+        "T15: no line of an agent looks like a line of ours on a terminal",
+        "bot/cli/output.py",
+        """return strip_invisible(text).replace("\\n", f"\\n{' ' * width}")""",
+        "return strip_invisible(text)",
+        ("tests/cli/test_hostile_text.py::test_t18_commands_show_hostile_text_without_effect",),
+    ),
+    Guard(
+        "T18: what hides in a change is shown on a terminal",
+        "bot/cli/pr.py",
+        "{escape_invisible(page.diff)}",
+        "{page.diff}",
+        ("tests/cli/test_hostile_text.py::test_t18_a_change_shows_what_hides_in_it",),
+    ),
+    Guard(
         "T18: an address is no prose",
         "bot/text/prose.py",
         r"|(?<=[0-9])[.:](?=[0-9])|",
@@ -151,7 +172,7 @@ GUARDS = (
         "bot/cli/output.py",
         "console.print(Text(strip_invisible(text), style), soft_wrap=True)",
         "console.print(Text(text, style), soft_wrap=True)",
-        ("tests/cli/test_terminal.py::test_t18_a_terminal_gets_colours_and_no_control_characters[logs 2]",),
+        ("tests/cli/test_terminal.py::test_t18_text_in_colour_has_no_control_characters",),
     ),
     Guard(
         "T18: a terminal obeys no title",
@@ -235,9 +256,9 @@ GUARDS = (
     Guard(
         "F15: a merge while we look is no issue that was closed",
         "bot/engine/observe.py",
-        "        tracker = await project.tracker.snapshot(keys, fresh=fresh)\n",
-        "        early = await project.forge.snapshot([branch_for(run) for run in ours], fresh=fresh)\n"
-        "        return read_texts(await project.tracker.snapshot(keys, fresh=fresh), early)\n",
+        "        tracker = await project.tracker.snapshot(keys, poll=poll)\n",
+        "        early = await project.forge.snapshot([branch_for(run) for run in ours], poll=poll)\n"
+        "        return read_texts(await project.tracker.snapshot(keys, poll=poll), early)\n",
         ("tests/stories/test_run_ends.py::test_a_merge_between_reading_tracker_and_forge_counts_as_a_merge",),
     ),
 )

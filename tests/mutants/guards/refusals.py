@@ -17,7 +17,118 @@ _LINEAR_TABLE = "tests/refusals/test_linear.py::test_each_answer_of_linear_has_i
 _PUSHES = "tests/refusals/test_push.py::test_each_answer_to_a_push_has_its_defined_outcome"
 _TALK = "tests/services/github/test_comments.py::test"
 
+_POLLS = "tests/services/linear/test_request_cost.py::test"
+_TURNS = "tests/workspace/test_turns.py::test"
+
+_WORKTREES = "tests/workspace/test_ensure.py::test"
+_NOBODY = "tests/cli/test_check.py::test_nobody_says_that_an_agent_is_at_work_where_no_daemon_runs"
+
 GUARDS = (
+    Guard(
+        "F11: worktrees are made one after another",
+        "bot/workspace/worktree.py",
+        "        with self.mirror.adding_worktree:\n",
+        "        if True:\n",
+        (f"{_WORKTREES}_worktrees_are_made_one_after_another",),
+    ),
+    Guard(
+        "F11: a command beside a worktree that is half made is tried again",
+        "bot/workspace/mirror.py",
+        "if attempt == _MAX_TRIES or not any(sign in exc.stderr for sign in _WORKTREE_BEING_MADE):",
+        "if True:",
+        (f"{_WORKTREES}_a_command_beside_a_worktree_that_is_half_made_is_tried_again",),
+    ),
+    Guard(
+        "F9: a key that was refused to one run holds up nobody once the model has answered another",
+        "bot/engine/schedule.py",
+        "        and not has_answered_since(run, looked, outcomes)\n",
+        "",
+        ("tests/engine/test_schedule.py::test_nobody_waits_for_a_refused_run_once_the_model_has_answered_another",),
+    ),
+    Guard(
+        "F20: a model that cannot be reached does not count against a run",
+        "bot/engine/finish_turn.py",
+        "case Failure.MODEL if seen.slot.outage or seen.turn.is_model_unreachable:",
+        "case Failure.MODEL if seen.slot.outage:",
+        ("tests/engine/test_decide.py::test_a_model_that_cannot_be_reached_does_not_count_against_the_run",),
+    ),
+    Guard(
+        "F12: why names a daemon that is not there",
+        "bot/cli/why.py",
+        " and (suspended or not pid):",
+        " and False:",
+        (_NOBODY,),
+    ),
+    Guard(
+        "F12: status says that nobody is at work without a daemon",
+        "bot/status/snapshot.py",
+        "        return NO_DAEMON\n",
+        '        return ""\n',
+        (_NOBODY,),
+    ),
+    Guard(
+        "F16: an issue of a renamed team is found by our note, without the cache",
+        "bot/services/linear/project_issues.py",
+        "        return found or await self._find_by_note(key)\n",
+        "        return found\n",
+        (f"{_LINEAR}_a_run_keeps_its_issue_when_its_team_was_renamed_and_the_cache_is_lost",),
+    ),
+    Guard(
+        "F16: another issue with the same number is not taken for it",
+        "bot/services/linear/project_issues.py",
+        'if found is None or not any(f\'"key":"{key}"\' in note for note in await self.attachments.read_notes(found)):',
+        "if found is None:",
+        (f"{_LINEAR}_an_issue_with_the_same_number_is_not_taken_for_one_of_a_renamed_team",),
+    ),
+    Guard(
+        "F7: a change of what was seen is seen",
+        "bot/services/linear/seen_changes.py",
+        '    return {**later, "or": [{"id": {"nin": sorted(seen)}}, *changed]}\n',
+        '    return {**later, "id": {"nin": sorted(seen)}}\n',
+        (f"{_POLLS}_after_a_change_the_next_polls_are_as_small_as_idle_ones",),
+    ),
+    Guard(
+        "F15: a base branch that was renamed is followed",
+        "bot/engine/run_turn.py",
+        "        if not (now := await project.forge.find_renamed(missing.branch)):\n",
+        "        if not (now := ''):\n",
+        (f"{_TURNS}_a_base_branch_that_was_renamed_is_followed_and_told_once[a new run]",),
+    ),
+    Guard(
+        "F15: a missing branch is not taken for a renamed one",
+        "bot/services/github/renamed_branches.py",
+        '        return self._info.status.base if was_default else ""\n',
+        "        return self._info.status.base\n",
+        (f"{_CHECKS}_a_missing_branch_is_not_taken_for_a_renamed_one",),
+    ),
+    Guard(
+        "F15: a missing base is asked about once",
+        "bot/engine/ask_human.py",
+        'turn = "" if about and cause is WaitReason.FAILED else ',
+        "turn = ",
+        (f"{_ENDS}_a_missing_base_is_asked_about_once_whatever_people_reply",),
+    ),
+    Guard(
+        "F16: a push that never passes is told on the issue",
+        "bot/engine/loop.py",
+        "                await self._tell_stuck(run)\n",
+        "",
+        (f"{_ENDS}_a_push_that_never_passes_is_told_once_and_taken_back_when_it_passes",),
+    ),
+    Guard(
+        "F16: a push that passes at last is told on the issue",
+        "bot/engine/decide.py",
+        "stuck.take_back(render_status(_judge(run, seen, policy), seen, policy))",
+        "render_status(_judge(run, seen, policy), seen, policy)",
+        (f"{_ENDS}_a_push_that_never_passes_is_told_once_and_taken_back_when_it_passes",),
+    ),
+    Guard(
+        "F5: a rate limit is not told as a failure",
+        "bot/engine/backoff.py",
+        "isinstance(problem, RateLimited | NeedsHuman | Elsewhere)",
+        "False",
+        (f"{_ENDS}_a_rate_limit_is_not_told_as_a_failure",),
+    ),
     Guard(
         "F16: a team of Linear that was renamed is found by its id",
         "bot/services/linear/team_info.py",
@@ -42,8 +153,8 @@ GUARDS = (
     Guard(
         "F17: a comment that GitHub only seems not to find is not posted twice",
         "bot/services/github/comment_writer.py",
-        "            if await self._is_there(comment):",
-        "            if False:",
+        "            if await self._is_there(comment):\n                raise\n            return False",
+        "            if False:\n                raise\n            return False",
         (f"{_TABLE}[edit-404]",),
     ),
     Guard(
@@ -119,8 +230,8 @@ GUARDS = (
     Guard(
         "F15: a renamed default branch is followed",
         "bot/services/github/pull_request_writer.py",
-        "        if base != self._info.status.base:",
-        "        if True:",
+        'if "base" in reason and (renamed := await self.renamed_branches.find(base)):',
+        'if "base" in reason and (renamed := ""):',
         (f"{_CHECKS}_a_default_branch_that_was_renamed_meanwhile_is_followed",),
     ),
     Guard(

@@ -16,6 +16,20 @@ _BACKUP = "tests/deploy/test_backup.py::test"
 
 GUARDS = (
     Guard(
+        "T8: a backup gives no program the rights of its owner",
+        "bot/maintenance/backup.py",
+        "_PERMISSIONS = 0o777",
+        "_PERMISSIONS = 0o7777",
+        (f"{_BACKUP}_t8_hostile_names_links_and_modes_are_restored_without_effect",),
+    ),
+    Guard(
+        "Clean-up: what Treehand did not create stays in aside",
+        "bot/maintenance/sweep.py",
+        "if AGENT_WORK.fullmatch(folder.name) and ",
+        "if ",
+        (f"{_HOUSE}_work_that_no_commit_can_hold_is_removed_after_a_month_and_other_folders_stay",),
+    ),
+    Guard(
         "T8: a backup enters no folder but the one that was listed",
         "bot/maintenance/backup.py",
         "if (status.st_dev, status.st_ino) != folder_path.identity:",
@@ -67,7 +81,7 @@ GUARDS = (
     Guard(
         "Keeping: salvaged work is kept for its time",
         "bot/domain/salvage.py",
-        "return 0.0 < self.at < now - KEPT_SECONDS",
+        "return 0.0 < self.at < now - RETENTION_SECONDS",
         "return 0.0 < self.at < now",
         (f"{_OFFSITE}_the_retention_of_salvage_starts_once",),
     ),

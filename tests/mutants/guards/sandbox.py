@@ -176,7 +176,7 @@ ENTER = (
     Guard(
         "T15: nothing works behind the filter's back",
         "bot/sandbox/seccomp.py",
-        "        *_refuse_each(_IO_URING, errno.ENOSYS),\n",
+        "        *_refuse_each(_MISSING, errno.ENOSYS),\n",
         "",
         _CLOSED,
     ),

@@ -330,4 +330,11 @@ GUARDS = (
         "outcome.output",
         (f"{_READY}_secrets_of_the_operator_are_redacted_in_the_output_of_setup",),
     ),
+    Guard(
+        "T8: approved setup finds no downloads of work that nobody approved",
+        "bot/setup/run_steps.py",
+        "            await in_thread(self.resources.discard, cache)\n            if cache.exists():",
+        "            if False:",
+        (f"{_NETWORK}_t8_approved_setup_finds_no_downloads_of_work_that_nobody_approved",),
+    ),
 )

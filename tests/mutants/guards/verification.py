@@ -7,11 +7,53 @@ _JUDGED = "tests/engine/test_verify_result.py::test"
 
 GUARDS = (
     Guard(
-        "T16: long lines of an output are not searched for counts",
-        "bot/setup/test_counts.py",
+        "T16: long lines of an output are not read",
+        "bot/setup/runners/lines.py",
         "if len(line) <= _LONGEST_LINE)",
         ")",
-        ("tests/setup/test_test_counts.py::test_output_made_to_be_slow_to_parse_gives_no_count",),
+        ("tests/setup/test_runners.py::test_t16_output_made_to_be_slow_gives_no_report",),
+    ),
+    Guard(
+        "T16: a report file declares no entities",
+        "bot/setup/runners/pytest.py",
+        "self.parser.StartDoctypeDeclHandler = _refuse\n        self.parser.EntityDeclHandler = _refuse",
+        "pass",
+        ("tests/setup/test_runners.py::test_t16_a_report_file_that_is_none_is_refused",),
+    ),
+    Guard(
+        "T16: names of tests have a limit in number",
+        "bot/setup/runners/pytest.py",
+        "if len(self._tests) > MOST_TESTS:",
+        "if False:",
+        ("tests/setup/test_runners.py::test_t16_a_report_file_that_is_none_is_refused",),
+    ),
+    Guard(
+        "T23: a name of a test is code, whatever is in it",
+        "bot/engine/messages/verification_text.py",
+        "code_span(name[:_LONGEST_NAME])",
+        "name[:_LONGEST_NAME]",
+        (f"{_JUDGED}_t23_names_of_tests_stay_code_on_one_line",),
+    ),
+    Guard(
+        "T7: names of tests that contain a secret are withheld",
+        "bot/engine/withhold_secrets.py",
+        "broken=self._tests(one.broken)",
+        "broken=one.broken",
+        (f"{_JUDGED}_names_of_tests_that_contain_a_secret_are_withheld",),
+    ),
+    Guard(
+        "a base that is a little red hides nothing",
+        "bot/domain/compare_with_base.py",
+        "return _Blame(is_broken=bool(new), names=new)",
+        "return _Blame()",
+        ("tests/domain/test_compare_with_base.py::test_a_change_is_blamed_for_what_fails_now_and_not_on_the_base",),
+    ),
+    Guard(
+        "who failed by chance is not blamed",
+        "bot/setup/verify.py",
+        "if doubtful:",
+        "if False:",
+        (f"{_TRIED}_a_test_that_passes_in_a_second_run_is_called_flaky_by_name",),
     ),
     Guard(
         "T23: a command sees no program that reports its exit code",
@@ -26,6 +68,13 @@ GUARDS = (
         "code = await process.wait()",
         "code = int(await report.readline() or 0)",
         ("tests/escape/test_receipts.py::test_t23_background_processes_end_with_their_command_and_change_no_result",),
+    ),
+    Guard(
+        "T23: a test command finds nothing of the one before",
+        "bot/setup/measure_commands.py",
+        "is_copy = not is_last and self.resources.sandbox.can_show_copies",
+        "is_copy = False",
+        ("tests/escape/test_receipts.py::test_t23_a_command_finds_nothing_of_the_command_before",),
     ),
     Guard(
         "T8: tests of an agent's reach its hosts, and those alone",
@@ -72,8 +121,8 @@ GUARDS = (
     Guard(
         "T23: changed settings of the tests are named",
         "bot/setup/verify.py",
-        "test_files=named)",
-        "test_files=())",
+        "test_files=find_test_files(changed",
+        "test_files=find_test_files([]",
         ("tests/escape/test_receipts.py::test_t23_changed_test_settings_are_listed_and_lost_tests_are_reported",),
     ),
     Guard(
@@ -85,9 +134,9 @@ GUARDS = (
     ),
     Guard(
         "T23: fewer tests than on the base are said",
-        "bot/domain/verification.py",
-        "return max(old.counts.ran - trial.counts.ran, 0)",
-        "return 0 * max(old.counts.ran - trial.counts.ran, 0)",
+        "bot/domain/compare_with_base.py",
+        "max(base.counts.ran - now.counts.ran, 0)",
+        "0",
         ("tests/escape/test_receipts.py::test_t23_changed_test_settings_are_listed_and_lost_tests_are_reported",),
     ),
     Guard(
@@ -106,17 +155,17 @@ GUARDS = (
     ),
     Guard(
         "T7: what verification printed is redacted",
-        "bot/setup/verify.py",
-        "output = self.resources.secrets.redact(outcome.output)",
+        "bot/setup/measure_commands.py",
+        "output = redact(outcome.output)",
         "output = outcome.output",
         (f"{_TRIED}_secrets_are_redacted_in_the_output_of_verification",),
     ),
     Guard(
         "what was red before is not the change's doing",
-        "bot/domain/verification.py",
-        "old.result is CheckResult.GREEN",
-        "True",
-        (f"{_JUDGED}_a_failure_that_the_change_did_not_cause_starts_no_turn[found1]",),
+        "bot/domain/compare_with_base.py",
+        "    if not base.is_red:",
+        "    if True:",
+        ("tests/domain/test_compare_with_base.py::test_a_change_is_blamed_for_what_fails_now_and_not_on_the_base",),
     ),
     Guard(
         "T16: work goes back to the agent so many times, and no more",

@@ -284,9 +284,9 @@ READ = (
     ),
     Guard(
         "T16: what commands leave in their home is deleted at any depth",
-        "bot/setup/verify.py",
-        "in_thread(self.resources.discard, test_home)",
-        "in_thread(__import__('shutil').rmtree, test_home, ignore_errors=True)",
+        "bot/setup/clean_files.py",
+        "in_thread(self.resources.discard, gone)",
+        "in_thread(__import__('shutil').rmtree, gone, ignore_errors=True)",
         ("tests/setup/test_verify.py::test_a_home_deeper_than_python_can_follow_is_removed",),
     ),
     Guard(
