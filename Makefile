@@ -18,7 +18,10 @@ WORKERS := $(shell expr `getconf _NPROCESSORS_ONLN` \* 3 / 2)
 
 export CHROMIUM
 
-.PHONY: install demo test check fix mutants attack bench chaos container live lock wheel sbom man screenshots needs needs-sandbox needs-tests needs-strace needs-browser needs-pictures
+# the tests start hundreds of processes: without compiled modules, each of them compiles everything that it imports
+unexport PYTHONDONTWRITEBYTECODE
+
+.PHONY: install demo test check fix mutants attack bench chaos container live lock wheel sbom man screenshots needs needs-sandbox needs-tests needs-strace needs-git-lfs needs-browser needs-pictures
 
 install: $(VENV)/.installed
 
@@ -27,7 +30,7 @@ demo: install needs-sandbox
 
 test: SANDBOX_MUST := yes
 test: needs-sandbox needs-tests needs-browser $(VENV)/.installed-dev
-	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --ignore tests/live --ignore tests/container
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -rs --ignore tests/live --ignore tests/container
 
 # tests that take a minute or two: without an agent, a sandbox, a browser, a daemon or a service. `make test` runs all
 FAST := $(wildcard tests/test_*.py) $(addprefix tests/,attack contracts control demo domain engine exploration extending git maintenance mutants patterns secret_scan services/local settings status store stories system text web)
@@ -103,7 +106,7 @@ needs-sandbox:
 	command -v bwrap >/dev/null 2>&1 || echo "bubblewrap 0.8 or later is missing. Install it: apt-get install bubblewrap (Debian, Ubuntu), dnf install bubblewrap (Fedora)."; \
 	[ -z "$(SANDBOX_MUST)" ] || command -v bwrap >/dev/null 2>&1
 
-needs-tests: needs-strace
+needs-tests: needs-strace needs-git-lfs
 	@command -v groff >/dev/null 2>&1 && exit 0; \
 	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then \
 		echo "Installing groff (tests render the manual page with it)"; \
@@ -120,6 +123,15 @@ needs-strace:
 		apt-get install -y -qq strace >/dev/null 2>&1 || { apt-get update -qq && apt-get install -y -qq strace; } >/dev/null 2>&1; \
 	fi; \
 	command -v strace >/dev/null 2>&1 || echo "strace is missing. Install it: apt-get install strace (Debian, Ubuntu), dnf install strace (Fedora)."
+
+# without it, the tests that use it say that they are skipped
+needs-git-lfs:
+	@command -v git-lfs >/dev/null 2>&1 && exit 0; \
+	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then \
+		echo "Installing git-lfs (tests upload files with it)"; \
+		apt-get install -y -qq git-lfs >/dev/null 2>&1 || { apt-get update -qq && apt-get install -y -qq git-lfs; } >/dev/null 2>&1; \
+	fi; \
+	command -v git-lfs >/dev/null 2>&1 || echo "git-lfs is missing. Install it: apt-get install git-lfs (Debian, Ubuntu), dnf install git-lfs (Fedora)."
 
 # tests open the dashboard in a real browser
 needs-browser:
@@ -149,15 +161,18 @@ $(VENV)/.installed: pyproject.toml requirements.lock | needs
 	@touch $@
 
 $(VENV)/.installed-dev: $(VENV)/.installed requirements-dev.lock
-	@$(INSTALL) --require-hashes --requirement requirements-dev.lock
+	@$(INSTALL) --no-deps --require-hashes --requirement requirements-dev.lock
 	@touch $@
 
 # writes every version and the hashes of all files that were published of it, for every Python and machine; names no registry
 LOCK = $(VENV)/lock/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --upgrade --no-emit-index-url --no-annotate --custom-compile-command 'make lock' pyproject.toml
 
+# wherever they are installed, each process that imports jsonschema first builds grammars of addresses, for a second
+LEFT_OUT = --no-emit-package rfc3987-syntax --no-emit-package lark
+
 lock:
 	@rm -rf $(VENV)/lock && $(PYTHON) -m venv $(VENV)/lock
 	@$(VENV)/lock/bin/python -m pip install --quiet --disable-pip-version-check uv
-	@$(LOCK) --extra build --extra dev --output-file requirements-dev.lock
+	@$(LOCK) --extra build --extra dev $(LEFT_OUT) --output-file requirements-dev.lock
 	@$(LOCK) --extra build --constraint requirements-dev.lock --output-file requirements.lock
 	@rm -rf $(VENV)/lock

@@ -6,6 +6,7 @@ BotError
         Elsewhere           ... but another daemon has the repository now
     NeedsHuman          a retry cannot help: post it on the issue
         NeedsTurn           ... but the agent can fix it: another turn starts
+        NoBranch            ... but the branch may have another name by now
         OverLimit           ... what an agent made is more than is read
     BadSettings         stop at the start: print the file, the key and the fix; exit 2
     CannotStart         stop at the start: a problem outside the settings; exit 1
@@ -50,6 +51,17 @@ class NeedsHuman(BotError):
 
 class NeedsTurn(NeedsHuman):
     """The agent has to fix this first."""
+
+
+class NoBranch(NeedsHuman):
+    """The base branch does not exist."""
+
+    def __init__(self, branch: str) -> None:
+        super().__init__(
+            f"The base branch `{branch}` does not exist. Correct `base` in the settings or in the issue, or create the "
+            "branch; then reply here."
+        )
+        self.branch = branch
 
 
 class OverLimit(NeedsHuman):

@@ -28,6 +28,14 @@ from bot.domain.turn import AgentTask, Event, Message, TurnOrder, TurnOutcome, T
 from bot.domain.verification import Verification
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Poll:
+    """One poll. What several of its snapshots need, such as a list for tracker and forge, is requested once in it."""
+
+    fresh: bool = True
+    """False: the caches of services are recent enough."""
+
+
 @dataclass(frozen=True, slots=True)
 class TrackerView:
     """A tracker at one moment."""
@@ -43,8 +51,8 @@ class TrackerView:
 class Tracker(Protocol):
     """The issues of one project."""
 
-    async def snapshot(self, keys: Collection[str], *, fresh: bool = True) -> TrackerView:
-        """`keys` are requested besides every open issue with the label. If not `fresh`, a cached answer will do."""
+    async def snapshot(self, keys: Collection[str], *, poll: Poll | None = None) -> TrackerView:
+        """`keys` are requested besides every open issue with the label. Without `poll`, it is a poll of its own."""
         ...
 
     async def judge_again(self, key: str, comments: Collection[str], *, request: bool) -> TrackerView:
@@ -107,13 +115,17 @@ class ForgeView:
 class Forge(Protocol):
     """The pull requests and branches of one project."""
 
-    async def snapshot(self, branches: Collection[str], *, fresh: bool = True) -> ForgeView: ...
+    async def snapshot(self, branches: Collection[str], *, poll: Poll | None = None) -> ForgeView: ...
     async def judge_again(self, branch: str, comments: Collection[str]) -> ForgeView:
         """Returns these comments on a pull request with current permissions, like `Tracker.judge_again`."""
         ...
 
     async def remote(self) -> Remote:
         """The repository's address and credential, ready to fetch from."""
+        ...
+
+    async def find_renamed(self, branch: str) -> str:
+        """Returns the present name of a branch that is missing; empty if nothing proves that it was renamed."""
         ...
 
     async def ensure_draft(self, branch: str, *, base: str, title: str, body: str) -> None:
@@ -164,7 +176,8 @@ class Workspaces(Protocol):
 
         Commits that people pushed to the branch are taken over, or merged with those that only we have.
         `merge` names a branch to merge in: files with conflicts keep their conflict markers, and the next `capture`
-        makes the merge commit. A merge without conflicts is committed at once.
+        makes the merge commit. A merge without conflicts is committed at once. Raises NoBranch if the branch that it
+        was, or is to be, started from is not there.
         """
         ...
 

@@ -1,5 +1,6 @@
 """Fixtures of all tests: an imaginary world and a whole engine in it."""
 
+import gc
 import logging
 from collections.abc import AsyncIterator, Iterator
 
@@ -11,11 +12,22 @@ from bot.engine.loop import Engine
 from bot.engine.schedule import Capacity
 from bot.ports import Ports, Project
 from bot.store.runs import RunStore
+from bot.system.descriptors import raise_limit
 from tests.fakes.ports import FakeBoard, FakeExecutor, FakeForge, FakeTracker, FakeWorkspaces
 from tests.fakes.world import World
 
 settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("unhurried")  # how fast a machine is says nothing about what is right
+
+
+def pytest_configure() -> None:
+    raise_limit()  # as commands do: the number of connections depends on it
+
+
+def pytest_collection_finish() -> None:
+    """The collected tests stay: otherwise the garbage collector would look through all of them again and again."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import get_args, get_type_hints
 
@@ -104,15 +105,27 @@ IMPURE = {"asyncio", "datetime", "time", "random", "os", "logging", "sqlite3", "
 LONGEST_FUNCTION = 45
 
 
-def imports_of(path: Path) -> set[str]:
+@cache
+def parsed(path: Path) -> ast.Module:
+    """Each module is parsed once, however many laws it is held against."""
+    return ast.parse(path.read_text())
+
+
+@cache
+def nodes_of(path: Path) -> tuple[ast.AST, ...]:
+    return tuple(ast.walk(parsed(path)))
+
+
+@cache
+def imports_of(path: Path) -> frozenset[str]:
     found = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in nodes_of(path):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             found.add(node.module or "")
             found |= {f"bot.{alias.name}" for alias in node.names if node.module == "bot"}
-    return found
+    return frozenset(found)
 
 
 def room_of(path: Path) -> str:
@@ -181,23 +194,22 @@ def test_every_line_of_the_purity_list_matches_a_file():
 @pytest.mark.parametrize("path", [path for glob in PURE for path in sorted(BOT.glob(glob))], ids=named)
 def test_the_core_is_pure(path: Path):
     assert not {name.split(".")[0] for name in imports_of(path)} & IMPURE
-    assert not any(isinstance(node, ast.AsyncFunctionDef) for node in ast.walk(ast.parse(path.read_text())))
+    assert not any(isinstance(node, ast.AsyncFunctionDef) for node in nodes_of(path))
 
 
 @pytest.mark.parametrize("path", CODE, ids=named)
 def test_every_module_has_a_docstring(path: Path):
-    assert ast.get_docstring(ast.parse(path.read_text()))
+    assert ast.get_docstring(parsed(path))
 
 
 @pytest.mark.parametrize("path", [path for path in MODULES if path not in CODE and path.parent != BOT], ids=named)
 def test_package_files_contain_only_a_docstring(path: Path):
-    tree = ast.parse(path.read_text())
+    tree = parsed(path)
     assert len(tree.body) == bool(ast.get_docstring(tree))
 
 
 def functions_of(path: Path) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
-    tree = ast.parse(path.read_text())
-    return [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+    return [node for node in nodes_of(path) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
 
 
 @pytest.mark.parametrize("path", CODE, ids=named)
@@ -215,11 +227,12 @@ STILL_UNEVEN = {"publish_guard/protected_paths.py", "setup/download_hosts.py"}
 def patterns_of(path: Path) -> Iterator[str]:
     """Yields the strings of a module that look like patterns: raw, or concatenated."""
     source = path.read_text()
-    for node in ast.walk(ast.parse(source)):
+    lines = [line.encode() for line in source.splitlines(keepends=True)]
+    for node in nodes_of(path):
         if isinstance(node, ast.Constant | ast.JoinedStr):
-            text = ast.get_source_segment(source, node) or ""
-            if re.match(r"(?i)(?:r|rf|fr|rb|br|f)[\"']", text):
-                yield text
+            start = lines[node.lineno - 1][node.col_offset : node.col_offset + 3]
+            if re.match(rb"(?i)(?:r|rf|fr|rb|br|f)[\"']", start):  # finding the whole text takes long
+                yield ast.get_source_segment(source, node) or ""
 
 
 def is_uneven(pattern: str) -> bool:
@@ -244,7 +257,7 @@ def test_a_public_class_name_exists_once():
     """Services have files of the same name: there the same file may have the same class."""
     places: dict[str, list[Path]] = {}
     for path in CODE:
-        for node in ast.parse(path.read_text()).body:
+        for node in parsed(path).body:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 places.setdefault(node.name, []).append(path.relative_to(BOT))
     assert {name: paths for name, paths in places.items() if len(paths) > 1 and not are_twins(paths)} == {}
@@ -274,7 +287,7 @@ def test_only_build_modules_import_the_settings(path: Path):
 def test_names_of_services_are_not_compared(path: Path):
     if room_of(path) in {"settings", "services"} or named(path).startswith("cli/init"):
         return
-    words = {node.value for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Constant)}
+    words = {node.value for node in nodes_of(path) if isinstance(node, ast.Constant)}
     assert not {word for word in words if isinstance(word, str)} & SERVICES.keys()
 
 
@@ -297,7 +310,7 @@ def test_only_listed_modules_catch_every_exception():
     broad = {
         named(path)
         for path in MODULES
-        for node in ast.walk(ast.parse(path.read_text()))
+        for node in nodes_of(path)
         if isinstance(node, ast.ExceptHandler)
         and (node.type is None or (isinstance(node.type, ast.Name) and node.type.id == "Exception"))
     }

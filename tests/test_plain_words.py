@@ -9,6 +9,7 @@ import re
 import tokenize
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -223,6 +224,11 @@ def displayed(source: str) -> Iterator[tuple[int, str]]:
             yield node.lineno, text
 
 
+@cache
+def nodes_of(source: str) -> tuple[ast.AST, ...]:
+    return tuple(ast.walk(ast.parse(source)))
+
+
 def comments(source: str) -> Iterator[tuple[int, str]]:
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type == tokenize.COMMENT:
@@ -234,8 +240,7 @@ def comments(source: str) -> Iterator[tuple[int, str]]:
 
 def prose(source: str) -> Iterator[tuple[int, str]]:
     """Yields line and text of docstrings, comments and sentences in strings."""
-    tree = ast.parse(source)
-    for node in ast.walk(tree):
+    for node in nodes_of(source):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and is_prose(node.value):
             yield node.lineno, node.value
     yield from comments(source)
@@ -248,7 +253,7 @@ def is_prose(text: str) -> bool:
 
 def names(source: str) -> Iterator[tuple[int, str]]:
     """Yields line and name of every definition: classes, functions, parameters, variables, fields."""
-    for node in ast.walk(ast.parse(source)):
+    for node in nodes_of(source):
         match node:
             case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
                 yield node.lineno, node.name
@@ -259,7 +264,7 @@ def names(source: str) -> Iterator[tuple[int, str]]:
 
 
 def log_lines(source: str) -> Iterator[tuple[int, str]]:
-    for node in ast.walk(ast.parse(source)):
+    for node in nodes_of(source):
         match node:
             case ast.Call(
                 func=ast.Attribute(value=ast.Name(id="log"), attr="debug" | "info" | "warning" | "error" | "exception"),
@@ -268,6 +273,7 @@ def log_lines(source: str) -> Iterator[tuple[int, str]]:
                 yield node.lineno, text
 
 
+@cache
 def glossary() -> set[str]:
     """Returns the words of the "Not" column."""
     rows = (ROOT / "CONTRIBUTING.md").read_text().partition("## Words")[2].partition("\n## ")[0].splitlines()
@@ -278,12 +284,14 @@ def glossary() -> set[str]:
 # Checking
 
 
+@cache
 def banned() -> re.Pattern[str]:
     words = {word for word in glossary() if word not in HAVE_ANOTHER_MEANING} | set(POETRY)
     alternatives = sorted({*words, *PHRASES}, key=len, reverse=True)
     return re.compile(rf"(?<![\w./-])(?:{'|'.join(map(re.escape, alternatives))})(?![\w/-])", re.IGNORECASE)
 
 
+@cache
 def words_in(name: str) -> list[str]:
     return [part.lower() for part in re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", name)]
 
@@ -293,6 +301,7 @@ def bad_words(text: str) -> list[str]:
     return banned().findall(re.sub(r"`[^`\n]*`", "", text))
 
 
+@cache
 def bad_name(name: str) -> list[str]:
     """Returns banned words in it, and a participle that names neither a thing nor an action."""
     bare = re.fullmatch(r"_?(?:\w+_)?(told|said|asked|drawn)", name)

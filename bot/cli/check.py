@@ -10,13 +10,14 @@ from dataclasses import asdict, dataclass
 from tempfile import TemporaryFile
 
 from bot.app import build_offline_agent
-from bot.cli.output import print_text
+from bot.cli.output import hanging, print_text
+from bot.domain.price import is_unpriced, why_guessed
 from bot.errors import BotError, CannotStart
 from bot.git.command import MIN_VERSION, NO_GIT
 from bot.sandbox.build import hidden_path_folders, run_selftest
 from bot.services.interface import Service
 from bot.services.registry import SERVICES, forge_of
-from bot.settings.credentials import ensure_key
+from bot.settings.credentials import ensure_key, model_environment
 from bot.settings.dashboard_access import describe_access, list_other_people
 from bot.settings.load import load, settings_file
 from bot.settings.schema import ProjectSettings, Settings
@@ -25,9 +26,11 @@ from bot.status.setup_report import report_setup
 from bot.store.build import open_store
 from bot.system.disk import Disk, describe_sizes
 from bot.system.locks import unusable_folder
-from bot.system.private_files import ensure_private_folder, is_open_to_others
+from bot.system.private_files import ensure_private_folder, is_open_to_others, refuse_foreign_folder
+from bot.text.invisible_characters import on_one_line
 from bot.workspace.paths import ProjectPaths
 
+_DETAIL_COLUMN = 21
 _MEASURE_SECONDS = 3.0
 """Time limit for measuring the size of folders."""
 _SHARED_FOLDERS = ("transcripts", "evidence", "forge", "caches", "trash", "aside")
@@ -51,7 +54,8 @@ def check(options: Namespace) -> int:
         print(json.dumps({line.name: line.as_dict() for line in lines}))
     else:
         for line in lines:
-            print_text(f"{'ok    ' if line.ok else 'failed'}  {line.name:<12} {line.detail}")
+            detail = f"{on_one_line(line.name):<12} {line.detail}"
+            print_text(hanging(f"{'ok    ' if line.ok else 'failed'}  {detail}", _DETAIL_COLUMN))
     return 0 if all(line.ok for line in lines) else 1
 
 
@@ -127,6 +131,7 @@ def git_version() -> tuple[int, ...]:
 
 def _check_state_dir(settings: Settings) -> str:
     try:
+        refuse_foreign_folder(settings.state_dir)
         changed = ensure_private_folder(settings.state_dir)
         with TemporaryFile(dir=settings.state_dir):
             pass
@@ -158,7 +163,13 @@ def _check_agent(settings: Settings) -> str:
 
 def _check_model_key(settings: Settings) -> str:
     ensure_key(settings)
-    return "a key is set"
+    chosen = settings.agent.model or model_environment(settings).get("ANTHROPIC_MODEL", "")
+    model = chosen.partition("[")[0]  # a window may follow the name
+    # with an alias, such as `opus`, the agent's program chooses the model: whether it has a price shows later
+    is_alias = not any(letter.isdigit() for letter in model)
+    if is_alias or not is_unpriced(model, settings.budget.prices):
+        return "a key is set"
+    return f"a key is set; the cost is {why_guessed(model)}"
 
 
 def _check_sandbox(settings: Settings) -> CheckLine:

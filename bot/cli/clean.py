@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from bot import app
 from bot.cli.output import print_text
 from bot.cli.restore import list_salvaged, workspaces_of
-from bot.domain.salvage import KEPT_DAYS, SalvagedWork
+from bot.domain.salvage import RETENTION_DAYS, SalvagedWork
 from bot.maintenance import sweep
 from bot.settings.load import load, settings_file
 from bot.settings.schema import Settings
@@ -52,7 +52,7 @@ def _format_salvaged(work: SalvagedWork) -> str:
     files = "1 file" if work.files == 1 else f"{work.files} files"
     days = int((clock.now() - work.at) // clock.DAY) if work.at else 0
     where = "on this machine and in the repository" if work.shared else "on this machine"
-    return f"{files}, kept for {days} of {KEPT_DAYS} days, {where}"
+    return f"{files}, kept for {days} of {RETENTION_DAYS} days, {where}"
 
 
 def _print_moved_aside(settings: Settings) -> None:

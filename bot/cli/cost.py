@@ -4,6 +4,7 @@ import json
 from argparse import Namespace
 
 from bot.cli.output import colour_console, print_text
+from bot.domain.price import why_guessed
 from bot.settings.load import load, settings_file
 from bot.store.build import open_store
 from bot.text.invisible_characters import on_one_line
@@ -12,7 +13,7 @@ from bot.text.invisible_characters import on_one_line
 def cost(options: Namespace) -> None:
     settings = load(settings_file(options.config))
     store = open_store(settings)
-    rows = store.cost_by(options.by)
+    rows, unpriced = store.cost_by(options.by), store.unpriced_models()
     store.close()
     if options.json:
         print(json.dumps([{options.by: name, "usd": round(usd, 4), "tokens": tokens} for name, usd, tokens in rows]))
@@ -23,6 +24,8 @@ def cost(options: Namespace) -> None:
         from bot.cli import tables
 
         console.print(tables.render_costs(options.by, rows, total))
-        return
-    for name, usd, tokens in (*rows, ("all", *total)):
-        print_text(f"{name:<20} ${usd:>9.2f} {tokens:>12,} tokens")
+    else:
+        for name, usd, tokens in (*rows, ("all", *total)):
+            print_text(f"{name:<20} ${usd:>9.2f} {tokens:>12,} tokens")
+    for model in unpriced:
+        print_text(f"Part of the cost is {why_guessed(on_one_line(model))}.")

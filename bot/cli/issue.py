@@ -11,11 +11,12 @@ from bot.cli.local_server import (
     print_comments,
     read_text,
 )
-from bot.cli.output import print_text
+from bot.cli.output import indented, print_text
 from bot.domain.issue import Issue
 from bot.errors import BadSettings
 from bot.services.local.issues import IssueThread
 from bot.settings.load import operator
+from bot.text.invisible_characters import on_one_line
 
 
 def new(options: Namespace) -> None:
@@ -42,8 +43,8 @@ def list_issues(options: Namespace) -> None:
 
 
 def _format_issue(issue: Issue) -> str:
-    labels = f"  [{', '.join(sorted(issue.labels))}]" if issue.labels else ""
-    return f"{issue.key:<12} {'' if issue.open else '(closed) '}{issue.title}{labels}"
+    labels = f"  [{', '.join(map(on_one_line, sorted(issue.labels)))}]" if issue.labels else ""
+    return f"{issue.key:<12} {'' if issue.open else '(closed) '}{on_one_line(issue.title)}{labels}"
 
 
 def show(options: Namespace) -> None:
@@ -53,8 +54,8 @@ def show(options: Namespace) -> None:
     if options.json:
         print(json.dumps(_thread_as_json(thread)))
         return
-    print_text(f"{_format_issue(thread.issue)}\nopened by {thread.author}\n")
-    print_text(thread.issue.body or "(no description)")
+    print_text(f"{_format_issue(thread.issue)}\nopened by {on_one_line(thread.author)}\n")
+    print_text(indented(thread.issue.body or "(no description)"))
     print_comments(thread.comments)
 
 

@@ -5,7 +5,7 @@ from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from bot.cli.output import print_text
+from bot.cli.output import indented, print_text
 from bot.domain.reaction import Reaction
 from bot.errors import NeedsHuman
 from bot.services.local.comments import ShownComment
@@ -13,6 +13,7 @@ from bot.services.local.connect import open_local_server
 from bot.services.local.server import LocalServer
 from bot.services.registry import used_by
 from bot.settings.load import load, operator, settings_file
+from bot.text.invisible_characters import on_one_line
 
 JsonObject = dict[str, object]
 
@@ -48,11 +49,11 @@ def print_comments(comments: Sequence[ShownComment]) -> None:
     for comment in comments:
         reactions = " ".join(_EMOJI[reaction] for reaction in sorted(comment.reactions))
         verdict = f" ({comment.verdict})" if comment.verdict else ""
-        print_text(f"\n── {comment.author}{verdict} {reactions}".rstrip())
+        print_text(f"\n── {on_one_line(comment.author)}{verdict} {reactions}".rstrip())
         if comment.text:
-            print_text(comment.text)
+            print_text(indented(comment.text))
         for remark in comment.remarks:
-            print_text(f"{remark.path}:{remark.line}: {remark.text}")
+            print_text(indented(f"{on_one_line(remark.path)}:{remark.line}: {remark.text}"))
 
 
 def comments_as_json(comments: Sequence[ShownComment]) -> list[JsonObject]:

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from bot.cli.output import print_text
+from bot.cli.output import hanging, print_text
 from bot.control.issue_keys import find_run
 from bot.domain.run import Run
 from bot.domain.turn import EventKind
@@ -21,6 +21,7 @@ from bot.text.invisible_characters import on_one_line
 
 _MOST_TOOL_OUTPUT_LINES = 12
 _POLL_SECONDS = 0.3
+_STAMP_WIDTH = len("12:00:00  ")
 _STYLES: Mapping[object, str] = {
     EventKind.TOOL: "cyan",
     EventKind.TOOL_RESULT: "dim",
@@ -70,7 +71,7 @@ def _print_json(line: Mapping[str, Any]) -> None:
 
 
 def _print_line(line: Mapping[str, Any]) -> None:
-    print_text(_format_line(line), flush=True, style=_STYLES.get(line.get("kind"), "none"))
+    print_text(hanging(_format_line(line), _STAMP_WIDTH), flush=True, style=_STYLES.get(line.get("kind"), "none"))
 
 
 def _format_line(line: Mapping[str, Any]) -> str:
@@ -80,7 +81,7 @@ def _format_line(line: Mapping[str, Any]) -> str:
         case EventKind.TOOL:
             return f"{stamp}  ▸ {text}"
         case EventKind.TOOL_RESULT:
-            return "\n".join(f"{stamp}    {each}" for each in text.splitlines()[:_MOST_TOOL_OUTPUT_LINES])
+            return f"{stamp}    " + "\n  ".join(text.splitlines()[:_MOST_TOOL_OUTPUT_LINES])
         case EventKind.PROMPT:
             return f"{stamp}  prompt of {len(text.splitlines())} lines"
         case EventKind.TODOS:

@@ -1,4 +1,5 @@
-"""Prints text on the terminal. Rule: control characters and invisible characters never reach it.
+"""Prints text on the terminal. Rule: control characters and invisible characters never reach it, and no untrusted text
+looks like a line of ours: it is on a row, or its further lines are indented.
 
 Colours are for terminals only: output to a file or a pipe is plain and never depends on the size of a window.
 """
@@ -21,6 +22,16 @@ def print_text(text: str, *, flush: bool = False, style: str = "") -> None:
     from rich.text import Text
 
     console.print(Text(strip_invisible(text), style), soft_wrap=True)
+
+
+def hanging(text: str, width: int) -> str:
+    """Indents all lines after the first."""
+    return strip_invisible(text).replace("\n", f"\n{' ' * width}")
+
+
+def indented(text: str) -> str:
+    """Indents all lines."""
+    return hanging(f"  {text}", 2)
 
 
 @cache

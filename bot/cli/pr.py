@@ -11,11 +11,12 @@ from bot.cli.local_server import (
     print_comments,
     read_text,
 )
-from bot.cli.output import print_text
+from bot.cli.output import indented, print_text
 from bot.domain.comment import Remark
 from bot.errors import BadSettings
 from bot.services.local.merge_git import MergeStyle
 from bot.services.local.pull_requests import PullRequestPage, ReviewVerdict
+from bot.text.invisible_characters import escape_invisible, on_one_line
 
 
 def list_pulls(options: Namespace) -> None:
@@ -36,7 +37,8 @@ def list_pulls(options: Namespace) -> None:
 def _format_pull(page: PullRequestPage) -> str:
     pull = page.pull
     state = "draft" if pull.draft and pull.state.value == "open" else pull.state.value
-    return f"{page.key:<12} {state:<7} {pull.title}  ({pull.branch} → {page.base})"
+    branches = f"({on_one_line(pull.branch)} → {on_one_line(page.base)})"
+    return f"{page.key:<12} {state:<7} {on_one_line(pull.title)}  {branches}"
 
 
 def show(options: Namespace) -> None:
@@ -45,10 +47,14 @@ def show(options: Namespace) -> None:
         page = server.pull_requests(project).show(number)
     if options.json:
         print(json.dumps(_page_as_json(page)))
-        return
-    print_text(f"{_format_pull(page)}\n\n{page.pull.body}")
+    else:
+        print_page(page)
+
+
+def print_page(page: PullRequestPage) -> None:
+    print_text(f"{_format_pull(page)}\n\n{indented(page.pull.body)}")
     print_comments(page.comments)
-    print_text(f"\n{page.diff}")
+    print_text(f"\n{escape_invisible(page.diff)}")
 
 
 def comment(options: Namespace) -> None:

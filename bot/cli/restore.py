@@ -98,4 +98,6 @@ def _push_to_folder(settings: Settings, project: ProjectSettings, ref: str, bran
 
 def _push_to_github(settings: Settings, project: ProjectSettings, ref: str, branch: str) -> str:
     remote = asyncio.run(remote_of(settings, project))
-    return push_ref_as(Mirror(ProjectPaths(settings.state_dir, project.name).mirror), ref, branch, remote)
+    mirror = Mirror(ProjectPaths(settings.state_dir, project.name).mirror)
+    mirror.author = remote.author or mirror.author
+    return push_ref_as(mirror, ref, branch, remote, holds_ci=project.ci == "after-approval")

@@ -15,7 +15,7 @@ from bot.settings.load import load, settings_file
 from bot.settings.schema import Settings
 from bot.system import logs
 from bot.system.descriptors import raise_limit
-from bot.system.private_files import ensure_private_folder
+from bot.system.private_files import ensure_private_folder, refuse_foreign_folder
 
 if TYPE_CHECKING:
     from bot.daemon import Daemon
@@ -46,6 +46,7 @@ def _start(settings: Settings, call: "Callable[[Daemon], Awaitable[None]]", *, s
         async with open_app(settings, model_environment(settings), secrets) as app:
             await call(Daemon(app))
 
+    refuse_foreign_folder(settings.state_dir)  # before anything is written there
     with daemon_lock(settings.state_dir):
         has_link = serves and has_made_token(settings)  # makes the token, which is a secret then
         secrets = load_secrets(settings)

@@ -13,10 +13,12 @@ from bot.cli.output import colour_console, print_text
 from bot.cli.status_text import RESULTS, format_checks, format_todo_count
 from bot.control.issue_keys import find_project, find_run
 from bot.domain.evidence import EvidenceFile
+from bot.domain.price import why_guessed
 from bot.domain.pull_request import PullRequest
 from bot.domain.run import JournalEntry, Run
 from bot.domain.setup_plan import SetupStep
 from bot.domain.verification import Verification
+from bot.engine.messages import verification_text
 from bot.evidence.build import open_evidence
 from bot.settings.load import load, settings_file
 from bot.settings.schema import Settings
@@ -76,7 +78,8 @@ def _details(run: Run, summary: RunSummary) -> Iterator[tuple[str, str]]:
     yield "verification", _format_verification(run.checks.verification)
     yield "agent", summary.agent
     yield "turns", str(run.turns.number)
-    yield "cost", f"{dollars(run.spend.usd)}, {run.spend.tokens:,} tokens"
+    guessed = f"; {why_guessed(on_one_line(run.spend.unpriced))}" if run.spend.unpriced else ""
+    yield "cost", f"{dollars(run.spend.usd)}, {run.spend.tokens:,} tokens{guessed}"
     yield "worktree", summary.worktree
 
 
@@ -95,8 +98,12 @@ def _format_pull(pull: PullRequest | None) -> str:
 def _format_verification(result: Verification | None) -> str:
     if result is None:
         return ""
-    trials = [f"{run}: {'regression' if run in result.regressions else RESULTS[run.result]}" for run in result.commands]
-    return f"of {result.commit[:10]}: {'; '.join(trials) or result.problem}"
+    short = verification_text.in_short(result).removeprefix("Verification: ").replace("`", "")
+    results = [
+        f"{run}: {'regression' if run in result.regressions else RESULTS[run.result]}" for run in result.commands
+    ]
+    network = ", without network" if result.without_network else ""
+    return f"of {result.commit[:10]}{network}: {'; '.join(results) or result.problem}{f'. {short}' if short else ''}"
 
 
 def _show_server(settings: Settings, run: Run, name: str) -> None:

@@ -7,13 +7,18 @@ from bot.cli.time_span import format_age
 from bot.domain.pull_request import Checks, CheckState
 from bot.domain.run import Phase, Run
 from bot.domain.turn import Todo
-from bot.domain.verification import CheckResult, Verification
+from bot.domain.verification import Verification
 from bot.status.as_json import LANES, RunSummary, StatusSnapshot
 from bot.text.invisible_characters import on_one_line
 from bot.text.money import dollars
 
 NO_RUNS = "There are no runs. Label an issue to start one."
-RESULTS: Mapping[str, str] = {"green": "passed", "red": "failed", "unknown": "unknown"}
+RESULTS: Mapping[str, str] = {
+    "green": "passed",
+    "red": "failed",
+    "unknown": "unknown",
+    "uncounted": "ran, no test counted",
+}
 """Words for the results of checks and of verification."""
 
 
@@ -80,9 +85,7 @@ def format_checks(checks: Checks) -> str:
 def format_verification(result: Verification | None) -> str:
     if result is None or not result.is_done:
         return ""
-    results = {one.result for one in result.commands}
-    worst = next((one for one in (CheckResult.RED, CheckResult.UNKNOWN) if one in results), CheckResult.GREEN)
-    return f"verification {'regression' if result.regressions else RESULTS[worst]}"
+    return f"verification {'regression' if result.regressions else RESULTS[result.result]}"
 
 
 def _row(run: Run, summary: RunSummary, at: float) -> StatusRow:

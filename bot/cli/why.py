@@ -13,15 +13,17 @@ from bot.engine.observation import Observation
 from bot.settings.load import load, settings_file
 from bot.store.build import open_transcripts
 from bot.system.clock import now
-from bot.system.locks import daemon_pid
+from bot.system.locks import daemon_pid, is_suspended
 
 
 def why(options: Namespace) -> None:
     settings = load(settings_file(options.config))
     run = find_run(settings, options.key)
     action = open_transcripts(settings).last_action(run.id)
-    if run.phase in {Phase.QUEUED, Phase.WORKING} and not daemon_pid(settings.state_dir):
-        text = command_replies.why_without_daemon(run, action)
+    pid = daemon_pid(settings.state_dir)
+    suspended = pid if pid and is_suspended(pid) else ""
+    if run.phase in {Phase.QUEUED, Phase.WORKING} and (suspended or not pid):
+        text = command_replies.why_without_daemon(run, action, suspended)
     else:
         turn = TurnReport(TurnState.RUNNING, Progress(action=action))
         text = command_replies.why(run, Observation(now(), Issue(run.key, "", "", frozenset(), open=True), turn=turn))

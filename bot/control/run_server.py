@@ -124,14 +124,16 @@ class RunServer:
         from bot.setup.port_blocks import PortBlocks
         from bot.setup.run_server import ServerJob, server_marker
         from bot.system.processes import state_dir_id
+        from bot.workspace.setup_record import read_setup_record
 
         place, caches = self._place, self.settings.state_dir / "caches" / self.project.name
         own, shared = caches / "runs" / place.folder.name, caches / "shared"
         cache = next((one for one in (own, shared) if one.is_dir()), None)
         owner = state_dir_id(self.settings.state_dir / "agent")
+        toolchains = tuple(map(Path, read_setup_record(place.admin).toolchains))
         return ServerJob(
             place.branch,
-            place.mounts(self._places.mirror),
+            replace(place.mounts(self._places.mirror), toolchains=toolchains),
             caches / "shows" / place.folder.name,
             cache,
             PortBlocks(self.settings.state_dir / "ports").allocate(place.folder),

@@ -29,6 +29,8 @@ _TRANSIENT_SUFFIXES = ("-wal", "-shm", "-journal", ".lock")
 _OBJECTS = "objects"
 _WORKTREES, _WORKTREE_DEPTH = "worktrees", 2
 _WRITTEN_BY_AGENTS = frozenset({_WORKTREES, "aside"})
+_PERMISSIONS = 0o777
+"""Files belong to the person who unpacks the archive, so no program of an agent keeps a set-uid bit."""
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
@@ -210,7 +212,7 @@ def _refuse_huge(path: str, status: os.stat_result) -> None:
 
 def _tar_info(path: str, status: os.stat_result) -> tarfile.TarInfo:
     info = tarfile.TarInfo(path)
-    info.mode, info.mtime = stat.S_IMODE(status.st_mode), status.st_mtime
+    info.mode, info.mtime = status.st_mode & _PERMISSIONS, status.st_mtime
     info.uid, info.gid = status.st_uid, status.st_gid
     if stat.S_ISDIR(status.st_mode):
         info.type = tarfile.DIRTYPE

@@ -14,7 +14,7 @@ from pathlib import Path
 from bot.domain.branch_name import PREFIX, branch_for
 from bot.domain.run import Phase, Run, WaitReason
 from bot.domain.run_names import home_for
-from bot.domain.salvage import KEPT_SECONDS
+from bot.domain.salvage import RETENTION_SECONDS
 from bot.errors import NeedsHuman, Retryable
 from bot.evidence.store import EvidenceStore
 from bot.maintenance.fill_pools import PoolFiller
@@ -25,6 +25,7 @@ from bot.store.transcripts import Transcripts
 from bot.system import clock
 from bot.system.disk import Disk
 from bot.system.trash import Trash
+from bot.workspace.paths import AGENT_WORK
 from bot.workspace.workspaces import GitWorkspaces
 
 log = logging.getLogger(__name__)
@@ -64,10 +65,10 @@ class RunLeftovers:
     def over(self, index: RunIndex, projects: Sequence[str], *, everything: bool) -> Sequence[Path]:
         """`everything` includes files of unknown runs."""
         homes = [home for project in projects for home in self._homes(index, project, everything=everything)]
-        before = clock.now() - KEPT_SECONDS
+        before = clock.now() - RETENTION_SECONDS
         kept = index.kept_transcripts(before)
         evidence = EvidenceStore(self.state_dir / "evidence").older_than(before, keep=kept)
-        return [*homes, *self.transcripts.older_than(before, keep=kept), *evidence]
+        return [*homes, *self.transcripts.older_than(before, keep=kept), *evidence, *self._aside(before)]
 
     def remove(self, found: Sequence[Path]) -> Sequence[str]:
         """Returns what was removed, and what could not be."""
@@ -81,6 +82,12 @@ class RunLeftovers:
             else:
                 done.append(f"{path} removed")
         return [*done, *trash.empty()]
+
+    def _aside(self, before: float) -> Iterator[Path]:
+        """Work that no commit can hold. Folders that Treehand did not create stay."""
+        for folder in self.state_dir.glob("aside/*/*"):
+            if AGENT_WORK.fullmatch(folder.name) and folder.lstat().st_mtime < before:
+                yield folder
 
     def _homes(self, index: RunIndex, project: str, *, everything: bool) -> Iterator[Path]:
         homes = self.state_dir / "homes"
@@ -125,7 +132,7 @@ class Maintenance:
                 done += await self._sweep(project, index)
             judged = [name for name in self.projects if not (self.trackers_read and name in self.unreadable_projects())]
             done += self.leftovers.remove(self.leftovers.over(index, judged, everything=self.trackers_read))
-            self.delete_turns_before(clock.now() - KEPT_SECONDS)
+            self.delete_turns_before(clock.now() - RETENTION_SECONDS)
         except (Retryable, OSError) as problem:
             log.warning("sweep postponed reason=%s", problem)
         for sentence in done:

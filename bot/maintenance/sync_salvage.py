@@ -1,4 +1,4 @@
-"""Salvage retention: shares salvaged work with the remote and deletes it after KEPT_DAYS.
+"""Salvage retention: shares salvaged work with the remote and deletes it after RETENTION_DAYS.
 
 Rule: work that was shared is deleted at the remote before it is deleted here.
 """
@@ -7,7 +7,7 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 
 from bot.domain.remote import Remote
-from bot.domain.salvage import KEPT_DAYS, SalvagedWork
+from bot.domain.salvage import RETENTION_DAYS, SalvagedWork
 from bot.errors import NeedsHuman, Retryable
 from bot.ports import Project
 from bot.system import clock
@@ -19,7 +19,7 @@ log = logging.getLogger(__name__)
 async def sync_salvage(
     project: Project, salvage: SalvageStore, *, may_write: Callable[[Project], Awaitable[bool]]
 ) -> Sequence[str]:
-    """Shares salvaged work with the remote and deletes it after KEPT_DAYS. Returns what was done, for people."""
+    """Shares salvaged work with the remote and deletes it after RETENTION_DAYS. Returns what was done, for people."""
     now = clock.now()
     remote = await _remote_for_salvage(project)
     if remote:
@@ -56,7 +56,7 @@ async def _delete_expired(
     if remote and project.lease:
         project.lease.check()
     await salvage.delete(one, remote=remote)
-    return [f"{one.ref} was kept for {KEPT_DAYS} days and is now removed"]
+    return [f"{one.ref} was kept for {RETENTION_DAYS} days and is now removed"]
 
 
 async def _share(project: Project, salvage: SalvageStore, one: SalvagedWork, remote: Remote) -> Sequence[str]:

@@ -1,6 +1,6 @@
 """Text of notifications for chat, e-mail and desktop: title, headline, reason and links. Plain and short.
 
-Rule: a channel may render text as Markdown, HTML or a mention, so untrusted text is neutralized.
+Rule: a channel may render text as Markdown, HTML, a mention or a link, so untrusted text is neutralized.
 """
 
 import re
@@ -30,7 +30,12 @@ _LOOKALIKES = str.maketrans(
         "#": "＃",
     }
 )
-_URL_SCHEME = re.compile(r"(?i)\b([a-z][a-z0-9+.-]*):/*")
+_SCHEME_END = re.compile(r"(?:(?<!\d):|:(?!\d))/*(?=\S)")
+"""In an address, a colon is followed at once by the rest; a time of day is none."""
+_NAME = re.compile(r"\w+(?:\.+\w+)+|\w*www\.", re.IGNORECASE)
+"""Chats make a link of `evil.com` as well, and load its page for a preview."""
+_NUMBER = re.compile(r"\d+\.\d+")
+_LOOKALIKE_DOT = "\u2024"
 _HEADLINES = {
     NotificationKind.ASKING: "needs you",
     NotificationKind.REVIEW: "is in review",
@@ -72,7 +77,11 @@ def neutralize_plain(text: str, most: int = _TEXT_LENGTH) -> str:
     """Returns one line with look-alikes for characters that Markdown, HTML or a mention would use."""
     flat = on_one_line(text)
     flat = flat if len(flat) <= most else f"{flat[: most - 2]} …"
-    return _URL_SCHEME.sub(r"\1: ", flat.translate(_LOOKALIKES))
+    return _NAME.sub(_without_dots, _SCHEME_END.sub(": ", flat.translate(_LOOKALIKES)))
+
+
+def _without_dots(name: re.Match[str]) -> str:
+    return name[0] if _NUMBER.fullmatch(name[0]) else name[0].replace(".", _LOOKALIKE_DOT)
 
 
 def _render_one(one: Notification, context: RunContext, link: str) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from bot.errors import BadSettings
 from bot.settings.credentials import MADE_WEB_TOKEN, configured_web_token, read_made_web_token
-from bot.settings.schema import Settings
+from bot.settings.schema import ProjectSettings, Settings
 
 _COOKIE_KEY = "web.key"
 _LOOPBACK = {"127.0.0.1", "localhost", "[::1]"}
@@ -99,3 +99,14 @@ def _ensure_secret_file(file: Path) -> str:
             os.link(fresh, file)
         fresh.unlink()
     return file.read_text().strip()
+
+
+def dashboard_of_pulls(settings: Settings, project: ProjectSettings) -> str:
+    """Address of the dashboard, for links to pull requests on an issue; empty if links are not needed, or lead nowhere.
+
+    They are needed where the issues are with a service, and the pull requests are kept here.
+    """
+    if project.forge != "local" or project.tracker == "local":
+        return ""
+    is_here = settings.web.bind.rpartition(":")[0] in _LOOPBACK
+    return settings.notify.link or (f"http://{settings.web.bind}" if is_here else "")

@@ -9,7 +9,7 @@ from bot.domain.health import Health
 from bot.domain.pull_request import Checks, CheckState, PullRequest
 from bot.domain.run import Phase, Run
 from bot.domain.turn import Todo
-from bot.domain.verification import Verification, VerifiedCommand
+from bot.domain.verification import BaseComparison, Verification, VerifiedCommand
 
 StateJson = dict[str, object]
 
@@ -21,6 +21,7 @@ LANES: Mapping[Phase, str] = {
     Phase.DONE: "Done today",
 }
 """In the order people want to read them."""
+_KINDS_OF_TESTS = ("broken", "flaky", "still_failing", "fixed", "vanished", "added")
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,11 +123,26 @@ def _verification_as_json(verification: Verification | None) -> StateJson | None
         "base": verification.base,
         "trouble": verification.problem,
         "setup": verification.setup,
+        "without_network": verification.without_network,
         "test_files": list(verification.test_files),
         "commands": [
-            {**_command_as_json(one), "broken": one in verification.regressions} for one in verification.commands
+            {
+                **_command_as_json(one),
+                "broken": one in verification.regressions,
+                "against_base": _comparison_as_json(one.against_base) if one.against_base else None,
+            }
+            for one in verification.commands
         ],
         "before": [_command_as_json(one) for one in verification.base_commands],
+    }
+
+
+def _comparison_as_json(one: BaseComparison) -> StateJson:
+    tests = {name: getattr(one, name) for name in _KINDS_OF_TESTS}
+    return {
+        "by": one.by.value,
+        "flaky_result": one.is_flaky,
+        **{name: {"count": some.count, "names": list(some.names)} for name, some in tests.items()},
     }
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Self
 
 from bot.domain.health import Health, health_by_name
+from bot.domain.price import is_unpriced, why_guessed
 from bot.domain.run import Run
 from bot.engine.circuit_breaker import clock_time, pause_reasons
 from bot.services.interface import OfflineReader
@@ -17,7 +18,7 @@ from bot.store.runs import RunStore
 from bot.system.clock import steady
 from bot.system.database import list_damaged_copies
 from bot.system.disk import Disk, describe_sizes
-from bot.system.locks import daemon_pid
+from bot.system.locks import daemon_pid, is_suspended
 from bot.text.money import dollars
 from bot.workspace.paths import ProjectPaths, read_pool_error
 
@@ -56,6 +57,7 @@ class HealthReader:
         for reader in self.services.values():
             findings |= _leases(reader.lease_holders())
         findings |= _pools(self.settings)
+        findings |= _guessed_prices(self.settings, self.store.unpriced_models())
         findings |= {name: (False, why) for name, why in pause_reasons(runs, self.store.turn_outcomes(), now).items()}
         return health_by_name(findings, {name: service.still_works for name, service in SERVICES.items()})
 
@@ -84,13 +86,20 @@ def describe_damaged(settings: Settings) -> str:
 
 def _host(settings: Settings) -> HealthFindings:
     level = Disk(settings.state_dir, settings.limits.free_disk_gb).level()
-    pid = daemon_pid(settings.state_dir)
     return {
-        "daemon": (bool(pid), f"running as pid {pid}" if pid else "not running: start it with `treehand run`"),
+        "daemon": _daemon(daemon_pid(settings.state_dir)),
         "disk": (not level.shortage, level.shortage or str(level)),
         "sandbox": _sandbox(settings),
         **({"database": (False, damaged)} if (damaged := describe_damaged(settings)) else {}),
     }
+
+
+def _daemon(pid: str) -> tuple[bool, str]:
+    if not pid:
+        return False, "not running: start it with `treehand run`"
+    if is_suspended(pid):
+        return False, f"suspended as pid {pid}: `kill -CONT {pid}` continues it"
+    return True, f"running as pid {pid}"
 
 
 def _sandbox(settings: Settings) -> tuple[bool, str]:
@@ -106,6 +115,12 @@ def _budget(spent: float, settings: Settings) -> HealthFindings:
         return {}
     words = f"{dollars(spent)} of {dollars(limit)} are spent today"
     return {"budget": (spent < limit, words if spent < limit else f"{words}; no turn starts before 00:00 UTC")}
+
+
+def _guessed_prices(settings: Settings, used: Sequence[str]) -> HealthFindings:
+    """A price that was set since counts for later turns."""
+    models = [model for model in used if is_unpriced(model, settings.budget.prices)]
+    return {f"price {model}": (True, f"its cost is {why_guessed(model)}") for model in models}
 
 
 def _rate_limit(service: str, until: float, now: float) -> HealthFindings:

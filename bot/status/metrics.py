@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from bot import __version__
 from bot.domain.run import Phase, Run
 from bot.domain.turn import Failure
+from bot.domain.verification import CheckResult
 from bot.status.prometheus_format import MetricValues, counter, gauge
 from bot.system import clock
 from bot.system.disk import Disk
@@ -76,7 +77,7 @@ _RESULTS = ("good", "broken", "unknown")
 def _result_of(run: Run) -> str:
     """Tests that failed on the base as well do not count."""
     found = run.checks.verification
-    if found is None or found.problem:
+    if found is None or found.problem or found.result is CheckResult.UNCOUNTED:
         return "unknown"
     return "broken" if found.regressions else "good"
 

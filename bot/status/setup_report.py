@@ -3,15 +3,19 @@
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from bot.domain.health import Health
 from bot.errors import BotError
+from bot.git.absent_content import AbsentContent
 from bot.settings.schema import ProjectSettings, Settings
 from bot.setup.build import SetupPreview, preview_setup
 from bot.system.clock import steady
+from bot.text.invisible_characters import printable_path
 from bot.workspace.paths import ProjectPaths, list_ready, read_pool_error
 
 _FRESH_SECONDS = 60.0
+_MAX_NAMED = 3
 
 
 def report_setup(settings: Settings, project: ProjectSettings) -> Sequence[Health]:
@@ -22,7 +26,9 @@ def report_setup(settings: Settings, project: ProjectSettings) -> Sequence[Healt
         return [Health("setup", ok=False, detail=str(problem))]
     if preview is None:
         return [Health("setup", ok=True, detail="detection runs after the first fetch")]
-    found = [_report_steps(preview), _report_checks(preview), _report_servers(preview)]
+    found = [_report_steps(preview), _report_versions(preview), _report_checks(preview), _report_servers(preview)]
+    if preview.absent and project.folder:
+        found.append(_report_content(preview.absent, preview, project.folder))
     if project.folder is None:
         found.append(_report_ci(preview, project))
     return [*found, _report_pool(settings, project)] if project.pool else found
@@ -54,11 +60,37 @@ def _report_steps(preview: SetupPreview) -> Health:
     return Health("setup", not (missing or preview.hosts), detail)
 
 
+def _report_versions(preview: SetupPreview) -> Health:
+    tools = preview.tools
+    used = [f"{one.tool} {one}" for one in tools.used]
+    detail = "; ".join([*tools.missing, *tools.notes, *used]) or "the repository asks for no version"
+    return Health("versions", not (tools.missing and any(step.tools for step in preview.plan.steps)), detail)
+
+
 def _report_checks(preview: SetupPreview) -> Health:
     lines = [f"{step} ({step.why})" for step in preview.plan.checks]
     missing = preview.missing(preview.plan.checks)
     detail = f"{'; '.join(lines) or 'no command is detected or configured'}{_missing_tools(missing)}"
     return Health("verify", not missing, detail)
+
+
+def _report_content(absent: AbsentContent, preview: SetupPreview, folder: Path) -> Health:
+    """Files that the base branch names and that no agent would see."""
+    brings_submodules = any("submodule" in step.command for step in preview.plan.steps)
+    submodules = () if brings_submodules else absent.submodules
+    lines = []
+    if absent.lfs_missing:
+        count = f"{len(absent.lfs_missing)} of {absent.lfs_files} files under Git LFS"
+        lines.append(f"{count} have no object here ({_some(absent.lfs_missing)}): run `git lfs fetch` in {folder}")
+    if submodules:
+        update = "git submodule update --init --recursive"
+        lines.append(f"submodules are not checked out ({_some(submodules)}): run `{update}` in {folder}")
+    return Health("content", not lines, "; ".join(lines) or "all files of the base branch are there")
+
+
+def _some(paths: Sequence[bytes]) -> str:
+    shown = ", ".join(printable_path(path) for path in paths[:_MAX_NAMED])
+    return f"{shown}, ..." if len(paths) > _MAX_NAMED else shown
 
 
 def _report_servers(preview: SetupPreview) -> Health:

@@ -18,10 +18,11 @@ from bot.status.health import HealthReader, is_live
 from bot.store.build import open_store, open_transcripts
 from bot.store.runs import RunStore
 from bot.system import clock
-from bot.system.locks import daemon_pid
+from bot.system.locks import daemon_pid, is_suspended
 from bot.workspace.paths import ProjectPaths
 
 NO_DAEMON = "nothing: no daemon is running"
+SUSPENDED = "nothing: the daemon is suspended"
 
 
 def read_status(
@@ -38,17 +39,25 @@ def read_status(
             found = _summarize(own, project, services, settings)
             summaries |= {run.id: replace(found[run.id], url=urls.get(run.key, "")) for run in own}
         summaries |= {run.id: _with_live(run, summaries[run.id], live) for run in runs if run.id in summaries}
-        has_daemon = by_daemon or bool(daemon_pid(settings.state_dir))
-        if not has_daemon:
-            idle = [run for run in runs if run.id in summaries and _is_at_work(run)]
-            summaries |= {run.id: replace(summaries[run.id], doing=NO_DAEMON) for run in idle}
-        for run_id, seconds in _etas(settings, store, runs, now).items():
+        idle = "" if by_daemon else _why_idle(settings)
+        if idle:
+            at_work = [run for run in runs if run.id in summaries and _is_at_work(run)]
+            summaries |= {run.id: replace(summaries[run.id], doing=idle) for run in at_work}
+        for run_id, seconds in ({} if idle else _etas(settings, store, runs, now)).items():
             summaries[run_id] = replace(summaries.get(run_id, RunSummary()), eta_seconds=seconds)
         spent = store.spent(since=clock.day_of(now))
         health = HealthReader(settings, store, services).read(runs, spent, now)
-        stored = store.notifications.health_records().items() if has_daemon else ()
+        stored = store.notifications.health_records().items() if not idle else ()
         by_monitor = {name: one.health for name, one in stored if is_live(name)}
         return StatusSnapshot(now, runs, summaries, spent, settings.budget.per_day_usd, {**health, **by_monitor})
+
+
+def _why_idle(settings: Settings) -> str:
+    """Returns why nothing happens to any run; empty if a daemon is at work."""
+    pid = daemon_pid(settings.state_dir)
+    if not pid:
+        return NO_DAEMON
+    return SUSPENDED if is_suspended(pid) else ""
 
 
 def _is_at_work(run: Run) -> bool:

@@ -65,3 +65,11 @@ def daemon_pid(state_dir: Path) -> str:
     except BlockingIOError:
         return (state_dir / _DAEMON_LOCK).read_text().strip() or "unknown"
     return ""
+
+
+def is_suspended(pid: str) -> bool:
+    """Returns True for a process that was stopped, as by Ctrl-Z: it does nothing until it is continued."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()[0] == "T"
+    except (OSError, IndexError):
+        return False

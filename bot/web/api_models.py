@@ -128,8 +128,25 @@ class ApiCommandResult(BaseModel):
     counts: ApiTestCounts | None
 
 
+class ApiTests(BaseModel):
+    count: int
+    names: Annotated[list[str], Field(description="the first of them; empty if only the number is known")]
+
+
+class ApiComparison(BaseModel):
+    by: Annotated[str, Field(description="what was compared: `names`, `counts` or `exit codes`")]
+    flaky_result: Annotated[bool, Field(description="it looked broken, but a second run showed that it is flaky")]
+    broken: Annotated[ApiTests, Field(description="fail now, and not on the base")]
+    flaky: Annotated[ApiTests, Field(description="failed once and passed once on the same commit")]
+    still_failing: Annotated[ApiTests, Field(description="failed on the base as well")]
+    fixed: Annotated[ApiTests, Field(description="failed on the base and pass now")]
+    vanished: Annotated[ApiTests, Field(description="ran on the base and not on the commit")]
+    added: Annotated[ApiTests, Field(description="did not exist on the base")]
+
+
 class ApiVerifiedCommand(ApiCommandResult):
-    broken: bool
+    broken: Annotated[bool, Field(description="the change broke it")]
+    against_base: Annotated[ApiComparison | None, Field(description="what the change did to its tests")]
 
 
 class ApiVerification(BaseModel):
@@ -137,6 +154,7 @@ class ApiVerification(BaseModel):
     base: str
     trouble: str
     setup: Annotated[str, Field(description="setup of its worktree: steps with network and without")]
+    without_network: Annotated[bool, Field(description="the commands could reach no host")]
     test_files: Annotated[list[str], Field(description="changed files that decide the result of the tests")]
     commands: list[ApiVerifiedCommand]
     before: Annotated[list[ApiCommandResult], Field(description="the same commands on the base")]

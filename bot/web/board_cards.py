@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from bot.domain.pull_request import CheckState, PullRequest, PullRequestState
 from bot.domain.run import Phase, Run
-from bot.domain.verification import CheckResult, Verification
+from bot.domain.verification import Verification
 from bot.status.as_json import RunSummary, StatusSnapshot
 
 
@@ -25,7 +25,7 @@ class BoardCard:
     added: int
     removed: int
     checks: str
-    """`green`, `red` or `unknown`; empty if no check ran."""
+    """`green`, `red`, `unknown`, or `uncounted` if no test is known to have run; empty if no check ran."""
     pull: str
     pull_url: str
     cost_usd: float
@@ -80,8 +80,4 @@ def _checks(verification: Verification | None, pull: PullRequest | None) -> str:
     forge_state = pull.checks.state if pull else CheckState.NONE
     if forge_state is not CheckState.NONE:
         return forge_state.value
-    if verification is None:
-        return ""
-    results = {command.result for command in verification.commands}
-    worst = (result for result in (CheckResult.RED, CheckResult.UNKNOWN, CheckResult.GREEN) if result in results)
-    return next(worst, CheckResult.UNKNOWN).value
+    return verification.result.value if verification else ""

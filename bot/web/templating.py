@@ -13,6 +13,7 @@ from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
+from bot.domain.price import why_guessed
 from bot.text.invisible_characters import strip_invisible
 from bot.text.money import dollars
 from bot.web.board_cards import BoardCard
@@ -56,6 +57,7 @@ def _environment() -> Environment:
         "card": card_html,
         "in_url": key_in_url,
         "money": dollars,
+        "why_guessed": why_guessed,
         "moment": _moment,
         "machine_time": _machine_time,
         "markdown": to_html,

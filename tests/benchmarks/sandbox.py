@@ -1,9 +1,16 @@
-"""Cost of the sandbox: an agent's start, and a turn of 200 commands, inside and outside, by turns in one run."""
+"""Cost of the sandbox: an agent's start, and a turn of 200 commands, inside and outside, by turns in one run.
+
+Besides the time on the clock, which other programs of the machine lengthen, it measures the time of the processor.
+"""
 
 import asyncio
+import ctypes
+import os
+import resource
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from figures import Figure, middle
@@ -19,11 +26,24 @@ from bot.sandbox.none import NoSandbox
 COMMANDS = 200
 _TIMES = 3
 _KEY = "ANTHROPIC_API_KEY"
+_PR_SET_CHILD_SUBREAPER = 36
+
+
+@dataclass(frozen=True, slots=True)
+class _Cost:
+    """Of one turn, in seconds."""
+
+    start: float
+    """Until the first request to the model."""
+    turn: float
+    """From there to the end."""
+    processor: float
+    """Of the processor, all processes together, from the start to the end."""
 
 
 async def measure(folder: Path) -> list[Figure]:
-    starts: dict[str, list[float]] = {"inside": [], "outside": []}
-    turns: dict[str, list[float]] = {"inside": [], "outside": []}
+    ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)  # to count what processes without a parent have used
+    costs: dict[str, list[_Cost]] = {"inside": [], "outside": []}
     async with ScriptedModel(_play) as model:
         where = {"ANTHROPIC_BASE_URL": model.url, _KEY: "key"}
         boxes: dict[str, Callable[[Path], Sandbox]] = {
@@ -33,22 +53,34 @@ async def measure(folder: Path) -> list[Figure]:
         for go in range(_TIMES):
             for name in ("inside", "outside") if go % 2 else ("outside", "inside"):
                 here = folder / f"{name}-{go}"
-                start, turn = await _turn(here, boxes[name](here / "state"), model)
-                starts[name].append(start)
-                turns[name].append(turn)
+                costs[name].append(await _turn(here, boxes[name](here / "state"), model))
+    turn = f"a turn of {COMMANDS} commands"
     return [
-        Figure("agent start without the sandbox (reference)", middle(starts["outside"]), "s"),
-        Figure("agent start in the sandbox", middle(starts["inside"]), "s"),
-        Figure("agent start, inside / outside", middle(starts["inside"]) / middle(starts["outside"]), "x", 1.15),
-        Figure(f"a turn of {COMMANDS} commands without the sandbox (reference)", middle(turns["outside"]), "s"),
-        Figure(f"a turn of {COMMANDS} commands in the sandbox", middle(turns["inside"]), "s"),
-        Figure(
-            f"a turn of {COMMANDS} commands, inside / outside",
-            middle(turns["inside"]) / middle(turns["outside"]),
-            "x",
-            1.15,
-        ),
+        *_compared("agent start", [[one.start for one in costs[name]] for name in ("inside", "outside")]),
+        *_compared(turn, [[one.turn for one in costs[name]] for name in ("inside", "outside")]),
+        *_compared(f"{turn}, processor", [[one.processor for one in costs[name]] for name in ("inside", "outside")]),
     ]
+
+
+def _compared(what: str, seconds: Sequence[Sequence[float]]) -> list[Figure]:
+    inside, outside = map(middle, seconds)
+    return [
+        Figure(f"{what} without the sandbox (reference)", outside, "s"),
+        Figure(f"{what} in the sandbox", inside, "s"),
+        Figure(f"{what}, inside / outside", inside / outside, "x", 1.15),
+    ]
+
+
+def _processor_seconds() -> float:
+    """Of all children that have ended, those whose parents ended before them included."""
+    while True:
+        try:
+            if os.waitpid(-1, os.WNOHANG)[0] == 0:
+                break
+        except ChildProcessError:
+            break
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def _play(request: MessagesRequest) -> ScriptedReply:
@@ -56,21 +88,21 @@ def _play(request: MessagesRequest) -> ScriptedReply:
     return [UseTool("Bash", {"command": f"echo {number} >> counted"})] if number < COMMANDS else [SayText("Done.")]
 
 
-async def _turn(folder: Path, sandbox: Sandbox, model: ScriptedModel) -> tuple[float, float]:
-    """Measures until the first request to the model, and from there to the end."""
+async def _turn(folder: Path, sandbox: Sandbox, model: ScriptedModel) -> _Cost:
     work = _laid_out(folder)
     asked = len(model.requests)
     agent = ClaudeAgent(folder / "agent", sandbox=sandbox, clock=time.time)
     await agent.version()  # once per process of the daemon
-    begun = time.perf_counter()
+    used, begun = _processor_seconds(), time.perf_counter()
     async with asyncio.TaskGroup() as group:
         turn = group.create_task(agent.run(work, asyncio.Queue(), _nobody))
         await model.wait_for_requests(asked + 1)
         first = time.perf_counter()
+    ended = time.perf_counter()
     report = turn.result()
     assert report.state is TurnState.SUCCEEDED, report.detail
     assert len((work.folder / "counted").read_text().split()) == COMMANDS
-    return first - begun, time.perf_counter() - first
+    return _Cost(first - begun, ended - first, _processor_seconds() - used)
 
 
 def _laid_out(folder: Path) -> AgentTask:

@@ -7,6 +7,7 @@ from bot.domain.change import DiffStat
 from bot.domain.health import health_by_name
 from bot.domain.pull_request import Checks, CheckState, FailedCheck, PullRequest, PullRequestState
 from bot.domain.run import Phase, Run, RunChecks
+from bot.domain.runner_report import CountedTests
 from bot.domain.turn import Todo
 from bot.domain.verification import Verification, VerifiedCommand
 from bot.status.as_json import RunSummary, StatusSnapshot
@@ -29,7 +30,7 @@ def test_every_lane_has_its_lines_in_the_order_of_urgency():
     shop = lambda number, phase, **more: a_run(f"shop#{number}", "shop", phase=phase, changed_at=since, **more)  # noqa: E731
     asking = shop(1, Phase.ASKING, reason="Euro or dollar?", spend_usd=0.4)
     working = shop(2, Phase.WORKING, spend_usd=1234.5, diff_stat=DiffStat(2, 30, 4))
-    verification = Verification("abc", commands=(VerifiedCommand("make test", exit_code=0),))
+    verification = Verification("abc", commands=(VerifiedCommand("make test", exit_code=0, counts=CountedTests(3)),))
     review = shop(3, Phase.REVIEW, checks_verification=verification, diff_stat=DiffStat(1, 0, 7))
     queued = shop(4, Phase.QUEUED, reason="waiting for a free slot")
     todos = (Todo("a", done=True), Todo("b", done=False))
@@ -71,3 +72,12 @@ def test_a_verification_is_a_regression_if_the_change_caused_it_and_failed_other
     assert lines_of((review, RunSummary()))[1].endswith("  verification regression")
     same = replace(review, checks=replace(review.checks, verification=replace(found, base_commands=(red,))))
     assert lines_of((same, RunSummary()))[1].endswith("  verification failed")
+
+
+def test_a_verification_that_counted_no_test_has_not_passed():
+    lint = VerifiedCommand("make lint", exit_code=0)
+    tests = replace(lint, command="make test", counts=CountedTests(3))
+    for commands, words in (((lint,), "ran, no test counted"), ((lint, tests), "passed")):
+        checks = RunChecks(verification=Verification("abc", commands=commands))
+        review = Run("shop#1", "shop", phase=Phase.REVIEW, checks=checks)
+        assert lines_of((review, RunSummary()))[1].endswith(f"  verification {words}")

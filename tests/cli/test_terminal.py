@@ -4,10 +4,13 @@ import json
 import os
 import signal
 from dataclasses import replace
+from io import StringIO
 from itertools import pairwise
 
 import pytest
+from rich.console import Console
 
+from bot.cli import output
 from bot.domain.run import Phase
 from bot.domain.turn import Event, EventKind
 from bot.system.clock import now
@@ -45,6 +48,15 @@ def test_t18_a_terminal_gets_colours_and_no_control_characters(busy, words):
     assert "\x1b[" in shown or words[0] == "why"
     assert [one for one in ("\x1b[2J", "\x1b]", "\x07", "\x9b", "\u202e") if one in shown] == []
     assert all(letter.isprintable() or letter == "\n" for letter in plain(shown))
+
+
+def test_t18_text_in_colour_has_no_control_characters(monkeypatch):
+    written = StringIO()
+    console = Console(file=written, force_terminal=True, color_system="standard")
+    monkeypatch.setattr(output, "colour_console", lambda: console)
+    output.print_text(f"says{CONTROL_CHARACTERS}", style="red")
+    assert "\x1b[31m" in written.getvalue()
+    assert [one for one in ("\x1b[2J", "\x1b]", "\x07", "\x9b", "\u202e") if one in written.getvalue()] == []
 
 
 def test_json_is_one_object_or_one_per_line(busy):

@@ -40,10 +40,13 @@ class ScriptedTurns:
     tidied: list[str] = field(default_factory=list)
     news: tuple[Event, ...] = ()
     """What each turn tells once it has begun."""
+    notice: EventSink | None = None
+    """That of the turn that began last."""
 
     async def take(self, request: TurnOrder, inbox: Inbox, notice: EventSink) -> TurnReport:
         name = request.turn_id
         self.begun.append(name)
+        self.notice = notice
         self.ends[name] = asyncio.get_running_loop().create_future()
         notice(Event(EventKind.SESSION, 1.0, text=f"session-of-{request.run_id}"))
         for event in self.news:
@@ -53,8 +56,8 @@ class ScriptedTurns:
                 reading = group.create_task(self._read(name, inbox))
                 report = await self.ends[name]
                 reading.cancel()
-        except* RuntimeError as group:
-            raise group.exceptions[0]  # noqa: B904
+        except ExceptionGroup as group:
+            raise group.exceptions[0] from None
         finally:
             self.tidied.append(name)
         return report
@@ -327,14 +330,67 @@ async def test_a_turn_with_many_events_is_saved_at_intervals(store):
     assert len(entries) == 2
 
 
+def fill(store: RunStore) -> None:
+    store._db.execute(f"PRAGMA max_page_count = {store._db.execute('PRAGMA page_count').fetchone()[0]}")
+
+
+async def test_a_full_disk_starts_no_turn_whose_cost_would_be_unknown_after_a_kill(store):
+    turns = ScriptedTurns(store)
+    async with turns.executor() as executor:
+        fill(store)
+        with pytest.raises(Retryable):
+            await executor.ensure_started(request(session="s" * 50_000))
+        await settle()
+        assert (turns.begun, await executor.reports()) == ([], {})
+        store._db.execute("PRAGMA max_page_count = 1000000")
+        await executor.ensure_started(request(session="s" * 50_000))
+        await settle()
+        assert turns.begun == [request().turn_id]
+
+
+async def test_what_a_killed_turn_had_reserved_counts_as_spent(store):
+    """The answers of its requests are not known: they cost the most that they may."""
+    turns = ScriptedTurns(store)
+    turns.news = (
+        Event(EventKind.USAGE, 1.0, reserved_usd=0.5),
+        Event(EventKind.USAGE, 2.0, tokens=70, usd=0.2, reserved_usd=0.3),
+    )
+    async with turns.executor() as executor:
+        await executor.ensure_started(request())
+        await settle()
+        killed = ScriptedTurns(store).executor()
+        (report,) = (await killed.reports()).values()
+        (running,) = (await executor.reports()).values()
+    assert (running.usd, running.unseen_usd) == (0.2, 0.0)
+    assert (report.state, report.usd, report.unseen_usd) == (TurnState.LOST, pytest.approx(0.5), 0.3)
+    assert store.spent(since=0.0) == pytest.approx(0.2), "what is counted; the next daemon records the rest"
+
+
+async def test_nothing_is_reserved_that_cannot_be_saved(store):
+    turns = ScriptedTurns(store)
+    async with turns.executor() as executor:
+        await executor.ensure_started(request())
+        await settle()
+        fill(store)
+        turns.notice(Event(EventKind.SESSION, 1.0, text="s" * 50_000))
+        with pytest.raises(Retryable):
+            turns.notice(Event(EventKind.USAGE, 1.0, reserved_usd=0.5))
+        turns.notice(Event(EventKind.USAGE, 2.0, tokens=7, usd=0.2))  # what was spent already is counted
+        (report,) = (await executor.reports()).values()
+        store._db.execute("PRAGMA max_page_count = 1000000")
+    assert (report.usd, report.progress.reserved_usd) == (0.2, 0.0)
+
+
 async def test_a_full_disk_fails_no_turn_and_its_report_is_saved_later(store, caplog):
     turns = ScriptedTurns(store)
     async with turns.executor() as executor:
-        store._db.execute(f"PRAGMA max_page_count = {store._db.execute('PRAGMA page_count').fetchone()[0]}")
-        await executor.ensure_started(request(session="s" * 50_000))
+        await executor.ensure_started(request())
         await settle()
+        fill(store)
+        turns.notice(Event(EventKind.SESSION, 1.0, text="s" * 50_000))
+        turns.notice(Event(EventKind.USAGE, 1.0, tokens=7, usd=0.2))
         assert (await executor.reports())[request().turn_id].state is TurnState.RUNNING
-        assert store.kept_reports() == {}
+        assert [report.usd for report in store.kept_reports().values()] == [None]
         store._db.execute("PRAGMA max_page_count = 1000000")
         turns.ends[request().turn_id].set_result(TurnReport(TurnState.SUCCEEDED))
         await turns.changed.wait()

@@ -285,6 +285,33 @@ def test_links_in_a_worktree_are_not_followed(state, tmp_path):
     assert not [name for name in held if name.endswith(("/key", "/pipe"))]
 
 
+@pytest.mark.attack("T8", "File names, links and modes that an agent chose do harm when a backup is restored")
+def test_t8_hostile_names_links_and_modes_are_restored_without_effect(state, tmp_path):
+    worktree, outside = state / "worktrees/shop/one", tmp_path / "outside"
+    outside.mkdir()
+    (outside / "key").write_text("canary")
+    odd = [b"a\nb", b"-rf", b"--checkpoint-action=exec=touch pwned", b"--checkpoint=1", b"\xff\xfe", b"x" * 250]
+    for name in odd:
+        (worktree / os.fsdecode(name)).write_text("theirs")
+    (worktree / "into").symlink_to(outside)
+    (worktree / "up").symlink_to("../../../../outside")
+    os.link(outside / "key", worktree / "twice")
+    (worktree / "program").write_text("#!/bin/sh\n")
+    (worktree / "program").chmod(0o6777)
+    (worktree / "folder").mkdir()
+    (worktree / "folder").chmod(0o3777)
+    back_up(state, tmp_path / "b.tar.gz")
+    restored = tmp_path / "restored"
+    unpacked(tmp_path / "b.tar.gz", restored)
+    there = restored / "worktrees/shop/one"
+    assert {os.fsencode(path.name) for path in there.iterdir()} >= set(odd)
+    (there / "twice").write_text("changed")
+    assert (outside / "key").read_text() == "canary"
+    assert [path.name for path in outside.iterdir()] == ["key"]
+    assert not list(tmp_path.rglob("pwned"))
+    assert [stat.S_IMODE((there / name).stat().st_mode) for name in ("program", "folder")] == [0o777, 0o777]
+
+
 @pytest.mark.parametrize(
     ("to", "said"),
     [("state/b.gz", "is inside the state_dir"), ("b.gz", "exists already"), ("no/b.gz", "does not exist")],

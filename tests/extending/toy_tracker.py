@@ -11,7 +11,7 @@ from bot.domain.comment import Comment, CommentPlace
 from bot.domain.issue import Issue, Person
 from bot.domain.reaction import Reaction
 from bot.errors import NeedsHuman
-from bot.ports import TrackerView
+from bot.ports import Poll, TrackerView
 from bot.services.interface import Service, ServiceConnection
 from bot.settings.schema import ProjectSettings, Settings
 
@@ -24,7 +24,7 @@ class ToyTracker:
     project: str
     label: str
 
-    async def snapshot(self, keys: Collection[str], *, fresh: bool = True) -> TrackerView:
+    async def snapshot(self, keys: Collection[str], *, poll: Poll | None = None) -> TrackerView:
         rows = {key: row for key, row in self._rows() if key in keys or (row["open"] and self.label in row["labels"])}
         issues = {key: parse_issue(key, row, self.label) for key, row in rows.items()}
         return TrackerView(issues, {key: parse_comments(row) for key, row in rows.items()})

@@ -10,7 +10,7 @@ import pytest
 from bot.domain.branch_name import branch_for
 from bot.domain.remote import Remote
 from bot.domain.run import Phase, Run, WaitReason
-from bot.domain.salvage import KEPT_SECONDS
+from bot.domain.salvage import RETENTION_SECONDS
 from bot.domain.turn import Event, EventKind
 from bot.engine.build import policy_for
 from bot.errors import Elsewhere, Retryable
@@ -165,11 +165,11 @@ async def test_only_the_transcript_of_a_finished_run_is_kept(home):
     assert home.folder(going).exists()
     assert sorted(path.name for path in homes.iterdir()) == ["notes", "treehand-shop-2"]
     assert len(list((home.state / "transcripts").iterdir())) == 2
-    assert home.forgotten[0] < clock.now() - KEPT_SECONDS + 5
+    assert home.forgotten[0] < clock.now() - RETENTION_SECONDS + 5
 
 
 async def test_a_transcript_is_removed_a_month_after_its_run_ended(home):
-    long_ago = clock.now() - KEPT_SECONDS - 60
+    long_ago = clock.now() - RETENTION_SECONDS - 60
     ended = await home.run(1, Phase.DONE, changed_at=long_ago)
     late = await home.run(2, Phase.DONE, changed_at=clock.now())
     going = await home.run(3, Phase.REVIEW, changed_at=long_ago)
@@ -184,8 +184,22 @@ async def test_a_transcript_is_removed_a_month_after_its_run_ended(home):
     assert ended.id
 
 
+async def test_work_that_no_commit_can_hold_is_removed_after_a_month_and_other_folders_stay(home):
+    long_ago, aside = clock.now() - RETENTION_SECONDS - 60, home.state / "aside" / "shop"
+    old = ("shop-1-0123456789ab.work", "shop-2.work-0123abcd", "a-persons-folder", "worktree.git")
+    for name in (*old, "shop-3-0123456789ab.work"):
+        (aside / name).mkdir(parents=True)
+        (aside / name / "file").write_text("x")
+    for name in old:
+        os.utime(aside / name, (long_ago, long_ago))
+    done = await home.maintenance.sweep()
+    left = {path.name for path in aside.iterdir()}
+    assert left == {"a-persons-folder", "worktree.git", "shop-3-0123456789ab.work"}
+    assert f"{aside / old[0]} removed" in done
+
+
 async def test_evidence_is_removed_a_month_after_its_run_ended(home):
-    long_ago, evidence = clock.now() - KEPT_SECONDS - 60, EvidenceStore(home.state / "evidence")
+    long_ago, evidence = clock.now() - RETENTION_SECONDS - 60, EvidenceStore(home.state / "evidence")
     runs = [
         await home.run(1, Phase.DONE, changed_at=long_ago),
         await home.run(2, Phase.DONE, changed_at=clock.now()),
@@ -292,7 +306,7 @@ async def test_a_lease_lost_during_the_sync_prevents_the_write(home):
 async def test_salvaged_work_is_removed_after_a_month_locally_and_at_the_remote(home):
     await salvaged(home)
     await home.maintenance.sync_salvage()
-    long_ago = clock.now() - KEPT_SECONDS - 60
+    long_ago = clock.now() - RETENTION_SECONDS - 60
     await home.workspaces.salvage_store.restart_retention([SALVAGE], now=long_ago)
     home.forge.away = True
     assert await home.maintenance.sync_salvage() == []

@@ -2,6 +2,8 @@
 
 import email
 import email.policy
+import random
+import re
 import socket
 import threading
 import time
@@ -19,6 +21,8 @@ from bot.notifications.send import channel_id, describe_address, send, start_sen
 from bot.notifications.text import NotificationText, RunContext, render_notifications
 from bot.store.runs import RunStore
 from tests.notifications.stand_ins import Hook, hook, mailbox
+from tests.text.chat_and_mail import notification_of
+from tests.text.hostile_markdown import hostile_text
 
 SAID = NotificationText("Treehand: shop#3 needs you", "shop#3 needs you: Fix ‹b›\nWhich currency?")
 
@@ -51,6 +55,26 @@ def test_a_message_arrives_by_mail():
         (mail,) = (email.message_from_string(one, policy=email.policy.default) for one in box.mails)
     assert mail["subject"] == SAID.title
     assert mail.get_body().get_content().replace("\r\n", "\n").strip() == SAID.body
+
+
+@pytest.mark.attack("T18", "A text of an agent adds a header, a receiver or a picture to a mail")
+@pytest.mark.parametrize("form", ["text", "html"])
+def test_t18_a_mail_has_only_headers_of_ours_and_loads_nothing(form):
+    chance = random.Random("mail")
+    texts = ["\r\nBcc: eve@evil.invalid\r\n\r\n<img src=https://evil.invalid/x>", *map(hostile_text, [chance] * 9)]
+    with mailbox() as box:
+        url = f"mailto://127.0.0.1:{box.port}?from=bot@example.com&to=ana@example.com&format={form}"
+        for words in ("calm", *texts):
+            title, body = notification_of(words)
+            assert send(url, lambda title=title, body=body: NotificationText(title, body)) == ""
+        calm, *mails = (email.message_from_string(one, policy=email.policy.default) for one in box.mails)
+    assert len(mails) == len(texts)
+    for mail in mails:
+        assert mail.keys() == calm.keys()
+        assert (mail["to"], mail["subject"]) == (calm["to"], calm["subject"])
+        shown = mail.get_body(("html", "plain")).get_content()
+        assert not re.search("<(?!/?(html|head|body|br|a|p)\\b)", shown)
+        assert "evil.invalid" not in shown
 
 
 def test_an_error_of_a_channel_is_reported_without_its_address(web):

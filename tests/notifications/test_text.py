@@ -1,9 +1,13 @@
 """Text of notifications, with untrusted text in it."""
 
+import random
+
 import pytest
 
 from bot.domain.notification import Notification, NotificationKind
 from bot.notifications.text import LISTED_LIMIT, RunContext, neutralize_plain, render_notifications
+from tests.text.chat_and_mail import breaches_in_chat_and_mail
+from tests.text.hostile_markdown import FRAGMENTS, hostile_text
 
 KNOWN = RunContext(
     "shop#3", "Fix the basket", "https://git.example.com/acme/shop/pull/9", "https://git.example.com/i/3"
@@ -78,3 +82,25 @@ def test_a_hostile_key_is_escaped_in_the_title():
 
 def test_long_text_is_cut():
     assert len(neutralize_plain("word " * 500)) <= 300
+
+
+@pytest.mark.attack("T18", "4,000 texts made of hostile pieces act somewhere in a chat, a mail or on the desktop")
+@pytest.mark.parametrize("seed", range(2))
+def test_t18_hostile_text_has_no_effect_in_chats_and_mail(seed):
+    chance = random.Random(f"chat {seed}")
+    for words in (*FRAGMENTS, *(hostile_text(chance) for _ in range(2000))):
+        assert breaches_in_chat_and_mail(words) == [], ascii(words)
+
+
+@pytest.mark.parametrize(
+    ("words", "shown"),
+    [
+        ("see evil.com/leak?d=1", "see evil․com/leak?d=1"),
+        ("_http://evil.com", "_http: evil․com"),
+        ("app.py took 1.5 s at 12:30 for $0.40", "app․py took 1.5 s at 12:30 for $0.40"),
+        ("10.0.0.1/x", "10․0․0․1/x"),
+        ("пример.рф", "пример․рф"),
+    ],
+)
+def test_t18_no_name_becomes_a_link_and_numbers_read_the_same(words, shown):
+    assert neutralize_plain(words) == shown

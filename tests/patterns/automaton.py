@@ -281,6 +281,8 @@ def _letters(kind: Any, value: Any, flags: int, letters: frozenset[str]) -> froz
 
 
 def _reads(kind: Any, value: Any, letter: str, flags: int) -> bool:
+    if kind is sre.FAILURE:  # `(?!)`, as Python 3.13 parses it
+        return False
     if kind is sre.ANY:
         return letter != "\n" or bool(flags & re.DOTALL)
     if kind is sre.NOT_LITERAL:

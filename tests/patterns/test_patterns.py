@@ -22,9 +22,11 @@ QUADRATIC = {
     ),
     "bot/demo/messages_api.py: _REMINDER": "the scripted model of demo and tests reads its own prompts",
     "bot/demo/messages_api.py: _INTERRUPTION": "the scripted model of demo and tests reads its own prompts",
-    "bot/notifications/text.py: _URL_SCHEME": "the text is cut before, to a few hundred letters",
-    "bot/setup/test_counts.py: _JEST": "lines are at most 300 letters long, and it stays in its line",
-    "bot/setup/test_counts.py: '([a-z ]+)=(\\\\d{1,9})'": "reads a part of one line of at most 300 letters",
+    "bot/notifications/text.py: _NAME": "the text is cut before, to a few hundred letters",
+    "bot/publish_guard/auto_run_files.py: _REQUIREMENTS": "reads the name of one file: at most 255 bytes",
+    "bot/publish_guard/auto_run_files.py: _ORDINARY_REQUIREMENT": "longer lines than 2,000 letters are held before",
+    "bot/publish_guard/auto_run_files.py: _OTHER_CODING": "reads the first 400 bytes",
+    "bot/workspace/paths.py: AGENT_WORK": "reads the name of one folder: at most 255 bytes",
     "bot/setup/test_files.py: _NAMES": "reads the name of one file: at most 255 bytes",
 }
 """Calls whose expression is quadratic on purpose, with what bounds the text."""

@@ -9,8 +9,10 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import tempfile
 from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -140,9 +142,24 @@ async def person(tmp_path: Path, program_seen: Path) -> AsyncIterator[Person]:
             await process.wait()
 
 
+@cache
+def _initialized(process: int) -> tempfile.TemporaryDirectory[str]:
+    """Folder for what `treehand init` has written; nothing in it depends on where the home is."""
+    return tempfile.TemporaryDirectory(prefix="treehand-template-")
+
+
 @pytest.fixture
 async def ready(person: Person) -> Person:
+    """After `treehand init`. The command runs for the first test of a process; its files are copied for the others."""
+    folder = Path(_initialized(os.getpid()).name)
+    settings, state = folder / "treehand.toml", folder / "state"
+    if settings.exists():
+        shutil.copy(settings, person.repository)
+        shutil.copytree(state, person.state_dir, dirs_exist_ok=True)
+        return person
     await person.does("init", "--yes", "--no-check")
+    shutil.copytree(person.state_dir, state)
+    shutil.copy(person.repository / "treehand.toml", settings)
     return person
 
 

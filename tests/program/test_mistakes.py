@@ -68,7 +68,7 @@ async def test_a_missing_base_branch_is_reported(ready):
     settings.write_text(settings.read_text().replace('base = "main"', 'base = "mian"'))
     answer = await ready.treehand("check")
     assert answer.code == 1
-    assert "has no branch mian. Create it, or set `base` in the settings." in answer.out
+    assert "has no branch mian. Create it, or set `base` in the settings: main." in answer.out
     assert "shop/disk" in answer.out
 
 

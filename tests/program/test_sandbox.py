@@ -15,20 +15,31 @@ _NO_NAMESPACES = """
 import ctypes, os, sys
 from pathlib import Path
 NEWUSER = 0x10000000
+
+def begin():
+    assert ctypes.CDLL(None).unshare(NEWUSER) == 0
+
+def go_on():
+    Path("/proc/sys/user/max_user_namespaces").write_text("0")
+    os.execv(sys.argv[1], sys.argv[1:])
+
+if user := os.geteuid():
+    group = os.getegid()
+    begin()
+    Path("/proc/self/setgroups").write_text("deny")
+    Path("/proc/self/uid_map").write_text(f"{user} {user} 1")
+    Path("/proc/self/gid_map").write_text(f"{group} {group} 1")
+    go_on()
 ready, mapped = os.pipe(), os.pipe()
 child = os.fork()
 if child == 0:
-    assert ctypes.CDLL(None).unshare(NEWUSER) == 0
+    begin()
     os.write(ready[1], b"1")
     os.read(mapped[0], 1)
-    Path("/proc/sys/user/max_user_namespaces").write_text("0")
-    os.execv(sys.argv[1], sys.argv[1:])
+    go_on()
 os.read(ready[0], 1)
-line = "0 0 65536" if os.geteuid() == 0 else f"{os.geteuid()} {os.geteuid()} 1"
-if os.geteuid():
-    Path(f"/proc/{child}/setgroups").write_text("deny")
 for name in ("uid_map", "gid_map"):
-    Path(f"/proc/{child}/{name}").write_text(line)
+    Path(f"/proc/{child}/{name}").write_text("0 0 65536")
 os.write(mapped[1], b"1")
 sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 """

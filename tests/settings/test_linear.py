@@ -10,6 +10,7 @@ from bot.services.linear.connect import LinearService, _may_push, _moves, _route
 from bot.services.linear.team_routing import TeamRoute
 from bot.services.linear.workflow_states import WantedMoves
 from bot.settings.credentials import known_secrets, linear_authorization, linear_webhook_secret, marker_secrets
+from bot.settings.dashboard_access import dashboard_of_pulls
 from bot.settings.load import load
 
 VARIABLES = ("LINEAR_API_KEY", "TREEHAND_LINEAR__API_KEY", "TREEHAND_LINEAR__OAUTH_TOKEN", "GITHUB_TOKEN")
@@ -28,6 +29,24 @@ def write(tmp_path, monkeypatch):
         return load(tmp_path / "treehand.toml")
 
     return writing
+
+
+@pytest.mark.parametrize(
+    ("more", "address"),
+    [
+        ("", "http://127.0.0.1:8700"),
+        ('notify.link = "https://bot.example.com"', "https://bot.example.com"),
+        ('web.bind = ""', ""),
+    ],
+)
+def test_pull_requests_that_are_kept_here_are_linked_from_linear(tmp_path, more, address):
+    (tmp_path / "shop").mkdir()
+    file = tmp_path / "treehand.toml"
+    project = '[[projects]]\nname = "shop"\ntracker = "linear"\nteam = "ENG"\nrepository = "shop"\n'
+    file.write_text(f'state_dir = "state"\n{more}\n{project}')
+    settings = load(file)
+    assert dashboard_of_pulls(settings, settings.projects[0]) == address
+    assert dashboard_of_pulls(settings, settings.projects[0].model_copy(update={"tracker": "local"})) == ""
 
 
 def test_a_key_is_sent_bare_and_an_oauth_token_with_bearer(write, tmp_path, monkeypatch):

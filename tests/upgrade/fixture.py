@@ -85,7 +85,8 @@ def _packed(item: tarfile.TarInfo) -> tarfile.TarInfo | None:
 def unpack(name: str, root: Path) -> Unpacked:
     """Unpacks into an empty folder, with all databases; paths become that folder's, and times are moved to now."""
     with tarfile.open(FOLDER / f"{name}.tar.xz") as packed:
-        packed.extractall(root, filter="tar")
+        # Python has the filter since 3.11.4
+        packed.extractall(root, **({"filter": "tar"} if hasattr(tarfile, "tar_filter") else {}))
     made = json.loads((root / "made.json").read_text())
     shift = time.time() - made["at"]
     for path in _files(root):

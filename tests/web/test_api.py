@@ -22,7 +22,8 @@ from schemathesis.specs.openapi.checks import (
 from bot.domain.command import CommandName
 from bot.domain.pull_request import Checks, CheckState, FailedCheck, PullRequest, PullRequestState
 from bot.domain.run import Phase
-from bot.domain.verification import CountedTests, Verification, VerifiedCommand
+from bot.domain.runner_report import CountedTests
+from bot.domain.verification import BaseComparison, Verification, VerifiedCommand
 from bot.status.as_json import RunSummary, run_as_json
 from bot.web.api_models import ApiRun, ApiRunWithJournal, ApiState
 from bot.web.run.actions import ACTIONS
@@ -53,7 +54,7 @@ async def test_the_state_equals_the_output_of_status(web):
 
 async def test_the_description_of_the_state_has_every_key(web):
     counts = CountedTests(1, 0)
-    tried = VerifiedCommand("make test", exit_code=0, seconds=1.0, counts=counts)
+    tried = VerifiedCommand("make test", exit_code=0, seconds=1.0, counts=counts, against_base=BaseComparison())
     run = web.run("Add a cart", checks_verification=Verification("c" * 40, "b" * 40, (tried,), (tried,)))
     checks = Checks(CheckState.RED, passed=1, failed=(FailedCheck("lint", ""),))
     pull = PullRequest(2, "b", "t", "", PullRequestState.OPEN, draft=True, head="h", checks=checks)

@@ -35,7 +35,7 @@ async def test_the_setup_report_of_each_project_equals_that_of_the_terminal(web)
     assert 'setup_hosts = ["packages.example.com"]' in unescape(page)
     assert "Failed" in page
     found = check_setup(web.settings, web.settings.projects[0])
-    assert [one.name for one in found] == ["shop/setup", "shop/verify", "shop/run"]
+    assert [one.name for one in found] == ["shop/setup", "shop/versions", "shop/verify", "shop/run", "shop/content"]
     for one in found:
         assert one.detail in unescape(page)
 

@@ -8,9 +8,10 @@ import pytest
 from bot.domain.change import Objection
 from bot.domain.pull_request import PullRequest, PullRequestState
 from bot.domain.run import Phase, Run, RunHold, WaitReason
+from bot.domain.runner_report import CountedTests
 from bot.domain.spend import Spend
 from bot.domain.turn import Event, EventKind, TurnOrder
-from bot.domain.verification import CountedTests, Verification, VerifiedCommand
+from bot.domain.verification import BaseComparison, NamedTests, Verification, VerifiedCommand
 from bot.errors import NeedsHuman
 from bot.evidence.store import EvidenceStore
 from bot.services.local.connect import open_local_server
@@ -94,6 +95,21 @@ async def test_checks_are_shown_before_and_after(web):
     web.run("One", Phase.REVIEW, checks_verification=Verification("c" * 40, "b" * 40, (new,), (old,)))
     text = (await web.page("/runs/shop%231")).text
     for words in ("make test", "regression", "5 passed, 1 failed", "passed", "&lt;boom&gt;", "3.5", "c" * 10):
+        assert words in text
+
+
+async def test_tests_that_the_change_broke_are_listed(web):
+    broken = NamedTests(50, ("test_<b>one</b>", "test_two"))
+    compared = BaseComparison(is_broken=True, broken=broken, still_failing=NamedTests(1, ("test_net",)))
+    new = VerifiedCommand("make test", exit_code=2, counts=CountedTests(0, 51), against_base=compared)
+    old = VerifiedCommand("make test", exit_code=2, counts=CountedTests(50, 1))
+    found = Verification("c" * 40, "b" * 40, (new,), (old,), without_network=True)
+    web.run("One", Phase.REVIEW, checks_verification=found)
+    text = (await web.page("/runs/shop%231")).text
+    for words in (
+        "50 broken by this change", "test_&lt;b&gt;one", "and 48 more", "1 failed on the base as well", "test_net",
+        "1 of 51 failed", "without network",
+    ):  # fmt: skip
         assert words in text
 
 
