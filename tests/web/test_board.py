@@ -6,6 +6,7 @@ import re
 
 from bot.domain.run import Phase
 from bot.domain.turn import Progress, Todo
+from bot.domain.verification import Verification, VerifiedCommand
 from bot.system.clock import now
 from bot.web.event_hub import BOARD
 from tests.web.running_dashboard import PAGE, open_dashboard
@@ -61,6 +62,14 @@ async def test_a_card_shows_the_agents_action_its_progress_and_cost(web):
     web.live[f"{run.id}/turn-1"] = Progress("Edit cart.py", todos=(Todo("a", done=True), Todo("b", done=False)))
     page = (await web.page("/")).text
     assert all(text in page for text in ("Edit cart.py", "1 of 2", "$1.25"))
+
+
+async def test_a_card_does_not_call_checks_passed_that_counted_no_test(web):
+    ran = VerifiedCommand("make lint", exit_code=0, seconds=0.2)
+    web.run("Add a cart", Phase.REVIEW, checks_verification=Verification("c" * 40, "b" * 40, (ran,)))
+    page = (await web.page("/")).text
+    assert "checks ran, no test counted" in page
+    assert "checks passed" not in page
 
 
 async def test_a_card_shows_the_reason_of_a_waiting_run(web):
