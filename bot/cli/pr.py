@@ -91,7 +91,8 @@ def merge(options: Namespace) -> None:
     with open_server(options) as server:
         project, number = server.parse_key(options.key)
         style = MergeStyle.SQUASH if options.squash else MergeStyle.MERGE
-        print_text(str(server.merger(project).merge(number, by=author_of(options), style=style)))
+        merger, own = server.merger(project), not options.author
+        print_text(str(merger.merge(number, by=author_of(options), is_operator=own, style=style)))
 
 
 def change_state(options: Namespace) -> None:

@@ -18,6 +18,7 @@ from bot.services.local.merge_git import MergeStyle
 from bot.services.local.pull_requests import ReviewVerdict
 from bot.services.local.server import LocalServer
 from bot.services.registry import is_kept_here, tracker_of
+from bot.settings.load import operator
 from bot.settings.schema import Settings
 
 _T = TypeVar("_T")
@@ -58,8 +59,10 @@ class UserActionService:
 
     async def merge(self, key: str, *, squash: bool = False, by: str) -> str:
         style = MergeStyle.SQUASH if squash else MergeStyle.MERGE
+        own = by == operator()
         merged = await self._on_pull_request(
-            key, lambda server, project, number: server.merger(project).merge(number, by=by, style=style)
+            key,
+            lambda server, project, number: server.merger(project).merge(number, by=by, is_operator=own, style=style),
         )
         return str(merged)
 

@@ -56,17 +56,29 @@ def _remotes_of(common: Path) -> Mapping[str, RemoteUrl]:
 
 def _remote_url(common: Path, name: str) -> RemoteUrl | None:
     try:
-        address = parse_remote_url(git(common, "ls-remote", "--get-url", name, env=_user_git_config()))
+        address = parse_remote_url(git(common, "ls-remote", "--get-url", name, env=user_git_config()))
     except GitFailed:
         return None
     return address.on(_ssh_host_name(address.host)) if address and _is_alias(address) else address
 
 
-def _user_git_config() -> Mapping[str, str]:
-    """Other commands read no user settings; here their URL shorthands are needed."""
+def user_git_config() -> Mapping[str, str]:
+    """Environment of commands that need the user's settings, such as URL shorthands; others read none."""
     home = Path.home()
     files = (home / ".gitconfig", home / ".config" / "git" / "config")
     return next(({"GIT_CONFIG_GLOBAL": str(file)} for file in files if file.is_file()), {})
+
+
+def git_identity(git_dir: Path) -> tuple[str, str]:
+    """Returns the name and email address that the user's commits have in this repository; empty where not set."""
+    return _configured(git_dir, "user.name"), _configured(git_dir, "user.email")
+
+
+def _configured(git_dir: Path, key: str) -> str:
+    try:
+        return git(git_dir, "config", "--get", key, env=user_git_config())
+    except GitFailed:
+        return ""
 
 
 def _is_alias(address: RemoteUrl) -> bool:

@@ -4,14 +4,22 @@ Rule: the intent is stored, then the branch moves, then the merge is recorded. A
 commit has reached the branch already.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bot.domain.pull_request import PullRequestState
 from bot.errors import NeedsHuman, Retryable
+from bot.git.user_repository import git_identity
 from bot.services.local.database import LocalDatabase
 from bot.services.local.input_rules import check_person
-from bot.services.local.merge_git import CommitSignature, MergeStyle, PlannedMerge, create_merge_commit, move_branch
+from bot.services.local.merge_git import (
+    CommitSignature,
+    MergeStyle,
+    PlannedMerge,
+    co_authors,
+    create_merge_commit,
+    move_branch,
+)
 from bot.services.local.pull_requests import LocalPullRequests
 from bot.services.local.repository import is_ancestor
 from bot.system.locks import exclusive_lock
@@ -27,17 +35,12 @@ class MergeOutcome:
     commit: str
     base_before: str
     """The base branch's commit before the merge."""
-    detached_folders: tuple[Path, ...] = ()
-    """Folders that had the base branch checked out; they keep their files on a detached HEAD."""
+    updated_folder: Path | None = None
+    """The user's folder that has the base branch checked out; its files were updated."""
 
     def __str__(self) -> str:
-        lines = [f"{self.key} is merged: {self.base} is now at {self.commit[:10]}."]
-        lines += [
-            f"{folder} still has the files of {self.base_before[:10]}: run `git switch {self.base}` there to get "
-            "the merge."
-            for folder in self.detached_folders
-        ]
-        return "\n".join(lines)
+        with_files = f", and so are the files in {self.updated_folder}" if self.updated_folder else ""
+        return f"{self.key} is merged: {self.base} is now at {self.commit[:10]}{with_files}."
 
 
 class PullRequestMerger:
@@ -49,18 +52,24 @@ class PullRequestMerger:
         self._pull_requests = pulls
         self._repository = pulls.repository
 
-    def merge(self, number: int, *, by: str, email: str = "", style: MergeStyle = MergeStyle.MERGE) -> MergeOutcome:
+    def merge(
+        self, number: int, *, by: str, is_operator: bool = False, style: MergeStyle = MergeStyle.MERGE
+    ) -> MergeOutcome:
+        """`is_operator`: this person runs Treehand, so the commit has the name and address of their git settings."""
         by = check_person(by)
-        signature = CommitSignature(by, email or f"{by.lower().replace(' ', '.')}@localhost", self._database.clock())
+        name, email = git_identity(self._repository.user_git_dir()) if is_operator else ("", "")
+        signature = CommitSignature(
+            name or by, email or f"{by.lower().replace(' ', '.')}@localhost", self._database.clock()
+        )
         number = self._pull_requests.get_row(number)["number"]
         with exclusive_lock(self._repository.lock):
             try:
-                return self._merge(number, style, signature)
+                return self._merge(number, style, signature, by)
             except Retryable:
                 # the base may have moved: try once more
-                return self._merge(number, style, signature)
+                return self._merge(number, style, signature, by)
 
-    def _merge(self, number: int, style: MergeStyle, signature: CommitSignature) -> MergeOutcome:
+    def _merge(self, number: int, style: MergeStyle, signature: CommitSignature, by: str) -> MergeOutcome:
         row = self._pull_requests.get_row(number)
         key = self._pull_requests.key(number)
         if row["state"] == PullRequestState.MERGED:
@@ -76,9 +85,7 @@ class PullRequestMerger:
             merged = self._make_and_move(
                 number, row["branch"], row["base"], PlannedMerge(was, head, style, message), signature
             )
-        self._pull_requests.record_merge(
-            number, by=signature.name, head=head, commit=merged.commit, onto=merged.base_before
-        )
+        self._pull_requests.record_merge(number, by=by, head=head, commit=merged.commit, onto=merged.base_before)
         self._repository.keep_head(number, head)
         self._repository.fetch_locked()
         return merged
@@ -104,11 +111,13 @@ class PullRequestMerger:
         bare = self._repository.bare
         if is_ancestor(bare, plan.head, plan.base):
             return MergeOutcome(self._pull_requests.key(number), branch, base, plan.base, plan.base)
+        if plan.style is MergeStyle.SQUASH and (others := co_authors(bare, plan, signature)):
+            plan = replace(plan, message="\n".join((plan.message, "", *others)))
         commit = create_merge_commit(bare, plan, signature)
         with self._database.transaction():
             self._database.change(
                 "INSERT OR REPLACE INTO landings VALUES (?, ?, ?, ?, ?)",
                 self._project, number, commit, plan.base, plan.head,
             )  # fmt: skip
-        left = move_branch(self._repository, base, commit, expected=plan.base, signature=signature)
-        return MergeOutcome(self._pull_requests.key(number), branch, base, commit, plan.base, left)
+        updated = move_branch(self._repository, base, commit, expected=plan.base, signature=signature)
+        return MergeOutcome(self._pull_requests.key(number), branch, base, commit, plan.base, updated)

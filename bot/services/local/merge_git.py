@@ -1,10 +1,11 @@
 """Git steps of a local merge: makes the commit, copies objects to the user's repository, then moves the branch.
 
-Rule: a checkout of the branch is detached at its commit before the branch moves; its index and files do not change.
-Stopping between two steps is harmless, and a repeat completes the merge.
+Rule: a checkout of the branch is updated with it, and only if no tracked file in it has uncommitted changes. Stopping
+between two steps is harmless, and a repeat completes the merge.
 """
 
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -13,9 +14,12 @@ from bot.errors import NeedsHuman, Retryable
 from bot.git.absent_content import own_lfs_objects
 from bot.git.command import GitFailed, git
 from bot.git.lfs import copy_objects, lfs_objects
+from bot.services.local.checkout import find_clean_checkout, updated_files
 from bot.services.local.repository import LocalRepository, branch_tip
 
 _TIME_LIMIT = 120
+_MOST_COMMITS = 1000
+_MOST_CO_AUTHORS = 20
 
 
 class MergeStyle(StrEnum):
@@ -46,6 +50,15 @@ class PlannedMerge:
     message: str
 
 
+def co_authors(bare: Path, plan: PlannedMerge, merged_by: CommitSignature) -> tuple[str, ...]:
+    """Returns a line for everybody but the person who merges: authors of the commits, and those they name."""
+    form = "--format=Co-authored-by: %an <%ae>%n%(trailers:key=Co-authored-by)"
+    log = git(bare, "log", form, f"--max-count={_MOST_COMMITS}", f"{plan.base}..{plan.head}", timeout=_TIME_LIMIT)
+    own = f"<{merged_by.email}>".casefold()
+    lines = (line for line in log.splitlines() if line.startswith("Co-authored-by: "))
+    return tuple(dict.fromkeys(line for line in lines if own not in line.casefold()))[:_MOST_CO_AUTHORS]
+
+
 def create_merge_commit(bare: Path, plan: PlannedMerge, signature: CommitSignature) -> str:
     """Returns a commit that merges head into base, on no ref yet. Raises NeedsHuman with the conflicting files."""
     try:
@@ -62,41 +75,22 @@ def create_merge_commit(bare: Path, plan: PlannedMerge, signature: CommitSignatu
 
 def move_branch(
     repository: LocalRepository, branch: str, commit: str, *, expected: str, signature: CommitSignature
-) -> tuple[Path, ...]:
-    """Moves the user's branch from `expected` to the commit. Returns the checkouts that were detached."""
+) -> Path | None:
+    """Moves the user's branch from `expected` to the commit. Returns the folder whose files were updated with it."""
     user_git_dir = repository.user_git_dir()
     _copy_objects(repository.bare, user_git_dir, commit)
     _copy_lfs_objects(repository, repository.bare, commit)
+    checkout = find_clean_checkout(user_git_dir, branch, commit)
     if branch_tip(user_git_dir, branch) != expected:
         raise Retryable(f"{branch} moved while merging. Nothing has changed; merge again.")
-    detached: list[tuple[Path, Path]] = []
+    message = f"treehand: merged into {branch}"
+    move = ("update-ref", "-m", message, f"refs/heads/{branch}", commit, expected)
     try:
-        for folder, git_dir in _find_checkouts(user_git_dir, branch):
-            git(
-                git_dir,
-                "update-ref",
-                "--no-deref",
-                *_reflog_message(branch),
-                "HEAD",
-                expected,
-                expected,
-                env=signature.env(),
-            )
-            detached.append((folder, git_dir))
-        git(
-            user_git_dir,
-            "update-ref",
-            *_reflog_message(branch),
-            f"refs/heads/{branch}",
-            commit,
-            expected,
-            env=signature.env(),
-        )
+        with updated_files(checkout, expected, commit) if checkout else nullcontext():
+            git(user_git_dir, *move, env=signature.env())
     except GitFailed as exc:
-        for _, git_dir in detached:
-            git(git_dir, "symbolic-ref", *_reflog_message(branch), "HEAD", f"refs/heads/{branch}", env=signature.env())
         raise Retryable(f"{branch} could not be moved. Nothing has changed; merge again. ({exc})") from exc
-    return tuple(folder for folder, _ in detached)
+    return checkout.folder if checkout else None
 
 
 def _copy_objects(bare: Path, user_git_dir: Path, commit: str) -> None:
@@ -112,18 +106,6 @@ def _copy_lfs_objects(repository: LocalRepository, source: Path, commit: str) ->
     copy_objects(user_git_dir, lfs_objects(source), own_lfs_objects(user_git_dir), commit, "--not", "--branches")
 
 
-def _find_checkouts(user_git_dir: Path, branch: str) -> list[tuple[Path, Path]]:
-    """Returns every folder with the branch checked out, and the git directory of its HEAD."""
-    found = []
-    listed = git(user_git_dir, "worktree", "list", "--porcelain", "-z")
-    for number, entry in enumerate(listed.strip("\0").split("\0\0")):
-        lines = entry.split("\0")
-        folder = Path(lines[0].removeprefix("worktree "))
-        if f"branch refs/heads/{branch}" in lines and (number == 0 or (folder / ".git").exists()):
-            found.append((folder, user_git_dir if number == 0 else folder / ".git"))
-    return found
-
-
 def _conflicting_files(bare: Path, plan: PlannedMerge) -> str:
     try:
         git(bare, "merge-tree", "--write-tree", "--name-only", "--no-messages", "-z", plan.base, plan.head)
@@ -132,10 +114,6 @@ def _conflicting_files(bare: Path, plan: PlannedMerge) -> str:
         shown = ", ".join(names[:5])
         return f"{shown} and {len(names) - 5} more" if len(names) > 5 else shown
     return "files"
-
-
-def _reflog_message(branch: str) -> tuple[str, str]:
-    return "-m", f"treehand: merged into {branch}"
 
 
 def copy_as_branch(repository: LocalRepository, source: Path, ref: str, branch: str) -> str:

@@ -150,7 +150,7 @@ class LocalRepository:
         raise NeedsHuman(f"{self._folder} has no branch {name}. Create it, or set `base` in the settings: {listed}.")
 
     def _last_base(self) -> str:
-        """A merge takes a person's folder off the branch: the base is still what it was."""
+        """The person may have left the branch: the base is still what it was."""
         return _git_or_empty(self.bare, "symbolic-ref", "--short", "HEAD") if self.bare.exists() else ""
 
 

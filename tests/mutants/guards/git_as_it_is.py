@@ -4,6 +4,7 @@ from tests.mutants.guards.guard import Guard
 
 _LFS = "tests/workspace/test_lfs.py::test"
 _SUBMODULES = "tests/workspace/test_submodules.py::test"
+_MERGE = "tests/services/local/test_merge.py::test"
 _KINDS = "tests/services/local/test_git_as_it_is.py::test"
 
 GUARDS = (
@@ -69,5 +70,19 @@ GUARDS = (
         "            is_whole = False",
         "            pass",
         (f"{_SUBMODULES}_what_is_changed_in_a_submodule_is_named_and_set_aside",),
+    ),
+    Guard(
+        "T10: a merge does not touch a folder with uncommitted changes",
+        "bot/services/local/checkout.py",
+        "        if changed and not _has_content_of(one, commit):",
+        "        if not _has_content_of(one, commit) and False:",
+        (f"{_MERGE}_a_checkout_with_uncommitted_changes_is_refused_and_left_unchanged",),
+    ),
+    Guard(
+        "T10: files are brought back if the branch cannot be moved",
+        "bot/services/local/checkout.py",
+        '        _git_in(checkout, "read-tree", "-m", "-u", after, before)\n',
+        "",
+        (f"{_MERGE}_a_branch_that_cannot_be_moved_leaves_everything_unchanged",),
     ),
 )

@@ -31,11 +31,11 @@ class Shop:
     def repository(self):
         return self.server.repository("shop")
 
-    def offer(self, files=None, *, branch=BRANCH, body="Closes shop#1", base="main") -> int:
+    def offer(self, files=None, *, branch=BRANCH, body="Closes shop#1", base="main", message="treehand's work") -> int:
         """Opens a pull request with the bot's work. Returns its number."""
         self.repository.fetch()
         files = files or {"cart.py": "total = 0\n"}
-        head = offer(self.repository.bare, branch, files, scratch=self.folder / "scratch", base=base)
+        head = offer(self.repository.bare, branch, files, scratch=self.folder / "scratch", base=base, message=message)
         return self.pulls.ensure_draft(branch, base=base, title="Add a cart", body=body, head=head)
 
     def merge(self, number: int, **how):

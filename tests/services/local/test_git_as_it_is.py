@@ -30,6 +30,7 @@ class Place:
         self.shop = top / "shop"
         self.other = top / "other"
         self.hooks = top / "hooks-that-ran"
+        self.filters = top / "filters-that-ran"
 
     def begin(self, *, branch: str = "main") -> Path:
         return make_repository(self.shop, branch=branch)
@@ -207,11 +208,11 @@ def names_that_are_not_utf8(place: Place) -> None:
 def with_attributes_and_filters(place: Place) -> None:
     place.begin()
     for what in ("clean", "smudge", "process"):
-        run_git(place.shop, "config", f"filter.theirs.{what}", f"touch {place.hooks}; cat")
+        run_git(place.shop, "config", f"filter.theirs.{what}", f"touch {place.filters}; cat")
     lines = "*.txt text eol=crlf\n*.id ident\n*.u16 text working-tree-encoding=UTF-16LE\n*.own filter=theirs\n"
     (place.shop / "a.u16").write_bytes("a\n".encode("utf-16-le"))
     commit(place.shop, {".gitattributes": lines, "a.txt": "a\r\n", "a.id": "$Id$\n", "a.own": "a\n"})
-    place.hooks.unlink(missing_ok=True)
+    place.filters.unlink(missing_ok=True)
 
 
 def with_hooks_and_a_file_monitor(place: Place) -> None:
@@ -241,6 +242,7 @@ def with_a_large_file(place: Place) -> None:
 
 def with_replaced_commits(place: Place) -> None:
     commit(place.begin(), {"a.txt": "a\n"})
+    run_git(place.shop, "commit", "-q", "--allow-empty", "-m", "again")
     run_git(place.shop, "replace", "HEAD", "HEAD~")
 
 
@@ -307,6 +309,15 @@ def open_shop(place: Place) -> Shop:
     return Shop(place.top, place.shop)
 
 
+def describe_checkout(folder: Path) -> str:
+    """Returns the branch that is checked out, and the uncommitted changes."""
+    if (folder / "HEAD").exists():
+        return (folder / "HEAD").read_text()
+    quiet = ("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null")
+    status = run_git(folder, *quiet, "status", "--porcelain=v2", "--branch")
+    return "\n".join(line for line in status.splitlines() if not line.startswith(("# branch.oid", "# branch.ab")))
+
+
 async def turn(shop: Shop, place: Place, branch: str) -> None:
     """One run: from the repository to a merged pull request."""
     workspaces = GitWorkspaces(place.top / "work", "shop")
@@ -318,7 +329,11 @@ async def turn(shop: Shop, place: Place, branch: str) -> None:
     assert [one.path for one in change.files] == ["added.txt"]
     await workspaces.ensure_pushed(branch, remote=remote)
     await forge.ensure_draft(branch, base="", title="Work", body="")
+    assert not place.filters.exists()  # they may run when a person merges
+    before = describe_checkout(place.shop)
     shop.merge(next(iter((await forge.snapshot([branch])).pulls.values())).number)
+    assert describe_checkout(place.shop) == before
+    place.filters.unlink(missing_ok=True)
     await workspaces.remove(branch)
     await forge.remove_branch(branch)
 
@@ -331,7 +346,7 @@ async def test_it_works_twice_from_the_check_to_the_merge(place, make):
     shop.repository.ensure_readable()
     assert find_repository(place.shop).branch == base  # what `init` proposes
     await turn(shop, place, "treehand/shop-1")
-    shop.repository.ensure_readable()  # the merge may have taken the folder off its branch
+    shop.repository.ensure_readable()
     await turn(shop, place, "treehand/shop-2")
     assert run_git(place.shop, "show", f"{base}:added.txt") == "treehand/shop-2"
     assert shop.repository.base() == base

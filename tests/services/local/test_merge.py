@@ -1,4 +1,4 @@
-"""A merge moves the user's branch exactly once and changes no checkout."""
+"""A merge moves the user's branch exactly once, with a clean checkout of it, and never over uncommitted work."""
 
 import os
 import signal
@@ -16,6 +16,7 @@ from tests.services.local.conftest import Shop
 from tests.services.local.user_repository import BRANCH, commit, make_repository, picture, run_git
 
 ROOT = Path(__file__).parents[3]
+_NAMED = {f"GIT_{role}_{what}": "ana@localhost" for role in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
 
 
 def state_of(folder):
@@ -53,6 +54,9 @@ def test_a_merge_updates_the_users_branch_and_closes_the_issue(shop):
         log
         == f"Ana Lee|ana.lee@localhost|Ana Lee|1700000000|Merge shop#2: Add a cart|{merged.base_before} {offered(shop)}"
     )
+    assert merged.updated_folder == shop.theirs
+    assert (shop.theirs / "cart.py").read_text() == "total = 0\n"
+    assert run_git(shop.theirs, "status", "--porcelain", "--branch") == "## main"
     assert not shop.issues.show(1).issue.open
     shown = shop.pulls.show(number)
     assert (shown.pull.state, shown.ended_by, shown.merged_as) == (PullRequestState.MERGED, "Ana Lee", merged.commit)
@@ -65,38 +69,76 @@ def offered(shop):
     return shop.pulls.get_row(2)["head"]
 
 
-def test_a_squash_is_one_commit_without_the_history_of_the_branch(shop):
-    number = shop.offer()
-    merged = shop.merge(number, style=MergeStyle.SQUASH, email="ana@example.com")
-    log = run_git(shop.theirs, "log", "-1", "--format=%ae|%s|%P", "main")
-    assert log == f"ana@example.com|Add a cart (shop#2)|{merged.base_before}"
+def test_a_squash_is_one_commit_that_names_everybody_who_worked_on_it(shop):
+    number = shop.offer(message="treehand's work\n\nCo-authored-by: Bo <bo@example.com>")
+    merged = shop.merge(number, style=MergeStyle.SQUASH)
+    log = run_git(shop.theirs, "log", "-1", "--format=%ae|%B|%P", "main")
+    assert log == (
+        "ana.lee@localhost|Add a cart (shop#2)\n\nCo-authored-by: Ana <ana@example.com>\n"
+        f"Co-authored-by: Bo <bo@example.com>|{merged.base_before}"
+    )
     assert run_git(shop.theirs, "show", "main:cart.py") == "total = 0"
 
 
-def test_uncommitted_work_on_the_merged_branch_stays_unchanged(shop):
+def test_the_operators_merge_has_their_own_git_identity(shop):
+    run_git(shop.theirs, "config", "user.name", "Ana M. Lee")
+    run_git(shop.theirs, "config", "user.email", "ana@example.com")
+    number = shop.offer()
+    shop.merge(number, is_operator=True)
+    assert run_git(shop.theirs, "log", "-1", "--format=%an|%ae|%cn|%ce", "main") == (
+        "Ana M. Lee|ana@example.com|Ana M. Lee|ana@example.com"
+    )
+    assert shop.pulls.show(number).ended_by == "Ana Lee"
+
+
+def test_a_checkout_with_uncommitted_changes_is_refused_and_left_unchanged(shop):
     make_a_mess(shop.theirs)
-    before = state_of(shop.theirs)
-    index = (shop.theirs / ".git/index").read_bytes()
-    git_files = {path.name for path in (shop.theirs / ".git").iterdir()}
+    before, head = state_of(shop.theirs), run_git(shop.theirs, "symbolic-ref", "HEAD")
     number = shop.offer()
 
-    merged = shop.merge(number)
+    with pytest.raises(NeedsHuman, match=r"uncommitted changes in README\.md, app\.py, staged\.py") as refused:
+        shop.merge(number)
 
-    assert (shop.theirs / ".git/index").read_bytes() == index
     assert state_of(shop.theirs) == before
-    assert run_git(shop.theirs, "rev-parse", "main") == merged.commit != before[0]
-    assert merged.detached_folders == (shop.theirs,)
-    assert str(merged).splitlines() == [
-        f"shop#2 is merged: main is now at {merged.commit[:10]}.",
-        (
-            f"{shop.theirs} still has the files of {merged.base_before[:10]}"
-            ": run `git switch main` there to get the merge."
-        ),
-    ]
-    assert {path.name for path in (shop.theirs / ".git").iterdir()} == git_files
-    run_git(shop.theirs, "stash", "-u", "-q")
-    run_git(shop.theirs, "switch", "-q", "main")
-    assert (shop.theirs / "cart.py").exists()
+    assert run_git(shop.theirs, "symbolic-ref", "HEAD") == head
+    assert shop.pulls.show(number).pull.state is PullRequestState.OPEN
+    command = str(refused.value).split("`")[1]
+    subprocess.run(command, shell=True, check=True, capture_output=True, env=os.environ | _NAMED)
+    merged = shop.merge(number)
+    assert run_git(shop.theirs, "rev-parse", "HEAD") == merged.commit
+    run_git(shop.theirs, "stash", "pop", "--index")
+    assert state_of(shop.theirs)[3] == before[3]
+
+
+def test_an_untracked_file_is_not_overwritten(shop):
+    (shop.theirs / "cart.py").write_text("mine\n")
+    number = shop.offer()
+    with pytest.raises(NeedsHuman, match=r"Untracked working tree file 'cart\.py' would be overwritten"):
+        shop.merge(number)
+    assert (shop.theirs / "cart.py").read_text() == "mine\n"
+    assert landings(shop) == 0
+    (shop.theirs / "cart.py").unlink()
+    shop.merge(number)
+    assert landings(shop) == 1
+
+
+def test_no_hook_runs_when_a_checkout_is_updated(shop, tmp_path):
+    hooks = shop.theirs / "own-hooks"
+    for name in ("post-merge", "post-checkout", "reference-transaction", "post-index-change"):
+        (hooks / name).parent.mkdir(exist_ok=True)
+        (hooks / name).write_text(f"#!/bin/sh\ntouch {tmp_path}/ran-$(basename $0)\n")
+        (hooks / name).chmod(0o755)
+    number = shop.offer()
+    run_git(shop.theirs, "config", "core.hooksPath", "own-hooks")
+    shop.merge(number)
+    assert list(tmp_path.glob("ran-*")) == []
+
+
+def test_a_branch_that_is_checked_out_twice_is_not_merged(shop, tmp_path):
+    run_git(shop.theirs, "worktree", "add", "-q", "--force", str(tmp_path / "second"), "main")
+    with pytest.raises(NeedsHuman, match=r"is checked out in .* and .*second"):
+        shop.merge(shop.offer())
+    assert landings(shop) == 0
 
 
 def test_a_merge_changes_nothing_for_a_user_on_another_branch(shop):
@@ -106,20 +148,18 @@ def test_a_merge_changes_nothing_for_a_user_on_another_branch(shop):
     merged = shop.merge(shop.offer())
     assert state_of(shop.theirs) == before
     assert run_git(shop.theirs, "symbolic-ref", "HEAD") == "refs/heads/elsewhere"
-    assert merged.detached_folders == ()
+    assert merged.updated_folder is None
 
 
-def test_a_linked_worktree_with_the_branch_is_left_unchanged(shop, tmp_path):
+def test_a_linked_worktree_with_the_branch_is_updated(shop, tmp_path):
     run_git(shop.theirs, "switch", "-qc", "elsewhere")
     linked = tmp_path / "linked tree"
     run_git(shop.theirs, "worktree", "add", "-q", str(linked), "main")
-    make_a_mess(linked)
-    before = state_of(linked)
-
     merged = shop.merge(shop.offer())
 
-    assert state_of(linked) == before
-    assert merged.detached_folders == (linked,)
+    assert merged.updated_folder == linked
+    assert (linked / "cart.py").exists()
+    assert run_git(linked, "status", "--porcelain", "--branch") == "## main"
     assert run_git(shop.theirs, "symbolic-ref", "HEAD") == "refs/heads/elsewhere"
 
 
@@ -129,7 +169,7 @@ def test_a_repository_given_by_its_linked_worktree_works_too(tmp_path):
     shop = Shop(tmp_path, tmp_path / "linked", base="main")
     merged = shop.merge(shop.offer())
     assert run_git(main, "rev-parse", "main") == merged.commit
-    assert merged.detached_folders == (main,)
+    assert merged.updated_folder == main
 
 
 def test_a_bare_repository_keeps_its_head(tmp_path):
@@ -137,7 +177,7 @@ def test_a_bare_repository_keeps_its_head(tmp_path):
     run_git(tmp_path, "clone", "-q", "--bare", str(make_repository(tmp_path / "seed")), str(bare))
     shop = Shop(tmp_path, bare)
     merged = shop.merge(shop.offer())
-    assert merged.detached_folders == ()
+    assert merged.updated_folder is None
     assert (bare / "HEAD").read_text() == "ref: refs/heads/main\n"
     assert run_git(bare, "rev-parse", "main") == merged.commit
 
@@ -239,7 +279,7 @@ def test_a_branch_that_cannot_be_moved_leaves_everything_unchanged(shop):
 KILLED_AT = """
 import os, signal, sys
 from pathlib import Path
-from bot.services.local import merge, merge_git, pull_requests
+from bot.services.local import checkout, merge, merge_git, pull_requests
 from bot.services.local.server import LocalServer, LocalSite
 
 def die(*args, **kwargs):
@@ -253,7 +293,8 @@ def dies_before(module, name, call):
     setattr(module, name, one)
 
 room, name, call = sys.argv[3:]
-rooms = {"merge_git": merge_git, "merge": merge, "LocalPullRequests": pull_requests.LocalPullRequests}
+rooms = {"merge_git": merge_git, "merge": merge, "checkout": checkout,
+    "LocalPullRequests": pull_requests.LocalPullRequests}
 dies_before(rooms[room], name, int(call))
 server = LocalServer(Path(sys.argv[1]), {"shop": LocalSite(Path(sys.argv[2]))}, lambda: 1_700_000_000.0)
 server.merger("shop").merge(2, by="Ana Lee")
@@ -265,28 +306,27 @@ server.merger("shop").merge(2, by="Ana Lee")
     [
         ("merge", "create_merge_commit", 1),
         ("merge", "move_branch", 1),
+        ("merge_git", "find_clean_checkout", 1),
         ("merge_git", "git", 3),  # before the objects are handed over
         ("merge_git", "git", 5),  # after that
         ("merge_git", "branch_tip", 1),
-        ("merge_git", "git", 7),  # before HEAD is detached
-        ("merge_git", "git", 8),  # before the branch moves
+        ("checkout", "_git_in", 2),  # before the files are updated
+        ("merge_git", "git", 6),  # after that, before the branch moves
         ("LocalPullRequests", "record_merge", 1),
     ],
 )
 def test_a_repeated_merge_after_a_kill_at_any_step_merges_once(shop, room, name, call):
     number = shop.offer()
-    make_a_mess(shop.theirs)
-    before = state_of(shop.theirs)
+    (shop.theirs / "untracked.txt").write_text("mine\n")
     command = [sys.executable, "-c", KILLED_AT, str(shop.folder / "state"), str(shop.theirs), room, name, str(call)]
     killed = subprocess.run(command, cwd=ROOT, check=False, capture_output=True, timeout=60)
     assert killed.returncode == -signal.SIGKILL, killed.stderr.decode()
-    assert state_of(shop.theirs) == before
 
     merged = shop.merge(number)
 
-    assert state_of(shop.theirs) == before
     assert landings(shop) == 1
     assert run_git(shop.theirs, "rev-parse", "main") == merged.commit
+    assert run_git(shop.theirs, "status", "--porcelain", "--branch") == "## main\n?? untracked.txt"
     assert shop.pulls.show(number).pull.state is PullRequestState.MERGED
     assert shop.merge(number).commit == merged.commit
 
@@ -308,6 +348,6 @@ def test_two_pull_requests_are_merged_one_after_the_other(shop):
     first = shop.offer()
     second = shop.offer({"tax.py": "rate = 0\n"}, branch="treehand/shop-2", body="")
     shop.merge(first)
-    merged = shop.merge(second)
+    shop.merge(second)
     assert run_git(shop.theirs, "show", "main:tax.py") == "rate = 0"
-    assert merged.detached_folders == ()
+    assert (shop.theirs / "tax.py").exists()

@@ -40,11 +40,19 @@ def make_repository(folder: Path, *, branch: str = "main") -> Path:
     return folder
 
 
-def offer(bare: Path, branch: str, files: dict[str, str], *, scratch: Path, base: str = "main") -> str:
+def offer(
+    bare: Path,
+    branch: str,
+    files: dict[str, str],
+    *,
+    scratch: Path,
+    base: str = "main",
+    message: str = "treehand's work",
+) -> str:
     """Commits on the bot's branch in the local forge's repository."""
     if not scratch.exists():
         run_git(bare, "worktree", "add", "-q", "--detach", str(scratch), branch if _has(bare, branch) else base)
-    tip = commit(scratch, files, "treehand's work")
+    tip = commit(scratch, files, message)
     run_git(bare, "worktree", "remove", "--force", str(scratch))
     run_git(bare, "update-ref", f"refs/heads/{branch}", tip)
     return tip
