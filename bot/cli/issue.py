@@ -1,6 +1,7 @@
 """`treehand issue`: opens, lists, shows, labels and comments on issues of the local tracker."""
 
 import json
+import sys
 from argparse import Namespace
 
 from bot.cli.local_server import (
@@ -15,7 +16,8 @@ from bot.cli.output import indented, print_text
 from bot.domain.issue import Issue
 from bot.errors import BadSettings
 from bot.services.local.issues import IssueThread
-from bot.settings.load import operator
+from bot.settings.load import load, operator, settings_file
+from bot.settings.schema import Settings
 from bot.text.invisible_characters import on_one_line
 
 
@@ -29,6 +31,15 @@ def new(options: Namespace) -> None:
             priority=options.priority,
         )
         print_text(issue.key)
+    print(_what_starts(load(settings_file(options.config)), issue), file=sys.stderr)
+
+
+def _what_starts(settings: Settings, issue: Issue) -> str:
+    from bot.cli.order_outcome import without_daemon
+
+    if settings.label not in issue.labels:
+        return f"No agent starts before it has the label: `treehand issue label {issue.key} {settings.label}`."
+    return f"An agent starts as soon as a slot is free.{without_daemon(settings)}"
 
 
 def list_issues(options: Namespace) -> None:
@@ -83,15 +94,34 @@ def _split_author(words: list[str]) -> tuple[str, list[str]]:
 
 
 def comment(options: Namespace) -> None:
+    from bot.cli.order_outcome import foresee_outcome
+
+    text, by = read_text(options.text), author_of(options)
+    outcome = foresee_outcome(load(settings_file(options.config)), options.key, text, by=by)
     with open_server(options) as server:
         project, number = server.parse_key(options.key)
-        server.issues(project).comment(number, read_text(options.text), by=author_of(options))
+        server.issues(project).comment(number, text, by=by)
+    print_text(outcome.line)
 
 
 def close_or_reopen(options: Namespace) -> None:
     with open_server(options) as server:
         project, number = server.parse_key(options.key)
-        getattr(server.issues(project), options.verb)(number, by=author_of(options))
+        issues = server.issues(project)
+        change = {"close": issues.close, "reopen": issues.reopen}[options.verb]
+        change(number, by=author_of(options))
+        issue = issues.show(number).issue
+    print_text(_what_follows(load(settings_file(options.config)), issue))
+
+
+def _what_follows(settings: Settings, issue: Issue) -> str:
+    from bot.cli.order_outcome import has_run, without_daemon
+
+    if issue.open:
+        return f"{issue.key} is open. {_what_starts(settings, issue)}"
+    if not has_run(settings, issue.key):
+        return f"{issue.key} is closed."
+    return f"{issue.key} is closed. Its run ends, and unpublished work is salvaged.{without_daemon(settings)}"
 
 
 def _issue_as_json(issue: Issue) -> JsonObject:

@@ -250,7 +250,10 @@ def _add_pr(commands: Any, add: AddCommand) -> None:
     verdict.add_argument("--approve", action="store_true", help="approve the pull request")
     verdict.add_argument("--request-changes", action="store_true", help="request changes before it is merged")
     merge = add(
-        "merge", "pr:merge", "merge a pull request into your branch; the files in your folder stay as they are", actions
+        "merge",
+        "pr:merge",
+        "merge a pull request into your branch; a folder that has it checked out is updated",
+        actions,
     )
     _add_key(merge, _PULL_REQUEST_KEY)
     merge.add_argument("--squash", action="store_true", help="merge as one commit")

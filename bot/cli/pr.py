@@ -16,7 +16,14 @@ from bot.domain.comment import Remark
 from bot.errors import BadSettings
 from bot.services.local.merge_git import MergeStyle
 from bot.services.local.pull_requests import PullRequestPage, ReviewVerdict
+from bot.settings.load import load, settings_file
 from bot.text.invisible_characters import escape_invisible, on_one_line
+
+_STATES = {
+    "close": "{key} is closed. If its run has not ended, it ends now, and unpublished work is salvaged.",
+    "reopen": "{key} is open. No agent reads its comments before its issue gets the label `{label}` again.",
+    "ready": "{key} is ready for review.",
+}
 
 
 def list_pulls(options: Namespace) -> None:
@@ -60,7 +67,15 @@ def print_page(page: PullRequestPage) -> None:
 def comment(options: Namespace) -> None:
     with open_server(options) as server:
         project, number = server.parse_key(options.key)
-        server.pull_requests(project).comment(number, read_text(options.text), by=author_of(options))
+        pulls = server.pull_requests(project)
+        pulls.comment(number, read_text(options.text), by=author_of(options))
+        _print_what_follows(options, pulls.thread(number))
+
+
+def _print_what_follows(options: Namespace, page: PullRequestPage) -> None:
+    from bot.cli.order_outcome import foresee_on_pull_request
+
+    print_text(f"{page.key}: {foresee_on_pull_request(load(settings_file(options.config)), page.pull.branch)}")
 
 
 def review(options: Namespace) -> None:
@@ -74,9 +89,12 @@ def review(options: Namespace) -> None:
     with open_server(options) as server:
         project, number = server.parse_key(options.key)
         remarks = [_parse_remark(text) for text in options.on]
-        server.pull_requests(project).review(
-            number, options.text, by=author_of(options), verdict=verdict, remarks=remarks
-        )
+        pulls = server.pull_requests(project)
+        pulls.review(number, options.text, by=author_of(options), verdict=verdict, remarks=remarks)
+        if verdict is ReviewVerdict.APPROVE and not remarks:
+            print_text(f"{pulls.key(number)} is approved. `treehand pr merge {number}` merges it.")
+        else:
+            _print_what_follows(options, pulls.thread(number))
 
 
 def _parse_remark(text: str) -> Remark:
@@ -99,7 +117,11 @@ def change_state(options: Namespace) -> None:
     """Closes or reopens a pull request, or marks it as ready for review."""
     with open_server(options) as server:
         project, number = server.parse_key(options.key)
-        getattr(server.pull_requests(project), options.verb)(number, by=author_of(options))
+        pulls, by = server.pull_requests(project), author_of(options)
+        change = {"close": pulls.close, "reopen": pulls.reopen, "ready": pulls.mark_ready}[options.verb]
+        change(number, by=by)
+        label = load(settings_file(options.config)).label
+        print_text(_STATES[options.verb].format(key=pulls.thread(number).key, label=label))
 
 
 def _pull_as_json(page: PullRequestPage) -> JsonObject:

@@ -3,20 +3,26 @@
 import asyncio
 from argparse import Namespace
 
+from bot.cli.order_outcome import foresee_outcome
+from bot.cli.output import print_text
 from bot.control.user_actions import comment_as
 from bot.settings.load import load, operator, settings_file
 from bot.settings.schema import Settings
 
 
-def say(options: Namespace) -> None:
-    _post(load(settings_file(options.config)), options, options.text)
+def say(options: Namespace) -> int:
+    return _post(load(settings_file(options.config)), options, options.text)
 
 
-def post_command(options: Namespace) -> None:
+def post_command(options: Namespace) -> int:
     """Posts `/ai stop` for `treehand stop`, and so on."""
     settings = load(settings_file(options.config))
-    _post(settings, options, f"/{settings.label} {options.comment_command}")
+    return _post(settings, options, f"/{settings.label} {options.comment_command}")
 
 
-def _post(settings: Settings, options: Namespace, text: str) -> None:
-    asyncio.run(comment_as(settings, options.key, text, by=options.author or operator()))
+def _post(settings: Settings, options: Namespace, text: str) -> int:
+    by = options.author or operator()
+    outcome = foresee_outcome(settings, options.key, text, by=by)
+    asyncio.run(comment_as(settings, options.key, text, by=by))
+    print_text(outcome.line)
+    return outcome.exit_code

@@ -49,6 +49,14 @@ def run_command(run: Run, seen: Observation, policy: Policy, comment: Comment) -
     return replace(decision, actions=(seen_it, *decision.actions, *answer))
 
 
+def foresee(run: Run, seen: Observation, policy: Policy, comment: Comment) -> tuple[bool, str]:
+    """Returns whether a trusted person's command would change anything, and the reply."""
+    command = parse_command(comment.text, policy.label)
+    assert command
+    decision, text = _apply(run, seen, policy, command, comment)
+    return bool(decision.actions) or decision.run != run, text
+
+
 def _say(comment: Comment, text: str) -> PostComment:
     return PostComment(comment.place, f"answer-{comment.id}", text, comment.thread)
 
