@@ -21,7 +21,7 @@ export CHROMIUM
 # the tests start hundreds of processes: without compiled modules, each of them compiles everything that it imports
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: install demo test check fix mutants attack bench chaos container live lock wheel sbom man screenshots needs needs-sandbox needs-tests needs-strace needs-git-lfs needs-browser needs-pictures
+.PHONY: install demo test check fix mutants attack bench corpus chaos container live lock wheel sbom man screenshots needs needs-sandbox needs-tests needs-strace needs-git-lfs needs-browser needs-pictures
 
 install: $(VENV)/.installed
 
@@ -56,6 +56,10 @@ attack: needs-sandbox $(VENV)/.installed-dev
 # measures everything, or some parts: `make bench ONLY="exploration events"`
 bench: $(VENV)/.installed-dev
 	@$(BIN)/python tests/benchmarks $(ONLY)
+
+# plays real repositories with the installed command and a scripted model: `make corpus DIR=/clones ONLY="flask redux"`
+corpus: needs-sandbox $(VENV)/.installed-dev
+	@DIR=$(DIR) OUT=$(OUT) ONLY="$(ONLY)" TOOLS="$(TOOLS)" QUICK=$(QUICK) $(BIN)/python tests/corpus
 
 # creates the pictures in docs/pictures with a real daemon and a scripted model
 screenshots: SANDBOX_MUST := yes

@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 
 from bot.domain.setup_plan import SetupPlan, SetupStep
 from bot.setup.repository_files import FileFolder, RepositoryFiles
-from bot.setup.stacks import dotnet, go, java, make, node, php, procfile, python, ruby, rust
+from bot.setup.stacks import c, dotnet, go, java, make, node, php, procfile, python, ruby, rust
 from bot.setup.wanted_versions import find_wanted_versions
 
 _FindStep = Callable[[FileFolder], SetupStep | None]
@@ -38,6 +38,7 @@ _STACKS = (
     _Stack(java.find_maven_setup, java.find_maven_tests),
     _Stack(java.find_gradle_setup, java.find_gradle_tests),
     _Stack(dotnet.find_setup, dotnet.find_tests),
+    _Stack(c.find_setup, c.find_tests),
 )
 _FIND_HINTS = (python.hints_in, node.hints_in, make.hints_in)
 _FIND_SERVERS: tuple[Callable[[FileFolder], Iterator[tuple[str, SetupStep]]], ...] = (
@@ -46,9 +47,13 @@ _FIND_SERVERS: tuple[Callable[[FileFolder], Iterator[tuple[str, SetupStep]]], ..
     python.find_servers,
 )
 _SKIPPED_FOLDERS = {
-    *("build", "dist", "doc", "docs", "example", "examples", "fixtures", "node_modules", "samples", "target"),
-    *("templates", "test", "testdata", "tests", "third_party", "vendor"),
+    *("build", "contrib", "dist", "doc", "docs", "example", "examples", "fixtures", "node_modules", "samples"),
+    *("support", "target", "templates", "test", "testdata", "tests", "third_party", "vendor"),
 }
+_SKIPPED_BESIDE_TOP = {
+    *("bench", "benchmark", "benchmarks", "demo", "demos", "fuzz", "perf", "perf-testing", "playground", "website"),
+}
+"""Skipped beside a project of the same kind at the top: its tests do not need them, and their downloads are large."""
 
 
 def detect(files: RepositoryFiles, *, uses_detected_setup: bool = True) -> SetupPlan:
@@ -102,11 +107,12 @@ def _find_steps(find: _FindStep, folders: Sequence[FileFolder]) -> list[SetupSte
 
 def _own_folders(stack: _Stack, top: FileFolder, below: Sequence[FileFolder]) -> Sequence[FileFolder]:
     """The top, and the folders below it that the stack sets up by themselves."""
-    at_top = stack.find_setup(top)
+    at_top = stack.find_setup(top) or stack.find_tests(top)
     members = [pattern.removeprefix("./").rstrip("/") for pattern in stack.members(top)]
     alone = [one for one in below if not any(fnmatchcase(one.path, pattern) for pattern in members)]
     if at_top:
-        alone = [one for one in alone if one.has(*stack.locks)] if "go.work" not in at_top.why else []
+        alone = [one for one in alone if one.has(*stack.locks) and one.path not in _SKIPPED_BESIDE_TOP]
+        alone = alone if "go.work" not in at_top.why else []
     return [top, *alone]
 
 

@@ -60,6 +60,9 @@ class FileFolder:
         """The path from the top folder."""
         return f"{self.path}/{name}" if self.path else name
 
+    def has_path(self, path: str) -> bool:
+        return self.at(path) in self.files.names
+
     def has_below(self, name: str) -> bool:
         return any(path.startswith(f"{self.at(name)}/") for path in self.files.names)
 

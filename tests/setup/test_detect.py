@@ -12,6 +12,7 @@ from bot.setup.plan import FILE, SetupOverrides, plan_setup
 from bot.setup.repository_files import RepositoryFiles
 
 BERRY = "# generated\n\n__metadata:\n  version: 8\n"
+CTEST = "cmake --build build --parallel 2 && ctest --test-dir build --output-on-failure"
 PIP = "python3 -m venv .venv && .venv/bin/python -m pip install"
 
 
@@ -44,6 +45,36 @@ def commands(files: dict[str, str]) -> list[str]:
             ("python3",),
         ),
         ({"setup.py": ""}, f"{PIP} -e .", "setup.py", ("python3",)),
+        (
+            {"setup.py": "setup(extras_require={'tests': ['nose']})"},
+            f"{PIP} -e '.[tests]'",
+            "setup.py",
+            ("python3",),
+        ),
+        (
+            {"setup.py": "", "setup.cfg": "[options.extras_require]\ntests =\n  nose\nspeed = x\n"},
+            f"{PIP} -e '.[tests]'",
+            "setup.py",
+            ("python3",),
+        ),
+        (
+            {"requirements/test.txt": "", "requirements/dev.txt": "", "requirements/base.txt": "", "setup.py": ""},
+            f"{PIP} -r requirements/test.txt -r requirements/base.txt -e .",
+            "requirements/test.txt, requirements/base.txt, setup.py",
+            ("python3",),
+        ),
+        (
+            {"requirements.txt": "", "requirements/dev.txt": "-r base.txt", "requirements/base.txt": ""},
+            f"{PIP} -r requirements.txt -r requirements/dev.txt",
+            "requirements.txt, requirements/dev.txt",
+            ("python3",),
+        ),
+        (
+            {"pyproject.toml": "[build-system]", "tests/requirements.txt": ""},
+            f"{PIP} -r tests/requirements.txt -e .",
+            "tests/requirements.txt, pyproject.toml",
+            ("python3",),
+        ),
         ({"package.json": "{}", "package-lock.json": ""}, "npm ci", "package-lock.json", ("npm",)),
         ({"package.json": "{}", "npm-shrinkwrap.json": ""}, "npm ci", "npm-shrinkwrap.json", ("npm",)),
         ({"package.json": "{}", "pnpm-lock.yaml": ""}, "pnpm install --frozen-lockfile", "pnpm-lock.yaml", ("pnpm",)),
@@ -99,6 +130,73 @@ def test_a_repository_without_dependencies_gets_no_setup(files):
     assert commands(files) == []
 
 
+GROUPED = """\
+[project]
+name = "shop"
+[dependency-groups]
+dev = ["ruff", {include-group = "test"}]
+test = ["pytest>=8", {include-group = "more"}]
+more = ["pytest-cov"]
+"""
+
+
+def test_dependency_groups_for_tests_are_installed_with_a_pip_that_knows_them():
+    newer = ".venv/bin/python -m pip install --upgrade 'pip>=25.1'"
+    installed = ".venv/bin/python -m pip install --group test -e ."
+    assert commands({"pyproject.toml": GROUPED}) == [f"python3 -m venv .venv && {newer} && {installed}"]
+
+
+def test_the_group_for_development_is_installed_only_if_nothing_is_for_tests():
+    grouped = GROUPED.replace("\ntest =", "\nlint =").replace('"test"', '"lint"')
+    (command,) = commands({"pyproject.toml": grouped})
+    assert command.endswith("install --group dev -e .")
+    extra = "[project.optional-dependencies]\ntest = ['pytest']\n"
+    (command,) = commands({"pyproject.toml": grouped + extra})
+    assert "--group" not in command
+
+
+@pytest.mark.parametrize(
+    ("files", "packages"),
+    [
+        ({"pytest.ini": "[pytest]"}, "pytest"),
+        ({"pytest.ini": "[pytest]\naddopts = --cov -n auto\nasyncio_mode = auto"},
+         "pytest pytest-cov pytest-xdist pytest-asyncio"),
+        ({"pytest.ini": "[pytest]\n# addopts = --cov"}, "pytest"),
+        ({"tox.ini": "[tox]\n[testenv]\ndeps =\n  pytest>=7 # now\n  py27: mock\n  {[x]deps}\n  -c x\n  attrs<9"},
+         "'pytest>=7' 'attrs<9'"),
+        ({"tox.ini": "[testenv]\ndeps = -r{toxinidir}/tests.txt\n", "tests.txt": "pytest"}, "-rtests.txt"),
+        ({"tox.ini": "[testenv]\ndeps = pytest`id`\n", "conftest.py": ""}, "pytest"),
+        ({"noxfile.py": "session.install('pytest')"}, "pytest"),
+    ],
+)  # fmt: skip
+def test_pytest_and_its_plugins_are_installed_where_no_file_of_requirements_names_them(files, packages):
+    (command,) = commands({"setup.py": "", **files})
+    assert command == f"{PIP} -e . {packages}"
+
+
+@pytest.mark.parametrize(
+    ("tool", "packages"),
+    [
+        ("[tool.hatch.envs.default]\ndependencies = ['pytest>7', '{root:uri}']", "'pytest>7'"),
+        ("[tool.poetry.group.dev.dependencies]\npytest = '^8'\npython = '^3'\nmine = {path = '.'}", "pytest"),
+        ("[tool.pdm.dev-dependencies]\ntest = ['pytest~=8.0', '-e x']", "'pytest~=8.0'"),
+        ("[tool.pytest.ini_options]\naddopts = ['--cov', '--timeout=9']", "pytest pytest-cov pytest-timeout"),
+        ("[tool.poetry.dev-dependencies]\npytest = '*'\n[tool.pytest]\naddopts = '--ds=x'", "pytest pytest-django"),
+    ],
+)
+def test_what_other_tools_would_install_for_tests_is_installed_without_a_lock_file(tool, packages):
+    (command,) = commands({"pyproject.toml": f"[build-system]\n{tool}\n"})
+    assert command == f"{PIP} -e . {packages}"
+
+
+def test_a_build_that_downloads_sources_is_configured_in_setup():
+    downloads = {"CMakeLists.txt": "project(a)\nFetchContent_Declare(x)\n", "test/CMakeLists.txt": "add_test(x x)"}
+    (step,) = detect(RepositoryFiles.of(downloads)).steps
+    assert (step.command, step.makes) == ("cmake -S . -B build", ("/build/",))
+    assert commands({"meson.build": "project('a')", "subprojects/zlib.wrap": ""}) == ["meson subprojects download"]
+    assert commands({"CMakeLists.txt": "project(a)\nenable_testing()", "meson.build": "project('a')"}) == []
+
+
 def test_stacks_side_by_side_are_all_set_up():
     assert commands({"uv.lock": "", "package.json": "{}", "yarn.lock": "", "Cargo.toml": ""}) == [
         "uv sync --frozen --all-groups --all-extras",
@@ -142,6 +240,15 @@ def test_a_workspace_is_set_up_once_at_its_top(top, member):
 def test_a_nested_project_with_its_own_lock_file_is_set_up_separately():
     files = {"package.json": "{}", "package-lock.json": "", "site/package.json": "{}", "tool/package.json": "{}"}
     assert commands({**files, "site/yarn.lock": ""}) == ["npm ci", "yarn install --frozen-lockfile in site"]
+
+
+def test_a_website_or_a_benchmark_beside_the_project_is_not_set_up():
+    beside = {"website/package.json": "{}", "website/yarn.lock": "", "fuzz/Cargo.toml": "", "fuzz/Cargo.lock": ""}
+    both = ["npm ci", "cargo fetch --locked"]
+    assert (
+        commands({"package.json": "{}", "package-lock.json": "", "Cargo.toml": "", "Cargo.lock": "", **beside}) == both
+    )
+    assert commands(beside) == ["cargo fetch --locked in fuzz", "yarn install --frozen-lockfile in website"]
 
 
 def test_of_several_lock_files_the_one_named_in_the_manifest_is_used_and_reported():
@@ -241,6 +348,8 @@ def test_detected_commands_are_valid_in_a_shell():
         "Gemfile": "",
         "build.gradle": "",
         "a.csproj": "",
+        "CMakeLists.txt": "project(a)\nFetchContent_Declare(x)",
+        "tox.ini": "[testenv]\ndeps = it's; python_version<'4'\n",
     }
     for command in commands(every):
         done = subprocess.run([shutil.which("bash"), "-n", "-c", command], capture_output=True, check=False)
@@ -272,6 +381,54 @@ def tried(files: dict[str, str], **overrides: object) -> list[tuple[str, str]]:
         ({"build.gradle": "", "gradlew": ""}, "sh ./gradlew --no-daemon --offline test", "build.gradle"),
         ({"Shop.sln": ""}, "dotnet test --no-restore", "Shop.sln"),
         ({"Makefile": "all:\n\ntest: all\n\tcheck\n"}, "make test", "Makefile"),
+        ({"Makefile": "all:\n\ncheck: all\n"}, "make check", "Makefile"),
+        ({"Makefile": "check:\n\ntest:\n"}, "make test", "Makefile"),
+        (
+            {"requirements/test.txt": "pytest", "setup.py": "", "Makefile": "test:\n"},
+            ".venv/bin/python -m pytest",
+            "requirements/test.txt",
+        ),
+        (
+            {"setup.py": "", "tox.ini": "[testenv]\ncommands = pytest {posargs}"},
+            ".venv/bin/python -m pytest",
+            "tox.ini",
+        ),
+        (
+            {"CMakeLists.txt": "project(a)\nenable_testing ()", "Makefile": "test:\n"},
+            f"cmake -S . -B build && {CTEST}",
+            "CMakeLists.txt",
+        ),
+        (
+            {
+                "CMakeLists.txt": "Project (a)\noption( SHOP_BUILD_TESTS 'x' OFF)\n",
+                "tests/CMakeLists.txt": "add_test(a a)",
+            },
+            f"cmake -S . -B build -DSHOP_BUILD_TESTS=ON && {CTEST}",
+            "CMakeLists.txt",
+        ),
+        (
+            {
+                "CMakeLists.txt": "project(a)\ninclude(CTest)\ncmake_dependent_option(\n  ENABLE_TESTING ON)",
+                "build/x.py": "",
+            },
+            f"cmake -S . -B cmake-build -DENABLE_TESTING=ON && {CTEST.replace(' build ', ' cmake-build ')}",
+            "CMakeLists.txt",
+        ),
+        (
+            {"meson.build": "project('x')", "tests/meson.build": "  test('a', a)"},
+            "meson setup build && meson test -C build --print-errorlogs",
+            "meson.build",
+        ),
+        (
+            {"configure.ac": "", "Makefile.am": ""},
+            "autoreconf --force --install && ./configure && make --jobs=2 && make --keep-going check",
+            "configure.ac",
+        ),
+        (
+            {"configure.ac": "", "Makefile.am": "", "configure": ""},
+            "./configure && make --jobs=2 && make --keep-going check",
+            "configure.ac",
+        ),
         ({"web/package.json": '{"scripts": {"test": "x"}}'}, "npm test in web", "web/package.json"),
     ],
 )
@@ -289,6 +446,10 @@ def test_test_commands_are_detected(files, command, why):
         {"Makefile": "test := 1\ntests:\n\ttrue\n"},
         {"composer.json": "{}"},
         {"app.py": ""},
+        {"CMakeLists.txt": "project(x)", "src/CMakeLists.txt": "add_test(x x)"},
+        {"meson.build": "test('a', a)"},
+        {"meson.build": "project('x')"},
+        {"configure.ac": ""},
     ],
 )
 def test_no_test_command_is_invented(files):

@@ -83,6 +83,14 @@ SUREFIRE = """\
         ("prove", CountedTests(4, 3), {*PROVE_FAILED, "t/c.t: line 2"}),
         ("prove-v", CountedTests(3, 3, 1), {*PROVE_FAILED, "t/c.t: 2"}),
         ("tap", CountedTests(1, 1, 1), {"breaks # x"}),
+        ("ava", CountedTests(3, 3, 2), {"test › breaks", "test › raises", "broken.test.js"}),
+        ("ava-ok", CountedTests(1), set()),
+        ("bun", CountedTests(3, 2, 2), {"a.test.ts: shop > breaks", "a.test.ts: raises"}),
+        ("bun-ok", CountedTests(1), set()),
+        ("ctest", CountedTests(1, 4, 1), {"prints", "shop", "missing", "slow"}),
+        ("ctest-ok", CountedTests(2), set()),
+        ("meson", CountedTests(2, 3, 1), {"prints", "crash", "slow"}),
+        ("automake", CountedTests(1, 1, 1), {"prints"}),
     ],
 )
 def test_each_runner_names_the_tests_that_failed(name, counts, failed):
@@ -104,6 +112,11 @@ def test_each_runner_names_the_tests_that_failed(name, counts, failed):
         ("go-json", "shop/basket.TestPar/p"),
         ("prove-v", "t/a.t: adds"),
         ("tap", "adds"),
+        ("ava", "test › known"),
+        ("bun", "a.test.ts: shop > inner > adds"),
+        ("ctest", "adds"),
+        ("meson", "known"),
+        ("automake", "adds"),
     ],
 )
 def test_a_runner_that_lists_all_tests_names_those_that_passed(name, passed):

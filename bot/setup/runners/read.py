@@ -4,7 +4,10 @@ Rule: an output that is ambiguous gives no report. What the command prints is it
 """
 
 from bot.domain.runner_report import RunnerReport, join_reports
+from bot.setup.runners.ava import read_ava
+from bot.setup.runners.bun import read_bun
 from bot.setup.runners.cargo import read_cargo
+from bot.setup.runners.ctest import read_automake, read_ctest, read_meson
 from bot.setup.runners.go import read_go
 from bot.setup.runners.java import read_surefire
 from bot.setup.runners.jest import read_jest, read_vitest
@@ -22,11 +25,16 @@ _READERS = (
     read_jest,
     read_vitest,
     read_mocha,
+    read_ava,
+    read_bun,
     read_cargo,
     read_go,
     read_phpunit,
     read_rspec,
     read_surefire,
+    read_ctest,
+    read_meson,
+    read_automake,
 )
 """Each knows the summary of its runner, which no other prints."""
 

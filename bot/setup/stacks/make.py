@@ -1,4 +1,4 @@
-"""Make: detects `make test`, and names setup targets that are not run by themselves. Pure."""
+"""Make: detects `make test` or `make check`, and names setup targets that are not run by themselves. Pure."""
 
 import re
 
@@ -7,13 +7,19 @@ from bot.setup.repository_files import FileFolder
 from bot.setup.stacks.steps import run_step
 
 _MAKEFILES = ("GNUmakefile", "makefile", "Makefile")
-_TEST_TARGET = re.compile(r"^test\s*:(?!=)", re.MULTILINE)
+_TEST_TARGETS = {
+    "make test": re.compile(r"^test\s*:(?!=)", re.MULTILINE),
+    "make check": re.compile(r"^check\s*:(?!=)", re.MULTILINE),
+}
+"""The first one that a Makefile has is run."""
 _SETUP_TARGETS = ("setup", "bootstrap")
 
 
 def find_tests(folder: FileFolder) -> SetupStep | None:
     makefile = folder.has(*_MAKEFILES)
-    return run_step(folder, "make test", makefile, "make") if _TEST_TARGET.search(folder.text(makefile)) else None
+    text = folder.text(makefile)
+    found = [command for command, target in _TEST_TARGETS.items() if target.search(text)]
+    return run_step(folder, found[0], makefile, "make") if found else None
 
 
 def hints_in(folder: FileFolder) -> tuple[str, ...]:

@@ -6,10 +6,12 @@ the PATH, and would test another environment.
 """
 
 import re
-from collections.abc import Iterator
+import shlex
+from collections.abc import Iterator, Sequence
 
 from bot.domain.setup_plan import SetupStep
 from bot.setup.repository_files import FileFolder, nested_table, strings
+from bot.setup.stacks.python_requirements import find_requirements, requirement_files
 from bot.setup.stacks.steps import run_step
 
 LOCKS = ("uv.lock", "poetry.lock", "pdm.lock")
@@ -21,10 +23,6 @@ _INSTALL = {
     "pdm.lock": ("pdm", "pdm install --frozen-lockfile"),
 }
 _INTERPRETER = {"uv": "uv run --no-sync python", "poetry": "poetry run python", "pdm": "pdm run python"}
-_REQUIREMENTS = re.compile(
-    r"requirements(?:[-_.](?:dev|develop|development|tests?|testing))?\.txt|(?:dev|tests?)[-_]requirements\.txt"
-)
-_EXTRAS = ("dev", "test", "tests", "testing")
 _PYTEST = re.compile(r"""(?:^|["'\s=,\[])pytest(?![\w-])""", re.MULTILINE)
 
 
@@ -34,13 +32,22 @@ def find_setup(folder: FileFolder) -> SetupStep | None:
         if lock == "uv.lock" and nested_table(folder.toml("pyproject.toml"), "tool", "uv").get("conflicts"):
             command = "uv sync --frozen"  # uv refuses to install conflicting groups together
         return _setup_step(folder, command, tool, [lock])
-    listed = sorted(name for name in folder.names if _REQUIREMENTS.fullmatch(name))
     package = _package_file(folder)
-    if not listed and not package:
+    if not package and all(name.startswith("test") for name in requirement_files(folder)):
         return None
-    arguments = [*(f"-r {name}" for name in listed), *([f"-e {_package_with_extras(folder)}"] if package else [])]
-    command = f"python3 -m venv .venv && .venv/bin/python -m pip install {' '.join(arguments)}"
-    return _setup_step(folder, command, "python3", [*listed, *([package] if package else [])])
+    wanted = find_requirements(folder, runs_pytest=bool(_pytest_file(folder)))
+    itself = [f"-e {_package_with_extras(wanted.extras)}"] if package else []
+    install = ".venv/bin/python -m pip install"
+    newer_pip = f" && {install} --upgrade 'pip>=25.1'" if wanted.groups else ""  # the first with --group
+    arguments = [
+        *(f"-r {shlex.quote(name)}" for name in wanted.files),
+        *(f"--group {shlex.quote(name)}" for name in wanted.groups),
+        *itself,
+        *map(shlex.quote, wanted.packages),
+    ]
+    command = f"python3 -m venv .venv{newer_pip} && {install} {' '.join(arguments)}"
+    reasons = dict.fromkeys([*wanted.files, *([package] if package else []), *wanted.read])
+    return _setup_step(folder, command, "python3", list(reasons))
 
 
 def members_of(top: FileFolder) -> tuple[str, ...]:
@@ -88,9 +95,7 @@ def _package_file(folder: FileFolder) -> str:
     return folder.has("setup.py")
 
 
-def _package_with_extras(folder: FileFolder) -> str:
-    known = nested_table(folder.toml("pyproject.toml"), "project", "optional-dependencies")
-    extras = [name for name in _EXTRAS if name in known]
+def _package_with_extras(extras: Sequence[str]) -> str:
     return f"'.[{','.join(extras)}]'" if extras else "."
 
 
@@ -101,7 +106,8 @@ def _pytest_file(folder: FileFolder) -> str:
     if "pytest" in nested_table(folder.toml("pyproject.toml"), "tool"):
         return "pyproject.toml"
     listed = sorted(name for name in folder.names if "requirements" in name and name.endswith(".txt"))
-    named = [name for name in ("pyproject.toml", "setup.cfg", *listed) if _PYTEST.search(folder.text(name))]
+    texts = ("pyproject.toml", "setup.cfg", *listed, *requirement_files(folder), "tox.ini", "noxfile.py")
+    named = [name for name in texts if _PYTEST.search(folder.text(name))]
     return named[0] if named else ""
 
 
