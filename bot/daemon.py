@@ -14,12 +14,14 @@ from apscheduler.executors.asyncio import AsyncIOExecutor
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
 
 from bot.domain.run import Phase
-from bot.errors import MustRestart, Retryable
+from bot.errors import BadSettings, CannotStart, MustRestart, Retryable
 from bot.services.interface import Service
 from bot.services.registry import SERVICES
 from bot.settings.dashboard_access import cookie_key, web_token
 from bot.settings.load import operator
 from bot.settings.schema import Settings
+from bot.settings.watch_file import SettingsFile
+from bot.status.health_monitor import SettingsFileState
 from bot.system import clock
 
 if TYPE_CHECKING:
@@ -51,14 +53,19 @@ class _Clock(AsyncIOExecutor):  # type: ignore[misc]
 
 
 class Daemon:
-    def __init__(self, app: "App") -> None:
+    def __init__(self, app: "App", file: SettingsFile | None = None) -> None:
+        """`file`: is watched, and its changes count without a restart."""
         self._app = app
+        self._file = file
+        self._changed: Settings | None = None
+        """Settings of the file that the next tick takes over."""
         self._stopping = False
         self._stays = False
         self._broken: MustRestart | None = None
         self._ticking: asyncio.Timeout | None = None
         self._waking: dict[str, asyncio.TimerHandle] = {}
         self._next_poll: Callable[[], datetime | None] | None = None
+        self._reschedule_poll: Callable[[float], object] = lambda _: None
         self._watchers: list[Callable[[], None]] = []
         """Called after each tick."""
 
@@ -100,6 +107,7 @@ class Daemon:
         self._app.woken.clear()
         if self._broken:
             raise self._broken
+        self._take_over_settings()
         began, postponed = clock.steady(), True
         try:
             async with asyncio.timeout(None) as self._ticking:
@@ -112,6 +120,40 @@ class Daemon:
             for call in self._watchers:
                 call()
             self._app.monitor.ticks.ended(clock.steady() - began, postponed=postponed)
+
+    # Settings
+
+    async def _watch_settings(self) -> None:
+        """Reads the file once it has changed. What cannot be used changes nothing."""
+        if self._file is None:
+            return
+        try:
+            file = self._file.poll()
+            if file is None:
+                return
+            await self._app.ensure_usable(file)
+        except (BadSettings, CannotStart) as problem:
+            log.warning("settings not changed, those from before stay in force reason=%s", problem)
+            self._app.monitor.file = SettingsFileState(str(problem))
+            await self._check_health()
+            return
+        self._changed = file
+        self._app.woken.set()
+
+    def _take_over_settings(self) -> None:
+        if self._changed is None:
+            return
+        file, self._changed, interval = self._changed, None, self._app.settings.poll.interval
+        change = self._app.take_over(file)
+        for words in change.applied:
+            log.info("settings: %s", words)
+        if change.waiting:
+            log.warning("settings changed that count after a restart: %s", ", ".join(change.waiting))
+        if not (change.applied or change.waiting):
+            log.info("settings: the file was saved, and says what is in force")
+        self._app.monitor.file = SettingsFileState(waiting=change.waiting)
+        if self._app.settings.poll.interval != interval:
+            self._reschedule_poll(self._app.settings.poll.interval)
 
     def wake(self, repository: str = "") -> None:
         """Poll soon: the projects of one repository, or all."""
@@ -229,6 +271,7 @@ class Daemon:
         every: list[tuple[float, Callable[[], Coroutine[Any, Any, None]]]] = [
             (self._app.settings.poll.interval, self._poll),
             (_WATCH_SECONDS, self._watch),
+            (_WATCH_SECONDS, self._watch_settings),
             (_TICK_WHILE_WORKING_SECONDS, self._tick_while_working),
             (_FLUSH_SECONDS, self._flush),
             (_DISK_SECONDS, self._make_room),
@@ -242,6 +285,7 @@ class Daemon:
         scheduler.add_job(self._on_time, "interval", pools, seconds=_POOL_SECONDS, max_instances=2)
         scheduler.start()
         self._next_poll = lambda: cast("datetime | None", jobs[0].next_run_time)
+        self._reschedule_poll = lambda seconds: jobs[0].reschedule("interval", seconds=seconds)
         try:
             yield
         finally:

@@ -6,6 +6,7 @@ import signal
 import sys
 from argparse import Namespace
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bot.cli.check import git_version
@@ -13,6 +14,7 @@ from bot.settings.credentials import ensure_key, model_environment
 from bot.settings.dashboard_access import has_made_token
 from bot.settings.load import load, settings_file
 from bot.settings.schema import Settings
+from bot.settings.watch_file import SettingsFile
 from bot.system import logs
 from bot.system.descriptors import raise_limit
 from bot.system.private_files import ensure_private_folder, refuse_foreign_folder
@@ -24,29 +26,29 @@ log = logging.getLogger(__name__)
 
 
 def run(options: Namespace) -> None:
-    _start(load(settings_file(options.config)), lambda daemon: daemon.run(), serves=True)
+    _start(settings_file(options.config), lambda daemon: daemon.run(), serves=True)
 
 
 def once(options: Namespace) -> None:
-    _start(load(settings_file(options.config)), lambda daemon: daemon.once(), serves=False)
+    _start(settings_file(options.config), lambda daemon: daemon.once(), serves=False)
 
 
-def _start(settings: Settings, call: "Callable[[Daemon], Awaitable[None]]", *, serves: bool) -> None:
+def _start(path: Path, call: "Callable[[Daemon], Awaitable[None]]", *, serves: bool) -> None:
     from bot.app import open_app
     from bot.daemon import Daemon
     from bot.secret_scan.build import load_secrets
     from bot.system.locks import daemon_lock
 
+    watched = SettingsFile(path)
+    settings = load(path)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit())  # before the daemon has started there is nothing to drain
     raise_limit()
-    git_version()
-    ensure_key(settings)
+    _ensure_startable(settings)
 
     async def start() -> None:
         async with open_app(settings, model_environment(settings), secrets) as app:
-            await call(Daemon(app))
+            await call(Daemon(app, watched))
 
-    refuse_foreign_folder(settings.state_dir)  # before anything is written there
     with daemon_lock(settings.state_dir):
         has_link = serves and has_made_token(settings)  # makes the token, which is a secret then
         secrets = load_secrets(settings)
@@ -60,6 +62,12 @@ def _start(settings: Settings, call: "Callable[[Daemon], Awaitable[None]]", *, s
             asyncio.run(start())
         except BaseExceptionGroup as group:
             raise _first_cause(group) from group
+
+
+def _ensure_startable(settings: Settings) -> None:
+    git_version()
+    ensure_key(settings)
+    refuse_foreign_folder(settings.state_dir)  # before anything is written there
 
 
 def _tell_how_to_log_in(settings: Settings) -> None:

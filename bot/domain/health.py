@@ -18,10 +18,11 @@ _STILL: Mapping[str, str] = {
     "budget": "Running agents stop at their next request to the model, and keep their work; comments are read",
     "notify": "Everything else works; issues and dashboard show the same messages",
     "sandbox": "Everything works, but agents are not confined",
+    "settings": "Everything works, with the settings from before",
 }
 """Features that still work, by the first word of a name."""
 
-SILENT = frozenset({"daemon", "sandbox", "budget", "lease", "notify", "proxy"})
+SILENT = frozenset({"daemon", "sandbox", "budget", "lease", "notify", "proxy", "settings"})
 """First words of names without notifications: chosen by the operator, normal, or announced in another way."""
 
 

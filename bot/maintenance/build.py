@@ -22,3 +22,10 @@ def build_pools(
         for one in settings.projects
     }
     return PoolFiller(settings.state_dir, pools, disk)
+
+
+def change_pools(pools: PoolFiller, settings: Settings) -> None:
+    """Takes over changed sizes; a pool that paused after a failure tries again."""
+    for one in settings.projects:
+        pools.projects[one.name].size = one.pool
+        pools.projects[one.name].paused_until = 0.0

@@ -59,10 +59,19 @@ class Bubblewrap:
         self._trash = Trash(state_dir / "trash" / "~cells")  # no valid project name
         self._model = dict(model)
         self._rules = rules
-        self.tests_have_network = bool(rules.hosts)
         self._day = day or DayBudget()
         self._proxy = SandboxProxy(upstream_for(model), prices=rules.prices, day=self._day)
         self.model_answers: Mapping[int, int] = self._proxy.model_answers
+
+    @property
+    def tests_have_network(self) -> bool:
+        return bool(self._rules.hosts)
+
+    def change_rules(self, rules: SandboxRules, *, per_day_usd: float) -> None:
+        """Applies to sandboxes that are opened from now on; the budget of the day applies at once."""
+        self._rules = rules
+        self._proxy.prices = rules.prices
+        self._day.limit_usd = per_day_usd
 
     @asynccontextmanager
     async def open_turn(self, task: AgentTask, marker: str, on_usage: OnUsage) -> AsyncIterator["_OpenSandbox"]:

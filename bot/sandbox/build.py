@@ -35,6 +35,14 @@ def build_sandbox(
     return Bubblewrap(settings.state_dir, model, sandbox_rules(settings), day)
 
 
+def change_sandbox_rules(sandbox: "Sandbox", settings: Settings) -> None:
+    """Makes sandboxes that are opened from now on follow these settings."""
+    from bot.sandbox.bubblewrap import Bubblewrap
+
+    if isinstance(sandbox, Bubblewrap):
+        sandbox.change_rules(sandbox_rules(settings), per_day_usd=settings.budget.per_day_usd)
+
+
 async def ensure_sandbox_holds(settings: Settings) -> None:
     """Runs the self-test at every start, because an update of the machine may have opened a hole."""
     result = await run_selftest(settings)

@@ -70,8 +70,10 @@ class Sandbox(Protocol):
     can_show_copies: bool
     """True if `open_test` can show other files in the place of the worktree."""
 
-    tests_have_network: bool
-    """True if programs in the sandboxes of `open_test` may reach a host."""
+    @property
+    def tests_have_network(self) -> bool:
+        """True if programs in the sandboxes of `open_test` may reach a host."""
+        ...
 
     def open_turn(self, task: AgentTask, marker: str, on_usage: OnUsage) -> AbstractAsyncContextManager[AgentSandbox]:
         """`marker` is the value of the variable that all processes of the turn carry.

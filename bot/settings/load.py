@@ -11,6 +11,7 @@ from pydantic import BaseModel, ValidationError
 
 from bot.errors import BadSettings
 from bot.settings.schema import ProjectSettings, Section, Settings
+from bot.settings.toml_text import line_number
 
 DEFAULT_FILE = "treehand.toml"
 PREFIX = "TREEHAND_"
@@ -58,13 +59,14 @@ def settings_file(chosen: str = "") -> Path:
 
 def load(path: Path, *, required: bool = True) -> Settings:
     """Resolves relative paths from the folder of the file. Raises BadSettings."""
-    raw = _read(path, required=required)
+    text = _read(path, required=required)
+    raw = _parse(text, path)
     _refuse_secrets(raw, path)
     _refuse_unknown_variables()
     try:
         settings = _load_with_environment(raw) if _environment_has_settings() else Settings(**raw)
     except ValidationError as exc:
-        raise BadSettings("\n".join(_describe(error, path) for error in exc.errors())) from exc
+        raise BadSettings("\n".join(_describe(error, path, text) for error in exc.errors())) from exc
     _refuse_duplicates(settings, path)
     _refuse_ambiguous_teams(settings, path)
     return _absolute(settings, path)
@@ -115,22 +117,27 @@ def operator() -> str:
     return os.environ.get("USER") or os.environ.get("LOGNAME") or "operator"
 
 
-def _read(path: Path, *, required: bool) -> dict[str, Any]:
+def _read(path: Path, *, required: bool) -> str:
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return path.read_text(encoding="utf-8")
     except FileNotFoundError as exc:
         if required:
             raise BadSettings(
                 f"There is no settings file {path}. Run `treehand init` in your repository to write one, "
                 "or name another with --config or TREEHAND_CONFIG."
             ) from exc
-        return {}
+        return ""
     except OSError as exc:
         raise BadSettings(
             f"The settings file {path} cannot be read: {exc.strerror}. Make it readable, or name another one."
         ) from exc
     except UnicodeDecodeError as exc:
         raise BadSettings(f"{path}: is not UTF-8 text. Save it as UTF-8.") from exc
+
+
+def _parse(text: str, path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text)
     except tomllib.TOMLDecodeError as exc:
         raise BadSettings(f"{path}: is not valid TOML: {exc}.") from exc
 
@@ -146,11 +153,12 @@ def _refuse_secrets(raw: Mapping[str, Any], path: Path) -> None:
             )
 
 
-def _describe(error: Mapping[str, Any], path: Path) -> str:
+def _describe(error: Mapping[str, Any], path: Path, text: str) -> str:
     """Names the place of a validation error, the mistake and its fix."""
     place = [str(part) for part in error["loc"]]
     variable = _variable_for(place)
-    where = f"The variable {variable}" if variable else f"{path}: {'.'.join(place)}"
+    line = 0 if variable else line_number(text, error["loc"])
+    where = f"The variable {variable}" if variable else f"{path}: {f'line {line}: ' if line else ''}{'.'.join(place)}"
     if error["type"] == "extra_forbidden":
         return f"{where} is not a setting.{_suggest_table(place) or _suggest_key(place[-1], _siblings(place[:-1]))}"
     if error["type"] == "missing":

@@ -353,3 +353,7 @@ class Settings(Section):
     notify: NotifySettings = NotifySettings()
     log: LogSettings = LogSettings()
     projects: tuple[ProjectSettings, ...] = ()
+
+    def take_over(self, changed: "Settings") -> None:
+        """Replaces every section. Only a running daemon does this, so that all its parts read the change."""
+        self.__dict__.update(changed.__dict__)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from bot.secret_scan.scanner import Secrets
     from bot.setup.plan import SetupOverrides
     from bot.setup.prepare import ProjectSetup
+    from bot.setup.resources import SetupResources
     from bot.setup.toolchains import Toolchains, ToolChoice
     from bot.workspace.workspaces import GitWorkspaces
 
@@ -52,12 +53,22 @@ class SetupPreview:
 def build_setup(
     settings: Settings, project: ProjectSettings, workspaces: "GitWorkspaces", sandbox: "Sandbox", secrets: "Secrets"
 ) -> "ProjectSetup":
-    from bot.setup.port_blocks import PortBlocks
     from bot.setup.prepare import ProjectSetup
+
+    resources = setup_resources(settings, project, sandbox, secrets)
+    setup = ProjectSetup(workspaces.setup_access, overrides_of(project), resources)
+    setup.learn_secrets()
+    return setup
+
+
+def setup_resources(
+    settings: Settings, project: ProjectSettings, sandbox: "Sandbox", secrets: "Secrets"
+) -> "SetupResources":
+    from bot.setup.port_blocks import PortBlocks
     from bot.setup.resources import SetupResources
     from bot.system.processes import state_dir_id
 
-    resources = SetupResources(
+    return SetupResources(
         sandbox,
         secrets,
         PortBlocks(settings.state_dir / "ports"),
@@ -70,9 +81,6 @@ def build_setup(
         _run_program,
         _toolchains(settings),
     )
-    setup = ProjectSetup(workspaces.setup_access, overrides_of(project), resources)
-    setup.learn_secrets()
-    return setup
 
 
 def overrides_of(project: ProjectSettings) -> "SetupOverrides":

@@ -57,6 +57,13 @@ class ProjectSetup:
         self._steps = StepRunner(access, resources, self._queue)
         self._sources: dict[str, _SetupSource] = {}
 
+    def change(self, overrides: SetupOverrides, resources: SetupResources) -> None:
+        """Takes over changed settings. A setup that is running ends with those that it began with."""
+        self._overrides, self._resources = overrides, resources
+        self._steps = StepRunner(self._access, resources, self._queue)
+        self._sources.clear()
+        self.learn_secrets()
+
     async def ensure(
         self, workspace: Workspace, turn_id: str, emit: EventSink, allowed: Collection[str] = ()
     ) -> SetupResult:

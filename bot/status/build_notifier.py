@@ -17,22 +17,27 @@ from bot.system import clock
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from bot.notifications.notifier import Notifier
+    from bot.notifications.notifier import NotificationPreferences, Notifier
 
 _TEST = NotificationText("Treehand: a test", "This is what `treehand check --notify` sends. Nothing else has happened.")
 
 
 def build_notifier(settings: Settings, store: RunStore, redact: "Callable[[str], str]") -> "Notifier":
-    from bot.notifications.notifier import NotificationPreferences, Notifier
+    from bot.notifications.notifier import Notifier
+
+    preferences = notification_preferences(settings)
+    compose, urls = partial(_compose, settings), notify_urls(settings)
+    return Notifier(urls, preferences, store.notifications, partial(_is_current, store), compose, clock.now, redact)
+
+
+def notification_preferences(settings: Settings) -> "NotificationPreferences":
+    from bot.notifications.notifier import NotificationPreferences
     from bot.notifications.quiet_hours import parse_quiet_hours
 
     notify = settings.notify
     zone = ZoneInfo(notify.zone) if notify.zone else None
-    preferences = NotificationPreferences(
-        frozenset(notify.on), parse_quiet_hours(notify.quiet, zone), notify.digest_minutes * 60
-    )
-    compose, urls = partial(_compose, settings), notify_urls(settings)
-    return Notifier(urls, preferences, store.notifications, partial(_is_current, store), compose, clock.now, redact)
+    quiet = parse_quiet_hours(notify.quiet, zone)
+    return NotificationPreferences(frozenset(notify.on), quiet, notify.digest_minutes * 60)
 
 
 def channel_findings(settings: Settings, *, send_test: bool) -> "Sequence[tuple[str, bool, str]]":

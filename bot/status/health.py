@@ -64,7 +64,7 @@ class HealthReader:
 
 def is_live(name: str) -> bool:
     """Returns True if only a running daemon knows and stores it."""
-    return name.partition(" ")[0] in {"poll", "notify", "rate", "proxy"}
+    return name.partition(" ")[0] in {"poll", "notify", "rate", "proxy", "settings"}
 
 
 def list_health(settings: Settings, health: Mapping[str, Health], schedule: Mapping[str, str]) -> Sequence[Health]:

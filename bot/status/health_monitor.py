@@ -73,6 +73,23 @@ class TickRecord:
         self.ended_at = clock.steady()
 
 
+@dataclass(frozen=True, slots=True)
+class SettingsFileState:
+    """The difference between the settings file and the settings in force."""
+
+    error: str = ""
+    """Why it cannot be used."""
+    waiting: Sequence[str] = ()
+    """Names of changed keys that count after a restart."""
+
+    def findings(self) -> HealthFindings:
+        if self.error:
+            return {"settings": (False, f"{self.error} The settings from before this edit stay in force")}
+        if self.waiting:
+            return {"settings": (False, f"changed, and counts after a restart: {', '.join(self.waiting)}")}
+        return {}
+
+
 @dataclass(slots=True)
 class HealthMonitor:
     settings: Settings
@@ -86,6 +103,7 @@ class HealthMonitor:
     next_poll: float = 0.0
     """Time of the next poll, if no news comes before."""
     ticks: TickRecord = field(default_factory=TickRecord)
+    file: SettingsFileState = field(default_factory=SettingsFileState)
     _model: ModelAnswers = field(default_factory=ModelAnswers)
     _day_notified: float = field(default=-1.0)
 
@@ -137,6 +155,7 @@ class HealthMonitor:
         self._model = add_answers(self._model, self.model_answers, now)
         spent, stored = await self.reader.read(lambda reader: _read_stored(reader, now))
         live = {**self._polls(unreachable, now), **self._channels(), **self._quotas(), **model_findings(self._model)}
+        live |= self.file.findings()
         found = [*stored, *health_by_name(live).values()]
         before = self.store.notifications.health_records()
         silent = {name for name in (*before, *(one.name for one in found)) if is_silent(name)}

@@ -41,12 +41,16 @@ class SetupReports:
     settings: Settings
     _latest: Mapping[str, Sequence[Health]] = field(default_factory=dict)
     _until: float = 0.0
+    _read_with: Sequence[object] = ()
+    """The sections that the reports depend on."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def read(self) -> Mapping[str, Sequence[Health]]:
         """Keyed by project."""
         with self._lock:
-            if steady() >= self._until:
+            sections = (self.settings.sandbox, self.settings.projects)
+            if steady() >= self._until or sections != self._read_with:
+                self._read_with = sections
                 self._latest = {one.name: report_setup(self.settings, one) for one in self.settings.projects}
                 self._until = steady() + _FRESH_SECONDS
             return self._latest

@@ -52,6 +52,10 @@ class Disk:
         self._folder, self._min_free_gb = folder, least_gb
         self._was_short = False
 
+    def require(self, gb: float) -> None:
+        """Sets another limit."""
+        self._min_free_gb = gb
+
     def level(self) -> DiskLevel:
         level = self._measure(_RESUME_FACTOR if self._was_short else 1.0)
         self._was_short = bool(level.shortage)

@@ -86,7 +86,12 @@ def configure_logging(
         handlers.append(_RotatingFile(file, maxBytes=MAX_FILE_BYTES, backupCount=ROTATED_FILES, encoding="utf-8"))
     for handler in handlers:
         handler.setFormatter(_JsonFormatter(redact) if form == "json" else _TextFormatter(redact))
-    logging.basicConfig(level=level.upper(), handlers=handlers or [logging.NullHandler()], force=True)
+    logging.basicConfig(handlers=handlers or [logging.NullHandler()], force=True)
+    set_level(level)
+
+
+def set_level(level: str) -> None:
+    logging.root.setLevel(level.upper())
     for name in _QUIETED_LIBRARIES:
         logging.getLogger(name).setLevel(max(logging.WARNING, logging.root.level))
 

@@ -8,10 +8,14 @@ from bot.workspace.workspaces import GitWorkspaces
 
 
 def build_workspaces(settings: Settings, project: ProjectSettings, secrets: Secrets) -> GitWorkspaces:
-    rules = PublishRules(
+    rules = publish_rules(settings, project)
+    return GitWorkspaces(settings.state_dir, project.name, rules=rules, secrets=secrets)
+
+
+def publish_rules(settings: Settings, project: ProjectSettings) -> PublishRules:
+    return PublishRules(
         project.protected,
         settings.limits.changed_files,
         settings.limits.changed_mb,
         uploads_lfs=project.folder is not None or has_program(),
     )
-    return GitWorkspaces(settings.state_dir, project.name, rules=rules, secrets=secrets)

@@ -87,6 +87,10 @@ class GitWorkspaces:
     def salvage_store(self) -> SalvageStore:
         return self._salvage_store
 
+    def change_rules(self, rules: PublishRules) -> None:
+        """Applies to changes that are judged from now on."""
+        self._guard = replace(self._guard, rules=rules)
+
     async def ensure(self, branch: str, *, base: str, remote: Remote, merge: str = "") -> Workspace:
         self._requested.add(branch)
         self._mirror.author = remote.author or self._mirror.author

@@ -63,7 +63,7 @@ class SandboxProxy:
         self._resolve = resolve
         self._is_public = is_public
         self._dial = dial
-        self._prices = prices
+        self.prices = prices
         self._day = day or DayBudget()
         self.model_answers: Counter[int] = Counter()
         """Number of the model's answers by status; 0: no answer came."""
@@ -77,7 +77,7 @@ class SandboxProxy:
             model = None
             if self._upstream:
                 client = await stack.enter_async_context(model_client(self._upstream))
-                model = ModelRoute(self._upstream, grant, usage, client, self._count_answer, self._prices, self._day)
+                model = ModelRoute(self._upstream, grant, usage, client, self._count_answer, self.prices, self._day)
             listener = stack.enter_context(listen_on(socket))
             group = await stack.enter_async_context(asyncio.TaskGroup())
             accepting = group.create_task(_accept_connections(listener, _Router(grant, usage, model, tunnels)))

@@ -10,6 +10,13 @@ _PROVISION = "bot/workspace/setup_record.py"
 
 GUARDS = (
     Guard(
+        "T22: a changed sandbox is tested before it counts",
+        "bot/daemon.py",
+        "await self._app.ensure_usable(file)",
+        "pass",
+        ("tests/settings/test_live.py::test_a_sandbox_that_does_not_hold_changes_nothing",),
+    ),
+    Guard(
         "T12: what the repository protects is held back",
         "bot/workspace/workspaces.py",
         "judging = guard.with_repository_rules(base).order(",
