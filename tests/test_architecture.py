@@ -86,6 +86,7 @@ HOMES = {
     "jwt": {"services"},
     "httpx": {"sandbox", "services"},
     "h11": {"sandbox", "web"},
+    "yaml": {"setup"},
 }
 """Each vendor library lives in the rooms named here, and nowhere else."""
 

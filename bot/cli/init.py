@@ -1,4 +1,4 @@
-"""`treehand init`: asks at most six questions and writes the settings file."""
+"""`treehand init`: asks a few questions and writes the settings file."""
 
 import asyncio
 import re
@@ -10,6 +10,7 @@ from pathlib import Path
 
 from bot.cli.check import check, check_repositories
 from bot.cli.init_advice import advice
+from bot.cli.init_commands import ask_commands
 from bot.cli.init_detect import DetectedSetup, detect_setup, parse_repository
 from bot.cli.init_settings import SettingsDraft
 from bot.cli.main import parser
@@ -41,6 +42,8 @@ def init(options: Namespace) -> None:
     for note in detected.notes:
         print_text(note)
     settings, draft = _write_valid(file, _ask_all(options, detected, ask), ask, by_app=options.app)
+    if detected.local and draft.repository in {_HERE, detected.repository}:
+        settings, draft = _write_commands(file, draft, settings, detected.local.top, ask)
     print_text(f"Wrote {file}.")
     if draft.app:
         from bot.cli.github_app import wait_until_installed
@@ -67,6 +70,20 @@ def _write_valid(file: Path, draft: SettingsDraft, ask: AskUser, *, by_app: bool
         file.unlink()
         raise
     return settings, draft
+
+
+def _write_commands(
+    file: Path, draft: SettingsDraft, settings: Settings, clone: Path, ask: AskUser
+) -> tuple[Settings, SettingsDraft]:
+    """Removes the file if no answer is given."""
+    try:
+        chosen = ask_commands(draft, settings, clone, ask)
+        if chosen != draft:
+            file.write_text(str(chosen), encoding="utf-8")
+        return load(file), chosen
+    except BaseException:
+        file.unlink()
+        raise
 
 
 def _ask_all(options: Namespace, detected: DetectedSetup, ask: AskUser) -> SettingsDraft:

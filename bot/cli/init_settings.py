@@ -46,6 +46,9 @@ class SettingsDraft:
     folder: str = "."
     """Path of the repository, relative to the settings file; used with the local forge."""
     ci: str = "at-once"
+    setup: tuple[str, ...] = ()
+    """Commands that the user chose; empty: those of the repository's files."""
+    verify: tuple[str, ...] = ()
 
     @property
     def on_github(self) -> bool:
@@ -81,6 +84,7 @@ class SettingsDraft:
             f"{_line('repository', repository).ljust(_COMMENT_COLUMN)}  # {_about_repository(self.repository)}",
             f"{_line('base', self.base).ljust(_COMMENT_COLUMN)}  # empty: the default branch",
             *([f"{_line('ci', self.ci).ljust(_COMMENT_COLUMN)}  # {_ABOUT_CI}"] if self.on_github else []),
+            *(_line(key, commands) for key, commands in (("setup", self.setup), ("verify", self.verify)) if commands),
         ]
 
 
@@ -90,6 +94,6 @@ def _about_repository(repository: str) -> str:
     return "the repository for pull requests"
 
 
-def _line(name: str, value: str | int) -> str:
-    """TOML writes strings and numbers like JSON."""
+def _line(name: str, value: str | int | tuple[str, ...]) -> str:
+    """TOML writes strings, numbers and lists of strings like JSON."""
     return f"{name} = {json.dumps(value, ensure_ascii=False)}"

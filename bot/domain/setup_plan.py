@@ -63,6 +63,9 @@ class SetupPlan:
     """Commands of servers, by name."""
     wanted: tuple[WantedVersion, ...] = ()
     """Versions of languages and build tools."""
+    other_steps: tuple[SetupStep, ...] = ()
+    """Commands that other files of the repository name, and that were not chosen."""
+    other_checks: tuple[SetupStep, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -123,8 +123,7 @@ def _preview(settings: Settings, project: ProjectSettings) -> SetupPreview | Non
     for repository, names in _repositories(settings, project):
         if repository.exists() and (commit := resolve_commit(repository, *names)):
             found = read_commit_files(repository, commit)
-            files = RepositoryFiles(found.names, found.read)
-            plan = plan_setup(files, overrides_of(project))
+            plan = plan_setup(RepositoryFiles(found.names, found.read), overrides_of(project))
             hosts = _blocked_hosts(plan, settings)
             setting = setup_hosts_line((*settings.sandbox.setup_hosts, *hosts)) if hosts else ""
             workflows = find_powerful_workflows(found.names, found.read) if project.folder is None else ()
@@ -133,6 +132,20 @@ def _preview(settings: Settings, project: ProjectSettings) -> SetupPreview | Non
             is_installed = partial(_is_installed, settings, tools.folders)
             return SetupPreview(plan, is_installed, tools, hosts, setting, workflows, absent)
     return None
+
+
+def plan_of_clone(folder: Path, project: ProjectSettings) -> "SetupPlan | None":
+    """Plans by the base branch of a person's clone. Returns None if it has no commit."""
+    from bot.git.commit_files import read_commit_files, resolve_commit
+    from bot.setup.plan import plan_setup
+    from bot.setup.repository_files import RepositoryFiles
+
+    repository = folder / ".git" if (folder / ".git").exists() else folder
+    commit = resolve_commit(repository, *([f"refs/heads/{project.base}"] if project.base else []), "HEAD")
+    if not commit:
+        return None
+    found = read_commit_files(repository, commit)
+    return plan_setup(RepositoryFiles(found.names, found.read), overrides_of(project))
 
 
 def _toolchains(settings: Settings) -> "Toolchains":

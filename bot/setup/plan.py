@@ -1,4 +1,4 @@
-"""Plans setup and verification: the operator's settings first, then the repository's own file, then detection. Pure."""
+"""Plans setup and verification: the operator's settings first, then the repository's files, then detection. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -6,6 +6,7 @@ from pathlib import Path
 
 from bot.domain.repository_settings import FILE, parse_repository_settings
 from bot.domain.setup_plan import SetupPlan, SetupStep
+from bot.setup.declared.choose import complete_plan
 from bot.setup.detect import detect
 from bot.setup.download_hosts import hosts_in_files, tools_without_hosts
 from bot.setup.repository_files import RepositoryFiles
@@ -32,7 +33,7 @@ class SetupOverrides:
 def plan_setup(files: RepositoryFiles, overrides: SetupOverrides) -> SetupPlan:
     repository_settings = parse_repository_settings(files.text(FILE))
     setup = _choose_commands(overrides.setup, repository_settings.setup, "projects.setup")
-    found = detect(files, uses_detected_setup=setup is None)
+    found = complete_plan(detect(files, uses_detected_setup=setup is None), files, uses_setup=setup is None)
     verify = _choose_commands(overrides.verify, repository_settings.verify, "projects.verify")
     steps = found.steps if setup is None else _as_steps(setup, found)
     return replace(
@@ -41,6 +42,8 @@ def plan_setup(files: RepositoryFiles, overrides: SetupOverrides) -> SetupPlan:
         hosts=hosts_in_files(files, steps),
         silent=tools_without_hosts(files, steps),
         checks=found.checks if verify is None else tuple(SetupStep(command, why=by) for command, by in verify),
+        other_steps=found.other_steps if setup is None else (),
+        other_checks=found.other_checks if verify is None else (),
         teardown=overrides.teardown or repository_settings.teardown,
         copy=tuple(dict.fromkeys((*overrides.copy, *repository_settings.copy))),
         servers={

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from bot.domain.health import Health
+from bot.domain.setup_plan import SetupStep
 from bot.errors import BotError
 from bot.git.absent_content import AbsentContent
 from bot.settings.schema import ProjectSettings, Settings
@@ -60,7 +61,8 @@ def _report_steps(preview: SetupPreview) -> Health:
     plan = preview.plan
     lines = [f"{step} ({step.why})" for step in plan.steps] or ["no step is detected or configured"]
     missing = preview.missing(plan.steps)
-    detail = f"{'; '.join([*lines, *plan.hints])}{_missing_tools(missing)}{_blocked_hosts(preview)}"
+    listed = "; ".join([*lines, *_not_chosen(plan.other_steps), *plan.hints])
+    detail = f"{listed}{_missing_tools(missing)}{_blocked_hosts(preview)}"
     return Health("setup", not (missing or preview.hosts), detail)
 
 
@@ -72,10 +74,16 @@ def _report_versions(preview: SetupPreview) -> Health:
 
 
 def _report_checks(preview: SetupPreview) -> Health:
-    lines = [f"{step} ({step.why})" for step in preview.plan.checks]
-    missing = preview.missing(preview.plan.checks)
-    detail = f"{'; '.join(lines) or 'no command is detected or configured'}{_missing_tools(missing)}"
+    plan = preview.plan
+    lines = [f"{step} ({step.why})" for step in plan.checks] or ["no command is detected or configured"]
+    missing = preview.missing(plan.checks)
+    detail = f"{'; '.join([*lines, *_not_chosen(plan.other_checks)])}{_missing_tools(missing)}"
     return Health("verify", not missing, detail)
+
+
+def _not_chosen(steps: Sequence[SetupStep]) -> Sequence[str]:
+    """Other commands that the repository's files name: a person may know better."""
+    return [f"not chosen: {step} ({step.why})" for step in steps]
 
 
 def _report_content(absent: AbsentContent, preview: SetupPreview, folder: Path) -> Health:

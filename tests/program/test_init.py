@@ -360,3 +360,59 @@ async def test_an_expired_code_is_reported_on_the_page_and_can_be_retried(person
         assert "App created" in (await browser.get(back)).text
     process.terminate()
     await process.wait()
+
+
+# Commands that files of the repository name
+
+
+def add_ci(person: Person) -> None:
+    files = {"Makefile": "test:\n\ttrue\n", ".github/workflows/ci.yml": _CI}
+    for name, text in files.items():
+        file = person.repository / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+    person.git("add", *files)
+    person.git("-c", "user.name=Ana", "-c", "user.email=ana@example.com", "commit", "--quiet", "--message=Tests")
+
+
+_CI = """
+on: push
+jobs:
+  test:
+    runs-on: ubuntu-latest
+    steps:
+    - run: cmake -S . -B build
+    - run: ctest --test-dir build
+"""
+_CTEST = "cmake -S . -B build && ctest --test-dir build"
+
+
+async def test_different_commands_are_listed_and_none_is_written(person: Person):
+    add_ci(person)
+    said = await person.does("init", "--here", "--yes", "--no-check")
+    assert f"1  {_CTEST} (.github/workflows/ci.yml, job test)" in said
+    assert "2  make test (Makefile)" in said
+    assert 'To use 2, add this to the project: verify = ["make test"]' in said
+    assert "verify" not in written(person)["projects"][0]
+
+
+async def test_the_chosen_command_is_written(person: Person):
+    add_ci(person)
+    async with Terminal(person, "init", "--here", "--no-check") as terminal:
+        await terminal.answers("Name of the project? [shop] ", "")
+        await terminal.answers("[main] ", "")
+        await terminal.answers("Which of them? 1, 2: [1] ", "3")
+        await terminal.answers("Answer 1 or 2.\r\nWhich of them? 1, 2: [1] ", "2")
+        assert await terminal.ends() == 0
+    assert written(person)["projects"][0]["verify"] == ["make test"]
+    answer = await person.treehand("check", "--json")
+    assert json.loads(answer.out)["shop/verify"]["detail"] == "make test (projects.verify)"
+
+
+async def test_check_names_the_commands_that_were_not_chosen(person: Person):
+    add_ci(person)
+    await person.does("init", "--here", "--yes", "--no-check")
+    answer = await person.treehand("check", "--json")
+    assert json.loads(answer.out)["shop/verify"]["detail"].startswith(
+        f"{_CTEST} (.github/workflows/ci.yml, job test); not chosen: make test (Makefile)"
+    )

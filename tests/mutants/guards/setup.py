@@ -3,6 +3,7 @@
 from tests.mutants.guards.guard import Guard
 
 _READY = "tests/setup/test_prepare.py::test"
+_DECLARED = "tests/setup/test_declared.py::test"
 _POOL = "tests/setup/test_pool.py::test"
 _COPYING = "tests/setup/test_copy_files.py::test"
 _NETWORK = "tests/escape/test_setup_network.py::test"
@@ -343,5 +344,54 @@ GUARDS = (
         "            await in_thread(self.resources.discard, cache)\n            if cache.exists():",
         "            if False:",
         (f"{_NETWORK}_t8_approved_setup_finds_no_downloads_of_work_that_nobody_approved",),
+    ),
+    Guard(
+        "CI: no expression of a workflow gets into a command",
+        "bot/setup/declared/command_lines.py",
+        " or _EXPRESSION.search(line):",
+        ":",
+        (f"{_DECLARED}_a_line_with_more_than_plain_commands_is_not_read",),
+    ),
+    Guard(
+        "CI: tests behind something unknown are not chosen",
+        "bot/setup/declared/ci_tests.py",
+        "is_known = is_known and not unknown and",
+        "is_known = is_known and",
+        (f"{_DECLARED}_ci_is_not_chosen_if_anything_before_its_tests_is_unknown",),
+    ),
+    Guard(
+        "CI: nothing is installed as root",
+        "bot/setup/declared/agent_setup.py",
+        "_LEFT_OUT = {CommandKind.SYSTEM, ",
+        "_LEFT_OUT = {",
+        (f"{_DECLARED}_copilot_setup_steps_replace_the_detected_setup_of_the_same_languages",),
+    ),
+    Guard(
+        "CI: variables that sound like secrets and proxies stay out",
+        "bot/setup/declared/workflow_jobs.py",
+        "        and not _HARMFUL_VARIABLE.search(name)\n",
+        "",
+        (f"{_DECLARED}_plain_variables_are_kept_and_no_others",),
+    ),
+    Guard(
+        "CI: YAML has limits",
+        "bot/setup/declared/parse_yaml.py",
+        "if self._aliases > _MOST_ALIASES or",
+        "if",
+        (f"{_DECLARED}_yaml_beyond_the_limits_is_not_read",),
+    ),
+    Guard(
+        "CI: a dev container with one unknown command gives none",
+        "bot/setup/declared/agent_setup.py",
+        "if None in read or not {line.kind for line in lines} <= _KNOWN:",
+        "if None in read:",
+        (f"{_DECLARED}_a_dev_container_counts_only_if_each_of_its_commands_is_known",),
+    ),
+    Guard(
+        "CI: pip never installs into the system",
+        "bot/setup/declared/agent_setup.py",
+        "    if not needs_environment(lines):",
+        "    if True:",
+        (f"{_DECLARED}_pip_of_other_files_installs_into_the_worktree",),
     ),
 )
