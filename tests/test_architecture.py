@@ -22,8 +22,8 @@ _FILES = {*_BUILT, "git", "secret_scan"}
 MAY_IMPORT: dict[str, set[str]] = {
     "__init__": set(),
     "errors": set(),
-    "settings": {"errors"},
     "system": {"errors"},
+    "settings": {"errors", "system"},
     "text": set(),
     "secret_scan": {"settings"},
     "domain": {"errors", "text"},
@@ -84,6 +84,7 @@ HOMES = {
     "github": {"services"},
     "requests": {"services"},
     "jwt": {"services"},
+    "cryptography": {"sandbox"},
     "httpx": {"sandbox", "services"},
     "h11": {"sandbox", "web"},
     "yaml": {"setup"},

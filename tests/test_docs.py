@@ -130,11 +130,13 @@ def test_every_setting_named_on_any_page_exists():
 
 def test_the_example_settings_load_and_have_every_key_with_its_default():
     commented = re.findall(r"^# (\w+) = ", EXAMPLE.read_text(), re.MULTILINE)
-    raw = tomllib.loads(re.sub(r"^# (\w+ = )", r"\1", EXAMPLE.read_text(), flags=re.MULTILINE))
-    (project,) = raw.pop("projects")
+    raw = tomllib.loads(re.sub(r"^# (\w+ = |\[\[)", r"\1", EXAMPLE.read_text(), flags=re.MULTILINE))
+    (project,), (registry,) = raw.pop("projects"), raw.pop("registries")
     flat = {f"{a}.{b}": value for a, rest in raw.items() if isinstance(rest, dict) for b, value in rest.items()}
     flat |= {name: value for name, value in raw.items() if not isinstance(value, dict)}
-    assert {*flat, *(f"projects.{name}" for name in project)} == set(known_keys())
+    assert {*flat, *(f"projects.{name}" for name in project), *(f"registries.{name}" for name in registry)} == set(
+        known_keys()
+    )
     plain = {key: value for key, value in flat.items() if key.rpartition(".")[2] not in commented}
     assert {key: f"`{json.dumps(value)}`" for key, value in plain.items()} == {
         key: re.sub(r"\.0`$", "`", default_of(key)) for key in plain

@@ -171,6 +171,7 @@ def _environment(extra: Mapping[str, str]) -> dict[str, str]:
 
 
 def inherited_environment() -> dict[str, str]:
-    """Variables to find programs, ssh keys and certificates; no secrets and no GIT_ variables."""
-    keep = ("PATH", "HOME", "TMPDIR", "SSH_AUTH_SOCK", "SSL_CERT_FILE", "SSL_CERT_DIR", "USER", "LOGNAME")
+    """Variables to find programs, ssh keys and certificates; no secrets and no other GIT_ variables."""
+    certificates = ("SSL_CERT_FILE", "SSL_CERT_DIR", "GIT_SSL_CAINFO")
+    keep = ("PATH", "HOME", "TMPDIR", "SSH_AUTH_SOCK", *certificates, "USER", "LOGNAME")
     return {name: os.environ[name] for name in keep if name in os.environ}  # noqa: TID251 - handed on, not read

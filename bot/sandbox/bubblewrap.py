@@ -16,6 +16,7 @@ from pathlib import Path
 from bot.domain.price import Price
 from bot.domain.turn import AgentTask, Failure, TurnReport, TurnState, WorktreeMounts
 from bot.sandbox import enter
+from bot.sandbox.authorities import AUTHORITY_FILES, TrustedAuthorities
 from bot.sandbox.host_tools import find_tools, has_program
 from bot.sandbox.mount_plan import HOME, PRIVATE, SHELL, HostTools, MountPlan, build_plan
 from bot.sandbox.none import write_launcher
@@ -23,6 +24,8 @@ from bot.sandbox.ownership import chown_tree
 from bot.sandbox.port_forward import forward_ports
 from bot.sandbox.proxy.grant import DayBudget, Grant, OnUsage, SandboxUsage, UsageChange, UsedUp, ignore_usage
 from bot.sandbox.proxy.model import PROXY_VARIABLES, model_variables, upstream_for
+from bot.sandbox.proxy.registry import Registry
+from bot.sandbox.proxy.registry_route import RegistryAccess, registry_access
 from bot.sandbox.proxy.server import SandboxProxy
 from bot.sandbox.resource_limits import ProcessLimits, ResourceLimits, watch_resources
 from bot.sandbox.seccomp import seccomp_filter
@@ -40,6 +43,11 @@ class SandboxRules:
     hosts: frozenset[str] = frozenset()
     setup_hosts: frozenset[str] = frozenset()
     """Hosts that setup may reach, instead of `hosts`."""
+    private_hosts: frozenset[str] = frozenset()
+    """Hosts that may have addresses of a private network, if a sandbox may reach them."""
+    registries: Sequence[Registry] = ()
+    """Hosts to which the proxy sends a token."""
+    authorities: TrustedAuthorities = field(default_factory=TrustedAuthorities)
     tools: Sequence[Path] = ()
     process_limits: ProcessLimits = field(default_factory=ProcessLimits)
     resource_limits: ResourceLimits = field(default_factory=ResourceLimits)
@@ -76,7 +84,10 @@ class Bubblewrap:
     @asynccontextmanager
     async def open_turn(self, task: AgentTask, marker: str, on_usage: OnUsage) -> AsyncIterator["_OpenSandbox"]:
         token = f"sk-treehand-{secrets.token_hex(24)}"
-        grant = Grant(token, self._rules.hosts, task.model, task.most_tokens, task.budget_usd)
+        rules = self._rules
+        grant = Grant(
+            token, rules.hosts, task.model, task.most_tokens, task.budget_usd, private_hosts=rules.private_hosts
+        )
         folders = _Folders(task.mounts, task.home, task.setup.cache)
         variables = model_variables(self._model, token)
         on_usage(UsageChange())
@@ -88,7 +99,8 @@ class Bubblewrap:
     async def open_setup(
         self, mounts: WorktreeMounts, cache: Path, marker: str, *, network: bool
     ) -> AsyncIterator["_OpenSandbox"]:
-        grant = Grant("", self._rules.setup_hosts if network else frozenset())
+        hosts = self._rules.setup_hosts if network else frozenset()
+        grant = Grant("", hosts, private_hosts=self._rules.private_hosts)
         folders = _Folders(mounts, cache, git=mounts.agent_git)
         async with self._open(folders, grant, marker, PROXY_VARIABLES) as sandbox:
             yield sandbox
@@ -104,7 +116,7 @@ class Bubblewrap:
         ports: Sequence[int] = (),
         shown: Path | None = None,
     ) -> AsyncIterator["_OpenSandbox"]:
-        grant = Grant("", self._rules.hosts)
+        grant = Grant("", self._rules.hosts, private_hosts=self._rules.private_hosts)
         folders = _Folders(mounts, home, cache, shown=shown)
         # tests behave differently where these variables are set, so they are not set for nothing
         variables = PROXY_VARIABLES if self.tests_have_network else {}
@@ -130,17 +142,30 @@ class Bubblewrap:
             if os.geteuid() == 0:
                 own = (folders.worktree, mounts.agent_git, git_dir, folders.home)
                 await asyncio.to_thread(chown_tree, own, uid)
+            access = registry_access(self._rules.registries, grant, self._rules.authorities)
+            trust_variables = await asyncio.to_thread(self._trust, here, grant, access, tools)
             async with (
-                self._proxy.open(short_path / "proxy", grant, on_usage) as usage,
+                self._proxy.open(short_path / "proxy", grant, on_usage, access) as usage,
                 _forward(short_path / "ports", ports),
             ):
-                environment = {**_local_addresses(network_variables), **network_variables, **_environment(tools)}
+                reach = {**_local_addresses(network_variables), **network_variables, **trust_variables}
+                environment = {**reach, **_environment(tools)}
                 sandbox = _OpenSandbox(
                     folders, here, tools, self._rules.process_limits, uid, environment, usage, self._day,
                     has_ports=bool(ports),
                 )  # fmt: skip
                 with watch_resources(marker, self._rules.resource_limits, mounts.folder, sandbox.end):
                     yield sandbox
+
+    def _trust(self, here: Path, grant: Grant, access: RegistryAccess | None, tools: HostTools) -> Mapping[str, str]:
+        """Returns variables only if a host can be reached and tools do not find all authorities by themselves."""
+        authorities = self._rules.authorities
+        if not grant.hosts or (access is None and authorities.are_usual):
+            return {}
+        variables = authorities.write(
+            here, access.authority.certificate if access else "", for_java=has_program(tools, "java")
+        )
+        return {**variables, **(access.placeholders if access else {})}
 
     def remove_leftovers(self) -> None:
         with contextlib.suppress(OSError):
@@ -238,6 +263,7 @@ class _OpenSandbox:
             program=program.resolve(),
             cache=self.folders.cache,
             ports_socket=self.folder / "ports" if self.has_ports else None,
+            authorities=tuple(filter(Path.is_file, map(self.folder.joinpath, AUTHORITY_FILES))),
             is_command=self.is_command,
         )
         plan = build_plan(mount_plan, self.tools, self.limits, uid=self.uid, seccomp=seccomp_filter())

@@ -10,11 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bot.errors import CannotStart
+from bot.settings.credentials import ensure_registry_tokens, registry_tokens
 from bot.settings.schema import Settings
 
 if TYPE_CHECKING:
     from bot.sandbox.bubblewrap import SandboxRules
     from bot.sandbox.interface import Sandbox
+    from bot.sandbox.proxy.registry import Registry
     from bot.sandbox.selftest import SelfTestResult
 
 log = logging.getLogger(__name__)
@@ -45,6 +47,7 @@ def change_sandbox_rules(sandbox: "Sandbox", settings: Settings) -> None:
 
 async def ensure_sandbox_holds(settings: Settings) -> None:
     """Runs the self-test at every start, because an update of the machine may have opened a hole."""
+    ensure_registry_tokens(settings)
     result = await run_selftest(settings)
     if result is None:
         log.warning("sandbox off: agents run with the permissions of the user that runs Treehand")
@@ -80,10 +83,26 @@ async def chown_to_root(*folders: Path) -> None:
         await asyncio.to_thread(chown_tree, [folder for folder in folders if folder.exists()], 0)
 
 
+def registries_of(settings: Settings) -> "Sequence[Registry]":
+    """Registries without a token are left out."""
+    from bot.sandbox.proxy.host_and_port import parse_allowed_hosts
+    from bot.sandbox.proxy.registry import Registry
+
+    tokens = registry_tokens(settings)
+    return [
+        Registry(host, tokens[one.host], one.auth, one.path, one.token_env or "")
+        for one in settings.registries
+        if one.host in tokens
+        for host in parse_allowed_hosts([one.host])
+    ]
+
+
 def sandbox_rules(settings: Settings) -> "SandboxRules":
     from bot.domain.price import price_from
+    from bot.sandbox.authorities import TrustedAuthorities
     from bot.sandbox.bubblewrap import SandboxRules
     from bot.sandbox.resource_limits import ProcessLimits, ResourceLimits
+    from bot.system.certificates import has_own_authorities
 
     chosen = settings.sandbox
     memory = round(chosen.memory_gb * 1e9)
@@ -98,7 +117,10 @@ def sandbox_rules(settings: Settings) -> "SandboxRules":
     )
     return SandboxRules(
         hosts=frozenset(chosen.hosts),
-        setup_hosts=frozenset(chosen.setup_hosts),
+        setup_hosts=frozenset(settings.setup_hosts),
+        private_hosts=frozenset(chosen.private_hosts),
+        registries=registries_of(settings),
+        authorities=TrustedAuthorities(chosen.ca_file, has_own_authorities()),
         tools=chosen.tools,
         process_limits=process_limits,
         resource_limits=resource_limits,

@@ -18,6 +18,9 @@ PROXY_PORT = 3128
 """Port of the proxy in the sandbox."""
 PROXY_SOCKET = f"{OURS}/proxy"
 PORTS_SOCKET = f"{OURS}/ports"
+AUTHORITIES = f"{OURS}/authorities.pem"
+"""Certificates of the authorities that tools trust."""
+JAVA_AUTHORITIES = f"{OURS}/authorities.p12"
 SHELL = f"{OURS}/shell"
 AGENT_GIT = f"{OURS}/git"
 """Git directory of the agent's commands, which see it in the place of the shadow."""
@@ -89,6 +92,8 @@ class MountPlan:
     """Downloaded dependencies, read-only."""
     ports_socket: Path | None = None
     """Through it people reach the servers in the sandbox."""
+    authorities: tuple[Path, ...] = ()
+    """Files with the certificates of authorities, read-only."""
     is_command: bool = False
     """The host orders the program, which runs in a second sandbox and sees no process that reports its exit status.
     Else it is an agent's, which runs its commands in second sandboxes and obeys no git of a command."""
@@ -114,6 +119,7 @@ def build_plan(
         ("read", str(inside.program), program), ("read", str(inside.proxy_socket), PROXY_SOCKET),
         *([("read", str(inside.cache), str(inside.cache))] if inside.cache else []),
         *([("read", str(inside.ports_socket), PORTS_SOCKET)] if inside.ports_socket else []),
+        *(("read", str(file), f"{OURS}/{file.name}") for file in inside.authorities),
         ("program", _command_shell(inside.home, mounts.shadow), SHELL),
         ("read", str(mounts.objects), str(mounts.objects)), *_git_steps(inside),
         ("write", str(inside.home), str(inside.home)), ("write", str(inside.worktree), str(mounts.folder)),

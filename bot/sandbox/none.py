@@ -18,7 +18,8 @@ from bot.domain.turn import AgentTask, TurnReport, WorktreeMounts
 from bot.sandbox.proxy.grant import OnUsage
 from bot.system import launch
 
-_INHERITED = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TERM", "TZ", "TMPDIR", "USER", "LOGNAME", "SSL_CERT_FILE")
+_CERTIFICATES = ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE")
+_INHERITED = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TERM", "TZ", "TMPDIR", "USER", "LOGNAME", *_CERTIFICATES)
 
 
 class NoSandbox:

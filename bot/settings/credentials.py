@@ -11,7 +11,7 @@ from pathlib import Path
 
 from bot.errors import BadSettings
 from bot.settings.load import SECRETS
-from bot.settings.schema import Settings
+from bot.settings.schema import RegistrySettings, Settings
 
 MODEL_VARIABLES = (
     "ANTHROPIC_BASE_URL",
@@ -189,6 +189,36 @@ def read_made_web_token(state_dir: Path) -> str:
     return ""
 
 
+def registry_tokens(settings: Settings) -> dict[str, str]:
+    """Tokens by the host of the registry, without those that are missing. Raises BadSettings if one cannot be sent."""
+    tokens = {one.host: _registry_token(one) for one in settings.registries}
+    return {host: token for host, token in tokens.items() if token}
+
+
+def ensure_registry_tokens(settings: Settings) -> None:
+    """Raises BadSettings if a token is missing."""
+    tokens = registry_tokens(settings)
+    for registry in settings.registries:
+        if registry.host not in tokens:
+            raise BadSettings(
+                f"There is no token for the registry {registry.host}: set the variable {registry.token_env}, or "
+                "`token_file` in its [[registries]]."
+            )
+
+
+def _registry_token(registry: RegistrySettings) -> str:
+    if registry.token_file:
+        token = _read_secret_file("registries.token_file", registry.token_file)
+    else:
+        token = os.environ.get(registry.token_env or "", "").strip()
+    where = f"The token for the registry {registry.host} must be"
+    if not (token.isascii() and (token.isprintable() or not token)) or (registry.auth != "basic" and " " in token):
+        raise BadSettings(f"{where} one line of plain ASCII.")
+    if token and registry.auth == "basic" and ":" not in token:
+        raise BadSettings(f'{where} `user:password` with `auth = "basic"`.')
+    return token
+
+
 def notify_urls(settings: Settings) -> tuple[str, ...]:
     """The environment overrides the file, and the file overrides the settings."""
     notify = settings.notify
@@ -237,10 +267,16 @@ def known_secrets(settings: Settings) -> dict[str, str]:
     }
     if signing:
         known |= {f"marker secret {at}": one.hex() for at, one in enumerate(marker_secrets(settings), start=1)}
+    for host, token in registry_tokens(settings).items():
+        known |= {f"the token of {host}": token, f"the password for {host}": _long(token.partition(":")[2])}
     known |= _secrets_in_urls(notify_urls(settings))
     variables = _url_passwords() | _secret_variables()
     names = {value: name for name, value in variables.items()} | {value: name for name, value in known.items() if value}
     return {name: value for value, name in names.items()}
+
+
+def _long(text: str) -> str:
+    return text if len(text) >= _SHORTEST_SECRET else ""
 
 
 def _secret_variables() -> dict[str, str]:

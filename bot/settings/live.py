@@ -11,7 +11,7 @@ from typing import Any
 from bot.settings.load import known_keys
 from bot.settings.schema import ProjectSettings, Settings
 
-_PROJECT = "projects."
+_PROJECT, _REGISTRY = "projects.", "registries."
 _SECTIONS = tuple(name for name, field in Settings.model_fields.items() if hasattr(field.annotation, "model_fields"))
 
 LIVE = frozenset(
@@ -20,7 +20,8 @@ LIVE = frozenset(
         "limits.failures", "limits.ci_fixes", "limits.quiet_seconds", "limits.changed_files", "limits.changed_mb",
         "limits.free_disk_gb", "limits.setup_minutes", "limits.verify_minutes", "limits.verify_rounds",
         "budget.per_issue_usd", "budget.per_issue_tokens", "budget.per_issue_turns", "budget.per_issue_hours",
-        "budget.per_day_usd", "budget.prices", "agent.model", "sandbox.hosts", "sandbox.setup_hosts", "sandbox.tools",
+        "budget.per_day_usd", "budget.prices", "agent.model", "sandbox.hosts", "sandbox.setup_hosts",
+        "sandbox.private_hosts", "sandbox.tools",
         "sandbox.memory_gb", "sandbox.processes", "sandbox.file_gb", "notify.on", "notify.quiet", "notify.zone",
         "notify.digest_minutes", "notify.link", "log.level", "projects.protected", "projects.ci", "projects.setup",
         "projects.verify", "projects.teardown", "projects.run", "projects.copy", "projects.copy_from", "projects.pool",
@@ -28,7 +29,8 @@ LIVE = frozenset(
 )  # fmt: skip
 NEEDS_RESTART = frozenset(
     (
-        "state_dir", "label", "limits.claim_seconds", "agent.kind", "agent.key_file", "sandbox.kind", "github.api_url",
+        "state_dir", "label", "limits.claim_seconds", "agent.kind", "agent.key_file", "sandbox.kind", "sandbox.ca_file",
+        "github.api_url",
         "github.token_file", "github.app_id", "github.installation_id", "github.private_key_file",
         "github.webhook_secret_file", "github.marker_secret_file", "linear.api_url", "linear.api_key_file",
         "linear.oauth_token_file", "linear.webhook_secret_file", "linear.started", "linear.review", "linear.completed",
@@ -36,6 +38,7 @@ NEEDS_RESTART = frozenset(
         "web.proxies", "notify.urls", "notify.urls_file", "log.format", "projects.name", "projects.tracker",
         "projects.repository", "projects.remote", "projects.base", "projects.trusted", "projects.team",
         "projects.linear_projects", "projects.default",
+        "registries.host", "registries.token_env", "registries.token_file", "registries.auth", "registries.path",
     )
 )  # fmt: skip
 
@@ -54,13 +57,15 @@ class SettingsChange:
 
 def compare_settings(running: Settings, file: Settings) -> SettingsChange:
     before, after = _values(running), _values(file)
-    names = [name for name in known_keys() if not name.startswith(_PROJECT)]
+    names = [name for name in known_keys() if not name.startswith((_PROJECT, _REGISTRY))]
     changed = [name for name in names if before[name] != after[name]]
     applied = [_describe(name, before[name], after[name]) for name in changed if name in LIVE]
     waiting = [name for name in changed if name not in LIVE]
     projects = {one.name: one for one in file.projects}
     if [one.name for one in running.projects] != list(projects):
         waiting.append("projects")
+    if running.registries != file.registries:
+        waiting.append("registries")
     merged = []
     for one in running.projects:
         theirs = _compare_project(one, projects.get(one.name, one))
@@ -95,7 +100,11 @@ def _with_live(running: Any, file: Any, prefix: str) -> Any:
 
 def _values(settings: Settings) -> Mapping[str, object]:
     """Keyed like `limits.working`, without the projects."""
-    own = {name: value for name, value in _fields(settings, "").items() if name not in {*_SECTIONS, "projects"}}
+    own = {
+        name: value
+        for name, value in _fields(settings, "").items()
+        if name not in {*_SECTIONS, "projects", "registries"}
+    }
     sections = (_fields(getattr(settings, name), f"{name}.") for name in _SECTIONS)
     return own | {name: value for section in sections for name, value in section.items()}
 

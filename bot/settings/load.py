@@ -49,6 +49,8 @@ _FIXES = {
     "bool_parsing": "use true or false",
 }
 """Fixes by pydantic's name of the mistake; other mistakes are reported in pydantic's own words."""
+_TABLES = ("projects.", "registries.")
+"""Keys of tables that there may be several of: a variable sets all of them together."""
 _PORT_VARIABLE = re.compile(r"TREEHAND_PORT_\d")
 _Section = TypeVar("_Section", bound=Section)
 
@@ -69,7 +71,12 @@ def load(path: Path, *, required: bool = True) -> Settings:
         raise BadSettings("\n".join(_describe(error, path, text) for error in exc.errors())) from exc
     _refuse_duplicates(settings, path)
     _refuse_ambiguous_teams(settings, path)
-    return _absolute(settings, path)
+    settings = _absolute(settings, path)
+    if settings.sandbox.ca_file:
+        from bot.settings.ca_file import trust_ca_file
+
+        trust_ca_file(settings)
+    return settings
 
 
 def _environment_has_settings() -> bool:
@@ -191,7 +198,7 @@ def _suggest_table(place: list[str]) -> str:
     homes = [key.rpartition(".")[0] for key in known_keys() if key.rpartition(".")[2] == place[-1]]
     if len(homes) != 1:
         return ""
-    tables = {"": "at the top of the file", "projects": "under `[[projects]]`"}
+    tables = {"": "at the top of the file", "projects": "under `[[projects]]`", "registries": "under `[[registries]]`"}
     return f" It belongs {tables.get(homes[0], f'under `[{homes[0]}]`')}."
 
 
@@ -216,8 +223,8 @@ def known_keys(model: type[BaseModel] = Settings, prefix: str = "") -> Iterator[
 
 def _refuse_unknown_variables() -> None:
     known = {
-        f"{PREFIX}{key.upper().replace('.', '__')}": key for key in known_keys() if not key.startswith("projects.")
-    } | {f"{PREFIX}PROJECTS": "projects"}
+        f"{PREFIX}{key.upper().replace('.', '__')}": key for key in known_keys() if not key.startswith(_TABLES)
+    } | {f"{PREFIX}PROJECTS": "projects", f"{PREFIX}REGISTRIES": "registries"}
     sections = {f"{PREFIX}{name.upper()}" for name in Settings.model_fields}
     for name in sorted(os.environ):
         is_known = name in known or name in sections or name in _NOT_SETTINGS or _PORT_VARIABLE.fullmatch(name)
@@ -230,6 +237,10 @@ def _refuse_duplicates(settings: Settings, path: Path) -> None:
     for name in names:
         if names.count(name) > 1:
             raise BadSettings(f"{path}: two projects have the name {name!r}. Give each its own name.")
+    hosts = [registry.host.removesuffix(":443") for registry in settings.registries]
+    for host in hosts:
+        if hosts.count(host) > 1:
+            raise BadSettings(f"{path}: two registries have the host {host}. Remove one of them.")
     tracked = [project.repository.lower() for project in settings.projects if project.tracker == "github"]
     for repository in tracked:
         if tracked.count(repository) > 1:
@@ -261,9 +272,10 @@ def _absolute(settings: Settings, path: Path) -> Settings:
     return settings.model_copy(
         update={
             "state_dir": state_dir,
-            "sandbox": settings.sandbox.model_copy(
+            "sandbox": _with_absolute_files(settings.sandbox, folder).model_copy(
                 update={"tools": tuple(folder / tool.expanduser() for tool in settings.sandbox.tools)}
             ),
+            "registries": tuple(_with_absolute_files(registry, folder) for registry in settings.registries),
             "agent": _with_absolute_files(settings.agent, folder),
             "github": _with_absolute_files(settings.github, folder),
             "linear": _with_absolute_files(settings.linear, folder),

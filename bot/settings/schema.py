@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 _MOST_PORTS = 65536
 _HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?")
@@ -93,6 +93,13 @@ def _check_host_port(value: str) -> str:
     return value.lower()
 
 
+def _check_name_port(value: str) -> str:
+    value = _check_host_port(value)
+    if value.partition(":")[0].rpartition(".")[2].isdigit():
+        raise ValueError("use the name of the host, not its address")
+    return value
+
+
 class SandboxSettings(Section):
     kind: Literal["bwrap", "none"] = "bwrap"
     """Sandbox of the agent: bubblewrap or none; every progress comment mentions `none`."""
@@ -100,6 +107,10 @@ class SandboxSettings(Section):
     """Hosts that agents may reach besides their model: `NAME` (port 443) or `NAME:PORT`; TLS only."""
     setup_hosts: tuple[Annotated[str, AfterValidator(_check_host_port)], ...] = ()
     """Hosts that setup commands may reach. Agents may not."""
+    private_hosts: tuple[Annotated[str, AfterValidator(_check_name_port)], ...] = ()
+    """Hosts that setup commands may reach at addresses of your own network; agents only if `hosts` lists them, too."""
+    ca_file: Path | None = None
+    """PEM file with the certificates of your own authorities, trusted besides this machine's."""
     tools: tuple[Path, ...] = ()
     """Folders with tools that agents may read and run: `/opt/node`, `~/.cargo/bin`."""
     memory_gb: float = Field(6, ge=0)
@@ -108,6 +119,45 @@ class SandboxSettings(Section):
     """Most processes and threads of an agent at once; 0: no limit."""
     file_gb: float = Field(4, ge=0)
     """Largest file that an agent may write; 0: no limit."""
+
+
+def _check_variable(value: str) -> str:
+    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", value):
+        raise ValueError("use the name of a variable, such as `NPM_TOKEN`, not its value")
+    return value
+
+
+def _check_auth(value: str) -> str:
+    if value.lower() in {"bearer", "basic"}:
+        return value.lower()
+    if not re.fullmatch(r"[Xx]-[A-Za-z0-9-]+", value):
+        raise ValueError("use `bearer`, `basic`, or the name of a header, such as `X-Api-Key`")
+    return value
+
+
+def _check_url_path(value: str) -> str:
+    if not re.fullmatch(r"(?:/[A-Za-z0-9_~@+-][\w.~@+-]*)*/?", value, re.ASCII) or not value.startswith("/"):
+        raise ValueError("use a path, such as `/npm/`")
+    return value if value.endswith("/") else f"{value}/"
+
+
+class RegistrySettings(Section):
+    host: Annotated[str, AfterValidator(_check_name_port)]
+    """Host of the registry: `NAME` (port 443) or `NAME:PORT`."""
+    token_env: Annotated[str, AfterValidator(_check_variable)] | None = None
+    """Name of the variable of Treehand with the token; in the sandbox, it holds a placeholder."""
+    token_file: Path | None = None
+    """File with the token, instead of a variable."""
+    auth: Annotated[str, AfterValidator(_check_auth)] = "bearer"
+    """Form of the token: `bearer`, `basic` (the token is `user:password`), or the name of a header."""
+    path: Annotated[str, AfterValidator(_check_url_path)] = "/"
+    """Path on the server below which requests get the token."""
+
+    @model_validator(mode="after")
+    def _has_one_token(self) -> "RegistrySettings":
+        if (self.token_env is None) == (self.token_file is None):
+            raise ValueError("set either `token_env` or `token_file`")
+        return self
 
 
 class GitHubSettings(Section):
@@ -352,7 +402,14 @@ class Settings(Section):
     web: WebSettings = WebSettings()
     notify: NotifySettings = NotifySettings()
     log: LogSettings = LogSettings()
+    registries: tuple[RegistrySettings, ...] = ()
     projects: tuple[ProjectSettings, ...] = ()
+
+    @property
+    def setup_hosts(self) -> tuple[str, ...]:
+        """All hosts that setup may reach."""
+        sandbox, registries = self.sandbox, [registry.host for registry in self.registries]
+        return tuple(dict.fromkeys((*sandbox.setup_hosts, *sandbox.private_hosts, *registries)))
 
     def take_over(self, changed: "Settings") -> None:
         """Replaces every section. Only a running daemon does this, so that all its parts read the change."""

@@ -77,7 +77,7 @@ def setup_resources(
         clock.now,
         settings.limits.setup_minutes * 60,
         settings.limits.verify_minutes * 60,
-        settings.sandbox.setup_hosts,
+        settings.setup_hosts,
         _run_program,
         _toolchains(settings),
     )
@@ -164,7 +164,7 @@ def _blocked_hosts(plan: "SetupPlan", settings: Settings) -> tuple[str, ...]:
         return ()
     from bot.setup.download_hosts import hosts_of_tools, missing_hosts
 
-    return missing_hosts((*plan.hosts, *hosts_of_tools(plan.silent, _run_program)), settings.sandbox.setup_hosts)
+    return missing_hosts((*plan.hosts, *hosts_of_tools(plan.silent, _run_program)), settings.setup_hosts)
 
 
 def _run_program(words: Sequence[str]) -> str:

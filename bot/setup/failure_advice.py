@@ -34,10 +34,7 @@ class FailedCommand:
 def explain_failure(failure: FailedCommand, output: str, *, seconds: float) -> SetupObstacle:
     """`output`: the end of its redacted output; `seconds`: its time limit."""
     step, hosts = failure.step, refused_hosts(failure.refusals)
-    advice = [
-        f"It tried to {refusal}. `sandbox.setup_hosts` lists the hosts that setup may reach."
-        for refusal in failure.refusals
-    ]
+    advice = [f"It tried to {refusal}. {_hint(refusal)}" for refusal in failure.refusals]
     if failure.is_base:
         hosts = missing_hosts((*hosts, *failure.known_hosts), failure.allowed_hosts)
         advice += [_settings_advice(hosts, failure.allowed_hosts)] if hosts else []
@@ -78,6 +75,14 @@ def explain_missing_versions(missing: Sequence[str]) -> str:
 def _without_network(changed: Sequence[str]) -> str:
     named = ", ".join(f"`{path}`" for path in changed) or "files that setup reads"
     return f"An agent has changed {named}. Therefore setup ran without network, with the existing downloads."
+
+
+def _hint(refusal: str) -> str:
+    if refusal.startswith("download from "):
+        return "`treehand check` tests the registries of the settings."
+    if "not on the public internet" in refusal:
+        return "`sandbox.private_hosts` lists the hosts that may be in your own network."
+    return "`sandbox.setup_hosts` lists the hosts that setup may reach."
 
 
 def _settings_advice(hosts: Sequence[str], allowed_hosts: Sequence[str]) -> str:

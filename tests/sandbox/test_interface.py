@@ -37,7 +37,7 @@ class OpenProxy:
         self.grant = Grant("")
 
     @asynccontextmanager
-    async def open(self, _socket: Path, grant: Grant, _on_usage):
+    async def open(self, _socket: Path, grant: Grant, *_more):
         self.grant = grant
         yield SandboxUsage()
 

@@ -25,6 +25,7 @@ CHANGES = {
     "log.level": '"debug"',
     "sandbox.hosts": '["a.example.com"]',
     "sandbox.setup_hosts": '["b.example.com"]',
+    "sandbox.private_hosts": '["npm.corp.example"]',
     "sandbox.tools": '["tools"]',
     "budget.prices": "{ mine = { input = 1, output = 2 } }",
     "agent.model": '"opus"',
@@ -161,6 +162,13 @@ def test_changes_are_told_in_the_words_of_the_settings(write):
         "limits.working = 6 (was 4)",
         "sandbox.setup_hosts += c.example.com -= b.example.com",
     )
+
+
+def test_a_registry_counts_after_a_restart(write):
+    before = write()
+    after = write(f'{BASE}\n[[registries]]\nhost = "npm.corp.example"\ntoken_env = "NPM_TOKEN"\n')
+    change = compare_settings(before, after)
+    assert (change.applied, change.waiting, change.settings.registries) == ((), ("registries",), ())
 
 
 async def test_a_sandbox_that_does_not_hold_changes_nothing(write, tmp_path):

@@ -95,6 +95,12 @@ def test_publish_limits_come_from_the_settings(write):
             'setup_hosts = ["Registry.example"]',
             lambda rules: (rules.setup_hosts, rules.hosts) == ({"registry.example"}, frozenset()),
         ),
+        (
+            'private_hosts = ["npm.example"]',
+            lambda rules: (
+                (rules.setup_hosts, rules.private_hosts, rules.hosts) == ({"npm.example"}, {"npm.example"}, frozenset())
+            ),
+        ),
         ('tools = ["node"]', lambda rules: [tool.name for tool in rules.tools] == ["node"]),
         (
             "memory_gb = 2",
@@ -393,6 +399,22 @@ def test_the_models_key_may_come_from_a_file_and_is_redacted(write, tmp_path, mo
         ),
         ('[sandbox]\nkind = "docker"', "sandbox.kind = 'docker'"),
         ('[sandbox]\nhosts = ["https://example.com"]', "use NAME or NAME:PORT"),
+        ('[sandbox]\nprivate_hosts = ["*.corp.example"]', "use NAME or NAME:PORT"),
+        ('[sandbox]\nprivate_hosts = ["10.0.0.1"]', "use the name of the host, not its address"),
+        ('[[registries]]\nhost = "a.example"', "set either `token_env` or `token_file`"),
+        (
+            '[[registries]]\nhost = "a.example"\ntoken_env = "A"\ntoken_file = "b"',
+            "set either `token_env` or `token_file`",
+        ),
+        ('[[registries]]\nhost = "a.example"\ntoken_env = "npm_4711-abc"', "use the name of a variable"),
+        ('[[registries]]\nhost = "a.example"\ntoken_env = "A"\nauth = "digest"', "use `bearer`, `basic`, or the name"),
+        ('[[registries]]\nhost = "a.example"\ntoken_env = "A"\nauth = "Cookie"', "use `bearer`, `basic`, or the name"),
+        ('[[registries]]\nhost = "a.example"\ntoken_env = "A"\npath = "/npm/../"', "use a path, such as `/npm/`"),
+        ('[[registries]]\nhost = "a.example"\ntoken = "A"', "registries.0.token is not a setting. Did you mean"),
+        (
+            2 * '[[registries]]\nhost = "a.example"\ntoken_env = "A"\n',
+            "two registries have the host a.example. Remove one of them.",
+        ),
         ('[agent]\nkind = "acp"', "agent.kind = 'acp': Input should be 'claude'."),
         (PROJECT + 'tracker = "jira"', "projects.0.tracker = 'jira': Input should be 'github', 'linear' or 'local'."),
         (PROJECT + 'tracker = "github"', "its repository must be `owner/name`, not 'code'."),

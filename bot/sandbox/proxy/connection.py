@@ -150,7 +150,8 @@ class Connection:
     async def _drain(self) -> None:
         """Reads the rest: closing while the sandbox still sends would lose the answer."""
         with contextlib.suppress(OSError, TimeoutError):
-            self._writer.write_eof()
+            if self._writer.can_write_eof():  # not in TLS
+                self._writer.write_eof()
             async with asyncio.timeout(_LAST_BYTES_SECONDS):
                 while await self._reader.read(_CHUNK):
                     pass

@@ -34,6 +34,8 @@ class Grant:
     """0: no limit."""
     max_usd: float = 0.0
     """0: no limit."""
+    private_hosts: frozenset[str] = frozenset()
+    """Names among `hosts` that may have addresses of a private network; others here allow nothing."""
 
 
 class UsedUp(Enum):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ipaddress import ip_address
 
 _HOST_PORT = re.compile(r"(?P<host>[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]):(?P<port>[0-9]{1,5})", re.ASCII)
-_HTTPS = 443
+HTTPS = 443
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ def parse_allowed_hosts(hosts: Iterable[str]) -> Iterable[HostPort]:
         with contextlib.suppress(UnicodeError):
             host = host if host.isascii() else host.encode("idna").decode("ascii")  # noqa: PLW2901
         bracketed = f"[{host}]" if host.count(":") > 1 and not host.startswith("[") else host
-        target = parse_host_port(bracketed) or parse_host_port(f"{bracketed}:{_HTTPS}")
+        target = parse_host_port(bracketed) or parse_host_port(f"{bracketed}:{HTTPS}")
         if target:
             yield target
 

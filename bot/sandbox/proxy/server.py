@@ -32,6 +32,7 @@ from bot.sandbox.proxy.grant import (
 )
 from bot.sandbox.proxy.model import COUNT_TOKENS, MESSAGES, ModelRoute, model_client
 from bot.sandbox.proxy.public_addresses import is_public as is_public_address
+from bot.sandbox.proxy.registry_route import RegistryAccess
 from bot.sandbox.proxy.tunnel import Dial, IsPublic, ResolveHost, Tunnels, resolve_host
 from bot.system.descriptors import share_of_limit
 
@@ -69,10 +70,16 @@ class SandboxProxy:
         """Number of the model's answers by status; 0: no answer came."""
 
     @asynccontextmanager
-    async def open(self, socket: Path, grant: Grant, on_usage: OnUsage = ignore_usage) -> AsyncIterator[SandboxUsage]:
+    async def open(
+        self,
+        socket: Path,
+        grant: Grant,
+        on_usage: OnUsage = ignore_usage,
+        registries: RegistryAccess | None = None,
+    ) -> AsyncIterator[SandboxUsage]:
         """Listens on `socket` until the block is left; open connections are cut then."""
         usage = SandboxUsage(on_usage)
-        tunnels = Tunnels(grant, self._resolve, self._is_public, self._dial)
+        tunnels = Tunnels(grant, self._resolve, self._is_public, self._dial, registries, usage.record_refusal)
         async with contextlib.AsyncExitStack() as stack:
             model = None
             if self._upstream:

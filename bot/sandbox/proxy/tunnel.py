@@ -1,6 +1,6 @@
 """Tunnels of the proxy: connect a sandbox to an allowed host, by a checked address and with that host's name in TLS.
 
-The contents of a tunnel are not read.
+The contents of a tunnel are not read, except those of a tunnel to a registry: its other end is the proxy itself.
 """
 
 import asyncio
@@ -8,6 +8,7 @@ import contextlib
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 import h11
 
@@ -15,6 +16,8 @@ from bot.sandbox.proxy import tls_hello
 from bot.sandbox.proxy.connection import Connection, ConnectionGone
 from bot.sandbox.proxy.grant import Grant, ProxyRefusal
 from bot.sandbox.proxy.host_and_port import HostPort, parse_allowed_hosts, parse_host_port
+from bot.sandbox.proxy.private_addresses import is_private
+from bot.sandbox.proxy.registry_route import RegistryAccess, Streams
 
 ResolveHost = Callable[[str, int], Awaitable[Sequence[str]]]
 IsPublic = Callable[[str], bool]
@@ -27,8 +30,6 @@ _RESOLVE_SECONDS = 20.0
 _DIAL_SECONDS = 10.0
 _HELLO_SECONDS = 10.0
 _IDLE_SECONDS = 600.0
-
-_Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
 async def resolve_host(host: str, port: int) -> Sequence[str]:
@@ -45,11 +46,15 @@ class Tunnels:
     resolve: ResolveHost
     is_public: IsPublic
     dial: Dial
+    registries: RegistryAccess | None = None
+    record_refusal: Callable[[str], None] = lambda _: None
     _open: int = 0
     _allowed: frozenset[HostPort] = field(init=False)
+    _private: frozenset[HostPort] = field(init=False)
 
     def __post_init__(self) -> None:
         self._allowed = frozenset(parse_allowed_hosts(self.grant.hosts))
+        self._private = frozenset(parse_allowed_hosts(self.grant.private_hosts))
 
     async def serve(self, connection: Connection, request: h11.Request) -> None:
         target = _parse_target(request)
@@ -61,21 +66,34 @@ class Tunnels:
             )
         self._open += 1
         try:
-            addresses = await self._public_addresses(target)
-            async with _closing(await self._connect(addresses, target)) as remote:
+            addresses = await self._checked_addresses(target)
+            async with self._remote(addresses, target) as remote:
                 await _relay(connection, remote, target)
         finally:
             self._open -= 1
 
-    async def _public_addresses(self, target: HostPort) -> Sequence[str]:
+    @contextlib.asynccontextmanager
+    async def _remote(self, addresses: Sequence[str], target: HostPort) -> AsyncIterator[Streams]:
+        dial = partial(self._connect, addresses, target)
+        if self.registries and (route := self.registries.route(target, dial, self.record_refusal)):
+            async with route.open() as streams:
+                yield streams
+        else:
+            async with _closing(await dial()) as streams:
+                yield streams
+
+    async def _checked_addresses(self, target: HostPort) -> Sequence[str]:
         """The checked addresses are those dialled: the name may resolve to others the next moment."""
         addresses = await self._resolve(target) if target.is_named else [target.host]
         if not addresses:
             raise ProxyRefusal(502, f"{target} was not found.")
-        if not all(map(self.is_public, addresses)):
+        if not all(self._may_dial(target, address) for address in addresses):
             attempt = f"reach {target}, which is not on the public internet"
             raise ProxyRefusal(403, f"{target} is not on the public internet.", attempt=attempt)
         return addresses
+
+    def _may_dial(self, target: HostPort, address: str) -> bool:
+        return self.is_public(address) or (target in self._private and is_private(address))
 
     async def _resolve(self, target: HostPort) -> Sequence[str]:
         try:
@@ -84,7 +102,7 @@ class Tunnels:
         except (OSError, UnicodeError):
             return []
 
-    async def _connect(self, addresses: Sequence[str], target: HostPort) -> _Streams:
+    async def _connect(self, addresses: Sequence[str], target: HostPort) -> Streams:
         for address in addresses[:_MAX_ADDRESSES]:
             with contextlib.suppress(OSError, TimeoutError):
                 async with asyncio.timeout(_DIAL_SECONDS):
@@ -101,14 +119,14 @@ def _parse_target(request: h11.Request) -> HostPort:
 
 
 @contextlib.asynccontextmanager
-async def _closing(streams: _Streams) -> AsyncIterator[_Streams]:
+async def _closing(streams: Streams) -> AsyncIterator[Streams]:
     try:
         yield streams
     finally:
         streams[1].close()
 
 
-async def _relay(connection: Connection, remote: _Streams, target: HostPort) -> None:
+async def _relay(connection: Connection, remote: Streams, target: HostPort) -> None:
     reader, writer, early = await connection.detach()
     opening = await _read_hello(reader, early, target)
     try:

@@ -32,8 +32,8 @@ GUARDS = (
     Guard(
         "T9: a sandbox ends with its tokens",
         "bot/sandbox/bubblewrap.py",
-        "task.model, task.most_tokens, task.budget_usd)",
-        "task.model)",
+        "task.model, task.most_tokens, task.budget_usd, private",
+        "task.model, private",
         ("tests/sandbox/test_interface.py::test_t9_the_proxy_of_a_sandbox_gets_the_permissions_of_its_turn",),
     ),
     Guard(

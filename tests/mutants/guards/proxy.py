@@ -29,15 +29,15 @@ HOSTS = (
     Guard(
         "T8: a private address is never dialled",
         "bot/sandbox/proxy/tunnel.py",
-        "if not all(map(self.is_public, addresses)):",
+        "if not all(self._may_dial(target, address) for address in addresses):",
         "if False:",
         (f"{_EGRESS}_t8_a9_a_listed_internal_address_is_refused",),
     ),
     Guard(
         "T8: one private address among public ones is enough to refuse",
         "bot/sandbox/proxy/tunnel.py",
-        "if not all(map(self.is_public, addresses)):",
-        "if not any(map(self.is_public, addresses)):",
+        "if not all(self._may_dial(target, address) for address in addresses):",
+        "if not any(self._may_dial(target, address) for address in addresses):",
         (f"{_EGRESS}_t8_a9_a_listed_name_with_any_internal_address_is_refused",),
     ),
     Guard(

@@ -213,8 +213,8 @@ GUARDS = (
     Guard(
         "T8: setup reaches the hosts of setup, and those alone",
         "bot/sandbox/bubblewrap.py",
-        'Grant("", self._rules.setup_hosts if network else frozenset())',
-        'Grant("", self._rules.hosts if network else frozenset())',
+        "hosts = self._rules.setup_hosts if network else frozenset()",
+        "hosts = self._rules.hosts if network else frozenset()",
         (f"{_READY}_setup_reaches_its_own_hosts_and_not_those_of_agents",),
     ),
     Guard(

@@ -79,8 +79,8 @@ GUARDS = (
     Guard(
         "T8: tests of an agent's reach its hosts, and those alone",
         "bot/sandbox/bubblewrap.py",
-        'grant = Grant("", self._rules.hosts)',
-        'grant = Grant("", self._rules.setup_hosts)',
+        'grant = Grant("", self._rules.hosts, ',
+        'grant = Grant("", self._rules.setup_hosts, ',
         (f"{_TRIED}_verification_reaches_the_agents_hosts_and_no_model",),
     ),
     Guard(
