@@ -210,6 +210,8 @@ class WorktreeMounts:
     """The mirror's object store: theirs to read."""
     toolchains: tuple[Path, ...] = field(default=(), kw_only=True)
     """Folders with the versions of tools that the repository asks for: theirs to read, found before the machine's."""
+    layer: Path | None = field(default=None, kw_only=True)
+    """Link to the folder of dependencies that shows beneath the worktree, read-only; it may lead nowhere."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from bot.domain.turn import AgentTask, Failure, TurnReport, TurnState, WorktreeM
 from bot.sandbox import enter
 from bot.sandbox.authorities import AUTHORITY_FILES, TrustedAuthorities
 from bot.sandbox.host_tools import find_tools, has_program
+from bot.sandbox.layer_trial import try_layer
 from bot.sandbox.mount_plan import HOME, PRIVATE, SHELL, HostTools, MountPlan, build_plan
 from bot.sandbox.none import write_launcher
 from bot.sandbox.ownership import chown_tree
@@ -70,6 +71,7 @@ class Bubblewrap:
         self._day = day or DayBudget()
         self._proxy = SandboxProxy(upstream_for(model), prices=rules.prices, day=self._day)
         self.model_answers: Mapping[int, int] = self._proxy.model_answers
+        self._why_no_layers: str | None = None
 
     @property
     def tests_have_network(self) -> bool:
@@ -167,6 +169,12 @@ class Bubblewrap:
         )
         return {**variables, **(access.placeholders if access else {})}
 
+    async def why_no_layers(self) -> str:
+        if self._why_no_layers is None:
+            async with self._temporary_folder() as (here, _):
+                self._why_no_layers = await try_layer(here)
+        return self._why_no_layers
+
     def remove_leftovers(self) -> None:
         with contextlib.suppress(OSError):
             self._trash.throw(self._folder)
@@ -215,11 +223,23 @@ class _Folders:
     git: Path | None = None
     """Git directory in the place of the shadow; None: a copy of the shadow, which lasts as long as the sandbox."""
     shown: Path | None = None
-    """Folder in the place of the worktree; None: the worktree."""
+    """Folder in the place of the worktree, with all of its files; None: the worktree."""
+
+    @property
+    def layer(self) -> Path | None:
+        link = None if self.shown else self.mounts.layer
+        return link.resolve() if link and link.is_dir() else None
 
     @property
     def worktree(self) -> Path:
         return self.shown or self.mounts.folder
+
+
+def _empty_folder(folder: Path) -> Path:
+    """A new one for each program: the kernel leaves a folder in it."""
+    fresh = folder / secrets.token_hex(4)
+    fresh.mkdir(parents=True)
+    return fresh
 
 
 def _git_dir_for(folders: _Folders, here: Path) -> Path:
@@ -264,6 +284,8 @@ class _OpenSandbox:
             cache=self.folders.cache,
             ports_socket=self.folder / "ports" if self.has_ports else None,
             authorities=tuple(filter(Path.is_file, map(self.folder.joinpath, AUTHORITY_FILES))),
+            layer=self.folders.layer,
+            work=_empty_folder(self.folder / "work") if self.folders.layer else None,
             is_command=self.is_command,
         )
         plan = build_plan(mount_plan, self.tools, self.limits, uid=self.uid, seccomp=seccomp_filter())

@@ -5,6 +5,9 @@ separated by commas) and PARENT in the environment.
 
 Root first mounts the folders, in a mount namespace of its own, at paths that an ordinary user can reach, and then
 becomes that user: a program that breaks out of the sandbox has no rights, and sees only those folders.
+
+A worktree with a layer is an overlay: the layer below is only read, and what programs write lies in the worktree. An
+ordinary user mounts it in a user namespace, which has no rights outside.
 """
 
 import contextlib
@@ -20,12 +23,20 @@ from typing import Any
 KEEP = "TREEHAND_KEEP"
 PARENT = "TREEHAND_PARENT"
 
-_CLONE_NEWNS = 0x20000
+_CLONE_NEWNS, _CLONE_NEWUSER = 0x20000, 0x10000000
 _MS_NOSUID, _MS_NODEV, _MS_BIND, _MS_REC, _MS_PRIVATE = 0x2, 0x4, 0x1000, 0x4000, 0x40000
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_SYS_OPEN_TREE, _SYS_MOVE_MOUNT, _SYS_MOUNT_SETATTR = 428, 429, 442
+_OPEN_TREE_CLONE, _MOVE_MOUNT_F_EMPTY_PATH, _AT_EMPTY_PATH = 0x1, 0x4, 0x1000
+_ATTR_RDONLY, _ATTR_NOSUID, _ATTR_NODEV, _ATTR_IDMAP = 0x1, 0x2, 0x4, 0x100000
+_AT_FDCWD = -100
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 _STAGING_FOLDERS = ("/mnt", "/media", "/run")
 
 _libc = ctypes.CDLL(None, use_errno=True)
+
+_Layer = dict[str, str]
+"""Folders of an overlay by the names that the kernel has for them; the `upperdir` is the worktree."""
 
 
 def main(file: str, *arguments: str) -> None:
@@ -40,9 +51,14 @@ def main(file: str, *arguments: str) -> None:
     _prefer_oom_kill()
     sources = [step[1] for step in plan["steps"] if step[0] in {"read", "write"}]
     _refuse_symlinks(sources)
-    staged = dict(zip(sources, _stage_sources(sources) if os.geteuid() == 0 else sources, strict=True))
+    layer = plan["layer"]
     if os.geteuid() == 0:
+        staged = dict(zip(sources, _stage_sources(sources, layer, plan["uid"]), strict=True))
         _drop_root(plan["uid"])
+    else:
+        staged = dict(zip(sources, sources, strict=True))
+        if layer:
+            _mount_as_user(layer)
     _die_with_parent(parent)
     command = [*_bwrap_arguments(plan, staged), "--", *plan["command"], *arguments]
     os.execve(plan["bwrap"], ["bwrap", *command], {name: value for name, value in environment.items() if name in keep})  # noqa: S606
@@ -61,11 +77,12 @@ def _refuse_symlinks(sources: Sequence[str]) -> None:
             sys.exit(f"{source} is a link")
 
 
-def _stage_sources(sources: Sequence[str]) -> list[str]:
+def _stage_sources(sources: Sequence[str], layer: _Layer | None, uid: int) -> list[str]:
     """Mounts each source at a path that needs no rights to the folders above it; returns these paths."""
     _check(_libc.unshare(_CLONE_NEWNS), "a mount namespace")
     _mount("none", "/", None, _MS_REC | _MS_PRIVATE)
     opened = [os.open(source, os.O_PATH | os.O_NOFOLLOW) for source in sources]
+    of_layer = _open_folders(layer) if layer else {}
     stage = next(folder for folder in _STAGING_FOLDERS if Path(folder).is_dir())
     _mount("tmpfs", stage, "tmpfs", _MS_NOSUID | _MS_NODEV, "mode=0755")
     places = [f"{stage}/{number}" for number in range(len(sources))]
@@ -76,7 +93,73 @@ def _stage_sources(sources: Sequence[str]) -> list[str]:
             os.close(os.open(place, os.O_CREAT | os.O_WRONLY, 0o644))
         _mount(f"/proc/self/fd/{descriptor}", place, None, _MS_BIND | _MS_REC)
         os.close(descriptor)
+    if layer:
+        _mount_as_root(of_layer, f"{stage}/layer", places[sources.index(layer["upperdir"])], uid)
     return places
+
+
+def _open_folders(layer: _Layer) -> dict[str, int]:
+    return {name: os.open(folder, _FOLDER) for name, folder in layer.items()}
+
+
+def _mount_as_user(layer: _Layer) -> None:
+    """Mounts it over the worktree, in namespaces of this process. Its user stays the same."""
+    uid, gid = os.geteuid(), os.getegid()
+    _check(_libc.unshare(_CLONE_NEWUSER | _CLONE_NEWNS), "a user namespace")
+    Path("/proc/self/setgroups").write_text("deny")
+    Path("/proc/self/uid_map").write_text(f"{uid} {uid} 1")
+    Path("/proc/self/gid_map").write_text(f"{gid} {gid} 1")
+    _mount("none", "/", None, _MS_REC | _MS_PRIVATE)
+    _mount_overlay(_open_folders(layer), layer["upperdir"], "userxattr")
+
+
+def _mount_as_root(folders: dict[str, int], stage: str, place: str, uid: int) -> None:
+    """Shows the layer's files as the property of the sandbox's user. Agents cannot forge the marks of this overlay."""
+    below = folders["lowerdir"]
+    owner = os.fstat(below)
+    Path(stage).mkdir()
+    clone = _libc.syscall(_SYS_OPEN_TREE, below, b"", _OPEN_TREE_CLONE | os.O_CLOEXEC | _AT_EMPTY_PATH)
+    _check(min(clone, 0), "a mount of the layer")
+    with _user_namespace((owner.st_uid, owner.st_gid), uid) as namespace:
+        attributes = (ctypes.c_uint64 * 4)(_ATTR_RDONLY | _ATTR_NOSUID | _ATTR_NODEV | _ATTR_IDMAP, 0, 0, namespace)
+        size = ctypes.c_size_t(ctypes.sizeof(attributes))
+        _check(_libc.syscall(_SYS_MOUNT_SETATTR, clone, b"", _AT_EMPTY_PATH, attributes, size), "the layer's owner")
+    _check(_libc.syscall(_SYS_MOVE_MOUNT, clone, b"", _AT_FDCWD, stage.encode(), _MOVE_MOUNT_F_EMPTY_PATH), stage)
+    os.close(clone)
+    os.close(below)
+    _mount_overlay({**folders, "lowerdir": os.open(stage, _FOLDER)}, place, "redirect_dir=nofollow,metacopy=off")
+
+
+@contextlib.contextmanager
+def _user_namespace(owner: tuple[int, int], shown: int) -> Iterator[int]:
+    """Yields a user namespace in which the files of one user are another's."""
+    (heard, says), (waits, ends) = os.pipe(), os.pipe()
+    child = os.fork()
+    if not child:
+        os.close(ends)
+        os.write(says, b"0" if _libc.unshare(_CLONE_NEWUSER) else b"1")
+        os.read(waits, 1)
+        os._exit(0)
+    try:
+        if os.read(heard, 1) != b"1":
+            sys.exit("a user namespace for the layer cannot be made")
+        for kind, inside in zip(("uid_map", "gid_map"), owner, strict=True):
+            Path(f"/proc/{child}/{kind}").write_text(f"{inside} {shown} 1")
+        namespace = os.open(f"/proc/{child}/ns/user", os.O_RDONLY | os.O_CLOEXEC)
+    finally:
+        for end in (heard, says, waits, ends):
+            os.close(end)
+        os.waitpid(child, 0)
+    yield namespace
+    os.close(namespace)
+
+
+def _mount_overlay(folders: dict[str, int], place: str, options: str) -> None:
+    """Names folders by descriptors: a path may have any character."""
+    named = [f"{name}=/proc/self/fd/{opened}" for name, opened in folders.items()]
+    _mount("overlay", place, "overlay", _MS_NOSUID | _MS_NODEV, ",".join((*named, options)))
+    for opened in folders.values():
+        os.close(opened)
 
 
 def _drop_root(uid: int) -> None:

@@ -110,6 +110,10 @@ class Sandbox(Protocol):
         """
         ...
 
+    async def why_no_layers(self) -> str:
+        """Why this machine cannot show dependencies beneath a worktree, in words; empty if it can."""
+        ...
+
     def remove_leftovers(self) -> None:
         """Removes folders of an earlier process. Call it while nothing is open."""
         ...

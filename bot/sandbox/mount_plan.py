@@ -94,6 +94,10 @@ class MountPlan:
     """Through it people reach the servers in the sandbox."""
     authorities: tuple[Path, ...] = ()
     """Files with the certificates of authorities, read-only."""
+    layer: Path | None = None
+    """Dependencies that show beneath the worktree. What programs change of them lies in the worktree."""
+    work: Path | None = None
+    """Empty folder for the kernel, if there is a layer."""
     is_command: bool = False
     """The host orders the program, which runs in a second sandbox and sees no process that reports its exit status.
     Else it is an agent's, which runs its commands in second sandboxes and obeys no git of a command."""
@@ -134,10 +138,17 @@ def build_plan(
         "uid": uid,
         "filter": seccomp.hex(),
         "steps": steps,
+        "layer": _overlay(inside),
         "command": _init_command(
             tools, PORTS_SOCKET if inside.ports_socket else "", *map(str, numbers), *inner, program
         ),
     }
+
+
+def _overlay(inside: MountPlan) -> Mapping[str, str] | None:
+    if not (inside.layer and inside.work):
+        return None
+    return {"lowerdir": str(inside.layer), "upperdir": str(inside.worktree), "workdir": str(inside.work)}
 
 
 def _git_steps(inside: MountPlan) -> Iterator[Step]:

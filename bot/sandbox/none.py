@@ -32,6 +32,9 @@ class NoSandbox:
         self._model = model
         self.model_answers: Mapping[int, int] = {}
 
+    async def why_no_layers(self) -> str:
+        return "there is no sandbox"
+
     def remove_leftovers(self) -> None:
         shutil.rmtree(self._folder, ignore_errors=True)
 

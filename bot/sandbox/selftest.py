@@ -15,7 +15,7 @@ import socket
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +36,7 @@ _SECONDS = 30.0
 _CANARY = "TREEHAND_CANARY"
 _NOTHING_ARRIVED = "no data arrived on this machine"
 _FILES_UNCHANGED = "files outside are unchanged"
+_DEPENDENCIES_UNCHANGED = "dependencies that worktrees share are unchanged"
 _GIT_UNCHANGED = "the git directory that people use is unchanged"
 _OTHER_OWNER = "its files belong to another user"
 STARTS = "programs start"
@@ -58,6 +59,8 @@ class SelfTestResult:
     probes: tuple[ProbeResult, ...]
     fix_hint: str = ""
     """Advice for a person about a failure."""
+    why_no_layers: str = ""
+    """Why worktrees share no dependencies, in words; empty if they do."""
 
     @property
     def failed(self) -> tuple[ProbeResult, ...]:
@@ -69,7 +72,8 @@ class SelfTestResult:
 
     def __str__(self) -> str:
         if self.holds:
-            return f"bwrap {self.version}: {len(self.probes)} probes passed"
+            shared = f"; worktrees share no dependencies ({self.why_no_layers})" if self.why_no_layers else ""
+            return f"bwrap {self.version}: {len(self.probes)} probes passed{shared}"
         if len(self.probes) == 1:
             return "\n".join(filter(None, (self.probes[0].detail, self.fix_hint)))
         table = "\n".join(f"  failed  {probe.name}: {probe.detail}" for probe in self.failed)
@@ -85,6 +89,11 @@ class _Scene:
     home: Path
     guards: tuple[Path, ...]
     secret: str = field(repr=False)
+
+    @property
+    def dependency(self) -> Path:
+        """A file of the layer beneath the worktree."""
+        return self.folder / "layer" / "dependencies" / "file"
 
     @property
     def neighbour(self) -> Path:
@@ -124,7 +133,8 @@ async def run_probes(state_dir: Path, rules: SandboxRules) -> SelfTestResult:
     try:
         tools = find_tools(rules.tools, state_dir)
         version = await bwrap_version(tools.bwrap)
-        with _plant_files(state_dir) as scene, ExitStack() as stack:
+        why_no_layers = await Bubblewrap(state_dir, {}, rules).why_no_layers()
+        with _plant_files(state_dir, has_layer=not why_no_layers) as scene, ExitStack() as stack:
             listeners = _ListenerProbe(stack)
             printed, stderr = await _run_scripts(scene, listeners, state_dir, rules)
             results = (*_parse_results(printed), *_host_results(scene, listeners))
@@ -140,18 +150,22 @@ async def run_probes(state_dir: Path, rules: SandboxRules) -> SelfTestResult:
         why = f"No program starts in the sandbox: {stderr or 'without a message'}"
         return SelfTestResult(version, (ProbeResult(STARTS, ok=False, detail=why),), fix_hint=fix_hint_for(stderr))
     tried = (ProbeResult(STARTS, ok=True), *results)
-    return SelfTestResult(version, tried, fix_hint="" if all(probe.ok for probe in tried) else fix_hint_for(""))
+    hint = "" if all(probe.ok for probe in tried) else fix_hint_for("")
+    return SelfTestResult(version, tried, hint, why_no_layers)
 
 
 @contextmanager
-def _plant_files(state_dir: Path) -> Iterator[_Scene]:
+def _plant_files(state_dir: Path, *, has_layer: bool) -> Iterator[_Scene]:
     folders = state_dir / "cells"
     folders.mkdir(parents=True, exist_ok=True)
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="selftest-", dir=folders)))
         folder.chmod(0o755)  # file modes must not protect these files
         secret = f"guard-{secrets.token_hex(16)}"
-        mounts = WorktreeMounts(*(folder / name for name in ("worktree", "shadow", "agent-git", "objects")))
+        layer = folder / "link" if has_layer else None
+        mounts = WorktreeMounts(
+            *(folder / name for name in ("worktree", "shadow", "agent-git", "objects")), layer=layer
+        )
         for place in (
             mounts.folder,
             mounts.shadow,
@@ -159,12 +173,17 @@ def _plant_files(state_dir: Path) -> Iterator[_Scene]:
             mounts.objects,
             folder / "home",
             folder / "neighbour",
+            folder / "layer",
+            folder / "layer" / "dependencies",
         ):
             share_folder(place)
         mounts.shadow.chmod(0o777)
         (mounts.folder / ".git").write_text(f"gitdir: {mounts.shadow}\n")
-        (mounts.objects / "object").write_text("an object")
-        share_file(mounts.objects / "object")
+        (folder / "link").symlink_to(folder / "layer")
+        scene = _Scene(folder, mounts, folder / "home", (), secret)
+        for planted in (mounts.objects / "object", scene.dependency):
+            planted.write_text(secret)
+            share_file(planted)
         shutil.copy(probes.__file__, mounts.folder / "probes.py")
         guards = [folder / "guard", folder / "neighbour" / "guard"]
         if os.access(Path.home(), os.W_OK):
@@ -173,7 +192,7 @@ def _plant_files(state_dir: Path) -> Iterator[_Scene]:
         for guard in guards:
             guard.write_text(secret)
             guard.chmod(0o644)
-        yield _Scene(folder, mounts, folder / "home", tuple(guards), secret)
+        yield replace(scene, guards=tuple(guards))
 
 
 async def _run_scripts(
@@ -220,6 +239,7 @@ def _scene_json(scene: _Scene, listeners: _ListenerProbe, rules: SandboxRules, c
         "neighbours": [str(scene.neighbour)],
         "worktree": str(scene.mounts.folder),
         "objects": str(scene.mounts.objects),
+        "dependencies": str(scene.mounts.folder / "dependencies") if scene.mounts.layer else "",
         "shadow": str(scene.mounts.shadow),
         "configuration": str(scene.home),
         "home": HOME,
@@ -269,6 +289,10 @@ def _host_results(scene: _Scene, listeners: _ListenerProbe) -> Iterator[ProbeRes
     yield ProbeResult(_NOTHING_ARRIVED, ok=not contacted, detail=contacted)
     unchanged = scene.is_unchanged()
     yield ProbeResult(_FILES_UNCHANGED, ok=unchanged, detail="" if unchanged else str(scene.neighbour))
+    is_same = (
+        sorted(scene.dependency.parent.iterdir()) == [scene.dependency] and scene.dependency.read_text() == scene.secret
+    )
+    yield ProbeResult(_DEPENDENCIES_UNCHANGED, ok=is_same, detail="" if is_same else str(scene.dependency))
     written = " ".join(map(str, scene.mounts.shadow.iterdir()))
     yield ProbeResult(_GIT_UNCHANGED, ok=not written, detail=written)
     if os.geteuid() == 0:

@@ -100,6 +100,17 @@ def _objects_are_protected(scene: ProbeScene) -> str:
     return _successful(tries, "they can ")
 
 
+def _dependencies_are_shown(scene: ProbeScene) -> str:
+    """Changes them as far as it can: the host sees whether the others' have changed."""
+    if not scene["dependencies"]:
+        return ""  # this machine cannot share them
+    folder = Path(scene["dependencies"])
+    for file in folder.iterdir():
+        tries = (partial(file.write_text, "changed"), partial(file.chmod, 0o4777), (folder / "made").touch)
+        return "" if all(_succeeds(attempt) for attempt in tries) else "they cannot be changed here"
+    return "they are not there"
+
+
 def _system_is_read_only(_scene: ProbeScene) -> str:
     """Checks mount flags and writes nothing: none of these folders was planted."""
     return " and ".join(
@@ -241,6 +252,7 @@ PROBES: dict[str, tuple[tuple[str, ...], RunProbe]] = {
     "the worktree can be written": (ALL_ROLES, _worktree_is_writable),
     "the worktree's .git cannot be changed": (ALL_ROLES, _git_is_protected),
     "the repository's objects cannot be changed": (ALL_ROLES, _objects_are_protected),
+    "shared dependencies can be changed here only": (ALL_ROLES, _dependencies_are_shown),
     "the system is read-only": (ALL_ROLES, _system_is_read_only),
     "the home is empty": (ALL_ROLES, _home_is_empty),
     "commands cannot change the program's configuration": ((COMMAND,), _configuration_is_protected),

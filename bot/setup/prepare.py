@@ -25,6 +25,7 @@ from bot.secret_scan.env_files import secrets_in
 from bot.setup.copy_files import INCLUDE_FILE, CopySource, copy_into
 from bot.setup.environment import cache_variables, setup_variables, worktree_variables
 from bot.setup.failure_advice import explain_missing_versions
+from bot.setup.layers import SharedLayers
 from bot.setup.plan import SetupOverrides, plan_setup
 from bot.setup.progress import report_progress
 from bot.setup.repository_files import RepositoryFiles
@@ -55,6 +56,7 @@ class ProjectSetup:
         self._resources = resources
         self._queue = SetupQueue()
         self._steps = StepRunner(access, resources, self._queue)
+        self._layers = SharedLayers(access, resources)
         self._sources: dict[str, _SetupSource] = {}
 
     def change(self, overrides: SetupOverrides, resources: SetupResources) -> None:
@@ -113,7 +115,8 @@ class ProjectSetup:
         record, folder = await self._access.get_record(branch), self._access.folder(branch)
         wanted = await in_thread(fingerprint, plan.steps, folder) if plan.steps else ""
         chosen = await in_thread(self._resources.toolchains.choose, plan)
-        if record.toolchains != tuple(map(str, chosen.folders)):
+        mounts = self._access.mounts(branch)
+        if record.toolchains != tuple(map(str, chosen.folders)) or not await self._layers.is_there(mounts):
             return False
         return record.stamp == wanted and not record.made and all(step.locks for step in plan.steps)
 
@@ -128,7 +131,7 @@ class ProjectSetup:
         """Keeps what the last setup was run with, if that still counts. Raises NeedsHuman if a version is missing."""
         record = await self._access.get_record(workspace.branch)
         folders = tuple(map(Path, record.toolchains))
-        is_there = all(folder.is_dir() for folder in folders)
+        is_there = all(folder.is_dir() for folder in folders) and await self._layers.is_there(workspace.mounts)
         if not (is_there and record.stamp and record.stamp == await in_thread(fingerprint, plan.steps, workspace.path)):
             chosen = await in_thread(self._resources.toolchains.choose, plan)
             # people who name their own commands, or none, know what those need
@@ -215,7 +218,8 @@ class ProjectSetup:
             return SetupResult(job.variables, toolchains=job.mounts.toolchains)
         record = await self._access.get_record(job.branch)
         if record.stamp != await in_thread(fingerprint, steps, folder):
-            obstacle = await self._set_up(job, record)
+            # a rebuilt worktree is whole at the end
+            obstacle = await self._set_up(job, replace(record, is_half=record.is_half and not job.work))
             if obstacle:
                 return SetupResult(obstacle=obstacle)
         return self._result(job)
@@ -242,7 +246,7 @@ class ProjectSetup:
             )
             with report_progress(job.emit, self._resources.clock, "setup", "setup", "Setting up the worktree"):
                 stamp, is_current = record.stamp, True
-                failed = await self._run_on_base(job) if is_base else None
+                failed = await self._run_on_base(job, record) if is_base else None
                 if job.work and not failed:
                     stamp = await in_thread(fingerprint, job.plan.steps, job.workspace.path)
                     before = await self._access.put_work_back(job.branch, job.workspace.base, job.work)
@@ -256,10 +260,17 @@ class ProjectSetup:
                 await self._note(job, record, before, is_done=not obstacle and is_current)
         return obstacle
 
-    async def _run_on_base(self, job: SetupJob) -> SetupObstacle | None:
+    async def _run_on_base(self, job: SetupJob, record: SetupRecord) -> SetupObstacle | None:
+        """Uses what an earlier setup has made of the same files."""
+        names = await self._layers.find_names(job, record)
+        if names and await self._layers.put_beneath(job, names):
+            return None
         if any("submodule" in step.command for step in job.plan.steps):
             await self._access.empty_submodules(job.branch)
-        return await self._steps.run(job, SetupScope.BASE)
+        obstacle = await self._steps.run(job, SetupScope.BASE)
+        if names and not obstacle:
+            await self._layers.make(job, names, record)
+        return obstacle
 
     async def _run_on_work(self, job: SetupJob, stamp: str) -> tuple[bool, SetupObstacle | None]:
         """Returns False if the setup does not count, because conflicts are pending.

@@ -42,6 +42,11 @@ class RepositoryFiles:
     def top(self) -> "FileFolder":
         return FileFolder(self, "", self._folders[""])
 
+    def folder_of(self, path: str) -> "FileFolder":
+        """The folder that a file is in."""
+        folder = path.rpartition("/")[0]
+        return FileFolder(self, folder, frozenset())
+
     def below(self) -> Iterable["FileFolder"]:
         return [FileFolder(self, name, self._folders[name]) for name in sorted(self._folders) if name]
 

@@ -121,6 +121,11 @@ def read_file(
     return content, status
 
 
+def is_whiteout(status: os.stat_result) -> bool:
+    """Returns True for the device that an overlay puts in the place of a removed file of the layer beneath."""
+    return stat.S_ISCHR(status.st_mode) and status.st_rdev == 0
+
+
 def is_git_name(name: bytes) -> bool:
     """True if some file system treats this name as `.git`."""
     if name[:1] not in _GIT_BEGINS:
@@ -297,6 +302,8 @@ class _Reading:
 
     def _consider_change(self, path: bytes, opened: int, name: bytes, status: os.stat_result) -> None:
         mode = git_mode(status)
+        if is_whiteout(status):
+            return
         if path not in self.index.entries:
             self._count_new(path)
         if not mode:

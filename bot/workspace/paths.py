@@ -79,7 +79,12 @@ class BranchPaths:
     """The folder is moved there if a commit cannot hold everything in it."""
 
     def mounts(self, mirror: Path) -> WorktreeMounts:
-        return WorktreeMounts(self.folder, self.shadow, self.agent_git, mirror / "objects")
+        return WorktreeMounts(self.folder, self.shadow, self.agent_git, mirror / "objects", layer=self.layer)
+
+    @property
+    def layer(self) -> Path:
+        """Link to the dependencies that it shares with other worktrees; missing if it has its own."""
+        return self.admin / "layer"
 
     @property
     def agent_git(self) -> Path:

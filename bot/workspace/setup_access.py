@@ -1,6 +1,6 @@
 """Worktree access for setup and verification: reads commits, rebuilds worktrees and saves setup records."""
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -15,6 +15,7 @@ from bot.git.index import read_index
 from bot.publish_guard.path_collisions import decode_path
 from bot.publish_guard.tree_diff import diff_trees
 from bot.workspace.branch import commit_tree
+from bot.workspace.layer_files import LayerContents, LayerOrder, make_layer, put_beneath
 from bot.workspace.mirror import Mirror
 from bot.workspace.paths import BASES, ProjectPaths
 from bot.workspace.rebuild import RebuiltWorktree, put_work_back, rebuild_on_base
@@ -78,6 +79,29 @@ class SetupAccess:
         """Paths in which the commit differs from its base."""
         found = await in_thread(diff_trees, self.mirror.path, commit, [base])
         return [decode_path(one.path) for one in found]
+
+    async def make_layer(
+        self, branch: str, into: Path, patterns: Sequence[str], operators: Sequence[str], *, takes_all: bool
+    ) -> LayerContents:
+        """Moves the dependencies that setup has installed into a layer. Raises OverLimit if that takes too long."""
+        async with self.lock_branch(branch):
+            return await in_thread(self._make_layer, branch, into, tuple(patterns), tuple(operators), takes_all)
+
+    async def put_layer_beneath(self, branch: str, layer: Path, contents: LayerContents) -> bool:
+        """Returns False if files of the worktree are in the way."""
+        paths = self.paths.for_branch(branch)
+        async with self.lock_branch(branch):
+            return await in_thread(put_beneath, layer, contents, paths.folder, paths.layer)
+
+    def used_layers(self) -> frozenset[str]:
+        """Names of the layers that worktrees use."""
+        links = (admin / "layer" for admin in (self.paths.mirror / "worktrees").glob("*/"))
+        return frozenset(link.readlink().parent.name for link in links if link.is_symlink())
+
+    async def object_ids(self, commit: str) -> Mapping[str, str]:
+        """Object ids of a commit's files, by path."""
+        index = await in_thread(index_of_commit, self.mirror.path, commit)
+        return {decode_path(path): entry.sha.hex() for path, entry in index.entries.items()}
 
     async def tree_of(self, commit: str) -> str:
         return await in_thread(git, self.mirror.path, "rev-parse", f"{commit}^{{tree}}")
@@ -161,6 +185,18 @@ class SetupAccess:
         worktree.create("", project_paths=self.paths, refs=self.mirror.refs(worktree.ref))
         worktree.save_setup_record(SetupRecord(is_half=True))
         return Workspace(self.mounts(branch), branch, commit, commit)
+
+    def _make_layer(
+        self,
+        branch: str,
+        into: Path,
+        patterns: tuple[str, ...],
+        operators: tuple[str, ...],
+        takes_all: bool,  # noqa: FBT001
+    ) -> LayerContents:
+        worktree = self.worktree(branch)
+        scan = worktree.scan_order(self.mirror.refs(worktree.ref)[worktree.ref])
+        return in_child(make_layer, LayerOrder(scan, str(into), patterns, operators, takes_all))
 
     def _switch_temporary(self, fresh: Workspace, commit: str) -> None:
         worktree = self.worktree(fresh.branch)

@@ -33,6 +33,7 @@ from bot.workspace.branch import (
 from bot.workspace.ci_hold import approve_ci
 from bot.workspace.evict import drop_ignored, evict, restore
 from bot.workspace.hand_work import find_hand_commit, undo_uncommitted
+from bot.workspace.layer_files import own_layer
 from bot.workspace.merge import MergeResult, check_conflicts_resolved, merge_incoming
 from bot.workspace.mirror import Mirror, SharedFetch
 from bot.workspace.nested_git import set_nested_git_aside
@@ -319,6 +320,7 @@ class GitWorkspaces:
             if not worktree.is_complete():
                 worktree.create("", project_paths=self._paths, refs=refs)
         if worktree.is_complete():
+            own_layer(worktree.paths.folder, worktree.paths.layer)
             set_nested_git_aside(worktree.paths.folder, self._paths.aside)
 
     def _take_back(self, branch: str, message: str, at: float, allowed: frozenset[str]) -> HandWork:

@@ -20,6 +20,11 @@ SETUP = (
     "test_setup_can_write_only_to_the_worktree_and_the_downloads",
     "test_files_changed_by_setup_are_not_work_of_the_agent",
 )
+LAYERS = (
+    "test_t17_no_run_changes_the_dependencies_that_others_see",
+    "test_t17_marks_of_an_overlay_that_an_agent_made_lead_nowhere",
+    "test_a_person_who_takes_a_worktree_over_finds_the_dependencies_in_it",
+)
 
 _ENTER = r"""
 set -e
@@ -45,7 +50,8 @@ def test_the_core_tests_pass_for_an_ordinary_user(as_root):
                f"/tmp/{place.name}", "-c", str(ROOT / "pyproject.toml"), "--rootdir", str(ROOT), "-n", "2",
                "-k", "not place",
                *(str(ROOT / "tests" / "escape" / name) for name in (*CORE, *TURNS)),
-               *(f"{ROOT}/tests/setup/test_prepare.py::{name}" for name in SETUP)]  # fmt: skip
+               *(f"{ROOT}/tests/setup/test_prepare.py::{name}" for name in SETUP),
+               *(f"{ROOT}/tests/setup/test_layers.py::{name}" for name in LAYERS)]  # fmt: skip
     environment = {
         "PATH": os.environ["PATH"], "LANG": "C.UTF-8", "HOME": "/tmp", "PYTHONDONTWRITEBYTECODE": "1",
         "STAGE": "/mnt", "SHOWN": f"{sys.base_prefix} {ROOT}",

@@ -8,6 +8,8 @@ _POOL = "tests/setup/test_pool.py::test"
 _COPYING = "tests/setup/test_copy_files.py::test"
 _NETWORK = "tests/escape/test_setup_network.py::test"
 _PROVISION = "bot/workspace/setup_record.py"
+_LAYERS = "tests/setup/test_layers.py::test"
+_NOT_SHARED = f"{_LAYERS}_what_could_reach_back_or_breaks_elsewhere_is_not_shared"
 
 GUARDS = (
     Guard(
@@ -16,6 +18,55 @@ GUARDS = (
         "await self._app.ensure_usable(file)",
         "pass",
         ("tests/settings/test_live.py::test_a_sandbox_that_does_not_hold_changes_nothing",),
+    ),
+    Guard(
+        "T17: shared dependencies are the lower layer of an overlay",
+        "bot/sandbox/mount_plan.py",
+        '"lowerdir": str(inside.layer), "upperdir": str(inside.worktree)',
+        '"lowerdir": str(inside.worktree), "upperdir": str(inside.layer)',
+        (f"{_LAYERS}_t17_no_run_changes_the_dependencies_that_others_see",),
+    ),
+    Guard(
+        "T17: no file of a layer has a name outside of it",
+        "bot/workspace/layer_files.py",
+        "if self.names[identity] != count:",
+        "if False:",
+        (f"{_NOT_SHARED}[a second name]",),
+    ),
+    Guard(
+        "T17: a layer holds files, links and folders alone",
+        "bot/workspace/layer_files.py",
+        "elif not stat.S_ISDIR(status.st_mode):",
+        "elif False:",
+        (f"{_NOT_SHARED}[a pipe]",),
+    ),
+    Guard(
+        "T17: a setup that changes the repository is not shared",
+        "bot/setup/layers.py",
+        "if is_named or not (await self.access.survey(job.branch)).is_clean:",
+        "if is_named:",
+        (f"{_NOT_SHARED}[a changed file of the repository]",),
+    ),
+    Guard(
+        "T7: files of the operator's are in no layer",
+        "bot/setup/layers.py",
+        "record.folders, tuple(record.copied), takes_all",
+        "record.folders, (), takes_all",
+        (f"{_LAYERS}_copied_files_of_the_operator_are_in_no_layer",),
+    ),
+    Guard(
+        "T14: dependencies are put nowhere but into the worktree",
+        "bot/workspace/layer_files.py",
+        "if any(_is_in_the_way(folder, path) for path in contents.shared):",
+        "if False:",
+        (f"{_LAYERS}_a_link_of_the_repository_in_the_place_of_dependencies_is_not_followed",),
+    ),
+    Guard(
+        "T20: what setup builds from other files is shared for exactly these",
+        "bot/setup/layer_names.py",
+        "if reads_manifests_only(plan, files) else",
+        "if plan else",
+        (f"{_LAYERS}_a_setup_that_builds_from_other_files_counts_for_exactly_these[prepare]",),
     ),
     Guard(
         "T12: what the repository protects is held back",
