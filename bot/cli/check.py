@@ -14,7 +14,7 @@ from bot.cli.output import hanging, print_text
 from bot.domain.price import is_unpriced, why_guessed
 from bot.errors import BotError, CannotStart
 from bot.git.command import MIN_VERSION, NO_GIT
-from bot.sandbox.build import hidden_path_folders, run_selftest
+from bot.sandbox.build import check_hosts, hidden_path_folders, run_selftest
 from bot.services.interface import Service
 from bot.services.registry import SERVICES, forge_of
 from bot.settings.credentials import ensure_key, model_environment
@@ -74,6 +74,7 @@ def _check_all(options: Namespace) -> list[CheckLine]:
     if not (state_dir := _run_check("state_dir", _check_state_dir, settings)).ok:  # the other checks need it
         return [*(_run_check(name, call, settings) for name, call in checks[:2]), state_dir]
     lines = [*(_run_check(name, call, settings) for name, call in checks), state_dir, _check_sandbox(settings)]
+    lines += _check_hosts(settings)
     lines += [_measure_project(settings, project) for project in settings.projects]
     for project in settings.projects:
         lines += check_setup(settings, project)
@@ -81,6 +82,14 @@ def _check_all(options: Namespace) -> list[CheckLine]:
         for name in dict.fromkeys((project.forge, project.tracker)):
             lines += _check_service(SERVICES[name], settings, project, fix=options.fix)
     return [*lines, *_check_channels(settings, send_test=options.notify)]
+
+
+def _check_hosts(settings: Settings) -> list[CheckLine]:
+    try:
+        findings = asyncio.run(check_hosts(settings))
+    except BotError as problem:
+        return [CheckLine("registries", ok=False, detail=str(problem))]
+    return [CheckLine(f"host/{one.name}", one.ok, one.detail) for one in findings]
 
 
 def _check_channels(settings: Settings, *, send_test: bool) -> list[CheckLine]:

@@ -7,7 +7,7 @@ import os
 import re
 import signal
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextvars import ContextVar
 from pathlib import Path
 
@@ -38,6 +38,10 @@ _CONFIG = (
     ("http.lowSpeedTime", "60"),
     ("index.version", "2"),
 )
+
+_NETWORK_COMMANDS = frozenset({"fetch", "push", "ls-remote", "lfs"})
+_PROXY_VARIABLES = ("HTTPS_PROXY", "https_proxy", "NO_PROXY", "no_proxy")
+"""The first may hold a password: only these commands get it."""
 
 _stays_in_group: ContextVar[bool] = ContextVar("stays_in_group", default=False)
 
@@ -108,7 +112,7 @@ def git_bytes(
     try:
         process = subprocess.Popen(
             ["git", f"--git-dir={git_dir}", *args],
-            env=_environment(env or {}),
+            env=_environment(args[0], env or {}),
             cwd="/",
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -158,7 +162,7 @@ def _send(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
         os.killpg(process.pid, number)
 
 
-def _environment(extra: Mapping[str, str]) -> dict[str, str]:
+def _environment(command: str, extra: Mapping[str, str]) -> dict[str, str]:
     """The caller's settings (mostly a credential) come before ours, so that ours win."""
     theirs = [
         (extra[f"GIT_CONFIG_KEY_{number}"], extra[f"GIT_CONFIG_VALUE_{number}"])
@@ -167,11 +171,16 @@ def _environment(extra: Mapping[str, str]) -> dict[str, str]:
     config = {"GIT_CONFIG_COUNT": str(len(theirs) + len(_CONFIG))}
     for number, (key, value) in enumerate((*theirs, *_CONFIG)):
         config |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
-    return {**inherited_environment(), **_ENVIRONMENT, **extra, **config}
+    proxy = _inherited(_PROXY_VARIABLES) if command in _NETWORK_COMMANDS else {}
+    return {**inherited_environment(), **proxy, **_ENVIRONMENT, **extra, **config}
 
 
 def inherited_environment() -> dict[str, str]:
     """Variables to find programs, ssh keys and certificates; no secrets and no other GIT_ variables."""
     certificates = ("SSL_CERT_FILE", "SSL_CERT_DIR", "GIT_SSL_CAINFO")
     keep = ("PATH", "HOME", "TMPDIR", "SSH_AUTH_SOCK", *certificates, "USER", "LOGNAME")
-    return {name: os.environ[name] for name in keep if name in os.environ}  # noqa: TID251 - handed on, not read
+    return _inherited(keep)
+
+
+def _inherited(names: Iterable[str]) -> dict[str, str]:
+    return {name: os.environ[name] for name in names if name in os.environ}  # noqa: TID251 - handed on, not read

@@ -24,7 +24,9 @@ from bot.sandbox.none import write_launcher
 from bot.sandbox.ownership import chown_tree
 from bot.sandbox.port_forward import forward_ports
 from bot.sandbox.proxy.grant import DayBudget, Grant, OnUsage, SandboxUsage, UsageChange, UsedUp, ignore_usage
+from bot.sandbox.proxy.http_proxy import HttpProxy
 from bot.sandbox.proxy.model import PROXY_VARIABLES, model_variables, upstream_for
+from bot.sandbox.proxy.network import Network
 from bot.sandbox.proxy.registry import Registry
 from bot.sandbox.proxy.registry_route import RegistryAccess, registry_access
 from bot.sandbox.proxy.server import SandboxProxy
@@ -49,6 +51,7 @@ class SandboxRules:
     registries: Sequence[Registry] = ()
     """Hosts to which the proxy sends a token."""
     authorities: TrustedAuthorities = field(default_factory=TrustedAuthorities)
+    http_proxy: HttpProxy | None = None
     tools: Sequence[Path] = ()
     process_limits: ProcessLimits = field(default_factory=ProcessLimits)
     resource_limits: ResourceLimits = field(default_factory=ResourceLimits)
@@ -69,7 +72,9 @@ class Bubblewrap:
         self._model = dict(model)
         self._rules = rules
         self._day = day or DayBudget()
-        self._proxy = SandboxProxy(upstream_for(model), prices=rules.prices, day=self._day)
+        self._proxy = SandboxProxy(
+            upstream_for(model), network=Network(http_proxy=rules.http_proxy), prices=rules.prices, day=self._day
+        )
         self.model_answers: Mapping[int, int] = self._proxy.model_answers
         self._why_no_layers: str | None = None
 

@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bot.errors import CannotStart
-from bot.settings.credentials import ensure_registry_tokens, registry_tokens
+from bot.settings.credentials import ensure_registry_tokens, https_proxy, registry_tokens
 from bot.settings.schema import Settings
 
 if TYPE_CHECKING:
+    from bot.domain.health import Health
     from bot.sandbox.bubblewrap import SandboxRules
     from bot.sandbox.interface import Sandbox
     from bot.sandbox.proxy.registry import Registry
@@ -66,6 +67,22 @@ async def run_selftest(settings: Settings) -> "SelfTestResult | None":
     return await run_probes(settings.state_dir, sandbox_rules(settings))
 
 
+async def check_hosts(settings: Settings) -> "Sequence[Health]":
+    """Tries each private host and registry. Raises BadSettings if a token is missing."""
+    from bot.domain.health import Health
+    from bot.sandbox.check_hosts import HostChecks
+    from bot.sandbox.proxy.network import Network
+
+    if settings.sandbox.kind == "none":
+        named = ", ".join(one.host for one in settings.registries)
+        detail = f"[[registries]] has no effect without a sandbox: tools need their own tokens for {named}."
+        return [Health("registries", ok=False, detail=detail)] if named else []
+    ensure_registry_tokens(settings)
+    rules = sandbox_rules(settings)
+    network = Network(http_proxy=rules.http_proxy)
+    return await HostChecks(rules.private_hosts, rules.registries, rules.authorities, network).run()
+
+
 def hidden_path_folders(settings: Settings) -> Sequence[str]:
     """Folders of the PATH that a person has and an agent in the sandbox has not."""
     from bot.sandbox.host_tools import find_hidden_folders, find_tools
@@ -101,6 +118,7 @@ def sandbox_rules(settings: Settings) -> "SandboxRules":
     from bot.domain.price import price_from
     from bot.sandbox.authorities import TrustedAuthorities
     from bot.sandbox.bubblewrap import SandboxRules
+    from bot.sandbox.proxy.http_proxy import parse_http_proxy
     from bot.sandbox.resource_limits import ProcessLimits, ResourceLimits
     from bot.system.certificates import has_own_authorities
 
@@ -121,6 +139,7 @@ def sandbox_rules(settings: Settings) -> "SandboxRules":
         private_hosts=frozenset(chosen.private_hosts),
         registries=registries_of(settings),
         authorities=TrustedAuthorities(chosen.ca_file, has_own_authorities()),
+        http_proxy=parse_http_proxy(*https_proxy()),
         tools=chosen.tools,
         process_limits=process_limits,
         resource_limits=resource_limits,

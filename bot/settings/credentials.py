@@ -8,6 +8,7 @@ import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
+from urllib.request import getproxies_environment
 
 from bot.errors import BadSettings
 from bot.settings.load import SECRETS
@@ -217,6 +218,12 @@ def _registry_token(registry: RegistrySettings) -> str:
     if token and registry.auth == "basic" and ":" not in token:
         raise BadSettings(f'{where} `user:password` with `auth = "basic"`.')
     return token
+
+
+def https_proxy() -> tuple[str, str]:
+    """Returns `HTTPS_PROXY` with its user and password, and `NO_PROXY`; empty if they are not set."""
+    known = getproxies_environment()
+    return known.get("https", ""), known.get("no", "")
 
 
 def notify_urls(settings: Settings) -> tuple[str, ...]:

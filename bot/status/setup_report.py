@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from bot.domain.health import Health
 from bot.domain.setup_plan import SetupStep
@@ -17,6 +17,11 @@ from bot.workspace.paths import ProjectPaths, list_ready, read_pool_error
 
 _FRESH_SECONDS = 60.0
 _MAX_NAMED = 3
+_TOKEN_FILES = frozenset(
+    {".npmrc", ".yarnrc", ".yarnrc.yml", ".pypirc", ".netrc", "pip.conf", "uv.toml", "auth.json", "NuGet.Config"}
+    | {"nuget.config", "settings.xml", "credentials.toml", "gradle.properties"}
+)
+"""Names of files in which package managers keep tokens for registries."""
 
 
 def report_setup(settings: Settings, project: ProjectSettings) -> Sequence[Health]:
@@ -30,6 +35,8 @@ def report_setup(settings: Settings, project: ProjectSettings) -> Sequence[Healt
     found = [_report_steps(preview), _report_versions(preview), _report_checks(preview), _report_servers(preview)]
     if preview.absent and project.folder:
         found.append(_report_content(preview.absent, preview, project.folder))
+    if holding := [name for name in preview.plan.copy if PurePath(name).name in _TOKEN_FILES]:
+        found.append(_report_copies(holding))
     if project.folder is None:
         found.append(_report_ci(preview, project))
     return [*found, _report_pool(settings, project)] if project.pool else found
@@ -103,6 +110,13 @@ def _report_content(absent: AbsentContent, preview: SetupPreview, folder: Path) 
 def _some(paths: Sequence[bytes]) -> str:
     shown = ", ".join(printable_path(path) for path in paths[:_MAX_NAMED])
     return f"{shown}, ..." if len(paths) > _MAX_NAMED else shown
+
+
+def _report_copies(holding: Sequence[str]) -> Health:
+    """Never a problem: the operator decides."""
+    named = ", ".join(printable_path(name.encode()) for name in holding)
+    better = "Leave them to the proxy, which shows them to nobody: see [[registries]]"
+    return Health("copy", ok=True, detail=f"agents can read the tokens in {named}. {better}")
 
 
 def _report_servers(preview: SetupPreview) -> Health:

@@ -32,6 +32,7 @@ from bot.demo.messages_api import MessagesRequest
 from bot.demo.scripted_model import SayText, ScriptedModel, ScriptedReply
 from bot.domain.run import Phase
 from bot.sandbox.bubblewrap import Bubblewrap
+from bot.sandbox.proxy.network import Network
 from bot.sandbox.proxy.public_addresses import is_public
 from bot.sandbox.proxy.server import SandboxProxy
 from bot.services.local.connect import open_local_server
@@ -208,7 +209,7 @@ def _open_up(wired: App, hosts: Sequence[str] | frozenset[str]) -> None:
     away = [host for host in hosts if not all(map(is_public, _addresses(host)))]
     if away:
         print(f"the proxy may connect to {len(away)} hosts that are not public here", file=sys.stderr)
-        sandbox._proxy = SandboxProxy(sandbox._proxy._upstream, is_public=lambda _: True)
+        sandbox._proxy = SandboxProxy(sandbox._proxy._upstream, network=Network(is_public=lambda _: True))
 
 
 def _addresses(host: str) -> list[str]:

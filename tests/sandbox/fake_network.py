@@ -14,6 +14,7 @@ import httpx
 
 from bot.domain.price import Price
 from bot.sandbox.proxy.grant import DayBudget, Grant, ModelUpstream, SandboxUsage, ignore_usage
+from bot.sandbox.proxy.network import Network
 from bot.sandbox.proxy.server import SandboxProxy
 
 TOKEN = "pass-1"
@@ -275,7 +276,7 @@ async def sandbox(
     upstream = ModelUpstream(service.url, {"x-api-key": KEY}) if service else None
     outside = {"resolve": net.resolve, "dial": net.dial} if net else {}
     grant = {"token": TOKEN, **grant, "hosts": frozenset(grant.get("hosts", ()))}
-    proxy = SandboxProxy(upstream, **outside, prices=prices or {}, day=day)
+    proxy = SandboxProxy(upstream, network=Network(**outside), prices=prices or {}, day=day)
     async with proxy.open(folder / "proxy", Grant(**grant), on_usage) as usage:
         yield Sandbox(folder / "proxy", usage)
 

@@ -8,6 +8,7 @@ import httpx
 import pytest
 
 from bot.sandbox.proxy.grant import Grant, SandboxUsage
+from bot.sandbox.proxy.network import Network
 from bot.sandbox.proxy.public_addresses import is_public
 from bot.sandbox.proxy.server import SandboxProxy
 from tests.sandbox.fake_network import TOKEN, Sandbox, sandbox, serving
@@ -33,7 +34,9 @@ async def test_a_bug_in_one_connection_affects_no_other_and_logs_only_its_class(
     async def broken(host, _port):
         raise LookupError(host)
 
-    async with SandboxProxy(None, resolve=broken).open(tmp_path / "proxy", Grant("", frozenset({"a.test"}))) as usage:
+    async with SandboxProxy(None, network=Network(broken)).open(
+        tmp_path / "proxy", Grant("", frozenset({"a.test"}))
+    ) as usage:
         box = Sandbox(tmp_path / "proxy", usage)
         assert await box.raw(b"CONNECT a.test:443 HTTP/1.1\r\nHost: g\r\n\r\n") == b""
         assert (await box.raw(b"HEAD / HTTP/1.0\r\n\r\n")).startswith(b"HTTP/1.1 200")

@@ -12,6 +12,7 @@ import pytest
 from bot.sandbox.authorities import TrustedAuthorities
 from bot.sandbox.proxy.grant import Grant, SandboxUsage
 from bot.sandbox.proxy.host_and_port import HostPort
+from bot.sandbox.proxy.network import Network
 from bot.sandbox.proxy.registry import Registry
 from bot.sandbox.proxy.registry_route import RegistryAccess, registry_access
 from bot.sandbox.proxy.secret_echo import EchoGuard, SecretEchoed
@@ -77,7 +78,7 @@ async def confined(folder: Path, net: Internet, company: Company, *, trusting: b
     known = Registry(HostPort(HOST, 443), TOKEN, **more)
     grant = Grant("", frozenset({HOST}), private_hosts=frozenset({HOST}))
     access = registry_access([known], grant, TrustedAuthorities(company.ca_file if trusting else None))
-    proxy = SandboxProxy(None, resolve=net.resolve, dial=net.dial)
+    proxy = SandboxProxy(None, network=Network(net.resolve, dial=net.dial))
     async with proxy.open(folder / "proxy", grant, registries=access) as usage:
         yield Tool(Sandbox(folder / "proxy", usage), access)
 
@@ -352,7 +353,7 @@ async def test_t8_a_registry_that_is_not_granted_is_not_reached(tmp_path):
         net = server.net()
         grant = Grant("", private_hosts=frozenset({HOST}))
         assert registry_access([Registry(HostPort(HOST, 443), TOKEN)], grant, TrustedAuthorities()) is None
-        proxy = SandboxProxy(None, resolve=net.resolve, dial=net.dial)
+        proxy = SandboxProxy(None, network=Network(net.resolve, dial=net.dial))
         async with proxy.open(tmp_path / "proxy", grant) as usage:
             assert b" 403 " in await Sandbox(tmp_path / "proxy", usage).connect(TARGET)
 

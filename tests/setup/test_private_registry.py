@@ -10,6 +10,7 @@ import pytest
 from bot.sandbox.authorities import TrustedAuthorities
 from bot.sandbox.bubblewrap import Bubblewrap, SandboxRules
 from bot.sandbox.proxy.host_and_port import HostPort
+from bot.sandbox.proxy.network import Network
 from bot.sandbox.proxy.registry import Registry
 from bot.sandbox.proxy.server import SandboxProxy
 from tests.sandbox.fake_registry import HOST, TOKEN, Company, FakeRegistry, registry
@@ -38,7 +39,7 @@ def shop_with(origin, root, company, packages, *registries, **rules) -> Shop:  #
         root, {}, SandboxRules(registries=registries, authorities=TrustedAuthorities(company.ca_file), **rules)
     )
     net = packages.net()
-    sandbox._proxy = SandboxProxy(None, resolve=net.resolve, dial=net.dial)
+    sandbox._proxy = SandboxProxy(None, network=Network(net.resolve, dial=net.dial))
     return Shop(origin, root, sandbox)
 
 

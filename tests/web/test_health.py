@@ -40,6 +40,14 @@ async def test_the_setup_report_of_each_project_equals_that_of_the_terminal(web)
         assert one.detail in unescape(page)
 
 
+async def test_copied_files_with_tokens_are_named(web):
+    commit(Path(web.settings.projects[0].repository), "app.py", "")
+    project = web.settings.projects[0].model_copy(update={"copied": (".env", "web/.npmrc")})
+    (found,) = [one for one in report_setup(web.settings, project) if one.name == "copy"]
+    assert found.ok
+    assert found.detail.startswith("agents can read the tokens in web/.npmrc. Leave them to the proxy")
+
+
 async def test_the_state_of_a_pool_is_shown(tmp_path):
     async with open_dashboard(tmp_path, sandbox=SandboxSettings(kind="none")) as web:
         project = web.settings.projects[0].model_copy(update={"pool": 2})

@@ -14,6 +14,7 @@ from bot.domain.price import NO_TOKENS, Price, TokenCounts, is_unpriced, price_o
 from bot.sandbox.mount_plan import MODEL_KEYS, PROXY_PORT
 from bot.sandbox.proxy.connection import Connection, ConnectionGone, HeaderList
 from bot.sandbox.proxy.grant import DayBudget, Grant, ModelUpstream, ProxyRefusal, SandboxUsage
+from bot.sandbox.proxy.http_proxy import HttpProxy
 from bot.sandbox.proxy.model_request import ModelRequest, parse_model_request, refuse_unknown_betas
 from bot.sandbox.proxy.model_usage_limit import parse_usage_limit
 from bot.sandbox.proxy.request_budget import RequestBill, RequestBudget
@@ -67,11 +68,14 @@ def model_variables(model: Mapping[str, str], token: str) -> dict[str, str]:
     return {**variables, **PROXY_VARIABLES}
 
 
-def model_client(upstream: ModelUpstream) -> httpx.AsyncClient:
-    """A client for this address alone: no redirects, no proxies of the environment, and no log of requests."""
+def model_client(upstream: ModelUpstream, http_proxy: HttpProxy | None = None) -> httpx.AsyncClient:
+    """A client for this address alone: no redirects, no other proxies of the environment, and no log of requests."""
     for name in ("httpx", "httpcore"):
         logging.getLogger(name).setLevel(logging.WARNING)
+    place = httpx.URL(upstream.address)
+    is_covered = http_proxy is not None and place.scheme == "https" and http_proxy.covers(place.host)
     return httpx.AsyncClient(
+        proxy=http_proxy.url if http_proxy and is_covered else None,
         base_url=upstream.address,
         timeout=httpx.Timeout(600.0, connect=15.0, write=60.0, pool=None),
         limits=httpx.Limits(max_connections=None, max_keepalive_connections=_MAX_AT_ONCE),

@@ -9,9 +9,9 @@ import json
 import re
 import socket as sockets
 import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import h11
@@ -20,16 +20,15 @@ from bot.sandbox.authorities import TrustedAuthorities
 from bot.sandbox.proxy.connection import Connection, ConnectionGone, HeaderList
 from bot.sandbox.proxy.grant import Grant, ProxyRefusal
 from bot.sandbox.proxy.host_and_port import HostPort, parse_allowed_hosts
+from bot.sandbox.proxy.network import Connector, Streams
 from bot.sandbox.proxy.registry import Registry, registry_request
+from bot.sandbox.proxy.registry_client import RegistryClient
 from bot.sandbox.proxy.secret_echo import EchoGuard, SecretEchoed
 
 if TYPE_CHECKING:
     from bot.sandbox.proxy.authority import Authority
 
-_CHUNK = 64 * 1024
-_MAX_HEAD_BYTES = 64 * 1024
 _HANDSHAKE_SECONDS = 15.0
-_ANSWER_SECONDS = 120.0
 _FIRST_ERROR_STATUS = 400
 _TOKEN_REFUSED = frozenset({401, 403})
 _RESPONSE_HEADERS = re.compile(
@@ -39,8 +38,6 @@ _RESPONSE_HEADERS = re.compile(
 """No cookies: a session could stand for the token."""
 
 _PLACEHOLDER = "held-by-treehand"
-
-Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,13 +55,13 @@ class RegistryAccess:
         return {one.variable: _PLACEHOLDER for one in self.registries if one.variable}
 
     def route(
-        self, host: HostPort, dial: Callable[[], Awaitable[Streams]], record_refusal: Callable[[str], None]
+        self, host: HostPort, connect: Connector, record_refusal: Callable[[str], None]
     ) -> "RegistryRoute | None":
         """Returns None if the host is no registry."""
         found = next((registry for registry in self.registries if registry.host == host), None)
         if found is None:
             return None
-        return RegistryRoute(found, self.authority.contexts[host.host], self.trusted, dial, record_refusal)
+        return RegistryRoute(found, self.authority.contexts[host.host], self.trusted, connect, record_refusal)
 
 
 def registry_access(
@@ -89,8 +86,7 @@ class RegistryRoute:
     """TLS of the proxy's side."""
     trusted: ssl.SSLContext
     """TLS to the real registry."""
-    dial: Callable[[], Awaitable[Streams]]
-    """Connects to the registry, at an address that was checked."""
+    connect: Connector
     record_refusal: Callable[[str], None]
 
     @asynccontextmanager
@@ -114,7 +110,8 @@ class RegistryRoute:
     async def _serve(self, far: sockets.socket) -> None:
         with contextlib.suppress(OSError):  # the sandbox does not trust our certificate, or has left
             reader, writer = await self._accept(far)
-            connection, upstream = Connection(reader, writer), _Upstream(self)
+            connection = Connection(reader, writer)
+            upstream = RegistryClient(self.registry, self.trusted, self.connect)
             try:
                 while await self._answer(connection, upstream):
                     pass
@@ -143,7 +140,7 @@ class RegistryRoute:
             raise
         return reader, asyncio.StreamWriter(transport, protocol, reader, loop)
 
-    async def _answer(self, connection: Connection, upstream: "_Upstream") -> bool:
+    async def _answer(self, connection: Connection, upstream: RegistryClient) -> bool:
         """Returns whether the connection may send another request."""
         request = registry_request(self.registry, await connection.request())
         await connection.body(0)
@@ -176,76 +173,3 @@ def _passed_headers(response: h11.Response, echo: EchoGuard) -> HeaderList:
     for _, value in headers:
         echo.check(value)
     return headers
-
-
-def _new_http() -> h11.Connection:
-    return h11.Connection(h11.CLIENT, max_incomplete_event_size=_MAX_HEAD_BYTES)
-
-
-@dataclass(slots=True)
-class _Upstream:
-    """Connection to the real registry, which is kept for further requests, and made again if it was closed."""
-
-    route: RegistryRoute
-    _streams: Streams | None = None
-    _http: h11.Connection = field(default_factory=_new_http)
-
-    async def ask(self, request: h11.Request) -> h11.Response:
-        """Returns the head of the answer. Raises ProxyRefusal."""
-        if self._streams and (self._http.our_state, self._http.their_state) == (h11.DONE, h11.DONE):
-            self._http.start_next_cycle()
-            with contextlib.suppress(OSError, h11.RemoteProtocolError, EOFError):
-                return await self._exchange(request)
-        self.close()
-        try:
-            await self._connect()
-            return await self._exchange(request)
-        except (OSError, h11.RemoteProtocolError, EOFError) as problem:
-            raise ProxyRefusal(502, f"{self.route.registry.host} does not answer.") from problem
-
-    async def body(self) -> AsyncIterator[bytes]:
-        """Raises ConnectionGone if the answer is incomplete."""
-        try:
-            while not isinstance(event := await self._next_event(), h11.EndOfMessage):
-                if isinstance(event, h11.Data):
-                    yield bytes(event.data)
-        except (OSError, h11.RemoteProtocolError, EOFError) as problem:
-            raise ConnectionGone from problem
-
-    def close(self) -> None:
-        if self._streams:
-            self._streams[1].close()
-        self._streams, self._http = None, _new_http()
-
-    async def _connect(self) -> None:
-        registry = self.route.registry
-        reader, writer = await self.route.dial()
-        try:
-            async with asyncio.timeout(_HANDSHAKE_SECONDS):
-                await writer.start_tls(self.route.trusted, server_hostname=registry.host.host)
-        except ssl.SSLCertVerificationError as problem:
-            writer.close()
-            attempt = f"download from {registry.host}, whose certificate is not trusted: {problem.verify_message}"
-            raise ProxyRefusal(502, f"The certificate of {registry.host} is not trusted.", attempt=attempt) from problem
-        except BaseException:
-            writer.close()
-            raise
-        self._streams = reader, writer
-
-    async def _exchange(self, request: h11.Request) -> h11.Response:
-        assert self._streams
-        writer = self._streams[1]
-        writer.write((self._http.send(request) or b"") + (self._http.send(h11.EndOfMessage()) or b""))
-        await writer.drain()
-        while not isinstance(event := await self._next_event(), h11.Response):
-            pass  # a server may announce its answer
-        return event
-
-    async def _next_event(self) -> object:
-        assert self._streams
-        async with asyncio.timeout(_ANSWER_SECONDS):
-            while (event := self._http.next_event()) is h11.NEED_DATA:
-                self._http.receive_data(await self._streams[0].read(_CHUNK))
-        if isinstance(event, h11.ConnectionClosed) or event is h11.PAUSED:
-            raise EOFError
-        return event

@@ -31,9 +31,9 @@ from bot.sandbox.proxy.grant import (
     ignore_usage,
 )
 from bot.sandbox.proxy.model import COUNT_TOKENS, MESSAGES, ModelRoute, model_client
-from bot.sandbox.proxy.public_addresses import is_public as is_public_address
+from bot.sandbox.proxy.network import Network
 from bot.sandbox.proxy.registry_route import RegistryAccess
-from bot.sandbox.proxy.tunnel import Dial, IsPublic, ResolveHost, Tunnels, resolve_host
+from bot.sandbox.proxy.tunnel import Tunnels
 from bot.system.descriptors import share_of_limit
 
 log = logging.getLogger(__name__)
@@ -42,6 +42,7 @@ _MAX_CONNECTIONS = 256
 _PART_OF_DESCRIPTORS = 32
 """A connection takes two, and several sandboxes are open at once."""
 _PAUSE_SECONDS = 0.1
+_NETWORK = Network()
 _KEY_HEADERS = (b"x-api-key", b"authorization", b"proxy-authorization")
 
 
@@ -50,20 +51,13 @@ class SandboxProxy:
         self,
         upstream: ModelUpstream | None,
         *,
-        resolve: ResolveHost = resolve_host,
-        is_public: IsPublic = is_public_address,
-        dial: Dial = asyncio.open_connection,
+        network: Network = _NETWORK,
         prices: Mapping[str, Price] = MappingProxyType({}),
         day: DayBudget | None = None,
     ) -> None:
-        """`resolve` returns all addresses of a host; `is_public` checks an address; `dial` connects to it.
-
-        `prices`: those that the operator set, by the name of the model. `day` holds for all sandboxes together.
-        """
+        """`prices`: those that the operator set, by the name of the model. `day` holds for all sandboxes together."""
         self._upstream = upstream
-        self._resolve = resolve
-        self._is_public = is_public
-        self._dial = dial
+        self._network = network
         self.prices = prices
         self._day = day or DayBudget()
         self.model_answers: Counter[int] = Counter()
@@ -79,11 +73,11 @@ class SandboxProxy:
     ) -> AsyncIterator[SandboxUsage]:
         """Listens on `socket` until the block is left; open connections are cut then."""
         usage = SandboxUsage(on_usage)
-        tunnels = Tunnels(grant, self._resolve, self._is_public, self._dial, registries, usage.record_refusal)
+        tunnels = Tunnels(grant, self._network, registries, usage.record_refusal)
         async with contextlib.AsyncExitStack() as stack:
             model = None
             if self._upstream:
-                client = await stack.enter_async_context(model_client(self._upstream))
+                client = await stack.enter_async_context(model_client(self._upstream, self._network.http_proxy))
                 model = ModelRoute(self._upstream, grant, usage, client, self._count_answer, self.prices, self._day)
             listener = stack.enter_context(listen_on(socket))
             group = await stack.enter_async_context(asyncio.TaskGroup())

@@ -5,10 +5,8 @@ The contents of a tunnel are not read, except those of a tunnel to a registry: i
 
 import asyncio
 import contextlib
-import socket
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
-from functools import partial
 
 import h11
 
@@ -16,26 +14,13 @@ from bot.sandbox.proxy import tls_hello
 from bot.sandbox.proxy.connection import Connection, ConnectionGone
 from bot.sandbox.proxy.grant import Grant, ProxyRefusal
 from bot.sandbox.proxy.host_and_port import HostPort, parse_allowed_hosts, parse_host_port
-from bot.sandbox.proxy.private_addresses import is_private
-from bot.sandbox.proxy.registry_route import RegistryAccess, Streams
-
-ResolveHost = Callable[[str, int], Awaitable[Sequence[str]]]
-IsPublic = Callable[[str], bool]
-Dial = Callable[[str, int], Awaitable[tuple[asyncio.StreamReader, asyncio.StreamWriter]]]
+from bot.sandbox.proxy.network import Connector, Network, Streams
+from bot.sandbox.proxy.registry_route import RegistryAccess
 
 _CHUNK = 64 * 1024
 _MAX_AT_ONCE = 64
-_MAX_ADDRESSES = 4
-_RESOLVE_SECONDS = 20.0
-_DIAL_SECONDS = 10.0
 _HELLO_SECONDS = 10.0
 _IDLE_SECONDS = 600.0
-
-
-async def resolve_host(host: str, port: int) -> Sequence[str]:
-    """Returns all addresses of the host, as this machine resolves it."""
-    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return [str(address[0]) for *_, address in found]
 
 
 @dataclass(slots=True)
@@ -43,9 +28,7 @@ class Tunnels:
     """Tunnels of one sandbox."""
 
     grant: Grant
-    resolve: ResolveHost
-    is_public: IsPublic
-    dial: Dial
+    network: Network
     registries: RegistryAccess | None = None
     record_refusal: Callable[[str], None] = lambda _: None
     _open: int = 0
@@ -66,48 +49,20 @@ class Tunnels:
             )
         self._open += 1
         try:
-            addresses = await self._checked_addresses(target)
-            async with self._remote(addresses, target) as remote:
+            connect = await self.network.connector(target, may_be_private=target in self._private)
+            async with self._remote(target, connect) as remote:
                 await _relay(connection, remote, target)
         finally:
             self._open -= 1
 
     @contextlib.asynccontextmanager
-    async def _remote(self, addresses: Sequence[str], target: HostPort) -> AsyncIterator[Streams]:
-        dial = partial(self._connect, addresses, target)
-        if self.registries and (route := self.registries.route(target, dial, self.record_refusal)):
+    async def _remote(self, target: HostPort, connect: Connector) -> AsyncIterator[Streams]:
+        if self.registries and (route := self.registries.route(target, connect, self.record_refusal)):
             async with route.open() as streams:
                 yield streams
         else:
-            async with _closing(await dial()) as streams:
+            async with _closing(await connect()) as streams:
                 yield streams
-
-    async def _checked_addresses(self, target: HostPort) -> Sequence[str]:
-        """The checked addresses are those dialled: the name may resolve to others the next moment."""
-        addresses = await self._resolve(target) if target.is_named else [target.host]
-        if not addresses:
-            raise ProxyRefusal(502, f"{target} was not found.")
-        if not all(self._may_dial(target, address) for address in addresses):
-            attempt = f"reach {target}, which is not on the public internet"
-            raise ProxyRefusal(403, f"{target} is not on the public internet.", attempt=attempt)
-        return addresses
-
-    def _may_dial(self, target: HostPort, address: str) -> bool:
-        return self.is_public(address) or (target in self._private and is_private(address))
-
-    async def _resolve(self, target: HostPort) -> Sequence[str]:
-        try:
-            async with asyncio.timeout(_RESOLVE_SECONDS):
-                return list(dict.fromkeys(await self.resolve(target.host, target.port)))
-        except (OSError, UnicodeError):
-            return []
-
-    async def _connect(self, addresses: Sequence[str], target: HostPort) -> Streams:
-        for address in addresses[:_MAX_ADDRESSES]:
-            with contextlib.suppress(OSError, TimeoutError):
-                async with asyncio.timeout(_DIAL_SECONDS):
-                    return await self.dial(address, target.port)
-        raise ProxyRefusal(502, f"{target} does not answer.")
 
 
 def _parse_target(request: h11.Request) -> HostPort:

@@ -5,7 +5,6 @@ from tests.mutants.guards.guard import Guard
 _HOST = "tests/sandbox/test_private_hosts.py::test"
 _REGISTRY = "tests/sandbox/test_registry.py::test"
 _SETTINGS = "tests/settings/test_registries.py::test"
-_TUNNEL = "bot/sandbox/proxy/tunnel.py"
 _ADDRESSES = "bot/sandbox/proxy/private_addresses.py"
 _REQUEST = "bot/sandbox/proxy/registry.py"
 _ROUTE = "bot/sandbox/proxy/registry_route.py"
@@ -17,16 +16,16 @@ _ECHO = (f"{_REGISTRY}_t6_an_answer_that_repeats_the_token_is_cut_off_before_it"
 GUARDS = (
     Guard(
         "T8: only hosts that the operator lists may have private addresses",
-        _TUNNEL,
-        "(target in self._private and is_private(address))",
-        "is_private(address)",
+        "bot/sandbox/proxy/tunnel.py",
+        "may_be_private=target in self._private",
+        "may_be_private=True",
         (f"{_HOST}_t8_a_private_address_needs_both_lists",),
     ),
     Guard(
         "T8: a private host is not this machine",
-        _TUNNEL,
-        "(target in self._private and is_private(address))",
-        "target in self._private",
+        "bot/sandbox/proxy/network.py",
+        "(may_be_private and is_private(address))",
+        "may_be_private",
         _REFUSED_ADDRESS,
     ),
     Guard(
@@ -161,6 +160,27 @@ GUARDS = (
         "token: str = field(repr=False)",
         "token: str",
         (f"{_REGISTRY}_the_token_is_not_in_the_text_of_any_object",),
+    ),
+    Guard(
+        "T8: an address is never asked of the HTTP proxy of a network",
+        "bot/sandbox/proxy/network.py",
+        "if self.http_proxy and target.is_named and self.http_proxy.covers(target.host):",
+        "if self.http_proxy:",
+        ("tests/sandbox/test_http_proxy.py::test_t8_a_listed_address_is_checked_and_not_asked_of_the_proxy",),
+    ),
+    Guard(
+        "T6: the password of an HTTP proxy is not shown by the text of an object",
+        "bot/sandbox/proxy/http_proxy.py",
+        "url: str = field(repr=False)",
+        "url: str",
+        ("tests/sandbox/test_http_proxy.py::test_t6_the_password_is_not_in_the_text_of_the_proxy",),
+    ),
+    Guard(
+        "T6: only git's commands with network get the password of an HTTP proxy",
+        "bot/git/command.py",
+        "if command in _NETWORK_COMMANDS else {}",
+        "",
+        ("tests/git/test_command.py::test_t6_only_commands_with_network_get_the_http_proxy",),
     ),
     Guard(
         "T7: the tokens of registries are secrets of the host",

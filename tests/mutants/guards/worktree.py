@@ -89,7 +89,7 @@ READ = (
     Guard(
         "T6: git inherits none of our secrets",
         "bot/git/command.py",
-        "return {name: os.environ[name] for name in keep if name in os.environ}",
+        "return {name: os.environ[name] for name in names if name in os.environ}",
         "return dict(os.environ)",
         (f"{_HOSTILE}_t6_git_uses_no_settings_of_the_user_and_gets_no_secrets",),
     ),
