@@ -12,7 +12,7 @@ from tempfile import TemporaryFile
 from bot.app import build_offline_agent
 from bot.cli.output import hanging, print_text
 from bot.domain.price import is_unpriced, why_guessed
-from bot.errors import BotError, CannotStart
+from bot.errors import BadSettings, BotError, CannotStart
 from bot.git.command import MIN_VERSION, NO_GIT
 from bot.sandbox.build import check_hosts, hidden_path_folders, run_selftest
 from bot.services.interface import Service
@@ -49,6 +49,8 @@ class CheckLine:
 
 
 def check(options: Namespace) -> int:
+    if options.learn:
+        _learn(options)
     lines = _check_all(options)
     if options.json:
         print(json.dumps({line.name: line.as_dict() for line in lines}))
@@ -57,6 +59,15 @@ def check(options: Namespace) -> int:
             detail = f"{on_one_line(line.name):<12} {line.detail}"
             print_text(hanging(f"{'ok    ' if line.ok else 'failed'}  {detail}", _DETAIL_COLUMN))
     return 0 if all(line.ok for line in lines) else 1
+
+
+def _learn(options: Namespace) -> None:
+    from bot.cli.learn import learn_all
+
+    if options.json:
+        raise BadSettings("--learn is for people and --json is for programs: use only one of them.")
+    learn_all(settings_file(options.config), write=options.yes)
+    print_text("")
 
 
 def _check_all(options: Namespace) -> list[CheckLine]:

@@ -13,6 +13,7 @@ from bot.cli.init_advice import advice
 from bot.cli.init_commands import ask_commands
 from bot.cli.init_detect import DetectedSetup, detect_setup, parse_repository
 from bot.cli.init_settings import SettingsDraft
+from bot.cli.learn import learn_project, may_ask
 from bot.cli.main import parser
 from bot.cli.output import print_text
 from bot.cli.questions import AskUser, choose_ask
@@ -21,6 +22,7 @@ from bot.services.linear.connect import LinearService
 from bot.settings.credentials import github_token, has_linear_key
 from bot.settings.load import load, settings_file
 from bot.settings.schema import GitHubSettings, Settings
+from bot.setup.build import preview_setup
 from bot.system.private_files import share_file
 
 _TRACKERS = {"github": "github", "linear": "linear", "here": "local"}
@@ -49,7 +51,7 @@ def init(options: Namespace) -> None:
         from bot.cli.github_app import wait_until_installed
 
         wait_until_installed(settings)
-    _print_next_steps(file, draft, settings, checked=not options.no_check)
+    _print_next_steps(file, draft, settings, checked=not options.no_check, uses_defaults=options.yes)
 
 
 def _write_valid(file: Path, draft: SettingsDraft, ask: AskUser, *, by_app: bool) -> tuple[Settings, SettingsDraft]:
@@ -182,9 +184,12 @@ def _ensure_team_exists(settings: Settings) -> None:
         raise BadSettings(detail)
 
 
-def _print_next_steps(file: Path, draft: SettingsDraft, settings: Settings, *, checked: bool) -> None:
+def _print_next_steps(
+    file: Path, draft: SettingsDraft, settings: Settings, *, checked: bool, uses_defaults: bool
+) -> None:
     failed = 0
     if checked:
+        settings = _learn_hosts(file, settings, uses_defaults=uses_defaults)
         print_text("\nIs everything ready? (`treehand check` prints this again)", flush=True)
         failed = check(parser().parse_args(["--config", str(file), "check", "--fix"]))
     if missing := list(advice(draft, settings)):
@@ -202,6 +207,16 @@ def _print_next_steps(file: Path, draft: SettingsDraft, settings: Settings, *, c
         print_text(f"\nTo keep {file.name} out of your commits: echo {file.name} >> .git/info/exclude")
     if draft.tracker != "local":
         print_text("  then put the label `ai` on an issue")
+
+
+def _learn_hosts(file: Path, settings: Settings, *, uses_defaults: bool) -> Settings:
+    """Only if setup is known already and someone has agreed, by an answer or by `--yes`."""
+    (project,) = settings.projects
+    preview = preview_setup(settings, project) if uses_defaults or may_ask() else None
+    if settings.sandbox.kind == "none" or not (preview and preview.plan.steps):
+        return settings
+    learn_project(file, settings, project, write=uses_defaults)
+    return load(file)
 
 
 def _parse_tracker(answer: str) -> str:

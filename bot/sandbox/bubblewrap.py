@@ -25,6 +25,7 @@ from bot.sandbox.ownership import chown_tree
 from bot.sandbox.port_forward import forward_ports
 from bot.sandbox.proxy.grant import DayBudget, Grant, OnUsage, SandboxUsage, UsageChange, UsedUp, ignore_usage
 from bot.sandbox.proxy.http_proxy import HttpProxy
+from bot.sandbox.proxy.learned_hosts import LearnedHosts
 from bot.sandbox.proxy.model import PROXY_VARIABLES, model_variables, upstream_for
 from bot.sandbox.proxy.network import Network
 from bot.sandbox.proxy.registry import Registry
@@ -63,14 +64,24 @@ class Bubblewrap:
     can_show_copies = True
 
     def __init__(
-        self, state_dir: Path, model: Mapping[str, str], rules: SandboxRules, day: DayBudget | None = None
+        self,
+        state_dir: Path,
+        model: Mapping[str, str],
+        rules: SandboxRules,
+        day: DayBudget | None = None,
+        *,
+        learned: LearnedHosts | None = None,
     ) -> None:
-        """`model` holds the variables with the model's address and key, which never enter the sandbox."""
+        """`model` holds the variables with the model's address and key, which never enter the sandbox.
+
+        `learned`: setup with network reaches all public hosts, which are recorded there.
+        """
         self._state_dir = state_dir
         self._folder = state_dir / "cells"
         self._trash = Trash(state_dir / "trash" / "~cells")  # no valid project name
         self._model = dict(model)
         self._rules = rules
+        self._learned = learned
         self._day = day or DayBudget()
         self._proxy = SandboxProxy(
             upstream_for(model), network=Network(http_proxy=rules.http_proxy), prices=rules.prices, day=self._day
@@ -107,7 +118,8 @@ class Bubblewrap:
         self, mounts: WorktreeMounts, cache: Path, marker: str, *, network: bool
     ) -> AsyncIterator["_OpenSandbox"]:
         hosts = self._rules.setup_hosts if network else frozenset()
-        grant = Grant("", hosts, private_hosts=self._rules.private_hosts)
+        learned = self._learned if network else None
+        grant = Grant("", hosts, private_hosts=self._rules.private_hosts, learned=learned)
         folders = _Folders(mounts, cache, git=mounts.agent_git)
         async with self._open(folders, grant, marker, PROXY_VARIABLES) as sandbox:
             yield sandbox

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from bot.domain.health import Health
     from bot.sandbox.bubblewrap import SandboxRules
     from bot.sandbox.interface import Sandbox
+    from bot.sandbox.proxy.learned_hosts import LearnedHosts
     from bot.sandbox.proxy.registry import Registry
     from bot.sandbox.selftest import SelfTestResult
 
@@ -36,6 +37,13 @@ def build_sandbox(
 
     day = DayBudget(settings.budget.per_day_usd, read_spent_today)
     return Bubblewrap(settings.state_dir, model, sandbox_rules(settings), day)
+
+
+def build_learning_sandbox(settings: Settings, learned: "LearnedHosts") -> "Sandbox":
+    """A sandbox without a model, whose setups reach every public host."""
+    from bot.sandbox.bubblewrap import Bubblewrap
+
+    return Bubblewrap(settings.state_dir, {}, sandbox_rules(settings), learned=learned)
 
 
 def change_sandbox_rules(sandbox: "Sandbox", settings: Settings) -> None:

@@ -13,10 +13,12 @@ from bot.workspace.paths import ORIGIN, ProjectPaths
 
 if TYPE_CHECKING:
     from bot.domain.ci_workflows import PowerfulWorkflow
+    from bot.domain.remote import Remote
     from bot.domain.setup_plan import SetupPlan, SetupStep
     from bot.git.absent_content import AbsentContent
     from bot.sandbox.interface import Sandbox
     from bot.secret_scan.scanner import Secrets
+    from bot.setup.learn_hosts import LearnedSetup
     from bot.setup.plan import SetupOverrides
     from bot.setup.prepare import ProjectSetup
     from bot.setup.resources import SetupResources
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from bot.workspace.workspaces import GitWorkspaces
 
 _PROGRAM_SECONDS = 10.0
+_REMOVE_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +84,33 @@ def setup_resources(
         _run_program,
         _toolchains(settings),
     )
+
+
+async def learn_hosts(
+    settings: Settings, project: ProjectSettings, remote: "Remote", secrets: "Secrets"
+) -> "LearnedSetup":
+    """Sets the base branch up once, in a state directory of its own, with access to every public host."""
+    from tempfile import TemporaryDirectory
+
+    from bot.sandbox.build import build_learning_sandbox
+    from bot.sandbox.proxy.learned_hosts import LearnedHosts
+    from bot.setup.learn_hosts import set_up_base
+    from bot.system.trash import Trash
+    from bot.workspace.build import build_workspaces
+
+    learned, folder = LearnedHosts(), settings.state_dir / "learning"
+    folder.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(dir=folder, ignore_cleanup_errors=True) as place:
+        state = Path(place) / "state"
+        aside = settings.model_copy(update={"state_dir": state})
+        workspaces = build_workspaces(aside, project, secrets)
+        setup = build_setup(aside, project, workspaces, build_learning_sandbox(aside, learned), secrets)
+        try:
+            return await set_up_base(workspaces, setup, project.base, remote, learned)
+        finally:
+            trash = Trash(Path(place) / "trash")
+            trash.throw(state)
+            trash.empty(seconds=_REMOVE_SECONDS)
 
 
 def overrides_of(project: ProjectSettings) -> "SetupOverrides":

@@ -86,7 +86,11 @@ def _hint(refusal: str) -> str:
 
 
 def _settings_advice(hosts: Sequence[str], allowed_hosts: Sequence[str]) -> str:
-    return f"To allow its downloads, add this under `[sandbox]`: `{setup_hosts_line((*allowed_hosts, *hosts))}`"
+    line = setup_hosts_line((*allowed_hosts, *hosts))
+    return (
+        f"To allow its downloads, add this under `[sandbox]`: `{line}`. If it needs more hosts, `treehand check "
+        "--learn` finds all of them at once. A change of the settings counts without a restart: comment `/ai retry`."
+    )
 
 
 def _problem(failure: FailedCommand, seconds: float) -> str:

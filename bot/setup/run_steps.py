@@ -23,7 +23,7 @@ from bot.git.in_thread import in_thread
 from bot.git.objects import blob_id
 from bot.ports import EventSink
 from bot.sandbox.interface import CommandSandbox
-from bot.setup.download_hosts import hosts_of_tools
+from bot.setup.download_hosts import hosts_of_tools, refused_hosts
 from bot.setup.environment import OFFLINE, setup_variables
 from bot.setup.failure_advice import FailedCommand, explain_failure, explain_missing_tools
 from bot.setup.progress import report_progress
@@ -103,19 +103,23 @@ class StepRunner:
         async with self.open_sandbox(job.mounts, job.marker, scope, is_ahead=job.is_ahead) as (sandbox, cache):
             clock = asyncio.get_running_loop().time
             end = clock() + self.resources.setup_seconds
-            offline = OFFLINE if scope is SetupScope.WORK else {}
+            offline, failed = OFFLINE if scope is SetupScope.WORK else {}, None
             for number, step in enumerate(job.plan.steps):
                 environment = {**job.variables, **setup_variables(cache, sandbox.environment, step.tools), **offline}
                 if missing := [tool for tool in step.tools if not sandbox.has_tool(tool)]:
-                    return explain_missing_tools(step, missing)
+                    if failed is None:
+                        return explain_missing_tools(step, missing)
+                    continue
                 folder = job.mounts.folder / step.folder
                 command = SetupCommand(step.command, folder, environment, job.marker, is_urgent=not job.is_ahead)
                 name = f"setup-{number}"
                 with report_progress(job.emit, self.resources.clock, "setup", name, f"Setup: {step}"):
                     outcome = await run_command(command, sandbox, seconds=max(end - clock(), 0.0))
                 if outcome.code != 0 or sandbox.kill_reason:
-                    return await self._explain(job, step, outcome, sandbox, scope)
-        return None
+                    failed = failed or (step, outcome)
+                    if not _may_need_more_hosts(sandbox, scope):
+                        break
+            return await self._explain(job, *failed, sandbox, scope) if failed else None
 
     @asynccontextmanager
     async def open_sandbox(
@@ -176,6 +180,11 @@ class StepRunner:
             changed=await self._changed_locks(job) if scope is SetupScope.WORK else None,
         )
         return explain_failure(failure, resources.secrets.redact(outcome.output), seconds=resources.setup_seconds)
+
+
+def _may_need_more_hosts(sandbox: CommandSandbox, scope: SetupScope) -> bool:
+    """Then the other steps run as well, so that a person is asked once, for the hosts of all of them."""
+    return scope is SetupScope.BASE and not sandbox.kill_reason and bool(refused_hosts(sandbox.refusals))
 
 
 def fingerprint(steps: Sequence[SetupStep], folder: Path) -> str:

@@ -205,6 +205,21 @@ async def test_a_refused_host_is_reported_with_the_line_for_the_settings(labelle
     assert "`setup = false`" in told
 
 
+async def test_the_refused_hosts_of_all_stacks_are_asked_for_at_once(labelled):
+    asks = (
+        package(preinstall="curl -sS https://one.example.com/"),
+        package(preinstall="curl -sS https://two.example.com/"),
+    )
+    commit(
+        labelled,
+        {f"{folder}/{name}": text for folder, files in zip("ab", asks, strict=True) for name, text in files.items()},
+    )
+    assert await works(labelled) == 0
+    told = await asking(labelled)
+    assert '`setup_hosts = ["one.example.com", "two.example.com"]`' in told
+    assert "`treehand check --learn`" in told
+
+
 async def test_the_suggested_line_includes_hosts_of_lock_files_and_is_not_suggested_again(labelled):
     files = package(prepare="exit 3")
     lock = json.loads(files["package-lock.json"])

@@ -14,6 +14,7 @@ import pytest
 from bot.errors import BadSettings
 from bot.sandbox.proxy.grant import Grant, ModelUpstream
 from bot.sandbox.proxy.http_proxy import HttpProxy, parse_http_proxy
+from bot.sandbox.proxy.learned_hosts import LearnedHosts
 from bot.sandbox.proxy.model import model_client
 from bot.sandbox.proxy.network import Network
 from bot.sandbox.proxy.server import SandboxProxy
@@ -192,3 +193,21 @@ async def test_a_model_in_the_operators_network_is_reached_without_the_proxy(add
             await client.get("/")
 
     assert proxy.asked == []
+
+
+@pytest.mark.parametrize("answers", [["10.0.0.7"], []])
+async def test_t8_learning_asks_the_proxy_for_no_host_that_may_be_private(tmp_path, answers):
+    """The proxy would reach it: a host that this machine does not know to be public is refused."""
+
+    async def resolve(_host: str, _port: int) -> list[str]:
+        return answers
+
+    learned = LearnedHosts()
+    async with company_proxy() as proxy:
+        network = Network(resolve, http_proxy=proxy.known)
+        grant = Grant("", frozenset(), learned=learned)
+        async with SandboxProxy(None, network=network).open(tmp_path / "proxy", grant) as usage:
+            answer = await Sandbox(tmp_path / "proxy", usage).connect("wiki.inside.test:443")
+    assert b" 403 " in answer or b" 502 " in answer
+    assert (proxy.asked, list(learned.reached)) == ([], [])
+    assert list(learned.private) == (["wiki.inside.test"] if answers else [])

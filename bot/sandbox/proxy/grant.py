@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from bot.errors import Retryable
+from bot.sandbox.proxy.learned_hosts import LearnedHosts
 from bot.text.invisible_characters import on_one_line
 
 _MAX_KINDS = 20
@@ -36,6 +37,8 @@ class Grant:
     """0: no limit."""
     private_hosts: frozenset[str] = frozenset()
     """Names among `hosts` that may have addresses of a private network; others here allow nothing."""
+    learned: LearnedHosts | None = None
+    """Admits all public hosts and records them; None: only `hosts`."""
 
 
 class UsedUp(Enum):

@@ -31,6 +31,10 @@ async def resolve_host(host: str, port: int) -> Sequence[str]:
     return [str(address[0]) for *_, address in found]
 
 
+class NotPublic(ProxyRefusal):
+    """The host has an address that is not on the public internet."""
+
+
 @dataclass(frozen=True, slots=True)
 class Network:
     resolve: ResolveHost = resolve_host
@@ -40,9 +44,11 @@ class Network:
     http_proxy: HttpProxy | None = None
     """The HTTP proxy of the operator's network resolves the hosts that it covers, so their addresses are unknown."""
 
-    async def connector(self, target: HostPort, *, may_be_private: bool) -> Connector:
-        """Raises ProxyRefusal."""
+    async def connector(self, target: HostPort, *, may_be_private: bool, is_checked: bool = False) -> Connector:
+        """`is_checked`: also if the operator's HTTP proxy connects to it. Raises ProxyRefusal."""
         if self.http_proxy and target.is_named and self.http_proxy.covers(target.host):
+            if is_checked:
+                await self._checked_addresses(target, may_be_private=may_be_private)
             return partial(self.http_proxy.connect, target, self.dial)
         addresses = await self._checked_addresses(target, may_be_private=may_be_private)
         return partial(self._connect, addresses, target)
@@ -54,7 +60,7 @@ class Network:
             raise ProxyRefusal(502, f"{target} was not found.")
         if not all(self.is_public(address) or (may_be_private and is_private(address)) for address in addresses):
             attempt = f"reach {target}, which is not on the public internet"
-            raise ProxyRefusal(403, f"{target} is not on the public internet.", attempt=attempt)
+            raise NotPublic(403, f"{target} is not on the public internet.", attempt=attempt)
         return addresses
 
     async def _resolve(self, target: HostPort) -> Sequence[str]:

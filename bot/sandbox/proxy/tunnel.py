@@ -14,7 +14,8 @@ from bot.sandbox.proxy import tls_hello
 from bot.sandbox.proxy.connection import Connection, ConnectionGone
 from bot.sandbox.proxy.grant import Grant, ProxyRefusal
 from bot.sandbox.proxy.host_and_port import HostPort, parse_allowed_hosts, parse_host_port
-from bot.sandbox.proxy.network import Connector, Network, Streams
+from bot.sandbox.proxy.learned_hosts import LearnedHosts
+from bot.sandbox.proxy.network import Connector, Network, NotPublic, Streams
 from bot.sandbox.proxy.registry_route import RegistryAccess
 
 _CHUNK = 64 * 1024
@@ -41,7 +42,8 @@ class Tunnels:
 
     async def serve(self, connection: Connection, request: h11.Request) -> None:
         target = _parse_target(request)
-        if target not in self._allowed:
+        learned = self.grant.learned
+        if target not in self._allowed and not (learned and learned.admits(target)):
             raise ProxyRefusal(403, f"{target} is not a host that this run may reach.", attempt=f"reach {target}")
         if self._open >= _MAX_AT_ONCE:
             raise ProxyRefusal(
@@ -49,11 +51,20 @@ class Tunnels:
             )
         self._open += 1
         try:
-            connect = await self.network.connector(target, may_be_private=target in self._private)
-            async with self._remote(target, connect) as remote:
-                await _relay(connection, remote, target)
+            async with self._remote(target, await self._connector(target)) as remote:
+                await _relay(connection, remote, target, learned)
         finally:
             self._open -= 1
+
+    async def _connector(self, target: HostPort) -> Connector:
+        learned = self.grant.learned if target not in self._allowed else None
+        may_be_private = target in self._private
+        try:
+            return await self.network.connector(target, may_be_private=may_be_private, is_checked=learned is not None)
+        except NotPublic:
+            if learned:
+                learned.record_private(target)
+            raise
 
     @contextlib.asynccontextmanager
     async def _remote(self, target: HostPort, connect: Connector) -> AsyncIterator[Streams]:
@@ -81,9 +92,11 @@ async def _closing(streams: Streams) -> AsyncIterator[Streams]:
         streams[1].close()
 
 
-async def _relay(connection: Connection, remote: Streams, target: HostPort) -> None:
+async def _relay(connection: Connection, remote: Streams, target: HostPort, learned: LearnedHosts | None) -> None:
     reader, writer, early = await connection.detach()
     opening = await _read_hello(reader, early, target)
+    if learned:
+        learned.record(target)
     try:
         remote[1].write(opening)
         async with asyncio.timeout(_IDLE_SECONDS) as deadline, asyncio.TaskGroup() as group:

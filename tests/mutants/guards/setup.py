@@ -6,12 +6,41 @@ _READY = "tests/setup/test_prepare.py::test"
 _DECLARED = "tests/setup/test_declared.py::test"
 _POOL = "tests/setup/test_pool.py::test"
 _COPYING = "tests/setup/test_copy_files.py::test"
+_LEARNED = "tests/sandbox/test_learned_hosts.py::test"
 _NETWORK = "tests/escape/test_setup_network.py::test"
 _PROVISION = "bot/workspace/setup_record.py"
 _LAYERS = "tests/setup/test_layers.py::test"
 _NOT_SHARED = f"{_LAYERS}_what_could_reach_back_or_breaks_elsewhere_is_not_shared"
 
 GUARDS = (
+    Guard(
+        "T8: only setup with network learns hosts",
+        "bot/sandbox/bubblewrap.py",
+        "learned=self._learned if network else None",
+        "learned=self._learned",
+        (f"{_LEARNED}_t8_neither_turns_nor_tests_nor_setup_of_an_agents_work_reach_unknown_hosts",),
+    ),
+    Guard(
+        "T8: hosts are learned on port 443 and by name alone",
+        "bot/sandbox/proxy/learned_hosts.py",
+        "if target.port != _HTTPS or not target.is_named or not _NAME.fullmatch(target.host):",
+        "if False:",
+        (f"{_LEARNED}_t8_other_ports_and_addresses_are_refused",),
+    ),
+    Guard(
+        "T8: learned hosts have a limit",
+        "bot/sandbox/proxy/learned_hosts.py",
+        "return target.host in self.reached or len(self.reached) < _MAX_HOSTS",
+        "return True",
+        (f"{_LEARNED}_t8_the_number_of_hosts_is_limited",),
+    ),
+    Guard(
+        "Settings: a host is written only if the file stays valid",
+        "bot/settings/allow_hosts.py",
+        "        load(fresh)\n",
+        "",
+        ("tests/settings/test_toml_text.py::test_hosts_that_are_no_settings_change_nothing",),
+    ),
     Guard(
         "T22: a changed sandbox is tested before it counts",
         "bot/daemon.py",
@@ -444,5 +473,12 @@ GUARDS = (
         "    if not needs_environment(lines):",
         "    if True:",
         (f"{_DECLARED}_pip_of_other_files_installs_into_the_worktree",),
+    ),
+    Guard(
+        "T8: learning behind the operator's HTTP proxy checks the address",
+        "bot/sandbox/proxy/network.py",
+        "            if is_checked:",
+        "            if False:",
+        ("tests/sandbox/test_http_proxy.py::test_t8_learning_asks_the_proxy_for_no_host_that_may_be_private",),
     ),
 )
