@@ -33,7 +33,7 @@ from bot.workspace.paths import ProjectPaths
 _DETAIL_COLUMN = 21
 _MEASURE_SECONDS = 3.0
 """Time limit for measuring the size of folders."""
-_SHARED_FOLDERS = ("transcripts", "evidence", "forge", "caches", "trash", "aside")
+_SHARED_FOLDERS = ("transcripts", "evidence", "forge", "caches", "toolchains", "trash", "aside")
 
 
 @dataclass(frozen=True, slots=True)

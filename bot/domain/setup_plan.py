@@ -1,10 +1,13 @@
 """Setup of a worktree: the plan, the result, and the obstacle that stopped it."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from bot.domain.change import Objection
+
+PACKAGE_MANAGERS = ("npm", "pnpm", "yarn", "bun")
+_HASH_SHOWN = 24
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,16 +36,31 @@ class WantedVersion:
     """A version of a language or build tool that the repository asks for."""
 
     tool: str
-    """`python`, `node`, `go`, `rust`, `ruby`, `php`, `java` or `dotnet`."""
+    """`python`, `node`, `go`, `rust`, `ruby`, `php`, `java`, `dotnet`, `npm`, `pnpm`, `yarn` or `bun`."""
     range: str
     """In the notation of the tool: `>=3.9,<4`, `^20.1`, `3.12`."""
     why: str
     """The file that asks for it."""
     is_required: bool = False
     """Setup would fail with another version."""
+    pin: str = ""
+    """An exact version, with the hash of its download if the repository names one: `9.1.0`, `9.1.0+sha512.3c9a...`."""
 
     def __str__(self) -> str:
         return f"{self.tool} {self.range} ({self.why})"
+
+    @property
+    def folder_name(self) -> str:
+        """Name of the folder in which exactly this version is installed."""
+        version, plus, hashed = self.pin.partition("+")
+        return f"{version}{plus}{hashed[:_HASH_SHOWN]}"
+
+
+def by_weight(wanted: Sequence[WantedVersion]) -> Iterator[Sequence[WantedVersion]]:
+    """Yields all versions, then fewer and fewer: the last preferences give way first."""
+    preferred = [one for one in wanted if not one.is_required]
+    for number in range(len(preferred), -1, -1):
+        yield [one for one in wanted if one.is_required or one in preferred[:number]]
 
 
 @dataclass(frozen=True, slots=True)

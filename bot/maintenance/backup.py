@@ -23,7 +23,7 @@ from bot.system.database import copy_database
 from bot.workspace.setup_record import read_setup_record
 
 _DATABASES = ("*.db", "forge/*.sqlite")
-_NOT_BACKED_UP = frozenset({"agent", "caches", "cells", "daemon.id", "demo", "trash", "treehand.log"})
+_NOT_BACKED_UP = frozenset({"agent", "caches", "cells", "daemon.id", "demo", "toolchains", "trash", "treehand.log"})
 """Recreated when needed; `daemon.id` must stay unique to this state directory."""
 _TRANSIENT_SUFFIXES = ("-wal", "-shm", "-journal", ".lock")
 _OBJECTS = "objects"

@@ -113,6 +113,8 @@ class SandboxSettings(Section):
     """PEM file with the certificates of your own authorities, trusted besides this machine's."""
     tools: tuple[Path, ...] = ()
     """Folders with tools that agents may read and run: `/opt/node`, `~/.cargo/bin`."""
+    install_versions: bool = True
+    """Install the versions that a repository asks for, with this machine's npm, uv or mise."""
     memory_gb: float = Field(6, ge=0)
     """Most memory of an agent and its processes; 0: no limit."""
     processes: int = Field(1000, ge=0)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from bot.sandbox.interface import Sandbox
     from bot.secret_scan.scanner import Secrets
     from bot.setup.learn_hosts import LearnedSetup
+    from bot.setup.install_versions import VersionInstaller
     from bot.setup.plan import SetupOverrides
     from bot.setup.prepare import ProjectSetup
     from bot.setup.resources import SetupResources
@@ -27,6 +28,10 @@ if TYPE_CHECKING:
 
 _PROGRAM_SECONDS = 10.0
 _REMOVE_SECONDS = 60.0
+_INSTALL_SECONDS = 600.0
+"""Longest installation of one version."""
+OWN_TOOLCHAINS = "toolchains"
+"""Folder below the state directory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +55,7 @@ class SetupPreview:
     def missing(self, steps: Sequence["SetupStep"]) -> Sequence[str]:
         """Programs that the steps need and that are missing."""
         needed = dict.fromkeys(tool for step in steps for tool in step.tools)
-        return [tool for tool in needed if not self.is_installed(tool)]
+        return [tool for tool in needed if not (self.is_installed(tool) or self.tools.will_bring(tool))]
 
 
 def build_setup(
@@ -83,6 +88,7 @@ def setup_resources(
         settings.setup_hosts,
         _run_program,
         _toolchains(settings),
+        build_installer(settings),
     )
 
 
@@ -158,7 +164,9 @@ def _preview(settings: Settings, project: ProjectSettings) -> SetupPreview | Non
             setting = setup_hosts_line((*settings.sandbox.setup_hosts, *hosts)) if hosts else ""
             workflows = find_powerful_workflows(found.names, found.read) if project.folder is None else ()
             absent = find_absent(repository, commit) if project.folder else None
-            tools = _toolchains(settings).choose(plan)
+            tools = _toolchains(settings).choose(
+                plan, build_installer(settings).program_for if plan.steps else _nothing
+            )
             is_installed = partial(_is_installed, settings, tools.folders)
             return SetupPreview(plan, is_installed, tools, hosts, setting, workflows, absent)
     return None
@@ -182,11 +190,30 @@ def _toolchains(settings: Settings) -> "Toolchains":
     """As the sandbox would find them."""
     from bot.setup.toolchains import Toolchains
 
+    own = settings.state_dir / OWN_TOOLCHAINS
     if settings.sandbox.kind == "none":
-        return Toolchains(lambda: os.pathsep.join(os.get_exec_path()), run_tool=_run_program)
+        return Toolchains(lambda: os.pathsep.join(os.get_exec_path()), run_tool=_run_program, own_folder=own)
     from bot.sandbox.host_tools import find_tools
 
-    return Toolchains(lambda: find_tools(settings.sandbox.tools, settings.state_dir).path, run_tool=_run_program)
+    search = partial(find_tools, settings.sandbox.tools, settings.state_dir)
+    return Toolchains(lambda: search().path, run_tool=_run_program, own_folder=own)
+
+
+def build_installer(settings: Settings) -> "VersionInstaller":
+    from bot.setup.install_versions import VersionInstaller
+
+    return VersionInstaller(
+        settings.state_dir / OWN_TOOLCHAINS,
+        settings.sandbox.install_versions,
+        min(settings.limits.setup_minutes * 60, _INSTALL_SECONDS),
+        settings.limits.free_disk_gb,
+        clock.now,
+    )
+
+
+def _nothing(*_: object) -> str:
+    """People who want no setup get no versions."""
+    return ""
 
 
 def _blocked_hosts(plan: "SetupPlan", settings: Settings) -> tuple[str, ...]:

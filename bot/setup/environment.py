@@ -10,6 +10,7 @@ OFFLINE = {
     "CARGO_NET_OFFLINE": "true",
     "GOPROXY": "off",
     "COMPOSER_DISABLE_NETWORK": "1",
+    "COREPACK_ENABLE_NETWORK": "0",
 }
 """Variables that let tools use their downloads at once where there is no network."""
 _PROXY = "-Dhttp.proxyHost=127.0.0.1 -Dhttp.proxyPort={port} -Dhttps.proxyHost=127.0.0.1 -Dhttps.proxyPort={port}"
@@ -34,6 +35,8 @@ def cache_variables(cache: Path) -> dict[str, str]:
         "GRADLE_RO_DEP_CACHE": str(cache / "gradle" / "caches"),
         "COREPACK_HOME": str(cache / "corepack"),
         "PLAYWRIGHT_BROWSERS_PATH": str(cache / "playwright"),
+        "COREPACK_ENABLE_DOWNLOAD_PROMPT": "0",
+        "COREPACK_ENABLE_AUTO_PIN": "0",
     }
 
 
@@ -68,8 +71,8 @@ def setup_variables(cache: Path, network_variables: Mapping[str, str], tools: Co
         "YARN_CACHE_FOLDER": str(cache / "yarn"),
         "npm_config_manage_package_manager_versions": "false",
         "npm_config_package_manager_strict": "false",
-        "COREPACK_ENABLE_DOWNLOAD_PROMPT": "0",
         "BUN_INSTALL_CACHE_DIR": str(cache / "bun"),
+        "BUN_CONFIG_MAX_HTTP_REQUESTS": "32",  # the proxy refuses more connections than Bun makes
         "COMPOSER_CACHE_DIR": str(cache / "composer"),
         "GRADLE_USER_HOME": str(cache / "gradle"),
         "MAVEN_USER_HOME": str(cache / "maven-wrapper"),

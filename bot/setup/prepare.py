@@ -28,6 +28,7 @@ from bot.setup.failure_advice import explain_missing_versions
 from bot.setup.layers import SharedLayers
 from bot.setup.plan import SetupOverrides, plan_setup
 from bot.setup.progress import report_progress
+from bot.setup.provide_versions import provide_versions
 from bot.setup.repository_files import RepositoryFiles
 from bot.setup.resources import SetupResources
 from bot.setup.run_command import SetupCommand
@@ -73,7 +74,7 @@ class ProjectSetup:
             await end_servers(self._resources.marker_prefix, workspace.branch)
             await self._access.end_serving(workspace.branch)
             plan, tracked, included = await self._source_for(workspace.base)
-            workspace = await self._with_toolchains(workspace, plan)
+            workspace = await self._with_toolchains(workspace, plan, emit)
             record = await self._access.get_record(workspace.branch)
             job = await self._make_job(workspace, plan, turn_id, emit, avoid_taken_ports=record.is_ahead)
             if rebuilt := await self._rebuild(job, record):
@@ -91,7 +92,7 @@ class ProjectSetup:
         """Repeats setup in a temporary worktree, which was set up on its base, for the work that is there now."""
         plan = (await self._source_for(fresh.base))[0]
         stamp = (await self._access.get_record(fresh.branch)).stamp
-        fresh = await self._with_toolchains(fresh, plan)
+        fresh = await self._with_toolchains(fresh, plan, emit)
         job = replace(await self._make_job(fresh, plan, turn_id, emit), allowed=allowed, content=fresh.head)
         repeated = await self._steps.run_on_work(job, stamp)
         return replace(self._result(job), obstacle=repeated.obstacle, repeated=repeated.how)
@@ -100,7 +101,7 @@ class ProjectSetup:
         """Prepares a worktree of the pool, without copied files. Returns None if it gave way to a run."""
         try:
             plan = (await self._source_for(workspace.base))[0]
-            workspace = await self._with_toolchains(workspace, plan)
+            workspace = await self._with_toolchains(workspace, plan, lambda _: None)
             job = await self._make_job(workspace, plan, workspace.branch, lambda _: None)
             async with self._queue.give_way():
                 return await self._ensure(replace(job, is_ahead=True))
@@ -127,13 +128,13 @@ class ProjectSetup:
         marker = f"{self._resources.marker_prefix}:{turn_id}/setup"
         return SetupJob(workspace, plan, worktree_variables(workspace.path.name, ports), marker, emit)
 
-    async def _with_toolchains(self, workspace: Workspace, plan: SetupPlan) -> Workspace:
+    async def _with_toolchains(self, workspace: Workspace, plan: SetupPlan, emit: EventSink) -> Workspace:
         """Keeps what the last setup was run with, if that still counts. Raises NeedsHuman if a version is missing."""
         record = await self._access.get_record(workspace.branch)
         folders = tuple(map(Path, record.toolchains))
         is_there = all(folder.is_dir() for folder in folders) and await self._layers.is_there(workspace.mounts)
         if not (is_there and record.stamp and record.stamp == await in_thread(fingerprint, plan.steps, workspace.path)):
-            chosen = await in_thread(self._resources.toolchains.choose, plan)
+            chosen = await provide_versions(plan, self._resources, emit)
             # people who name their own commands, or none, know what those need
             if chosen.missing and any(step.tools for step in plan.steps):
                 raise NeedsHuman(explain_missing_versions(chosen.missing))

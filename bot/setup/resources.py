@@ -7,6 +7,7 @@ from pathlib import Path
 from bot.sandbox.interface import Sandbox
 from bot.secret_scan.scanner import Secrets
 from bot.setup.download_hosts import RunTool
+from bot.setup.install_versions import VersionInstaller
 from bot.setup.port_blocks import PortBlocks
 from bot.setup.toolchains import Toolchains
 from bot.system.trash import discard
@@ -33,6 +34,8 @@ class SetupResources:
     """Hosts that setup may reach."""
     run_tool: RunTool = lambda _: ""
     toolchains: Toolchains = field(default_factory=Toolchains)
+    installer: VersionInstaller | None = None
+    """Installs missing versions; None: nothing is installed."""
 
     @property
     def shared_cache(self) -> Path:

@@ -23,6 +23,11 @@ _GO_LINE = re.compile(r"^go[ \t]+([0-9][0-9.]*)", re.MULTILINE)
 _RUBY_LINE = re.compile(r"^ruby[ \t(]+(['\"])([^'\"\n]{1,60})\1", re.MULTILINE)
 _POM_RELEASE = re.compile(r"<(?:maven\.compiler\.(?:release|target)|java\.version)>[ \t]*([0-9][0-9.]*)")
 _LINE_OF_TOOL = re.compile(r"^[ \t]*([a-z][a-z0-9_-]*)[ \t]+([^\s#]+)", re.MULTILINE)
+_PINNED = re.compile(
+    r"(npm|pnpm|yarn|bun)@([0-9]{1,9}\.[0-9]{1,9}\.[0-9]{1,9}(?:-[0-9A-Za-z][0-9A-Za-z.-]{0,40})?)"
+    r"(\+sha(?:1|224|256|384|512)\.[0-9a-f]{40,128})?"
+)
+"""Corepack's notation. An address in the place of the version is nothing that Treehand fetches."""
 _SDKMAN_JAVA = re.compile(r"^java=([0-9][0-9.]*)", re.MULTILINE)
 
 
@@ -52,6 +57,16 @@ def _node(folder: FileFolder) -> _Wanted:
     yield _preferred(folder, "node", nested_table(manifest, "volta").get("node"), "package.json")
     for name in (".nvmrc", ".node-version"):
         yield _preferred(folder, "node", _first_line(folder.text(name)), name)
+
+
+def _package_manager(folder: FileFolder) -> _Wanted:
+    """Yarn 1 refuses the lock file of a later Yarn, unless the repository contains that Yarn."""
+    pinned = _PINNED.fullmatch(str(folder.json("package.json").get("packageManager", "")))
+    if pinned:
+        is_berry_alone = pinned[1] == "yarn" and not pinned[2].startswith("1.")
+        is_required = is_berry_alone and "yarnPath:" not in folder.text(".yarnrc.yml")
+        wanted = _preferred(folder, pinned[1], pinned[2], "package.json")
+        yield replace(wanted, is_required=is_required, pin=f"{pinned[2]}{pinned[3] or ''}")
 
 
 def _go(folder: FileFolder) -> _Wanted:
@@ -123,7 +138,7 @@ def _of_manager(folder: FileFolder, tool: str, version: object, file: str) -> _W
 
 
 _READERS: Sequence[Callable[[FileFolder], _Wanted]] = (
-    _python, _node, _go, _rust, _ruby, _php, _java, _dotnet, _tool_versions,
+    _python, _node, _package_manager, _go, _rust, _ruby, _php, _java, _dotnet, _tool_versions,
 )  # fmt: skip
 
 

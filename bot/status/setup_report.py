@@ -76,7 +76,8 @@ def _report_steps(preview: SetupPreview) -> Health:
 def _report_versions(preview: SetupPreview) -> Health:
     tools = preview.tools
     used = [f"{one.tool} {one}" for one in tools.used]
-    detail = "; ".join([*tools.missing, *tools.notes, *used]) or "the repository asks for no version"
+    lines = [*tools.missing, *tools.planned.values(), *tools.notes, *used]
+    detail = "; ".join(lines) or "the repository asks for no version"
     return Health("versions", not (tools.missing and any(step.tools for step in preview.plan.steps)), detail)
 
 

@@ -29,7 +29,7 @@ from bot.settings.credentials import (
 )
 from bot.settings.dashboard_access import web_token
 from bot.settings.load import known_keys, load
-from bot.setup.build import overrides_of
+from bot.setup.build import build_installer, overrides_of
 from bot.setup.plan import SetupOverrides
 from bot.system.disk import Disk
 from bot.workspace.build import build_workspaces
@@ -82,6 +82,12 @@ def test_publish_limits_come_from_the_settings(write):
     settings = write(f'limits.changed_files = 3\nlimits.changed_mb = 1.5\n{PROJECT}protected = ["deploy/**"]\n')
     guard = build_workspaces(settings, settings.projects[0], Secrets())._guard
     assert guard.rules == PublishRules(("deploy/**",), 3, 1.5)
+
+
+@pytest.mark.parametrize("allowed", [True, False])
+def test_versions_are_installed_if_the_settings_allow_it(write, allowed):
+    settings = write(f"sandbox.install_versions = {str(allowed).lower()}\n{PROJECT}")
+    assert build_installer(settings).is_allowed is allowed
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from bot.domain.turn import Event, Workspace
 from bot.sandbox.bubblewrap import Bubblewrap, SandboxRules
 from bot.sandbox.interface import Sandbox
 from bot.secret_scan.scanner import Secrets
+from bot.setup.install_versions import VersionInstaller
 from bot.setup.plan import SetupOverrides
 from bot.setup.port_blocks import PortBlocks
 from bot.setup.prepare import ProjectSetup
@@ -38,6 +39,7 @@ class Shop:
     events: list[Event] = field(default_factory=list)
     overrides: SetupOverrides = field(default_factory=SetupOverrides)
     toolchains: Toolchains = field(default_factory=lambda: Toolchains(home=Path("/nonexistent")))
+    installer: VersionInstaller | None = None
 
     def __post_init__(self) -> None:
         self.workspaces = GitWorkspaces(self.root, "shop", secrets=self.secrets, idle_seconds=0)
@@ -47,7 +49,7 @@ class Shop:
         blocks, caches = PortBlocks(self.root / "ports"), self.root / "caches" / "shop"
         return SetupResources(
             self.sandbox, self.secrets, blocks, caches, MARKER_PREFIX, lambda: 0.0, self.seconds, self.verify_seconds,
-            toolchains=self.toolchains,
+            toolchains=self.toolchains, installer=self.installer,
         )  # fmt: skip
 
     @property

@@ -170,6 +170,18 @@ async def test_setup_is_repeated_when_the_version_it_was_run_with_is_gone(shop, 
     assert (shop.folder() / "build.log").read_text() == "Python 3.99.2\n"
 
 
+async def test_a_worktree_stays_on_its_version_when_a_newer_one_appears(shop, tmp_path):
+    versions = tmp_path / "home" / ".pyenv" / "versions"
+    install(versions / "3.99.1", "python3", "Python 3.99.1")
+    shop.toolchains = Toolchains(lambda: "/usr/bin:/bin", tmp_path / "home", run)
+    shop.origin.commit({"pyproject.toml": PYPROJECT.format(">=3.99"), ".gitignore": "build.log\n"})
+    await shop.told("python3 --version >> build.log").ready()
+    install(versions / "3.99.2", "python3", "Python 3.99.2")
+    assert (await shop.ready()).toolchains == (versions / "3.99.1",)
+    assert (shop.folder() / "build.log").read_text() == "Python 3.99.1\n", "nor is setup repeated"
+    assert (await shop.ready("treehand/shop-2")).toolchains == (versions / "3.99.2",), "new worktrees get it"
+
+
 async def test_a_missing_version_is_an_obstacle_before_anything_runs(shop, tmp_path):
     shop.toolchains = Toolchains(lambda: "/usr/bin:/bin", tmp_path, run)
     shop.origin.commit({"pyproject.toml": PYPROJECT.format(">=3.99")})

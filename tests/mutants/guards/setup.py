@@ -7,6 +7,7 @@ _DECLARED = "tests/setup/test_declared.py::test"
 _POOL = "tests/setup/test_pool.py::test"
 _COPYING = "tests/setup/test_copy_files.py::test"
 _LEARNED = "tests/sandbox/test_learned_hosts.py::test"
+_INSTALLING = "tests/setup/test_install_versions.py::test"
 _NETWORK = "tests/escape/test_setup_network.py::test"
 _PROVISION = "bot/workspace/setup_record.py"
 _LAYERS = "tests/setup/test_layers.py::test"
@@ -16,8 +17,8 @@ GUARDS = (
     Guard(
         "T8: only setup with network learns hosts",
         "bot/sandbox/bubblewrap.py",
-        "learned=self._learned if network else None",
-        "learned=self._learned",
+        "learned = self._learned if network else None",
+        "learned = self._learned",
         (f"{_LEARNED}_t8_neither_turns_nor_tests_nor_setup_of_an_agents_work_reach_unknown_hosts",),
     ),
     Guard(
@@ -96,6 +97,69 @@ GUARDS = (
         "if reads_manifests_only(plan, files) else",
         "if plan else",
         (f"{_LAYERS}_a_setup_that_builds_from_other_files_counts_for_exactly_these[prepare]",),
+    ),
+    Guard(
+        "T20: a package manager has the hash that the repository names",
+        "bot/setup/npm_packages.py",
+        "    if found != wanted:",
+        "    if False:",
+        (f"{_INSTALLING}_the_hash_that_the_repository_names_is_checked",),
+    ),
+    Guard(
+        "T20: an installed version without a hash never counts as one with it",
+        "bot/setup/toolchains.py",
+        "return toolchain.folder.name == wanted.folder_name",
+        "return toolchain.folder.name.partition('+')[0] == wanted.range",
+        (f"{_INSTALLING}_an_installed_version_with_another_hash_is_not_used",),
+    ),
+    Guard(
+        "T20: no script of a package manager runs outside of the sandbox",
+        "bot/setup/npm_packages.py",
+        '(str(npm), "pack",',
+        '(str(npm), "install", "--global", "--prefix", str(scratch / "all"), "--ignore-scripts=false",',
+        (f"{_INSTALLING}_npm_brings_exactly_the_pinned_version_and_runs_no_script",),
+    ),
+    Guard(
+        "T20: an archive of a package manager is unpacked into its folder only",
+        "bot/setup/npm_packages.py",
+        'if member.isreg() and parts and ".." not in parts and',
+        "if member.isreg() and parts and",
+        (f"{_INSTALLING}_an_archive_writes_nothing_but_its_own_files",),
+    ),
+    Guard(
+        "T20: a package manager has no program outside of its folder",
+        "bot/setup/npm_packages.py",
+        'if not target.is_relative_to((new / "package").resolve()) or',
+        "if",
+        (f"{_INSTALLING}_a_package_names_programs_of_its_own_only",),
+    ),
+    Guard(
+        "T20: no setting of a repository decides what is installed outside of the sandbox",
+        "bot/setup/operator_programs.py",
+        'cwd="/", ',
+        "",
+        (f"{_INSTALLING}_settings_of_a_repository_are_not_read",),
+    ),
+    Guard(
+        "T20: what is installed outside of the sandbox is named strictly",
+        "bot/setup/wanted_versions.py",
+        "pinned = _PINNED.fullmatch(",
+        "pinned = _PINNED.match(",
+        (f"{_INSTALLING}_a_pinned_package_manager_is_read_strictly",),
+    ),
+    Guard(
+        "T7: the operator's programs get no key",
+        "bot/setup/operator_programs.py",
+        "for name, value in os.environ.items() if _KEPT.fullmatch(name)}",
+        "for name, value in os.environ.items()}",
+        (f"{_INSTALLING}_the_operators_programs_get_no_key_and_start_far_from_any_repository",),
+    ),
+    Guard(
+        "T20: nothing is installed without the operator's permission",
+        "bot/setup/install_versions.py",
+        "if not self.is_allowed:",
+        "if False:",
+        (f"{_INSTALLING}_nothing_is_installed_without_permission_or_program",),
     ),
     Guard(
         "T12: what the repository protects is held back",
