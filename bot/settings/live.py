@@ -21,7 +21,7 @@ LIVE = frozenset(
         "limits.free_disk_gb", "limits.setup_minutes", "limits.verify_minutes", "limits.verify_rounds",
         "budget.per_issue_usd", "budget.per_issue_tokens", "budget.per_issue_turns", "budget.per_issue_hours",
         "budget.per_day_usd", "budget.prices", "agent.model", "sandbox.hosts", "sandbox.setup_hosts",
-        "sandbox.private_hosts", "sandbox.tools",
+        "sandbox.private_hosts", "sandbox.tools", "sandbox.install_versions",
         "sandbox.memory_gb", "sandbox.processes", "sandbox.file_gb", "notify.on", "notify.quiet", "notify.zone",
         "notify.digest_minutes", "notify.link", "log.level", "projects.protected", "projects.ci", "projects.setup",
         "projects.verify", "projects.teardown", "projects.run", "projects.copy", "projects.copy_from", "projects.pool",

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from bot.git.absent_content import AbsentContent
     from bot.sandbox.interface import Sandbox
     from bot.secret_scan.scanner import Secrets
-    from bot.setup.learn_hosts import LearnedSetup
     from bot.setup.install_versions import VersionInstaller
+    from bot.setup.learn_hosts import LearnedSetup
     from bot.setup.plan import SetupOverrides
     from bot.setup.prepare import ProjectSetup
     from bot.setup.resources import SetupResources

@@ -27,6 +27,7 @@ CHANGES = {
     "sandbox.setup_hosts": '["b.example.com"]',
     "sandbox.private_hosts": '["npm.corp.example"]',
     "sandbox.tools": '["tools"]',
+    "sandbox.install_versions": "false",
     "budget.prices": "{ mine = { input = 1, output = 2 } }",
     "agent.model": '"opus"',
     "projects.ci": '"after-approval"',
