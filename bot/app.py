@@ -38,6 +38,7 @@ from bot.system import clock
 from bot.system.disk import Disk
 from bot.system.logs import set_level
 from bot.workspace.build import build_workspaces, publish_rules
+from bot.workspace.step_events import report_git
 from bot.workspace.workspaces import GitWorkspaces
 
 log = logging.getLogger(__name__)
@@ -110,7 +111,7 @@ async def open_app(settings: Settings, model: Mapping[str, str], secrets: Secret
         workspaces = {one.name: build_workspaces(settings, one, secrets) for one in settings.projects}
         setups = {one.name: parts.setup(one, workspaces[one.name]) for one in settings.projects}
         projects = {one.name: parts.project(one, workspaces[one.name], setups[one.name]) for one in settings.projects}
-        runner = TurnRunner(projects.__getitem__, agent, homes_of(settings), secrets.find_any)
+        runner = TurnRunner(projects.__getitem__, agent, homes_of(settings), secrets.find_any, report_git)
         executor = await stack.enter_async_context(
             LocalExecutor(runner, turn_store=store, on_change=woken.set, transcript=transcripts.append, clock=clock.now)
         )

@@ -78,7 +78,7 @@ def _format_line(line: Mapping[str, Any]) -> str:
     stamp = time.strftime("%H:%M:%S", time.localtime(_time_of(line)))
     text = str(line.get("text", ""))
     match line.get("kind"):
-        case EventKind.TOOL:
+        case EventKind.TOOL | EventKind.STEP | EventKind.WAITING:
             return f"{stamp}  ▸ {text}"
         case EventKind.TOOL_RESULT:
             return f"{stamp}    " + "\n  ".join(text.splitlines()[:_MOST_TOOL_OUTPUT_LINES])

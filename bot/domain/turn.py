@@ -110,8 +110,16 @@ class EventKind(StrEnum):
     RESULT = "result"
     VERIFYING = "verifying"
     """Host event: the agent has ended and its commit is being verified."""
+    STEP = "step"
+    """Host event: what the host does for the turn, and how far it is. Empty: nothing any more. No part of the
+    conversation."""
+    WAITING = "waiting"
+    """Host event: as `STEP`, but it does not move on."""
     USAGE = "usage"
     """Host event: tokens and money that the host has counted. Not in transcripts."""
+
+
+_NO_PROGRESS = {EventKind.NOTICE, EventKind.USAGE, EventKind.WAITING}
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +176,7 @@ class Progress:
 
     def after(self, event: Event) -> Self:  # noqa: C901 - one case per kind of event
         # a rate limit's heartbeat is no progress: it must not keep a stalled turn alive
-        last_at = self.last_event_at if event.kind in {EventKind.NOTICE, EventKind.USAGE} else event.at
+        last_at = self.last_event_at if event.kind in _NO_PROGRESS else event.at
         # where the host counts, nothing else does
         tokens = self.tokens + (event.tokens if self.usd is None or event.kind is EventKind.USAGE else 0)
         seen = replace(self, events=self.events + 1, tokens=tokens, last_event_at=last_at)
@@ -177,8 +185,9 @@ class Progress:
                 return replace(seen, session=event.text)
             case EventKind.TEXT:
                 return replace(seen, message=event.text)
-            case EventKind.TOOL:
-                return replace(seen, action=event.text, tools_running=seen.tools_running | {event.id})
+            case EventKind.TOOL | EventKind.STEP | EventKind.WAITING:
+                called = {event.id} if event.kind is EventKind.TOOL else frozenset[str]()
+                return replace(seen, action=event.text, tools_running=seen.tools_running | called)
             case EventKind.TOOL_RESULT:
                 return replace(seen, tools_running=seen.tools_running - {event.id})
             case EventKind.TODOS:

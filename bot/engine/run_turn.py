@@ -30,6 +30,8 @@ class TurnRunner:
     """Folder of all agents' homes."""
     find_secrets: FindSecrets = lambda _: ()
     """Finds secrets in every text of the agent."""
+    report_git: Callable[[EventSink], contextlib.AbstractContextManager[None]] = lambda _: contextlib.nullcontext()
+    """While it is entered, long git commands are reported."""
 
     async def __call__(self, request: TurnOrder, inbox: Inbox, notice: EventSink) -> TurnReport:
         screening = SecretScreen(self.find_secrets)
@@ -39,7 +41,8 @@ class TurnRunner:
         """Failures of the agent and of the workspace are in the report, not raised."""
         project = self.projects(request.project)
         try:
-            workspace, renamed = await _ensure_workspace(request, project)
+            with self.report_git(notice):
+                workspace, renamed = await _ensure_workspace(request, project)
             report = await self._work(request, workspace, project, inbox, notice)
             return replace(report, renamed_base=renamed)
         except NoBranch as problem:

@@ -30,6 +30,7 @@ _CONFIG = (
     ("core.autocrlf", "false"),
     ("protocol.ext.allow", "never"),
     ("gc.auto", "0"),
+    ("gc.bigPackThreshold", "64m"),
     ("maintenance.auto", "false"),
     ("submodule.recurse", "false"),
     ("fetch.recurseSubmodules", "false"),
@@ -109,29 +110,41 @@ def git(
 def git_bytes(
     git_dir: Path, *args: str, env: Mapping[str, str] | None = None, stdin: bytes = b"", timeout: float = 600
 ) -> bytes:
+    process = start_git(git_dir, args, env or {}, stderr=subprocess.PIPE)
     try:
-        process = subprocess.Popen(
+        stdout, stderr = process.communicate(stdin, timeout)
+    except subprocess.TimeoutExpired as exc:
+        terminate(process)
+        raise timed_out(args, timeout) from exc
+    ensure_succeeded(args, process.returncode, stderr.decode(errors="replace"), stdout)
+    return stdout
+
+
+def start_git(git_dir: Path, args: tuple[str, ...], env: Mapping[str, str], *, stderr: int) -> subprocess.Popen[bytes]:
+    try:
+        return subprocess.Popen(
             ["git", f"--git-dir={git_dir}", *args],
-            env=_environment(args[0], env or {}),
+            env=_environment(args[0], env),
             cwd="/",
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            stderr=stderr,
             start_new_session=not _stays_in_group.get(),
             umask=_UMASK,
         )
     except FileNotFoundError as exc:
         raise CannotStart(NO_GIT) from exc
-    try:
-        stdout, stderr = process.communicate(stdin, timeout)
-    except subprocess.TimeoutExpired as exc:
-        _terminate(process)
-        raise GitFailed(args, TIMED_OUT, f"no answer within {timeout:.0f} s") from exc
-    if process.returncode:
-        message = stderr.decode(errors="replace")
+
+
+def timed_out(args: tuple[str, ...], seconds: float) -> GitFailed:
+    return GitFailed(args, TIMED_OUT, f"no answer within {seconds:.0f} s")
+
+
+def ensure_succeeded(args: tuple[str, ...], code: int, message: str, stdout: bytes) -> None:
+    """Raises GitFailed or RepositoryDamaged otherwise."""
+    if code:
         failed = RepositoryDamaged if _reports_damage(message) else GitFailed
-        raise failed(args, process.returncode, message, stdout)
-    return stdout
+        raise failed(args, code, message, stdout)
 
 
 def _reports_damage(message: str) -> bool:
@@ -145,14 +158,18 @@ def stay_in_process_group() -> None:
     _stays_in_group.set(True)
 
 
-def _terminate(process: subprocess.Popen[bytes]) -> None:
+def terminate(process: subprocess.Popen[bytes]) -> None:
     """SIGTERM first, so that git deletes its temporary files."""
-    _send(process, signal.SIGTERM)
+    ask_to_end(process)
     try:
         process.communicate(timeout=_TERMINATE_SECONDS)
     except subprocess.TimeoutExpired:
         _send(process, signal.SIGKILL)
         process.communicate()
+
+
+def ask_to_end(process: subprocess.Popen[bytes]) -> None:
+    _send(process, signal.SIGTERM)
 
 
 def _send(process: subprocess.Popen[bytes], number: signal.Signals) -> None:

@@ -69,21 +69,21 @@ class Transcripts:
         return TranscriptReader(self.path(run_id))
 
     def last_action(self, run_id: str) -> str:
-        """Returns the agent's last action."""
-        return str(self._latest(run_id, EventKind.TOOL).get("text", ""))
+        """Returns the last action of the agent, or of the host for it."""
+        return str(self._latest(run_id, EventKind.TOOL, EventKind.STEP, EventKind.WAITING).get("text", ""))
 
     def todos(self, run_id: str) -> tuple[Todo, ...]:
         """The agent's latest to-do list."""
         listed = self._latest(run_id, EventKind.TODOS).get("todos", [])
         return from_record(tuple[Todo, ...], listed)
 
-    def _latest(self, run_id: str, kind: EventKind) -> Mapping[str, Any]:
-        """The newest event of its kind in the last part of the file."""
+    def _latest(self, run_id: str, *kinds: EventKind) -> Mapping[str, Any]:
+        """The newest event of these kinds in the last part of the file."""
         try:
             seen = self.path(run_id).stat()
         except FileNotFoundError:
             return {}
-        return _newest(self.path(run_id), kind, (seen.st_ino, seen.st_size, seen.st_mtime_ns))
+        return _newest(self.path(run_id), kinds, (seen.st_ino, seen.st_size, seen.st_mtime_ns))
 
 
 class TranscriptReader:
@@ -111,14 +111,14 @@ class TranscriptReader:
 
 
 @lru_cache(maxsize=2048)
-def _newest(path: Path, kind: EventKind, _version: object) -> Mapping[str, Any]:
+def _newest(path: Path, kinds: tuple[EventKind, ...], _version: object) -> Mapping[str, Any]:
     """Cached by size: the file is read again only if it has grown."""
     with path.open("rb") as file:
         file.seek(max(path.stat().st_size - _TAIL_BYTES, 0))
         lines = file.read().split(b"\n")[:-1]
-    sign = f'"kind": "{kind}"'.encode()
-    found = (_record(line) for line in reversed(lines) if sign in line)
-    return next((one for one in found if one.get("kind") == kind), {})
+    signs = [f'"kind": "{kind}"'.encode() for kind in kinds]
+    found = (_record(line) for line in reversed(lines) if any(sign in line for sign in signs))
+    return next((one for one in found if one.get("kind") in kinds), {})
 
 
 def _record(line: bytes) -> Mapping[str, Any]:

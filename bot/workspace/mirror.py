@@ -15,7 +15,9 @@ from bot.domain.remote import CommitAuthor, Remote
 from bot.errors import NeedsHuman, Retryable
 from bot.git.command import TIMED_OUT, GitFailed, RepositoryDamaged, git, git_bytes
 from bot.git.commit import write_commit
+from bot.git.history import create_refs, is_large, link_history, suspect
 from bot.git.in_thread import in_thread
+from bot.git.progress import Audience, git_with_progress
 from bot.text.invisible_characters import printable_path
 from bot.workspace.mirror_repair import damaged_path, is_damaged, recover, set_aside
 from bot.workspace.paths import ORIGIN
@@ -111,9 +113,24 @@ class Mirror:
     def fetch(self, remote: Remote) -> None:
         self._ensure_exists()
         self.remote = remote
+        if remote.here:
+            self._share_history(Path(remote.url))
         self._fetch(remote, "--prune", f"+refs/heads/*:{ORIGIN}*")
         if damaged_path(self.path).exists():
             recover(self.path)
+
+    def _share_history(self, source: Path) -> None:
+        """Links a long history of another repository of ours into a new mirror, so that a fetch has nothing to copy.
+
+        One that replaces a damaged mirror gets a copy: the damage may be in a file that both have.
+        """
+        is_new = not self.refs(ORIGIN) and not damaged_path(self.path).exists()
+        if not is_new or not is_large(source) or (source / "shallow").exists():
+            return
+        listed = git(source, "for-each-ref", "--format=%(objectname) %(refname:lstrip=2)", "refs/heads/").splitlines()
+        tips = {f"{ORIGIN}{branch}": commit for commit, _, branch in (line.partition(" ") for line in listed)}
+        if link_history(source, self.path):
+            create_refs(self.path, tips)
 
     def fetch_ref(self, remote: Remote, ref: str) -> None:
         """Fetches a ref under its own name."""
@@ -126,6 +143,8 @@ class Mirror:
         try:
             self.retry_beside_new_worktrees(lambda: self._fetch_once(remote, *what))
         except GitFailed as exc:
+            if remote.here and damaged_path(self.path).exists() and exc.code > 0 and not exc.disk_is_full:
+                suspect(Path(remote.url))
             raise remote_error(remote, exc) from exc
 
     def retry_beside_new_worktrees(self, command: Callable[[], object]) -> None:
@@ -141,9 +160,9 @@ class Mirror:
 
     def _fetch_once(self, remote: Remote, *what: str) -> None:
         *options, refspec = what
-        git(
-            self.path, "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--update-shallow", *options,
-            remote.url, refspec, env=remote.env, timeout=_FETCH_SECONDS,
+        git_with_progress(
+            self.path, "fetch", "--quiet", "--progress", "--no-tags", "--no-write-fetch-head",
+            "--update-shallow", *options, remote.url, refspec, env=remote.env, timeout=_FETCH_SECONDS,
         )  # fmt: skip
 
     def remote_tip(self, remote: Remote, branch: str) -> str:
@@ -231,9 +250,14 @@ class SharedFetch:
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     _begun: int = 0
     _ended: int = 0
+    _waiting: Audience = field(default_factory=Audience)
 
     async def __call__(self, remote: Remote) -> None:
         wanted = self._begun + 1
+        with self._waiting.joined():
+            await self._fetch(remote, wanted)
+
+    async def _fetch(self, remote: Remote, wanted: int) -> None:
         async with self.lock:
             if self._ended >= wanted:
                 return

@@ -13,6 +13,7 @@ from pathlib import Path
 from bot.git.command import git
 from bot.git.in_child import MAX_SECONDS, in_child
 from bot.git.index import IndexEntry, read_index, write_index
+from bot.git.progress import git_with_progress
 from bot.publish_guard.guard import JudgeOrder, PublishGuard
 from bot.publish_guard.size_limits import MAX_NEW_FILES
 from bot.system import clock
@@ -154,7 +155,7 @@ class Worktree:
         command = ("worktree", "add", "--quiet", "--no-checkout", str(folder), self.paths.branch)
         with self.mirror.adding_worktree:
             self.mirror.retry_beside_new_worktrees(lambda: git(self.mirror.path, *command))
-        git(self.paths.admin, f"--work-tree={folder}", "read-tree", "--reset", "-u", tree or "HEAD")
+        git_with_progress(self.paths.admin, f"--work-tree={folder}", "read-tree", "--reset", "-u", "-v", tree or "HEAD")
         tree = git(self.paths.admin, "rev-parse", f"{tree or 'HEAD'}^{{tree}}")
         download_missing(self.mirror, tree)
         known = read_index(self.paths.admin / "index").entries

@@ -9,6 +9,8 @@ from bot.domain.reaction import Reaction
 from bot.domain.remote import Remote
 from bot.errors import NeedsHuman
 from bot.git.absent_content import lfs_folder
+from bot.git.in_thread import in_thread
+from bot.git.progress import Audience
 from bot.ports import ForgeView, Poll
 from bot.services.local.repository import OUR_BRANCHES
 from bot.services.local.server import LocalServer
@@ -20,6 +22,7 @@ class LocalForge:
     def __init__(self, server: LocalServer, project: str) -> None:
         self._pull_requests = server.pull_requests(project)
         self._repository = self._pull_requests.repository
+        self._fetching = Audience()
         self._merge_cache: dict[tuple[str, str], bool] = {}
 
     async def snapshot(self, branches: Collection[str], *, poll: Poll | None = None) -> ForgeView:  # noqa: ARG002 - everything is local
@@ -47,7 +50,8 @@ class LocalForge:
         return {branch for branch, pair in pairs.items() if not self._merge_cache[pair]}
 
     async def remote(self) -> Remote:
-        await to_thread(self._repository.fetch)
+        with self._fetching.joined():
+            await in_thread(self._repository.fetch)
         git_dir = await to_thread(self._repository.user_git_dir)
         lfs = await to_thread(lfs_folder, git_dir)
         return Remote(str(self._repository.bare), here=True, lfs=str(lfs), modules=str(git_dir / "modules"))

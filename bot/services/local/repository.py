@@ -1,21 +1,31 @@
 """Bare repository of the local forge: the user's branches as fetched, and the bot's own.
 
-Rule: nothing here writes to the user's repository; only merge_git.py does, when a person merges.
+Rule: nothing here writes to the user's repository; only merge_git.py does, when a person merges. Nothing is shared with
+it either: its packs hold what no branch contains, and agents read the objects that are here.
 """
 
+import contextlib
+import logging
+import shutil
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
 from bot.errors import NeedsHuman
 from bot.git.base_branch import branch_names, choose_base
 from bot.git.command import GitFailed, git, git_bytes
-from bot.git.unreadable import ensure_readable, incomplete, why_unreadable
+from bot.git.history import create_refs, is_large, is_suspected, pack_history
+from bot.git.progress import git_with_progress
+from bot.git.unreadable import ensure_readable, incomplete, is_partial, why_unreadable
 from bot.system.locks import exclusive_lock
+
+log = logging.getLogger(__name__)
 
 OUR_BRANCHES = "refs/heads/treehand/"
 MAX_DIFF_BYTES = 1024 * 1024
 
 _TIME_LIMIT = 120
+_FETCH_SECONDS = 3600
 _MAX_LISTED = 8
 
 
@@ -51,17 +61,22 @@ class LocalRepository:
         user_git_dir = self.user_git_dir()
         base = self._base(user_git_dir)
         if not self.bare.exists():
-            self._init()
+            self._init(user_git_dir)
+        elif is_suspected(self.bare):
+            self._replace(user_git_dir)
+        self._fetch_into(self.bare, user_git_dir)
+        if (self.bare / "HEAD").read_text().strip() != f"ref: refs/heads/{base}":
+            git(self.bare, "symbolic-ref", "HEAD", f"refs/heads/{base}")
+
+    def _fetch_into(self, bare: Path, user_git_dir: Path) -> None:
         try:
-            git(
-                self.bare, "fetch", "--quiet", "--prune", "--no-tags", "--no-write-fetch-head", "--update-shallow",
-                str(user_git_dir), "+refs/heads/*:refs/heads/*", "^refs/heads/treehand", f"^{OUR_BRANCHES}*",
-                timeout=_TIME_LIMIT,
+            git_with_progress(
+                bare, "fetch", "--quiet", "--progress", "--prune", "--no-tags", "--no-write-fetch-head",
+                "--update-shallow", str(user_git_dir), "+refs/heads/*:refs/heads/*", "^refs/heads/treehand",
+                f"^{OUR_BRANCHES}*", timeout=_FETCH_SECONDS,
             )  # fmt: skip
         except GitFailed as problem:
             raise why_unreadable(self._folder, user_git_dir, problem) or problem from problem
-        if (self.bare / "HEAD").read_text().strip() != f"ref: refs/heads/{base}":
-            git(self.bare, "symbolic-ref", "HEAD", f"refs/heads/{base}")
 
     def base(self) -> str:
         """Target branch of pull requests: from the settings, or the user's checked out branch."""
@@ -129,11 +144,37 @@ class LocalRepository:
         pairs = (line.split(" ", 1) for line in listed.splitlines())
         return {branch: commit for commit, branch in pairs}
 
-    def _init(self) -> None:
-        """Creates it completely or not at all."""
-        fresh = self.bare.with_suffix(".new")
-        git(fresh, "init", "--bare", "--quiet", "--template=")
+    def _init(self, user_git_dir: Path) -> None:
+        """Creates it completely or not at all, with a long history that the fetch then need not transfer."""
+        fresh = self._begin()
+        if is_large(user_git_dir) and not _is_cut(user_git_dir):
+            with contextlib.suppress(GitFailed):  # the fetch says why
+                self._copy_history(user_git_dir, fresh)
         fresh.rename(self.bare)
+
+    def _begin(self) -> Path:
+        fresh = self.bare.with_suffix(".new")
+        shutil.rmtree(fresh, ignore_errors=True)
+        git(fresh, "init", "--bare", "--quiet", "--template=")
+        return fresh
+
+    def _replace(self, user_git_dir: Path) -> None:
+        """Fetches the user's branches into a new one, and copies ours as far as they are intact."""
+        fresh, archive = self._begin(), self.bare.with_name(f"{self.bare.name}.damaged-{time.time_ns()}")
+        self._fetch_into(fresh, user_git_dir)
+        listed = git(self.bare, "for-each-ref", "--format=%(refname)", OUR_BRANCHES, "refs/pull/").splitlines()
+        lost = [ref for ref in listed if not _copy_ref(self.bare, fresh, ref)]
+        if (self.bare / "lfs").is_dir():
+            (self.bare / "lfs").rename(fresh / "lfs")
+        self.bare.rename(archive)
+        fresh.rename(self.bare)
+        log.warning("repository of the local forge replaced path=%s lost=%s damaged=%s", self.bare, lost, archive)
+
+    def _copy_history(self, user_git_dir: Path, fresh: Path) -> None:
+        listed = git(user_git_dir, "for-each-ref", "--format=%(objectname) %(refname)", "refs/heads/").splitlines()
+        theirs = {name: commit for commit, _, name in (line.partition(" ") for line in listed) if not _is_ours(name)}
+        pack_history(user_git_dir, fresh, theirs.values())
+        create_refs(fresh, theirs)
 
     def _base(self, user_git_dir: Path) -> str:
         name = self._wanted_base or choose_base(user_git_dir, before=self._last_base())
@@ -152,6 +193,23 @@ class LocalRepository:
     def _last_base(self) -> str:
         """The person may have left the branch: the base is still what it was."""
         return _git_or_empty(self.bare, "symbolic-ref", "--short", "HEAD") if self.bare.exists() else ""
+
+
+def _copy_ref(source: Path, target: Path, ref: str) -> bool:
+    try:
+        git(target, "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", str(source), f"+{ref}:{ref}")
+    except GitFailed:
+        return False
+    return True
+
+
+def _is_ours(ref: str) -> bool:
+    return ref.startswith(OUR_BRANCHES) or f"{ref}/" == OUR_BRANCHES
+
+
+def _is_cut(git_dir: Path) -> bool:
+    """A shallow or partial clone: a fetch knows what it lacks."""
+    return (git_dir / "shallow").exists() or is_partial(git_dir)
 
 
 def branch_tip(git_dir: Path, branch: str) -> str:

@@ -65,7 +65,7 @@ def turn_number(turn_id: str) -> int:
 
 def _block(event: Event, turn: int, *, is_prompt: bool) -> ConversationBlock | None:  # noqa: C901 - one case per kind
     match event.kind:
-        case EventKind.SESSION | EventKind.USAGE:
+        case EventKind.SESSION | EventKind.USAGE | EventKind.STEP | EventKind.WAITING:
             return None
         case EventKind.PROMPT:
             html = Markup() if is_prompt else to_html(event.text)

@@ -5,6 +5,8 @@ from tests.mutants.guards.guard import Guard
 _LFS = "tests/workspace/test_lfs.py::test"
 _SUBMODULES = "tests/workspace/test_submodules.py::test"
 _MERGE = "tests/services/local/test_merge.py::test"
+_LARGE = "tests/services/local/test_large_history.py::test"
+_PROGRESS = "tests/git/test_progress.py::test"
 _KINDS = "tests/services/local/test_git_as_it_is.py::test"
 
 GUARDS = (
@@ -84,5 +86,33 @@ GUARDS = (
         '        _git_in(checkout, "read-tree", "-m", "-u", after, before)\n',
         "",
         (f"{_MERGE}_a_branch_that_cannot_be_moved_leaves_everything_unchanged",),
+    ),
+    Guard(
+        "T11: packs of the person, with what no branch contains, are not given to agents",
+        "bot/services/local/repository.py",
+        "        pack_history(user_git_dir, fresh, theirs.values())",
+        '        __import__("bot.git.history").git.history.link_history(user_git_dir, fresh)',
+        (f"{_LARGE}_a_secret_that_git_packed_with_the_users_branches_is_in_no_repository_that_agents_read",),
+    ),
+    Guard(
+        "a mirror that replaces a damaged one shares no file",
+        "bot/workspace/mirror.py",
+        "not self.refs(ORIGIN) and not damaged_path(self.path).exists()",
+        "not self.refs(ORIGIN)",
+        (f"{_LARGE}_a_mirror_that_replaces_a_damaged_one_shares_no_file",),
+    ),
+    Guard(
+        "T18: a remote's words are not shown as progress",
+        "bot/git/progress.py",
+        "_LINE.fullmatch(line)",
+        "_LINE.match(line)",
+        (f"{_PROGRESS}_any_other_line_says_nothing",),
+    ),
+    Guard(
+        "git that stands still does not keep a turn alive",
+        "bot/domain/turn.py",
+        "_NO_PROGRESS = {EventKind.NOTICE, EventKind.USAGE, EventKind.WAITING}",
+        "_NO_PROGRESS = {EventKind.NOTICE, EventKind.USAGE}",
+        ("tests/workspace/test_step_events.py::test_a_step_is_progress_and_waiting_is_none",),
     ),
 )

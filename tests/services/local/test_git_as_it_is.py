@@ -11,6 +11,7 @@ from zlib import compress
 import pytest
 
 from bot.errors import NeedsHuman
+from bot.git import history
 from bot.git.lfs import lfs_objects
 from bot.git.user_repository import find_repository
 from bot.services.local.forge import LocalForge
@@ -338,8 +339,11 @@ async def turn(shop: Shop, place: Place, branch: str) -> None:
     await forge.remove_branch(branch)
 
 
+@pytest.mark.parametrize("large", [False, True], ids=["small", "large"])
 @pytest.mark.parametrize("make", WORK, ids=lambda make: make.__name__)
-async def test_it_works_twice_from_the_check_to_the_merge(place, make):
+async def test_it_works_twice_from_the_check_to_the_merge(place, make, large, monkeypatch):
+    if large:
+        monkeypatch.setattr(history, "_LARGE_BYTES", 0)
     make(place)
     shop = open_shop(place)
     base = shop.repository.base()
@@ -353,8 +357,11 @@ async def test_it_works_twice_from_the_check_to_the_merge(place, make):
     assert not place.hooks.exists()
 
 
+@pytest.mark.parametrize("large", [False, True], ids=["small", "large"])
 @pytest.mark.parametrize(("make", "says"), SAY, ids=lambda value: getattr(value, "__name__", ""))
-async def test_one_sentence_says_what_to_do_at_the_check_and_on_the_issue(place, make, says):
+async def test_one_sentence_says_what_to_do_at_the_check_and_on_the_issue(place, make, says, large, monkeypatch):
+    if large:
+        monkeypatch.setattr(history, "_LARGE_BYTES", 0)
     make(place)
     shop = open_shop(place)
     with pytest.raises(NeedsHuman, match=says) as checked:
