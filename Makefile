@@ -21,7 +21,7 @@ export CHROMIUM
 # the tests start hundreds of processes: without compiled modules, each of them compiles everything that it imports
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: install demo test check fix mutants attack bench corpus chaos container live lock wheel sbom man screenshots needs needs-sandbox needs-tests needs-strace needs-git-lfs needs-browser needs-pictures
+.PHONY: install demo test check fix mutants attack bench corpus chaos container live lock wheel sbom man screenshots needs needs-sandbox needs-tests needs-strace needs-git-lfs needs-databases needs-browser needs-pictures
 
 install: $(VENV)/.installed
 
@@ -110,7 +110,7 @@ needs-sandbox:
 	command -v bwrap >/dev/null 2>&1 || echo "bubblewrap 0.8 or later is missing. Install it: apt-get install bubblewrap (Debian, Ubuntu), dnf install bubblewrap (Fedora)."; \
 	[ -z "$(SANDBOX_MUST)" ] || command -v bwrap >/dev/null 2>&1
 
-needs-tests: needs-strace needs-git-lfs
+needs-tests: needs-strace needs-git-lfs needs-databases
 	@command -v groff >/dev/null 2>&1 && exit 0; \
 	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then \
 		echo "Installing groff (tests render the manual page with it)"; \
@@ -136,6 +136,17 @@ needs-git-lfs:
 		apt-get install -y -qq git-lfs >/dev/null 2>&1 || { apt-get update -qq && apt-get install -y -qq git-lfs; } >/dev/null 2>&1; \
 	fi; \
 	command -v git-lfs >/dev/null 2>&1 || echo "git-lfs is missing. Install it: apt-get install git-lfs (Debian, Ubuntu), dnf install git-lfs (Fedora)."
+
+# without them, the tests that use them say that they are skipped. Where systemd runs, their packages would start them
+needs-databases:
+	@has() { command -v redis-server >/dev/null 2>&1 && ls /usr/lib/postgresql/*/bin/postgres >/dev/null 2>&1; }; \
+	has && exit 0; \
+	if [ "$$(id -u)" = 0 ] && [ ! -d /run/systemd/system ] && command -v apt-get >/dev/null 2>&1; then \
+		echo "Installing redis-server and postgresql (tests start them beside an agent)"; \
+		install() { apt-get install -y -qq --no-install-recommends redis-server postgresql; }; \
+		{ install || { apt-get update -qq && install; }; } >/dev/null 2>&1; \
+	fi; \
+	has || echo "redis-server or PostgreSQL is missing. Install them: apt-get install redis-server postgresql (Debian, Ubuntu), dnf install redis postgresql-server (Fedora)."
 
 # tests open the dashboard in a real browser
 needs-browser:

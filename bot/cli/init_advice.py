@@ -40,6 +40,9 @@ def advice(draft: SettingsDraft, settings: Settings) -> Iterator[str]:
 def _setup_advice(settings: Settings) -> Iterator[str]:
     (project,) = settings.projects
     preview = preview_setup(settings, project)
+    if preview and preview.services.lines:
+        yield "Databases and the like:"
+        yield from (f"    {line}" for line in preview.services.lines)
     if preview and preview.hosts:
         yield f"Before an agent starts, Treehand runs: {'; '.join(map(str, preview.plan.steps))}"
         yield "These commands download packages. To allow that, add this at the end of your settings:"

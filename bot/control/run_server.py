@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 
 from bot.domain.branch_name import branch_for
 from bot.domain.run import Phase, Run, WaitReason
-from bot.domain.setup_plan import SetupStep
+from bot.domain.setup_plan import SetupPlan, SetupStep
 from bot.errors import NeedsHuman, Retryable
 from bot.settings.schema import ProjectSettings, Settings
-from bot.setup.build import overrides_of
+from bot.setup.build import overrides_of, services_for
 from bot.workspace.paths import BASES, BranchPaths, ProjectPaths
 
 if TYPE_CHECKING:
@@ -54,14 +54,15 @@ class RunServer:
         return self.servers_at(self.base)
 
     def servers_at(self, base: str) -> Mapping[str, SetupStep]:
+        return self._plan_at(base).servers if base else {}
+
+    def _plan_at(self, base: str) -> SetupPlan:
         from bot.git.commit_files import read_commit_files
         from bot.setup.plan import plan_setup
         from bot.setup.repository_files import RepositoryFiles
 
-        if not base:
-            return {}
         found = read_commit_files(self._places.mirror, base)
-        return plan_setup(RepositoryFiles(found.names, found.read), overrides_of(self.project)).servers
+        return plan_setup(RepositoryFiles(found.names, found.read), overrides_of(self.project))
 
     async def run_to_end(
         self,
@@ -92,7 +93,7 @@ class RunServer:
     def _prepare(self, name: str) -> tuple[SetupStep, "ServerJob", "Sandbox"]:
         from bot.sandbox.build import build_sandbox
 
-        step, job = self._step(name), self._job()
+        step, job = self._step(name), self._job(self.base)
         if self.run.phase is Phase.REVIEW:
             self._mark_as_tested()
         return step, job, build_sandbox(self.settings, {})
@@ -120,7 +121,7 @@ class RunServer:
             else f'{self.run.key} has no server. Name one in the settings: `run = {{{name} = "..."}}`.'
         )
 
-    def _job(self) -> "ServerJob":
+    def _job(self, base: str) -> "ServerJob":
         from bot.setup.port_blocks import PortBlocks
         from bot.setup.run_server import ServerJob, server_marker
         from bot.system.processes import state_dir_id
@@ -131,9 +132,10 @@ class RunServer:
         cache = next((one for one in (own, shared) if one.is_dir()), None)
         owner = state_dir_id(self.settings.state_dir / "agent")
         toolchains = tuple(map(Path, read_setup_record(place.admin).toolchains))
+        services = services_for(self.settings, self._plan_at(base), caches / "services" / place.folder.name)
         return ServerJob(
             place.branch,
-            replace(place.mounts(self._places.mirror), toolchains=toolchains),
+            replace(place.mounts(self._places.mirror), toolchains=toolchains, services=services),
             caches / "shows" / place.folder.name,
             cache,
             PortBlocks(self.settings.state_dir / "ports").allocate(place.folder),

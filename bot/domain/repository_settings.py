@@ -10,10 +10,11 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any
 
+from bot.domain.service import SERVICE_NAMES
 from bot.errors import NeedsHuman
 
 FILE = ".github/treehand.toml"
-_LISTS = ("setup", "verify", "teardown", "copy", "protected")
+_LISTS = ("setup", "verify", "teardown", "copy", "protected", "services")
 _KEYS = (*_LISTS, "run", "instructions")
 
 
@@ -26,6 +27,8 @@ class RepositorySettings:
     copy: tuple[str, ...] = ()
     protected: tuple[str, ...] = ()
     """Patterns, besides the operator's."""
+    services: tuple[str, ...] | None = None
+    """Services to start; unset: those that are detected."""
     run: Mapping[str, str] = field(default_factory=dict)
     """Commands by name, for people who want to look."""
     instructions: str = ""
@@ -59,6 +62,11 @@ def _texts(key: str, value: Any) -> tuple[str, ...]:
     if key == "protected" and (odd := next((one for one in value if not is_pattern(one)), "")):
         raise NeedsHuman(
             f"{FILE} on the base branch: {odd!r} in `{key}` is not a pattern. The list can only add protected paths."
+        )
+    if key == "services" and (odd := next((one for one in value if one not in SERVICE_NAMES), "")):
+        raise NeedsHuman(
+            f"{FILE} on the base branch: {odd!r} in `{key}` is no service that Treehand can start. It can start: "
+            f"{', '.join(SERVICE_NAMES)}."
         )
     return tuple(value)
 

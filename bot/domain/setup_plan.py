@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from bot.domain.change import Objection
+from bot.domain.service import ServiceMounts, WantedService
 
 PACKAGE_MANAGERS = ("npm", "pnpm", "yarn", "bun")
 _HASH_SHOWN = 24
@@ -84,6 +85,10 @@ class SetupPlan:
     other_steps: tuple[SetupStep, ...] = ()
     """Commands that other files of the repository name, and that were not chosen."""
     other_checks: tuple[SetupStep, ...] = ()
+    services: tuple[WantedService, ...] = ()
+    """Databases and the like."""
+    addresses: Mapping[str, str] = field(default_factory=dict)
+    """Variables with the address of a service, as the repository's example of `.env` names them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,3 +129,5 @@ class SetupResult:
     """Sentence about the repetition of setup for an agent's changes; empty if there was none."""
     toolchains: tuple[Path, ...] = ()
     """Folders with the versions that the repository asks for, where the machine's own are others."""
+    services: ServiceMounts | None = None
+    """Services that run beside each command."""

@@ -7,6 +7,7 @@ from typing import Self
 
 from bot.domain.change import Change, Handover
 from bot.domain.evidence import EvidenceFile
+from bot.domain.service import ServiceMounts
 from bot.domain.setup_plan import SetupObstacle, SetupResult
 from bot.domain.verification import Verification
 
@@ -221,6 +222,8 @@ class WorktreeMounts:
     """Folders with the versions of tools that the repository asks for: theirs to read, found before the machine's."""
     layer: Path | None = field(default=None, kw_only=True)
     """Link to the folder of dependencies that shows beneath the worktree, read-only; it may lead nowhere."""
+    services: ServiceMounts | None = field(default=None, kw_only=True)
+    """Services that run beside each command; None: there are none."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,9 +56,9 @@ def _belonging(issue: Issue) -> str:
     return f"\n\n{words}" if words else ""
 
 
-def repository_instructions(instructions: str, done: Sequence[str] = ()) -> str:
-    """The repository's instructions and the setup that has run; empty if there is neither."""
-    return "\n\n".join(part for part in (_agreed(instructions), _prepared(done)) if part)
+def repository_instructions(instructions: str, done: Sequence[str] = (), services: Sequence[str] = ()) -> str:
+    """The repository's instructions, the setup that has run, and the services; empty if there is none of them."""
+    return "\n\n".join(part for part in (_agreed(instructions), _prepared(done), _served(services)) if part)
 
 
 def _prepared(done: Sequence[str]) -> str:
@@ -68,6 +68,16 @@ def _prepared(done: Sequence[str]) -> str:
     return (
         f"Setup ran in this worktree before you started. It ran these commands:\n\n{ran}\n\nServers that you start may "
         "use the ten ports in `TREEHAND_PORT_0` to `TREEHAND_PORT_9`; `PORT` is the first of them."
+    )
+
+
+def _served(services: Sequence[str]) -> str:
+    if not services:
+        return ""
+    running = "\n".join(f"- {code_span(one)}" for one in services)
+    return (
+        f"These services run beside you, for this worktree alone:\n\n{running}\n\nVariables such as `PGHOST` and "
+        "`DATABASE_URL` lead to them where their clients read such variables. Their logs are in `/var/lib/services`."
     )
 
 

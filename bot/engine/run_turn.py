@@ -74,7 +74,7 @@ class TurnRunner:
     def _agent_task(self, request: TurnOrder, workspace: Workspace, setup: SetupResult) -> AgentTask:
         return AgentTask(
             turn_id=request.turn_id,
-            mounts=replace(workspace.mounts, toolchains=setup.toolchains),
+            mounts=replace(workspace.mounts, toolchains=setup.toolchains, services=setup.services),
             home=home_for(self.homes, request.project, request.branch),
             prompt=request.prompt,
             briefing=request.briefing,
@@ -84,7 +84,9 @@ class TurnRunner:
             budget_usd=request.budget_usd,
             most_tokens=request.most_tokens,
             plan=request.plan,
-            instructions=prompts.repository_instructions(workspace.instructions, setup.done),
+            instructions=prompts.repository_instructions(
+                workspace.instructions, setup.done, setup.services.summary if setup.services else ()
+            ),
             setup=setup,
         )
 

@@ -158,8 +158,11 @@ class Bubblewrap:
         async with self._temporary_folder() as (here, short_path):
             git_dir = await asyncio.to_thread(_git_dir_for, folders, here)
             folders = replace(folders, git=git_dir)
+            data = (mounts.services.data,) if mounts.services else ()
+            for folder in data:
+                folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             if os.geteuid() == 0:
-                own = (folders.worktree, mounts.agent_git, git_dir, folders.home)
+                own = (folders.worktree, mounts.agent_git, git_dir, folders.home, *data)
                 await asyncio.to_thread(chown_tree, own, uid)
             access = registry_access(self._rules.registries, grant, self._rules.authorities)
             trust_variables = await asyncio.to_thread(self._trust, here, grant, access, tools)

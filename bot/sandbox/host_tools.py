@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bot.errors import BadSettings, CannotStart
-from bot.sandbox import init_process
+from bot.sandbox import init_process, service_process
 from bot.sandbox.mount_plan import SYSTEM_SEARCH, HostTools
 
 BWRAP_MISSING = (
@@ -51,6 +51,7 @@ def find_tools(extra: Sequence[Path], state_dir: Path, toolchains: Sequence[Path
         bwrap=Path(bwrap).resolve(),
         python=Path(os.path.realpath(sys.executable)),
         init_process=Path(init_process.__file__).resolve(),
+        service_process=Path(service_process.__file__).resolve(),
         folders=(*shown, *own),
         links=tuple((str(link), str(link.readlink())) for link in (*roots, *etc) if link.is_symlink()),
         search=tuple(dict.fromkeys((*map(_bin_folder, first), *SYSTEM_SEARCH, *map(_bin_folder, last)))),

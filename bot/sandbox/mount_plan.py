@@ -3,12 +3,14 @@
 Rule: a file that is not listed here is not in the sandbox. Later mounts cover earlier ones.
 """
 
+import json
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from bot.domain.service import ServiceMounts, ServiceProgram
 from bot.domain.turn import WorktreeMounts
 from bot.sandbox.resource_limits import ProcessLimits
 
@@ -22,10 +24,14 @@ AUTHORITIES = f"{OURS}/authorities.pem"
 """Certificates of the authorities that tools trust."""
 JAVA_AUTHORITIES = f"{OURS}/authorities.p12"
 SHELL = f"{OURS}/shell"
+SERVICES = "/var/lib/services"
+"""Folder with the data and the logs of the services."""
 AGENT_GIT = f"{OURS}/git"
 """Git directory of the agent's commands, which see it in the place of the shadow."""
 PRIVATE = "/run/agent"
 """Folder of the agent's program that its commands do not see; above all for sockets that control the program."""
+_SERVICE_PLAN = f"{OURS}/services.json"
+_SERVICE_SHELL = f"{OURS}/service"
 UID = 1000
 """User id as programs in the sandbox see it."""
 
@@ -46,7 +52,6 @@ _INNER_OPTIONS = (
 _ETC_FILES = {
     "/etc/passwd": f"root:x:0:0:root:/:/usr/sbin/nologin\nagent:x:{UID}:{UID}::{HOME}:/bin/bash\n",
     "/etc/group": f"root:x:0:\nagent:x:{UID}:\n",
-    "/etc/hosts": "127.0.0.1 localhost treehand\n::1 localhost\n",
     "/etc/nsswitch.conf": "passwd: files\ngroup: files\nhosts: files\n",
 }
 
@@ -63,6 +68,8 @@ class HostTools:
     python: Path
     init_process: Path
     """Our script that is the first program in the sandbox."""
+    service_process: Path
+    """Our script that runs one service."""
     folders: tuple[Path, ...]
     """Read-only in the sandbox, at the same path."""
     links: tuple[tuple[str, str], ...] = ()
@@ -114,7 +121,7 @@ def build_plan(
     steps = [
         *(("read", str(folder), str(folder)) for folder in tools.folders),
         *(("link", target, place) for place, target in tools.links),
-        *(("text", text, place) for place, text in _ETC_FILES.items()),
+        *(("text", text, place) for place, text in {**_ETC_FILES, "/etc/hosts": _hosts(mounts.services)}.items()),
         ("--proc", "/proc"), ("--dev", "/dev"),
         *(("empty", scratch, place) for place in ("/dev/shm", "/tmp", HOME, PRIVATE)),  # noqa: S108 - the sandbox's own
         *(("read", str(folder), str(folder)) for folder in tools.folders if _TEMPORARY in folder.parents),
@@ -125,13 +132,14 @@ def build_plan(
         *([("read", str(inside.ports_socket), PORTS_SOCKET)] if inside.ports_socket else []),
         *(("read", str(file), f"{OURS}/{file.name}") for file in inside.authorities),
         ("program", _command_shell(inside.home, mounts.shadow), SHELL),
-        ("read", str(mounts.objects), str(mounts.objects)), *_git_steps(inside),
+        ("read", str(mounts.objects), str(mounts.objects)), *_git_steps(inside), *_service_steps(inside, tools),
         ("write", str(inside.home), str(inside.home)), ("write", str(inside.worktree), str(mounts.folder)),
         ("read", str(mounts.folder / ".git"), str(mounts.folder / ".git")),
         ("--remount-ro", "/"), ("--chdir", str(mounts.folder)),
     ]  # fmt: skip
     numbers = (limits.processes, limits.file_bytes, limits.memory_bytes)
     inner = (f"{OURS}/bwrap", "--dev-bind", "/", "/", *_INNER_OPTIONS, "--as-pid-1", "--") if inside.is_command else ()
+    sockets = (PORTS_SOCKET if inside.ports_socket else "", _SERVICE_PLAN if _programs(mounts.services) else "")
     return {
         "bwrap": str(tools.bwrap),
         "options": _OPTIONS,
@@ -139,9 +147,7 @@ def build_plan(
         "filter": seccomp.hex(),
         "steps": steps,
         "layer": _overlay(inside),
-        "command": _init_command(
-            tools, PORTS_SOCKET if inside.ports_socket else "", *map(str, numbers), *inner, program
-        ),
+        "command": _init_command(tools, *sockets, *map(str, numbers), *inner, program),
     }
 
 
@@ -149,6 +155,41 @@ def _overlay(inside: MountPlan) -> Mapping[str, str] | None:
     if not (inside.layer and inside.work):
         return None
     return {"lowerdir": str(inside.layer), "upperdir": str(inside.worktree), "workdir": str(inside.work)}
+
+
+def _programs(services: ServiceMounts | None) -> Sequence[ServiceProgram]:
+    return services.programs if services else ()
+
+
+def _hosts(services: ServiceMounts | None) -> str:
+    """Names of the sandbox itself: those of its services lead nowhere else."""
+    names = " ".join(("localhost", "treehand", *(services.hosts if services else ())))
+    return f"127.0.0.1 {names}\n::1 localhost\n"
+
+
+def _service_steps(inside: MountPlan, tools: HostTools) -> Iterator[Step]:
+    """Services have the rights of a command, and not those of the program that orders commands."""
+    services = inside.mounts.services
+    if services is None:
+        return
+    yield ("write", str(services.data), SERVICES)
+    if not services.programs:
+        return
+    yield ("link", "/run", "/var/run")
+    yield from (("empty", _SMALL, one.sockets) for one in services.programs if one.sockets)
+    described = {"services": [asdict(one) for one in services.programs], "shell": _SERVICE_SHELL}
+    yield ("text", json.dumps({**described, "are_needed": inside.is_command}), _SERVICE_PLAN)
+    yield ("read", str(tools.service_process), f"{OURS}/service_process.py")
+    yield ("program", _service_shell(inside, tools), _SERVICE_SHELL)
+
+
+def _service_shell(inside: MountPlan, tools: HostTools) -> str:
+    """Script that runs one service in namespaces of its own, as a command is run."""
+    words = (
+        *_command_sandbox(inside.home if not inside.is_command else None, inside.mounts.shadow), "--",
+        str(tools.python), "-I", "-S", f"{OURS}/service_process.py", _SERVICE_PLAN, SERVICES,
+    )  # fmt: skip
+    return _shell_script(f'{shlex.join(words)} "$1"')
 
 
 def _git_steps(inside: MountPlan) -> Iterator[Step]:
@@ -159,9 +200,9 @@ def _git_steps(inside: MountPlan) -> Iterator[Step]:
         yield ("write", str(inside.mounts.agent_git), AGENT_GIT)
 
 
-def _init_command(tools: HostTools, ports_socket: str, *limits_and_program: str) -> Sequence[str]:
+def _init_command(tools: HostTools, *arguments: str) -> Sequence[str]:
     script = f"{OURS}/init_process.py"
-    return (str(tools.python), "-I", "-S", script, str(PROXY_PORT), PROXY_SOCKET, ports_socket, *limits_and_program)
+    return (str(tools.python), "-I", "-S", script, str(PROXY_PORT), PROXY_SOCKET, *arguments)
 
 
 def _command_shell(home: Path, shadow: Path) -> str:
@@ -169,8 +210,19 @@ def _command_shell(home: Path, shadow: Path) -> str:
     program, cannot write that program's home or git directory, gains no rights, and does not get its token for the
     proxy.
     """
-    words = (
-        f"{OURS}/bwrap", "--dev-bind", "/", "/", "--ro-bind", str(home), str(home), "--bind", AGENT_GIT, str(shadow),
-        "--size", _SMALL, "--tmpfs", PRIVATE, *_INNER_OPTIONS,
-    )  # fmt: skip
-    return f'#!/bin/sh\nunset {" ".join(_NOT_FOR_COMMANDS)}\nexec {shlex.join(words)} -- /bin/bash -c "$1"\n'
+    return _shell_script(f'{shlex.join(_command_sandbox(home, shadow))} -- /bin/bash -c "$1"')
+
+
+def _shell_script(command: str) -> str:
+    return f"#!/bin/sh\nunset {' '.join(_NOT_FOR_COMMANDS)}\nexec {command}\n"
+
+
+def _command_sandbox(home: Path | None, shadow: Path) -> Sequence[str]:
+    """`home` is that of the agent's program; None: the host orders the command, and there is none."""
+    hidden: tuple[str, ...] = ()
+    if home:
+        hidden = (
+            "--ro-bind", str(home), str(home), "--bind", AGENT_GIT, str(shadow), "--size", _SMALL,
+            "--tmpfs", PRIVATE,
+        )  # fmt: skip
+    return (f"{OURS}/bwrap", "--dev-bind", "/", "/", *hidden, *_INNER_OPTIONS)

@@ -369,6 +369,10 @@ class ProjectSettings(Section):
     """Verification commands; empty: those of the repository, or detected ones; `false`: none."""
     teardown: tuple[str, ...] = ()
     """Commands that run before a worktree is removed."""
+    services: Annotated[
+        tuple[Literal["postgres", "mysql", "redis", "memcached"], ...] | None, BeforeValidator(_none_for_false)
+    ] = ()
+    """Services that are started for each worktree; empty: those of the repository, or detected ones; `false`: none."""
     run: Annotated[dict[str, str], AfterValidator(_check_commands)] = {}
     """Servers that people can start in a run's worktree, by name."""
     copied: tuple[Annotated[str, AfterValidator(_check_pattern)], ...] = Field((".env",), alias="copy")

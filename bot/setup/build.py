@@ -14,6 +14,7 @@ from bot.workspace.paths import ORIGIN, ProjectPaths
 if TYPE_CHECKING:
     from bot.domain.ci_workflows import PowerfulWorkflow
     from bot.domain.remote import Remote
+    from bot.domain.service import ServiceMounts
     from bot.domain.setup_plan import SetupPlan, SetupStep
     from bot.git.absent_content import AbsentContent
     from bot.sandbox.interface import Sandbox
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from bot.setup.plan import SetupOverrides
     from bot.setup.prepare import ProjectSetup
     from bot.setup.resources import SetupResources
+    from bot.setup.services.choose import ServiceChoice
+    from bot.setup.services.programs import InstalledServers
     from bot.setup.toolchains import Toolchains, ToolChoice
     from bot.workspace.workspaces import GitWorkspaces
 
@@ -43,6 +46,8 @@ class SetupPreview:
     """True if the program exists where the steps run."""
     tools: "ToolChoice"
     """Versions of languages and build tools."""
+    services: "ServiceChoice"
+    """Databases and the like."""
     hosts: tuple[str, ...] = ()
     """Hosts that setup downloads from and that the sandbox does not allow."""
     setting: str = ""
@@ -89,6 +94,7 @@ def setup_resources(
         _run_program,
         _toolchains(settings),
         build_installer(settings),
+        _installed_servers(settings),
     )
 
 
@@ -130,6 +136,7 @@ def overrides_of(project: ProjectSettings) -> "SetupOverrides":
         copy_from=project.copy_from or project.folder,
         is_repository=project.copy_from is None,
         servers=project.run,
+        services=project.services,
     )
 
 
@@ -155,6 +162,7 @@ def _preview(settings: Settings, project: ProjectSettings) -> SetupPreview | Non
     from bot.setup.download_hosts import setup_hosts_line
     from bot.setup.plan import plan_setup
     from bot.setup.repository_files import RepositoryFiles
+    from bot.setup.services.choose import choose
 
     for repository, names in _repositories(settings, project):
         if repository.exists() and (commit := resolve_commit(repository, *names)):
@@ -168,7 +176,8 @@ def _preview(settings: Settings, project: ProjectSettings) -> SetupPreview | Non
                 plan, build_installer(settings).program_for if plan.steps else _nothing
             )
             is_installed = partial(_is_installed, settings, tools.folders)
-            return SetupPreview(plan, is_installed, tools, hosts, setting, workflows, absent)
+            services = choose(_installed_servers(settings), plan)
+            return SetupPreview(plan, is_installed, tools, services, hosts, setting, workflows, absent)
     return None
 
 
@@ -214,6 +223,24 @@ def build_installer(settings: Settings) -> "VersionInstaller":
 def _nothing(*_: object) -> str:
     """People who want no setup get no versions."""
     return ""
+
+
+def _installed_servers(settings: Settings) -> "InstalledServers":
+    """Without a sandbox, none: a service would be one of this machine, for everybody."""
+    from bot.setup.services.programs import InstalledServers
+
+    if settings.sandbox.kind == "none":
+        return InstalledServers()
+    from bot.sandbox.host_tools import find_tools
+
+    return InstalledServers(lambda: find_tools(settings.sandbox.tools, settings.state_dir).path, _run_program)
+
+
+def services_for(settings: Settings, plan: "SetupPlan", data: Path) -> "ServiceMounts | None":
+    """Services of one worktree, with their data in this folder."""
+    from bot.setup.services.choose import choose
+
+    return choose(_installed_servers(settings), plan).mounts(data, plan.addresses)
 
 
 def _blocked_hosts(plan: "SetupPlan", settings: Settings) -> tuple[str, ...]:

@@ -7,14 +7,16 @@ a sandbox.
 import shlex
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bot.domain.turn import WorktreeMounts
 from bot.git.in_thread import in_thread
 from bot.sandbox.interface import CommandSandbox
+from bot.sandbox.mount_plan import SERVICES
 from bot.setup.resources import SetupResources
 from bot.setup.run_command import SetupCommand, run_command
+from bot.setup.start_services import at_rest
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,14 +29,20 @@ class CleanFiles:
     marker: str
 
     async def copy_worktree(self) -> str:
-        """Makes the copy that the next sandbox shows. Returns the reason if that failed, else nothing."""
+        """Makes the copies that the next sandbox shows. Returns the reason if that failed, else nothing."""
         copy = self.resources.test_copy(self.mounts.folder)
+        reason = await self._copy(replace(self.mounts, services=None), ".", copy)
+        if reason or not self.mounts.services:
+            return reason
+        resting = replace(self.mounts, services=at_rest(self.mounts.services))
+        return await self._copy(resting, SERVICES, self.resources.service_copy(self.mounts.folder))
+
+    async def _copy(self, mounts: WorktreeMounts, source: str, copy: Path) -> str:
         await in_thread(self.resources.discard, copy)
         copy.mkdir(parents=True)
-        sandbox = self.resources.sandbox
-        async with sandbox.open_setup(self.mounts, copy, self.marker, network=False) as opened:
-            text = f"cp -a ./. {shlex.quote(str(copy))}"
-            command = SetupCommand(text, self.mounts.folder, opened.environment, self.marker)
+        async with self.resources.sandbox.open_setup(mounts, copy, self.marker, network=False) as opened:
+            text = f"cp -a {source}/. {shlex.quote(str(copy))}"
+            command = SetupCommand(text, mounts.folder, opened.environment, self.marker)
             outcome = await run_command(command, opened, seconds=self.resources.setup_seconds)
             if outcome.code == 0:
                 return ""
@@ -43,14 +51,16 @@ class CleanFiles:
     @asynccontextmanager
     async def open_sandbox(self, *, is_copy: bool) -> AsyncIterator[CommandSandbox]:
         """`is_copy`: shows the copy in the place of the worktree. Copy and home are removed at the end."""
-        home, copy = self.resources.test_home(self.mounts.folder), self.resources.test_copy(self.mounts.folder)
+        resources, mounts = self.resources, self.mounts
+        home, copy = resources.test_home(mounts.folder), resources.test_copy(mounts.folder)
+        data = resources.service_copy(mounts.folder)
         home.mkdir(parents=True, exist_ok=True)
         shown = copy if is_copy else None
+        if is_copy and mounts.services:
+            mounts = replace(mounts, services=replace(mounts.services, data=data))
         try:
-            async with self.resources.sandbox.open_test(
-                self.mounts, home, self.cache, self.marker, shown=shown
-            ) as sandbox:
+            async with resources.sandbox.open_test(mounts, home, self.cache, self.marker, shown=shown) as sandbox:
                 yield sandbox
         finally:
-            for gone in (home, copy):
-                await in_thread(self.resources.discard, gone)
+            for gone in (home, copy, data):
+                await in_thread(resources.discard, gone)

@@ -10,6 +10,7 @@ from bot.setup.declared.choose import complete_plan
 from bot.setup.detect import detect
 from bot.setup.download_hosts import hosts_in_files, tools_without_hosts
 from bot.setup.repository_files import RepositoryFiles
+from bot.setup.services.detect import choose_services, detect_services
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +29,8 @@ class SetupOverrides:
     """`copy_from` is the project's repository itself, in a person's own folder."""
     servers: Mapping[str, str] = field(default_factory=dict)
     """Commands by name that a person can start to look at the work."""
+    services: tuple[str, ...] | None = ()
+    """Names of services; empty: those of the repository, or the detected ones; None: none."""
 
 
 def plan_setup(files: RepositoryFiles, overrides: SetupOverrides) -> SetupPlan:
@@ -36,6 +39,8 @@ def plan_setup(files: RepositoryFiles, overrides: SetupOverrides) -> SetupPlan:
     found = complete_plan(detect(files, uses_detected_setup=setup is None), files, uses_setup=setup is None)
     verify = _choose_commands(overrides.verify, repository_settings.verify, "projects.verify")
     steps = found.steps if setup is None else _as_steps(setup, found)
+    detected = detect_services(files)
+    services = choose_services(overrides.services, repository_settings.services, detected.wanted)
     return replace(
         found,
         steps=steps,
@@ -51,6 +56,8 @@ def plan_setup(files: RepositoryFiles, overrides: SetupOverrides) -> SetupPlan:
             **_servers(repository_settings.run, FILE),
             **_servers(overrides.servers, "projects.run"),
         },
+        services=services,
+        addresses=detected.addresses,
     )
 
 

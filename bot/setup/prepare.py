@@ -34,7 +34,9 @@ from bot.setup.resources import SetupResources
 from bot.setup.run_command import SetupCommand
 from bot.setup.run_server import end_servers
 from bot.setup.run_steps import SetupJob, SetupScope, StepRunner, fingerprint, has_conflict_markers
+from bot.setup.services.choose import choose
 from bot.setup.setup_queue import SetupQueue
+from bot.setup.start_services import ensure_services
 from bot.setup.teardown import run_teardown
 from bot.setup.verify import SetupActions, Verifier
 from bot.workspace.rebuild import RebuiltWorktree
@@ -75,6 +77,7 @@ class ProjectSetup:
             await self._access.end_serving(workspace.branch)
             plan, tracked, included = await self._source_for(workspace.base)
             workspace = await self._with_toolchains(workspace, plan, emit)
+            workspace = await self._with_services(workspace, plan)
             record = await self._access.get_record(workspace.branch)
             job = await self._make_job(workspace, plan, turn_id, emit, avoid_taken_ports=record.is_ahead)
             if rebuilt := await self._rebuild(job, record):
@@ -93,6 +96,7 @@ class ProjectSetup:
         plan = (await self._source_for(fresh.base))[0]
         stamp = (await self._access.get_record(fresh.branch)).stamp
         fresh = await self._with_toolchains(fresh, plan, emit)
+        fresh = await self._with_services(fresh, plan)
         job = replace(await self._make_job(fresh, plan, turn_id, emit), allowed=allowed, content=fresh.head)
         repeated = await self._steps.run_on_work(job, stamp)
         return replace(self._result(job), obstacle=repeated.obstacle, repeated=repeated.how)
@@ -102,6 +106,7 @@ class ProjectSetup:
         try:
             plan = (await self._source_for(workspace.base))[0]
             workspace = await self._with_toolchains(workspace, plan, lambda _: None)
+            workspace = await self._with_services(workspace, plan)
             job = await self._make_job(workspace, plan, workspace.branch, lambda _: None)
             async with self._queue.give_way():
                 return await self._ensure(replace(job, is_ahead=True))
@@ -126,7 +131,18 @@ class ProjectSetup:
     ) -> SetupJob:
         ports = await in_thread(self._resources.port_blocks.allocate, workspace.path, avoid_taken=avoid_taken_ports)
         marker = f"{self._resources.marker_prefix}:{turn_id}/setup"
-        return SetupJob(workspace, plan, worktree_variables(workspace.path.name, ports), marker, emit)
+        services = workspace.mounts.services
+        variables = {**worktree_variables(workspace.path.name, ports), **(services.variables if services else {})}
+        return SetupJob(workspace, plan, variables, marker, emit)
+
+    async def _with_services(self, workspace: Workspace, plan: SetupPlan) -> Workspace:
+        """Raises NeedsHuman if one is missing that the settings name."""
+        chosen = await in_thread(choose, self._resources.servers, plan)
+        if chosen.missing:
+            missing = "; ".join(chosen.missing)
+            raise NeedsHuman(f"The worktree was not set up, and nothing was spent: the project {missing}.")
+        data = self._resources.service_data(workspace.path)
+        return replace(workspace, mounts=replace(workspace.mounts, services=chosen.mounts(data, plan.addresses)))
 
     async def _with_toolchains(self, workspace: Workspace, plan: SetupPlan, emit: EventSink) -> Workspace:
         """Keeps what the last setup was run with, if that still counts. Raises NeedsHuman if a version is missing."""
@@ -150,7 +166,9 @@ class ProjectSetup:
     ) -> Verification | None:
         plan = (await self._source_for(change.base))[0]
         actions = SetupActions(self.ensure, partial(self.repeat, allowed=allowed), self.release)
-        verifier = Verifier(self._access, self._resources, plan, actions)
+        chosen = await in_thread(choose, self._resources.servers, plan)
+        services = [program.title for _, program in chosen.started]
+        verifier = Verifier(self._access, self._resources, plan, actions, services)
         return await verifier.verify(workspace, change, turn_id, emit) if plan.checks else None
 
     async def tear_down(self, branch: str) -> None:
@@ -216,21 +234,33 @@ class ProjectSetup:
     async def _ensure(self, job: SetupJob) -> SetupResult:
         steps, folder = job.plan.steps, job.workspace.path
         if not steps:
-            return SetupResult(job.variables, toolchains=job.mounts.toolchains)
+            result = SetupResult(job.variables, toolchains=job.mounts.toolchains, services=job.mounts.services)
+            return replace(result, obstacle=await self._start_services(job))
         record = await self._access.get_record(job.branch)
         if record.stamp != await in_thread(fingerprint, steps, folder):
             # a rebuilt worktree is whole at the end
             obstacle = await self._set_up(job, replace(record, is_half=record.is_half and not job.work))
             if obstacle:
                 return SetupResult(obstacle=obstacle)
-        return self._result(job)
+            return self._result(job)
+        return replace(self._result(job), obstacle=await self._start_services(job))
+
+    async def _start_services(self, job: SetupJob) -> SetupObstacle | None:
+        return await ensure_services(job.mounts, self._resources, job.marker, is_fresh=False)
 
     def _result(self, job: SetupJob) -> SetupResult:
         run_cache = self._resources.run_cache(job.workspace.path)
         cache = run_cache if run_cache.is_dir() else self._resources.shared_cache
         done = tuple(f"{step.command}  (in {step.folder}/)" if step.folder else step.command for step in job.plan.steps)
         variables = {**job.variables, **cache_variables(cache)}
-        return SetupResult(variables, cache if cache.is_dir() else None, done, toolchains=job.mounts.toolchains)
+        mounts = job.mounts
+        return SetupResult(
+            variables,
+            cache if cache.is_dir() else None,
+            done,
+            toolchains=mounts.toolchains,
+            services=mounts.services,
+        )
 
     async def _set_up(self, job: SetupJob, record: SetupRecord) -> SetupObstacle | None:
         """However it is interrupted, it leaves no files that could be taken for an agent's work."""
@@ -315,8 +345,8 @@ class ProjectSetup:
         with contextlib.suppress(OSError):
             self._resources.port_blocks.release(folder)
         resources = self._resources
-        for gone in (resources.run_cache(folder), resources.test_home(folder), resources.test_copy(folder)):
-            self._resources.discard(gone)
+        for gone in (resources.run_cache, resources.service_data, *resources.trial_folders):
+            resources.discard(gone(folder))
 
 
 def _is_used(record: SetupRecord) -> bool:

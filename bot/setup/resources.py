@@ -1,6 +1,6 @@
 """Resources of setup and verification: sandbox, secrets, ports, caches, and time limits."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -9,6 +9,7 @@ from bot.secret_scan.scanner import Secrets
 from bot.setup.download_hosts import RunTool
 from bot.setup.install_versions import VersionInstaller
 from bot.setup.port_blocks import PortBlocks
+from bot.setup.services.programs import InstalledServers
 from bot.setup.toolchains import Toolchains
 from bot.system.trash import discard
 
@@ -36,6 +37,8 @@ class SetupResources:
     toolchains: Toolchains = field(default_factory=Toolchains)
     installer: VersionInstaller | None = None
     """Installs missing versions; None: nothing is installed."""
+    servers: InstalledServers = field(default_factory=InstalledServers)
+    """Databases and the like that a sandbox can see."""
 
     @property
     def shared_cache(self) -> Path:
@@ -43,6 +46,15 @@ class SetupResources:
 
     def run_cache(self, folder: Path) -> Path:
         return self.cache_folder / "runs" / folder.name
+
+    @property
+    def trial_folders(self) -> Sequence[Callable[[Path], Path]]:
+        """Folders of test commands in a worktree."""
+        return (self.test_home, self.test_copy, self.service_copy)
+
+    def service_data(self, folder: Path) -> Path:
+        """Data of the services of a worktree."""
+        return self.cache_folder / "services" / folder.name
 
     def discard(self, folder: Path) -> None:
         """Deletes a cache or home that commands wrote to."""
@@ -55,3 +67,7 @@ class SetupResources:
     def test_copy(self, folder: Path) -> Path:
         """Copy of a worktree for one test command; removed when it has ended."""
         return self.cache_folder / "trials" / f"{folder.name}.copy"
+
+    def service_copy(self, folder: Path) -> Path:
+        """Copy of the data of its services, for the same command."""
+        return self.cache_folder / "trials" / f"{folder.name}.services"

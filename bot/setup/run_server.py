@@ -71,7 +71,12 @@ async def run_server(
     """
     async with _open_sandbox(job, sandboxes) as sandbox:
         on_ready()
-        variables = {**worktree_variables(job.branch, job.ports), **(cache_variables(job.cache) if job.cache else {})}
+        services = job.mounts.services
+        variables = {
+            **worktree_variables(job.branch, job.ports),
+            **(services.variables if services else {}),
+            **(cache_variables(job.cache) if job.cache else {}),
+        }
         environment = {**variables, "BROWSER": "none"}
         folder = job.mounts.folder / step.folder
         command = SetupCommand(step.command, folder, environment, job.marker, on_output=on_output)

@@ -30,6 +30,7 @@ from bot.setup.progress import report_progress
 from bot.setup.resources import SetupResources
 from bot.setup.run_command import CommandOutcome, SetupCommand, run_command
 from bot.setup.setup_queue import SetupQueue
+from bot.setup.start_services import ensure_services
 from bot.system.private_files import share_folder
 from bot.workspace.safe_files import read_within
 from bot.workspace.setup_access import SetupAccess
@@ -100,6 +101,9 @@ class StepRunner:
         return RepeatedSetup(obstacle, f"for the changed {changed}, without network")
 
     async def run(self, job: SetupJob, scope: SetupScope) -> SetupObstacle | None:
+        is_fresh = scope is not SetupScope.WORK
+        if obstacle := await ensure_services(job.mounts, self.resources, job.marker, is_fresh=is_fresh):
+            return obstacle
         async with self.open_sandbox(job.mounts, job.marker, scope, is_ahead=job.is_ahead) as (sandbox, cache):
             clock = asyncio.get_running_loop().time
             end = clock() + self.resources.setup_seconds

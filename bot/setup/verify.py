@@ -61,6 +61,8 @@ class Verifier:
     resources: SetupResources
     plan: SetupPlan
     setup: SetupActions
+    services: Sequence[str] = ()
+    """Titles of the services that run beside each command."""
 
     async def verify(self, workspace: Workspace, change: Change, turn_id: str, emit: EventSink) -> Verification:
         emit(Event(EventKind.VERIFYING, self.resources.clock()))
@@ -73,7 +75,7 @@ class Verifier:
         verification = replace(
             verification,
             commands=tuple(one.command for one in trial.commands),
-            setup=_setup_in_words(self.plan, trial.repeated_setup),
+            setup=_setup_in_words(self.plan, trial.repeated_setup, self.services),
             test_files=find_test_files(changed, [(step.command, step.folder) for step in self.plan.checks]),
             without_network=not self.resources.sandbox.tests_have_network,
         )
@@ -110,7 +112,7 @@ class Verifier:
         self, places: Sequence[int], fresh: Workspace, ready: SetupResult, name: str, emit: EventSink, title: str
     ) -> _Results:
         marker = f"{self.resources.marker_prefix}:{name}/verify"
-        mounts = replace(fresh.mounts, toolchains=ready.toolchains)
+        mounts = replace(fresh.mounts, toolchains=ready.toolchains, services=ready.services)
         place = PreparedWorktree(mounts, ready, marker, emit, title)
         commands = await CommandRunner(place, self.resources).run([self.plan.checks[place] for place in places])
         return _Results(commands, repeated_setup=ready.repeated)
@@ -150,7 +152,7 @@ class _Comparer:
         verifier, checks = self.verifier, self.verifier.plan.checks
         tree = await verifier.access.tree_of(self.workspace.base)
         remembered = RememberedResults(verifier.resources.cache_folder / "verified")
-        names = [_result_name(tree, verifier.plan, place, run) for place in range(len(checks))]
+        names = [_result_name(tree, verifier, place, run) for place in range(len(checks))]
         found = {place: one for place, name in enumerate(names) if (one := await in_thread(remembered.find, name))}
         unknown = [place for place in due if place not in found]
         if not unknown:
@@ -192,10 +194,12 @@ def _setup_failure(place_name: str, obstacle: SetupObstacle) -> str:
     return f"setup of {place_name} failed: {obstacle.sentence}{hosts}"
 
 
-def _setup_in_words(plan: SetupPlan, repeated: str) -> str:
+def _setup_in_words(plan: SetupPlan, repeated: str, services: Sequence[str]) -> str:
+    started = f"starting {', '.join(services)} for each command" if services else ""
     if not plan.steps:
-        return ""
-    return f"{', '.join(map(str, plan.steps))}, on the base, with network{f'; again {repeated}' if repeated else ''}"
+        return started
+    ran = f"{', '.join(map(str, plan.steps))}, on the base, with network{f'; again {repeated}' if repeated else ''}"
+    return f"{ran}; {started}" if started else ran
 
 
 def _is_to_compare(result: MeasuredCommand, verification: Verification) -> bool:
@@ -204,7 +208,8 @@ def _is_to_compare(result: MeasuredCommand, verification: Verification) -> bool:
     return is_red or bool(verification.test_files and (result.report or result.command.exit_code == 0))
 
 
-def _result_name(tree: str, plan: SetupPlan, place: int, run: int) -> str:
-    """Hashes the files, the setup and the commands that the result depends on: its own, and those before it."""
-    content = json.dumps([tree, as_record(plan.steps), as_record(plan.checks[: place + 1]), run])
+def _result_name(tree: str, verifier: Verifier, place: int, run: int) -> str:
+    """Hashes the files, the setup, the services and the commands that it depends on: its own, and those before it."""
+    plan, services = verifier.plan, [[*verifier.services]] if verifier.services else []
+    content = json.dumps([tree, as_record(plan.steps), as_record(plan.checks[: place + 1]), run, *services])
     return hashlib.sha256(content.encode()).hexdigest()

@@ -44,7 +44,7 @@ class OpenProxy:
 
 def steps_of(plan: MountPlan) -> list[tuple[str, ...]]:
     folder = plan.program
-    return build_plan(plan, HostTools(folder, folder, folder, ()), ProcessLimits(), uid=1, seccomp=b"")["steps"]
+    return build_plan(plan, HostTools(folder, folder, folder, folder, ()), ProcessLimits(), uid=1, seccomp=b"")["steps"]
 
 
 @pytest.mark.parametrize("is_command", [True, False])
@@ -88,7 +88,7 @@ def test_t17_agents_of_different_runs_are_different_users(tmp_path):
 
 
 def test_t15_the_token_count_of_the_proxy_replaces_that_of_the_agent(tmp_path, task):
-    usage, tools = SandboxUsage(), HostTools(tmp_path, tmp_path, tmp_path, ())
+    usage, tools = SandboxUsage(), HostTools(tmp_path, tmp_path, tmp_path, tmp_path, ())
     usage.add(50, 0.25)
     usage.record_refusal("reach evil.test:443")
     seen = _OpenSandbox(task, tmp_path, tools, ProcessLimits(), 0, {}, usage, DayBudget()).correct(
@@ -98,7 +98,7 @@ def test_t15_the_token_count_of_the_proxy_replaces_that_of_the_agent(tmp_path, t
 
 
 def test_a_model_that_cannot_be_reached_is_named_by_the_address_that_the_host_tried(tmp_path, task):
-    usage, tools = SandboxUsage(), HostTools(tmp_path, tmp_path, tmp_path, ())
+    usage, tools = SandboxUsage(), HostTools(tmp_path, tmp_path, tmp_path, tmp_path, ())
     usage.unreachable = "The model's service at https://model.test does not answer (ConnectError)."
     claimed = TurnReport(TurnState.FAILED, failure=Failure.MODEL, detail="http://127.0.0.1:3128 does not answer.")
     seen = _OpenSandbox(task, tmp_path, tools, ProcessLimits(), 0, {}, usage, DayBudget()).correct(claimed)
@@ -106,7 +106,7 @@ def test_a_model_that_cannot_be_reached_is_named_by_the_address_that_the_host_tr
 
 
 def test_a_turn_that_the_days_money_ended_says_so_with_the_amount(tmp_path, task):
-    usage, tools = SandboxUsage(), HostTools(tmp_path, tmp_path, tmp_path, ())
+    usage, tools = SandboxUsage(), HostTools(tmp_path, tmp_path, tmp_path, tmp_path, ())
     usage.used_up = UsedUp.DAY
     ended = _OpenSandbox(task, tmp_path, tools, ProcessLimits(), 0, {}, usage, DayBudget(50.0, lambda: 50.31)).correct(
         TurnReport(TurnState.FAILED, failure=Failure.LIMIT)

@@ -17,6 +17,7 @@ from bot.setup.plan import SetupOverrides
 from bot.setup.port_blocks import PortBlocks
 from bot.setup.prepare import ProjectSetup
 from bot.setup.resources import SetupResources
+from bot.setup.services.programs import InstalledServers
 from bot.setup.toolchains import Toolchains
 from bot.workspace.workspaces import GitWorkspaces
 from tests.workspace.conftest import Origin, empty_origin, origin, root  # noqa: F401 - for the tests here
@@ -41,6 +42,8 @@ class Shop:
     toolchains: Toolchains = field(default_factory=lambda: Toolchains(home=Path("/nonexistent")))
     installer: VersionInstaller | None = None
 
+    servers: InstalledServers = field(default_factory=InstalledServers)
+
     def __post_init__(self) -> None:
         self.workspaces = GitWorkspaces(self.root, "shop", secrets=self.secrets, idle_seconds=0)
 
@@ -49,7 +52,7 @@ class Shop:
         blocks, caches = PortBlocks(self.root / "ports"), self.root / "caches" / "shop"
         return SetupResources(
             self.sandbox, self.secrets, blocks, caches, MARKER_PREFIX, lambda: 0.0, self.seconds, self.verify_seconds,
-            toolchains=self.toolchains, installer=self.installer,
+            toolchains=self.toolchains, installer=self.installer, servers=self.servers,
         )  # fmt: skip
 
     @property

@@ -319,7 +319,7 @@ def test_settings_override_the_repositorys_file_which_overrides_detection():
     [
         (
             "hosts = ['evil.example']",
-            "hosts is not a setting. Known settings: setup, verify, teardown, copy, protected, run, instructions.",
+            "hosts is not a setting. Known settings: setup, verify, teardown, copy, protected, services, run, ",
         ),
         ("setup = 'make'", "setup must be a list of strings"),
         ("setup = [1]", "setup must be a list of strings"),

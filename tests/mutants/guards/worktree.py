@@ -285,7 +285,7 @@ READ = (
     Guard(
         "T16: what commands leave in their home is deleted at any depth",
         "bot/setup/clean_files.py",
-        "in_thread(self.resources.discard, gone)",
+        "in_thread(resources.discard, gone)",
         "in_thread(__import__('shutil').rmtree, gone, ignore_errors=True)",
         ("tests/setup/test_verify.py::test_a_home_deeper_than_python_can_follow_is_removed",),
     ),
