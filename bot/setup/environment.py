@@ -13,6 +13,17 @@ OFFLINE = {
     "COREPACK_ENABLE_NETWORK": "0",
 }
 """Variables that let tools use their downloads at once where there is no network."""
+_SKIPPED_DOWNLOADS = {
+    "HUSKY": "0",
+    "LEFTHOOK": "0",
+    "SKIP_INSTALL_SIMPLE_GIT_HOOKS": "1",
+    "PUPPETEER_SKIP_DOWNLOAD": "1",
+    "PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD": "1",
+    "CYPRESS_INSTALL_BINARY": "0",
+    "ELECTRON_SKIP_BINARY_DOWNLOAD": "1",
+    "SENTRYCLI_SKIP_DOWNLOAD": "1",
+}
+"""Variables with which install scripts leave out git hooks, which agents do not run, and browsers from other hosts."""
 _PROXY = "-Dhttp.proxyHost=127.0.0.1 -Dhttp.proxyPort={port} -Dhttps.proxyHost=127.0.0.1 -Dhttps.proxyPort={port}"
 
 
@@ -53,6 +64,7 @@ def setup_variables(cache: Path, network_variables: Mapping[str, str], tools: Co
     return {
         **cache_variables(cache),
         **({"JAVA_TOOL_OPTIONS": _PROXY.format(port=port), **_node_proxy_variables(proxy)} if port else {}),
+        **_SKIPPED_DOWNLOADS,
         "CI": "1",
         "DEBIAN_FRONTEND": "noninteractive",
         "GIT_TERMINAL_PROMPT": "0",

@@ -1,6 +1,7 @@
 """Detection of setup commands, test commands and servers from the files of a repository."""
 
 import json
+import shlex
 import shutil
 import subprocess
 
@@ -165,13 +166,24 @@ def test_the_group_for_development_is_installed_only_if_nothing_is_for_tests():
         ({"tox.ini": "[tox]\n[testenv]\ndeps =\n  pytest>=7 # now\n  py27: mock\n  {[x]deps}\n  -c x\n  attrs<9"},
          "'pytest>=7' 'attrs<9'"),
         ({"tox.ini": "[testenv]\ndeps = -r{toxinidir}/tests.txt\n", "tests.txt": "pytest"}, "-rtests.txt"),
-        ({"tox.ini": "[testenv]\ndeps = pytest`id`\n", "conftest.py": ""}, "pytest"),
         ({"noxfile.py": "session.install('pytest')"}, "pytest"),
     ],
 )  # fmt: skip
 def test_pytest_and_its_plugins_are_installed_where_no_file_of_requirements_names_them(files, packages):
     (command,) = commands({"setup.py": "", **files})
     assert command == f"{PIP} -e . {packages}"
+
+
+@pytest.mark.parametrize(
+    "line", ["pytest`id`", "pytest\x1b[2J", "pytest | id", "pytest $(id)", "pytest @ https://x", "é" * 9]
+)
+def test_requirements_that_are_no_plain_words_are_left_out(line):
+    assert commands({"setup.py": "", "tox.ini": f"[testenv]\ndeps = {line}\n"})[0].endswith(("-e .", "-e . pytest"))
+
+
+def test_requirements_are_quoted_for_the_shell():
+    (command,) = commands({"setup.py": "", "tox.ini": "[testenv]\ndeps = x; python_version<'4'\n  y>1\n"})
+    assert shlex.split(command)[-2:] == ["x; python_version<'4'", "y>1"]
 
 
 @pytest.mark.parametrize(
@@ -373,6 +385,26 @@ def tried(files: dict[str, str], **overrides: object) -> list[tuple[str, str]]:
         ({"pytest.ini": ""}, "python3 -m pytest", "pytest.ini"),
         ({"package.json": '{"scripts": {"test": "node --test"}}'}, "npm test", "package.json"),
         ({"package.json": '{"scripts": {"test": "vitest run"}}', "bun.lock": ""}, "bun run test", "package.json"),
+        (
+            {"package.json": '{"scripts": {"test": " ", "test:unit": "vitest run"}}', "pnpm-lock.yaml": ""},
+            "pnpm run test:unit",
+            "package.json",
+        ),
+        (
+            {"package.json": '{"workspaces": ["packages/*"]}', "packages/a/package.json": '{"scripts": {"test": "x"}}'},
+            "npm test --workspaces --if-present",
+            "package.json",
+        ),
+        (
+            {
+                "package.json": "{}",
+                "pnpm-lock.yaml": "",
+                "pnpm-workspace.yaml": "packages:\n  - 'packages/**'\n  - '!x'\n",
+                "packages/a/b/package.json": '{"scripts": {"test": "x"}}',
+            },
+            "pnpm --recursive --no-bail --workspace-concurrency=1 --if-present run test",
+            "package.json",
+        ),
         ({"Cargo.toml": "", "Cargo.lock": ""}, "cargo test --locked --no-fail-fast", "Cargo.toml"),
         ({"go.mod": ""}, "go test -v ./...", "go.mod"),
         ({"composer.json": '{"scripts": {"test": "phpunit"}}'}, "composer test", "composer.json"),
@@ -441,6 +473,8 @@ def test_test_commands_are_detected(files, command, why):
     [
         {"package.json": '{"scripts": {"test": "echo \\"Error: no test specified\\" && exit 1"}}'},
         {"package.json": "{}"},
+        {"package.json": '{"workspaces": ["packages/*"]}', "packages/a/package.json": "[]", "b/package.json": "{}"},
+        {"package.json": '{"workspaces": ["*"]}', "yarn.lock": "", "a/package.json": '{"scripts": {"test": "x"}}'},
         {"requirements.txt": "flask\npytest-of-others\n"},
         {"tox.ini": "", "noxfile.py": ""},
         {"Makefile": "test := 1\ntests:\n\ttrue\n"},

@@ -40,6 +40,7 @@ async def test_setup_has_its_variables_and_none_of_the_host(shop, monkeypatch):
     assert f"PORT={ready.environment['PORT']}\n" in seen
     assert f"TREEHAND_PORT_9={int(ready.environment['PORT']) + 9}\n" in seen
     assert "COMPOSE_PROJECT_NAME=treehand-shop-1\n" in seen
+    assert "\nHUSKY=0\n" in seen
     assert "HTTPS_PROXY=http://127.0.0.1:3128\n" in seen
     assert f"\n{shop.folder()}\n" in seen
     assert "ANTHROPIC" not in seen

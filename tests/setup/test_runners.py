@@ -87,6 +87,8 @@ SUREFIRE = """\
         ("ava-ok", CountedTests(1), set()),
         ("bun", CountedTests(3, 2, 2), {"a.test.ts: shop > breaks", "a.test.ts: raises"}),
         ("bun-ok", CountedTests(1), set()),
+        ("pnpm-r", CountedTests(1, 1), {"packages/a test: in a"}),
+        ("pnpm-multi", CountedTests(0, 1), {"test:spec: in a"}),
         ("ctest", CountedTests(1, 4, 1), {"prints", "shop", "missing", "slow"}),
         ("ctest-ok", CountedTests(2), set()),
         ("meson", CountedTests(2, 3, 1), {"prints", "crash", "slow"}),
@@ -114,6 +116,7 @@ def test_each_runner_names_the_tests_that_failed(name, counts, failed):
         ("tap", "adds"),
         ("ava", "test › known"),
         ("bun", "a.test.ts: shop > inner > adds"),
+        ("pnpm-r", "packages/b test: in b"),
         ("ctest", "adds"),
         ("meson", "known"),
         ("automake", "adds"),
@@ -278,6 +281,19 @@ def test_t16_millions_of_lines_are_read_once_and_names_have_a_limit(line):
 )
 def test_t16_a_report_file_that_is_none_is_refused(content):
     assert read_junit_xml(content) is None
+
+
+@pytest.mark.parametrize("prefix", ["[1]", "shop:test:", "@shop/web:test:", "api:"])
+def test_output_of_several_scripts_at_once_is_read_by_their_prefixes(prefix):
+    told = ["TAP version 13", "ok 1 - adds", "not ok 2 - breaks", "1..2"]
+    mixed = "".join(f"{prefix} {line}\nother: {line}\n" for line in told) + "done\n"
+    report = report_of(mixed)
+    assert (report.counts, report.failed) == (CountedTests(2, 2), {f"{prefix} breaks", "other: breaks"})
+
+
+def test_t16_a_flood_of_prefixes_is_read_up_to_a_limit():
+    output = "".join(f"p{number}: 1..1\np{number}: ok 1 - adds\n" for number in range(5000))
+    assert report_of(output).counts == CountedTests(50)
 
 
 def test_every_reader_is_asked():

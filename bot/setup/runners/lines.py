@@ -4,11 +4,13 @@ Rule: an agent's tests may print anything. Long lines are left out, and readers 
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Self
 
 _ESCAPES = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
+_PREFIX = re.compile(r"(\[[\w@./:-]{1,80}\]|[\w@./:-]{1,80}(?: [\w:.-]{1,40})?:)(?: |$)")
+_MOST_PREFIXES = 50
 _LONGEST_LINE = 600
 _MOST_DIGITS = 9
 _DURATION_UNITS = ("ms", "s", "m", "h")
@@ -27,6 +29,15 @@ class OutputLines:
         short = (line for line in raw if len(line) <= _LONGEST_LINE)
         lines = [_ESCAPES.sub("", line[line.rfind("\r") + 1 :]).rstrip() for line in short]
         return cls(lines, is_cut)
+
+    def by_prefix(self) -> Mapping[str, Self]:
+        """Takes apart what programs that run several scripts at once print: `packages/a test: ok 1 - adds`."""
+        parts: dict[str, list[str]] = {}
+        for line in self.lines:
+            if found := _PREFIX.match(line):
+                parts.setdefault(found[1], []).append(line[found.end() :])
+        largest = sorted(parts, key=lambda prefix: len(parts[prefix]), reverse=True)[:_MOST_PREFIXES]
+        return {prefix: type(self)(parts[prefix], self.is_cut) for prefix in sorted(largest)}
 
 
 def to_number(text: str) -> int | None:

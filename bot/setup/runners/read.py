@@ -3,6 +3,9 @@
 Rule: an output that is ambiguous gives no report. What the command prints is its own word, unlike its exit code.
 """
 
+from collections.abc import Iterator
+from dataclasses import replace
+
 from bot.domain.runner_report import RunnerReport, join_reports
 from bot.setup.runners.ava import read_ava
 from bot.setup.runners.bun import read_bun
@@ -42,8 +45,19 @@ _READERS = (
 def read_report(output: str, *, is_cut: bool = False, junit_xml: bytes = b"") -> RunnerReport | None:
     """`is_cut`: the middle of the output is missing. `junit_xml`: the report file that pytest was asked for."""
     lines = OutputLines.of(output, is_cut=is_cut)
-    pytest = read_pytest(lines, read_junit_xml(junit_xml) if junit_xml else None)
-    node = read_node(lines)
+    found = list(_reports_in(lines, read_junit_xml(junit_xml) if junit_xml else None))
+    return join_reports(found or list(_reports_by_prefix(lines)))
+
+
+def _reports_in(lines: OutputLines, of_pytest: RunnerReport | None = None) -> Iterator[RunnerReport]:
+    pytest, node = read_pytest(lines, of_pytest), read_node(lines)
     tap = None if node else read_tap(lines)
     found = (pytest, node, tap, *(read(lines) for read in _READERS))
-    return join_reports([one for one in found if one is not None])
+    return (one for one in found if one is not None)
+
+
+def _reports_by_prefix(lines: OutputLines) -> Iterator[RunnerReport]:
+    for prefix, part in lines.by_prefix().items():
+        for report in _reports_in(part):
+            place = prefix.removeprefix(". ")  # pnpm's name of the top
+            yield replace(report, tests={f"{place} {name}": outcome for name, outcome in report.tests.items()})

@@ -1,10 +1,12 @@
 """Node: detects the package manager (npm, pnpm, Yarn, Bun), its setup and test commands, and servers. Pure."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from fnmatch import fnmatchcase
+from typing import Any
 
 from bot.domain.setup_plan import SetupStep
-from bot.setup.repository_files import FileFolder, nested_table, strings
+from bot.setup.repository_files import FileFolder, RepositoryFiles, nested_table, strings
 from bot.setup.stacks.steps import run_step, setup_step
 
 LOCKS = ("package-lock.json", "npm-shrinkwrap.json", "pnpm-lock.yaml", "yarn.lock", "bun.lock", "bun.lockb")
@@ -19,6 +21,14 @@ _INSTALL = {
 _MANAGERS = dict(zip(LOCKS, ("npm", "npm", "pnpm", "yarn", "bun", "bun"), strict=True))
 _PNPM_PACKAGES = re.compile(r"""^[ \t]*-[ \t]*['"]?([^'"#\s]+)""", re.MULTILINE)
 _NO_TEST = re.compile(r"no test specified")
+_UNIT_TESTS = ("test:unit", "test-unit", "unit", "test:ci", "tests")
+"""Scripts that are run if none is called `test`."""
+_TESTS_OF_MEMBERS = {
+    "npm": "npm test --workspaces --if-present",
+    "pnpm": "pnpm --recursive --no-bail --workspace-concurrency=1 --if-present run test",
+}
+"""Commands for a workspace whose top has no tests; they do not stop at the first package that fails."""
+_MOST_MEMBERS = 30
 _SERVER_SCRIPTS = ("dev", "start", "serve", "preview", "storybook")
 _IGNORES_PORT = re.compile(r"\b(?:vite|astro|ng|webpack|webpack-dev-server|vue-cli-service|storybook)\b")
 """Programs that ignore the variable `PORT` and need `--port`."""
@@ -45,12 +55,30 @@ def members_of(top: FileFolder) -> tuple[str, ...]:
 
 
 def find_tests(folder: FileFolder) -> SetupStep | None:
-    script = str(nested_table(folder.json("package.json"), "scripts").get("test", "")).strip()
     setup = find_setup(folder)
-    if not script or _NO_TEST.search(script) or setup is None:
+    if setup is None:
         return None
     (manager,) = setup.tools
-    return run_step(folder, "bun run test" if manager == "bun" else f"{manager} test", "package.json", manager)
+    if _has_script(folder.json("package.json"), "test"):
+        return run_step(folder, "bun run test" if manager == "bun" else f"{manager} test", "package.json", manager)
+    if found := [name for name in _UNIT_TESTS if _has_script(folder.json("package.json"), name)]:
+        return run_step(folder, f"{manager} run {found[0]}", "package.json", manager)
+    of_members = _TESTS_OF_MEMBERS.get(manager, "") if _has_tests_in_members(folder) else ""
+    return run_step(folder, of_members, "package.json", manager) if of_members else None
+
+
+def _has_script(manifest: Mapping[str, Any], name: str) -> bool:
+    script = nested_table(manifest, "scripts").get(name)
+    return isinstance(script, str) and bool(script.strip()) and not _NO_TEST.search(script)
+
+
+def _has_tests_in_members(top: FileFolder) -> bool:
+    """Returns True if a package of the workspace has tests, as far as the first few tell."""
+    patterns = [pattern.removeprefix("./").rstrip("/") for pattern in members_of(top) if not pattern.startswith("!")]
+    folders = [name.removesuffix("/package.json") for name in sorted(top.files.names) if name.endswith("/package.json")]
+    members = [one for one in folders if any(fnmatchcase(one, pattern) for pattern in patterns)]
+    texts = (top.files.text(f"{one}/package.json") for one in members[:_MOST_MEMBERS])
+    return any(_has_script(RepositoryFiles.of({"it": text}).top().json("it"), "test") for text in texts)
 
 
 def find_servers(folder: FileFolder) -> Iterator[tuple[str, SetupStep]]:

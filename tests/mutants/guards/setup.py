@@ -162,6 +162,20 @@ GUARDS = (
         (f"{_INSTALLING}_nothing_is_installed_without_permission_or_program",),
     ),
     Guard(
+        "T23: requirements that are no plain words are left out",
+        "bot/setup/stacks/python_requirements.py",
+        "for one in listed if _PLAIN.fullmatch(one)]",
+        "for one in listed]",
+        ("tests/setup/test_detect.py::test_requirements_that_are_no_plain_words_are_left_out",),
+    ),
+    Guard(
+        "T23: requirements are quoted for the shell",
+        "bot/setup/stacks/python.py",
+        "*map(shlex.quote, wanted.packages),",
+        "*wanted.packages,",
+        ("tests/setup/test_detect.py::test_requirements_are_quoted_for_the_shell",),
+    ),
+    Guard(
         "T12: what the repository protects is held back",
         "bot/workspace/workspaces.py",
         "judging = guard.with_repository_rules(base).order(",

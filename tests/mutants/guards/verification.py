@@ -14,6 +14,13 @@ GUARDS = (
         ("tests/setup/test_runners.py::test_t16_output_made_to_be_slow_gives_no_report",),
     ),
     Guard(
+        "T16: scripts that run at once are told apart up to a limit",
+        "bot/setup/runners/lines.py",
+        "reverse=True)[:_MOST_PREFIXES]",
+        "reverse=True)",
+        ("tests/setup/test_runners.py::test_t16_a_flood_of_prefixes_is_read_up_to_a_limit",),
+    ),
+    Guard(
         "T16: a report file declares no entities",
         "bot/setup/runners/pytest.py",
         "self.parser.StartDoctypeDeclHandler = _refuse\n        self.parser.EntityDeclHandler = _refuse",
