@@ -73,6 +73,8 @@ def detect(files: RepositoryFiles, *, uses_detected_setup: bool = True) -> Setup
         )
     ]
     checks = checks or _find_steps(make.find_tests, [top])
+    if not checks and uses_detected_setup:
+        checks = _find_steps(python.find_unnamed_tests, [top])
     hints = [hint for folder in (top, *below) for find in _FIND_HINTS for hint in find(folder)]
     set_up = {step.folder for step in (*steps, *checks)}
     wanted = find_wanted_versions([top, *(folder for folder in below if folder.path in set_up)])

@@ -87,10 +87,11 @@ class CommandRunner:
         return await in_thread(self._measured, result, outcome, sandbox)
 
     def _command(self, step: SetupStep, sandbox: CommandSandbox, *, asks_for_report: bool = True) -> SetupCommand:
-        """Asks pytest for a report file: in the home, which is not part of the repository and is removed."""
+        """Asks pytest for a report file where the host finds it: `HOME` in the sandbox is on no disk."""
         environment = {**self.place.ready.environment, **sandbox.environment, "CI": "1"}
         if asks_for_report:
-            option = shlex.quote(f"{_REPORT_OPTION}={environment['HOME']}/{_REPORT_FILE}")
+            home = self.resources.test_home(self.place.mounts.folder)
+            option = shlex.quote(f"{_REPORT_OPTION}={home / _REPORT_FILE}")
             environment["PYTEST_ADDOPTS"] = f"{environment.get('PYTEST_ADDOPTS', '')} {option}".strip()
         folder = self.place.mounts.folder / step.folder
         return SetupCommand(

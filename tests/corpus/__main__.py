@@ -41,7 +41,6 @@ async def _play_one(one: dict[str, str], folder: Path, out: Path, tools: list[st
         )
     except Exception:  # noqa: BLE001 - the others are played all the same
         found = Found(name, one["kind"], reason=traceback.format_exc())
-    found.cannot = one.get("cannot", "") if not found.is_ready else ""
     found.save(out)
     print(
         f"{name}: {'ready' if found.is_ready else 'not ready'}, {found.base_tests or found.reason[-200:]!r}", flush=True

@@ -1,6 +1,8 @@
 """Plays one repository: `check`, an issue with a harmless change, and one with a change that breaks tests."""
 
+import re
 import shutil
+import socket
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -10,6 +12,7 @@ from breaking import break_tests, contents_of
 from person import Person, clone, git, named_hosts
 from results import Found
 
+_MISSING = re.compile(r"Not in the sandbox: ([^;]+);")
 _MOST_ANSWERS = 4
 _HARMLESS = {"treehand-corpus-note.md": "A note.\n"}
 
@@ -30,6 +33,7 @@ async def play(
     shown = await person.json("show", key)
     if not found.is_ready:
         found.reason = _told(await person.treehand("issue", "show", key))
+        found.cannot = _lacking(person, found)
         return found
     _read_harmless(found, shown.get("verification") or {})
     if not is_quick:
@@ -106,6 +110,21 @@ def _added(state: Path) -> int:
     folders = [str(one) for one in (state / "caches", *trees) if one.exists()]
     done = subprocess.run(["du", "-sm", *folders], capture_output=True, text=True, check=False)
     return int(done.stdout.splitlines()[-1].split()[0])
+
+
+def _lacking(person: Person, found: Found) -> str:
+    """What this machine lacks: a program, or the way to a registry. Empty if it has both."""
+    if missing := _MISSING.search(found.setup):
+        return f"no {missing[1]}"
+    unreachable = [host for host in person.hosts if not _is_known(host)]
+    return f"no way to {', '.join(unreachable)}" if unreachable else ""
+
+
+def _is_known(host: str) -> bool:
+    try:
+        return bool(socket.getaddrinfo(host, 443))
+    except OSError:
+        return False
 
 
 def _told(issue: str) -> str:

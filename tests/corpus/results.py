@@ -5,6 +5,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+_WITHOUT_TESTS = "documents"
+
 
 @dataclass(slots=True)
 class Found:
@@ -71,7 +73,7 @@ def _cells(one: Found) -> Iterator[str]:
 
 def _shares(all_found: Sequence[Found]) -> Iterator[str]:
     possible = [one for one in all_found if not one.cannot]
-    good = [one for one in possible if one.is_ready and one.is_tested]
+    good = [one for one in possible if one.is_ready and (one.is_tested or one.kind == _WITHOUT_TESTS)]
     yield f"{len(all_found)} repositories, {len(all_found) - len(possible)} cannot be built on this machine"
     for words, few in (("no answer", 0), ("at most one answer", 1), ("any number of answers", 99)):
         ready = sum(one.is_ready and one.answers <= few for one in possible)

@@ -181,6 +181,13 @@ def test_requirements_that_are_no_plain_words_are_left_out(line):
     assert commands({"setup.py": "", "tox.ini": f"[testenv]\ndeps = {line}\n"})[0].endswith(("-e .", "-e . pytest"))
 
 
+def test_pytest_is_installed_for_tests_that_no_file_speaks_of():
+    (command,) = commands({"setup.py": "", "tests/test_a.py": ""})
+    assert command == f"{PIP} -e . pytest"
+    (command,) = commands({"setup.py": "", "tests/test_a.py": "", "Makefile": "test:\n"})
+    assert command == f"{PIP} -e ."
+
+
 def test_requirements_are_quoted_for_the_shell():
     (command,) = commands({"setup.py": "", "tox.ini": "[testenv]\ndeps = x; python_version<'4'\n  y>1\n"})
     assert shlex.split(command)[-2:] == ["x; python_version<'4'", "y>1"]
@@ -409,6 +416,24 @@ def tried(files: dict[str, str], **overrides: object) -> list[tuple[str, str]]:
         ({"go.mod": ""}, "go test -v ./...", "go.mod"),
         ({"composer.json": '{"scripts": {"test": "phpunit"}}'}, "composer test", "composer.json"),
         ({"Gemfile": "", "spec/shop_spec.rb": ""}, "bundle exec rspec", "spec"),
+        ({"Gemfile": "", "Rakefile": "Rake::TestTask.new do |t|\n"}, "bundle exec rake test", "Rakefile"),
+        ({"Gemfile": "", "Rakefile": "Rake::TestTask.new(:test)"}, "bundle exec rake test", "Rakefile"),
+        ({"Gemfile": "", "Rakefile": "task test: %w[spec]\n"}, "bundle exec rake test", "Rakefile"),
+        ({"Gemfile": "", "bin/rails": "", "test/a_test.rb": ""}, "bundle exec ruby bin/rails test", "bin/rails"),
+        ({"composer.json": "{}", "phpunit.xml.dist": ""}, "php vendor/bin/phpunit", "phpunit.xml.dist"),
+        ({"setup.py": "", "tests/test_a.py": ""}, ".venv/bin/python -m pytest", "tests/test_a.py"),
+        ({"setup.py": "", "shop/tests/unit/test_a.py": ""}, ".venv/bin/python -m pytest", "shop/tests/unit/test_a.py"),
+        (
+            {"uv.lock": '[[package]]\nname = "attrs"\n', "test_a.py": ""},
+            "uv run --no-sync python -m unittest",
+            "test_a.py",
+        ),
+        (
+            {"uv.lock": '[[package]]\nname = "pytest"\n', "test_a.py": ""},
+            "uv run --no-sync python -m pytest",
+            "test_a.py",
+        ),
+        ({"setup.py": "", "tests/test_a.py": "", "Makefile": "test:\n"}, "make test", "Makefile"),
         ({"pom.xml": ""}, "mvn --batch-mode --offline --fail-at-end test", "pom.xml"),
         ({"build.gradle": "", "gradlew": ""}, "sh ./gradlew --no-daemon --offline test", "build.gradle"),
         ({"Shop.sln": ""}, "dotnet test --no-restore", "Shop.sln"),
@@ -479,7 +504,12 @@ def test_test_commands_are_detected(files, command, why):
         {"tox.ini": "", "noxfile.py": ""},
         {"Makefile": "test := 1\ntests:\n\ttrue\n"},
         {"composer.json": "{}"},
+        {"phpunit.xml": ""},
+        {"Gemfile": "", "Rakefile": "task :tested\n", "test/a.rb": ""},
+        {"Rakefile": "task :test"},
         {"app.py": ""},
+        {"app.py": "", "tests/test_app.py": ""},
+        {"setup.py": "", "src/test_app.py": "", "docs/test.py": ""},
         {"CMakeLists.txt": "project(x)", "src/CMakeLists.txt": "add_test(x x)"},
         {"meson.build": "test('a', a)"},
         {"meson.build": "project('x')"},

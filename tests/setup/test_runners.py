@@ -41,6 +41,7 @@ GO_FAILED = {
 }  # fmt: skip
 PHP_FAILED = {"ATest::testRaises", "ATest::testBreaks", "ATest::testWords with data set \"one\" ('a b')"}
 RSPEC_FAILED = {"./spec/a_spec.rb: Shop breaks # this", "./spec/a_spec.rb: Shop inner raises"}
+MINITEST_FAILED = {"ShopTest#test_breaks", "ShopTest#test_raises", "Shop::inner#test_0001_breaks, too"}
 PROVE_FAILED = {"t/a.t: breaks # x", "t/b.t"}
 SUREFIRE = """\
 [INFO] Running shop.BasketTest
@@ -87,6 +88,9 @@ SUREFIRE = """\
         ("ava-ok", CountedTests(1), set()),
         ("bun", CountedTests(3, 2, 2), {"a.test.ts: shop > breaks", "a.test.ts: raises"}),
         ("bun-ok", CountedTests(1), set()),
+        ("minitest", CountedTests(2, 3, 1), MINITEST_FAILED),
+        ("minitest-v", CountedTests(2, 3, 1), MINITEST_FAILED),
+        ("test-unit", CountedTests(1, 2, 1), {"test_breaks(TestShop)", "test_raises(TestShop)"}),
         ("pnpm-r", CountedTests(1, 1), {"packages/a test: in a"}),
         ("pnpm-multi", CountedTests(0, 1), {"test:spec: in a"}),
         ("ctest", CountedTests(1, 4, 1), {"prints", "shop", "missing", "slow"}),
@@ -116,6 +120,7 @@ def test_each_runner_names_the_tests_that_failed(name, counts, failed):
         ("tap", "adds"),
         ("ava", "test › known"),
         ("bun", "a.test.ts: shop > inner > adds"),
+        ("minitest-v", "Shop#test_0001_sells"),
         ("pnpm-r", "packages/b test: in b"),
         ("ctest", "adds"),
         ("meson", "known"),

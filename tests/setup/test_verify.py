@@ -138,6 +138,13 @@ async def test_a_repository_of_pytest_is_compared_test_by_test_without_a_change_
     assert "treehand-report" not in " ".join(path.name for path in shop.folder().iterdir())
 
 
+async def test_the_report_file_of_pytest_is_read_from_the_sandbox(shop):
+    """It has the names of all tests, whatever plugins make of the output."""
+    report = '<testsuite><testcase name="test_a"/></testsuite>'
+    found, _, _ = await tried(shop, f"echo '{report}' > \"${{PYTEST_ADDOPTS#--junitxml=}}\"")
+    assert found.commands[0].counts == CountedTests(1)
+
+
 async def test_a_pytest_that_writes_no_report_file_is_run_without_it(shop):
     shop.origin.commit({"test_a.py": "def test_a(): pass\n", "pytest.ini": "[pytest]\naddopts = -p no:junitxml\n"})
     shop.sandbox = NoSandbox(shop.root / "cells", {})

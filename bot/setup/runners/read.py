@@ -15,6 +15,7 @@ from bot.setup.runners.go import read_go
 from bot.setup.runners.java import read_surefire
 from bot.setup.runners.jest import read_jest, read_vitest
 from bot.setup.runners.lines import OutputLines
+from bot.setup.runners.minitest import read_minitest, read_test_unit
 from bot.setup.runners.mocha import read_mocha
 from bot.setup.runners.node import read_node
 from bot.setup.runners.php import read_phpunit
@@ -34,6 +35,8 @@ _READERS = (
     read_go,
     read_phpunit,
     read_rspec,
+    read_minitest,
+    read_test_unit,
     read_surefire,
     read_ctest,
     read_meson,

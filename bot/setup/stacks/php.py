@@ -17,4 +17,7 @@ def find_setup(folder: FileFolder) -> SetupStep | None:
 
 def find_tests(folder: FileFolder) -> SetupStep | None:
     scripts = nested_table(folder.json("composer.json"), "scripts")
-    return run_step(folder, "composer test", "composer.json", "composer", "php") if "test" in scripts else None
+    if "test" in scripts:
+        return run_step(folder, "composer test", "composer.json", "composer", "php")
+    settings = folder.has("phpunit.xml", "phpunit.xml.dist", "phpunit.dist.xml") if folder.has("composer.json") else ""
+    return run_step(folder, "php vendor/bin/phpunit", settings, "php") if settings else None

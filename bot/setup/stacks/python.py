@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 
 from bot.domain.setup_plan import SetupStep
 from bot.setup.repository_files import FileFolder, nested_table, strings
+from bot.setup.stacks import make
 from bot.setup.stacks.python_requirements import find_requirements, requirement_files
 from bot.setup.stacks.steps import run_step
 
@@ -23,6 +24,8 @@ _INSTALL = {
     "pdm.lock": ("pdm", "pdm install --frozen-lockfile"),
 }
 _INTERPRETER = {"uv": "uv run --no-sync python", "poetry": "poetry run python", "pdm": "pdm run python"}
+_LOCKED_PYTEST = re.compile(r"""^name = ['"]pytest['"]""", re.MULTILINE)
+_TEST_FILE = re.compile(r"(?:(?:[\w-]+/){0,3}tests?/(?:[\w-]+/){0,3})?test_\w+\.py")
 _PYTEST = re.compile(r"""(?:^|["'\s=,\[])pytest(?![\w-])""", re.MULTILINE)
 
 
@@ -35,7 +38,8 @@ def find_setup(folder: FileFolder) -> SetupStep | None:
     package = _package_file(folder)
     if not package and all(name.startswith("test") for name in requirement_files(folder)):
         return None
-    wanted = find_requirements(folder, runs_pytest=bool(_pytest_file(folder)))
+    runs_pytest = bool(_pytest_file(folder) or (_unnamed_tests(folder) and not make.find_tests(folder)))
+    wanted = find_requirements(folder, runs_pytest=runs_pytest)
     itself = [f"-e {_package_with_extras(wanted.extras)}"] if package else []
     install = ".venv/bin/python -m pip install"
     newer_pip = f" && {install} --upgrade 'pip>=25.1'" if wanted.groups else ""  # the first with --group
@@ -64,6 +68,19 @@ def find_tests(folder: FileFolder) -> SetupStep | None:
         return run_step(folder, f"{_INTERPRETER[tool]} -m pytest", reason, tool)
     python = ".venv/bin/python" if find_setup(folder) else "python3"
     return run_step(folder, f"{python} -m pytest", reason)
+
+
+def find_unnamed_tests(folder: FileFolder) -> SetupStep | None:
+    """Tests that no file speaks of, in a folder with setup: pytest runs those of unittest as well."""
+    place = _unnamed_tests(folder)
+    if not place:
+        return None
+    lock = folder.has(*LOCKS)
+    if not lock:
+        return run_step(folder, ".venv/bin/python -m pytest", place)
+    tool, _ = _INSTALL[lock]
+    runner = "pytest" if _LOCKED_PYTEST.search(folder.text(lock)) else "unittest"
+    return run_step(folder, f"{_INTERPRETER[tool]} -m {runner}", place, tool)
 
 
 def find_tests_without_setup(folder: FileFolder) -> SetupStep | None:
@@ -109,6 +126,15 @@ def _pytest_file(folder: FileFolder) -> str:
     texts = ("pyproject.toml", "setup.cfg", *listed, *requirement_files(folder), "tox.ini", "noxfile.py")
     named = [name for name in texts if _PYTEST.search(folder.text(name))]
     return named[0] if named else ""
+
+
+def _unnamed_tests(folder: FileFolder) -> str:
+    """The first file with tests, if the folder is set up."""
+    if not (folder.has(*LOCKS) or _package_file(folder)):
+        return ""
+    inside = folder.at("")
+    names = sorted(name.removeprefix(inside) for name in folder.files.names if name.startswith(inside))
+    return next((name for name in names if _TEST_FILE.fullmatch(name)), "")
 
 
 def _setup_step(folder: FileFolder, command: str, tool: str, reasons: list[str]) -> SetupStep:
