@@ -416,3 +416,13 @@ async def test_check_names_the_commands_that_were_not_chosen(person: Person):
     assert json.loads(answer.out)["shop/verify"]["detail"].startswith(
         f"{_CTEST} (.github/workflows/ci.yml, job test); not chosen: make test (Makefile)"
     )
+
+
+async def test_the_clone_of_a_repository_on_github_is_read(person: Person):
+    on_remote(person, "git@github.com:acme/shop.git")
+    add_ci(person)
+    said = await person.does("init", "--yes", "--no-check")
+    assert "2  make test (Makefile)" in said
+    assert "different commands" not in await person.does(
+        "--config", "other.toml", "init", "--yes", "--no-check", "--repository", "acme/other"
+    )

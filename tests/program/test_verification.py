@@ -54,6 +54,15 @@ async def test_a_passed_verification_is_shown_in_the_pull_request(labelled):
     assert labelled.agents_alive() == []
 
 
+async def test_the_tests_of_ci_verify_where_none_are_detected(labelled):
+    steps = "[{run: pwd}, {run: python -m unittest}, {name: Upload, run: './upload $X'}]"
+    ci = f"on: push\njobs: {{test: {{runs-on: ubuntu-latest, env: {{X: 1}}, steps: {steps}}}}}\n"
+    commit(labelled, {"test_app.py": GREEN, "Makefile": "test:\n\tfalse\n", ".github/workflows/ci.yml": ci})
+    await works(labelled, write("answer = 42"))
+    shown = await labelled.does("pr", "show", "2")
+    assert "- ✅ `X=1 python3 -m unittest`: exit code 0, 1 passed, " in shown
+
+
 def forge(person: Person):
     return person.state_dir / "forge" / "shop.git"
 

@@ -203,6 +203,21 @@ def test_what_ci_installs_is_used_if_it_is_all_there_is():
     assert plan.steps[0].makes == (".venv/", "*.egg-info/")
 
 
+@pytest.mark.parametrize(
+    ("steps", "command"),
+    [
+        ("- run: python -m unittest", "python3 -m unittest"),
+        (
+            "- {run: python -m unittest discover -s tests, env: {TZ: UTC}}",
+            "TZ=UTC python3 -m unittest discover -s tests",
+        ),
+        ("- run: python3 -m unittest a && python -m unittest b", None),
+    ],
+)
+def test_without_an_environment_python_is_the_systems(steps, command):
+    assert checks_of({CI: workflow(steps)})[0] == ([command] if command else [])
+
+
 # Completing detected commands
 
 
@@ -218,6 +233,16 @@ def test_extras_files_and_requirements_of_ci_complete_pip():
         "python3 -m venv .venv && .venv/bin/python -m pip install -e '.[test,all]' -r reqs/ci.txt 'pytest>=8'"
     )
     assert step.locks == ("pyproject.toml", "reqs/ci.txt")
+
+
+def test_a_requirement_that_is_installed_anyway_is_not_repeated():
+    files = {
+        "requirements.txt": "",
+        "pyproject.toml": "[project]",
+        CI: workflow("- run: pip install -r requirements.txt pytest"),
+    }
+    (step,) = planned(files).steps
+    assert step.command.endswith("-m pip install -r requirements.txt -e . pytest")
 
 
 @pytest.mark.parametrize(
@@ -266,6 +291,20 @@ def test_versions_of_ci_are_preferred(step, found):
     assert not plan.wanted[0].is_required
 
 
+def test_a_job_that_also_tests_with_the_newest_version_asks_for_none():
+    job = "runs-on: ubuntu-latest\nstrategy: {matrix: {rust: [stable, 1.86.0]}}"
+    step = "- uses: dtolnay/rust-toolchain@master\n  with: {toolchain: '${{ matrix.rust }}'}\n- run: ctest"
+    assert planned({CI: workflow(step, job=job)}).wanted == ()
+
+
+def test_commands_that_are_shown_are_complete():
+    steps = "- run: |\n    mkdir build\n    cd build\n    cmake ..\n    ctest"
+    files = {"go.mod": "", CI: workflow(steps)}
+    assert checks_of(files)[1] == ["mkdir build && cd build && cmake .. && ctest"]
+    files = {"package.json": '{"scripts": {"test": "x"}}', CI: workflow("- run: npm run build\n- run: npm test")}
+    assert checks_of(files)[1] == []
+
+
 @pytest.mark.parametrize(
     "version", ["lts/*", "stable", "${{ env.V }}", "${{ matrix.missing }}", "'>=1; evil'", "pypy-3"]
 )
@@ -309,6 +348,15 @@ def test_copilot_setup_steps_replace_the_detected_setup_of_the_same_languages():
     assert plan.steps[1].makes == ("node_modules/",)
     assert [str(step) for step in plan.other_steps] == ["npm ci"]
     assert [hint for hint in plan.hints if "GITHUB_ENV" in hint or "libfoo-dev" in hint] == list(plan.hints)
+
+
+def test_a_step_in_a_folder_that_does_not_exist_is_only_named():
+    steps = "- run: npm ci\n- {name: Site, run: npm ci, working-directory: site}"
+    found = planned({"package.json": "{}", COPILOT: copilot(steps)})
+    assert [str(step) for step in found.steps] == ["npm install --no-package-lock"]
+    assert found.hints == (f"{COPILOT}: the step 'Site' does not run, because it is not plain",)
+    found = planned({"package.json": "{}", "site/package.json": "{}", COPILOT: copilot(steps)})
+    assert [str(step) for step in found.steps][-1] == "npm ci in site"
 
 
 def test_pip_of_other_files_installs_into_the_worktree():

@@ -62,13 +62,20 @@ def _copilot(files: RepositoryFiles) -> AgentSetup:
     job = read_copilot_job(files)
     if job is None:
         return AgentSetup()
-    groups = [
-        (step.folder, [line for line in step.lines if line.kind not in _LEFT_OUT]) for step in job.steps if step.lines
+    read = [step for step in job.steps if step.lines and _has_folder(files, step.folder)]
+    groups = [(step.folder, [line for line in step.lines or () if line.kind not in _LEFT_OUT]) for step in read]
+    unread = [
+        step.name or step.script.strip().partition("\n")[0]
+        for step in job.steps
+        if step.lines is None or (step.lines and step not in read)
     ]
-    unread = [step.name or step.script.strip().partition("\n")[0] for step in job.steps if step.lines is None]
     hints = [f"{COPILOT}: the step {name[:60]!r} does not run, because it is not plain" for name in unread]
     lines = [line for step in job.steps for line in step.lines or ()]
     return _as_setup(COPILOT, groups, [*hints, *hints_about_packages(COPILOT, lines, job.packages)])
+
+
+def _has_folder(files: RepositoryFiles, folder: str) -> bool:
+    return not folder or any(name.startswith(f"{folder}/") for name in files.names)
 
 
 def _devcontainer(files: RepositoryFiles) -> AgentSetup:

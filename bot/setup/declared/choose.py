@@ -18,6 +18,8 @@ from bot.setup.declared.workflow_jobs import WorkflowJob, read_copilot_job, read
 from bot.setup.repository_files import RepositoryFiles
 
 _VENV = ".venv/"
+_WEAK_CHECKS = {"make test", "make check"}
+"""A target of a Makefile may be anything."""
 _FAMILIES = (
     frozenset({"python3", "python", "pip", "pip3", "uv", "poetry", "pdm", "pipenv"}),
     frozenset({"npm", "pnpm", "yarn", "bun"}),
@@ -70,7 +72,7 @@ def _is_covered(tool: str, programs: frozenset[str]) -> bool:
 
 
 def _with_checks(plan: SetupPlan, files: RepositoryFiles, job: WorkflowJob | None, *, uses_setup: bool) -> SetupPlan:
-    is_weak = all(check.command == "make test" for check in plan.checks)
+    is_weak = all(check.command in _WEAK_CHECKS for check in plan.checks)
     installs = tuple(_python_installs(job)) if job and uses_setup and not plan.steps else ()
     environments = {step.folder for step in (*plan.steps, *installs) if _VENV in step.makes} if uses_setup else set()
     folders = {"", *(name.rpartition("/")[0] for name in files.names)}

@@ -65,7 +65,9 @@ def _complete(step: SetupStep, commands: Sequence[Sequence[str]], files: Reposit
     wanted = _read_pip(commands, files)
     missing = [name for name in wanted.files if f"-r {name}" not in step.command]
     command = _DETECTED_SELF.sub(lambda found: _with_extras(found[1] or "", wanted.extras), step.command)
-    more = " ".join((*(f"-r {shlex.quote(name)}" for name in missing), *map(shlex.quote, wanted.requirements)))
+    known = {_name_of(word) for word in shlex.split(step.command)}
+    new = [shlex.quote(one) for one in wanted.requirements if _name_of(one) not in known]
+    more = " ".join((*(f"-r {shlex.quote(name)}" for name in missing), *new))
     return replace(step, command=f"{command} {more}".rstrip(), locks=(*step.locks, *missing))
 
 
@@ -98,8 +100,11 @@ def _read_pip(commands: Sequence[Sequence[str]], files: RepositoryFiles) -> _Pip
 
 
 def _is_requirement(word: str) -> bool:
-    name = re.split(r"[^A-Za-z0-9._-]", word, maxsplit=1)[0].lower().replace("_", "-")
-    return bool(_REQUIREMENT.fullmatch(word)) and name not in _TOOLS_OF_CI
+    return bool(_REQUIREMENT.fullmatch(word)) and _name_of(word) not in _TOOLS_OF_CI
+
+
+def _name_of(requirement: str) -> str:
+    return re.split(r"[^A-Za-z0-9._-]", requirement, maxsplit=1)[0].lower().replace("_", "-")
 
 
 def _with_extras(known: str, more: Sequence[str]) -> str:

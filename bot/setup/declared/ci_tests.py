@@ -76,7 +76,10 @@ def read_tests(
 ) -> CITests:
     """`environments`: folders in which setup makes a `.venv`; `folders`: all of the repository."""
     steps, is_known = _steps_until_tests(job)
-    kinds = {CommandKind.TEST, *({CommandKind.BUILD, CommandKind.STATE} if with_builds else set())}
+    changes_folder = any(line.kind is CommandKind.STATE for step in steps for line in step.lines or ())
+    kinds = {CommandKind.TEST, CommandKind.STATE}
+    if with_builds or changes_folder:  # the build may be in that folder
+        kinds.add(CommandKind.BUILD)
     groups: list[_Group] = []
     for step in steps:
         kept = [line for line in step.lines or () if line.kind in kinds]

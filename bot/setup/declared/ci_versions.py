@@ -19,6 +19,8 @@ _INPUTS = {
     "dtolnay/rust-toolchain": ("rust", "toolchain"),
 }
 _VERSION = re.compile(r"[0-9]{1,4}(?:\.(?:[0-9]{1,4}|x)){0,3}")
+_NEWEST = re.compile(r"stable|latest|lts.{0,20}|node|current|beta|nightly|.{0,20}head", re.IGNORECASE)
+"""A job that tests with one of these as well asks for no version. Ruby's `head` comes besides its releases."""
 _MOST_VERSIONS = 12
 
 
@@ -30,6 +32,8 @@ def find_ci_versions(job: WorkflowJob, files: RepositoryFiles) -> Iterator[Wante
             given = step.inputs.get(key, step.version if tool == "rust" else "")
             texts = job.values(given) if given else _in_file(step, f"{key}-file", files)
             versions = [text.removeprefix("v") for listed in texts for text in listed.split()]
+            if tool != "ruby" and any(_NEWEST.fullmatch(one) for one in versions):
+                continue
             plain = list(dict.fromkeys(one for one in versions if _VERSION.fullmatch(one)))[:_MOST_VERSIONS]
             if plain:
                 yield WantedVersion(tool, " || ".join(plain), str(job))
