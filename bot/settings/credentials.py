@@ -8,7 +8,6 @@ import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from urllib.request import getproxies_environment
 
 from bot.errors import BadSettings
 from bot.settings.load import SECRETS
@@ -222,6 +221,8 @@ def _registry_token(registry: RegistrySettings) -> str:
 
 def https_proxy() -> tuple[str, str]:
     """Returns `HTTPS_PROXY` with its user and password, and `NO_PROXY`; empty if they are not set."""
+    from urllib.request import getproxies_environment
+
     known = getproxies_environment()
     return known.get("https", ""), known.get("no", "")
 
