@@ -11,7 +11,6 @@ from pydantic import BaseModel, ValidationError
 
 from bot.errors import BadSettings
 from bot.settings.schema import ProjectSettings, Section, Settings
-from bot.settings.toml_text import line_number
 
 DEFAULT_FILE = "treehand.toml"
 PREFIX = "TREEHAND_"
@@ -162,6 +161,8 @@ def _refuse_secrets(raw: Mapping[str, Any], path: Path) -> None:
 
 def _describe(error: Mapping[str, Any], path: Path, text: str) -> str:
     """Names the place of a validation error, the mistake and its fix."""
+    from bot.settings.toml_text import line_number
+
     place = [str(part) for part in error["loc"]]
     variable = _variable_for(place)
     line = 0 if variable else line_number(text, error["loc"])
