@@ -45,7 +45,6 @@ def cache_variables(cache: Path) -> dict[str, str]:
         "MAVEN_OPTS": f"-Dmaven.repo.local={cache / 'maven'}",
         "GRADLE_RO_DEP_CACHE": str(cache / "gradle" / "caches"),
         "COREPACK_HOME": str(cache / "corepack"),
-        "PLAYWRIGHT_BROWSERS_PATH": str(cache / "playwright"),
         "COREPACK_ENABLE_DOWNLOAD_PROMPT": "0",
         "COREPACK_ENABLE_AUTO_PIN": "0",
     }

@@ -4,6 +4,8 @@ import json
 from textwrap import dedent
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from bot.domain.setup_plan import SetupPlan
 from bot.setup.declared.command_kinds import CommandKind
@@ -354,9 +356,18 @@ def test_a_step_in_a_folder_that_does_not_exist_is_only_named():
     steps = "- run: npm ci\n- {name: Site, run: npm ci, working-directory: site}"
     found = planned({"package.json": "{}", COPILOT: copilot(steps)})
     assert [str(step) for step in found.steps] == ["npm install --no-package-lock"]
-    assert found.hints == (f"{COPILOT}: the step 'Site' does not run, because it is not plain",)
+    assert found.hints == (f"{COPILOT}: the step 'Site' does not run automatically",)
     found = planned({"package.json": "{}", "site/package.json": "{}", COPILOT: copilot(steps)})
     assert [str(step) for step in found.steps][-1] == "npm ci in site"
+
+
+@pytest.mark.parametrize(
+    "line", ["npx playwright install chromium", "docker compose up -d", "npm run build && cypress install"]
+)
+def test_containers_and_browsers_are_only_named(line):
+    found = planned({"package.json": "{}", COPILOT: copilot(f"- run: npm ci\n- run: {line}")})
+    assert [str(step) for step in found.steps] == ["npm install --no-package-lock"]
+    assert found.hints == (f"{COPILOT}: the step {line!r} does not run automatically",)
 
 
 def test_pip_of_other_files_installs_into_the_worktree():
@@ -513,6 +524,27 @@ def test_yaml_beyond_the_limits_is_not_read(text):
 )  # fmt: skip
 def test_a_workflow_of_another_form_breaks_nothing(text):
     planned({CI: text, COPILOT: text, DEVCONTAINER: json.dumps({"postCreateCommand": [7]})})
+
+
+_TEXTS = st.sampled_from(["", "ctest", "ubuntu", "${{ matrix.x }}", "push", "cd x", "pip install x", "a/b@1", "3.1"])
+_KEYS = st.sampled_from(
+    (
+        *("on", "jobs", "test", "copilot-setup-steps", "runs-on", "steps", "run", "uses", "with", "env", "strategy"),
+        *("matrix", "include", "defaults", "working-directory", "if", "python-version", "packages", "apt-get"),
+        *("postCreateCommand", "x"),
+    )
+)
+_VALUES = st.recursive(_TEXTS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(_KEYS, inner, max_size=4))
+
+
+@given(_VALUES, _VALUES)
+@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+def test_no_workflow_breaks_the_plan(job, step):
+    content = {"on": "push", "jobs": {"test": {"runs-on": "ubuntu", "steps": [step, {"run": "ctest"}]}, "x": job}}
+    copilot = {"jobs": {"copilot-setup-steps": job}}
+    planned(
+        {CI: json.dumps(content), COPILOT: json.dumps(copilot), DEVCONTAINER: json.dumps({"postCreateCommand": job})}
+    )
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,7 @@ _MISE_FILES = ("mise.toml", ".mise.toml")
 _MISE_SETUP = ("setup", "bootstrap", "install", "deps")
 _MISE_TESTS = ("test", "tests")
 _MAX_PACKAGES = 12
+_LOST = {"docker", "docker-compose", "podman", "playwright", "cypress", "puppeteer", "systemctl", "service"}
 _LEFT_OUT = {CommandKind.SYSTEM, CommandKind.HARMLESS, CommandKind.TEST, CommandKind.ISOLATED}
 _KNOWN = {CommandKind.INSTALL, CommandKind.BUILD, CommandKind.STATE, CommandKind.HARMLESS}
 _PYTHON_MAKES = (".venv/", "*.egg-info/")
@@ -62,16 +63,21 @@ def _copilot(files: RepositoryFiles) -> AgentSetup:
     job = read_copilot_job(files)
     if job is None:
         return AgentSetup()
-    read = [step for step in job.steps if step.lines and _has_folder(files, step.folder)]
+    read = [step for step in job.steps if step.lines and _has_folder(files, step.folder) and not _is_lost(step.lines)]
     groups = [(step.folder, [line for line in step.lines or () if line.kind not in _LEFT_OUT]) for step in read]
     unread = [
         step.name or step.script.strip().partition("\n")[0]
         for step in job.steps
         if step.lines is None or (step.lines and step not in read)
     ]
-    hints = [f"{COPILOT}: the step {name[:60]!r} does not run, because it is not plain" for name in unread]
+    hints = [f"{COPILOT}: the step {name[:60]!r} does not run automatically" for name in unread]
     lines = [line for step in job.steps for line in step.lines or ()]
     return _as_setup(COPILOT, groups, [*hints, *hints_about_packages(COPILOT, lines, job.packages)])
+
+
+def _is_lost(lines: Sequence[CommandLine]) -> bool:
+    """Returns True for containers and browsers: they need rights, or a home folder, that setup has not got."""
+    return any(word in _LOST for line in lines for command in line.commands for word in command)
 
 
 def _has_folder(files: RepositoryFiles, folder: str) -> bool:
