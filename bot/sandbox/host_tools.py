@@ -8,7 +8,8 @@ from pathlib import Path
 
 from bot.errors import BadSettings, CannotStart
 from bot.sandbox import init_process, service_process
-from bot.sandbox.mount_plan import SYSTEM_SEARCH, HostTools
+from bot.sandbox.mount_plan import SYSTEM_SEARCH, TOOLS, HostTools
+from bot.sandbox.personal_tools import find_personal_tools
 
 BWRAP_MISSING = (
     "There is no bubblewrap (`bwrap`) on the PATH, and agents work only inside it. Install bubblewrap (Debian "
@@ -46,6 +47,9 @@ def find_tools(extra: Sequence[Path], state_dir: Path, toolchains: Sequence[Path
     shown = [folder for folder in (*roots, *etc) if not folder.is_symlink()]
     first, last = _unique_folders(extra), _unique_folders([Path(sys.base_prefix)])
     own = [one for one in (*first, *last) if not any(one.is_relative_to(known) for known in shown)]
+    before = (*map(_bin_folder, first), *SYSTEM_SEARCH)
+    personal = tuple(find_personal_tools(Path.home(), os.pathsep.join(before), (*shown, *own)))
+    own += _unique_folders([folder for one in personal for folder in one.folders])
     _ensure_hidden(state_dir, (*shown, *own))
     return HostTools(
         bwrap=Path(bwrap).resolve(),
@@ -53,8 +57,15 @@ def find_tools(extra: Sequence[Path], state_dir: Path, toolchains: Sequence[Path
         init_process=Path(init_process.__file__).resolve(),
         service_process=Path(service_process.__file__).resolve(),
         folders=(*shown, *own),
-        links=tuple((str(link), str(link.readlink())) for link in (*roots, *etc) if link.is_symlink()),
-        search=tuple(dict.fromkeys((*map(_bin_folder, first), *SYSTEM_SEARCH, *map(_bin_folder, last)))),
+        links=tuple(
+            (str(link), str(target))
+            for link, target in (
+                *((link, link.readlink()) for link in (*roots, *etc) if link.is_symlink()),
+                *dict.fromkeys(link for one in personal for link in one.links),
+            )
+        ),
+        programs=tuple((one.name, one.program) for one in personal),
+        search=tuple(dict.fromkeys((*before, *([TOOLS] if personal else []), *map(_bin_folder, last)))),
     )
 
 
@@ -70,6 +81,8 @@ def find_hidden_folders(tools: HostTools) -> Sequence[str]:
 
 def has_program(tools: HostTools, name: str) -> bool:
     """Searches as a shell in the sandbox would; the target of a link must be shown as well."""
+    if any(name == shown for shown, _ in tools.programs):
+        return True
     found = shutil.which(name, path=tools.path)
     shown = [one.resolve() for one in (*tools.folders, *(Path(place) for place, _ in tools.links))]
     return found is not None and any(Path(found).resolve().is_relative_to(one) for one in shown)

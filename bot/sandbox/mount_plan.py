@@ -35,6 +35,8 @@ _SERVICE_SHELL = f"{OURS}/service"
 UID = 1000
 """User id as programs in the sandbox see it."""
 
+TOOLS = f"{OURS}/tools"
+"""Folder of single programs."""
 SYSTEM_SEARCH = ("/usr/local/bin", "/usr/bin", "/bin")
 _SMALL = str(1 << 16)
 
@@ -74,6 +76,8 @@ class HostTools:
     """Read-only in the sandbox, at the same path."""
     links: tuple[tuple[str, str], ...] = ()
     """Link and target: `/bin` is `usr/bin` on most machines."""
+    programs: tuple[tuple[str, Path], ...] = ()
+    """Names in `TOOLS` of single programs, which are shown without their folders."""
     search: tuple[str, ...] = SYSTEM_SEARCH
 
     @property
@@ -128,6 +132,7 @@ def build_plan(
         ("--remount-ro", "/dev"),
         ("read", str(tools.bwrap), f"{OURS}/bwrap"), ("read", str(tools.init_process), f"{OURS}/init_process.py"),
         ("read", str(inside.program), program), ("read", str(inside.proxy_socket), PROXY_SOCKET),
+        *(_tool_step(tools, name, file) for name, file in tools.programs),
         *([("read", str(inside.cache), str(inside.cache))] if inside.cache else []),
         *([("read", str(inside.ports_socket), PORTS_SOCKET)] if inside.ports_socket else []),
         *(("read", str(file), f"{OURS}/{file.name}") for file in inside.authorities),
@@ -190,6 +195,12 @@ def _service_shell(inside: MountPlan, tools: HostTools) -> str:
         str(tools.python), "-I", "-S", f"{OURS}/service_process.py", _SERVICE_PLAN, SERVICES,
     )  # fmt: skip
     return _shell_script(f'{shlex.join(words)} "$1"')
+
+
+def _tool_step(tools: HostTools, name: str, file: Path) -> Step:
+    """A link, if the file is shown at its own path because it needs what is beside it."""
+    is_shown = any(file.is_relative_to(folder) for folder in tools.folders)
+    return ("link" if is_shown else "read", str(file), f"{TOOLS}/{name}")
 
 
 def _git_steps(inside: MountPlan) -> Iterator[Step]:

@@ -50,7 +50,6 @@ def install_package_manager(name: str, pin: str, folder: Path, *, seconds: float
         if name == "pnpm" and _major(version) >= _FIRST_NATIVE_PNPM:
             _add_native_pnpm(version, new / "package", Path(scratch), seconds)
         _link_programs(name, new)
-        _share(new)
         if not folder.exists():
             new.rename(folder)
 
@@ -90,7 +89,7 @@ def _fetch(package: str, scratch: Path, seconds: float) -> Path:
 
 
 def _unpack(archive: Path, folder: Path) -> None:
-    folder.mkdir(parents=True)
+    share_folder(folder.parent)
     room = _MAX_BYTES
     try:
         with tarfile.open(archive, "r:gz") as packed:
@@ -100,19 +99,13 @@ def _unpack(archive: Path, folder: Path) -> None:
                 if room < 0 or content is None:
                     raise ProgramFailed(f"the archive holds more than {_MAX_BYTES // 1_000_000} MB")
                 place = folder / path
-                place.parent.mkdir(parents=True, exist_ok=True)
+                for parent in reversed(path.parents):
+                    share_folder(folder / parent)
                 with place.open("xb") as file:
                     shutil.copyfileobj(content, file)
                 place.chmod(0o755 if member.mode & 0o100 else 0o644)
     except (tarfile.TarError, EOFError, OSError) as problem:
         raise ProgramFailed(f"the archive cannot be unpacked: {problem}") from problem
-
-
-def _share(folder: Path) -> None:
-    """Sandboxes of other users read it, whatever our umask."""
-    for inner in (folder, *folder.rglob("*")):
-        if inner.is_dir() and not inner.is_symlink():
-            share_folder(inner)
 
 
 def _files_in(packed: tarfile.TarFile) -> Iterator[tuple[tarfile.TarInfo, PurePosixPath]]:
@@ -143,7 +136,7 @@ def _add_native_pnpm(version: str, package: Path, scratch: Path, seconds: float)
 
 
 def _link_programs(name: str, new: Path) -> None:
-    (new / "bin").mkdir()
+    share_folder(new / "bin")
     programs = {"bun": "bin/bun", "bunx": "bin/bun"} if name == "bun" else _programs_in(new / "package")
     for program, path in programs.items():
         target = (new / "package" / path).resolve()

@@ -215,6 +215,15 @@ def test_mise_installs_a_node_that_gets_support_for_years(tmp_path):
     assert "it knows no version that fits" in installer.install("node", [WantedVersion("node", "99", ".nvmrc")])
 
 
+def test_a_check_says_what_will_be_installed_and_misses_none_of_its_programs(tmp_path):
+    installer, machine = installer_with(tmp_path, npm="", uv=""), Toolchains(lambda: "", tmp_path / "home", run)
+    choice = machine.choose(plan_with("pnpm@9.1.0"), installer.program_for)
+    assert choice.planned == {"pnpm": "pnpm 9.1.0 (package.json) will be installed with npm"}
+    assert choice.notes == choice.missing == ()
+    assert choice.will_bring("pnpm")
+    assert not choice.will_bring("node")
+
+
 def test_nothing_is_installed_without_permission_or_program(tmp_path):
     wanted = [WantedVersion("python", ">=3.12", "pyproject.toml", is_required=True)]
     assert installer_with(tmp_path).program_for("python", wanted) == ""

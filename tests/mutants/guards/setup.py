@@ -148,6 +148,20 @@ GUARDS = (
         (f"{_INSTALLING}_a_pinned_package_manager_is_read_strictly",),
     ),
     Guard(
+        "T7: tools are shown without the folder that a person keeps them in",
+        "bot/sandbox/personal_tools.py",
+        "            yield PersonalTool(name, program)\n",
+        "            yield PersonalTool(name, program, (program.parent,))\n",
+        ("tests/setup/test_personal_tools.py::test_a_native_program_is_found_alone",),
+    ),
+    Guard(
+        "T7: tools that read more than their environment are not shown",
+        "bot/sandbox/personal_tools.py",
+        "not any(folder.match(str(place)) for place in places)",
+        "False",
+        ("tests/setup/test_personal_tools.py::test_other_files_in_these_folders_are_not_shown",),
+    ),
+    Guard(
         "T7: the operator's programs get no key",
         "bot/setup/operator_programs.py",
         "for name, value in os.environ.items() if _KEPT.fullmatch(name)}",
