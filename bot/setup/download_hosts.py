@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from bot.domain.setup_plan import SetupStep
-from bot.setup.repository_files import RepositoryFiles, nested_table
+from bot.setup.repository_files import RepositoryFiles, nested_table, strings
 
 RunTool = Callable[[Sequence[str]], str]
 """Runs a program outside of any repository, and returns its output."""
@@ -34,7 +34,6 @@ _PREFIXES = {
     "uv.lock": r"(?:registry|url|git) = \"https://",
     "poetry.lock": r"url = \"https://",
     "pdm.lock": r"url = \"https://",
-    "pyproject.toml": rf"^[ \t]*+(?:url|index-url)[ \t]*+={_REST}",
     "*requirements*.txt": rf"^[ \t]*+[^#\s]{_REST}",
     "Cargo.lock": r"source = \"(?:sparse|git)\+https://",
     "Gemfile.lock": r"remote: https://",
@@ -106,6 +105,7 @@ def _hosts_beside_lock(files: RepositoryFiles, step: SetupStep) -> Iterator[str]
             ):
                 yield from (found[1] for found in pattern.finditer(files.text(f"{inside}{name}")))
         yield from _hosts_in_composer_lock(files.text(f"{inside}composer.lock"))
+        yield from _hosts_in_pyproject(files.text(f"{inside}pyproject.toml"))
 
 
 def _hosts_in_composer_lock(text: str) -> Iterator[str]:
@@ -116,6 +116,28 @@ def _hosts_in_composer_lock(text: str) -> Iterator[str]:
         for one in packages if isinstance(packages, list) else ():
             if found := _ADDRESS.match(str(nested_table(one, "dist").get("url", ""))):
                 yield found[1]
+
+
+def _hosts_in_pyproject(text: str) -> Iterator[str]:
+    """Reads the indexes of uv, Poetry and PDM, and direct references: other tools have addresses that mean nothing."""
+    manifest = RepositoryFiles.of({"it": text}).top().toml("it")
+    uv, poetry, pdm = (nested_table(manifest, "tool", name) for name in ("uv", "poetry", "pdm"))
+    listed = (one for tables in (uv.get("index"), poetry.get("source"), pdm.get("source")) for one in _tables(tables))
+    direct = [*nested_table(uv, "sources").values(), *nested_table(poetry, "dependencies").values()]
+    found = [one.get(key) for one in (*listed, *_tables(direct)) for key in ("url", "git")]
+    for table in (uv, nested_table(uv, "pip")):
+        found += [table.get("index-url"), *strings(table.get("extra-index-url"))]
+    wanted = [nested_table(manifest, "project").get("dependencies")]
+    wanted += nested_table(manifest, "project", "optional-dependencies").values()
+    wanted += nested_table(manifest, "dependency-groups").values()
+    found += [one.partition("@ ")[2].removeprefix("git+") for value in wanted for one in strings(value)]
+    for address in found:
+        if isinstance(address, str) and (host := _ADDRESS.match(address.strip())):
+            yield host[1]
+
+
+def _tables(value: object) -> Iterator[Mapping[str, Any]]:
+    return (one for one in value if isinstance(one, Mapping)) if isinstance(value, list) else iter(())
 
 
 def _downloads(files: RepositoryFiles, step: SetupStep) -> bool:

@@ -24,6 +24,9 @@ _SKIPPED_DOWNLOADS = {
     "SENTRYCLI_SKIP_DOWNLOAD": "1",
 }
 """Variables with which install scripts leave out git hooks, which agents do not run, and browsers from other hosts."""
+_CODE_HOSTS = ("github.com", "gitlab.com", "bitbucket.org")
+_OTHER_WAYS = ("ssh://git@{}/", "git@{}:", "git://{}/")
+"""Addresses that package managers use for dependencies on repositories: they reach nothing through a proxy."""
 _PROXY = "-Dhttp.proxyHost=127.0.0.1 -Dhttp.proxyPort={port} -Dhttps.proxyHost=127.0.0.1 -Dhttps.proxyPort={port}"
 
 
@@ -55,6 +58,14 @@ def _node_proxy_variables(proxy: str) -> dict[str, str]:
     return {"YARN_HTTP_PROXY": proxy, "YARN_HTTPS_PROXY": proxy, "NODE_USE_ENV_PROXY": "1"}
 
 
+def _git_over_https() -> dict[str, str]:
+    """Variables with which git reaches public repositories through the proxy, however a lock file names them."""
+    ways = [(f"url.https://{host}/.insteadOf", way.format(host)) for host in _CODE_HOSTS for way in _OTHER_WAYS]
+    numbered = {f"GIT_CONFIG_KEY_{number}": key for number, (key, _) in enumerate(ways)}
+    numbered |= {f"GIT_CONFIG_VALUE_{number}": value for number, (_, value) in enumerate(ways)}
+    return {"GIT_CONFIG_COUNT": str(len(ways)), **numbered}
+
+
 def setup_variables(cache: Path, network_variables: Mapping[str, str], tools: Collection[str] = ()) -> dict[str, str]:
     """No questions, downloads go to the cache, and the worktree gets copies: no hard links into the cache."""
     pnpm_variables = {"npm_config_store_dir": str(cache / "pnpm"), "npm_config_package_import_method": "copy"}
@@ -64,6 +75,7 @@ def setup_variables(cache: Path, network_variables: Mapping[str, str], tools: Co
         **cache_variables(cache),
         **({"JAVA_TOOL_OPTIONS": _PROXY.format(port=port), **_node_proxy_variables(proxy)} if port else {}),
         **_SKIPPED_DOWNLOADS,
+        **_git_over_https(),
         "CI": "1",
         "DEBIAN_FRONTEND": "noninteractive",
         "GIT_TERMINAL_PROMPT": "0",

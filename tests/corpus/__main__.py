@@ -24,7 +24,10 @@ from results import Found, load_all, table  # noqa: E402 - as above
 
 
 def main() -> None:
-    folder, out = Path(os.environ["DIR"]), Path(os.environ.get("OUT") or Path(os.environ["DIR"]) / "results")
+    if not os.environ.get("DIR"):
+        sys.exit("Name the folder with the clones: make corpus DIR=/clones")
+    folder = Path(os.environ["DIR"])
+    out = Path(os.environ.get("OUT") or folder / "results")
     only, tools = os.environ.get("ONLY", "").split(), os.environ.get("TOOLS", "").split()
     listed = tomllib.loads((HERE / "repositories.toml").read_text())["repositories"]
     for one in listed:

@@ -36,6 +36,7 @@ async def play(
         found.cannot = _lacking(person, found)
         return found
     _read_harmless(found, shown.get("verification") or {})
+    found.cannot = "" if found.is_tested else found.incomplete
     if not is_quick:
         await _break(person, found)
     return found
@@ -50,6 +51,8 @@ async def _check(person: Person, found: Found) -> None:
                 person.hosts, found.answers = hosts, 1
         if name.endswith("/verify"):
             found.verify = str(line["detail"])
+        if name.endswith("/content") and not line["ok"]:
+            found.incomplete = str(line["detail"])
 
 
 async def _answer(person: Person, found: Found, key: str) -> bool:
@@ -113,7 +116,9 @@ def _added(state: Path) -> int:
 
 
 def _lacking(person: Person, found: Found) -> str:
-    """What this machine lacks: a program, or the way to a registry. Empty if it has both."""
+    """What this machine lacks: objects, a program, or the way to a registry. Empty if it has all."""
+    if found.incomplete:
+        return found.incomplete
     if missing := _MISSING.search(found.setup):
         return f"no {missing[1]}"
     unreachable = [host for host in person.hosts if not _is_known(host)]

@@ -38,6 +38,8 @@ class Found:
     """What another worktree adds on the disk."""
     reason: str = ""
     """Why it is not ready or not tested."""
+    incomplete: str = ""
+    """Objects or submodules that the clone lacks, as `check` says it."""
     cannot: str = ""
     """What this machine lacks to build it; empty if it can."""
 

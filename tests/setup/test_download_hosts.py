@@ -15,6 +15,30 @@ COMPOSER = """{"packages": [{"name": "a", "dist": {"url": "https://dist.example.
 POM = """<project xmlns="https://schema.example.com"><url>https://home.example.com</url>
   <repositories><repository><id>x</id><url>https://maven.example.com/r</url></repository></repositories></project>"""
 MANIFEST = {"package.json": "{}"}
+PYPROJECT = """\
+[project]
+dependencies = ["a @ https://a.example.com/a.whl", "b @ git+https://b.example.com/b", "c"]
+[dependency-groups]
+test = ["d@ https://d.example.com/d.zip", {include-group = "x"}]
+[[tool.uv.index]]
+url = "https://uv.example.com/simple"
+[tool.uv.sources]
+e = {git = "https://e.example.com/e"}
+[tool.uv.pip]
+index-url = "https://pip.example.com/simple"
+extra-index-url = ["https://extra.example.com/simple", 7]
+[[tool.poetry.source]]
+url = "https://poetry.example.com/simple"
+[project.urls]
+Home = "https://home.example.com"
+[tool.sponcon]
+sponsors = [
+  {name = "x", url = "https://money.example.com"},
+]
+[[tool.sponcon.more]]
+url = "https://more-money.example.com"
+"""
+"""Shops and sponsors are in it as well: nobody downloads from them."""
 
 
 @pytest.mark.parametrize(
@@ -33,6 +57,10 @@ MANIFEST = {"package.json": "{}"}
         ({"poetry.lock": 'url = "https://poetry.example.com/simple"\n'}, ["poetry.example.com"]),
         ({"requirements.txt": "# https://no\n--index-url https://pip.example.com/simple\na @ https://a.example.com/a\n"},
          ["pip.example.com", "a.example.com"]),
+        ({"pyproject.toml": PYPROJECT},
+         ["uv.example.com", "poetry.example.com", "e.example.com", "pip.example.com", "extra.example.com",
+          "a.example.com", "b.example.com", "d.example.com"]),
+        ({"pyproject.toml": "[project]\n[tool]\nuv = 7\npoetry = {source = 7, dependencies = {a = [{url = 7}]}}"}, []),
         ({"Cargo.toml": "", "Cargo.lock": 'source = "sparse+https://cargo.example.com/i/"\nsource = "registry+https://x"'},
          ["cargo.example.com"]),
         ({"Gemfile": "", "Gemfile.lock": "GEM\n  remote: https://gems.example.com/\n"}, ["gems.example.com"]),

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 import shlex
 import sys
 import time
@@ -45,6 +46,14 @@ async def test_setup_has_its_variables_and_none_of_the_host(shop, monkeypatch):
     assert f"\n{shop.folder()}\n" in seen
     assert "ANTHROPIC" not in seen
     assert "ghp_of_the_host" not in seen
+
+
+@pytest.mark.parametrize(
+    "address", ["ssh://git@github.com/a/b.git", "git@gitlab.com:a/b.git", "git://bitbucket.org/a/b.git"]
+)
+async def test_git_reaches_public_repositories_by_https_in_setup(shop, address):
+    await shop.told(f"git ls-remote --get-url {address} > build.log").ready()
+    assert re.fullmatch(r"https://\w+\.\w+/a/b\.git\n", (shop.folder() / "build.log").read_text())
 
 
 async def test_setup_reaches_its_own_hosts_and_not_those_of_agents(shop_with, root):
