@@ -28,7 +28,7 @@ from bot.sandbox.proxy.http_proxy import HttpProxy
 from bot.sandbox.proxy.learned_hosts import LearnedHosts
 from bot.sandbox.proxy.model import PROXY_VARIABLES, model_variables, upstream_for
 from bot.sandbox.proxy.network import Network
-from bot.sandbox.proxy.registry import Registry
+from bot.sandbox.proxy.registry import Registry, placeholders
 from bot.sandbox.proxy.registry_route import RegistryAccess, registry_access
 from bot.sandbox.proxy.server import SandboxProxy
 from bot.sandbox.resource_limits import ProcessLimits, ResourceLimits, watch_resources
@@ -171,7 +171,7 @@ class Bubblewrap:
                 _forward(short_path / "ports", ports),
             ):
                 reach = {**_local_addresses(network_variables), **network_variables, **trust_variables}
-                environment = {**reach, **_environment(tools)}
+                environment = {**placeholders(self._rules.registries), **reach, **_environment(tools)}
                 sandbox = _OpenSandbox(
                     folders, here, tools, self._rules.process_limits, uid, environment, usage, self._day,
                     has_ports=bool(ports),
@@ -184,10 +184,8 @@ class Bubblewrap:
         authorities = self._rules.authorities
         if not grant.hosts or (access is None and authorities.are_usual):
             return {}
-        variables = authorities.write(
-            here, access.authority.certificate if access else "", for_java=has_program(tools, "java")
-        )
-        return {**variables, **(access.placeholders if access else {})}
+        certificate = access.authority.certificate if access else ""
+        return authorities.write(here, certificate, for_java=has_program(tools, "java"))
 
     async def why_no_layers(self) -> str:
         if self._why_no_layers is None:

@@ -2,7 +2,7 @@
 
 import base64
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from urllib.parse import quote, unquote
 
@@ -20,6 +20,7 @@ _REQUEST_HEADERS = re.compile(
 )
 """No `Range`: parts of an answer could be told apart from the token. No header that changes the method or the path."""
 _DECODINGS = 4
+_PLACEHOLDER = "held-by-treehand"
 _SHORTEST_SECRET = 12
 """Shorter texts could be ordinary words of a package."""
 
@@ -59,6 +60,11 @@ class Registry:
             yield secret
             yield quote(secret, safe="")
             yield base64.b64encode(secret.encode()).decode("ascii").rstrip("=")
+
+
+def placeholders(registries: Iterable[Registry]) -> dict[str, str]:
+    """Variables for files of the repository that name them; the proxy replaces what tools send."""
+    return {registry.variable: _PLACEHOLDER for registry in registries if registry.variable}
 
 
 def registry_request(registry: Registry, request: h11.Request) -> h11.Request:

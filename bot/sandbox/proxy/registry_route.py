@@ -37,8 +37,6 @@ _RESPONSE_HEADERS = re.compile(
 )
 """No cookies: a session could stand for the token."""
 
-_PLACEHOLDER = "held-by-treehand"
-
 
 @dataclass(frozen=True, slots=True)
 class RegistryAccess:
@@ -48,11 +46,6 @@ class RegistryAccess:
     authority: "Authority"
     trusted: ssl.SSLContext
     """TLS to the real registries."""
-
-    @property
-    def placeholders(self) -> dict[str, str]:
-        """Variables for files of the repository that name them; the proxy replaces what tools send."""
-        return {one.variable: _PLACEHOLDER for one in self.registries if one.variable}
 
     def route(
         self, host: HostPort, connect: Connector, record_refusal: Callable[[str], None]
