@@ -31,7 +31,10 @@ def main(file: str, top: str, name: str) -> None:
     folder.mkdir(exist_ok=True)
     log = Path(top, f"{name}.log")
     with log.open("wb") as output:
-        problem = _run(service, folder, output)
+        try:
+            problem = _run(service, folder, output)
+        except OSError as failure:
+            problem = f"did not start: {failure}"
     if problem:
         end = log.read_bytes()[-_LAST_BYTES:].decode(errors="replace").strip()
         _say(f"{service['title']} {problem}\n{end}".strip())

@@ -34,7 +34,7 @@ def report_setup(settings: Settings, project: ProjectSettings) -> Sequence[Healt
         return [Health("setup", ok=True, detail="detection runs after the first fetch")]
     found = [_report_steps(preview), _report_versions(preview), _report_checks(preview), _report_servers(preview)]
     if preview.services.lines:
-        found.append(_report_services(preview, settings))
+        found.append(_report_services(preview))
     if preview.absent and project.folder:
         found.append(_report_content(preview.absent, preview, project.folder))
     if holding := [name for name in preview.plan.copy if PurePath(name).name in _TOKEN_FILES]:
@@ -127,11 +127,8 @@ def _report_servers(preview: SetupPreview) -> Health:
     return Health("run", ok=True, detail="; ".join(lines) or "no server is detected or configured")
 
 
-def _report_services(preview: SetupPreview, settings: Settings) -> Health:
-    lines = list(preview.services.lines)
-    if settings.sandbox.kind == "none":
-        lines.append("services are started only in the sandbox")
-    return Health("services", not preview.services.missing, "; ".join(lines))
+def _report_services(preview: SetupPreview) -> Health:
+    return Health("services", not preview.services.missing, "; ".join(preview.services.lines))
 
 
 def _report_ci(preview: SetupPreview, project: ProjectSettings) -> Health:

@@ -1,10 +1,13 @@
 """Databases beside an agent: the installed command, real servers, the real sandbox."""
 
+import re
 import shutil
 from pathlib import Path
 
 import pytest
 
+from bot.demo.scripted_model import ScriptedModel
+from tests.program.conftest import DONE, model_env, script_of
 from tests.program.test_setup import asking, choose, commit, labelled, runs, works  # noqa: F401 - fixtures, too
 
 POSTGRES = """\
@@ -23,20 +26,30 @@ needs_postgres = pytest.mark.skipif(
 
 
 @needs_postgres
-async def test_setup_agent_and_verification_use_the_database_that_the_compose_file_describes(labelled):  # noqa: F811
-    commit(labelled, {"compose.yml": POSTGRES, ".env.example": "DATABASE_URL=postgres://app:pw@localhost:5433/shop\n"})
+async def test_setup_agent_verification_and_servers_use_the_database_that_the_compose_file_describes(labelled):  # noqa: F811
+    commit(
+        labelled,
+        {
+            "compose.yml": POSTGRES,
+            ".env.example": "DATABASE_URL=postgres://app:pw@localhost:5433/shop\n",
+            ".github/treehand.toml": "run = {teas = \"psql -Atc 'select name from teas'\"}\n",
+        },
+    )
     choose(
         labelled,
         setup=["psql -qc 'create table teas (name text)'"],
         verify=["psql $DATABASE_URL -Atc 'select count(*) from teas' | grep -qx 0"],
     )
-    await works(
-        labelled, runs("psql -Atc \"insert into teas values ('green')\" > seen.txt; tail -1 /var/lib/services/*.log")
-    )
+    writes = runs("psql -Atc \"insert into teas values ('green')\" > seen.txt")
+    async with ScriptedModel(script_of((writes,), DONE)) as model:
+        await labelled.does("once", **model_env(model))
+        told = "\n".join(model.requests[0].user_texts)
+    assert re.search(r"- `PostgreSQL [0-9.]+ at localhost:5432, user app, database shop`", told)
     shown = await labelled.does("pr", "show", "2")
     assert "+INSERT 0 1" in shown
-    assert "starting PostgreSQL" in shown
+    assert re.search(r"starting PostgreSQL [0-9.]+ for each command", shown)
     assert "exit code 0" in shown
+    assert "\ngreen\n" in f"\n{await labelled.does('show', '1', '--run', 'teas')}\n"
     await labelled.does("pr", "comment", "2", "again")
     await works(labelled, runs("psql -Atc 'select name from teas' > seen.txt"))
     assert "+green" in await labelled.does("pr", "show", "2")

@@ -101,11 +101,45 @@ def test_an_unknown_name_in_the_repositorys_file_is_an_error():
 
 def test_what_cannot_be_started_is_said():
     files = RepositoryFiles.of({"compose.yml": "services: {a: {image: 'redis:7'}, b: {image: mongo}}"})
-    plan = plan_setup(files, SetupOverrides())
-    redis, mongo = choose(InstalledServers(), plan).lines
-    told = "needs Redis 7 (compose.yml): it is not installed; tests that need it will fail. Install it, for example"
-    assert redis == f"{told} `apt-get install redis-server`"
-    assert mongo == "needs MongoDB (compose.yml): Treehand cannot start it; tests that need it will fail"
+    plan, fail = plan_setup(files, SetupOverrides()), "tests that need it will fail"
+    package = "Debian, Ubuntu: `apt-get install redis-server`"
+    assert choose(InstalledServers(lambda: "/nonexistent"), plan).lines == (
+        f"needs Redis 7 (compose.yml), which is not installed ({package}); {fail}",
+        f"needs MongoDB (compose.yml): Treehand cannot start it; {fail}",
+    )
+    first, _ = choose(InstalledServers(), plan).lines
+    assert first == f"needs Redis 7 (compose.yml), which is started only in the sandbox; {fail}"
+
+
+def test_a_linked_postgresql_is_used_with_the_programs_beside_it_and_never_without(tmp_path):
+    for name in ("postgres", "initdb", "pg_isready"):
+        (tmp_path / "real").mkdir(exist_ok=True)
+        (tmp_path / "real" / name).write_text("#!/bin/sh\n")
+        (tmp_path / "real" / name).chmod(0o755)
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin/postgres").symlink_to(tmp_path / "real/postgres")
+    here = InstalledServers(lambda: str(tmp_path / "bin"), lambda _: "postgres (PostgreSQL) 99.1")
+    assert here.find(WantedService("postgres")).program == tmp_path / "real/postgres"
+    (tmp_path / "real/pg_isready").unlink()
+    found = here.find(WantedService("postgres"))
+    assert found is None or tmp_path not in found.program.parents
+
+
+def test_an_extension_that_is_not_installed_is_said(tmp_path):
+    for name in ("postgres", "initdb", "pg_isready"):
+        (tmp_path / "bin").mkdir(exist_ok=True)
+        (tmp_path / "bin" / name).write_text("#!/bin/sh\n")
+        (tmp_path / "bin" / name).chmod(0o755)
+    here = InstalledServers(lambda: str(tmp_path / "bin"), lambda _: "postgres (PostgreSQL) 99.1")
+    plan = plan_setup(
+        RepositoryFiles.of({"compose.yml": "services: {a: {image: 'postgis/postgis:99-3.4'}}"}), SetupOverrides()
+    )
+    started, lacking = choose(here, plan).lines
+    assert started == "needs PostgreSQL 99 (compose.yml): PostgreSQL 99.1 is started for each worktree"
+    assert lacking == "PostgreSQL 99.1 has no extension postgis here; tests that need it will fail"
+    (tmp_path / "share/extension").mkdir(parents=True)
+    (tmp_path / "share/extension/postgis.control").touch()
+    assert choose(here, plan).lines == (started,)
 
 
 LAUGHS = "a0: &a0 {x: 1, y: 2}\n" + "".join(

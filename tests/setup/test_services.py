@@ -196,9 +196,10 @@ async def test_data_with_which_a_service_does_not_start_is_replaced(serving):
 
 async def test_a_service_that_settings_name_must_be_installed(shop):
     asks_for(shop, "")
+    shop.servers = InstalledServers(lambda: "/nonexistent")
     ready = await shop.told(services=("redis",)).ready()
     assert ready.obstacle
-    assert "the project needs Redis (projects.services), which is not installed" in ready.obstacle.problem
+    assert "the project needs Redis (projects.services), which is not installed (" in ready.obstacle.problem
     assert "`apt-get install redis-server`" in ready.obstacle.problem
 
 

@@ -7,9 +7,14 @@ from pathlib import Path
 from bot.domain.service import SERVICE_NAMES, ServiceMounts, ServiceProgram, WantedService
 from bot.domain.setup_plan import SetupPlan
 from bot.setup.services.images import TITLES
-from bot.setup.services.programs import SOCKETS, InstalledServers, accounts_of, advice_for, program_for
-
-_NOT_STARTED = "Treehand cannot start it; tests that need it will fail"
+from bot.setup.services.programs import (
+    SOCKETS,
+    InstalledServers,
+    accounts_of,
+    advice_for,
+    has_extension,
+    program_for,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +23,7 @@ class ServiceChoice:
     lacking: tuple[str, ...] = ()
     """Sentences on what the repository asks for and does not get."""
     missing: tuple[str, ...] = ()
-    """Sentences on what the settings name and is not installed: setup cannot succeed."""
+    """Parts of sentences on what the settings name and is not there: setup cannot succeed."""
 
     @property
     def lines(self) -> Sequence[str]:
@@ -46,14 +51,21 @@ def choose(installed: InstalledServers, plan: SetupPlan) -> ServiceChoice:
         server = installed.find(wanted)
         if server:
             started.append((wanted, program_for(server, wanted)))
+            if wanted.extension and not has_extension(server, wanted.extension):
+                lacking.append(f"{server.title} has no extension {wanted.extension} here; tests that need it will fail")
         elif wanted.is_required:
-            missing.append(f"{_needs(wanted)}, which is not installed. Install it, {advice_for(wanted.name)}")
-        elif wanted.name in SERVICE_NAMES:
-            why = f"it is not installed; tests that need it will fail. Install it, {advice_for(wanted.name)}"
-            lacking.append(f"{_needs(wanted)}: {why}")
+            missing.append(f"{_needs(wanted)}{_why_missing(installed, wanted)}")
         else:
-            lacking.append(f"{_needs(wanted)}: {_NOT_STARTED}")
+            lacking.append(f"{_needs(wanted)}{_why_missing(installed, wanted)}; tests that need it will fail")
     return ServiceChoice(tuple(started), tuple(lacking), tuple(missing))
+
+
+def _why_missing(installed: InstalledServers, wanted: WantedService) -> str:
+    if wanted.name not in SERVICE_NAMES:
+        return ": Treehand cannot start it"
+    if not installed.has_sandbox:
+        return ", which is started only in the sandbox"
+    return f", which is not installed ({advice_for(wanted.name)})"
 
 
 def _needs(wanted: WantedService) -> str:

@@ -22,6 +22,8 @@ _SERVERS = {
     "postgres": ("postgres",), "mysql": ("mariadbd", "mysqld"), "redis": ("redis-server", "valkey-server"),
     "memcached": ("memcached",),
 }  # fmt: skip
+_BESIDE = {"postgres": ("initdb", "pg_isready")}
+"""Programs that are needed as well, beside the real program of a link."""
 _TITLES = {
     "postgres": "PostgreSQL", "mariadbd": "MariaDB", "mysqld": "MySQL", "redis-server": "Redis",
     "valkey-server": "Valkey", "memcached": "Memcached",
@@ -53,6 +55,10 @@ class InstalledServers:
     _versions: dict[tuple[str, int], Version] = field(default_factory=dict)
     """Versions by the path and the time of change of the program that printed them."""
 
+    @property
+    def has_sandbox(self) -> bool:
+        return bool(self.search())
+
     def find(self, wanted: WantedService) -> InstalledServer | None:
         """The one with the wanted version, or else the newest."""
         known = sorted(self._installed(wanted.name), key=lambda one: one.version, reverse=True)
@@ -65,13 +71,13 @@ class InstalledServers:
             return
         folders = [str(found) for pattern in _FOLDERS.get(name, ()) for found in Path("/").glob(pattern[1:])]
         for server in _SERVERS[name]:
-            for folder in (*folders, *path.split(os.pathsep), *_SEARCH_MORE):
-                program = shutil.which(server, path=folder)
-                if program and (name != "postgres" or Path(program).with_name("initdb").exists()):
-                    real = Path(program).resolve().name
-                    yield InstalledServer(
-                        name, Path(program), self._version_of(program), real if real in _TITLES else server
-                    )
+            for folder in (*path.split(os.pathsep), *_SEARCH_MORE, *folders):
+                if found := shutil.which(server, path=folder):
+                    real = Path(found).resolve()
+                    product = real.name if real.name in _TITLES else server
+                    program = real if name in _BESIDE else Path(found)
+                    if all(program.with_name(other).exists() for other in _BESIDE.get(name, ())):
+                        yield InstalledServer(name, program, self._version_of(found), product)
 
     def _version_of(self, program: str) -> Version:
         try:
@@ -84,8 +90,15 @@ class InstalledServers:
         return self._versions[key]
 
 
+def has_extension(server: InstalledServer, name: str) -> bool:
+    """Returns True if PostgreSQL has this extension where distributions put it."""
+    prefix, major = server.program.parents[1], ".".join(map(str, server.version[:1]))
+    shares = (Path("/usr/share/postgresql") / major, prefix / "share", prefix / "share" / "postgresql")
+    return any((share / "extension" / f"{name}.control").is_file() for share in shares)
+
+
 def advice_for(name: str) -> str:
-    return f"for example `apt-get install {_PACKAGES[name]}`"
+    return f"Debian, Ubuntu: `apt-get install {_PACKAGES[name]}`"
 
 
 def program_for(server: InstalledServer, wanted: WantedService) -> ServiceProgram:
