@@ -1,8 +1,13 @@
 """Fixtures of all tests: an imaginary world and a whole engine in it."""
 
 import gc
+import getpass
 import logging
+import os
+import subprocess
+import tempfile
 from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -20,8 +25,33 @@ settings.register_profile("unhurried", deadline=None, suppress_health_check=[Hea
 settings.load_profile("unhurried")  # how fast a machine is says nothing about what is right
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
     raise_limit()  # as commands do: the number of connections depends on it
+    if not hasattr(config, "workerinput"):
+        remove_folders_of_killed_runs()
+
+
+def remove_folders_of_killed_runs() -> None:
+    """Some tests make folders deeper than pytest can delete: it fails at the end if a killed run has left one."""
+    place = Path(os.environ.get("PYTEST_DEBUG_TEMPROOT") or tempfile.gettempdir()) / f"pytest-of-{getpass.getuser()}"
+    runs = sorted(place.glob("pytest-[0-9]*"), key=lambda run: run.stat().st_mtime)[:-1]
+    stale = [run for run in runs if not _is_in_use(run)]
+    subprocess.run(["rm", "-rf", "--", *map(str, (*place.glob("garbage-*"), *stale))], check=False)
+
+
+def _is_in_use(run: Path) -> bool:
+    try:
+        os.kill(int((run / ".lock").read_text()), 0)
+    except (OSError, ValueError):
+        return False
+    return True
+
+
+@pytest.fixture
+def removes_deep_folders(tmp_path) -> Iterator[None]:
+    """For tests with folders deeper than pytest can delete."""
+    yield
+    subprocess.run(["rm", "-rf", "--", str(tmp_path)], check=False)
 
 
 def pytest_collection_finish() -> None:

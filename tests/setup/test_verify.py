@@ -272,6 +272,7 @@ for _ in range(1500):
 
 
 @pytest.mark.attack("T16", "Tests leave a folder in the home of their sandbox that is deeper than Python can follow")
+@pytest.mark.usefixtures("removes_deep_folders")
 async def test_a_home_deeper_than_python_can_follow_is_removed(shop):
     found, _, _ = await tried(shop, DEEP)
     assert standings(found) == [(CheckResult.UNCOUNTED, CheckResult.UNCOUNTED)]

@@ -24,6 +24,7 @@ def test_each_folder_is_visited_once_and_links_are_not_followed(tmp_path):
     assert sorted(found) == [".", "a", "a/b", "c"]
 
 
+@pytest.mark.usefixtures("removes_deep_folders")
 def test_depth_has_no_limit_and_few_files_are_open(tmp_path):
     before = os.getcwd()  # noqa: PTH109
     os.chdir(tmp_path)

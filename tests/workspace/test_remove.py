@@ -154,6 +154,7 @@ def pack_often(mirror, tmp_path, *, times):
         run_git(mirror, "pack-objects", "-q", "objects/pack/pack", stdin=f"{sha}\n")
 
 
+@pytest.mark.usefixtures("removes_deep_folders")
 def test_deep_closed_folders_with_links_are_deleted(tmp_path):
     outside = tmp_path / "outside"
     outside.mkdir()

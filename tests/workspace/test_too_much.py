@@ -386,6 +386,7 @@ def test_nobody_waits_for_another_who_empties_the_trash(tmp_path):
 
 
 @pytest.mark.attack("T16", "A folder deeper than Python can follow stops its own deletion")
+@pytest.mark.usefixtures("removes_deep_folders")
 def test_a_folder_of_any_depth_is_discarded(tmp_path):
     deep, opened = tmp_path / "deep", os.open(tmp_path, os.O_RDONLY)
     for name in ("deep", *(["folder"] * 1500)):
