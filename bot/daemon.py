@@ -145,8 +145,7 @@ class Daemon:
             return
         file, self._changed, interval = self._changed, None, self._app.settings.poll.interval
         change = self._app.take_over(file)
-        for words in change.applied:
-            log.info("settings: %s", words)
+        self._note(change.applied)
         if change.waiting:
             log.warning("settings changed that count after a restart: %s", ", ".join(change.waiting))
         if not (change.applied or change.waiting):
@@ -154,6 +153,17 @@ class Daemon:
         self._app.monitor.file = SettingsFileState(waiting=change.waiting)
         if self._app.settings.poll.interval != interval:
             self._reschedule_poll(self._app.settings.poll.interval)
+
+    def _note(self, changes: Sequence[str]) -> None:
+        """Writes them to the log, and to the journal of every run that is not over."""
+        for words in changes:
+            log.info("settings: %s", words)
+        notes = [f"settings: {words}" for words in changes]
+        try:
+            for run in self._app.store.active() if notes else ():
+                self._app.store.save(run, at=clock.now(), notes=notes)
+        except Retryable as problem:
+            log.warning("journal not written reason=%s", problem)
 
     def wake(self, repository: str = "") -> None:
         """Poll soon: the projects of one repository, or all."""

@@ -53,7 +53,8 @@ def learn_project(file: Path, settings: Settings, project: ProjectSettings, *, w
     if learned is None:
         return
     _tell(learned)
-    hosts = missing_hosts((*learned.hosts, *(preview.hosts if preview else ())), settings.sandbox.setup_hosts)
+    named = [host for host in (preview.hosts if preview else ()) if host not in learned.private]
+    hosts = missing_hosts((*learned.hosts, *named), settings.sandbox.setup_hosts)
     if not hosts:
         print_text("Setup downloads from no host that it may not reach already.")
         return

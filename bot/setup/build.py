@@ -102,26 +102,25 @@ async def learn_hosts(
     settings: Settings, project: ProjectSettings, remote: "Remote", secrets: "Secrets"
 ) -> "LearnedSetup":
     """Sets the base branch up once, in a state directory of its own, with access to every public host."""
-    from tempfile import TemporaryDirectory
-
     from bot.sandbox.build import build_learning_sandbox
     from bot.sandbox.proxy.learned_hosts import LearnedHosts
     from bot.setup.learn_hosts import set_up_base
+    from bot.system.locks import exclusive_lock
     from bot.system.trash import Trash
     from bot.workspace.build import build_workspaces
 
     learned, folder = LearnedHosts(), settings.state_dir / "learning"
-    folder.mkdir(parents=True, exist_ok=True)
-    with TemporaryDirectory(dir=folder, ignore_cleanup_errors=True) as place:
-        state = Path(place) / "state"
-        aside = settings.model_copy(update={"state_dir": state})
+    aside = settings.model_copy(update={"state_dir": folder / "state"})
+    trash = Trash(folder / "trash")
+    with exclusive_lock(settings.state_dir / "learning.lock"):
+        trash.throw(aside.state_dir)  # an earlier command may have been killed
+        aside.state_dir.mkdir(parents=True)
         workspaces = build_workspaces(aside, project, secrets)
         setup = build_setup(aside, project, workspaces, build_learning_sandbox(aside, learned), secrets)
         try:
             return await set_up_base(workspaces, setup, project.base, remote, learned)
         finally:
-            trash = Trash(Path(place) / "trash")
-            trash.throw(state)
+            trash.throw(aside.state_dir)
             trash.empty(seconds=_REMOVE_SECONDS)
 
 

@@ -74,7 +74,7 @@ async def test_both_hosts_are_learned_at_once_and_a_run_needs_nobody(shop, serve
     assert allowed(shop) == BOTH
     assert file.read_text().startswith(before), "comments and layout stay"
     assert "failed  shop/setup" not in answer.out
-    assert list((shop.state_dir / "learning").iterdir()) == []
+    assert list((shop.state_dir / "learning").glob("*/*")) == []
     assert {one.partition("/")[0] for one in served.asked} == {REGISTRY, FILES}
     await shop.does("issue", "new", "Look", "--label", "ai")
     async with ScriptedModel(script_of((write("answer = 42"),), DONE)) as model:
@@ -106,6 +106,7 @@ async def test_a_host_with_a_private_address_is_refused_and_named(shop, served):
     answer = await shop.treehand("check", "--learn", "--yes", ANTHROPIC_API_KEY="k")
     assert f"{INTERNAL} has a private address: see sandbox.private_hosts" in answer.out
     assert "It did not end well" in answer.out
+    assert allowed(shop) == []
     assert served.asked == []
 
 

@@ -45,6 +45,7 @@ async def test_a_host_that_is_allowed_while_the_daemon_runs_counts_for_the_next_
     file = settings_of(running)
     file.write_text(f'{file.read_text()}\n[sandbox]\nsetup_hosts = ["npm.invalid"]\n')
     assert "settings: sandbox.setup_hosts += npm.invalid" in await logged(running, "settings: sandbox")
+    assert "settings: sandbox.setup_hosts += npm.invalid" in await running.does("show", "1")
     await running.does("retry", "1")
     await running.until("shop#1", "review")
 
