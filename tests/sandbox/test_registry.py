@@ -284,6 +284,15 @@ def test_an_answer_is_passed_on_unchanged_in_pieces_of_any_size(size):
         EchoGuard([b"secret"]).feed(text)
 
 
+@pytest.mark.parametrize("size", [1, 2, 5, 6])
+def test_t6_a_secret_in_several_pieces_is_found_before_its_first_letter_has_passed(size):
+    guard, text, passed = EchoGuard([b"secret"]), b"here: secret", b""
+    with pytest.raises(SecretEchoed):
+        for at in range(0, len(text), size):
+            passed += guard.feed(text[at : at + size])
+    assert b"here: ".startswith(passed)
+
+
 async def test_t6_the_token_is_not_sent_to_a_server_with_an_unknown_authority(tmp_path):
     async with scene(tmp_path, trusting=False) as (server, tool):
         answer = await tool.get("/npm/left-pad")

@@ -124,7 +124,7 @@ GUARDS = (
         "bot/sandbox/proxy/secret_echo.py",
         "passed = max(0, len(waiting) - self._held)",
         "passed = len(waiting)",
-        _ECHO,
+        (f"{_REGISTRY}_t6_a_secret_in_several_pieces_is_found_before_its_first_letter_has_passed",),
     ),
     Guard(
         "T6: a header that repeats the token is not passed on",
