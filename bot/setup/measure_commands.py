@@ -28,6 +28,8 @@ _MAX_TAIL_BYTES = 3 << 20
 _MAX_REPORT_BYTES = 16 << 20
 _REPORT_FILE = "treehand-report.xml"
 _REPORT_OPTION = "--junitxml"
+_KEEP_GOING = "--continue-on-collection-errors"
+"""Without it, one module that cannot be imported hides all tests, and with them every regression."""
 _UNKNOWN_OPTION = f"unrecognized arguments: {_REPORT_OPTION}"
 
 
@@ -92,7 +94,8 @@ class CommandRunner:
         if asks_for_report:
             home = self.resources.test_home(self.place.mounts.folder)
             option = shlex.quote(f"{_REPORT_OPTION}={home / _REPORT_FILE}")
-            environment["PYTEST_ADDOPTS"] = f"{environment.get('PYTEST_ADDOPTS', '')} {option}".strip()
+            given = environment.get("PYTEST_ADDOPTS", "")
+            environment["PYTEST_ADDOPTS"] = f"{given} {_KEEP_GOING} {option}".strip()
         folder = self.place.mounts.folder / step.folder
         return SetupCommand(
             step.command, folder, environment, self.place.marker, _MAX_TAIL_BYTES, max_head_bytes=_MAX_HEAD_BYTES

@@ -138,10 +138,17 @@ async def test_a_repository_of_pytest_is_compared_test_by_test_without_a_change_
     assert "treehand-report" not in " ".join(path.name for path in shop.folder().iterdir())
 
 
+async def test_a_module_that_cannot_be_imported_hides_no_other_tests_of_pytest(shop):
+    shop.origin.commit({"test_a.py": "def test_a(): pass\n", "test_b.py": "import nowhere\n"})
+    shop.sandbox = NoSandbox(shop.root / "cells", {})
+    found, _, _ = await tried(shop, f"{sys.executable} -m pytest -q -p no:cacheprovider")
+    assert (found.commands[0].exit_code, found.commands[0].counts) == (1, CountedTests(1, 1))
+
+
 async def test_the_report_file_of_pytest_is_read_from_the_sandbox(shop):
     """It has the names of all tests, whatever plugins make of the output."""
     report = '<testsuite><testcase name="test_a"/></testsuite>'
-    found, _, _ = await tried(shop, f"echo '{report}' > \"${{PYTEST_ADDOPTS#--junitxml=}}\"")
+    found, _, _ = await tried(shop, f"echo '{report}' > \"${{PYTEST_ADDOPTS##*--junitxml=}}\"")
     assert found.commands[0].counts == CountedTests(1)
 
 
