@@ -27,6 +27,8 @@ class SetupStep:
     """Files, seen from the worktree, whose change makes it run again."""
     makes: tuple[str, ...] = ()
     """Folders of dependencies, as patterns of .gitignore: never anybody's work."""
+    runners: tuple[str, ...] = ()
+    """Test runners that setup must have installed in `node_modules`: others would test with another version."""
 
     def __str__(self) -> str:
         return f"{self.command} in {self.folder}" if self.folder else self.command

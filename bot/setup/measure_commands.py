@@ -4,6 +4,7 @@ Rule: what a command prints and writes is read in a thread, up to a limit, and d
 """
 
 import asyncio
+import os
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -26,6 +27,8 @@ _MAX_HEAD_BYTES = 1 << 20
 _MAX_TAIL_BYTES = 3 << 20
 """Output that is read for a report; people see far less."""
 _MAX_REPORT_BYTES = 16 << 20
+_NO_DOWNLOADS = {"npm_config_yes": "false"}
+"""With it, npx refuses to fetch a runner that setup has not installed."""
 _REPORT_FILE = "treehand-report.xml"
 _REPORT_OPTION = "--junitxml"
 _KEEP_GOING = "--continue-on-collection-errors"
@@ -80,6 +83,9 @@ class CommandRunner:
         result = VerifiedCommand(step.command, step.folder)
         if missing := [tool for tool in step.tools if not sandbox.has_tool(tool)]:
             return MeasuredCommand(replace(result, problem=f"not run: {', '.join(missing)} missing in the sandbox"))
+        if foreign := [one for one in step.runners if not self._is_installed(one, step.folder)]:
+            problem = f"not run: setup has not installed {', '.join(foreign)} in `node_modules`"
+            return MeasuredCommand(replace(result, problem=problem))
         clock = asyncio.get_running_loop().time
         end = clock() + seconds
         outcome = await run_command(self._command(step, sandbox), sandbox, seconds=seconds)
@@ -88,9 +94,15 @@ class CommandRunner:
             outcome = await run_command(command, sandbox, seconds=max(end - clock(), 0.0))
         return await in_thread(self._measured, result, outcome, sandbox)
 
+    def _is_installed(self, runner: str, folder: str) -> bool:
+        """Searches as npm does: in the folder and in those above it, up to the worktree."""
+        top = self.place.mounts.folder
+        folders = [top / folder, *(one for one in (top / folder).parents if one.is_relative_to(top))]
+        return any(os.path.lexists(one / "node_modules" / ".bin" / runner) for one in folders)
+
     def _command(self, step: SetupStep, sandbox: CommandSandbox, *, asks_for_report: bool = True) -> SetupCommand:
         """Asks pytest for a report file where the host finds it: `HOME` in the sandbox is on no disk."""
-        environment = {**self.place.ready.environment, **sandbox.environment, "CI": "1"}
+        environment = {**self.place.ready.environment, **sandbox.environment, "CI": "1", **_NO_DOWNLOADS}
         if asks_for_report:
             home = self.resources.test_home(self.place.mounts.folder)
             option = shlex.quote(f"{_REPORT_OPTION}={home / _REPORT_FILE}")

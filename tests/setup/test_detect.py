@@ -567,3 +567,19 @@ def test_servers_in_the_settings_override_those_of_the_repository():
         "web": ("ours", "projects.run"),
         "db": ("theirs", FILE),
     }
+
+
+@pytest.mark.parametrize(
+    ("script", "files", "runners"),
+    [
+        ("vitest --run", {}, ("vitest",)),
+        ("tsc -p . && npx vitest; mocha", {}, ("vitest", "mocha")),
+        ("node jest.js && my-jest && jest-cli", {}, ()),
+        ("jest", {"yarn.lock": "__metadata:\n"}, ()),
+        ("jest", {"yarn.lock": "__metadata:\n", ".yarnrc.yml": "nodeLinker: node-modules\n"}, ("jest",)),
+    ],
+)
+def test_runners_that_setup_must_have_installed_are_named(script, files, runners):
+    manifest = json.dumps({"scripts": {"test": script}})
+    (check,) = detect(RepositoryFiles.of({"package.json": manifest, **files})).checks
+    assert check.runners == runners

@@ -1,6 +1,7 @@
 """Verification of an agent's commit in the real sandbox: its results, and what it leaves behind."""
 
 import asyncio
+import json
 import shutil
 import sys
 from dataclasses import replace
@@ -324,6 +325,34 @@ async def test_a_missing_tool_leaves_the_result_unknown(shop):
     found, _, _ = await tried(shop)
     assert found.commands[0].problem == "not run: bundle missing in the sandbox"
     assert standings(found) == [("unknown", "unknown")]
+
+
+@pytest.mark.parametrize("script", ["jest --ci", "npx jest", "true && jest"])
+async def test_a_runner_from_outside_of_the_worktree_is_refused(shop, tmp_path, script):
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    (tools / "jest").write_text("#!/bin/sh\necho another version\n")
+    (tools / "jest").chmod(0o755)
+    shop.sandbox = Bubblewrap(shop.root, {}, SandboxRules(tools=[tools]))
+    shop.origin.commit({"package.json": json.dumps({"scripts": {"test": script}}), ".gitignore": "node_modules\n"})
+    found, _, _ = await tried(shop.told("true"))
+    assert found.commands[0].problem == "not run: setup has not installed jest in `node_modules`"
+    own = "mkdir -p node_modules/.bin && printf '#!/bin/sh\\necho its own\\n' > node_modules/.bin/jest"
+    shop.told(f"{own} && chmod +x node_modules/.bin/jest")
+    again = await shop.project_setup.verify(*(await _new_change(shop)), "run/turn-2", shop.events.append)
+    assert again
+    assert _output(again).endswith("its own")
+
+
+async def _new_change(shop):
+    workspace = await shop.worktree()
+    (workspace.path / "README.md").write_text("again\n")
+    return workspace, await shop.captured()
+
+
+async def test_npx_fetches_no_runner_in_verification(shop):
+    found, _, _ = await tried(shop, "echo yes is $npm_config_yes; false")
+    assert _output(found) == "yes is false"
 
 
 async def test_verification_cannot_write_downloads(shop):

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -20,6 +21,7 @@ _INSTALL = {
 }
 _MANAGERS = dict(zip(LOCKS, ("npm", "npm", "pnpm", "yarn", "bun", "bun"), strict=True))
 _PNPM_PACKAGES = re.compile(r"""^[ \t]*-[ \t]*['"]?([^'"#\s]+)""", re.MULTILINE)
+_RUNNER = re.compile(r"(?:^|&&|;)[ \t]*+(?:npx[ \t]++)?(ava|jasmine|jest|karma|mocha|tap|vitest)(?![\w-])")
 _NO_TEST = re.compile(r"no test specified")
 _UNIT_TESTS = ("test:unit", "test-unit", "unit", "test:ci", "tests")
 """Scripts that are run if none is called `test`."""
@@ -60,11 +62,20 @@ def find_tests(folder: FileFolder) -> SetupStep | None:
         return None
     (manager,) = setup.tools
     if _has_script(folder.json("package.json"), "test"):
-        return run_step(folder, "bun run test" if manager == "bun" else f"{manager} test", "package.json", manager)
+        command = "bun run test" if manager == "bun" else f"{manager} test"
+        return replace(run_step(folder, command, "package.json", manager), runners=_runners_in(folder))
     if found := [name for name in _UNIT_TESTS if _has_script(folder.json("package.json"), name)]:
         return run_step(folder, f"{manager} run {found[0]}", "package.json", manager)
     of_members = _TESTS_OF_MEMBERS.get(manager, "") if _has_tests_in_members(folder) else ""
     return run_step(folder, of_members, "package.json", manager) if of_members else None
+
+
+def _runners_in(folder: FileFolder) -> tuple[str, ...]:
+    """Returns the test runners that the script `test` calls."""
+    if _is_plug_and_play(folder):
+        return ()
+    script = str(nested_table(folder.json("package.json"), "scripts").get("test", ""))
+    return tuple(dict.fromkeys(_RUNNER.findall(script)))
 
 
 def _has_script(manifest: Mapping[str, Any], name: str) -> bool:
@@ -102,6 +113,11 @@ def hints_in(folder: FileFolder) -> tuple[str, ...]:
 def is_berry(folder: FileFolder, lock: str) -> bool:
     """Returns True for Yarn 2 and later."""
     return lock == "yarn.lock" and ("\n__metadata:" in f"\n{folder.text(lock)}" or bool(folder.has(".yarnrc.yml")))
+
+
+def _is_plug_and_play(folder: FileFolder) -> bool:
+    """Returns True if Yarn may install no `node_modules`."""
+    return is_berry(folder, "yarn.lock") and "nodeLinker: node-modules" not in folder.text(".yarnrc.yml")
 
 
 def _setup_step(folder: FileFolder, command: str, manager: str, reason: str) -> SetupStep:

@@ -162,6 +162,13 @@ GUARDS = (
         ("tests/setup/test_personal_tools.py::test_other_files_in_these_folders_are_not_shown",),
     ),
     Guard(
+        "T12: a test runner of the machine does not test a worktree",
+        "bot/setup/measure_commands.py",
+        "if foreign := [one for one in step.runners if not self._is_installed(one, step.folder)]:",
+        "if foreign := []:",
+        ("tests/setup/test_verify.py::test_a_runner_from_outside_of_the_worktree_is_refused",),
+    ),
+    Guard(
         "T7: the operator's programs get no key",
         "bot/setup/operator_programs.py",
         "for name, value in os.environ.items() if _KEPT.fullmatch(name)}",
