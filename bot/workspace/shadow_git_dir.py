@@ -4,6 +4,7 @@ Rule: no sandbox writes the first, so a person's git obeys nothing of an agent; 
 Both are rebuilt, never repaired. They borrow the mirror's objects and copy refs and index.
 """
 
+import contextlib
 import os
 import shutil
 import stat
@@ -46,6 +47,8 @@ def build_shadow(
             (new / folder).mkdir(parents=True)
         _write_refs(new, paths.branch, refs)
         (new / "objects" / "info" / "alternates").write_text(f"{mirror / 'objects'}\n")
+        with contextlib.suppress(FileNotFoundError):  # where a shallow history ends: git looks for no parents there
+            shutil.copyfile(mirror / "shallow", new / "shallow")
         _write_settings(new, ignored)
     copy_index(paths, agent_git=fresh[0][1], shadow=fresh[1][1])
     for old in (paths.shadow, paths.agent_git):

@@ -1,8 +1,8 @@
 """`make bench`: every figure we promise, measured in this run and printed as a table and one line of JSON.
 
 `python tests/benchmarks [spawn] [model] [events] [idle] [commands] [limits] [polling] [writes] [linear] [flood]
-[reading] [sandbox] [readiness] [disk] [alarms] [restart] [dashboard] [dashboard_diff] [hostile_capture] [exploration]
-[stall] [codeipi]`: only those. Only when asked for: [beginning], from an empty home to the end of `make demo`, and
+[reading] [sandbox] [readiness] [disk] [large] [alarms] [restart] [dashboard] [dashboard_diff] [hostile_capture]
+[exploration] [stall] [codeipi]`: only those. Only when asked for: [beginning], from an empty home to the end of `make demo`, and
 [beginning_tests], to that of `make test`.
 """
 
@@ -34,6 +34,7 @@ PARTS = (
     "sandbox",
     "readiness",
     "disk",
+    "large",
     "alarms",
     "restart",
     "dashboard",

@@ -27,6 +27,16 @@ def test_events_are_read_back_in_order_with_their_fields(transcripts):
     assert transcripts.last_action(REQUEST.run_id) == "runs the tests"
 
 
+def test_what_the_host_does_counts_as_an_action_until_it_has_ended(transcripts):
+    for kind, text in ((EventKind.STEP, "Fetching 4 %"), (EventKind.WAITING, "Fetching 4 %; no progress for 1 min")):
+        transcripts.append(REQUEST, Event(kind, 1.0, text))
+        transcripts.flush()
+        assert transcripts.last_action(REQUEST.run_id) == text
+    transcripts.append(REQUEST, Event(EventKind.STEP, 2.0))
+    transcripts.flush()
+    assert transcripts.last_action(REQUEST.run_id) == ""
+
+
 def test_an_incomplete_line_is_not_read(transcripts):
     transcripts.append(REQUEST, Event(EventKind.TEXT, 1.0, text="whole"))
     transcripts.flush()

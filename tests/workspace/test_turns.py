@@ -12,15 +12,17 @@ from bot.domain.policy import Policy
 from bot.domain.remote import Remote
 from bot.domain.run import Run
 from bot.domain.setup_plan import SetupResult
-from bot.domain.turn import AgentTask, Failure, TurnOrder, TurnReport, TurnState
+from bot.domain.turn import AgentTask, Event, EventKind, Failure, TurnOrder, TurnReport, TurnState
 from bot.engine import prompts
 from bot.engine.messages import checks_text
 from bot.engine.run_turn import TurnRunner
 from bot.errors import Retryable
 from bot.evidence.collect import EvidenceCollector
 from bot.evidence.store import EvidenceStore
+from bot.git import progress
 from bot.ports import Project
 from bot.secret_scan.scanner import Secrets
+from bot.workspace.step_events import report_git
 from bot.workspace.workspaces import GitWorkspaces
 from tests.workspace.conftest import Origin, run_git
 
@@ -150,6 +152,18 @@ async def test_work_that_was_finished_is_reported_although_its_verification_was_
     report = turn.result()
     assert (report.state, report.summary, report.session_cost_usd) == (TurnState.STOPPED, "Done.", 0.5)
     assert report.change.head != report.change.base
+
+
+async def test_git_is_reported_as_events_of_the_turn_until_the_worktree_is_there(turns, origin, monkeypatch):
+    monkeypatch.setattr(progress, "_UNTOLD_SECONDS", -1)
+    monkeypatch.setattr(progress, "_TELL_SECONDS", 0.001)
+    events: list[Event] = []
+    request = TurnOrder("t-1", "shop#1/1", "shop", BRANCH, "main", "Prompt.", "Briefing.", "Turn", 1000.0)
+    await replace(turns.taker, report_git=report_git)(request, None, events.append)
+    assert {one.kind for one in events} == {EventKind.STEP}
+    assert events[0].text
+    assert events[-1].text == ""
+    assert progress._tell.get() is None
 
 
 async def test_a_base_that_git_can_merge_needs_no_agent(turns, origin):

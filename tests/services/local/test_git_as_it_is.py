@@ -435,3 +435,13 @@ def count_missing(repository: Path) -> int:
     asked = ["git", "rev-list", "--objects", "--missing=print", "main"]
     listed = subprocess.run(asked, cwd=repository, capture_output=True, text=True, timeout=60, check=True).stdout
     return sum(line.startswith("?") for line in listed.splitlines())
+
+
+async def test_git_in_a_worktree_knows_where_a_shallow_history_ends(place):
+    shallow(place)
+    shop = open_shop(place)
+    workspaces = GitWorkspaces(place.top / "work", "shop")
+    remote = await LocalForge(shop.server, "shop").remote()
+    workspace = await workspaces.ensure("treehand/shop-1", base="main", remote=remote)
+    for git_dir in (workspace.mounts.shadow, workspace.mounts.agent_git):
+        assert len(run_git(git_dir, "log", "--oneline").splitlines()) == 1
