@@ -80,6 +80,10 @@ class ProjectSetup:
             workspace = await self._with_services(workspace, plan)
             record = await self._access.get_record(workspace.branch)
             job = await self._make_job(workspace, plan, turn_id, emit, avoid_taken_ports=record.is_ahead)
+            if _is_new(workspace, record):
+                await self._copy(workspace, plan, tracked, included)
+                if await self._share(job):
+                    return await self._mark_used(job.branch, self._result(job))
             if rebuilt := await self._rebuild(job, record):
                 workspace = replace(workspace, base=rebuilt.base)
                 job = replace(job, workspace=workspace, work=rebuilt.work, content=rebuilt.work)
@@ -108,6 +112,8 @@ class ProjectSetup:
             workspace = await self._with_toolchains(workspace, plan, lambda _: None)
             workspace = await self._with_services(workspace, plan)
             job = await self._make_job(workspace, plan, workspace.branch, lambda _: None)
+            if await self._share(job):
+                return self._result(job)
             async with self._queue.give_way():
                 return await self._ensure(replace(job, is_ahead=True))
         except NeedsHuman as problem:
@@ -231,6 +237,20 @@ class ProjectSetup:
             await self._access.save_record(branch, replace(record, is_used=True))
         return ready
 
+    async def _share(self, job: SetupJob) -> bool:
+        """Shows the dependencies of an earlier worktree beneath one in which nothing has run. Runs nothing itself."""
+        record = await self._access.get_record(job.branch)
+        names = await self._layers.find_names(job, record) if job.plan.steps else None
+        if not names or not await self._layers.put_beneath(job, names):
+            return False
+        makes = dict.fromkeys(one for step in job.plan.steps for one in step.makes)
+        toolchains = tuple(map(str, job.mounts.toolchains))
+        stamp = await in_thread(fingerprint, job.plan.steps, job.workspace.path)
+        await self._access.save_record(
+            job.branch, replace(record, stamp=stamp, folders=tuple(makes), toolchains=toolchains)
+        )
+        return True
+
     async def _ensure(self, job: SetupJob) -> SetupResult:
         steps, folder = job.plan.steps, job.workspace.path
         if not steps:
@@ -347,6 +367,11 @@ class ProjectSetup:
         resources = self._resources
         for gone in (resources.run_cache, resources.service_data, *resources.trial_folders):
             resources.discard(gone(folder))
+
+
+def _is_new(workspace: Workspace, record: SetupRecord) -> bool:
+    """Holds the base, and no agent and no setup has been in it."""
+    return not (_is_used(record) or workspace.conflicts) and workspace.head == workspace.base
 
 
 def _is_used(record: SetupRecord) -> bool:

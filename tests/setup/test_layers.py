@@ -8,6 +8,7 @@ import pytest
 
 from bot.sandbox.bubblewrap import Bubblewrap, SandboxRules
 from bot.setup.run_command import SetupCommand, run_command
+from bot.workspace.setup_access import SetupAccess
 from tests.setup.conftest import BRANCH
 
 OTHER = "treehand/shop-2"
@@ -88,6 +89,24 @@ async def test_a_second_worktree_shares_the_dependencies_of_the_first(shop):
         for one in (shop.folder(OTHER) / "node_modules").rglob("*")
     }
     assert own == {".bin", ".bin/tool", ".modules.yaml", "linked"}, "only what contains the path of the worktree"
+
+
+async def test_a_worktree_that_shares_dependencies_is_not_read_before_its_first_turn(shop, monkeypatch):
+    await shop.ready()
+    monkeypatch.setattr(SetupAccess, "survey", None)
+    assert (await shop.ready(OTHER)).obstacle is None
+    assert runs_of_setup(shop) == 1
+
+
+async def test_verification_shares_the_dependencies_and_leaves_them(shop):
+    await shop.ready()
+    (layer,) = layers(shop)
+    before, base = state_of(layer / "shared"), (await shop.worktree()).base
+    async with shop.workspaces.setup_access.temporary_worktree(BRANCH, base, purpose="trial") as fresh:
+        assert (await shop.project_setup.ensure(fresh, "run/trial", shop.events.append)).obstacle is None
+        assert not (fresh.path / "node_modules" / "a").exists()
+    assert runs_of_setup(shop) == 1
+    assert state_of(layer / "shared") == before
 
 
 HOSTILE = """
