@@ -2,8 +2,8 @@
 
 `python tests/benchmarks [spawn] [model] [events] [idle] [commands] [limits] [polling] [writes] [linear] [flood]
 [reading] [sandbox] [readiness] [disk] [large] [alarms] [restart] [dashboard] [dashboard_diff] [hostile_capture]
-[exploration] [stall] [codeipi]`: only those. Only when asked for: [beginning], from an empty home to the end of `make demo`, and
-[beginning_tests], to that of `make test`.
+[exploration] [stall] [codeipi]`: only those. Only when asked for: [beginning], from an empty home to the end of `make
+demo`, and [beginning_tests], to that of `make test`.
 """
 
 import asyncio

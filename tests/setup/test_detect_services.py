@@ -158,6 +158,12 @@ def test_t16_a_hostile_file_asks_for_nothing(text):
     assert not read_yaml(text).get("a")
 
 
+def test_t16_what_an_alias_names_counts_wherever_it_is_used():
+    """A short file with few aliases, and 65,536 values."""
+    lists = (f"a{n}: &a{n} [*a{n - 1}, *a{n - 1}, *a{n - 1}, *a{n - 1}]\n" for n in range(1, 9))
+    assert read_yaml(f"a0: &a0 [x]\n{''.join(lists)}") == {}
+
+
 @pytest.mark.attack("T20", "Names in a compose file are read as commands, as SQL, or as host names of others")
 def test_t20_only_usual_names_are_taken_over():
     (found,) = services_of(

@@ -21,7 +21,7 @@ _INSTALL = {
 }
 _MANAGERS = dict(zip(LOCKS, ("npm", "npm", "pnpm", "yarn", "bun", "bun"), strict=True))
 _PNPM_PACKAGES = re.compile(r"""^[ \t]*-[ \t]*['"]?([^'"#\s]+)""", re.MULTILINE)
-_RUNNER = re.compile(r"(?:^|&&|;)[ \t]*+(?:npx[ \t]++)?(ava|jasmine|jest|karma|mocha|tap|vitest)(?![\w-])")
+_RUNNER = re.compile(r"(?:^|&&|;)[ \t]*(?:npx[ \t]+)?(ava|jasmine|jest|karma|mocha|tap|vitest)(?![\w-])")
 _NO_TEST = re.compile(r"no test specified")
 _UNIT_TESTS = ("test:unit", "test-unit", "unit", "test:ci", "tests")
 """Scripts that are run if none is called `test`."""

@@ -15,14 +15,14 @@ HOSTS = (
     Guard(
         "T8: a host that is not listed is not reached",
         "bot/sandbox/proxy/tunnel.py",
-        "if target not in self._allowed:",
+        "if target not in self._allowed and not (learned and learned.admits(target)):",
         "if False:",
         (f"{_EGRESS}_t8_a1_an_unlisted_host_is_refused_and_reported",),
     ),
     Guard(
         "T8: a port is part of what is listed",
         "bot/sandbox/proxy/tunnel.py",
-        "if target not in self._allowed:",
+        "if target not in self._allowed and not (learned and learned.admits(target)):",
         "if target.host not in {one.host for one in self._allowed}:",
         (f"{_EGRESS}_t8_a4_another_port_of_a_listed_host_is_refused",),
     ),

@@ -17,8 +17,8 @@ GUARDS = (
     Guard(
         "T8: only hosts that the operator lists may have private addresses",
         "bot/sandbox/proxy/tunnel.py",
-        "may_be_private=target in self._private",
-        "may_be_private=True",
+        "may_be_private = target in self._private",
+        "may_be_private = True",
         (f"{_HOST}_t8_a_private_address_needs_both_lists",),
     ),
     Guard(

@@ -235,8 +235,8 @@ WITHHELD = (
     Guard(
         "T7: the daemon screens its agents",
         "bot/app.py",
-        "homes_of(settings), secrets.find_any)",
-        "homes_of(settings))",
+        "homes_of(settings), secrets.find_any, report_git)",
+        "homes_of(settings), report_git=report_git)",
         (f"{_SECRETS}_t7_the_daemon_screens_its_agents_and_their_files",),
     ),
     Guard(

@@ -11,9 +11,9 @@ GUARDS = (
     Guard(
         "T16: what an alias in YAML names counts wherever it is used",
         _YAML,
-        "if self.left < 0 or depth > _MAX_DEPTH:",
-        "if depth > _MAX_DEPTH:",
-        (f"{_DETECT}_t16_a_hostile_file_asks_for_nothing",),
+        "if self.left < 0:",
+        "if False:",
+        (f"{_DETECT}_t16_what_an_alias_names_counts_wherever_it_is_used",),
     ),
     Guard(
         "T20: names of users and databases hold no quotes",
