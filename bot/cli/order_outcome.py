@@ -37,7 +37,7 @@ def foresee_outcome(settings: Settings, key: str, text: str, *, by: str) -> Orde
         return OrderOutcome(f"{key}: {why}, and no agent reads this. {advice}", 1)
     policy = policy_for(project, settings)
     if parse_command(text, policy.label):
-        comment = Comment("", CommentPlace.ISSUE, Person(by, trusted=True), text, now())
+        comment = Comment("", CommentPlace.ISSUE, Person(by, trusted=True, may_push=True), text, now())
         acts, answer = foresee(run, _observe(run), policy, comment)
     else:
         acts, answer = True, _hears(run)

@@ -206,10 +206,10 @@ def test_each_turn_has_a_heading_and_an_end():
     assert (blocks[2].text, blocks[2].cost_usd) == ("ended", 0.5)
 
 
-def test_every_kind_of_event_except_session_is_shown():
+def test_every_event_of_the_conversation_is_shown():
     todos = (Todo("x", done=False),)
     for kind in EventKind:
-        silent = kind in {EventKind.SESSION, EventKind.USAGE}
+        silent = kind in {EventKind.SESSION, EventKind.USAGE, EventKind.STEP, EventKind.WAITING}
         assert len(kinds(told(Event(kind, 1, "x", todos=todos), before="shop#1/1/turn-1"))) == (not silent)
 
 
