@@ -12,7 +12,7 @@ import os
 import shutil
 import stat
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import quote
@@ -77,7 +77,7 @@ def make_layer(order: LayerOrder) -> LayerContents:
             return LayerContents(why_none="setup made no dependencies in the worktree")
         if copied and not order.takes_all:
             return LayerContents(why_none="setup made more than dependencies")
-        mentions = _Examination(folder).examine((*shared, *copied))
+        mentions = _Examination(folder).examine(shared, copied)
     except (_NotShared, RecursionError) as problem:
         return LayerContents(why_none=str(problem))
     owner = folder.lstat()
@@ -149,19 +149,21 @@ class _Examination:
 
     folder: Path
     names: Counter[tuple[int, int]] = field(default_factory=Counter)
+    """The number of names found for each file."""
     links: dict[tuple[int, int], tuple[int, str]] = field(default_factory=dict)
     mentions: list[str] = field(default_factory=list)
 
-    def examine(self, paths: tuple[str, ...]) -> list[str]:
+    def examine(self, shared: Sequence[str], copied: Sequence[str]) -> list[str]:
+        """Copied files stay in the worktree, so that none may have a second name among the shared ones."""
         top = self.folder.lstat()
         if (top.st_uid, top.st_gid) != (os.geteuid(), os.getegid()) and os.geteuid() != 0:
             raise _NotShared("the worktree has another owner or group")
         opened = os.open(self.folder, _FOLDER)
         try:
-            for path in paths:
-                self._examine(path, opened, path, top)
-                if stat.S_ISDIR(os.stat(path, dir_fd=opened, follow_symlinks=False).st_mode):
-                    self._examine_below(path, opened, top)
+            self._examine_all(copied, opened, top)
+            self.names.clear()
+            self.links.clear()
+            self._examine_all(shared, opened, top)
         except OSError as problem:
             raise _NotShared(f"a file cannot be read: {(problem.strerror or '').lower()}") from problem
         finally:
@@ -170,6 +172,12 @@ class _Examination:
             if self.names[identity] != count:
                 raise _NotShared(f"{path!a} has another name elsewhere")
         return sorted(self.mentions)
+
+    def _examine_all(self, paths: Sequence[str], opened: int, top: os.stat_result) -> None:
+        for path in paths:
+            self._examine(path, opened, path, top)
+            if stat.S_ISDIR(os.stat(path, dir_fd=opened, follow_symlinks=False).st_mode):
+                self._examine_below(path, opened, top)
 
     def _examine_below(self, path: str, opened: int, top: os.stat_result) -> None:
         for within, folders, files, inner in os.fwalk(path, dir_fd=opened, follow_symlinks=False, onerror=_fail):

@@ -305,6 +305,17 @@ async def test_what_could_reach_back_or_breaks_elsewhere_is_not_shared(shop, tmp
     assert (runs_of_setup(shop), layers(shop)) == (2, [])
 
 
+async def test_what_setup_built_is_not_the_same_file_as_a_shared_one(shop, tmp_path):
+    shop.origin.commit({".gitignore": "node_modules\ndist\n"})
+    with (tmp_path / "tools" / "bun").open("a") as installer:
+        installer.write("mkdir dist; ln node_modules/a/index.js dist/index.js\n")
+    for branch in (BRANCH, OTHER):
+        assert (await shop.ready(branch)).obstacle is None
+    await in_sandbox(shop, "echo hostile > dist/index.js")
+    assert await in_sandbox(shop, "cat node_modules/a/index.js", OTHER) == "module"
+    assert layers(shop) == []
+
+
 async def test_copied_files_of_the_operator_are_in_no_layer(shop):
     shop.origin.commit({".gitignore": "node_modules\nnode.local\n"})
     (shop.origin.clone / "node.local").write_text("TOKEN=of-the-operator\n")

@@ -4,10 +4,13 @@ Rule: no hook runs, and nothing is overwritten that is not committed. The filter
 such as those of Git LFS, as in a pull of theirs.
 """
 
+import os
 import shlex
+import stat
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
 
 from bot.errors import NeedsHuman
@@ -51,7 +54,15 @@ def find_clean_checkout(user_git_dir: Path, branch: str, commit: str) -> Checkou
 
 @contextmanager
 def updated_files(checkout: Checkout, before: str, after: str) -> Iterator[None]:
-    """Brings index and files to a commit; takes that back if the block fails."""
+    """Brings index and files to a commit; takes that back if the block fails.
+
+    Raises NeedsHuman if a file that is in no commit is in the way.
+    """
+    if lost := _files_in_the_way(checkout, before, after):
+        raise NeedsHuman(
+            f"{checkout.folder}: nothing was merged. Untracked files would be overwritten: {_listed(lost)}. Move them "
+            "away; then merge again."
+        )
     try:
         _git_in(checkout, "read-tree", "-m", "-u", before, after)
     except GitFailed as problem:
@@ -77,9 +88,31 @@ def _checkouts_of(user_git_dir: Path, branch: str) -> list[Checkout]:
 
 
 def _changed_files(checkout: Checkout) -> list[str]:
-    """Tracked files only: git itself keeps an untracked file that the merge would overwrite."""
+    """Tracked files only."""
     status = _git_in(checkout, "status", "--porcelain", "-z", "--untracked-files=no", "--no-renames")
     return [entry[3:] for entry in status.split("\0") if entry]
+
+
+def _files_in_the_way(checkout: Checkout, before: str, after: str) -> list[str]:
+    """Untracked files, also ignored ones: git overwrites those without a word."""
+    added = _git_in(checkout, "diff-tree", "-r", "--no-renames", "--diff-filter=A", "--name-only", "-z", before, after)
+    there = {file for path in filter(None, added.split("\0")) for file in _files_at(checkout.folder, path)}
+    return sorted(there.difference(_git_in(checkout, "ls-files", "-z").split("\0"))) if there else []
+
+
+def _files_at(top: Path, path: str) -> Iterator[str]:
+    """Yields files in the place of one of its folders, or its own, and all files of a folder in its own."""
+    for place in accumulate(path.split("/"), "{}/{}".format):
+        try:
+            mode = (top / place).lstat().st_mode
+        except FileNotFoundError:
+            return
+        if not stat.S_ISDIR(mode):
+            yield place
+            return
+    for within, folders, files in os.walk(top / path):
+        links = (name for name in folders if Path(within, name).is_symlink())
+        yield from (str(Path(within, name).relative_to(top)) for name in (*files, *links))
 
 
 def _has_content_of(checkout: Checkout, commit: str) -> bool:

@@ -81,6 +81,16 @@ GUARDS = (
         (f"{_MERGE}_a_checkout_with_uncommitted_changes_is_refused_and_left_unchanged",),
     ),
     Guard(
+        "T10: a merge overwrites no ignored file of the person",
+        "bot/services/local/checkout.py",
+        "    if lost := _files_in_the_way(checkout, before, after):",
+        "    if lost := []:",
+        (
+            f"{_MERGE}_an_ignored_file_is_not_overwritten",
+            f"{_MERGE}_an_ignored_file_or_link_in_the_place_of_a_new_folder_is_kept",
+        ),
+    ),
+    Guard(
         "T10: files are brought back if the branch cannot be moved",
         "bot/services/local/checkout.py",
         '        _git_in(checkout, "read-tree", "-m", "-u", after, before)\n',

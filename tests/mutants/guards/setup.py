@@ -64,6 +64,13 @@ GUARDS = (
         (f"{_NOT_SHARED}[a second name]",),
     ),
     Guard(
+        "T17: no file of a layer stays in the worktree under another name",
+        "bot/workspace/layer_files.py",
+        "            self.names.clear()\n",
+        "",
+        (f"{_LAYERS}_what_setup_built_is_not_the_same_file_as_a_shared_one",),
+    ),
+    Guard(
         "T17: a layer holds files, links and folders alone",
         "bot/workspace/layer_files.py",
         "elif not stat.S_ISDIR(status.st_mode):",

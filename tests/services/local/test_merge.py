@@ -1,6 +1,7 @@
 """A merge moves the user's branch exactly once, with a clean checkout of it, and never over uncommitted work."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -113,13 +114,40 @@ def test_a_checkout_with_uncommitted_changes_is_refused_and_left_unchanged(shop)
 def test_an_untracked_file_is_not_overwritten(shop):
     (shop.theirs / "cart.py").write_text("mine\n")
     number = shop.offer()
-    with pytest.raises(NeedsHuman, match=r"Untracked working tree file 'cart\.py' would be overwritten"):
+    with pytest.raises(NeedsHuman, match=r"Untracked files would be overwritten: cart\.py\."):
         shop.merge(number)
     assert (shop.theirs / "cart.py").read_text() == "mine\n"
     assert landings(shop) == 0
     (shop.theirs / "cart.py").unlink()
     shop.merge(number)
     assert landings(shop) == 1
+
+
+@pytest.mark.parametrize("mine", ["cart.py", "cart.py/deep/notes.txt"])
+def test_an_ignored_file_is_not_overwritten(shop, mine):
+    (shop.theirs / ".git" / "info" / "exclude").write_text("cart.py\n")
+    kept = shop.theirs / mine
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    kept.write_text("mine\n")
+    number = shop.offer()
+    with pytest.raises(NeedsHuman, match=rf"Untracked files would be overwritten: {re.escape(mine)}\."):
+        shop.merge(number)
+    assert kept.read_text() == "mine\n"
+    assert landings(shop) == 0
+
+
+@pytest.mark.parametrize("is_link", [False, True])
+def test_an_ignored_file_or_link_in_the_place_of_a_new_folder_is_kept(shop, tmp_path, is_link):
+    number = shop.offer({"cache/data.txt": "theirs\n"})
+    (shop.theirs / ".git" / "info" / "exclude").write_text("cache\n")
+    outside, mine = tmp_path / "outside", shop.theirs / "cache"
+    outside.mkdir()
+    mine.symlink_to(outside) if is_link else mine.write_text("mine\n")
+    with pytest.raises(NeedsHuman, match=r"Untracked files would be overwritten: cache\."):
+        shop.merge(number)
+    assert mine.is_symlink() if is_link else mine.read_text() == "mine\n"
+    assert not list(outside.iterdir())
+    assert landings(shop) == 0
 
 
 def test_no_hook_runs_when_a_checkout_is_updated(shop, tmp_path):
