@@ -1,4 +1,4 @@
-"""Settings that a running daemon takes over from its file, and those that count after a restart. Pure.
+"""Settings that a running daemon takes over from its file, and those that take effect after a restart. Pure.
 
 Rule: every key is in exactly one of the two lists. A key of the second list keeps the value that the daemon started
 with, so that no part of it works by half of a change.
@@ -24,7 +24,8 @@ LIVE = frozenset(
         "sandbox.private_hosts", "sandbox.tools", "sandbox.install_versions",
         "sandbox.memory_gb", "sandbox.processes", "sandbox.file_gb", "notify.on", "notify.quiet", "notify.zone",
         "notify.digest_minutes", "notify.link", "log.level", "projects.protected", "projects.ci", "projects.setup",
-        "projects.verify", "projects.teardown", "projects.run", "projects.copy", "projects.copy_from", "projects.pool",
+        "projects.verify", "projects.teardown", "projects.services", "projects.run", "projects.copy",
+        "projects.copy_from", "projects.pool",
     )
 )  # fmt: skip
 NEEDS_RESTART = frozenset(
@@ -50,9 +51,9 @@ class SettingsChange:
     settings: Settings
     """The settings of the file, with the old values of keys that need a restart."""
     applied: tuple[str, ...]
-    """In words: what counts from now on."""
+    """In words: what is in effect from now on."""
     waiting: tuple[str, ...]
-    """Names of changed keys that count after a restart."""
+    """Names of changed keys that take effect after a restart."""
 
 
 def compare_settings(running: Settings, file: Settings) -> SettingsChange:

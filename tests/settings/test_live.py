@@ -1,4 +1,4 @@
-"""Settings that count without a restart: which they are, and that every part of a running daemon follows them."""
+"""Settings that take effect without a restart: which they are, and that every part of a running daemon follows them."""
 
 import logging
 import re
@@ -35,6 +35,7 @@ CHANGES = {
     "projects.setup": '["make setup"]',
     "projects.verify": "false",
     "projects.teardown": '["make down"]',
+    "projects.services": '["redis"]',
     "projects.run": '{ web = "npm start" }',
     "projects.copy": '[".secrets"]',
     "projects.copy_from": '"elsewhere"',
