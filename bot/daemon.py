@@ -54,7 +54,7 @@ class _Clock(AsyncIOExecutor):  # type: ignore[misc]
 
 class Daemon:
     def __init__(self, app: "App", file: SettingsFile | None = None) -> None:
-        """`file`: is watched, and its changes count without a restart."""
+        """`file`: is watched, and its changes take effect without a restart."""
         self._app = app
         self._file = file
         self._changed: Settings | None = None
@@ -133,7 +133,7 @@ class Daemon:
                 return
             await self._app.ensure_usable(file)
         except (BadSettings, CannotStart) as problem:
-            log.warning("settings not changed, those from before stay in force reason=%s", problem)
+            log.warning("settings not changed, the previous ones stay in force reason=%s", problem)
             self._app.monitor.file = SettingsFileState(str(problem))
             await self._check_health()
             return
@@ -147,9 +147,9 @@ class Daemon:
         change = self._app.take_over(file)
         self._note(change.applied)
         if change.waiting:
-            log.warning("settings changed that count after a restart: %s", ", ".join(change.waiting))
+            log.warning("settings changed that take effect after a restart: %s", ", ".join(change.waiting))
         if not (change.applied or change.waiting):
-            log.info("settings: the file was saved, and says what is in force")
+            log.info("settings: the file was saved without a change")
         self._app.monitor.file = SettingsFileState(waiting=change.waiting)
         if self._app.settings.poll.interval != interval:
             self._reschedule_poll(self._app.settings.poll.interval)

@@ -41,7 +41,7 @@ def _setup_advice(settings: Settings) -> Iterator[str]:
     (project,) = settings.projects
     preview = preview_setup(settings, project)
     if preview and preview.services.lines:
-        yield "Databases and the like:"
+        yield "Services:"
         yield from (f"    {line}" for line in preview.services.lines)
     if preview and preview.hosts:
         yield f"Before an agent starts, Treehand runs: {'; '.join(map(str, preview.plan.steps))}"

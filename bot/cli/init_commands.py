@@ -53,7 +53,7 @@ def _ask_one(purpose: str, key: str, choices: Sequence[_Choice], ask: AskUser) -
     chosen = int(ask(f"Which of them? {', '.join(numbers)}:", "1", parse)) - 1
     if chosen == 0:
         others = json.dumps([_in_shell(step) for step in choices[1]])
-        print_text(f"  1 is used. To use 2, add this to the project: {key} = {others}")
+        print_text(f"  Treehand uses 1. To use 2, add this to the project: {key} = {others}")
         return ()
     return tuple(_in_shell(step) for step in choices[chosen])
 

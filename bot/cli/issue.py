@@ -38,7 +38,7 @@ def _what_starts(settings: Settings, issue: Issue) -> str:
     from bot.cli.order_outcome import without_daemon
 
     if settings.label not in issue.labels:
-        return f"No agent starts before it has the label: `treehand issue label {issue.key} {settings.label}`."
+        return f"No agent starts until it has the label: `treehand issue label {issue.key} {settings.label}`."
     return f"An agent starts as soon as a slot is free.{without_daemon(settings)}"
 
 

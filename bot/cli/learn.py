@@ -1,6 +1,6 @@
 """`treehand check --learn`, and a step of `treehand init`: learns the hosts of setup, and allows them.
 
-Rule: nothing runs and nothing is written before the operator was told what it is.
+Rule: nothing runs and nothing is written before the operator has been told about it.
 """
 
 import asyncio
@@ -56,7 +56,7 @@ def learn_project(file: Path, settings: Settings, project: ProjectSettings, *, w
     named = [host for host in (preview.hosts if preview else ()) if host not in learned.private]
     hosts = missing_hosts((*learned.hosts, *named), settings.sandbox.setup_hosts)
     if not hosts:
-        print_text("Setup downloads from no host that it may not reach already.")
+        print_text("Setup may already reach every host that it downloads from.")
         return
     _allow(file, settings, hosts, ask, write=write)
 
@@ -76,15 +76,15 @@ def _learn(settings: Settings, project: ProjectSettings) -> LearnedSetup | None:
     try:
         return asyncio.run(run())
     except (NeedsHuman, Retryable) as problem:
-        print_text(f"It could not be run: {secrets.redact(str(problem))}")
+        print_text(f"Setup could not run: {secrets.redact(str(problem))}")
         return None
 
 
 def _tell(learned: LearnedSetup) -> None:
     for host in learned.private:
-        print_text(f"{host} has a private address: see sandbox.private_hosts")
+        print_text(f"{host} has a private address and was refused: see `sandbox.private_hosts`.")
     if learned.obstacle:
-        print_text(f"It did not end well, and there may be more hosts: {learned.obstacle.sentence}")
+        print_text(f"Setup failed, so it may need more hosts: {learned.obstacle.sentence}")
         if learned.obstacle.output:
             print_text(indented(learned.obstacle.output))
 
@@ -101,11 +101,11 @@ def _allow(file: Path, settings: Settings, hosts: Sequence[str], ask: AskUser, *
         print_text(f"Nothing was changed. To allow them later, add this under `[sandbox]`: {line}")
         return
     if not allow_setup_hosts(file, hosts):
-        print_text(f"Add this under `[sandbox]` in {file}, because Treehand cannot change it there: {line}")
+        print_text(f"Treehand cannot change `setup_hosts` in {file}. Write this under `[sandbox]`: {line}")
     elif missing_hosts(hosts, load(file).sandbox.setup_hosts):
-        print_text("Wrote them, but the variable TREEHAND_SANDBOX__SETUP_HOSTS overrides the file.")
+        print_text("Added them to the file, but the variable TREEHAND_SANDBOX__SETUP_HOSTS overrides it.")
     else:
-        print_text(f"Wrote them to {file}. A running daemon uses them at once.")
+        print_text(f"Added them to {file}. A running daemon uses them at once.")
 
 
 def _agrees(ask: AskUser, question: str) -> bool:

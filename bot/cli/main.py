@@ -122,8 +122,8 @@ def _add_start(add: AddCommand) -> None:
     check = add("check", "check:check", "check that everything is ready: one line each, with a fix for every problem")
     check.add_argument("--fix", action="store_true", help="create the labels that are missing")
     check.add_argument("--notify", action="store_true", help="send a test message to every notification address")
-    check.add_argument("--learn", action="store_true", help="run setup once, and allow the hosts that it reaches")
-    check.add_argument("--yes", action="store_true", help="ask nothing and accept the defaults")
+    check.add_argument("--learn", action="store_true", help="run setup once and allow the hosts that it reaches")
+    check.add_argument("--yes", action="store_true", help="with --learn: ask nothing, run setup and allow the hosts")
     check.add_argument("--json", action="store_true", help="print one JSON object")
     add("run", "run:run", "run the daemon until SIGTERM or Ctrl-C")
     add("login", "login:login", "print a link that logs you in to the dashboard once, within ten minutes")
@@ -254,7 +254,7 @@ def _add_pr(commands: Any, add: AddCommand) -> None:
     merge = add(
         "merge",
         "pr:merge",
-        "merge a pull request into your branch; a folder that has it checked out is updated",
+        "merge a pull request into the base branch; update the folder that has it checked out",
         actions,
     )
     _add_key(merge, _PULL_REQUEST_KEY)

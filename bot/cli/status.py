@@ -14,7 +14,7 @@ def status(options: Namespace) -> None:
     try:
         settings = load(settings_file(options.config))
     except BadSettings as problem:
-        raise BadSettings(f"{problem}\nA running daemon keeps the settings from before.") from problem
+        raise BadSettings(f"{problem}\nA running daemon keeps the previous settings.") from problem
     if options.watch:
         from bot.cli.status_watch import watch
 

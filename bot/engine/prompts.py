@@ -76,8 +76,8 @@ def _served(services: Sequence[str]) -> str:
         return ""
     running = "\n".join(f"- {code_span(one)}" for one in services)
     return (
-        f"These services run beside you, for this worktree alone:\n\n{running}\n\nVariables such as `PGHOST` and "
-        "`DATABASE_URL` lead to them where their clients read such variables. Their logs are in `/var/lib/services`."
+        f"These services run beside you, for this worktree alone:\n\n{running}\n\nVariables that their clients "
+        "read, such as `PGHOST` and `DATABASE_URL`, are set. Their logs are in `/var/lib/services`."
     )
 
 

@@ -85,5 +85,5 @@ def _judge(target: Registry, status: int) -> Health:
         fix = f"The token in {source} is wrong or has expired, `auth` is another one, or it may not read {target.path}."
         return Health(name, ok=False, detail=f"It answers {status} to the token. {fix}")
     if status >= _FIRST_SERVER_ERROR:
-        return Health(name, ok=False, detail=f"It answers {status}: the server itself has trouble.")
+        return Health(name, ok=False, detail=f"It answers {status}: the fault is on the server.")
     return Health(name, ok=True, detail=f"reached, with a trusted certificate; it does not refuse the token ({status})")

@@ -89,7 +89,7 @@ def _settings_advice(hosts: Sequence[str], allowed_hosts: Sequence[str]) -> str:
     line = setup_hosts_line((*allowed_hosts, *hosts))
     return (
         f"To allow its downloads, add this under `[sandbox]`: `{line}`. If it needs more hosts, `treehand check "
-        "--learn` finds all of them at once. A change of the settings counts without a restart: comment `/ai retry`."
+        "--learn` finds all of them at once. Then comment `/ai retry`; the daemon needs no restart."
     )
 
 

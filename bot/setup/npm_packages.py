@@ -84,7 +84,7 @@ def _fetch(package: str, scratch: Path, seconds: float) -> Path:
     run_operator_program(words, {**_QUIET, "npm_config_cache": str(scratch / "cache")}, seconds=seconds)
     archives = list(place.glob("*.tgz"))
     if len(archives) != 1:
-        raise ProgramFailed(f"npm brought no archive of {package}")
+        raise ProgramFailed(f"npm returned no archive of {package}")
     return archives[0]
 
 

@@ -31,7 +31,7 @@ async def ensure_services(
     if outcome is None or outcome.code != 0:
         await in_thread(resources.discard, services.data)
         if services.data.exists():
-            raise NeedsHuman(f"Treehand could not remove {services.data}. Services do not start with it: remove it.")
+            raise NeedsHuman(f"Services do not start with {services.data}: Treehand cannot remove it. Remove it.")
         outcome = await _try(mounts, resources, marker)
     if outcome.code == 0:
         return None

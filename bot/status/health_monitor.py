@@ -80,13 +80,13 @@ class SettingsFileState:
     error: str = ""
     """Why it cannot be used."""
     waiting: Sequence[str] = ()
-    """Names of changed keys that count after a restart."""
+    """Names of changed keys that take effect after a restart."""
 
     def findings(self) -> HealthFindings:
         if self.error:
-            return {"settings": (False, f"{self.error} The settings from before this edit stay in force")}
+            return {"settings": (False, f"{self.error} The previous settings stay in force")}
         if self.waiting:
-            return {"settings": (False, f"changed, and counts after a restart: {', '.join(self.waiting)}")}
+            return {"settings": (False, f"changed, and takes effect after a restart: {', '.join(self.waiting)}")}
         return {}
 
 

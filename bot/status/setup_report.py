@@ -118,7 +118,7 @@ def _some(paths: Sequence[bytes]) -> str:
 def _report_copies(holding: Sequence[str]) -> Health:
     """Never a problem: the operator decides."""
     named = ", ".join(printable_path(name.encode()) for name in holding)
-    better = "Leave them to the proxy, which shows them to nobody: see [[registries]]"
+    better = "With `[[registries]]`, a token stays on the host"
     return Health("copy", ok=True, detail=f"agents can read the tokens in {named}. {better}")
 
 

@@ -170,7 +170,7 @@ class _Examination:
             os.close(opened)
         for identity, (count, path) in self.links.items():
             if self.names[identity] != count:
-                raise _NotShared(f"{path!a} has another name elsewhere")
+                raise _NotShared(f"{path!a} has a hard link elsewhere")
         return sorted(self.mentions)
 
     def _examine_all(self, paths: Sequence[str], opened: int, top: os.stat_result) -> None:

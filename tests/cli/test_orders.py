@@ -61,7 +61,7 @@ def test_an_order_about_an_issue_without_a_run_says_how_to_start_one(folder, ord
 
 def test_a_new_issue_says_what_is_missing_before_an_agent_starts(folder, order):
     assert order("issue", "new", "One") == (
-        0, "shop#1\nNo agent starts before it has the label: `treehand issue label shop#1 ai`.\n",
+        0, "shop#1\nNo agent starts until it has the label: `treehand issue label shop#1 ai`.\n",
     )  # fmt: skip
     assert order("issue", "new", "Two", "--label", "ai") == (
         0, f"shop#2\nAn agent starts as soon as a slot is free.{NO_DAEMON}",
@@ -73,7 +73,7 @@ def test_closing_and_reopening_an_issue_says_what_follows(folder, order):
     assert order("issue", "close", "1")[1] == (
         f"shop#1 is closed. Its run ends, and unpublished work is salvaged.{NO_DAEMON}"
     )
-    assert order("issue", "reopen", "1")[1].startswith("shop#1 is open. No agent starts before it has the label")
+    assert order("issue", "reopen", "1")[1].startswith("shop#1 is open. No agent starts until it has the label")
     order("issue", "new", "Without a run")
     assert order("issue", "close", "2") == (0, "shop#2 is closed.\n")
 
@@ -92,6 +92,6 @@ def test_each_order_about_a_pull_request_is_answered(folder, order):
     )
     assert order("pr", "ready", "2") == (0, "shop#2 is ready for review.\n")
     assert order("pr", "close", "2")[1].startswith("shop#2 is closed.")
-    assert order("pr", "reopen", "2")[1].startswith("shop#2 is open. No agent reads its comments before its issue")
+    assert order("pr", "reopen", "2")[1].startswith("shop#2 is open. No agent reads its comments until its issue")
     approved = order("pr", "review", "2", "Good.", "--approve")
     assert approved == (0, "shop#2 is approved. `treehand pr merge 2` merges it.\n")

@@ -104,8 +104,8 @@ async def test_a_host_with_a_private_address_is_refused_and_named(shop, served):
     files = node_project()
     commit(shop, {**files, ".npmrc": files[".npmrc"].replace(REGISTRY, INTERNAL)})
     answer = await shop.treehand("check", "--learn", "--yes", ANTHROPIC_API_KEY="k")
-    assert f"{INTERNAL} has a private address: see sandbox.private_hosts" in answer.out
-    assert "It did not end well" in answer.out
+    assert f"{INTERNAL} has a private address and was refused: see `sandbox.private_hosts`." in answer.out
+    assert "Setup failed, so it may need more hosts" in answer.out
     assert allowed(shop) == []
     assert served.asked == []
 
@@ -114,7 +114,7 @@ async def test_init_asks_and_writes_the_hosts_into_the_file_that_it_has_made(per
     person.env |= served.environment
     commit(person, node_project())
     said = await typed(person, "init", "--here", "--name", "shop", "--base", "main", answers=["y", "y"])
-    assert "Wrote them to treehand.toml" in said
+    assert "Added them to treehand.toml" in said
     assert allowed(person) == BOTH
     assert "To allow that, add this at the end of your settings" not in said
 

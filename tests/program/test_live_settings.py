@@ -59,9 +59,9 @@ async def test_a_mistake_in_the_file_changes_nothing_and_is_shown_with_its_line(
     assert f"line {line}: sandbox.setup_host is not a setting. Did you mean `setup_hosts`?" in told
     answer = await running.treehand("status")
     assert answer.code == 2
-    assert "A running daemon keeps the settings from before." in answer.err
+    assert "A running daemon keeps the previous settings." in answer.err
     file.write_text(before)
-    await logged(running, "settings: the file was saved, and says what is in force")
+    await logged(running, "settings: the file was saved without a change")
     await running.does("issue", "new", "Look", "--label", "ai")
     await running.until("shop#1", "review")
 
@@ -70,8 +70,8 @@ async def test_what_needs_a_restart_is_named(running):
     file = settings_of(running)
     text = file.read_text().replace('name = "shop"', 'name = "shop"\ntrusted = ["bea"]')
     file.write_text(text.replace("per_issue_usd = 5", "per_issue_usd = 6"))
-    assert "projects.trusted" in await logged(running, "settings changed that count after a restart")
+    assert "projects.trusted" in await logged(running, "settings changed that take effect after a restart")
     await logged(running, "settings: budget.per_issue_usd = 6 (was 5)")
     async with asyncio.timeout(SECONDS):
-        while "counts after a restart: projects.trusted" not in (await running.treehand("status")).out:
+        while "takes effect after a restart: projects.trusted" not in (await running.treehand("status")).out:
             await asyncio.sleep(0.5)

@@ -33,7 +33,7 @@ async def checked(
         (404, True, "it does not refuse the token (404)"),
         (401, False, "It answers 401 to the token. The token in NPM_TOKEN is wrong or has expired"),
         (403, False, "or it may not read /npm/."),
-        (503, False, "It answers 503: the server itself has trouble."),
+        (503, False, "It answers 503: the fault is on the server."),
     ],
 )
 async def test_a_registry_is_asked_once_with_its_token(tmp_path, status, ok, detail):

@@ -45,7 +45,7 @@ async def test_copied_files_with_tokens_are_named(web):
     project = web.settings.projects[0].model_copy(update={"copied": (".env", "web/.npmrc")})
     (found,) = [one for one in report_setup(web.settings, project) if one.name == "copy"]
     assert found.ok
-    assert found.detail.startswith("agents can read the tokens in web/.npmrc. Leave them to the proxy")
+    assert found.detail.startswith("agents can read the tokens in web/.npmrc. With `[[registries]]`, a token stays")
 
 
 async def test_the_state_of_a_pool_is_shown(tmp_path):
