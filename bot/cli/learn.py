@@ -22,8 +22,8 @@ from bot.setup.learn_hosts import LearnedSetup
 from bot.system.private_files import ensure_private_folder, refuse_foreign_folder
 
 _RISK = (
-    "Code of its dependencies then runs in the sandbox, without secrets and without the model, and can reach every "
-    "public host on port 443."
+    "The code of your dependencies then runs in the sandbox, without secrets and without the model, and can reach "
+    "every public host on port 443."
 )
 _NO_SANDBOX = "Without a sandbox, setup reaches every host: there is nothing to learn."
 
@@ -45,7 +45,7 @@ def learn_project(file: Path, settings: Settings, project: ProjectSettings, *, w
         return
     ask = choose_ask(use_defaults=write)
     steps = "; ".join(map(str, preview.plan.steps)) if preview else "as detected"
-    print_text(f"{project.name}: to learn the hosts of setup, Treehand runs it once on the base branch: {steps}")
+    print_text(f"{project.name}: to learn which hosts setup needs, Treehand runs it once on the base branch: {steps}")
     print_text(_RISK, flush=True)
     if not _agrees(ask, "Run it now?"):
         return
