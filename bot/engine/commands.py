@@ -26,6 +26,10 @@ from bot.engine.messages import command_replies, handover_comment, plan_comment
 from bot.engine.observation import Observation
 
 PAUSED = "paused by command"
+_JUDGED_BY_THE_RUN = {
+    None, CommandName.HELP, CommandName.STOP, CommandName.PAUSE, CommandName.RESUME, CommandName.RETRY, CommandName.GIVE,
+}  # fmt: skip
+"""Commands whose effect does not depend on the issue or the pull request."""
 _TOUCH_THE_WORKTREE = {
     CommandName.PLAN,
     CommandName.PAUSE,
@@ -50,9 +54,11 @@ def run_command(run: Run, seen: Observation, policy: Policy, comment: Comment) -
 
 
 def foresee(run: Run, seen: Observation, policy: Policy, comment: Comment) -> tuple[bool, str]:
-    """Returns whether a trusted person's command would change anything, and the reply."""
+    """Returns whether a trusted person's command would change anything, and the reply, as far as the run alone tells."""
     command = parse_command(comment.text, policy.label)
     assert command
+    if command.name not in _JUDGED_BY_THE_RUN:
+        return True, command_replies.answered_on_the_issue()
     decision, text = _apply(run, seen, policy, command, comment)
     return bool(decision.actions) or decision.run != run, text
 

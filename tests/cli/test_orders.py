@@ -52,6 +52,12 @@ def test_a_comment_command_says_what_it_will_do(folder, order, phase, more, word
     assert printed.endswith(NO_DAEMON) == (phase is not Phase.DONE)
 
 
+@pytest.mark.parametrize("command", ["rebase", "approve", "budget 10", "plan", "model", "take"])
+def test_a_command_that_depends_on_more_than_the_run_is_answered_by_the_daemon(folder, order, command):
+    folder.has(Phase.REVIEW, "Add a cart")
+    assert order("say", "1", f"/ai {command}") == (0, f"shop#1: Treehand answers on the issue.{NO_DAEMON}")
+
+
 def test_an_order_about_an_issue_without_a_run_says_how_to_start_one(folder, order):
     order("issue", "new", "Add a cart")
     code, printed = order("retry", "1")

@@ -301,6 +301,8 @@ _BY_NAME = {"walk", "fwalk", "rglob", "chown", "lchown", "copytree", "move", "rm
 _MAY = {
     ("sandbox/bubblewrap.py", "copytree"): "the shadow, which no sandbox writes",
     ("sandbox/none.py", "rmtree"): "our launcher: without a sandbox, programs write wherever we do",
+    ("sandbox/service_process.py", "rmtree"): "runs in the sandbox itself, with the rights of a command",
+    ("workspace/layer_files.py", "fwalk"): "by descriptors, after setup of the base: no program runs in the worktree",
     ("workspace/live_diff.py", "rmtree"): "an index of ours",
     ("workspace/quarantine.py", "rmtree"): "objects that the host writes",
     ("workspace/worktree.py", "rmtree"): "the mirror's record of the worktree, which no sandbox writes",

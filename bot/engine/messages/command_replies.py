@@ -71,5 +71,9 @@ def _waiting_text(run: Run) -> str:
     return f"The run waits: {neutralize_line(run.reason)}" if waits else ""
 
 
+def answered_on_the_issue() -> str:
+    return "Treehand answers on the issue."
+
+
 def already_waiting() -> str:
     return "The run is already waiting for you; no agent is working."
