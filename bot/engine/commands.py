@@ -27,8 +27,14 @@ from bot.engine.observation import Observation
 
 PAUSED = "paused by command"
 _JUDGED_BY_THE_RUN = {
-    None, CommandName.HELP, CommandName.STOP, CommandName.PAUSE, CommandName.RESUME, CommandName.RETRY, CommandName.GIVE,
-}  # fmt: skip
+    None,
+    CommandName.HELP,
+    CommandName.STOP,
+    CommandName.PAUSE,
+    CommandName.RESUME,
+    CommandName.RETRY,
+    CommandName.GIVE,
+}
 """Commands whose effect does not depend on the issue or the pull request."""
 _TOUCH_THE_WORKTREE = {
     CommandName.PLAN,
@@ -54,7 +60,7 @@ def run_command(run: Run, seen: Observation, policy: Policy, comment: Comment) -
 
 
 def foresee(run: Run, seen: Observation, policy: Policy, comment: Comment) -> tuple[bool, str]:
-    """Returns whether a trusted person's command would change anything, and the reply, as far as the run alone tells."""
+    """Returns whether a trusted person's command would change anything, and the reply, as far as the run tells."""
     command = parse_command(comment.text, policy.label)
     assert command
     if command.name not in _JUDGED_BY_THE_RUN:

@@ -8,6 +8,7 @@ import os
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from bot.domain.compare_with_base import MeasuredCommand
 from bot.domain.setup_plan import SetupResult, SetupStep
@@ -95,10 +96,11 @@ class CommandRunner:
         return await in_thread(self._measured, result, outcome, sandbox)
 
     def _is_installed(self, runner: str, folder: str) -> bool:
-        """Searches as npm does: in the folder and in those above it, up to the worktree."""
-        top = self.place.mounts.folder
-        folders = [top / folder, *(one for one in (top / folder).parents if one.is_relative_to(top))]
-        return any(os.path.lexists(one / "node_modules" / ".bin" / runner) for one in folders)
+        """Searches as npm does: in the folder and in those above it, up to the worktree, and in shared dependencies."""
+        mounts = self.place.mounts
+        places = [Path(folder), *Path(folder).parents]
+        tops = [mounts.folder, *([mounts.layer] if mounts.layer else [])]
+        return any(os.path.lexists(top / one / "node_modules" / ".bin" / runner) for top in tops for one in places)
 
     def _command(self, step: SetupStep, sandbox: CommandSandbox, *, asks_for_report: bool = True) -> SetupCommand:
         """Asks pytest for a report file where the host finds it: `HOME` in the sandbox is on no disk."""
