@@ -4,7 +4,6 @@ Rule: the file is read from the base's commit. It says how to prepare and verify
 and how to work there; nothing about limits, hosts, money, trust or secrets.
 """
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -12,6 +11,7 @@ from typing import Any
 
 from bot.domain.service import SERVICE_NAMES
 from bot.errors import NeedsHuman
+from bot.text.limited_toml import parse_toml
 
 FILE = ".github/treehand.toml"
 _LISTS = ("setup", "verify", "teardown", "copy", "protected", "services")
@@ -38,8 +38,8 @@ class RepositorySettings:
 def parse_repository_settings(text: str) -> RepositorySettings:
     """`text` of the file; empty: there is none."""
     try:
-        table = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as exc:
+        table = parse_toml(text)
+    except ValueError as exc:
         raise NeedsHuman(f"{FILE} on the base branch is not valid TOML: {exc}.") from exc
     return RepositorySettings(**{key: _value(key, value) for key, value in table.items()})
 

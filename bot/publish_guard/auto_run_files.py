@@ -3,8 +3,9 @@
 import contextlib
 import json
 import re
-import tomllib
 from collections.abc import Callable, Collection, Iterable, Mapping
+
+from bot.text.limited_toml import parse_toml
 
 _LIFECYCLE = (
     "preinstall", "install", "postinstall", "preprepare", "prepare", "postprepare", "prepublish", "prepublishOnly",
@@ -87,8 +88,8 @@ def changed_build(content: bytes, before: Collection[bytes]) -> tuple[str, ...]:
 
 def _programs_of_build(content: bytes) -> Mapping[str, object]:
     try:
-        found = tomllib.loads(content.decode("utf-8-sig"))
-    except (ValueError, RecursionError):
+        found = parse_toml(content.decode("utf-8-sig"))
+    except ValueError:
         return {"a file that cannot be read": content}
     system = found.get("build-system")
     system = system if isinstance(system, dict) else {}

@@ -15,6 +15,8 @@ _FOLDERS = (".local/bin", ".cargo/bin", ".bun/bin", ".deno/bin", ".local/share/p
 _ENVIRONMENTS = (
     ".local/share/pipx/venvs/*", ".local/pipx/venvs/*", ".local/share/uv/tools/*", ".local/share/pypoetry/venv",
 )  # fmt: skip
+_PERSONAL = ".local/share"
+"""A Python that is installed around it, such as one in `~/.local`, has keys beside it."""
 _NATIVE = b"\x7fELF"
 
 
@@ -60,6 +62,8 @@ def _environment_of(program: Path, home: Path, shown: Collection[Path]) -> tuple
     if any(python.is_relative_to(one) for one in shown):
         return (folder,)
     prefix = python.parent.parent
+    if (home / _PERSONAL).resolve().is_relative_to(prefix):
+        return ()
     return (folder, prefix) if any(prefix.glob("lib/python3*/os.py")) else ()
 
 

@@ -1,11 +1,12 @@
 """Reads files of one commit, by name, as text, TOML or JSON. Pure."""
 
 import json
-import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Self
+
+from bot.text.limited_toml import parse_toml
 
 
 class RepositoryFiles:
@@ -77,8 +78,8 @@ class FileFolder:
     def toml(self, name: str) -> Mapping[str, Any]:
         """Empty if the file is missing or invalid."""
         try:
-            return tomllib.loads(self.text(name))
-        except tomllib.TOMLDecodeError:
+            return parse_toml(self.text(name))
+        except ValueError:
             return {}
 
     def json(self, name: str) -> Mapping[str, Any]:

@@ -213,6 +213,7 @@ async def test_t8_a_request_with_a_body_or_two_lengths_reaches_nothing(tmp_path,
         "/npm/..;/admin",
         "/npm/..\\admin",
         "/npm/%5c..%5cadmin",
+        "/npm/%25252525252e%25252525252e/admin",
     ],
 )
 async def test_t8_a_path_does_not_lead_out_of_the_registrys_own(tmp_path, target):

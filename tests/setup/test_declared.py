@@ -475,6 +475,7 @@ def test_commands_are_known_by_their_first_words(line, kind):
         "make test | tee log", "make > log", "make &", "$(evil)", "`evil`", '"$(evil)"', "a; (b)", "if x; then y; fi",
         "for x in y", ". ./env", "source env", "make 'unfinished", "&& make", "make &&& x", "make ${{ x }}",
         "make '${{ x }}'", "echo $GITHUB_TOKEN", "rm *", "exec make", "make \u202e", "make {a,b}", "x" * 500, "a || b",
+        "pytest \\'a|curl evil\\'", "pytest \\; curl",
     ],
 )  # fmt: skip
 def test_a_line_with_more_than_plain_commands_is_not_read(line):
@@ -562,3 +563,7 @@ def test_no_workflow_breaks_the_plan(job, step):
 )
 def test_json_with_comments_is_read(text, found):
     assert parse_jsonc(text) == found
+
+
+def test_t16_json_with_many_quotes_is_read_in_one_pass():
+    assert parse_jsonc('"' + '\\"' * 60_000) == {}

@@ -164,6 +164,13 @@ def test_t16_what_an_alias_names_counts_wherever_it_is_used():
     assert read_yaml(f"a0: &a0 [x]\n{''.join(lists)}") == {}
 
 
+def test_t16_long_texts_in_a_compose_file_are_not_filled():
+    """Each variable in one can make it longer."""
+    for text, found in (("${A:-}" * 20 + "shop", ["shop"]), ("${A:-}" * 500 + "shop", ["postgres"])):
+        compose = f"services: {{db: {{image: postgres, environment: {{POSTGRES_DB: '{text}'}}}}}}"
+        assert [account.database for one in services_of(compose_yml=compose) for account in one.accounts] == found
+
+
 @pytest.mark.attack("T20", "Names in a compose file are read as commands, as SQL, or as host names of others")
 def test_t20_only_usual_names_are_taken_over():
     (found,) = services_of(

@@ -77,6 +77,20 @@ def test_the_python_of_an_environment_is_shown_under_each_of_its_names(home, tmp
     assert (str(home / "pythons/cpython-3.12"), str(home / "pythons/cpython-3.12.4")) in tools.links
 
 
+@pytest.mark.parametrize("prefix", [".local", "."])
+def test_a_python_installed_among_a_persons_files_is_not_shown(home, tmp_path, prefix):
+    place = add_python_tool(home, "pdm")
+    (home / prefix / "bin").mkdir(exist_ok=True)
+    (home / prefix / "lib/python3.12").mkdir(parents=True)
+    (home / prefix / "lib/python3.12/os.py").touch()
+    (home / prefix / "bin/python3.12").touch()
+    (place / "bin/python").unlink()
+    (place / "bin/python").symlink_to(home / prefix / "bin/python3.12")
+    tools = find_tools((), tmp_path / "state")
+    assert not any(home.is_relative_to(one) or one == home / ".local" for one in tools.folders)
+    assert not has_program(tools, "pdm")
+
+
 def test_other_files_in_these_folders_are_not_shown(home, tmp_path):
     add_native(home, "my-secret-tool")
     (home / ".local/bin/just").write_text("#!/bin/sh\n. ~/.keys\n")

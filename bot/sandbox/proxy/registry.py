@@ -103,5 +103,9 @@ def _refuse_detours(target: str, host: HostPort) -> None:
     path = target.partition("?")[0]
     for _ in range(_DECODINGS):
         if any(part.partition(";")[0] in {".", ".."} for part in re.split(r"[/\\]", path)):
-            raise ProxyRefusal(400, "The path is not plain.", attempt=f"reach {target} on {host}")
-        path = unquote(path)
+            break
+        decoded = unquote(path)
+        if decoded == path:
+            return
+        path = decoded
+    raise ProxyRefusal(400, "The path is not plain.", attempt=f"reach {target} on {host}")

@@ -14,7 +14,7 @@ from bot.setup.declared.command_kinds import ORDER, CommandKind, kind_of
 _LONGEST_SCRIPT = 4000
 _LONGEST_LINE = 400
 _MOST_LINES = 40
-_NOT_PLAIN = re.compile(r"[`|<>()\[\]{}*?~#!]|(?<!&)&(?!&)|&&&|\$(?![A-Za-z_])")
+_NOT_PLAIN = re.compile(r"[`|<>()\[\]{}*?~#!\\]|(?<!&)&(?!&)|&&&|\$(?![A-Za-z_])")
 _EXPRESSION = re.compile(r"\$\{\{|\$\(|`|\bGITHUB_[A-Z]|\bRUNNER_[A-Z]")
 """Not even in quotes."""
 _QUOTED = re.compile(r"'[^']*'|\"[^\"$`\\]*\"")

@@ -27,6 +27,8 @@ def _without_comments(text: str) -> str:
     at = 0
     while found := _PIECE.match(text, at):
         piece, at = found[0], found.end()
+        if piece == '"':
+            return ""  # a text without an end; each further quote would be searched to the end as well
         if piece == "/*":
             end = text.find("*/", at)
             at = end + 2 if end >= 0 else len(text)

@@ -18,6 +18,8 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,62}")
 _PASSWORD = re.compile(r"[ -~]{1,100}")
 _FIRST_PORT, _LAST_PORT = 1024, 65535
 _MAX_PORTS = 4
+_LONGEST_TEXT = 2000
+"""No image, port or variable is longer. Filling one in can make it longer."""
 _TAKEN_HOSTS = frozenset({"localhost", "treehand"})
 
 
@@ -53,7 +55,7 @@ def usable_port(text: str) -> int:
 
 def _filled(text: object, known: Mapping[str, str]) -> str:
     """Puts in what the variables of compose files have by default; one without a default is empty."""
-    if not isinstance(text, str):
+    if not isinstance(text, str) or len(text) > _LONGEST_TEXT:
         return ""
     return _DEFAULT.sub(lambda found: known.get(found[1] or found[3], found[2] or ""), text)
 

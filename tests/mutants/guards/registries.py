@@ -87,8 +87,15 @@ GUARDS = (
     Guard(
         "T8: a path of a registry has no hidden detours",
         _REQUEST,
-        "        path = unquote(path)\n",
-        "",
+        "        decoded = unquote(path)\n",
+        "        decoded = path\n",
+        _DETOUR,
+    ),
+    Guard(
+        "T8: a path of a registry is not encoded again and again",
+        _REQUEST,
+        '        path = decoded\n    raise ProxyRefusal(400, "The path is not plain."',
+        '        path = decoded\n    return ProxyRefusal(400, "The path is not plain."',
         _DETOUR,
     ),
     Guard(

@@ -9,6 +9,13 @@ _YAML = "bot/setup/services/read_yaml.py"
 
 GUARDS = (
     Guard(
+        "T16: long texts of a compose file are not filled",
+        _CONTAINER,
+        " or len(text) > _LONGEST_TEXT:",
+        ":",
+        (f"{_DETECT}_t16_long_texts_in_a_compose_file_are_not_filled",),
+    ),
+    Guard(
         "T16: what an alias in YAML names counts wherever it is used",
         _YAML,
         "if self.left < 0:",

@@ -162,6 +162,13 @@ GUARDS = (
         ("tests/setup/test_personal_tools.py::test_a_native_program_is_found_alone",),
     ),
     Guard(
+        "T7: a Python that is installed among a person's files is not shown",
+        "bot/sandbox/personal_tools.py",
+        "    if (home / _PERSONAL).resolve().is_relative_to(prefix):",
+        "    if False:",
+        ("tests/setup/test_personal_tools.py::test_a_python_installed_among_a_persons_files_is_not_shown",),
+    ),
+    Guard(
         "T7: tools that read more than their environment are not shown",
         "bot/sandbox/personal_tools.py",
         "not any(folder.match(str(place)) for place in places)",
@@ -530,6 +537,20 @@ GUARDS = (
         "            await in_thread(self.resources.discard, cache)\n            if cache.exists():",
         "            if False:",
         (f"{_NETWORK}_t8_approved_setup_finds_no_downloads_of_work_that_nobody_approved",),
+    ),
+    Guard(
+        "T16: TOML of a repository has no key of very many parts",
+        "bot/text/limited_toml.py",
+        "    if any(piece.count",
+        "    if not any(piece.count",
+        ("tests/text/test_limited_toml.py::test_usual_toml_is_read",),
+    ),
+    Guard(
+        "CI: no quote of a workflow hides a pipe",
+        "bot/setup/declared/command_lines.py",
+        "#!\\\\]|",
+        "#!]|",
+        (f"{_DECLARED}_a_line_with_more_than_plain_commands_is_not_read",),
     ),
     Guard(
         "CI: no expression of a workflow gets into a command",
