@@ -22,6 +22,8 @@ _MANIFESTS = frozenset({
 _MANIFEST_FOLDERS = frozenset({"patches", ".yarn", ".pnpm-patches"})
 _SCRIPTS = ("preinstall", "install", "postinstall", "prepublish", "preprepare", "prepare", "postprepare")
 """Scripts of the repository's own packages that an installation runs."""
+_FILE = "file:"
+"""Most package managers copy the folder of such a dependency, and a lock file has no hash of it."""
 _BACKENDS = frozenset({
     "hatchling.build", "flit_core.buildapi", "uv_build", "poetry.core.masonry.api", "pdm.backend",
     "setuptools.build_meta",
@@ -83,17 +85,26 @@ def _reads_more(path: str, files: RepositoryFiles) -> bool:
 def _package_reads_more(path: str, files: RepositoryFiles) -> bool:
     package = files.folder_of(path).json("package.json")
     scripts = nested_table(package, "scripts")
-    return "node_modules" not in path.split("/") and any(name in scripts for name in _SCRIPTS)
+    if "node_modules" in path.split("/"):
+        return False
+    text = files.text(path)
+    is_read = bool(package) or text.strip() == "{}"
+    return not is_read or _FILE in text or any(name in scripts for name in _SCRIPTS)
 
 
 def _pyproject_reads_more(path: str, files: RepositoryFiles) -> bool:
     found = files.folder_of(path).toml("pyproject.toml")
-    if strings(nested_table(found, "project").get("dynamic")):
+    if not found or _FILE in files.text(path) or strings(nested_table(found, "project").get("dynamic")):
         return True
     if nested_table(found, "build-system").get("build-backend", "setuptools.build_meta") not in _BACKENDS:
         return "build-system" in found
-    sources = nested_table(found, "tool", "uv", "sources").values()
-    return any("path" in source for source in sources if isinstance(source, Mapping))
+    return any(_names_a_path(nested_table(found, "tool", tool)) for tool in ("uv", "poetry", "pdm"))
+
+
+def _names_a_path(value: object) -> bool:
+    if isinstance(value, Mapping):
+        return "path" in value or any(map(_names_a_path, value.values()))
+    return isinstance(value, list) and any(map(_names_a_path, value))
 
 
 def _hash(content: Sequence[object]) -> str:

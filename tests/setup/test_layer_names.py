@@ -10,6 +10,7 @@ from bot.setup.repository_files import RepositoryFiles
 
 NPM = SetupStep("npm ci", tools=("npm",), locks=("package-lock.json",))
 UV = SetupStep("uv sync", tools=("uv",), locks=("uv.lock",))
+POETRY = SetupStep("poetry sync", tools=("poetry",), locks=("poetry.lock",))
 PIP = SetupStep("pip install .", tools=("python3",), locks=("pyproject.toml",))
 OWN = SetupStep("make bootstrap", locks=("uv.lock",))
 UNLOCKED = SetupStep("npm install", tools=("npm",))
@@ -41,6 +42,11 @@ MORE = {
     "another backend": (UV, pyproject('[build-system]\nbuild-backend = "maturin"\n')),
     "setup.py": (UV, {"setup.py": ""}),
     "a folder as a source": (UV, pyproject('[tool.uv.sources]\na = {path = "libs/a"}\n')),
+    "a folder in Poetry": (POETRY, pyproject('[tool.poetry.group.dev.dependencies]\na = [{path = "libs/a"}]\n')),
+    "a folder as an address": (UV, pyproject('[project]\ndependencies = ["a @ file:///${PROJECT_ROOT}/libs/a"]\n')),
+    "a folder in npm": (NPM, {"package.json": '{"dependencies": {"a": "file:libs/a"}}'}),
+    "a manifest that cannot be read": (UV, pyproject("[project")),
+    "a package that cannot be read": (NPM, {"package.json": "{"}),
 }  # fmt: skip
 
 

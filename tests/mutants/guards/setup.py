@@ -12,6 +12,7 @@ _NETWORK = "tests/escape/test_setup_network.py::test"
 _PROVISION = "bot/workspace/setup_record.py"
 _LAYERS = "tests/setup/test_layers.py::test"
 _NOT_SHARED = f"{_LAYERS}_what_could_reach_back_or_breaks_elsewhere_is_not_shared"
+_NAMES = "tests/setup/test_layer_names.py::test_what_may_read_more_counts_for_exactly_these_files"
 
 GUARDS = (
     Guard(
@@ -104,6 +105,20 @@ GUARDS = (
         "if reads_manifests_only(plan, files) else",
         "if plan else",
         (f"{_LAYERS}_a_setup_that_builds_from_other_files_counts_for_exactly_these[prepare]",),
+    ),
+    Guard(
+        "T20: a folder that is a dependency counts for exactly its files",
+        "bot/setup/layer_names.py",
+        '        return "path" in value or any(',
+        "        return any(",
+        (f"{_NAMES}[a folder in Poetry]",),
+    ),
+    Guard(
+        "T20: a manifest that cannot be read counts for exactly these files",
+        "bot/setup/layer_names.py",
+        "    if not found or _FILE",
+        "    if _FILE",
+        (f"{_NAMES}[a manifest that cannot be read]",),
     ),
     Guard(
         "T20: a package manager has the hash that the repository names",
