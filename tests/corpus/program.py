@@ -5,15 +5,12 @@ registries' addresses of this machine, and with setup that knows the machine's c
 and only if `CORPUS_PRIVATE_REGISTRIES` is set.
 """
 
-import functools
 import os
 import socket
 import sys
 
 from bot.cli.main import main
-from bot.sandbox import bubblewrap
-from bot.sandbox.proxy.public_addresses import is_public
-from bot.sandbox.proxy.server import SandboxProxy
+from bot.sandbox.proxy.network import Network
 from bot.setup import run_steps
 
 _CERTIFICATES = ("SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS", "PIP_CERT", "REQUESTS_CA_BUNDLE")
@@ -22,8 +19,10 @@ _CERTIFICATES = ("SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS", "PIP_CERT", "REQUESTS_C
 def _open_up(hosts: str) -> None:
     private = {str(found[4][0]) for host in hosts.split() for found in socket.getaddrinfo(host, 443)}
     told = {name: os.environ[name] for name in _CERTIFICATES if name in os.environ}
-    reached = functools.partial(SandboxProxy, is_public=lambda address: address in private or is_public(address))
-    bubblewrap.SandboxProxy = reached
+    resolve, is_public, dial, http_proxy = Network.__init__.__defaults__
+    Network.__init__.__defaults__ = (
+        resolve, lambda address: address in private or is_public(address), dial, http_proxy,
+    )  # fmt: skip
     original = run_steps.setup_variables
     run_steps.setup_variables = lambda *words: {**told, **original(*words)}
 

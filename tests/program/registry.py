@@ -22,7 +22,7 @@ PUBLIC, PRIVATE = "93.184.216.34", "10.0.0.7"
 
 _ALLOWANCE = """\
 import asyncio
-from bot.sandbox.proxy.server import SandboxProxy
+from bot.sandbox.proxy.network import Network
 
 NAMES = {names!r}
 
@@ -37,7 +37,8 @@ async def dial(address, port):
     return await asyncio.open_connection("127.0.0.1", {port})
 
 
-SandboxProxy.__init__.__kwdefaults__.update(resolve=resolve, dial=dial)
+_, is_public, _, http_proxy = Network.__init__.__defaults__
+Network.__init__.__defaults__ = resolve, is_public, dial, http_proxy
 """
 
 
