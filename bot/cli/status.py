@@ -5,16 +5,12 @@ from argparse import Namespace
 
 from bot.cli.output import colour_console, print_text
 from bot.cli.status_text import format_status
-from bot.errors import BadSettings
 from bot.settings.load import load, settings_file
 from bot.status.snapshot import read_status
 
 
 def status(options: Namespace) -> None:
-    try:
-        settings = load(settings_file(options.config))
-    except BadSettings as problem:
-        raise BadSettings(f"{problem}\nA running daemon keeps the previous settings.") from problem
+    settings = load(settings_file(options.config))
     if options.watch:
         from bot.cli.status_watch import watch
 

@@ -27,6 +27,11 @@ needs_postgres = pytest.mark.skipif(
 
 @needs_postgres
 async def test_setup_agent_verification_and_servers_use_the_database_that_the_compose_file_describes(labelled):  # noqa: F811
+    choose(
+        labelled,
+        setup=["psql -qc 'create table teas (name text)'"],
+        verify=["psql $DATABASE_URL -Atc 'select count(*) from teas' | grep -qx 0"],
+    )
     commit(
         labelled,
         {
@@ -34,11 +39,6 @@ async def test_setup_agent_verification_and_servers_use_the_database_that_the_co
             ".env.example": "DATABASE_URL=postgres://app:pw@localhost:5433/shop\n",
             ".github/treehand.toml": "run = {teas = \"psql -Atc 'select name from teas'\"}\n",
         },
-    )
-    choose(
-        labelled,
-        setup=["psql -qc 'create table teas (name text)'"],
-        verify=["psql $DATABASE_URL -Atc 'select count(*) from teas' | grep -qx 0"],
     )
     writes = runs("psql -Atc \"insert into teas values ('green')\" > seen.txt")
     async with ScriptedModel(script_of((writes,), DONE)) as model:

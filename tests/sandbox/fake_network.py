@@ -143,7 +143,8 @@ async def serving(play: Play = politely) -> AsyncIterator[Service]:
 
 async def _see_out(visitors: dict[asyncio.Task, asyncio.StreamWriter]) -> None:
     for writer in visitors.values():
-        writer.transport.abort()
+        if not writer.transport.is_closing():  # an ended TLS connection of Python 3.11.2 cannot be aborted again
+            writer.transport.abort()
     if visitors:
         await asyncio.wait(visitors)
 
