@@ -143,7 +143,7 @@ async def serving(play: Play = politely) -> AsyncIterator[Service]:
 
 async def _see_out(visitors: dict[asyncio.Task, asyncio.StreamWriter]) -> None:
     for writer in visitors.values():
-        if not writer.transport.is_closing():  # an ended TLS connection of Python 3.11.2 cannot be aborted again
+        with contextlib.suppress(AttributeError):  # of Python 3.11.2, if the TLS connection has ended
             writer.transport.abort()
     if visitors:
         await asyncio.wait(visitors)
