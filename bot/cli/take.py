@@ -1,16 +1,17 @@
 """`treehand take`: posts the comment command, waits until the agent has ended, and prints the path of the worktree."""
 
+import asyncio
 import sys
 import time
 from argparse import Namespace
 
 from bot.app import build_offline_agent
-from bot.cli.say import post_command
 from bot.control.issue_keys import find_run
 from bot.control.takeover import worktree_and_command
+from bot.control.user_actions import comment_as
 from bot.domain.run import Phase, Run, WaitReason
 from bot.errors import NeedsHuman
-from bot.settings.load import load, settings_file
+from bot.settings.load import load, operator, settings_file
 from bot.settings.schema import Settings
 from bot.system.locks import daemon_pid
 
@@ -25,7 +26,8 @@ def take(options: Namespace) -> None:
     run = find_run(settings, options.key)
     if run.phase is Phase.DONE or not run.turns.number:
         raise NeedsHuman(f"{run.key} has no worktree to take over: {run.reason or 'no agent has started'}.")
-    post_command(options)
+    text = f"/{settings.label} {options.comment_command}"
+    asyncio.run(comment_as(settings, options.key, text, by=options.author or operator()))
     run = _wait_until_taken(settings, options.key)
     folder, command = worktree_and_command(settings, run, build_offline_agent(settings))
     print("\n".join(line for line in (str(folder), command) if line))
