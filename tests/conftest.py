@@ -33,7 +33,11 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def remove_folders_of_killed_runs() -> None:
     """Some tests make folders deeper than pytest can delete: it fails at the end if a killed run has left one."""
-    place = Path(os.environ.get("PYTEST_DEBUG_TEMPROOT") or tempfile.gettempdir()) / f"pytest-of-{getpass.getuser()}"
+    try:
+        user = getpass.getuser()
+    except (KeyError, OSError):
+        user = "unknown"  # as pytest calls a user without a name
+    place = Path(os.environ.get("PYTEST_DEBUG_TEMPROOT") or tempfile.gettempdir()) / f"pytest-of-{user}"
     runs = sorted(place.glob("pytest-[0-9]*"), key=lambda run: run.stat().st_mtime)[:-1]
     stale = [run for run in runs if not _is_in_use(run)]
     subprocess.run(["rm", "-rf", "--", *map(str, (*place.glob("garbage-*"), *stale))], check=False)
