@@ -44,6 +44,7 @@ class Company:
         if not file.exists():
             made = _builder("Company", "Company", self.key.public_key())
             made = made.add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+            made = made.add_extension(_MAY_SIGN, critical=True)
             file.write_bytes(made.sign(self.key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM))
         return file
 
@@ -51,6 +52,8 @@ class Company:
         key = ec.generate_private_key(ec.SECP256R1())
         made = _builder(name, "Company", key.public_key())
         made = made.add_extension(x509.SubjectAlternativeName([x509.DNSName(name)]), critical=False)
+        issuer = x509.AuthorityKeyIdentifier.from_issuer_public_key(self.key.public_key())
+        made = made.add_extension(issuer, critical=False)  # Python 3.13 demands it, and that the authority may sign
         private = key.private_bytes(
             serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
         )
@@ -61,6 +64,12 @@ class Company:
         return context
 
 
+_MAY_SIGN = x509.KeyUsage(
+    digital_signature=False, content_commitment=False, key_encipherment=False, data_encipherment=False,
+    key_agreement=False, key_cert_sign=True, crl_sign=True, encipher_only=False, decipher_only=False,
+)  # fmt: skip
+
+
 def _builder(subject: str, issuer: str, public: ec.EllipticCurvePublicKey) -> x509.CertificateBuilder:
     def name(text: str) -> x509.Name:
         return x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, text)])
@@ -68,7 +77,8 @@ def _builder(subject: str, issuer: str, public: ec.EllipticCurvePublicKey) -> x5
     today = dt.datetime.now(dt.UTC) - dt.timedelta(hours=1)
     made = x509.CertificateBuilder().subject_name(name(subject)).issuer_name(name(issuer)).public_key(public)
     made = made.serial_number(x509.random_serial_number())
-    return made.not_valid_before(today).not_valid_after(today + dt.timedelta(2))
+    made = made.not_valid_before(today).not_valid_after(today + dt.timedelta(2))
+    return made.add_extension(x509.SubjectKeyIdentifier.from_public_key(public), critical=False)
 
 
 @dataclass
