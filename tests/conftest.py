@@ -38,16 +38,18 @@ def remove_folders_of_killed_runs() -> None:
     except (KeyError, OSError):
         user = "unknown"  # as pytest calls a user without a name
     place = Path(os.environ.get("PYTEST_DEBUG_TEMPROOT") or tempfile.gettempdir()) / f"pytest-of-{user}"
-    runs = sorted(place.glob("pytest-[0-9]*"), key=lambda run: run.stat().st_mtime)[:-1]
-    stale = [run for run in runs if not _is_in_use(run)]
+    stale = [run for run in place.glob("pytest-[0-9]*") if not _is_in_use(run)]
     subprocess.run(["rm", "-rf", "--", *map(str, (*place.glob("garbage-*"), *stale))], check=False)
 
 
 def _is_in_use(run: Path) -> bool:
+    """Without a lock it has just begun, or has ended by itself, and pytest removes it."""
     try:
         os.kill(int((run / ".lock").read_text()), 0)
-    except (OSError, ValueError):
+    except ProcessLookupError:
         return False
+    except (OSError, ValueError):
+        return True
     return True
 
 
