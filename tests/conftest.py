@@ -53,6 +53,15 @@ def _is_in_use(run: Path) -> bool:
     return True
 
 
+@pytest.fixture(autouse=True)
+def _umask_stays() -> Iterator[None]:
+    """Commands set the umask of their process, and some tests call them in their own."""
+    before = os.umask(0o022)
+    os.umask(before)
+    yield
+    os.umask(before)
+
+
 @pytest.fixture
 def removes_deep_folders(tmp_path) -> Iterator[None]:
     """For tests with folders deeper than pytest can delete."""

@@ -60,7 +60,7 @@ def test_the_core_tests_pass_for_an_ordinary_user(as_root):
     }  # fmt: skip
     done = subprocess.run(
         ["unshare", "-m", "bash", "-c", _ENTER.replace("cd ", "chmod 1777 /tmp; cd "), "bash", *command],
-        env=environment, capture_output=True, text=True, timeout=200, check=False,
+        env=environment, capture_output=True, text=True, timeout=200, check=False, umask=0o022,
     )  # fmt: skip
     printed = done.stdout + done.stderr
     assert done.returncode == 0, printed[-6000:]
