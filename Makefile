@@ -45,9 +45,10 @@ fix: $(VENV)/.installed-dev
 	@$(BIN)/ruff check --fix --quiet || true
 	@$(BIN)/ruff format --quiet
 
-# disables every guard against the threats in docs/security.md in turn: a test must notice
+# disables every guard against the threats in docs/security.md in turn: a test must notice. `make mutants MINUTES=15` tries
+# as many as fit, others for each commit; TESTED=yes: all tests have just passed
 mutants: needs-sandbox needs-strace $(VENV)/.installed-dev
-	@$(BIN)/python tests/mutants
+	@MINUTES=$(MINUTES) TESTED=$(TESTED) $(BIN)/python tests/mutants
 
 # every attack that is known, and what came of it: a table, and hostile texts for GitHub's own Markdown parser
 attack: needs-sandbox $(VENV)/.installed-dev

@@ -2,13 +2,19 @@
 
 The output ends with the guards that no test caught, and the last lines of the output of their tests.
 
-`python tests/mutants [WORD...]`: only the guards with such words in their names.
+`python tests/mutants [WORD...]`: only the guards with such words in their names. With MINUTES, it begins no guard after
+that time; which ones it tries depends on the commit, so that in time all are tried. TESTED=yes: the tests have
+just passed.
 """
 
+import compileall
 import os
+import random
 import shutil
+import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -38,14 +44,30 @@ def main(*words: str) -> None:
         sys.exit(f"No guard is called {' '.join(words)}.")
     if shapes := schemas.folder():
         os.environ["TREEHAND_SCHEMAS"] = str(shapes)  # a copy of the tests would look for them beside itself
+    minutes = float(os.environ.get("MINUTES") or "inf")
+    if minutes < float("inf"):
+        random.Random(_commit()).shuffle(guards)
     with tempfile.TemporaryDirectory(prefix="treehand-mutants-") as folder:
         whole = Path(folder) / "whole"
         with _copy(ROOT, whole):
-            _ensure_quiet(whole, sorted({test for guard in guards for test in guard.tests}))
-            with ThreadPoolExecutor(_WORKERS) as pool:
-                results = list(pool.map(lambda one: _try(whole, *one), enumerate(guards)))
-    print(summary(results, left_out=len(named) - len(guards)))
-    sys.exit(any(result.is_failure for result in results))
+            if os.environ.get("TESTED"):
+                compileall.compile_dir(whole, quiet=2)
+            else:
+                _ensure_quiet(whole, sorted({test for guard in guards for test in guard.tests}))
+            results = _try_until(time.monotonic() + 60 * minutes, whole, guards)
+    print(summary(results, left_out=len(named) - len(guards), later=len(guards) - len(results)))
+    sys.exit(not results or any(result.is_failure for result in results))
+
+
+def _commit() -> str:
+    done = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False)
+    return done.stdout.strip()
+
+
+def _try_until(end: float, whole: Path, guards: Sequence[Guard]) -> Sequence[Result]:
+    with ThreadPoolExecutor(_WORKERS) as pool:
+        tried = pool.map(lambda one: None if time.monotonic() > end else _try(whole, *one), enumerate(guards))
+        return [result for result in tried if result]
 
 
 def _ensure_quiet(whole: Path, tests: Sequence[str]) -> None:

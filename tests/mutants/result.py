@@ -25,13 +25,14 @@ class Result:
         return f"{self.word:<9} {self.guard.name:<70} {' '.join(self.guard.tests)}"
 
 
-def summary(results: Sequence[Result], *, left_out: int = 0) -> str:
-    """`left_out`: number of guards that were not tried."""
+def summary(results: Sequence[Result], *, left_out: int = 0, later: int = 0) -> str:
+    """`left_out`: number of guards that cannot be tried here. `later`: of those for which there was no time."""
     found = Counter(result.word for result in results)
     failures = [result for result in results if result.is_failure]
     untried = found[UNTRIED] + left_out
     more = f", {untried} could not be tried here" if untried else ""
-    lines = [f"{found[NOTICED]} guards caught, {len(failures)} survived{more}"]
+    rest = f", {later} left for another commit" if later else ""
+    lines = [f"{found[NOTICED]} guards caught, {len(failures)} survived{more}{rest}"]
     for failure in failures:
         ending = [line for line in failure.printed.splitlines() if line.strip()][-_LAST_LINES:]
         lines += [str(failure), *(f"    {line}" for line in ending)]

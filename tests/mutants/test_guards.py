@@ -45,7 +45,7 @@ def test_the_summary_ends_with_survivors_and_the_end_of_their_output():
         Result(other, NOTICED, "it was noticed"),
         Result(third, UNTRIED, ""),
     ]
-    first, survivor, *ending = summary(results, left_out=1).splitlines()
-    assert first == "1 guards caught, 1 survived, 2 could not be tried here"
+    first, survivor, *ending = summary(results, left_out=1, later=7).splitlines()
+    assert first == "1 guards caught, 1 survived, 2 could not be tried here, 7 left for another commit"
     assert one.name in survivor
     assert ending == [f"    line {number}" for number in range(4, 9)]
