@@ -36,7 +36,7 @@ async def ensure_services(
     if outcome.code == 0:
         return None
     names = ", ".join(one.title for one in services.programs)
-    output = resources.secrets.redact(outcome.output)
+    output = resources.secrets.redact(outcome.output) or ("They took too long." if outcome.is_late else "They were ended.")
     return SetupObstacle(f"a service that the repository asks for did not start ({names})", "", "", output, _ADVICE)
 
 

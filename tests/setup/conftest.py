@@ -68,7 +68,7 @@ class Shop:
         return await self.workspaces.ensure(branch, base="main", remote=self.origin.remote)
 
     async def ready(self, branch: str = BRANCH) -> SetupResult:
-        return await self.project_setup.ensure(await self.worktree(branch), "run/turn-1", self.events.append)
+        return await self.project_setup.ensure(await self.worktree(branch), f"{branch}/turn-1", self.events.append)
 
     async def captured(self, branch: str = BRANCH):
         return await self.workspaces.capture(branch, message="m", at=1.0)
