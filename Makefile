@@ -21,7 +21,7 @@ export CHROMIUM
 # the tests start hundreds of processes: without compiled modules, each of them compiles everything that it imports
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: install demo test check fix mutants attack bench corpus chaos container live lock wheel sbom man screenshots needs needs-sandbox needs-tests needs-strace needs-git-lfs needs-databases needs-browser needs-pictures
+.PHONY: install demo test check fix mutants attack bench corpus chaos container live lock wheel sbom man schemas screenshots needs needs-sandbox needs-tests needs-strace needs-git-lfs needs-databases needs-browser needs-pictures
 
 install: $(VENV)/.installed
 
@@ -33,7 +33,7 @@ test: needs-sandbox needs-tests needs-browser $(VENV)/.installed-dev
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -rs --ignore tests/live --ignore tests/container
 
 # tests that take a minute or two: without an agent, a sandbox, a browser, a daemon or a service. `make test` runs all
-FAST := $(wildcard tests/test_*.py) $(addprefix tests/,attack contracts control demo domain engine exploration extending git maintenance mutants patterns secret_scan services/local settings status store stories system text web)
+FAST := $(wildcard tests/test_*.py) $(addprefix tests/,attack contracts control demo domain engine exploration extending git maintenance mutants patterns schemas secret_scan services/local settings status store stories system text web)
 
 check: $(VENV)/.installed-dev
 	@$(BIN)/ruff format --check --quiet
@@ -158,6 +158,10 @@ needs-browser:
 		apt-get install -y -qq chromium >/dev/null 2>&1 || { apt-get update -qq && apt-get install -y -qq chromium; } >/dev/null 2>&1; \
 	fi; \
 	[ -x /usr/bin/chromium ] || { echo "/usr/bin/chromium is missing; the tests open the dashboard in it. Install it: apt-get install chromium (Debian, Ubuntu), dnf install chromium (Fedora); or name its path: make test CHROMIUM=/path."; exit 1; }
+
+# makes the descriptions in tests/schemas from the whole ones, in the folder TREEHAND_SCHEMAS
+schemas: $(VENV)/.installed-dev
+	@$(BIN)/python -m tests.schemas.making
 
 # without the font, emoji are empty boxes; without pngquant, pictures are four times as large
 needs-pictures:

@@ -1,6 +1,6 @@
 """How long hostile input holds the daemon's loop: texts on GitHub, and requests of a sandbox to its model.
 
-By the processor time of the loop's thread, so that others' load does not count. Texts need GitHub's schemas.
+By the processor time of the loop's thread, so that others' load does not count.
 """
 
 import contextlib
@@ -43,7 +43,7 @@ async def _texts(folder: Path, name: str, author: str) -> Figure:
         async with scene_at(github, folder) as scene:
             scene.ask(body=HOSTILE[0][:SIZE])
             await scene.tick()
-            assert scene.run, "nothing was read: put GitHub's schemas where TREEHAND_SCHEMAS says"
+            assert scene.run, "nothing was read"
             for number, text in enumerate(HOSTILE):
                 world.comment(REPO, scene.number, f"{text[: SIZE - 9]} {number}", by=author)
             async with measured_stall() as stall:

@@ -13,9 +13,6 @@ from tests.chaos import checker, compressed
 from tests.chaos.chronicle import Storm
 from tests.chaos.forked_machine import nurseries
 from tests.chaos.storms import Scene
-from tests.fakes.github.schemas import folder
-
-pytestmark = pytest.mark.skipif(folder() is None, reason="GitHub's schemas are not here")
 
 BLOCK = 4096
 NOTICED = ("disk is full", "No space left", "database or disk is full")

@@ -11,9 +11,6 @@ from tests.chaos import checker, compressed, storms
 from tests.chaos.damage import now_and_then, spoiling
 from tests.chaos.forked_machine import nurseries
 from tests.chaos.machine import Machine
-from tests.fakes.github.schemas import folder
-
-pytestmark = pytest.mark.skipif(folder() is None, reason="GitHub's schemas are not here")
 
 WHERE_IT_HURTS = [("comment", "effect"), ("pull request", "effect")]
 

@@ -9,13 +9,6 @@ import pytest
 from tests.chaos import random_stories
 from tests.chaos.compressed import fast_folder
 from tests.chaos.forked_machine import nurseries
-from tests.fakes.github.schemas import folder
-from tests.fakes.linear.schema import description
-
-pytestmark = [
-    pytest.mark.skipif(folder() is None, reason="GitHub's schemas are not here"),
-    pytest.mark.skipif(description() is None, reason="Linear's schema is not here"),
-]
 
 
 @pytest.fixture

@@ -10,7 +10,6 @@ from bot.services.github.comment_markers import without_marker
 from tests.escape.github_scene import scene_at
 from tests.escape.loop_stall import measured_stall
 from tests.fakes.github import GitHubWorld, served
-from tests.fakes.github.schemas import folder
 from tests.services.github.github_bot import REPO
 from tests.text.hidden import LONG
 
@@ -27,9 +26,6 @@ HOSTILE = (
 
 @pytest.fixture
 async def scene(tmp_path):
-    """The stand-in of GitHub does not compare requests with schemas, but needs them to answer at all."""
-    if folder() is None:
-        pytest.skip("GitHub's schemas are not here: put them where TREEHAND_SCHEMAS says")
     world = GitHubWorld(tmp_path / "github")
     world.add_repository(REPO, ana="write", **{"treehand-bot": "write"})
     world.user("eve")

@@ -309,7 +309,7 @@ def test_a_request_that_github_does_not_describe_is_a_violation(github):
 
 
 def test_a_wrong_answer_is_noticed_after_a_correct_one_at_another_address(github):
-    checker = Checker(frozenset({"/repos/{owner}/{repo}/labels/{name}"}))
+    checker = Checker()
     label = {"id": 1, "node_id": "x", "name": "bug", "color": "ffffff", "description": None, "default": False}
 
     def problems(**more) -> list[str]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from tests.mutants.guards import Guard
 
-NOTICED, UNTRIED = "caught", "not tried"
+NOTICED = "caught"
 _LAST_LINES = 5
 
 
@@ -19,7 +19,7 @@ class Result:
 
     @property
     def is_failure(self) -> bool:
-        return self.word not in {NOTICED, UNTRIED}
+        return self.word != NOTICED
 
     def __str__(self) -> str:
         return f"{self.word:<9} {self.guard.name:<70} {' '.join(self.guard.tests)}"
@@ -29,8 +29,7 @@ def summary(results: Sequence[Result], *, left_out: int = 0, later: int = 0) -> 
     """`left_out`: number of guards that cannot be tried here. `later`: of those for which there was no time."""
     found = Counter(result.word for result in results)
     failures = [result for result in results if result.is_failure]
-    untried = found[UNTRIED] + left_out
-    more = f", {untried} could not be tried here" if untried else ""
+    more = f", {left_out} could not be tried here" if left_out else ""
     rest = f", {later} left for another commit" if later else ""
     lines = [f"{found[NOTICED]} guards caught, {len(failures)} survived{more}{rest}"]
     for failure in failures:

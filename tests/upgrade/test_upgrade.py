@@ -13,7 +13,6 @@ import pytest
 
 from bot.demo.scripted_model import SayText, ScriptedModel, UseTool
 from tests.fakes.github import ServedGitHub, gits
-from tests.fakes.github.schemas import folder
 from tests.fakes.github.server import served
 from tests.notifications.stand_ins import hook
 from tests.program.conftest import SECONDS, Person, model_env, program_seen  # noqa: F401 - a fixture
@@ -56,8 +55,6 @@ class _People:
 
 @pytest.fixture
 def github(people: _People) -> Iterator[tuple[Person, Unpacked, ServedGitHub]]:
-    if folder() is None:
-        pytest.skip("GitHub's schemas are not here: put them where TREEHAND_SCHEMAS says")
     person, left = people.unpacked("github")
     with served(load_world(left)) as github:
         before = (left.root / "address").read_text()

@@ -1,7 +1,5 @@
 """GraphQL API: GitHub's own schema over the world. A missing field is an error, never a null."""
 
-import gzip
-import re
 from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
@@ -26,19 +24,14 @@ from graphql import (
 
 from tests.fakes.github.api_request import Ask
 from tests.fakes.github.graphql_nodes import Nodes, Unseen
-from tests.fakes.github.schemas import folder
+from tests.schemas import FOLDER
 
 Json = Any
-# Most of the file, and of the time to read it.
-_DESCRIPTIONS = re.compile(r'"""(?:.|\n)*?"""')
 
 
 @cache
 def schema() -> GraphQLSchema:
-    found = folder()
-    assert found, "the stand-in's GraphQL needs GitHub's schema"
-    with gzip.open(found / "github.graphql.gz", "rt", encoding="utf-8") as file:
-        text = _DESCRIPTIONS.sub("", file.read())
+    text = (FOLDER / "github.graphql").read_text()
     return build_ast_schema(parse(text, no_location=True), assume_valid=True)
 
 

@@ -1,94 +1,15 @@
-"""GitHub's own descriptions of its API, against which every request and response is checked.
+"""GitHub's own description of its API, against which every request and response is checked."""
 
-They are too large for this repository: they are beside it, or in the folder `TREEHAND_SCHEMAS`.
-"""
-
-import gzip
 import hashlib
 import json
-import os
 import re
 from collections.abc import Iterator
 from functools import cache
-from pathlib import Path
 from typing import Any, NamedTuple
 
+from tests.schemas import FOLDER
+
 Json = Any
-
-
-def folder() -> Path | None:
-    named = os.environ.get("TREEHAND_SCHEMAS")
-    found = Path(named) if named else Path(__file__).parents[4] / "shared" / "data"
-    return found if (found / "github-openapi.json.gz").exists() else None
-
-
-@cache
-def _description() -> Json:
-    found = folder()
-    assert found
-    with gzip.open(found / "github-openapi.json.gz", "rb") as file:
-        return json.load(file)
-
-
-def trimmed(templates: frozenset[str]) -> Json:
-    """Returns only the parts that the stand-in answers, with their references: the whole is thirteen megabytes."""
-    whole = _description()
-    wanted = {_same(template) for template in templates}
-    paths = {path: whole["paths"][path] for path in whole["paths"] if _same(path) in wanted}
-    kept: dict[str, Json] = {}
-    _follow(paths, whole, kept)
-    components: Json = {}
-    for ref, value in kept.items():
-        kind, _, name = ref.removeprefix("#/components/").partition("/")
-        components.setdefault(kind, {})[name] = value
-    for name in _ON_LINES & components.get("schemas", {}).keys():
-        own = components["schemas"][name]["properties"]
-        own |= {part: {**own[part], "nullable": True} for part in ("line", "position") if part in own}
-    return _amended({"openapi": whole["openapi"], "info": whole["info"], "paths": paths, "components": components})
-
-
-def _amended(node: Json) -> Json:
-    """Reads `nullable` beside choices as null; by the letter of OpenAPI 3.0 it would mean nothing."""
-    if isinstance(node, list):
-        return [_amended(one) for one in node]
-    if not isinstance(node, dict):
-        return node
-    same = {key: _amended(value) for key, value in node.items() if key != "examples"}
-    if same.get("nullable") is True:
-        more = {"enum": None, "oneOf": _NULL, "anyOf": _NULL}
-        same |= {key: [*same[key], null] for key, null in more.items() if isinstance(same.get(key), list)}
-        if isinstance(same.get("allOf"), list):
-            same["anyOf"] = [{"allOf": same.pop("allOf")}, _NULL]
-    if _LIST_TOO in str(node.get("oneOf", "")):
-        same["oneOf"] = [*same["oneOf"], {"type": "array", "items": {"type": "string"}}]
-    return same
-
-
-# A remark on an outdated line has no line: GitHub sends null, and describes a number.
-_ON_LINES = {"pull-request-review-comment", "review-comment"}
-_NULL = {"type": "object", "nullable": True, "enum": [None]}
-# Described in prose only.
-_LIST_TOO = "You can also pass an `array` of labels directly"
-
-
-def _same(template: str) -> str:
-    """Returns True for templates that differ only in the names of their parts."""
-    return "/".join("{}" if part.startswith("{") else part for part in template.split("/"))
-
-
-def _follow(node: Json, whole: Json, kept: dict[str, Json]) -> None:
-    if isinstance(node, list):
-        for one in node:
-            _follow(one, whole, kept)
-    elif isinstance(node, dict):
-        ref = node.get("$ref")
-        if isinstance(ref, str) and ref not in kept:
-            kind, _, name = ref.removeprefix("#/components/").partition("/")
-            kept[ref] = whole["components"][kind][name]
-            _follow(kept[ref], whole, kept)
-        for key, value in node.items():
-            if key != "examples":
-                _follow(value, whole, kept)
 
 
 class Exchange(NamedTuple):
@@ -104,8 +25,8 @@ class Exchange(NamedTuple):
 class Checker:
     """Checks exchanges against the description, and reports violations of either side."""
 
-    def __init__(self, templates: frozenset[str]) -> None:
-        self._api, self._known_right = _api(templates), _known_right(templates)
+    def __init__(self) -> None:
+        self._api, self._known_right = _api(), _known_right()
 
     def problems(self, one: Exchange) -> list[str]:
         """An exchange that differs from a correct one only in what has a fixed form is not checked again."""
@@ -161,18 +82,17 @@ def _form_of(one: Exchange) -> bytes:
 
 
 @cache
-def _known_right(templates: frozenset[str]) -> set[bytes]:
+def _known_right() -> set[bytes]:
     """What all tests of this process have found correct."""
     return set()
 
 
 @cache
-def _api(templates: frozenset[str]) -> Any:
+def _api() -> Any:
     from openapi_core import Config, OpenAPI
 
-    return OpenAPI.from_dict(
-        {**trimmed(templates), "servers": [{"url": _HOST}]}, config=Config(spec_validator_cls=None)
-    )
+    description = json.loads((FOLDER / "github-rest.json").read_text())
+    return OpenAPI.from_dict({**description, "servers": [{"url": _HOST}]}, config=Config(spec_validator_cls=None))
 
 
 def _told(problem: BaseException) -> str:

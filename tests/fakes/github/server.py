@@ -22,13 +22,13 @@ from tests.fakes.github import (  # noqa: F401 - each of the last ones brings it
     rest_repositories,
     rest_reviews,
 )
-from tests.fakes.github.api_request import ROUTES, Ask, Refusal, Reply, answer, etag_of
+from tests.fakes.github.api_request import Ask, Refusal, Reply, answer, etag_of
 from tests.fakes.github.faults import Fault, Faults
 from tests.fakes.github.limits import Limits
 from tests.fakes.github.model import Token
 from tests.fakes.github.paths import api_path, described_path, logs_of
 from tests.fakes.github.repository_actions import GitHubWorld
-from tests.fakes.github.schemas import Checker, Exchange, folder
+from tests.fakes.github.schemas import Checker, Exchange
 from tests.fakes.github.smart_http import ADDRESS, SmartHttp
 from tests.fakes.github.website import made_on_website
 from tests.fakes.loopback import cut, end_after, listening
@@ -78,7 +78,7 @@ class ServedGitHub:
         self._known: dict[object, tuple[int, Reply]] = {}
         self._requests = 0
         self._git = SmartHttp(self.world, self.find_token)
-        self._checker = Checker(frozenset(route.template for route in ROUTES)) if self.validate and folder() else None
+        self._checker = Checker() if self.validate else None
 
     @property
     def enterprise_url(self) -> str:

@@ -1,31 +1,20 @@
-"""Linear's own description of its API. It is too large for this repository: it is beside it, or in the folder
-`TREEHAND_SCHEMAS`."""
+"""Linear's own description of its API."""
 
 import re
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 from graphql import GraphQLError, GraphQLScalarType, GraphQLSchema, build_schema
 
-from tests.fakes.github.schemas import folder
 from tests.fakes.linear.clock import parse_time
+from tests.schemas import FOLDER
 
 _ANSWERED = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 
 
-def description() -> Path | None:
-    """Path of the schema; None if it is missing."""
-    found = folder()
-    return found / "linear.graphql" if found and (found / "linear.graphql").exists() else None
-
-
 @cache
 def schema() -> GraphQLSchema:
-    """Returns the schema, built once, because that takes most of a second."""
-    found = description()
-    assert found, "Linear's description is not here"
-    built = build_schema(found.read_text())
+    built = build_schema((FOLDER / "linear.graphql").read_text())
     for name, (taken, given) in _SCALARS.items():
         scalar = built.type_map[name]
         assert isinstance(scalar, GraphQLScalarType)
