@@ -106,7 +106,7 @@ class LocalPullRequests:
         if verdict is ReviewVerdict.COMMENT and not remarks:
             check_comment(text)
         shown = self.show(number)
-        placed = [self._add_diff_context(remark, shown.diff) for remark in remarks]
+        placed = [self._add_diff_context(remark, shown) for remark in remarks]
         return self._comments.add(self._project, shown.pull.number, by=by, text=text, verdict=verdict, remarks=placed)
 
     def close(self, number: int, *, by: str) -> None:
@@ -247,9 +247,20 @@ class LocalPullRequests:
         sql = f"UPDATE pulls SET {columns} WHERE project = ? AND number = ?"  # noqa: S608 - names are ours
         self._database.change(sql, *fields.values(), self._project, number)
 
-    def _add_diff_context(self, remark: Remark, diff: str) -> Remark:
-        text = check_comment(remark.text)
-        return Remark(remark.path, remark.line, text, remark.hunk or hunk_at(diff, remark.path, remark.line))
+    def _add_diff_context(self, remark: Remark, shown: PullRequestPage) -> Remark:
+        text, hunk = check_comment(remark.text), remark.hunk or hunk_at(shown.diff, remark.path, remark.line)
+        if not hunk:
+            self._ensure_line(remark, shown.pull.head)
+        return Remark(remark.path, remark.line, text, hunk)
+
+    def _ensure_line(self, remark: Remark, head: str) -> None:
+        """Raises NeedsHuman if the line does not exist: the remark would only pay an agent."""
+        lines = self.repository.count_lines(head, remark.path)
+        if lines is None:
+            raise NeedsHuman(f"{remark.path} is removed in this pull request, so it has no lines to comment on.")
+        if not 1 <= remark.line <= lines:
+            known = "1 line" if lines == 1 else f"{lines} lines"
+            raise NeedsHuman(f"{remark.path} has {known} in this pull request, so there is no line {remark.line}.")
 
     def _page(self, row: sqlite3.Row, tips: Mapping[str, str]) -> PullRequestPage:
         state = PullRequestState(row["state"])

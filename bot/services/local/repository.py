@@ -14,6 +14,7 @@ from pathlib import Path
 from bot.errors import NeedsHuman
 from bot.git.base_branch import branch_names, choose_base
 from bot.git.command import GitFailed, git, git_bytes
+from bot.git.commit_files import find_blob, read_blob
 from bot.git.history import create_refs, is_large, is_suspected, pack_history
 from bot.git.progress import git_with_progress
 from bot.git.unreadable import ensure_readable, incomplete, is_partial, why_unreadable
@@ -122,6 +123,11 @@ class LocalRepository:
 
     def has_commit(self, commit: str) -> bool:
         return bool(_git_or_empty(self.bare, "rev-parse", "--verify", "--quiet", f"{commit}^{{commit}}"))
+
+    def count_lines(self, commit: str, path: str) -> int | None:
+        """Returns None if the commit has no such file."""
+        blob = find_blob(self.bare, commit, path)
+        return len(read_blob(self.bare, blob.sha).splitlines()) if blob else None
 
     def diff(self, base: str, head: str) -> str:
         """Diff from the merge base to the head, cut at MAX_DIFF_BYTES."""

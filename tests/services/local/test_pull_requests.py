@@ -43,6 +43,14 @@ def test_a_review_is_one_comment_with_its_lines(shop):
     assert remark.hunk.splitlines() == ["@@ -1,3 +1,3 @@", " one", "-two", "+2"]
 
 
+@pytest.mark.parametrize("line", [0, 4, 99])
+def test_a_remark_on_a_line_that_is_not_there_is_refused(shop, line):
+    number = shop.offer({"app.py": "one\n2\nthree\n"})
+    with pytest.raises(NeedsHuman, match=f"^app.py has 3 lines in this pull request, so there is no line {line}"):
+        shop.pulls.review(number, by="ana", remarks=[Remark("app.py", line, "why?")])
+    assert heard(shop) == ()
+
+
 def test_a_remark_on_an_unchanged_file_is_refused(shop):
     number = shop.offer()
     with pytest.raises(NeedsHuman, match=r"README.md is not changed"):
