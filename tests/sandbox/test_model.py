@@ -79,7 +79,8 @@ async def test_a_redirect_by_the_service_is_not_followed(tmp_path):
         await write(answer_of(307, b"", "location: http://127.0.0.1:1/"))
 
     async with serving(play) as service, sandbox(tmp_path, service) as box:
-        assert (await box.ask()).status_code == 307
+        assert (await box.ask()).status_code == 502
+    assert box.usage.unreachable.startswith(f"A web page answers at {service.url} instead of the model's service (307)")
 
 
 async def test_a_stream_is_passed_on_piece_by_piece(tmp_path):
@@ -135,7 +136,39 @@ async def test_an_unreachable_service_is_reported(tmp_path):
     assert "does not answer" in answer.json()["error"]["message"]
     assert "x-should-retry" not in answer.headers
     assert box.usage.refusals == ()
-    assert box.usage.unreachable == f"The model's service at {service.url} does not answer (ConnectError)."
+    reason = "All connection attempts failed"
+    assert box.usage.unreachable == f"The model's service at {service.url} does not answer ({reason})."
+
+
+@pytest.mark.parametrize("status", [200, 403, 404])
+async def test_a_page_of_a_network_that_wants_a_login_is_no_answer_of_the_model(tmp_path, status):
+    async def play(_heard, write):
+        await write(answer_of(status, b"<html>Log in</html>", kind="text/html"))
+
+    async with serving(play) as service, sandbox(tmp_path, service) as box:
+        assert (await box.ask()).status_code == 502
+    assert box.usage.unreachable == (
+        f"A web page answers at {service.url} instead of the model's service ({status}). "
+        "Does the network want a login, or is the address wrong?"
+    )
+    assert not box.usage.is_key_refused
+    assert (box.usage.tokens, box.usage.usd) == (0, 0)
+
+
+@pytest.mark.parametrize("status", [500, 503, 529])
+async def test_a_service_that_does_not_work_is_unreachable_until_it_answers(tmp_path, status):
+    states = iter([status, 200])
+
+    async def play(_heard, write):
+        await write(answer_of(next(states), b"{}"))
+
+    async with serving(play) as service, sandbox(tmp_path, service) as box:
+        assert (await box.ask()).status_code == status
+        assert box.usage.unreachable == (
+            f"The model's service at {service.url} does not work now (it answers with {status})."
+        )
+        await box.ask()
+    assert box.usage.unreachable == ""
 
 
 async def test_an_interrupted_response_is_interrupted_for_the_client_too(tmp_path):

@@ -25,6 +25,7 @@ def history(run: Run, decision: Decision) -> Sequence[str]:
     return [
         *([began] if after.turns.number > run.turns.number else []),
         *([cost] if cost else []),
+        *([f"turn {after.turns.ended} failed: {after.reason}"] if _is_repeated(run, after) else []),
         *([moved] if after.phase is not run.phase else []),
         *(f"refused by the service: {one.effect} ({one.why})" for one in _lapses(run, after)),
         *(refusal(what) for what in after.refusals if what not in run.refusals),
@@ -34,6 +35,12 @@ def history(run: Run, decision: Decision) -> Sequence[str]:
             if one not in run.hold.allowed
         ),
     ]
+
+
+def _is_repeated(before: Run, after: Run) -> bool:
+    """Returns True if a turn has failed and another one follows, so that no change of phase says why."""
+    has_ended = after.turns.ended > before.turns.ended and after.is_between_turns
+    return has_ended and bool(after.reason) and after.purpose is before.purpose
 
 
 def _lapses(before: Run, after: Run) -> Sequence[Unshown]:

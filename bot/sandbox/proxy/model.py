@@ -35,6 +35,8 @@ _MAX_AT_ONCE = 8
 _MAX_COUNTS = 500
 _LARGE_BYTES = 256 * 1024
 _FIRST_ERROR_STATUS = 400
+_FIRST_SERVER_ERROR = 500
+_REASON_LETTERS = 200
 _KEY_REFUSED = frozenset({401, 402, 403})
 
 _REQUEST_HEADERS = re.compile(
@@ -178,8 +180,10 @@ class ModelRoute:
         started = False
         try:
             async with self._open_response(upstream_request) as response:
+                self.usage.unreachable = _why_no_model(self.client.base_url, response)
+                if _is_page(response):
+                    return self._not_answered(bill, "A web page answers instead of the model's service.")
                 self.count_answer(response.status_code)
-                self.usage.unreachable = ""
                 counter = self._start_counting(response, bill)
                 self.usage.is_key_refused |= response.status_code in _KEY_REFUSED
                 if bill:
@@ -194,14 +198,18 @@ class ModelRoute:
                     counter.finish()
                 await connection.end_response()
         except httpx.HTTPError as problem:
-            self.count_answer(0)
             self.usage.unreachable = _unreachable(self.client.base_url, problem)
-            if bill:
-                bill.is_free = True
-            return ConnectionGone() if started else ProxyRefusal(502, "The model's service does not answer.")
+            refusal = self._not_answered(bill, "The model's service does not answer.")
+            return ConnectionGone() if started else refusal
         except ConnectionGone as gone:
             return gone
         return None
+
+    def _not_answered(self, bill: RequestBill | None, why: str) -> ProxyRefusal:
+        self.count_answer(0)
+        if bill:
+            bill.is_free = True
+        return ProxyRefusal(502, why)
 
     def _start_counting(self, response: httpx.Response, bill: RequestBill | None) -> TokenUsage | None:
         """Returns the counter of the answer's tokens; None if the answer is free, as errors are."""
@@ -250,9 +258,31 @@ class _Meter:
 
 
 def _unreachable(address: httpx.URL, problem: httpx.HTTPError) -> str:
+    reason = " ".join(str(problem).split())[:_REASON_LETTERS] or type(problem).__name__
+    return f"The model's service at {_place(address)} does not answer ({reason})."
+
+
+def _why_no_model(address: httpx.URL, response: httpx.Response) -> str:
+    """Returns why this answer is not the model's; empty if it is."""
+    if response.status_code >= _FIRST_SERVER_ERROR:
+        return f"The model's service at {_place(address)} does not work now (it answers with {response.status_code})."
+    if _is_page(response):
+        return (
+            f"A web page answers at {_place(address)} instead of the model's service ({response.status_code}). "
+            "Does the network want a login, or is the address wrong?"
+        )
+    return ""
+
+
+def _is_page(response: httpx.Response) -> bool:
+    """Returns True for the page of a network that wants a login, or the way to it. Errors of a service may be pages."""
+    is_page = response.has_redirect_location or "text/html" in response.headers.get("content-type", "")
+    return is_page and response.status_code < _FIRST_SERVER_ERROR
+
+
+def _place(address: httpx.URL) -> str:
     """Names the address that was tried, without anything else that is in it."""
-    port = f":{address.port}" if address.port else ""
-    return f"The model's service at {address.scheme}://{address.host}{port} does not answer ({type(problem).__name__})."
+    return f"{address.scheme}://{address.host}{f':{address.port}' if address.port else ''}"
 
 
 def _may_choose(allowed: str, model: str) -> bool:
