@@ -2,6 +2,7 @@
 
 BotError
     Retryable           the next tick may succeed: log a warning
+        DiskFull            ... once there is room: held against no run
         RateLimited         ... but not before `retry_after`
         Elsewhere           ... but another daemon has the repository now
     NeedsHuman          a retry cannot help: post it on the issue
@@ -31,6 +32,10 @@ class BotError(Exception):
 
 class Retryable(BotError):
     """A temporary problem. The operation is repeated soon."""
+
+
+class DiskFull(Retryable):
+    """A disk or a quota has no room left. Nobody's work is at fault."""
 
 
 class RateLimited(Retryable):

@@ -24,13 +24,15 @@ from bot.settings.schema import ProjectSettings, Settings
 from bot.status.health import describe_damaged
 from bot.status.setup_report import report_setup
 from bot.store.build import open_store
-from bot.system.disk import Disk, describe_sizes
+from bot.system.disk import Disk, describe_sizes, full_disk_text, is_full_disk
 from bot.system.locks import unusable_folder
 from bot.system.private_files import ensure_private_folder, is_open_to_others, refuse_foreign_folder
 from bot.text.invisible_characters import on_one_line
 from bot.workspace.paths import ProjectPaths
 
 _DETAIL_COLUMN = 21
+_LEAST_BYTES = 100_000
+"""Room that a command needs in the state directory."""
 _MEASURE_SECONDS = 3.0
 """Time limit for measuring the size of folders."""
 _SHARED_FOLDERS = ("transcripts", "evidence", "forge", "caches", "toolchains", "trash", "aside")
@@ -129,6 +131,10 @@ def _run_check(name: str, call: Callable[[Settings], str], settings: Settings) -
         return CheckLine(name, ok=True, detail=call(settings))
     except BotError as problem:
         return CheckLine(name, ok=False, detail=str(problem))
+    except OSError as problem:
+        if not is_full_disk(problem):
+            raise
+        return CheckLine(name, ok=False, detail=f"{full_disk_text(problem)}.")
 
 
 def _check_git(_settings: Settings) -> str:
@@ -153,8 +159,8 @@ def _check_state_dir(settings: Settings) -> str:
     try:
         refuse_foreign_folder(settings.state_dir)
         changed = ensure_private_folder(settings.state_dir)
-        with TemporaryFile(dir=settings.state_dir):
-            pass
+        with TemporaryFile(dir=settings.state_dir, buffering=0) as file:
+            file.write(bytes(_LEAST_BYTES))
     except OSError as problem:
         raise unusable_folder(settings.state_dir, problem) from problem
     if is_open_to_others(settings.state_dir) and (people := list_other_people()):

@@ -33,8 +33,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return FAILURE
     except KeyboardInterrupt:
         return INTERRUPTED
-    except Exception:  # noqa: BLE001 - the one exit point
-        return _print_bug()
+    except Exception as problem:  # noqa: BLE001 - the one exit point
+        return _print_full_disk(problem) or _print_bug()
 
 
 def _call(options: argparse.Namespace) -> int:
@@ -53,6 +53,16 @@ def _print_error(problem: BotError) -> int:
 
     print(f"treehand: {strip_invisible(str(problem))}", file=sys.stderr)
     return USAGE_ERROR if isinstance(problem, BadSettings) else FAILURE
+
+
+def _print_full_disk(problem: Exception) -> int:
+    """Returns 0 if that is not the problem."""
+    from bot.system.disk import full_disk_text, is_full_disk
+
+    if not is_full_disk(problem):
+        return 0
+    print(f"treehand: {full_disk_text(problem)}; then start again: nothing is lost.", file=sys.stderr)
+    return FAILURE
 
 
 def _print_bug() -> int:

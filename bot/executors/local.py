@@ -6,7 +6,6 @@ saved continues, but spends nothing.
 """
 
 import asyncio
-import errno
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -15,8 +14,9 @@ from typing import Self
 
 from bot.domain.run_names import turn_log_fields
 from bot.domain.turn import Event, EventKind, Failure, Message, Progress, TurnOrder, TurnReport, TurnState
-from bot.errors import BotError, MustRestart, Retryable
+from bot.errors import BotError, DiskFull, MustRestart, Retryable
 from bot.ports import EventSink, Inbox, TurnStore
+from bot.system.disk import full_disk_text, is_full_disk
 from bot.system.log_context import logging_about
 
 log = logging.getLogger(__name__)
@@ -173,11 +173,13 @@ class LocalExecutor:
             report = await self._run_turn(turn.request, turn.inbox, emit)
         except BotError as problem:
             log.warning("turn failed turn=%s: %s", turn.request.turn_id, problem)
-            return turn.interim_report(TurnState.FAILED, failure=Failure.SETUP, detail=str(problem))
+            failure = Failure.DISK if isinstance(problem, DiskFull) else Failure.SETUP
+            return turn.interim_report(TurnState.FAILED, failure=failure, detail=str(problem))
         except Exception as problem:
-            if isinstance(problem, OSError) and problem.errno == errno.ENOSPC:
+            if is_full_disk(problem):
                 log.warning("disk full turn=%s: %s", turn.request.turn_id, problem)
-                return turn.interim_report(TurnState.FAILED, failure=Failure.DISK, detail=str(problem))
+                detail = f"{full_disk_text(problem)}; the run continues by itself."
+                return turn.interim_report(TurnState.FAILED, failure=Failure.DISK, detail=detail)
             log.exception("turn crashed turn=%s", turn.request.turn_id)
             detail = f"the turn crashed ({type(problem).__name__}: {problem}); see the log for details."
             return turn.interim_report(TurnState.FAILED, failure=Failure.AGENT, detail=detail)

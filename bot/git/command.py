@@ -12,6 +12,7 @@ from contextvars import ContextVar
 from pathlib import Path
 
 from bot.errors import CannotStart, Retryable
+from bot.system.disk import says_full_disk
 
 MIN_VERSION = (2, 38)
 """First version with `git merge-tree --write-tree`."""
@@ -57,7 +58,7 @@ _ENVIRONMENT = {
 
 
 # git prints only the last one when it cannot finish writing a file of a checkout
-_DISK_FULL = ("No space left on device", "Disk quota exceeded", "unable to write file")
+_UNFINISHED = "unable to write file"
 
 
 _FOREIGN_OWNER = re.compile(r"detected dubious ownership in repository at '([^']+)'")
@@ -85,7 +86,7 @@ class GitFailed(Retryable):
 
     @property
     def disk_is_full(self) -> bool:
-        return any(sign in self.stderr for sign in _DISK_FULL)
+        return says_full_disk(self.stderr) or _UNFINISHED in self.stderr
 
 
 class RepositoryDamaged(GitFailed):

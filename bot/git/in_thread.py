@@ -5,7 +5,6 @@ waits for with `ending_with_this_call` is ended at once, so that the wait is sho
 """
 
 import contextlib
-import errno
 import os
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar, copy_context
@@ -13,15 +12,14 @@ from functools import cache, partial
 from threading import Lock
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
-from bot.errors import Retryable
+from bot.errors import DiskFull, Retryable
 from bot.git.command import GitFailed
+from bot.system.disk import full_disk_text, is_full_disk
 
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
 
 _MOST_THREADS = 64
-_FULL_ERRORS = {errno.ENOSPC, errno.EDQUOT}
-_FULL = "The disk is full. Free some space; the run continues by itself."
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -103,7 +101,11 @@ def _translate_errors(function: Callable[P, T], *args: P.args, **kwargs: P.kwarg
         return function(*args, **kwargs)
     except GitFailed as exc:
         if exc.disk_is_full:
-            raise Retryable(_FULL) from exc
+            raise _disk_full(exc) from exc
         raise
     except OSError as exc:
-        raise Retryable(_FULL if exc.errno in _FULL_ERRORS else f"The workspace cannot be used: {exc}") from exc
+        raise (_disk_full(exc) if is_full_disk(exc) else Retryable(f"The workspace cannot be used: {exc}")) from exc
+
+
+def _disk_full(problem: Exception) -> DiskFull:
+    return DiskFull(f"{full_disk_text(problem)}; the run continues by itself.")

@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 from bot.errors import CannotStart
+from bot.system.disk import full_disk_text, says_full_disk
 
 OLDEST_BWRAP = (0, 8, 0)
 """Earlier versions have no `--disable-userns`."""
@@ -60,6 +61,8 @@ async def bwrap_version(bwrap: Path) -> str:
 
 def fix_hint_for(output: str) -> str:
     """`output` was printed as the sandbox did not start; empty: it started, and a probe got out."""
+    if says_full_disk(output) and "namespace" not in output:  # the kernel says the same of too many namespaces
+        return f"{full_disk_text()}."
     return f"{_fix_for(output)} {FIX_OR_OPT_OUT}".strip()
 
 

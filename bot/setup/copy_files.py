@@ -14,6 +14,7 @@ from pathlib import Path
 from bot.errors import NeedsHuman
 from bot.git.command import GitFailed, git_bytes
 from bot.git.objects import blob_id
+from bot.system.disk import is_full_disk
 from bot.workspace.safe_files import read_within, status_within, write_within
 
 INCLUDE_FILE = ".worktreeinclude"
@@ -154,7 +155,7 @@ def _write(folder: Path, path: str, content: bytes) -> None:
     try:
         write_within(folder, path, content)
     except OSError as exc:
-        if exc.errno in {errno.ENOSPC, errno.EDQUOT}:
+        if is_full_disk(exc):
             raise
         raise NeedsHuman(f"copy: {path} cannot be copied into the worktree: {(exc.strerror or '').lower()}.") from exc
 

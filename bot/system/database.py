@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from bot.errors import CannotStart, Damaged, MustRestart, Retryable
+from bot.system.disk import Disk, is_full_disk
 from bot.system.locks import exclusive_lock, unusable_folder
 
 T = TypeVar("T")
@@ -109,6 +110,10 @@ def _open(path: Path, scripts: Sequence[Path], lost: str) -> sqlite3.Connection:
         db.close()
         if _is_damage(exc):
             raise Damaged(f"The database {path} is damaged ({exc}). {lost}", path=path) from exc
+        if is_full_disk(exc) or Disk(path.parent, 0).level().is_full:
+            raise CannotStart(
+                f"The disk of {path} is full. Free some space there; then start again: nothing is lost."
+            ) from exc
         raise CannotStart(
             f"The database {path} cannot be used: {exc}. Check its disk: it needs free space, and must allow reading "
             "and writing. Then start again."

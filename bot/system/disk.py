@@ -1,6 +1,8 @@
-"""Disk limits: measures free space and free files, and reports shortage and folder sizes."""
+"""Disk limits: measures free space and free files, recognizes a full disk, and reports shortage and folder sizes."""
 
+import errno
 import os
+import sqlite3
 import stat
 import time
 from collections.abc import Iterator, Sequence
@@ -14,6 +16,10 @@ _RESUME_FACTOR = 1.1
 _SPARE_GB = 2.0
 """Additional free space required for background work, such as filling the pool."""
 _BLOCK = 512
+_FULL_GB = 0.001
+"""With less, the disk counts as full, whatever the limit is."""
+_FULL_ERRORS = frozenset({errno.ENOSPC, errno.EDQUOT})
+_FULL_WORDS = ("No space left on device", "Disk quota exceeded", "ENOSPC", "EDQUOT")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,11 +35,17 @@ class DiskLevel:
     @property
     def shortage(self) -> str:
         """Describes what is short; empty if enough is free."""
+        if self.is_full:
+            return "the disk is full"
         if self.free_gb < self.min_free_gb:
             return f"only {self.free_gb:.1f} GB of disk are free ({self.min_free_gb:g} are required)"
         if self.free_files is not None and self.free_files < self.min_free_files:
             return f"only {self.free_files:,} more files fit on the disk ({self.min_free_files:,} are required)"
         return ""
+
+    @property
+    def is_full(self) -> bool:
+        return self.free_gb < _FULL_GB or self.free_files == 0
 
     @property
     def is_critical(self) -> bool:
@@ -72,6 +84,32 @@ class Disk:
         least_files = round(MIN_FREE_FILES * slack) if self._min_free_gb else 0
         least_gb = round(self._min_free_gb * slack, 3)
         return DiskLevel(found.f_bavail * found.f_frsize / 1e9, least_gb, files, least_files)
+
+
+def is_full_disk(problem: BaseException) -> bool:
+    """Returns True if the error, or one that caused it, says that a disk or a quota has no room left."""
+    if isinstance(problem, BaseExceptionGroup):
+        return any(map(is_full_disk, problem.exceptions))
+    if isinstance(problem, OSError):
+        return problem.errno in _FULL_ERRORS
+    if isinstance(problem, sqlite3.Error):
+        return getattr(problem, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL
+    cause = problem.__cause__ or problem.__context__
+    return cause is not None and is_full_disk(cause)
+
+
+def says_full_disk(output: str) -> bool:
+    """Returns True if the output of a program says that a disk or a quota has no room left."""
+    return any(words in output for words in _FULL_WORDS)
+
+
+def full_disk_text(problem: BaseException | None = None) -> str:
+    """Names the place if the error knows it."""
+    if isinstance(problem, BaseExceptionGroup):
+        return full_disk_text(next(filter(is_full_disk, problem.exceptions), None))
+    named = problem.filename if isinstance(problem, OSError) else None
+    where = f" ({os.fsdecode(named)} could not be written)" if isinstance(named, str | bytes) else ""
+    return f"The disk is full{where}. Free some space there, or raise its quota"
 
 
 def describe_sizes(folders: Sequence[tuple[str, Path]], *, seconds: float) -> str:

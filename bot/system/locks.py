@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from bot.errors import CannotStart
+from bot.system.disk import is_full_disk
 
 _DAEMON_LOCK = "daemon.lock"
 
@@ -49,6 +50,8 @@ def daemon_lock(state_dir: Path) -> Iterator[None]:
 
 def unusable_folder(folder: Path, problem: OSError) -> CannotStart:
     """The error for a state directory that cannot be used."""
+    if is_full_disk(problem):
+        return CannotStart(f"The disk of {folder} is full. Free some space there; then start again: nothing is lost.")
     return CannotStart(
         f"{folder} cannot be used: {problem.strerror}. It must be a writable folder with free space: "
         "fix that, or set another state_dir."

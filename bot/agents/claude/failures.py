@@ -1,9 +1,9 @@
 """Classifies how a turn failed, from the result, the last error and stderr of the agent's program."""
 
-import re
 from typing import TYPE_CHECKING
 
 from bot.domain.turn import Failure
+from bot.system.disk import says_full_disk
 
 if TYPE_CHECKING:
     from claude_agent_sdk import ResultMessage
@@ -12,7 +12,6 @@ _KEY_REFUSED = frozenset({401, 402, 403})
 _TOO_MANY = 429
 _BUSY = frozenset({408, 409, _TOO_MANY})
 _SERVER_ERROR = 500
-_DISK = re.compile(r"ENOSPC|No space left on device")
 _SESSION_GONE = "No conversation found"
 _MAX_DETAIL = 2_000
 
@@ -48,7 +47,7 @@ def _message(result: "ResultMessage | None") -> str:
 
 
 def _classify(result: "ResultMessage | None", error: str, detail: str) -> Failure:
-    if _DISK.search(detail):
+    if says_full_disk(detail):
         return Failure.DISK
     if result is None:
         return Failure.AGENT
