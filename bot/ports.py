@@ -329,6 +329,10 @@ class Store(Protocol):
         """The newest runs of issues that are over, and whose end a service refused to show."""
         ...
 
+    def ended_with_pull_request(self, project: str) -> Sequence[Run]:
+        """The newest runs of issues that are over because their pull request was closed."""
+        ...
+
     def last_ordinal(self, key: str) -> int: ...
     def find_run(self, key: str) -> Run | None: ...  # the newest of an issue
     def take_over(self, run: Run, *, at: float) -> None:

@@ -21,7 +21,7 @@ from bot.text.invisible_characters import escape_invisible, on_one_line
 
 _STATES = {
     "close": "{key} is closed. If its run has not ended, it ends now, and unpublished work is salvaged.",
-    "reopen": "{key} is open. No agent reads its comments until its issue gets the label `{label}` again.",
+    "reopen": "{key} is open. If its run ended with it, the run continues within a minute; comment to steer.",
     "ready": "{key} is ready for review.",
 }
 

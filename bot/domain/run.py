@@ -84,10 +84,14 @@ class TurnPurpose(StrEnum):
     """Publish changes without an agent: approved since, or left by a turn that was paused after its agent had ended."""
     FIX_VERIFICATION = "verify"
     """Fix regressions that verification found."""
+    REVIEW = "review"
+    """No turn: everything was published before the run was paused, so it returns to the review."""
 
 
 MERGED = "the pull request was merged"
 """End reason of a run whose pull request was merged."""
+CLOSED = "the pull request was closed"
+"""End reason of a run whose pull request was closed: it continues if a person reopens that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,6 +244,8 @@ class Run:
     model: str = ""
     """Model that a person chose for this run by command; empty: the settings decide."""
     plan_approved: bool = False
+    reopened: bool = False
+    """A person reopened its pull request: until the next request, it needs no label."""
     handback_comment: str = ""
     """Id of the comment that handed the worktree back, until a turn has succeeded with the work done by hand."""
     session: str = ""

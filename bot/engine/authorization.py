@@ -178,7 +178,7 @@ def has_new_text(run: Run, issue: Issue) -> bool:
 def with_request(run: Run, seen: Observation) -> Run:
     """Records a repeated request by a trusted person as a request for this run."""
     if seen.issue and seen.issue.request not in {"", run.request} and not _is_unauthorized(run, seen.issue):
-        return replace(run, request=seen.issue.request)
+        return replace(run, request=seen.issue.request, reopened=False)
     return run
 
 

@@ -23,7 +23,7 @@ _ANSWERABLE = {WaitReason.QUESTION, WaitReason.NO_CHANGE, WaitReason.FAILED, Wai
 def purpose_for(run: Run, seen: Observation, policy: Policy) -> TurnPurpose:
     """Returns the purpose of the next turn. A purpose that was set stays."""
     pull = _open_pull(seen)
-    if run.purpose not in {TurnPurpose.NONE, TurnPurpose.FIX_CI}:
+    if run.purpose not in {TurnPurpose.NONE, TurnPurpose.FIX_CI, TurnPurpose.REVIEW}:
         return run.purpose
     if pull is None or run.handback_comment or run.hold.objections:
         return TurnPurpose.NONE

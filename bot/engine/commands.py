@@ -6,7 +6,7 @@ from bot.domain.command import CommandName, CommentCommand, parse_command
 from bot.domain.comment import Comment, CommentOutcome
 from bot.domain.policy import Policy
 from bot.domain.reaction import Reaction
-from bot.domain.run import Phase, Run, WaitReason
+from bot.domain.run import Phase, Run, TurnPurpose, WaitReason
 from bot.engine import (
     authorization,
     ci_and_conflicts,
@@ -132,14 +132,28 @@ def _pause(run: Run, seen: Observation, policy: Policy) -> tuple[Decision, str]:
     if run.has_turn_in_flight:
         decision = Decision(replace(run, wait_reason=WaitReason.PAUSED), (CancelTurn(run.turns.number),))
     else:
-        decision = Decision(run.to(Phase.ASKING, reason=PAUSED, wait_reason=WaitReason.PAUSED, now=seen.now))
+        decision = Decision(pause(run, seen.now))
     return decision, f"Paused. The work and the agent's session are kept; `/{policy.label} resume` continues."
+
+
+def pause(run: Run, now: float) -> Run:
+    """A run in review has nothing to repeat: it returns there."""
+    purpose = TurnPurpose.REVIEW if _is_only_reviewed(run) else run.purpose
+    paused = run.to(Phase.ASKING, reason=PAUSED, wait_reason=WaitReason.PAUSED, now=now)
+    return replace(paused, purpose=purpose)
+
+
+def _is_only_reviewed(run: Run) -> bool:
+    return run.phase is Phase.REVIEW and run.purpose is TurnPurpose.NONE
 
 
 def _requeue(run: Run, seen: Observation, policy: Policy, name: CommandName) -> tuple[Decision, str]:
     match run.phase:
         case Phase.ASKING if run.wait_reason is WaitReason.CONSENT:
             return authorization.ignore_edit(run, seen, policy)
+        case Phase.ASKING if run.purpose is TurnPurpose.REVIEW:
+            reviewed = replace(run, purpose=TurnPurpose.NONE).to(Phase.REVIEW, now=seen.now)
+            return Decision(reviewed), command_replies.back_in_review()
         case Phase.ASKING:
             again = replace(requeue(ci_and_conflicts.reset_fix_attempts(run), seen.now), wait_reason=WaitReason.RETRY)
             return Decision(again), "The run continues as soon as a slot is free."

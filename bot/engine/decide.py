@@ -10,7 +10,7 @@ from typing import assert_never
 from bot.domain.comment import CommentPlace
 from bot.domain.policy import Policy
 from bot.domain.pull_request import PullRequestState
-from bot.domain.run import MERGED, Phase, Run, WaitReason
+from bot.domain.run import CLOSED, MERGED, Phase, Run, WaitReason
 from bot.domain.turn import Failure, TurnReport, TurnState
 from bot.engine import acknowledge, authorization, comment_ledger, stuck
 from bot.engine.actions import Action, CancelTurn, PostComment, RemoveBranch, RemoveWorkspace, SalvageWork, StartTurn
@@ -18,7 +18,14 @@ from bot.engine.ask_human import ask_after
 from bot.engine.ci_and_conflicts import watch_pull_request
 from bot.engine.commands import run_command
 from bot.engine.decision import Decision
-from bot.engine.finish_turn import CANCEL_REASONS, cancel_turn, keep_finished_work, on_failure, record_spend
+from bot.engine.finish_turn import (
+    CANCEL_REASONS,
+    cancel_turn,
+    keep_finished_work,
+    keep_paused,
+    on_failure,
+    record_spend,
+)
 from bot.engine.handover import keep_taken
 from bot.engine.issue_status import render_end, render_status
 from bot.engine.messages import question_comment
@@ -80,14 +87,14 @@ def _end_reason(run: Run, seen: Observation, policy: Policy) -> str:
     if seen.pull_request and seen.pull_request.state is PullRequestState.MERGED:
         return MERGED
     if seen.pull_request and seen.pull_request.state is PullRequestState.CLOSED:
-        return "the pull request was closed"
+        return CLOSED
     if run.wait_reason is WaitReason.STOPPED:
         return "stopped by command"
     if seen.issue is None:
         return "the issue is gone"
     if not seen.issue.open:
         return "the issue was closed"
-    if policy.label not in seen.issue.labels:
+    if policy.label not in seen.issue.labels and not run.reopened:
         return f"the label `{policy.label}` was removed"
     return ""
 
@@ -170,7 +177,7 @@ def send_back_to_agent(run: Run, seen: Observation, policy: Policy, reason: str)
     if not cancel_turn(run):
         return ask_for_help(run, seen, policy, reason)
     again = on_failure(record_spend(run, seen), seen, policy, Failure.AGENT, reason)
-    return render_status(keep_taken(run, again, seen), seen, policy)
+    return render_status(keep_paused(run, keep_taken(run, again, seen), seen), seen, policy)
 
 
 def park(run: Run, seen: Observation, policy: Policy) -> Decision:

@@ -25,7 +25,7 @@ from bot.engine import (
 from bot.engine.actions import Action, CancelTurn, OfferPullRequest, PostComment, PushBranch
 from bot.engine.ask_human import ask_after
 from bot.engine.backoff import KEY_RETRY_SECONDS, TURN_RETRY_SECONDS, turn_retry_delay
-from bot.engine.commands import PAUSED
+from bot.engine.commands import pause
 from bot.engine.decision import Decision
 from bot.engine.messages import budget_comment, pull_request_text, question_comment, setup_failure
 from bot.engine.observation import Observation
@@ -215,22 +215,28 @@ def _well_ended(run: Run) -> Run:
     return replace(run, turns=replace(run.turns, failures=0, losses=0), purpose=purpose, handback_comment="")
 
 
+def keep_paused(paused: Run, decision: Decision, seen: Observation) -> Decision:
+    """Keeps the pause if the turn ended by itself at the same time, unless the run asks a question anyway."""
+    if paused.wait_reason is not WaitReason.PAUSED or decision.run.phase is Phase.ASKING:
+        return decision
+    return decision.then(pause(decision.run, seen.now))
+
+
 def on_interrupted(decision: Decision, seen: Observation, policy: Policy) -> Decision:
     """The turn was ended by us, or vanished with its process. The work and the session are there."""
     run = decision.run
     match run.wait_reason:
         case WaitReason.PAUSED:
             decision = keep_finished_work(decision, seen)
-            run = decision.run
-            return decision.then(run.to(Phase.ASKING, reason=PAUSED, wait_reason=WaitReason.PAUSED, now=seen.now))
+            return decision.then(pause(decision.run, seen.now))
         case WaitReason.TAKEN_OVER:
             return handover.keep_taken(run, decision, seen)
         case WaitReason.CONSENT:
             return _consent(decision, seen, policy)
         case WaitReason.FAILED:
-            return ask_after(decision, seen, policy, WaitReason.FAILED, run.reason)
+            return ask_after(keep_finished_work(decision, seen), seen, policy, WaitReason.FAILED, run.reason)
         case WaitReason.OVERDUE:
-            return _retry_or_ask(decision, seen, policy, run.reason)
+            return _retry_or_ask(keep_finished_work(decision, seen), seen, policy, run.reason)
         case _:
             return _recover(decision, seen, policy)
 
@@ -238,8 +244,9 @@ def on_interrupted(decision: Decision, seen: Observation, policy: Policy) -> Dec
 def keep_finished_work(decision: Decision, seen: Observation) -> Decision:
     """Has the next turn only verify and publish, if the agent was through when its turn was interrupted."""
     run, turn = decision.run, seen.turn
-    if not turn.is_finished_work or run.purpose not in {TurnPurpose.NONE, TurnPurpose.CARRY_OUT_PLAN}:
+    if not turn.is_finished_work:
         return decision
+    turn = verify_result.with_agent_summary(run, seen).turn
     handed = comment_ledger.pending_comments(run, seen)
     answered = comment_ledger.only(handed, {answer.comment for answer in turn.answers} & turn.delivered)
     run = comment_ledger.close_answered(run, turn.delivered, turn.answers)
@@ -319,10 +326,16 @@ def on_failure(decision: Decision, seen: Observation, policy: Policy, failure: F
             return ask_after(decision.then(run), seen, policy, reason, text)
         case Failure.LIMIT:
             return decision.then(circuit_breaker.wait_for_limit(run, seen.turn.retry_at, seen.now))
-        case Failure.MODEL if seen.slot.outage or seen.turn.is_model_unreachable:
+        case _ if _is_nobodys_fault(failure, seen):
             return decision.then(_with_backoff(run, seen, run.turns.failures, detail))
         case _:
             return _retry_or_ask(decision.then(run), seen, policy, detail)
+
+
+def _is_nobodys_fault(failure: Failure, seen: Observation) -> bool:
+    """Returns True if the run waits until the disk has room, or the model can be reached."""
+    unreachable = failure is Failure.MODEL and (seen.slot.outage or seen.turn.is_model_unreachable)
+    return unreachable or failure is Failure.DISK
 
 
 def _ask_for_change(decision: Decision, seen: Observation, policy: Policy, failure: Failure, detail: str) -> Decision:

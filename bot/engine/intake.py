@@ -42,6 +42,8 @@ class Intake:
         """Issues on which the question for their repository was refused, and when it is tried again."""
         self._unexplained: dict[str, float] = {}
         """Issues with unexplained traces, and the time when they count as new."""
+        self._closed_lately: dict[str, float] = {}
+        """Runs whose closed pull request is shown as open, and the time when that counts as reopened."""
 
     def mark_stale(self, project: str) -> None:
         """Marks the project's runs as outdated, because another daemon held its lease."""
@@ -49,8 +51,8 @@ class Intake:
         self._held_elsewhere.add(project)
 
     def next_due(self) -> float | None:
-        """Returns the time when an unexplained issue becomes clear."""
-        return min(self._unexplained.values(), default=None)
+        """Returns the time when an unexplained issue, or a reopened pull request, becomes clear."""
+        return min((*self._unexplained.values(), *self._closed_lately.values()), default=None)
 
     async def start_runs(self, project: Project, view: ProjectSnapshot, active: Collection[Run]) -> None:
         """Starts a run for each labelled issue without one."""
@@ -66,6 +68,8 @@ class Intake:
         for issue in self._labelled_issues(project, view):
             if issue.key not in taken:
                 await self._start_run(project, issue, view)
+        for run in self._reopened_runs(project, view):
+            self._continue_reopened(run)
 
     async def _ask_which(self, project: Project, key: str, labels: Sequence[str]) -> None:
         """A refusal stops no other issue, and is tried again later."""
@@ -81,7 +85,8 @@ class Intake:
     def is_needed(self, project: Project, view: ProjectSnapshot, active: Collection[Run]) -> bool:
         """Returns True if the project has runs or new issues."""
         new = (self._is_new(issue) for issue in self._labelled_issues(project, view))
-        return any(run.project == project.name for run in active) or bool(view.tracker.unplaced) or any(new)
+        is_active = any(run.project == project.name for run in active)
+        return is_active or bool(view.tracker.unplaced) or any(new) or bool(self._reopened_runs(project, view))
 
     def _labelled_issues(self, project: Project, view: ProjectSnapshot) -> Sequence[Issue]:
         label = project.policy.label
@@ -102,6 +107,25 @@ class Intake:
         run = self._reopen(project, issue, view) or self._next_run(project, issue, view)
         note = f"{issue.requester.name} requested this: {issue.title}"
         store.save(run, at=self._clock(), notes=[note])
+
+    def _reopened_runs(self, project: Project, view: ProjectSnapshot) -> Sequence[Run]:
+        """Returns runs that ended when their pull request was closed, and whose pull request is open."""
+        store = self._ports.store
+        unclaimed = {branch for branch, pull in view.forge.pulls.items() if pull.state is PullRequestState.OPEN}
+        unclaimed -= {branch_for(run) for run in store.active()}
+        ended = store.ended_with_pull_request(project.name) if unclaimed else ()
+        return [run for run in ended if branch_for(run) in unclaimed]
+
+    def _continue_reopened(self, run: Run) -> None:
+        """A forge that lags may still show a pull request as open that was just closed."""
+        now, known_at = self._clock(), run.changed_at + SECONDS_TO_APPEAR
+        if now < known_at:
+            self._closed_lately[run.id] = known_at
+            return
+        self._closed_lately.pop(run.id, None)
+        again = self._in_review_again(run, question_comment.reopened())
+        self._ports.store.save(replace(again, reopened=True), at=now, notes=["The pull request was reopened."])
+        self.restored.add(run.id)
 
     async def _catch_up(self, project: Project, view: ProjectSnapshot, active: Collection[Run]) -> None:
         """Restores runs from notes that are newer than the database: another daemon's, or ours before a restore."""
@@ -173,11 +197,15 @@ class Intake:
         last, open_one = self._ports.store.find_run(issue.key), _run_of_open_pull(project.name, issue.key, view)
         if last is None or open_one is None or open_one.ordinal != last.ordinal:
             return None
+        return self._in_review_again(last, question_comment.asked_again())
+
+    def _in_review_again(self, last: Run, reason: str) -> Run:
         return replace(
             comment_ledger.reopened(last),
             phase=Phase.REVIEW,
             wait_reason=WaitReason.NONE,
-            reason=question_comment.asked_again(),
+            reason=reason,
+            reopened=False,
             purpose=TurnPurpose.NONE,
             turns=replace(last.turns, ended=last.turns.number, failures=0, losses=0, not_before=0.0),
             hold=replace(last.hold, objections=()),

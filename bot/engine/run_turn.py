@@ -18,8 +18,9 @@ from bot.domain.turn import AgentTask, Failure, TurnOrder, TurnReport, TurnState
 from bot.domain.verification import Verification
 from bot.engine import prompts
 from bot.engine.withhold_secrets import FindSecrets, SecretScreen
-from bot.errors import BotError, NeedsHuman, NoBranch, Retryable
+from bot.errors import BotError, DiskFull, NeedsHuman, NoBranch, Retryable
 from bot.ports import Agent, EventSink, Inbox, Project
+from bot.system.cancellation import finish_first, is_cancelled
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,8 @@ class TurnRunner:
         except NoBranch as problem:
             return TurnReport(TurnState.FAILED, failure=Failure.BASE, detail=str(problem), session=request.session)
         except (Retryable, NeedsHuman) as problem:
-            return TurnReport(TurnState.FAILED, failure=Failure.SETUP, detail=str(problem), session=request.session)
+            failure = _failure_of(problem)
+            return TurnReport(TurnState.FAILED, failure=failure, detail=str(problem), session=request.session)
 
     async def _work(
         self, request: TurnOrder, workspace: Workspace, project: Project, inbox: Inbox, notice: EventSink
@@ -68,7 +70,7 @@ class TurnRunner:
         if request.handover:
             await self.agent.take_back(work.home, work.session)
         report = await self.agent.run(work, inbox, notice)
-        report = await self._capture(report, request, project)
+        report = await finish_first(self._capture(report, request, project))
         return await _verify_or_keep(report, request, workspace, notice, project)
 
     def _agent_task(self, request: TurnOrder, workspace: Workspace, setup: SetupResult) -> AgentTask:
@@ -115,9 +117,12 @@ class TurnRunner:
                     report, delivered=delivered
                 )  # the agent asks in the middle of a merge: the work waits for the answer
             # keeps the agent's cost
-            return replace(report, state=TurnState.FAILED, failure=Failure.SETUP, detail=str(problem))
-        report = await _collect_evidence(replace(report, change=change, delivered=delivered), request, project)
-        return await _fit_rewritten(report, request, project)
+            return replace(report, state=TurnState.FAILED, failure=_failure_of(problem), detail=str(problem))
+        return await _collect_evidence(replace(report, change=change, delivered=delivered), request, project)
+
+
+def _failure_of(problem: BotError) -> Failure:
+    return Failure.DISK if isinstance(problem, DiskFull) else Failure.SETUP
 
 
 async def _ensure_workspace(request: TurnOrder, project: Project) -> tuple[Workspace, tuple[str, ...]]:
@@ -170,13 +175,14 @@ async def _set_up(workspace: Workspace, request: TurnOrder, notice: EventSink, p
 async def _verify_or_keep(
     report: TurnReport, request: TurnOrder, workspace: Workspace, notice: EventSink, project: Project
 ) -> TurnReport:
-    """As `_verify`. If that is interrupted, the agent's finished work is reported: no agent has to do it again."""
-    try:
-        return await _verify(report, request, workspace, notice, project)
-    except asyncio.CancelledError:
-        if not report.is_finished_work:
-            raise
-        return replace(report, state=TurnState.STOPPED)
+    """As `_verify`. The agent has ended: a turn that is interrupted now is reported nevertheless, and never repeated.
+
+    What was not verified yet counts as stopped, so that the next turn verifies it without an agent.
+    """
+    with contextlib.suppress(asyncio.CancelledError):
+        if not is_cancelled():
+            return await _verify(report, request, workspace, notice, project)
+    return replace(report, state=TurnState.STOPPED) if _awaits_verification(report, request, project) else report
 
 
 async def _verify(
@@ -186,6 +192,7 @@ async def _verify(
 
     If a person could make it possible by approving setup of the work with network, the work is held until then.
     """
+    report = await _fit_rewritten(report, request, project)
     change, setup = report.change, project.setup
     if change is None or setup is None or not _needs_verification(report, change, request):
         return report
@@ -201,6 +208,11 @@ def _needs_verification(report: TurnReport, change: Change, request: TurnOrder) 
     """Returns True if there is work to publish that has not been verified yet."""
     is_offered = report.state is TurnState.SUCCEEDED and not (report.question or change.objections)
     return is_offered and change.head not in {change.base, request.verified_commit}
+
+
+def _awaits_verification(report: TurnReport, request: TurnOrder, project: Project) -> bool:
+    change = report.change
+    return project.setup is not None and change is not None and _needs_verification(report, change, request)
 
 
 def _setup_failed(obstacle: SetupObstacle, request: TurnOrder) -> TurnReport:

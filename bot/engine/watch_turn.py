@@ -10,7 +10,15 @@ from bot.engine import acknowledge, authorization, comment_ledger, prompts
 from bot.engine.actions import SendMessage
 from bot.engine.circuit_breaker import PROBE_REASONS
 from bot.engine.decision import Decision
-from bot.engine.finish_turn import CANCEL_REASONS, cancel_turn, on_failure, on_interrupted, on_success, record_spend
+from bot.engine.finish_turn import (
+    CANCEL_REASONS,
+    cancel_turn,
+    keep_paused,
+    on_failure,
+    on_interrupted,
+    on_success,
+    record_spend,
+)
 from bot.engine.handover import keep_taken
 from bot.engine.observation import Observation
 from bot.engine.start_turn import begin_turn
@@ -25,12 +33,12 @@ def watch(run: Run, seen: Observation, policy: Policy) -> Decision:
         case TurnState.RUNNING:
             return _watch_running(run, seen, policy)
         case TurnState.SUCCEEDED:
-            decision = record_spend(run, seen)
-            return keep_taken(run, on_success(decision, seen, policy), seen)
+            ended = on_success(record_spend(run, seen), seen, policy)
+            return keep_paused(run, keep_taken(run, ended, seen), seen)
         case TurnState.FAILED:
             decision = record_spend(run, seen)
             failed = on_failure(decision, seen, policy, turn.failure, turn.detail or "no reason was given.")
-            return keep_taken(run, failed, seen)
+            return keep_paused(run, keep_taken(run, failed, seen), seen)
         case TurnState.STOPPED | TurnState.LOST:
             return on_interrupted(record_spend(run, seen), seen, policy)
         case _:

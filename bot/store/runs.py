@@ -13,6 +13,7 @@ from bot.domain.change import DiffStat, Objection
 from bot.domain.comment import CommentOutcome, CommentPlace, CommentRecord
 from bot.domain.notification import Notification
 from bot.domain.run import (
+    CLOSED,
     ApprovedObjection,
     JournalEntry,
     Phase,
@@ -54,6 +55,7 @@ _GROUPS: Mapping[str, type] = {
     "budget": RunBudget,
     "status": RunStatus,
 }
+_NEWEST = "ordinal = (SELECT max(ordinal) FROM runs AS others WHERE others.key = runs.key)"
 _FLAT = tuple(field.name for field in fields(Run) if field.name not in {*_GROUPS, "comments"})
 _COLUMNS_OF = {
     group: tuple((field.name, f"{group}_{field.name}") for field in fields(kind)) for group, kind in _GROUPS.items()
@@ -161,8 +163,13 @@ class RunStore:
 
     def ended_unshown(self) -> Sequence[Run]:
         """Returns the newest runs of issues that are over, and whose end a service refused to show."""
-        newest = "ordinal = (SELECT max(ordinal) FROM runs AS others WHERE others.key = runs.key)"
-        return self._runs(f"phase = 'done' AND unshown != '[]' AND runs.{newest}")
+        return self._runs(f"phase = 'done' AND unshown != '[]' AND runs.{_NEWEST}")
+
+    def ended_with_pull_request(self, project: str) -> Sequence[Run]:
+        """Returns the newest runs of issues that are over because their pull request was closed."""
+        return self._runs(
+            f"phase = 'done' AND runs.project = ? AND runs.reason = ? AND runs.{_NEWEST}", project, CLOSED
+        )
 
     def latest(self, *, ended_since: float) -> Sequence[Run]:
         """Returns active runs and those that ended recently."""
@@ -387,6 +394,7 @@ def _run_from(row: sqlite3.Row, comments: Sequence[CommentRecord]) -> Run:
         "wait_reason": WaitReason(values["wait_reason"]),
         "purpose": TurnPurpose(values["purpose"]),
         "plan_approved": bool(values["plan_approved"]),
+        "reopened": bool(values["reopened"]),
         "comments": tuple(comments),
     }
     return Run(**{**flat, **typed, **groups})

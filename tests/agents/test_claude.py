@@ -324,6 +324,16 @@ async def test_a_cancelled_turn_leaves_no_process_and_its_session_can_continue(s
     assert model.requests[-1].last_user_text == "Go on."
 
 
+async def test_a_turn_cancelled_at_the_moment_its_agent_succeeds_is_reported_and_not_repeated(scene):
+    scene.confined = False
+    async with ScriptedModel(script([SayText("Done.")])) as model, asyncio.TaskGroup() as group:
+        turn = group.create_task(scene.take(model))
+        scene.on_event = lambda event: turn.cancel() if event.kind is EventKind.RESULT else None
+    assert (turn.result().state, turn.result().summary) == (TurnState.SUCCEEDED, "Done.")
+    assert turn.cancelling()
+    assert living(str(scene.state)) == []
+
+
 async def test_a_finished_turn_leaves_no_process_either(scene):
     scene.confined = False
     async with ScriptedModel(script([UseTool("Bash", {"command": strays(474)})], [SayText("Done.")])) as model:

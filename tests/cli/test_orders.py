@@ -98,6 +98,6 @@ def test_each_order_about_a_pull_request_is_answered(folder, order):
     )
     assert order("pr", "ready", "2") == (0, "shop#2 is ready for review.\n")
     assert order("pr", "close", "2")[1].startswith("shop#2 is closed.")
-    assert order("pr", "reopen", "2")[1].startswith("shop#2 is open. No agent reads its comments until its issue")
+    assert order("pr", "reopen", "2")[1].startswith("shop#2 is open. If its run ended with it, the run continues")
     approved = order("pr", "review", "2", "Good.", "--approve")
     assert approved == (0, "shop#2 is approved. `treehand pr merge 2` merges it.\n")

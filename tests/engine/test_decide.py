@@ -212,6 +212,38 @@ def test_work_that_was_finished_when_it_was_paused_is_published_without_the_agen
     assert any(isinstance(action, OfferPullRequest) and "Done." in action.body for action in done.actions)
 
 
+@pytest.mark.parametrize("change", [CHANGED, replace(CHANGED, before=CHANGED.head)], ids=["a commit", "only an answer"])
+def test_a_turn_that_ends_while_it_is_paused_is_published_and_its_run_returns_to_review_without_a_turn(change):
+    heard = (CommentRecord("c1", CommentPlace.ISSUE, 1, CommentOutcome.PENDING),)
+    pausing, comments = working(wait_reason=WaitReason.PAUSED, comments=heard), (said("use OAuth"),)
+    ended = TurnReport(TurnState.SUCCEEDED, summary="Done.", change=change, agent_turns=1, delivered={"c1"})
+    paused = after(pausing, turn=ended, comments=comments)
+    assert (paused.run.phase, paused.run.wait_reason) == (Phase.ASKING, WaitReason.PAUSED)
+    assert the(PushBranch, paused)
+    assert {row.outcome for row in paused.run.comments} == {CommentOutcome.APPLIED}
+
+    comments = (*comments, said("/ai resume", named="c2"))
+    resumed = after(paused.run, slot=GRANTED, comments=comments)
+    assert resumed.run.phase is Phase.REVIEW
+    assert not any(isinstance(action, StartTurn) for action in resumed.actions)
+    assert after(resumed.run, comments=comments).run.phase is Phase.REVIEW
+
+
+def test_a_turn_that_fails_while_it_is_paused_is_not_tried_again():
+    failed = TurnReport(TurnState.FAILED, failure=Failure.AGENT, detail="It broke.")
+    paused = after(working(wait_reason=WaitReason.PAUSED), turn=failed, slot=GRANTED)
+    assert (paused.run.phase, paused.run.wait_reason) == (Phase.ASKING, WaitReason.PAUSED)
+
+
+def test_a_pause_during_the_review_ends_there_without_a_turn():
+    reviewed = working(turns_ended=1).to(Phase.REVIEW, now=100.0)
+    paused = after(reviewed, comments=(said("/ai pause"),))
+    assert (paused.run.phase, paused.run.wait_reason) == (Phase.ASKING, WaitReason.PAUSED)
+    resumed = after(paused.run, slot=GRANTED, comments=(said("/ai pause"), said("/ai resume", named="c2")))
+    assert resumed.run.phase is Phase.REVIEW
+    assert not any(isinstance(action, StartTurn) for action in resumed.actions)
+
+
 def test_an_agent_that_is_told_a_comment_again_gets_the_commit_that_has_its_work():
     """The daemon was killed after the commit, before it had the turn's report."""
     heard = (CommentRecord("c1", CommentPlace.ISSUE, 1, CommentOutcome.PENDING),)
@@ -219,6 +251,13 @@ def test_an_agent_that_is_told_a_comment_again_gets_the_commit_that_has_its_work
                        delivered={"c1"}, agent_turns=1)  # fmt: skip
     done = after(working(comments=heard), turn=again, comments=(said("use OAuth"),))
     assert [(row.outcome, row.commit) for row in done.run.comments] == [(CommentOutcome.APPLIED, CHANGED.head)]
+
+
+def test_a_full_disk_does_not_count_against_the_run():
+    full = TurnReport(TurnState.FAILED, failure=Failure.DISK, detail="The disk is full.")
+    waiting = after(working(turns_failures=2), turn=full)
+    assert (waiting.run.phase, waiting.run.turns.failures) == (Phase.WORKING, 2)
+    assert waiting.run.reason == "The disk is full."
 
 
 def test_a_model_that_cannot_be_reached_does_not_count_against_the_run():

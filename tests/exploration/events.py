@@ -12,7 +12,16 @@ from bot.domain.pull_request import CheckState, PullRequestState
 from bot.domain.setup_plan import SetupObstacle
 from bot.domain.turn import Failure, TurnReport, TurnState
 from bot.domain.verification import Verification, VerifiedCommand
-from bot.engine.actions import OfferPullRequest, PostComment, PushBranch, React, RemoveBranch, SalvageWork, ShowLabels
+from bot.engine.actions import (
+    CancelTurn,
+    OfferPullRequest,
+    PostComment,
+    PushBranch,
+    React,
+    RemoveBranch,
+    SalvageWork,
+    ShowLabels,
+)
 from bot.engine.run_note import parse_note
 from bot.errors import NeedsHuman, NeedsTurn
 from tests.exploration import daemon
@@ -60,6 +69,7 @@ def urgent_moves(state: State) -> Iterator[Move]:
     """Returns steps that have begun, and writes that become visible."""
     if state.step:
         yield Move(*_go_on(state), disturbs=False)
+        yield from _cancelled_at_its_end(state)
     if state.hidden_labels is not None:
         shown = state._replace(labels=state.hidden_labels, hidden_labels=None)
         yield Move("the tracker shows the newest labels", shown, disturbs=False)
@@ -98,6 +108,17 @@ def _go_on(state: State) -> tuple[str, State]:
     after = daemon.act(state)
     is_done = after.step is not None and after.step.decision == state.step.decision
     return f"{'done' if is_done else 'fails'}: {name_of(action)}", after
+
+
+def _cancelled_at_its_end(state: State) -> Iterator[Move]:
+    """Returns the moves in which a turn is cancelled when its agent has ended by itself already."""
+    if daemon.is_saved(state) or not isinstance(daemon.next_action(state), CancelTurn):
+        return
+    for turn_id, turn in _running(state):
+        for name, how in _ENDS_OF_CANCELLED.items():
+            if how is _success or not (turn.publish_only or turn.plan):
+                ended = _end(state, turn_id, turn._replace(has_begun=True), how)
+                yield Move(f"{name}, and is cancelled", daemon.act(ended), disturbs=False)
 
 
 def name_of(action: object) -> str:
@@ -200,6 +221,11 @@ def _regression(state: State, ordinal: int, commit: str, turn: Working) -> tuple
     return state, replace(report, verification=Verification(report.change.head, BASE, (red,), (green,)))
 
 
+def _unverified(state: State, ordinal: int, commit: str, turn: Working) -> tuple[State, TurnReport]:
+    state, report = _success(state, ordinal, commit, turn)
+    return state, replace(report, state=TurnState.STOPPED if report.is_finished_work else report.state)
+
+
 def _failing(failure: Failure) -> End:
     def fail(state: State, ordinal: int, commit: str, turn: Working) -> tuple[State, TurnReport]:
         report = replace(_report(turn, TurnState.FAILED), failure=failure, detail="It broke.", planned=False)
@@ -221,6 +247,16 @@ _ENDS: dict[str, End] = {
         Failure.AGENT, Failure.MODEL, Failure.KEY, Failure.LIMIT, Failure.BUDGET, Failure.UNREADY,
     )},
 }  # fmt: skip
+
+
+_ENDS_OF_CANCELLED: dict[str, End] = {
+    "the turn succeeds": _success,
+    "the turn is verified": _unverified,
+    "the agent asks a question": _question,
+    "the agent changes nothing": _unchanged,
+    "verification finds a regression": _regression,
+    "the turn fails": _failing(Failure.AGENT),
+}
 
 
 def agent_disturbances(state: State) -> Iterator[Move]:

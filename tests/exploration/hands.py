@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from bot.domain.pull_request import CheckState, PullRequestState
 from bot.domain.reaction import Reaction
 from bot.domain.remote import Remote
-from bot.domain.run import Phase, Run
+from bot.domain.run import CLOSED, Phase, Run
 from bot.domain.run_names import PROGRESS_SLUG
 from bot.domain.salvage import SalvageLocation
 from bot.domain.turn import Message, TurnOrder, TurnReport, TurnState
@@ -279,6 +279,9 @@ class Store:
     def ended_unshown(self) -> Sequence[Run]:
         newest = self._runs()[-1:]
         return [run for run in newest if run.phase is Phase.DONE and run.unshown]
+
+    def ended_with_pull_request(self, project: str) -> Sequence[Run]:
+        return [run for run in self._runs()[-1:] if run.phase is Phase.DONE and run.reason == CLOSED]
 
     def find_run(self, key: str) -> Run | None:
         return next(reversed(self._runs()), None)

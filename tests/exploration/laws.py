@@ -9,7 +9,7 @@ from collections.abc import Callable
 from bot.domain.comment import CommentOutcome, CommentRecord
 from bot.domain.phase_labels import phase_label, phase_labels
 from bot.domain.pull_request import PullRequestState
-from bot.domain.run import Phase, Run, WaitReason
+from bot.domain.run import Phase, Run, TurnPurpose, WaitReason
 from bot.domain.turn import TurnState
 from bot.engine.actions import (
     Action,
@@ -80,6 +80,24 @@ def one_turn_at_a_time(run: Run, seen: Observation, decision: Decision) -> bool:
     """A turn starts only after the turn before has ended."""
     is_running = seen.turn.state is TurnState.RUNNING and run.turns.number > 0
     return not (_has(decision, StartTurn) and is_running)
+
+
+def an_agent_does_its_work_once(run: Run, seen: Observation, decision: Decision) -> bool:
+    """Work that an agent has finished is never ordered again, unless somebody says something new about it."""
+    is_ours = run.wait_reason in {WaitReason.TAKEN_OVER, WaitReason.CONSENT}
+    if run.has_turn_in_flight and seen.turn.state is TurnState.STOPPED and seen.turn.is_finished_work and not is_ours:
+        return decision.run.phase is Phase.DONE or decision.run.purpose in {TurnPurpose.PUBLISH, TurnPurpose.PLAN}
+    known = {row.comment for row in run.comments}
+    orders = [action.order for action in decision.actions if isinstance(action, StartTurn)]
+    is_published = run.purpose in {TurnPurpose.PUBLISH, TurnPurpose.REVIEW} and not run.handback_comment
+    return not is_published or all(order.publish_only or set(order.comments) - known for order in orders)
+
+
+def a_pause_holds(run: Run, seen: Observation, decision: Decision) -> bool:
+    """A paused run starts nothing when its turn ends: a person is asked, or orders it to continue."""
+    was_running = run.has_turn_in_flight and run.wait_reason is WaitReason.PAUSED
+    has_ended = decision.run.turns.ended == run.turns.number
+    return not (was_running and has_ended) or decision.run.phase in {Phase.ASKING, Phase.DONE}
 
 
 def a_persons_move_is_never_undone(run: Run, seen: Observation, decision: Decision) -> bool:
@@ -188,6 +206,8 @@ OF_DECISIONS: tuple[DecisionLaw, ...] = (
     a_comment_ends_in_exactly_one_way,
     money_is_never_forgotten,
     one_turn_at_a_time,
+    an_agent_does_its_work_once,
+    a_pause_holds,
     a_persons_move_is_never_undone,
 )
 OF_STATES: tuple[StateLaw, ...] = (

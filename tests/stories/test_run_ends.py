@@ -7,6 +7,7 @@ import pytest
 
 from bot.domain.run import Phase
 from bot.domain.turn import Failure, TurnState
+from bot.engine.intake import SECONDS_TO_APPEAR
 from bot.errors import NeedsHuman, NoBranch, RateLimited, Retryable
 from tests.fakes.ports import FakeTracker
 
@@ -57,19 +58,48 @@ async def test_commits_that_people_force_pushed_are_not_overwritten(reviewed, wo
     assert theirs in world.branches["treehand/shop-1"]
 
 
-async def test_a_pull_request_reopened_after_the_end_starts_nothing(reviewed, world):
+async def test_a_reopened_pull_request_continues_its_run_in_review_and_its_comments_are_answered(reviewed, world):
     world.close_pull(KEY)
     await reviewed.tick(2)
+    assert reviewed.run(KEY).phase is Phase.DONE
+    world.wait(SECONDS_TO_APPEAR)
     world.reopen_pull(KEY)
+    await reviewed.tick(2)
+    assert (reviewed.run(KEY).ordinal, reviewed.run(KEY).phase) == (1, Phase.REVIEW)
+    assert len(world.requests) == 1, "nobody has said what is left to do"
+
     world.comment_on_pull(KEY, "go on")
+    await reviewed.tick()
+    assert world.requests["shop#1/1/turn-2"].branch == "treehand/shop-1"
+    world.finish_turn(KEY)
+    await reviewed.tick()
+    assert [pull.state for pull in world.pulls.values()] == ["open"]
+    world.close_pull(KEY)
     await reviewed.tick(2)
     assert reviewed.run(KEY).phase is Phase.DONE
-    assert len(world.requests) == 1
 
-    world.label(KEY, "ai")
+
+async def test_a_pull_request_that_a_forge_still_shows_as_open_is_not_reopened(reviewed, world):
+    world.close_pull(KEY)
     await reviewed.tick()
-    assert reviewed.run(KEY).ordinal == 1
-    assert world.requests["shop#1/1/turn-2"].branch == "treehand/shop-1"
+    world.reopen_pull(KEY)
+    await reviewed.tick(2)
+    assert reviewed.run(KEY).phase is Phase.DONE
+    world.close_pull(KEY)
+    world.wait(SECONDS_TO_APPEAR)
+    await reviewed.tick(2)
+    assert reviewed.run(KEY).phase is Phase.DONE
+
+
+async def test_a_pull_request_reopened_beside_a_closed_issue_says_that_nobody_reads_it(reviewed, world):
+    world.close_pull(KEY)
+    await reviewed.tick(2)
+    world.close_issue(KEY)
+    world.wait(SECONDS_TO_APPEAR)
+    world.reopen_pull(KEY)
+    await reviewed.tick(3)
+    assert reviewed.run(KEY).phase is Phase.DONE
+    assert "the issue was closed. Treehand no longer reads" in world.comments_of("treehand/shop-1")[-1]
 
 
 async def test_an_issue_that_asks_again_goes_on_with_its_open_pull_request(reviewed, world):

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from bot.domain.change import Change, Handover
-from bot.domain.evidence import FOLDER
+from bot.domain.evidence import FOLDER, EvidenceResult
 from bot.domain.issue import Issue
 from bot.domain.policy import Policy
 from bot.domain.remote import Remote
@@ -116,6 +116,10 @@ async def test_a_base_branch_that_is_gone_asks_without_an_agent(turns, origin):
     assert len(turns.agent.works) == seen, "no agent was paid for it"
 
 
+async def no_evidence(*_: object) -> EvidenceResult:
+    return EvidenceResult()
+
+
 async def full(worktree, run_id, turn):
     raise Retryable("The disk is full.")
 
@@ -141,17 +145,49 @@ class EndlessSetup:
         await asyncio.Event().wait()
 
 
-async def test_work_that_was_finished_is_reported_although_its_verification_was_interrupted(turns):
-    setup = EndlessSetup()
-    project = replace(turns.taker.projects("shop"), setup=setup)
+STEPS_AFTER_THE_AGENT = ("capture", "collect_evidence", "fit_rewritten", "verify")
+
+
+@pytest.mark.parametrize("question", ["", "Which one?"], ids=["work", "a question"])
+@pytest.mark.parametrize("moment", ["before", "after"])
+@pytest.mark.parametrize("step", STEPS_AFTER_THE_AGENT)
+async def test_a_turn_cancelled_after_its_agent_ended_reports_what_the_agent_did(
+    turns, monkeypatch, step, moment, question
+):
+    turns.agent.question = question
+    setup, taken = EndlessSetup(), []
+    project = replace(turns.taker.projects("shop"), setup=setup, collect_evidence=no_evidence)
+    places = {"capture": project.workspaces, "fit_rewritten": project.workspaces, "verify": setup}
     turns.taker = replace(turns.taker, projects=lambda name: project)
-    async with asyncio.TaskGroup() as group:
-        turn = group.create_task(turns.take(1, {"mine.py": "x\n"}))
-        await setup.verifying.wait()
-        turn.cancel()
+
+    def cancelling(shipped):
+        async def cancelled(*args, **more):
+            taken.append(step)
+            if moment == "before":
+                turn.cancel()
+            await asyncio.sleep(0)
+            result = await shipped(*args, **more)
+            turn.cancel()
+            await asyncio.sleep(0)
+            return result
+
+        return cancelled
+
+    if step == "collect_evidence":
+        project = replace(project, collect_evidence=cancelling(no_evidence))
+    else:
+        monkeypatch.setattr(places[step], step, cancelling(getattr(places[step], step)), raising=False)
+    if step == "verify" and moment == "after":
+        monkeypatch.setattr(setup, "verify", cancelling(no_evidence))
+    async with asyncio.timeout(60), asyncio.TaskGroup() as group:
+        turn = group.create_task(turns.take(1, {"mine.py": "x\n"}, comments=("c1",)))
+        if question and step == "verify":
+            await asyncio.wait([turn])
     report = turn.result()
-    assert (report.state, report.summary, report.session_cost_usd) == (TurnState.STOPPED, "Done.", 0.5)
+    assert (report.summary, report.session_cost_usd, report.delivered) == ("Done.", 0.5, {"c1"})
     assert report.change.head != report.change.base
+    assert taken or (question and step == "verify"), "the step was not reached"
+    assert report.state is (TurnState.SUCCEEDED if question else TurnState.STOPPED)
 
 
 async def test_git_is_reported_as_events_of_the_turn_until_the_worktree_is_there(turns, origin, monkeypatch):

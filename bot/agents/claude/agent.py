@@ -5,13 +5,12 @@ Rule: the SDK takes seconds to import, so the first turn imports it, and not the
 
 import asyncio
 import contextlib
-import errno
 import gc
 import json
 import logging
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,6 +25,8 @@ from bot.errors import NeedsHuman, Retryable
 from bot.ports import EventSink, Inbox
 from bot.sandbox.interface import AgentSandbox, Sandbox
 from bot.sandbox.proxy.grant import OnUsage
+from bot.system.cancellation import finish_first
+from bot.system.disk import is_full_disk
 from bot.system.processes import end_processes, find_processes, state_dir_id
 
 if TYPE_CHECKING:
@@ -38,8 +39,20 @@ _INTERRUPT_SECONDS = 3.0
 _MAX_LINE_BYTES = 64 * 1024 * 1024
 
 
+@dataclass(frozen=True, slots=True)
+class _Turn:
+    """The parts that all conversations of one turn share."""
+
+    task: AgentTask
+    inbox: Inbox
+    emit: EventSink
+    sandbox: AgentSandbox
+    ended: asyncio.Event
+    """Set when the agent has succeeded: from then on, its report is not given up for a cancellation."""
+
+
 class ClaudeAgent:
-    """Cancelled, it interrupts the agent, ends its processes and re-raises."""
+    """Cancelled, it interrupts the agent, ends its processes and re-raises, unless the agent has succeeded before."""
 
     def __init__(
         self,
@@ -65,17 +78,23 @@ class ClaudeAgent:
         )  # the turn's errors become values in the report
 
     async def run(self, task: AgentTask, inbox: Inbox, emit: EventSink) -> TurnReport:
+        ended = asyncio.Event()
+        return await finish_first(self._run(task, inbox, emit, ended), once=ended.is_set)
+
+    async def _run(self, task: AgentTask, inbox: Inbox, emit: EventSink, ended: asyncio.Event) -> TurnReport:
         try:
             await self._prepare(task)
         except NeedsHuman as problem:
             return TurnReport(TurnState.FAILED, session=task.session, failure=Failure.SETUP, detail=str(problem))
         except OSError as problem:
-            failure = Failure.DISK if problem.errno == errno.ENOSPC else Failure.SETUP
-            return TurnReport(TurnState.FAILED, session=task.session, failure=failure, detail=str(problem))
+            if is_full_disk(problem):
+                raise
+            return TurnReport(TurnState.FAILED, session=task.session, failure=Failure.SETUP, detail=str(problem))
         async with self._sandbox.open_turn(task, self._marker(task), self._usage_sink(emit)) as sandbox:
-            report = await self._instruct(task, session_for(task), inbox, emit, sandbox)
+            turn = _Turn(task, inbox, emit, sandbox, ended)
+            report = await self._instruct(turn, session_for(task))
             if is_session_gone(report.detail) and report.failure:
-                report = await self._instruct(task, fresh_session_for(task), inbox, emit, sandbox)
+                report = await self._instruct(turn, fresh_session_for(task))
             return sandbox.correct(report)
 
     def by_hand(self, *, folder: Path, home: Path, session: str) -> str:
@@ -109,39 +128,36 @@ class ClaudeAgent:
             self._is_checked = True
         task.home.mkdir(parents=True, exist_ok=True)
 
-    async def _instruct(
-        self, task: AgentTask, session: Session, inbox: Inbox, emit: EventSink, sandbox: AgentSandbox
-    ) -> TurnReport:
+    async def _instruct(self, turn: _Turn, session: Session) -> TurnReport:
         """Converses; puts the repository's instructions ahead of the prompt unless the session has seen them."""
-        if not self._instructions_seen.is_new(session.id, task.instructions):
-            return await self._converse(task, session, inbox, emit, sandbox)
-        instructed = replace(session, prompt=f"{task.instructions}\n\n{session.prompt}")
-        report = await self._converse(task, instructed, inbox, emit, sandbox)
+        instructions = turn.task.instructions
+        if not self._instructions_seen.is_new(session.id, instructions):
+            return await self._converse(turn, session)
+        report = await self._converse(turn, replace(session, prompt=f"{instructions}\n\n{session.prompt}"))
         if (
             report.state is TurnState.SUCCEEDED
         ):  # otherwise the agent may not have read these comments, and gets them again
-            self._instructions_seen.record(session.id, task.instructions)
+            self._instructions_seen.record(session.id, instructions)
         return report
 
-    async def _converse(
-        self, task: AgentTask, session: Session, inbox: Inbox, emit: EventSink, sandbox: AgentSandbox
-    ) -> TurnReport:
+    async def _converse(self, turn: _Turn, session: Session) -> TurnReport:
         from claude_agent_sdk import ClaudeSDKClient
 
         from bot.agents.claude.stream import TurnStream
 
         resumed = session.id if session.resume else ""
-        stream = TurnStream(task, emit, self._clock, session=resumed, fresh=session.fresh)
+        stream = TurnStream(turn.task, turn.emit, self._clock, session=resumed, fresh=session.fresh)
         stderr: deque[str] = deque(maxlen=20)
-        client = ClaudeSDKClient(self._options(task, session, stream, stderr.append, sandbox))
-        is_marked = self._marker(task).__eq__
+        client = ClaudeSDKClient(self._options(turn.task, session, stream, stderr.append, turn.sandbox))
+        is_marked = self._marker(turn.task).__eq__
         try:
             await _connect(client)
-            await _send_and_read(client, stream, session.prompt, inbox)
+            await _send_and_read(client, stream, session.prompt, turn)
         except asyncio.CancelledError:
             await _interrupt(client, stream)
             await end_processes(is_marked)
-            raise
+            if not stream.has_succeeded:
+                raise
         except Retryable as problem:
             stream.break_off(str(problem))
             await end_processes(is_marked)
@@ -232,7 +248,7 @@ async def _messages(client: "ClaudeSDKClient") -> AsyncGenerator["SdkMessage", N
         raise Retryable(str(exc)) from exc
 
 
-async def _send_and_read(client: "ClaudeSDKClient", stream: "TurnStream", prompt: str, inbox: Inbox) -> None:
+async def _send_and_read(client: "ClaudeSDKClient", stream: "TurnStream", prompt: str, turn: _Turn) -> None:
     """Returns when the agent has answered every message that it was sent.
 
     Messages still in the inbox then count as unread. Between the last look and the end nothing is awaited, so that no
@@ -240,11 +256,13 @@ async def _send_and_read(client: "ClaudeSDKClient", stream: "TurnStream", prompt
     """
     await _send(client, stream.prompt(prompt))
     async with asyncio.TaskGroup() as group, contextlib.aclosing(_messages(client)) as messages:
-        feeder = group.create_task(_feed(client, stream, inbox), name="inbox")
+        feeder = group.create_task(_feed(client, stream, turn.inbox), name="inbox")
         broken = None
         try:
             async for message in messages:
                 stream.read(message)
+                if stream.has_succeeded:
+                    turn.ended.set()
                 if stream.over:
                     break
         except Retryable as problem:

@@ -101,6 +101,11 @@ class TurnStream:
                     self._limit = _timestamp(message.rate_limit_info.resets_at)
                 self._emit(EventKind.NOTICE, f"the model's limits: {message.rate_limit_info.status}")
 
+    @property
+    def has_succeeded(self) -> bool:
+        """The agent has ended by itself, without an error."""
+        return self.over and self._result is not None and not self._result.is_error
+
     def break_off(self, reason: str) -> None:
         self._broken = reason
 

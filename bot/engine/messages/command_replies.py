@@ -71,6 +71,10 @@ def _waiting_text(run: Run) -> str:
     return f"The run waits: {neutralize_line(run.reason)}" if waits else ""
 
 
+def back_in_review() -> str:
+    return "The run is in review again: comment to steer, merge to finish."
+
+
 def answered_on_the_issue() -> str:
     return "Treehand answers on the issue."
 

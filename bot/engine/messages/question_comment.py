@@ -75,8 +75,16 @@ def asked_again() -> str:
 
 
 def ended_beside_pull(reason: str, label: str, *, has_issue: bool) -> str:
-    again = f" Add `{label}` to the issue again to continue with this pull request." if has_issue else ""
+    again = (
+        f" Add `{label}` to the issue again to continue with this pull request."
+        if has_issue
+        else " The pull request stays open: you can merge or close it."
+    )
     return f"The run has ended: {neutralize_line(reason)}. Treehand no longer reads comments here.{again}"
+
+
+def reopened() -> str:
+    return "its pull request was reopened; comment to say what is left to do"
 
 
 def found_again() -> str:

@@ -47,8 +47,8 @@ GUARDS = (
     Guard(
         "F20: an outage counts against nobody",
         "bot/engine/finish_turn.py",
-        "case Failure.MODEL if seen.slot.outage or",
-        "case Failure.MODEL if",
+        "(seen.slot.outage or seen.turn.is_model_unreachable)",
+        "seen.turn.is_model_unreachable",
         (f"{_STORY}_an_outage_asks_no_questions_with_two_slots",),
     ),
     Guard(

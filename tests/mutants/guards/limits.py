@@ -14,7 +14,72 @@ _STORIES = "tests/stories/test_stories.py::test"
 _HOLDS = (f"{_SELFTEST}_a_working_sandbox_passes_every_probe_and_leaves_no_files",)
 _LEAKY = (f"{_SELFTEST}_a_leaking_bubblewrap_is_detected[the network is shared]",)
 
+_TURNS = "tests/workspace/test_turns.py::test_a_turn_cancelled_after_its_agent_ended_reports_what_the_agent_did"
+
 GUARDS = (
+    Guard(
+        "F1: a cancellation waits for the capture of what the agent has done",
+        "bot/engine/run_turn.py",
+        "await finish_first(self._capture(report, request, project))",
+        "await self._capture(report, request, project)",
+        (f"{_TURNS}[capture-before-work]",),
+    ),
+    Guard(
+        "F1: verification is left out if the turn was cancelled before",
+        "bot/engine/run_turn.py",
+        "if not is_cancelled():",
+        "if True:",
+        (f"{_TURNS}[capture-before-work]",),
+    ),
+    Guard(
+        "F1: the report of an agent that has succeeded is not given up",
+        "bot/agents/claude/agent.py",
+        "turn.ended.set()",
+        "pass",
+        (f"{_CLAUDE}_a_turn_cancelled_at_the_moment_its_agent_succeeds_is_reported_and_not_repeated",),
+    ),
+    Guard(
+        "F1: a pause holds although the turn ends at the same time",
+        "bot/engine/finish_turn.py",
+        "if paused.wait_reason is not WaitReason.PAUSED or decision.run.phase is Phase.ASKING:",
+        "if True:",
+        (f"{_DECIDE}_a_turn_that_fails_while_it_is_paused_is_not_tried_again",),
+    ),
+    Guard(
+        "F1: a run that was paused in review starts no turn when it is resumed",
+        "bot/engine/commands.py",
+        "purpose = TurnPurpose.REVIEW if _is_only_reviewed(run) else run.purpose",
+        "purpose = run.purpose",
+        (f"{_DECIDE}_a_pause_during_the_review_ends_there_without_a_turn",),
+    ),
+    Guard(
+        "F1: a full disk is held against no run",
+        "bot/engine/finish_turn.py",
+        "return unreachable or failure is Failure.DISK",
+        "return unreachable",
+        (f"{_DECIDE}_a_full_disk_does_not_count_against_the_run",),
+    ),
+    Guard(
+        "F1: a pull request that a forge still shows as open is not reopened",
+        "bot/engine/intake.py",
+        "if now < known_at:",
+        "if False:",
+        ("tests/stories/test_run_ends.py::test_a_pull_request_that_a_forge_still_shows_as_open_is_not_reopened",),
+    ),
+    Guard(
+        "F1: a remark on a line that is not there pays no turn",
+        "bot/services/local/pull_requests.py",
+        "if not 1 <= remark.line <= lines:",
+        "if False:",
+        ("tests/services/local/test_pull_requests.py::test_a_remark_on_a_line_that_is_not_there_is_refused[99]",),
+    ),
+    Guard(
+        "F1: the page of a network that wants a login is not the model",
+        "bot/sandbox/proxy/model.py",
+        "if _is_page(response):\n                    return",
+        "if False:\n                    return",
+        (f"{_MODEL}_a_page_of_a_network_that_wants_a_login_is_no_answer_of_the_model[403]",),
+    ),
     Guard(
         "T6: the model's key stays on this side",
         "bot/sandbox/bubblewrap.py",
@@ -111,8 +176,8 @@ GUARDS = (
     Guard(
         "Money: work that was finished when its turn was paused takes no agent again",
         "bot/engine/finish_turn.py",
-        "if not turn.is_finished_work or",
-        "if True or",
+        "if not turn.is_finished_work:",
+        "if True:",
         (f"{_DECIDE}_work_that_was_finished_when_it_was_paused_is_published_without_the_agent",),
     ),
     Guard(
