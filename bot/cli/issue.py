@@ -12,7 +12,7 @@ from bot.cli.local_server import (
     print_comments,
     read_text,
 )
-from bot.cli.output import indented, print_text
+from bot.cli.output import print_markdown, print_text
 from bot.domain.issue import Issue
 from bot.errors import BadSettings
 from bot.services.local.issues import IssueThread
@@ -66,12 +66,14 @@ def show(options: Namespace) -> None:
         print(json.dumps(_thread_as_json(thread)))
         return
     print_text(f"{_format_issue(thread.issue)}\nopened by {on_one_line(thread.author)}\n")
-    print_text(indented(thread.issue.body or "(no description)"))
+    print_markdown(thread.issue.body or "(no description)")
     print_comments(thread.comments)
 
 
 def label(options: Namespace) -> None:
-    author, labels = _split_author(options.labels)
+    author, labels = _take_option("--as", options.labels)
+    config, labels = _take_option("--config", labels)
+    options.config = config or options.config
     if not labels:
         raise BadSettings("Name a label: `treehand issue label KEY ai` adds it, `-ai` removes it.")
     with open_server(options) as server:
@@ -79,18 +81,18 @@ def label(options: Namespace) -> None:
         issues = server.issues(project)
         removed = [word[1:] for word in labels if word.startswith("-")]
         if added := [word for word in labels if not word.startswith("-")]:
-            issues.label(number, *added, by=author)
+            issues.label(number, *added, by=author or operator())
         if removed:
-            issues.unlabel(number, *removed, by=author)
+            issues.unlabel(number, *removed, by=author or operator())
         print_text(_format_issue(issues.show(number).issue))
 
 
-def _split_author(words: list[str]) -> tuple[str, list[str]]:
-    """Reads `--as NAME` here, because argparse cannot: labels may begin with a dash."""
-    if "--as" not in words:
-        return operator(), words
-    place = words.index("--as")
-    return " ".join(words[place + 1 : place + 2]) or operator(), words[:place] + words[place + 2 :]
+def _take_option(name: str, words: list[str]) -> tuple[str, list[str]]:
+    """Reads an option behind the key here, because argparse cannot: labels may begin with a dash."""
+    if name not in words:
+        return "", words
+    place = words.index(name)
+    return " ".join(words[place + 1 : place + 2]), words[:place] + words[place + 2 :]
 
 
 def comment(options: Namespace) -> None:

@@ -5,7 +5,7 @@ from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from bot.cli.output import indented, print_text
+from bot.cli.output import indented, print_markdown, print_text
 from bot.domain.reaction import Reaction
 from bot.errors import NeedsHuman
 from bot.services.local.comments import ShownComment
@@ -51,7 +51,7 @@ def print_comments(comments: Sequence[ShownComment]) -> None:
         verdict = f" ({comment.verdict})" if comment.verdict else ""
         print_text(f"\n── {on_one_line(comment.author)}{verdict} {reactions}".rstrip())
         if comment.text:
-            print_text(indented(comment.text))
+            print_markdown(comment.text)
         for remark in comment.remarks:
             print_text(indented(f"{on_one_line(remark.path)}:{remark.line}: {remark.text}"))
 

@@ -7,6 +7,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NoReturn
 
 from bot import __version__
@@ -19,6 +20,18 @@ AddCommand = Callable[..., argparse.ArgumentParser]
 
 _ISSUE_KEY = "key of the issue: 12, shop#12 or ENG-12"
 _PULL_REQUEST_KEY = "number of the pull request: 12 or shop#12"
+_EPILOG = """\
+KEY is the key of an issue, such as shop#12 or ENG-12. If there is only one project, 12 is enough.
+The number of the pull request works as well.
+
+examples:
+  treehand init                                    write the settings for the repository in this folder
+  treehand run                                     start the daemon; leave it running
+  treehand issue new "Say hello" --label ai        ask for work, in another terminal
+  treehand logs 1 -f                               watch the agent
+
+`treehand COMMAND --help` explains one command, and `treehand man` all of them. docs/start.md is the guide.
+"""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -87,28 +100,63 @@ class _Parser(argparse.ArgumentParser):
         super().error(message)
 
 
+class _Help(argparse.RawDescriptionHelpFormatter):
+    """Lists the commands under the headings of the parser."""
+
+    def _format_action(self, action: argparse.Action) -> str:
+        headings: dict[str, list[str]] = getattr(action, "headings", {})
+        if not headings:
+            return super()._format_action(action)
+        listed = {command.dest: command for command in self._iter_indented_subactions(action)}
+        indent = " " * self._current_indent
+        self._indent()
+        parts = [
+            f"\n{indent}{heading}:\n{''.join(self._format_action(listed[name]) for name in names)}"
+            for heading, names in headings.items()
+        ]
+        self._dedent()
+        return "".join(parts)
+
+
 def parser() -> argparse.ArgumentParser:
     top = _Parser(
         prog="treehand",
         description="Label an issue, get a draft pull request; comment to steer it; merge, and Treehand cleans up.",
+        epilog=_EPILOG,
+        formatter_class=_Help,
     )
     top.add_argument("--version", action="version", version=f"treehand {__version__}")
-    top.add_argument("--config", default="", metavar="PATH", help="the settings file (default: ./treehand.toml)")
-    commands = top.add_subparsers(required=True, metavar="COMMAND")
+    _add_config(top, default="")
+    commands: Any = top.add_subparsers(required=True, metavar="COMMAND", title="commands")
 
     def add(name: str, call: str, about: str, into: Any = commands) -> argparse.ArgumentParser:
         command: argparse.ArgumentParser = into.add_parser(name, help=about, description=about)
+        _add_config(command, default=argparse.SUPPRESS)  # keeps what was written before the command
         command.set_defaults(call=call)
         return command
 
-    _add_start(add)
-    _add_status(add)
-    _add_comment_commands(add)
-    _add_maintenance(add)
-    _add_shell(add)
-    _add_issue(commands, add)
-    _add_pr(commands, add)
+    commands.headings = {}
+    for heading, adders in (
+        ("begin", [partial(_add_start, add)]),
+        ("look", [partial(_add_status, add)]),
+        ("steer", [partial(_add_comment_commands, add)]),
+        (
+            "issues and pull requests on this machine",
+            [partial(_add_issue, commands, add), partial(_add_pr, commands, add)],
+        ),
+        ("maintain", [partial(_add_maintenance, add), partial(_add_shell, add)]),
+    ):
+        known = set(commands.choices)
+        for add_commands in adders:
+            add_commands()
+        commands.headings[heading] = [name for name in commands.choices if name not in known]
     return top
+
+
+def _add_config(command: argparse.ArgumentParser, *, default: str) -> None:
+    command.add_argument(
+        "--config", default=default, metavar="PATH", help="the settings file (default: ./treehand.toml)"
+    )
 
 
 def _add_start(add: AddCommand) -> None:
@@ -251,16 +299,11 @@ def _add_pr(commands: Any, add: AddCommand) -> None:
     show = add("show", "pr:show", "show a pull request, its comments and its diff", actions)
     _add_key(show, _PULL_REQUEST_KEY)
     _add_json(listed, show)
+    diff = add("diff", "pr_diff:diff", "print what a pull request changes", actions)
+    _add_key(diff, _PULL_REQUEST_KEY)
+    diff.add_argument("--stat", action="store_true", help="print only the files and the number of changed lines")
     _add_comment(add("comment", "pr:comment", "comment on a pull request", actions), _PULL_REQUEST_KEY)
-    review = add("review", "pr:review", "review a pull request, with inline comments", actions)
-    _add_key(review, _PULL_REQUEST_KEY)
-    review.add_argument("text", nargs="?", default="", metavar="TEXT")
-    review.add_argument(
-        "--on", action="append", default=[], metavar="PATH:LINE:TEXT", help="inline comment; may be repeated"
-    )
-    verdict = review.add_mutually_exclusive_group()
-    verdict.add_argument("--approve", action="store_true", help="approve the pull request")
-    verdict.add_argument("--request-changes", action="store_true", help="request changes before it is merged")
+    review = _add_review(actions, add)
     merge = add(
         "merge",
         "pr:merge",
@@ -278,6 +321,19 @@ def _add_pr(commands: Any, add: AddCommand) -> None:
         _add_key(command, _PULL_REQUEST_KEY)
         command.set_defaults(verb=name)
     _add_author(review, merge, *(actions.choices[name] for name in ("close", "reopen", "ready")))
+
+
+def _add_review(actions: Any, add: AddCommand) -> argparse.ArgumentParser:
+    review = add("review", "pr:review", "review a pull request, with inline comments", actions)
+    _add_key(review, _PULL_REQUEST_KEY)
+    review.add_argument("text", nargs="?", default="", metavar="TEXT")
+    review.add_argument(
+        "--on", action="append", default=[], metavar="PATH:LINE:TEXT", help="inline comment; may be repeated"
+    )
+    verdict = review.add_mutually_exclusive_group()
+    verdict.add_argument("--approve", action="store_true", help="approve the pull request")
+    verdict.add_argument("--request-changes", action="store_true", help="request changes before it is merged")
+    return review
 
 
 def _add_key(command: argparse.ArgumentParser, about: str = _ISSUE_KEY) -> None:

@@ -67,7 +67,7 @@ def _operand(action: argparse.Action) -> str:
 
 def _arguments(command: argparse.ArgumentParser, *, skip_help: bool = False) -> Iterator[str]:
     for action in command._actions:  # noqa: SLF001
-        if isinstance(action, argparse._SubParsersAction) or (skip_help and action.dest == "help"):  # noqa: SLF001
+        if isinstance(action, argparse._SubParsersAction) or (skip_help and action.dest in {"help", "config"}):  # noqa: SLF001
             continue
         if action.option_strings or action.help:
             yield ".TP"

@@ -8,10 +8,13 @@ import sys
 from functools import cache
 from typing import TYPE_CHECKING
 
-from bot.text.invisible_characters import strip_invisible
+from bot.text.invisible_characters import escape_invisible, strip_invisible
+from bot.text.pull_request_section import without_markers
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+_DIFF_STYLES = {"@": "cyan", "+": "green", "-": "red"}
 
 
 def print_text(text: str, *, flush: bool = False, style: str = "") -> None:
@@ -22,6 +25,33 @@ def print_text(text: str, *, flush: bool = False, style: str = "") -> None:
     from rich.text import Text
 
     console.print(Text(strip_invisible(text), style), soft_wrap=True)
+
+
+def print_markdown(text: str) -> None:
+    """Indents all lines. Without a terminal, the text is printed as it was written."""
+    shown = strip_invisible(without_markers(text))
+    console = colour_console()
+    if console is None:
+        print_text(indented(shown))
+        return
+    from bot.cli.rendered_markdown import render_markdown
+
+    console.print(render_markdown(shown, console.width))
+
+
+def print_diff(diff: str) -> None:
+    """Shows what cannot be seen as an escape, and every line as it is, however long."""
+    shown = escape_invisible(diff)
+    console = colour_console()
+    if console is None:
+        print(shown)
+        return
+    from rich.text import Text
+
+    in_hunk = False
+    for line in shown.split("\n"):
+        in_hunk = line.startswith("@@") or (in_hunk and not line.startswith("diff "))
+        console.print(Text(line, _DIFF_STYLES.get(line[:1], "none") if in_hunk else "bold"), soft_wrap=True)
 
 
 def hanging(text: str, width: int) -> str:
@@ -40,6 +70,8 @@ def colour_console() -> "Console | None":
     if not sys.stdout.isatty():
         return None
     from rich.console import Console
+    from rich.theme import Theme
 
-    console = Console(highlight=False, markup=False, emoji=False)
+    theme = Theme({"markdown.code": "cyan", "markdown.block_quote": "none"})
+    console = Console(highlight=False, markup=False, emoji=False, theme=theme)
     return None if console.no_color or console.is_dumb_terminal else console

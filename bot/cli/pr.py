@@ -11,13 +11,13 @@ from bot.cli.local_server import (
     print_comments,
     read_text,
 )
-from bot.cli.output import indented, print_text
+from bot.cli.output import print_diff, print_markdown, print_text
 from bot.domain.comment import Remark
 from bot.errors import BadSettings
 from bot.services.local.merge_git import MergeStyle
 from bot.services.local.pull_requests import PullRequestPage, ReviewVerdict
 from bot.settings.load import load, settings_file
-from bot.text.invisible_characters import escape_invisible, on_one_line
+from bot.text.invisible_characters import on_one_line
 
 _STATES = {
     "close": "{key} is closed. If its run has not ended, it ends now, and unpublished work is salvaged.",
@@ -59,9 +59,11 @@ def show(options: Namespace) -> None:
 
 
 def print_page(page: PullRequestPage) -> None:
-    print_text(f"{_format_pull(page)}\n\n{indented(page.pull.body)}")
+    print_text(f"{_format_pull(page)}\n")
+    print_markdown(page.pull.body)
     print_comments(page.comments)
-    print_text(f"\n{escape_invisible(page.diff)}")
+    print_text("")
+    print_diff(page.diff)
 
 
 def comment(options: Namespace) -> None:

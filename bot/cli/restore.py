@@ -5,7 +5,7 @@ import re
 from argparse import Namespace
 from collections.abc import Sequence
 
-from bot.control.issue_keys import parse_key
+from bot.control.issue_keys import parse_run_key
 from bot.domain.branch_name import branch_for
 from bot.domain.run import Run
 from bot.domain.salvage import SalvagedWork
@@ -30,7 +30,7 @@ _MOST_LISTED = 20
 
 def restore(options: Namespace) -> None:
     settings = load(settings_file(options.config))
-    project, key = parse_key(settings, options.key)
+    project, key = parse_run_key(settings, options.key)
     ref = _find_newest(settings, project, key)
     # Saving it again restarts its retention time: it must not expire during the push.
     asyncio.run(workspaces_of(settings, project).salvage_store.restart_retention([ref], now=clock.now()))

@@ -5,6 +5,7 @@ from argparse import Namespace
 
 from bot.cli.order_outcome import foresee_outcome
 from bot.cli.output import print_text
+from bot.control.issue_keys import parse_run_key
 from bot.control.user_actions import comment_as
 from bot.settings.load import load, operator, settings_file
 from bot.settings.schema import Settings
@@ -22,7 +23,8 @@ def post_command(options: Namespace) -> int:
 
 def _post(settings: Settings, options: Namespace, text: str) -> int:
     by = options.author or operator()
-    outcome = foresee_outcome(settings, options.key, text, by=by)
-    asyncio.run(comment_as(settings, options.key, text, by=by))
+    key = parse_run_key(settings, options.key)[1]
+    outcome = foresee_outcome(settings, key, text, by=by)
+    asyncio.run(comment_as(settings, key, text, by=by))
     print_text(outcome.line)
     return outcome.exit_code

@@ -7,6 +7,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from bot.cli.rendered_markdown import render_line
 from bot.cli.status_text import NO_RUNS, StatusRow, format_heading, format_spent, list_problems, rows_by_phase
 from bot.domain.run import Phase
 from bot.status.as_json import StatusSnapshot
@@ -18,6 +19,8 @@ _STYLES: Mapping[Phase, str] = {
     Phase.QUEUED: "bold blue",
     Phase.DONE: "bold green",
 }
+_PROSE = frozenset(("reason", "doing"))
+"""Details with words of agents and people, which may contain Markdown."""
 _WIDEST_KEY = 20
 _BAR_WIDTH = 24
 _ROOMY, _TIGHT, _NARROW = 100, 76, 50
@@ -105,7 +108,9 @@ def _text(text: str, style: str) -> Text:
 
 
 def render_run(title: str, details: Iterable[tuple[str, str]], journal: Iterable[tuple[str, str]]) -> RenderableType:
-    return Group(Text(title, "bold"), "", _pairs(details, "cyan"), "", Text("Journal", "bold"), _pairs(journal, "dim"))
+    facts = [(name, render_line(value) if name in _PROSE else Text(value)) for name, value in details]
+    entries = [(at, render_line(text)) for at, text in journal]
+    return Group(Text(title, "bold"), "", _pairs(facts, "cyan"), "", Text("Journal", "bold"), _pairs(entries, "dim"))
 
 
 def render_costs(by: str, rows: Sequence[tuple[str, float, int]], total: tuple[float, int]) -> RenderableType:
@@ -122,10 +127,10 @@ def render_costs(by: str, rows: Sequence[tuple[str, float, int]], total: tuple[f
     return table
 
 
-def _pairs(rows: Iterable[tuple[str, str]], style: str) -> Table:
+def _pairs(rows: Iterable[tuple[str, Text]], style: str) -> Table:
     table = Table.grid(padding=(0, 2))
     table.add_column(style=style, no_wrap=True)
     table.add_column(overflow="fold")
     for name, value in rows:
-        table.add_row(name, Text(value))
+        table.add_row(name, value)
     return table

@@ -27,8 +27,8 @@ def take(options: Namespace) -> None:
     if run.phase is Phase.DONE or not run.turns.number:
         raise NeedsHuman(f"{run.key} has no worktree to take over: {run.reason or 'no agent has started'}.")
     text = f"/{settings.label} {options.comment_command}"
-    asyncio.run(comment_as(settings, options.key, text, by=options.author or operator()))
-    run = _wait_until_taken(settings, options.key)
+    asyncio.run(comment_as(settings, run.key, text, by=options.author or operator()))
+    run = _wait_until_taken(settings, run.key)
     folder, command = worktree_and_command(settings, run, build_offline_agent(settings))
     print("\n".join(line for line in (str(folder), command) if line))
     if not _is_taken(run):

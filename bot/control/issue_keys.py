@@ -1,12 +1,16 @@
-"""Parses the keys that people type for issues: `acme/shop#3`, `shop#3`, `ENG-3` in Linear, or in short `#3` and `3`."""
+"""Parses the keys that people type for issues: `acme/shop#3`, `shop#3`, `ENG-3` in Linear, or in short `#3` and `3`.
+
+Commands about runs also take the number of a run's pull request.
+"""
 
 import re
 from contextlib import closing
 
+from bot.domain.branch_name import branch_for
 from bot.domain.run import Run
 from bot.errors import NeedsHuman
 from bot.services.interface import FoundKey
-from bot.services.registry import SERVICES, tracker_of
+from bot.services.registry import SERVICES, open_offline, tracker_of
 from bot.settings.schema import ProjectSettings, Settings
 from bot.store.build import open_store
 
@@ -48,9 +52,24 @@ def find_project(settings: Settings, name: str) -> ProjectSettings:
     raise NeedsHuman(f"There is no project {name}. Known projects: {known}." if name else f"Name a project: {known}.")
 
 
+def parse_run_key(settings: Settings, text: str) -> tuple[ProjectSettings, str]:
+    """Like `parse_key`, but if no issue of that number has a run, the number may be that of a pull request."""
+    project, key = parse_key(settings, text)
+    match = _KEY.fullmatch(text.strip())
+    with closing(open_store(settings)) as store:
+        if match is None or store.find_run(key):
+            return project, key
+        by_branch = {branch_for(run): run for run in store.all_runs() if run.project == project.name}
+    with open_offline(settings) as services:
+        pulls = services[project.forge].pull_requests(project.name, list(by_branch))
+    number = int(match["number"])
+    keys = (run.key for branch, run in by_branch.items() if branch in pulls and pulls[branch].number == number)
+    return project, next(keys, key)
+
+
 def find_run(settings: Settings, text: str) -> Run:
-    """The newest run of the issue. Raises NeedsHuman if there is none."""
-    key = parse_key(settings, text)[1]
+    """The newest run of the issue or of the pull request. Raises NeedsHuman if there is none."""
+    key = parse_run_key(settings, text)[1]
     with closing(open_store(settings)) as store:
         run = store.find_with_cost(key)
     if run is None:

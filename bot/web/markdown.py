@@ -1,4 +1,4 @@
-"""Markdown: renders untrusted text of agents and people as HTML, with markdown-it-py.
+"""Markdown: parses untrusted text of agents and people with markdown-it-py, and renders it as HTML.
 
 Rule: every letter is escaped, no tag has an attribute, and no word gets lost. Links, images and HTML stay text.
 """
@@ -42,6 +42,22 @@ def to_html(text: str) -> Markup:
     return Markup("<p>{}</p>").format(shown) + more
 
 
+def tokens_of(text: str) -> Sequence[Token]:
+    """Parses a text that is not longer than `LONGEST_MARKED`. The caller escapes every letter."""
+    return _parser().parse(strip_invisible(text))
+
+
+def inline_tokens_of(text: str) -> Sequence[Token]:
+    """Parses one line, without lists, headings and the like."""
+    return [child for token in _parser().parseInline(strip_invisible(text)) for child in token.children or ()]
+
+
+def code_of(fence: Token) -> str:
+    """Returns the code, below the word behind the fence unless that is the name of a language."""
+    words = fence.info.strip()
+    return fence.content if _LANGUAGE.fullmatch(words) else f"{words}\n{fence.content}"
+
+
 class _Renderer(RendererHTML):
     """Each method whose name is a token's type renders that token."""
 
@@ -62,10 +78,7 @@ class _Renderer(RendererHTML):
         return "\n"
 
     def fence(self, tokens: Sequence[Token], idx: int, *_: object) -> str:
-        """Shows the word behind the fence unless it is the name of a language."""
-        words = tokens[idx].info.strip()
-        head = "" if _LANGUAGE.fullmatch(words) else f"{words}\n"
-        return f"<pre><code>{escape(head + tokens[idx].content)}</code></pre>\n"
+        return f"<pre><code>{escape(code_of(tokens[idx]))}</code></pre>\n"
 
 
 @cache

@@ -67,12 +67,16 @@ class LocalPullRequests:
     def show(self, number: int) -> PullRequestPage:
         row = self.get_row(number)
         shown = self._page(row, self.repository.our_tips())
-        onto = row["merged_on"] or self.repository.tip(row["base"])
-        return replace(
-            shown,
-            comments=self._comments.list_all(self._project, row["number"]),
-            diff=self.repository.diff(onto, shown.pull.head),
-        )
+        comments = self._comments.list_all(self._project, row["number"])
+        return replace(shown, comments=comments, diff=self._diff(row, shown))
+
+    def diff(self, number: int, *, stat: bool = False) -> str:
+        """`stat`: only the files, and the number of changed lines."""
+        row = self.get_row(number)
+        return self._diff(row, self._page(row, self.repository.our_tips()), stat=stat)
+
+    def _diff(self, row: sqlite3.Row, page: PullRequestPage, *, stat: bool = False) -> str:
+        return self.repository.diff(row["merged_on"] or self.repository.tip(row["base"]), page.pull.head, stat=stat)
 
     def thread(self, number: int) -> PullRequestPage:
         """Without the diff."""

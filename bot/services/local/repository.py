@@ -13,8 +13,9 @@ from pathlib import Path
 
 from bot.errors import NeedsHuman
 from bot.git.base_branch import branch_names, choose_base
-from bot.git.command import GitFailed, git, git_bytes
+from bot.git.command import GitFailed, git
 from bot.git.commit_files import find_blob, read_blob
+from bot.git.diff_text import diff_text
 from bot.git.history import create_refs, is_large, is_suspected, pack_history
 from bot.git.progress import git_with_progress
 from bot.git.unreadable import ensure_readable, incomplete, is_partial, why_unreadable
@@ -23,7 +24,6 @@ from bot.system.locks import exclusive_lock
 log = logging.getLogger(__name__)
 
 OUR_BRANCHES = "refs/heads/treehand/"
-MAX_DIFF_BYTES = 1024 * 1024
 
 _TIME_LIMIT = 120
 _FETCH_SECONDS = 3600
@@ -129,15 +129,11 @@ class LocalRepository:
         blob = find_blob(self.bare, commit, path)
         return len(read_blob(self.bare, blob.sha).splitlines()) if blob else None
 
-    def diff(self, base: str, head: str) -> str:
-        """Diff from the merge base to the head, cut at MAX_DIFF_BYTES."""
+    def diff(self, base: str, head: str, *, stat: bool = False) -> str:
+        """Empty if a commit is not here."""
         if not (self.has_commit(base) and self.has_commit(head)):
             return ""
-        shown = git_bytes(
-            self.bare, "diff", "--no-color", "--no-ext-diff", "--no-textconv", f"{base}...{head}", timeout=_TIME_LIMIT
-        )
-        cut = f"\n[cut: {len(shown) // 1024} KiB in all]\n" if len(shown) > MAX_DIFF_BYTES else ""
-        return shown[:MAX_DIFF_BYTES].decode(errors="replace") + cut
+        return diff_text(self.bare, base, head, stat=stat)
 
     def merge_base(self, base: str, head: str) -> str:
         """Returns the merge base; empty if there is none."""
