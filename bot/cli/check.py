@@ -1,20 +1,24 @@
-"""`treehand check`: tests settings, credentials, tools, sandbox and disk, and prints a fix for every problem."""
+"""`treehand check`: tests settings, credentials, tools, sandbox and disk.
+
+Rule: it prints what is wrong, with the fix, and a line that sums up the rest.
+"""
 
 import asyncio
 import json
 import re
 import subprocess
 from argparse import Namespace
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from tempfile import TemporaryFile
 
 from bot.app import build_offline_agent
-from bot.cli.output import hanging, print_text
+from bot.cli.output import hanging_words, print_text
 from bot.domain.price import is_unpriced, why_guessed
 from bot.errors import BadSettings, BotError, CannotStart
 from bot.git.command import MIN_VERSION, NO_GIT
-from bot.sandbox.build import check_hosts, hidden_path_folders, run_selftest
+from bot.git.user_repository import is_shallow
+from bot.sandbox.build import check_hosts, check_model, hidden_path_folders, run_selftest
 from bot.services.interface import Service
 from bot.services.registry import SERVICES, forge_of
 from bot.settings.credentials import ensure_key, model_environment
@@ -25,7 +29,8 @@ from bot.status.health import describe_damaged
 from bot.status.setup_report import report_setup
 from bot.store.build import open_store
 from bot.system.disk import Disk, describe_sizes, full_disk_text, is_full_disk
-from bot.system.locks import unusable_folder
+from bot.system.listening import why_taken
+from bot.system.locks import daemon_pid, unusable_folder
 from bot.system.private_files import ensure_private_folder, is_open_to_others, refuse_foreign_folder
 from bot.text.invisible_characters import on_one_line
 from bot.workspace.paths import ProjectPaths
@@ -45,6 +50,8 @@ class CheckLine:
     detail: str
     probes: tuple[Mapping[str, object], ...] = ()
     """Results of the sandbox self-test."""
+    is_told: bool = False
+    """Printed although it is no failure, because people must know it."""
 
     def as_dict(self) -> dict[str, object]:
         return {"ok": self.ok, "detail": self.detail, **({"probes": self.probes} if self.probes else {})}
@@ -57,17 +64,27 @@ def check(options: Namespace) -> int:
     if options.json:
         print(json.dumps({line.name: line.as_dict() for line in lines}))
     else:
-        for line in lines:
-            detail = f"{on_one_line(line.name):<12} {line.detail}"
-            print_text(hanging(f"{'ok    ' if line.ok else 'failed'}  {detail}", _DETAIL_COLUMN))
+        _print_lines(lines, verbose=options.verbose)
     return 0 if all(line.ok for line in lines) else 1
 
 
+def _print_lines(lines: Sequence[CheckLine], *, verbose: bool) -> None:
+    for line in lines:
+        if verbose or line.is_told or not line.ok:
+            word = "failed" if not line.ok else "note  " if line.is_told else "ok    "
+            print_text(hanging_words(f"{word}  {on_one_line(line.name):<12} {line.detail}", _DETAIL_COLUMN))
+    passed = sum(line.ok for line in lines)
+    what = f"All {passed} checks passed" if passed == len(lines) else f"{passed} of {len(lines)} checks passed"
+    print_text(f"{what}." if verbose else f"{what}; `treehand check -v` lists them.")
+
+
 def _learn(options: Namespace) -> None:
-    from bot.cli.learn import learn_all
+    from bot.cli.learn import learn_all, may_ask
 
     if options.json:
         raise BadSettings("--learn is for people and --json is for programs: use only one of them.")
+    if not (options.yes or may_ask()):
+        raise BadSettings("--learn asks before it runs setup, and there is no terminal: `--learn --yes` agrees to it.")
     learn_all(settings_file(options.config), write=options.yes)
     print_text("")
 
@@ -79,15 +96,16 @@ def _check_all(options: Namespace) -> list[CheckLine]:
         ("git", _check_git),
         ("repository", check_repositories),
         ("database", _check_database),
-        ("dashboard", describe_access),
+        ("dashboard", _check_dashboard),
         ("agent", _check_agent),
-        ("model", _check_model_key),
+        ("model", _check_model),
         ("disk", _check_disk),
     ]
     if not (state_dir := _run_check("state_dir", _check_state_dir, settings)).ok:  # the other checks need it
         return [*(_run_check(name, call, settings) for name, call in checks[:2]), state_dir]
     lines = [*(_run_check(name, call, settings) for name, call in checks), state_dir, _check_sandbox(settings)]
     lines += _check_hosts(settings)
+    lines += [line for project in settings.projects for line in _check_history(project)]
     lines += [_measure_project(settings, project) for project in settings.projects]
     for project in settings.projects:
         lines += check_setup(settings, project)
@@ -187,15 +205,34 @@ def _check_agent(settings: Settings) -> str:
     return f"{settings.agent.kind} {asyncio.run(build_offline_agent(settings).version())}"
 
 
+def _check_dashboard(settings: Settings) -> str:
+    access, bind = describe_access(settings), settings.web.bind
+    if bind and not daemon_pid(settings.state_dir) and (problem := why_taken(bind)):
+        raise CannotStart(f"{bind} cannot be used: {problem}. Set another `web.bind`, or an empty one for none.")
+    return access
+
+
+def _check_model(settings: Settings) -> str:
+    key = _check_model_key(settings)
+    asked = asyncio.run(check_model(model_environment(settings), _chosen_model(settings)))
+    if not asked.ok:
+        raise CannotStart(asked.detail)
+    return f"{key}; {asked.detail}"
+
+
 def _check_model_key(settings: Settings) -> str:
     ensure_key(settings)
-    chosen = settings.agent.model or model_environment(settings).get("ANTHROPIC_MODEL", "")
-    model = chosen.partition("[")[0]  # a window may follow the name
-    # with an alias, such as `opus`, the agent's program chooses the model: whether it has a price shows later
-    is_alias = not any(letter.isdigit() for letter in model)
-    if is_alias or not is_unpriced(model, settings.budget.prices):
+    model = _chosen_model(settings)
+    if not model or not is_unpriced(model, settings.budget.prices):
         return "a key is set"
     return f"a key is set; the cost is {why_guessed(model)}"
+
+
+def _chosen_model(settings: Settings) -> str:
+    """Returns nothing for an alias, such as `opus`: the agent's program chooses the model and so the price."""
+    chosen = settings.agent.model or model_environment(settings).get("ANTHROPIC_MODEL", "")
+    model = chosen.partition("[")[0]  # a window may follow the name
+    return model if any(letter.isdigit() for letter in model) else ""
 
 
 def _check_sandbox(settings: Settings) -> CheckLine:
@@ -205,7 +242,7 @@ def _check_sandbox(settings: Settings) -> CheckLine:
         return CheckLine("sandbox", ok=False, detail=str(problem))
     if result is None:
         detail = "none: agents run with your own permissions; give them only issues that you trust"
-        return CheckLine("sandbox", ok=True, detail=detail)
+        return CheckLine("sandbox", ok=True, detail=detail, is_told=True)
     hint = _run_check("sandbox", _hidden_folders_hint, settings).detail if result.holds else ""
     return CheckLine("sandbox", result.holds, f"{result}{hint}", tuple(map(asdict, result.probes)))
 
@@ -221,6 +258,15 @@ def _check_disk(settings: Settings) -> str:
         raise CannotStart(f"No agent starts: {level.shortage}. Free some space, or lower `limits.free_disk_gb`.")
     sizes = describe_sizes([(name, settings.state_dir / name) for name in _SHARED_FOLDERS], seconds=_MEASURE_SECONDS)
     return f"{level}; {sizes}" if sizes else str(level)
+
+
+def _check_history(project: ProjectSettings) -> list[CheckLine]:
+    """Never a problem: agents can work in a shallow clone, but people should know what they do not see."""
+    if not (project.folder and is_shallow(project.folder)):
+        return []
+    advice = f"`git fetch --unshallow` in {project.folder} gets the rest"
+    detail = f"this is a shallow clone, so agents see only the last part of the history; {advice}"
+    return [CheckLine(f"{project.name}/history", ok=True, detail=detail, is_told=True)]
 
 
 def check_setup(settings: Settings, project: ProjectSettings) -> list[CheckLine]:

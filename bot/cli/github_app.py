@@ -1,12 +1,11 @@
 """`treehand init --app`: lets a person create a GitHub App in their browser, and stores its key on this machine."""
 
 import asyncio
-import os
-import re
 from pathlib import Path
 
 from bot.cli.init_advice import site_of
 from bot.cli.init_settings import AppCredentials, SettingsDraft
+from bot.cli.kept_secrets import keep_secret, secret_file
 from bot.cli.output import print_text
 from bot.errors import BadSettings, CannotStart, Retryable
 from bot.services.github.app_manifest import NewGitHubApp, exchange_code, manifest_for
@@ -15,8 +14,6 @@ from bot.settings.schema import Settings
 from bot.web.github_app import AppRegistration
 from bot.web.server import serving
 
-KEY_FOLDER = Path(".config/treehand")
-"""Relative to the home folder, and so outside of every repository."""
 _TIMEOUT_SECONDS = 900.0
 _POLL_SECONDS = 2.0
 _PAGE_SECONDS = 0.5
@@ -66,18 +63,13 @@ async def _wait_for_app(draft: SettingsDraft, settings: Settings) -> NewGitHubAp
 
 
 def _write_secret(app: NewGitHubApp, name: str, text: str) -> Path:
-    """Never overwrites a file, and never makes it readable by others."""
-    folder = Path.home() / KEY_FOLDER
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    file = folder / re.sub(r"[^A-Za-z0-9._-]+", "-", name)
+    file = secret_file(name)
     try:
-        descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        keep_secret(file, text)
     except OSError as exc:
         raise BadSettings(
             f"{file} cannot be written: {exc.strerror}. The App exists: create a new key for it on {app.page}."
         ) from exc
-    with os.fdopen(descriptor, "w", encoding="utf-8") as opened:
-        opened.write(text)
     return file
 
 

@@ -11,15 +11,17 @@ from pathlib import Path
 from bot.cli.check import check, check_repositories
 from bot.cli.init_advice import advice
 from bot.cli.init_commands import ask_commands
+from bot.cli.init_credentials import ask_github_token, ask_model_key
 from bot.cli.init_detect import DetectedSetup, detect_setup, parse_repository
+from bot.cli.init_finish import allow_tools, ask_first_issue, ignore_file
 from bot.cli.init_settings import SettingsDraft
-from bot.cli.learn import learn_project, may_ask
+from bot.cli.learn import learn_project
 from bot.cli.main import parser
 from bot.cli.output import print_text
-from bot.cli.questions import AskUser, choose_ask
+from bot.cli.questions import Questions
 from bot.errors import BadSettings, BotError
 from bot.services.linear.connect import LinearService
-from bot.settings.credentials import github_token, has_linear_key
+from bot.settings.credentials import has_linear_key
 from bot.settings.load import load, settings_file
 from bot.settings.schema import GitHubSettings, Settings
 from bot.setup.build import preview_setup
@@ -28,7 +30,6 @@ from bot.system.private_files import share_file
 _TRACKERS = {"github": "github", "linear": "linear", "here": "local"}
 """Names of trackers in the settings, by the answer."""
 _HERE = "."
-_CI_CHOICES = ("at-once", "after-approval")
 
 
 def init(options: Namespace) -> None:
@@ -40,21 +41,42 @@ def init(options: Namespace) -> None:
         )
     if options.app and options.here:
         raise BadSettings("--app is for GitHub and --here is for this machine: use only one of them.")
-    detected, ask = detect_setup(Path.cwd(), options), choose_ask(use_defaults=options.yes)
+    detected, ask = detect_setup(Path.cwd(), options), Questions(use_defaults=options.yes)
     for note in detected.notes:
         print_text(note)
     settings, draft = _write_valid(file, _ask_all(options, detected, ask), ask, by_app=options.app)
     if detected.local and draft.repository in {_HERE, detected.repository}:
         settings, draft = _write_commands(file, draft, settings, detected.local.top, ask)
-    print_text(f"Wrote {file}.")
+    print_text(f"Wrote {file}. {_describe(draft)}")
+    if detected.local:
+        ignore_file(file, detected.local.top)
     if draft.app:
         from bot.cli.github_app import wait_until_installed
 
         wait_until_installed(settings)
-    _print_next_steps(file, draft, settings, checked=not options.no_check, uses_defaults=options.yes)
+    failed = True
+    if not options.no_check:
+        settings = _learn_hosts(file, allow_tools(file, settings), ask, uses_defaults=options.yes)
+        print_text("\nIs everything ready?", flush=True)
+        failed = bool(check(parser().parse_args(["--config", str(file), "check", "--fix"])))
+    missing = list(advice(draft, settings))
+    key = "" if failed or missing else ask_first_issue(settings, ask)
+    _print_next_steps(file, draft, missing, failed=failed, key=key)
 
 
-def _write_valid(file: Path, draft: SettingsDraft, ask: AskUser, *, by_app: bool) -> tuple[Settings, SettingsDraft]:
+def _describe(draft: SettingsDraft) -> str:
+    """Says what was chosen without a question."""
+    base = draft.base or "the default branch"
+    pulls = f"on GitHub, in {draft.repository}" if draft.on_github else "on this machine"
+    what = (
+        f"Issues are in Linear, team {draft.team}; pull requests are" if draft.team else "Issues and pull requests are"
+    )
+    chosen = f"{what} {pulls}. Agents of the project {draft.name} start from {base}."
+    waits = 'Workflows run what agents wrote at once; `ci = "after-approval"` makes them wait for you.'
+    return f"{chosen}\n{waits}" if draft.on_github else chosen
+
+
+def _write_valid(file: Path, draft: SettingsDraft, ask: Questions, *, by_app: bool) -> tuple[Settings, SettingsDraft]:
     """Removes the file again unless its settings can be used."""
     settings = _write(file, draft)
     try:
@@ -62,20 +84,20 @@ def _write_valid(file: Path, draft: SettingsDraft, ask: AskUser, *, by_app: bool
             check_repositories(settings)
         if draft.tracker == "linear" and has_linear_key(settings):
             _ensure_team_exists(settings)
-        if draft.on_github and (by_app or _wants_app(ask, settings)):
+        if draft.on_github and by_app:
             from bot.cli.github_app import create_app
 
             draft = replace(draft, app=create_app(draft, settings))
-            file.write_text(str(draft), encoding="utf-8")
-            settings = load(file)
+        draft = ask_model_key(ask_github_token(draft, settings, ask), settings, ask)
+        file.write_text(str(draft), encoding="utf-8")
+        return load(file), draft
     except BaseException:
         file.unlink()
         raise
-    return settings, draft
 
 
 def _write_commands(
-    file: Path, draft: SettingsDraft, settings: Settings, clone: Path, ask: AskUser
+    file: Path, draft: SettingsDraft, settings: Settings, clone: Path, ask: Questions
 ) -> tuple[Settings, SettingsDraft]:
     """Removes the file if no answer is given."""
     try:
@@ -88,7 +110,7 @@ def _write_commands(
         raise
 
 
-def _ask_all(options: Namespace, detected: DetectedSetup, ask: AskUser) -> SettingsDraft:
+def _ask_all(options: Namespace, detected: DetectedSetup, ask: Questions) -> SettingsDraft:
     tracker = _ask_tracker(options, detected, ask)
     team = ""
     if tracker == "linear":
@@ -96,26 +118,15 @@ def _ask_all(options: Namespace, detected: DetectedSetup, ask: AskUser) -> Setti
     local = options.here or tracker == "local"
     repository = _HERE if local else _ask_repository(options, detected, ask, tracker)
     folder_name = detected.folder.name if repository == _HERE else repository.partition("/")[2]
-    name = options.name or ask("Name of the project?", _plain_name(folder_name), _parse_name)
-    base = options.base
-    if repository == _HERE:
-        base = base or ask("Which branch do agents start from, and merge into?", detected.branch, _parse_branch)
+    name = options.name or _plain_name(folder_name)
+    base = options.base or (detected.branch if repository == _HERE else "")
     api_url = options.api_url or _detected_api_url(detected, repository)
     folder = detected.folder
     place = _HERE if settings_file(options.config).resolve().parent == folder else str(folder)
-    if repository == _HERE:
-        return SettingsDraft(name, tracker, repository, base, team.upper(), folder=place)
-    ci = ask("May workflows run an agent's code at once, or only after-approval?", _CI_CHOICES[0], _parse_ci)
-    return SettingsDraft(name, tracker, repository, base, team.upper(), api_url, folder=place, ci=ci)
+    return SettingsDraft(name, tracker, repository, base, team.upper(), api_url, folder=place)
 
 
-def _parse_ci(answer: str) -> str:
-    if answer not in _CI_CHOICES:
-        raise ValueError(f"Answer {' or '.join(_CI_CHOICES)}. At once means: with the secrets of those workflows.")
-    return answer
-
-
-def _ask_tracker(options: Namespace, detected: DetectedSetup, ask: AskUser) -> str:
+def _ask_tracker(options: Namespace, detected: DetectedSetup, ask: Questions) -> str:
     if options.team:
         return "linear"
     if options.here:
@@ -126,16 +137,13 @@ def _ask_tracker(options: Namespace, detected: DetectedSetup, ask: AskUser) -> s
     return _TRACKERS[ask(f"Where are the issues? {', '.join(_TRACKERS)}:", default, _parse_tracker)]
 
 
-def _ask_repository(options: Namespace, detected: DetectedSetup, ask: AskUser, tracker: str) -> str:
+def _ask_repository(options: Namespace, detected: DetectedSetup, ask: Questions, tracker: str) -> str:
+    """Asks only if neither the options nor the clone tell."""
     if options.repository:
         return _parse_repository_option(options.repository)
-    if tracker == "linear":
-        return ask(
-            f"Where do pull requests go? OWNER/NAME on GitHub, or {_HERE} for this folder:",
-            detected.repository or _HERE,
-            lambda answer: answer if answer == _HERE else parse_repository(answer),
-        )
-    return ask("Which repository on GitHub? OWNER/NAME:", detected.repository, parse_repository)
+    if detected.repository or tracker == "linear":
+        return detected.repository or _HERE
+    return ask("Which repository on GitHub? OWNER/NAME:", "", parse_repository)
 
 
 def _parse_repository_option(repository: str) -> str:
@@ -150,14 +158,6 @@ def _detected_api_url(detected: DetectedSetup, repository: str) -> str:
     remote = detected.github
     default = GitHubSettings().api_url
     return remote.api_url if remote and remote.repository == repository and remote.api_url != default else ""
-
-
-def _wants_app(ask: AskUser, settings: Settings) -> bool:
-    """Does not ask if there is a token."""
-    if github_token(settings):
-        return False
-    question = "Sign in to GitHub with a token, or with an App that you create in your browser? token, app:"
-    return ask(question, "token", _parse_sign_in) == "app"
 
 
 def _write(file: Path, draft: SettingsDraft) -> Settings:
@@ -184,38 +184,31 @@ def _ensure_team_exists(settings: Settings) -> None:
         raise BadSettings(detail)
 
 
-def _print_next_steps(
-    file: Path, draft: SettingsDraft, settings: Settings, *, checked: bool, uses_defaults: bool
-) -> None:
-    failed = 0
-    if checked:
-        settings = _learn_hosts(file, settings, uses_defaults=uses_defaults)
-        print_text("\nIs everything ready? (`treehand check` prints this again)", flush=True)
-        failed = check(parser().parse_args(["--config", str(file), "check", "--fix"]))
-    if missing := list(advice(draft, settings)):
+def _print_next_steps(file: Path, draft: SettingsDraft, missing: list[str], *, failed: bool, key: str) -> None:
+    if missing:
         print_text("\nStill missing:")
         print_text("\n".join(f"  {line}" for line in missing))
     print_text("\nNext:\n")
     if draft.folder != _HERE:
-        print_text(f"  export TREEHAND_CONFIG={shlex.quote(str(file.resolve()))}   (or --config, before each command)")
-    if failed or not checked:
+        print_text(f"  export TREEHAND_CONFIG={shlex.quote(str(file.resolve()))}   (or --config with each command)")
+    if failed:
         print_text("  treehand check --fix   (until every check passes; creates the labels)")
     print_text("  treehand run           (until Ctrl-C)")
-    if draft.tracker == "local":
+    if key:
+        print_text(f"  treehand logs {key} -f   (in another terminal, to watch the agent)")
+    elif draft.tracker == "local":
         print_text('  treehand issue new "Say hello" --body "Describe the work in your own words." --label ai')
-    if draft.tracker == "local" and draft.folder == _HERE:
-        print_text(f"\nTo keep {file.name} out of your commits: echo {file.name} >> .git/info/exclude")
-    if draft.tracker != "local":
+    else:
         print_text("  then put the label `ai` on an issue")
 
 
-def _learn_hosts(file: Path, settings: Settings, *, uses_defaults: bool) -> Settings:
+def _learn_hosts(file: Path, settings: Settings, ask: Questions, *, uses_defaults: bool) -> Settings:
     """Only if setup is known already and someone has agreed, by an answer or by `--yes`."""
     (project,) = settings.projects
-    preview = preview_setup(settings, project) if uses_defaults or may_ask() else None
+    preview = preview_setup(settings, project) if uses_defaults or ask.left else None
     if settings.sandbox.kind == "none" or not (preview and preview.plan.steps):
         return settings
-    learn_project(file, settings, project, write=uses_defaults)
+    learn_project(file, settings, project, ask, write=uses_defaults, in_one=True)
     return load(file)
 
 
@@ -228,24 +221,6 @@ def _parse_tracker(answer: str) -> str:
 def _parse_team(answer: str) -> str:
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9]*", answer):
         raise ValueError("The key comes before the number of each issue: ENG in ENG-7. `--team` sets it, too.")
-    return answer
-
-
-def _parse_sign_in(answer: str) -> str:
-    if answer.lower() not in {"token", "app"}:
-        raise ValueError(f"{answer!r} is not an option.")
-    return answer.lower()
-
-
-def _parse_name(answer: str) -> str:
-    if answer != _plain_name(answer):
-        raise ValueError("Use letters, digits, '-', '_' and '.'.")
-    return answer
-
-
-def _parse_branch(answer: str) -> str:
-    if not answer:
-        raise ValueError("Name a branch.")
     return answer
 
 

@@ -1,6 +1,5 @@
 """Advice at the end of `treehand init`: where to create tokens, keys and Apps, and the permissions they need."""
 
-import subprocess
 from collections.abc import Iterator
 
 from bot.cli.init_settings import SettingsDraft
@@ -16,7 +15,6 @@ PERMISSIONS = (
     ("Actions", "read", "the last lines of failed logs"),
 )
 """Permissions of a fine-grained token. GitHub adds `Metadata: read` and offers no token the permission Checks."""
-_GH_SECONDS = 10
 
 
 def site_of(api_url: str) -> str:
@@ -26,8 +24,11 @@ def site_of(api_url: str) -> str:
 
 def advice(draft: SettingsDraft, settings: Settings) -> Iterator[str]:
     """Names the credentials and hosts that are missing; secrets go into the environment or into files."""
-    if draft.on_github and not draft.app and not github_token(settings):
-        yield from _github_advice(draft, site_of(settings.github.api_url))
+    if draft.on_github and not (draft.app or draft.token_file or github_token(settings)):
+        site = site_of(settings.github.api_url)
+        yield from explain_github_token(draft, site)
+        yield "    export GITHUB_TOKEN=..."
+        yield f"    export GITHUB_TOKEN=$(gh auth token --hostname {site.partition('://')[2]})   (if gh is signed in)"
     if draft.tracker == "linear" and not has_linear_key(settings):
         yield "A key for Linear: https://linear.app/settings/account/security (Personal API keys: read and write)"
         yield "    export LINEAR_API_KEY=..."
@@ -49,29 +50,11 @@ def _setup_advice(settings: Settings) -> Iterator[str]:
         yield f"    [sandbox]\n      {preview.setting}"
 
 
-def _github_advice(draft: SettingsDraft, site: str) -> Iterator[str]:
-    host = site.partition("://")[2]
-    if _gh_is_signed_in(host):
-        yield f"gh is signed in to {host} as you. To try Treehand, you can use its token:"
-        yield f"    export GITHUB_TOKEN=$(gh auth token --hostname {host})"
-        yield "For permanent use, create a token with fewer permissions:"
-    else:
-        yield "A token for GitHub:"
+def explain_github_token(draft: SettingsDraft, site: str) -> Iterator[str]:
+    """Says where to create a token, and which permissions it needs."""
+    yield "A token for GitHub:"
     yield f"    {site}/settings/personal-access-tokens/new"
     owner, _, name = draft.repository.partition("/")
     yield f"    Resource owner {owner}; only the repository {name}; permissions:"
     yield from (f"        {name + ':':<17}{level:<16}{purpose}" for name, level, purpose in PERMISSIONS)
-    yield "    export GITHUB_TOKEN=..."
     yield "A GitHub App can read all checks as well: `treehand init --app` creates one."
-
-
-def _gh_is_signed_in(host: str) -> bool:
-    """Never keeps the token that `gh` prints."""
-    try:
-        result = subprocess.run(
-            ["gh", "auth", "token", "--hostname", host], capture_output=True, timeout=_GH_SECONDS, check=False,
-            stdin=subprocess.DEVNULL, start_new_session=True,
-        )  # fmt: skip
-    except (OSError, subprocess.SubprocessError):
-        return False
-    return result.returncode == 0 and bool(result.stdout.strip())

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from bot.cli.init_settings import SettingsDraft
 from bot.cli.output import print_text
-from bot.cli.questions import AskUser
+from bot.cli.questions import Questions
 from bot.domain.setup_plan import SetupStep
 from bot.errors import BotError
 from bot.settings.schema import Settings
@@ -17,7 +17,7 @@ from bot.setup.build import plan_of_clone
 _Choice = tuple[SetupStep, ...]
 
 
-def ask_commands(draft: SettingsDraft, settings: Settings, clone: Path, ask: AskUser) -> SettingsDraft:
+def ask_commands(draft: SettingsDraft, settings: Settings, clone: Path, ask: Questions) -> SettingsDraft:
     """The default answer writes nothing, so that the commands continue to follow the repository's files."""
     (project,) = settings.projects
     try:
@@ -35,7 +35,7 @@ def ask_commands(draft: SettingsDraft, settings: Settings, clone: Path, ask: Ask
     )
 
 
-def _ask_one(purpose: str, key: str, choices: Sequence[_Choice], ask: AskUser) -> tuple[str, ...]:
+def _ask_one(purpose: str, key: str, choices: Sequence[_Choice], ask: Questions) -> tuple[str, ...]:
     """Returns nothing for the first choice, which applies anyway."""
     if not choices:
         return ()

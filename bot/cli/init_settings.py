@@ -45,7 +45,10 @@ class SettingsDraft:
     app: AppCredentials | None = None
     folder: str = "."
     """Path of the repository, relative to the settings file; used with the local forge."""
-    ci: str = "at-once"
+    token_file: Path | None = None
+    """File with the token for GitHub."""
+    key_file: Path | None = None
+    """File with the key of the model."""
     setup: tuple[str, ...] = ()
     """Commands that the user chose; empty: those of the repository's files."""
     verify: tuple[str, ...] = ()
@@ -60,10 +63,14 @@ class SettingsDraft:
             label=_line("label", "ai").ljust(_COMMENT_COLUMN),
             working=_line("working", 4).ljust(_COMMENT_COLUMN),
         )
-        return "\n".join([head, *self._github(), *self._project()]) + "\n"
+        return "\n".join([head, *self._agent(), *self._github(), *self._project()]) + "\n"
+
+    def _agent(self) -> list[str]:
+        return ["[agent]", _line("key_file", str(self.key_file)), ""] if self.key_file else []
 
     def _github(self) -> list[str]:
         lines = [_line("api_url", self.api_url)] if self.api_url else []
+        lines += [_line("token_file", str(self.token_file))] if self.token_file else []
         if self.app:
             lines += [_line("app_id", self.app.id), _line("private_key_file", str(self.app.key_file))]
             lines += [_line("webhook_secret_file", str(file))] if (file := self.app.webhook_secret_file) else []
@@ -83,7 +90,7 @@ class SettingsDraft:
             *([_line("team", self.team)] if self.team else []),
             f"{_line('repository', repository).ljust(_COMMENT_COLUMN)}  # {_about_repository(self.repository)}",
             f"{_line('base', self.base).ljust(_COMMENT_COLUMN)}  # empty: the default branch",
-            *([f"{_line('ci', self.ci).ljust(_COMMENT_COLUMN)}  # {_ABOUT_CI}"] if self.on_github else []),
+            *([f"{_line('ci', 'at-once').ljust(_COMMENT_COLUMN)}  # {_ABOUT_CI}"] if self.on_github else []),
             *(_line(key, commands) for key, commands in (("setup", self.setup), ("verify", self.verify)) if commands),
         ]
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bot.cli.output import indented, print_text
-from bot.cli.questions import AskUser, choose_ask
+from bot.cli.questions import Questions
 from bot.errors import NeedsHuman, Retryable
 from bot.secret_scan.build import load_secrets
 from bot.services.registry import remote_of
@@ -35,19 +35,21 @@ def learn_all(file: Path, *, write: bool) -> None:
         print_text(_NO_SANDBOX)
         return
     for project in settings.projects:
-        learn_project(file, load(file), project, write=write)
+        learn_project(file, load(file), project, Questions(use_defaults=write), write=write)
 
 
-def learn_project(file: Path, settings: Settings, project: ProjectSettings, *, write: bool) -> None:
+def learn_project(
+    file: Path, settings: Settings, project: ProjectSettings, ask: Questions, *, write: bool, in_one: bool = False
+) -> None:
+    """`in_one`: one answer lets setup run, and allows its hosts."""
     preview = preview_setup(settings, project)
     if preview and not preview.plan.steps:
         print_text(f"{project.name}: no setup command is detected or configured, so there is nothing to learn.")
         return
-    ask = choose_ask(use_defaults=write)
     steps = "; ".join(map(str, preview.plan.steps)) if preview else "as detected"
     print_text(f"{project.name}: to learn which hosts setup needs, Treehand runs it once on the base branch: {steps}")
     print_text(_RISK, flush=True)
-    if not _agrees(ask, "Run it now?"):
+    if not (write or ask.agrees("Run it now, and allow these hosts from now on?" if in_one else "Run it now?")):
         return
     learned = _learn(settings, project)
     if learned is None:
@@ -58,7 +60,7 @@ def learn_project(file: Path, settings: Settings, project: ProjectSettings, *, w
     if not hosts:
         print_text("Setup may already reach every host that it downloads from.")
         return
-    _allow(file, settings, hosts, ask, write=write)
+    _allow(file, settings, hosts, ask, write=write or in_one)
 
 
 def may_ask() -> bool:
@@ -89,15 +91,12 @@ def _tell(learned: LearnedSetup) -> None:
             print_text(indented(learned.obstacle.output))
 
 
-def _allow(file: Path, settings: Settings, hosts: Sequence[str], ask: AskUser, *, write: bool) -> None:
+def _allow(file: Path, settings: Settings, hosts: Sequence[str], ask: Questions, *, write: bool) -> None:
     line = setup_hosts_line((*settings.sandbox.setup_hosts, *hosts))
     found = f"Setup downloads from {_listed(hosts)}."
-    if not (write or may_ask()):
-        print_text(f"{found} To allow that, add this under `[sandbox]`: {line}")
-        return
     if write:
         print_text(found)
-    if not _agrees(ask, f"{found} Allow these from now on?"):
+    elif not ask.agrees(f"{found} Allow these from now on?"):
         print_text(f"Nothing was changed. To allow them later, add this under `[sandbox]`: {line}")
         return
     if not allow_setup_hosts(file, hosts):
@@ -106,16 +105,6 @@ def _allow(file: Path, settings: Settings, hosts: Sequence[str], ask: AskUser, *
         print_text("Added them to the file, but the variable TREEHAND_SANDBOX__SETUP_HOSTS overrides it.")
     else:
         print_text(f"Added them to {file}. A running daemon uses them at once.")
-
-
-def _agrees(ask: AskUser, question: str) -> bool:
-    return ask(f"{question} [Y/n]", "", _parse_yes) == "y"
-
-
-def _parse_yes(answer: str) -> str:
-    if answer.lower() not in {"", "y", "yes", "n", "no"}:
-        raise ValueError("Answer y or n.")
-    return answer.lower()[:1] or "y"
 
 
 def _listed(hosts: Sequence[str]) -> str:

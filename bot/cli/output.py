@@ -5,7 +5,7 @@ Colours are for terminals only: output to a file or a pipe is plain and never de
 """
 
 import sys
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
 from bot.text.invisible_characters import escape_invisible, strip_invisible
@@ -14,6 +14,8 @@ from bot.text.pull_request_section import without_markers
 if TYPE_CHECKING:
     from rich.console import Console
 
+_NARROWEST = 20
+"""Columns for words beside an indentation, however narrow the window is."""
 _DIFF_STYLES = {"@": "cyan", "+": "green", "-": "red"}
 
 
@@ -57,6 +59,22 @@ def print_diff(diff: str) -> None:
 def hanging(text: str, width: int) -> str:
     """Indents all lines after the first."""
     return strip_invisible(text).replace("\n", f"\n{' ' * width}")
+
+
+def hanging_words(text: str, width: int) -> str:
+    """Like `hanging`, and on a terminal no word is broken at the edge of the window, unless it is wider."""
+    if not sys.stdout.isatty():
+        return hanging(text, width)
+    import shutil
+    import textwrap
+
+    room = max(shutil.get_terminal_size().columns, width + _NARROWEST)
+    first, *rest = strip_invisible(text).split("\n")
+    wrap = partial(
+        textwrap.wrap, width=room, subsequent_indent=" " * width, break_long_words=False, break_on_hyphens=False
+    )
+    lines = [*wrap(first), *(line for one in rest for line in wrap(one, initial_indent=" " * width))]
+    return "\n".join(lines)
 
 
 def indented(text: str) -> str:

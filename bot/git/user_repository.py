@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from bot.errors import NeedsHuman
 from bot.git.base_branch import choose_base
 from bot.git.command import GitFailed, git
 from bot.git.remote_url import RemoteUrl, parse_remote_url
@@ -33,6 +34,31 @@ def find_repository(folder: Path) -> UserRepository | None:
             top = candidate.parent if candidate.name == ".git" else candidate
             return UserRepository(top, choose_base(common) or _USUAL_BRANCH, _remotes_of(common))
     return None
+
+
+def exclude_file(top: Path, name: Path) -> bool:
+    """Adds a path to the files that git ignores in this clone alone. Returns False if git knows it already."""
+    git_dir = _common_git_dir(top / ".git")
+    if git_dir is None:
+        return False
+    file, line = git_dir / "info" / "exclude", f"/{name}"
+    before = file.read_text(encoding="utf-8", errors="surrogateescape") if file.is_file() else ""
+    if line in before.splitlines():
+        return False
+    file.parent.mkdir(exist_ok=True)
+    end = "" if before.endswith("\n") or not before else "\n"
+    with file.open("a", encoding="utf-8", errors="surrogateescape") as opened:
+        opened.write(f"{end}{line}\n")
+    return True
+
+
+def is_shallow(folder: Path) -> bool:
+    """Returns False if this is no repository that git can read."""
+    try:
+        git_dir = _common_git_dir(folder / ".git")
+    except NeedsHuman:
+        return False
+    return git_dir is not None and (git_dir / "shallow").exists()
 
 
 def _common_git_dir(candidate: Path) -> Path | None:

@@ -91,6 +91,14 @@ async def check_hosts(settings: Settings) -> "Sequence[Health]":
     return await HostChecks(rules.private_hosts, rules.registries, rules.authorities, network).run()
 
 
+async def check_model(model: Mapping[str, str], chosen: str) -> "Health":
+    """Sends one request that costs nothing. `chosen`: the full name of the model; empty if it is not known."""
+    from bot.sandbox import check_model
+    from bot.sandbox.proxy.http_proxy import parse_http_proxy
+
+    return await check_model.check_model(model, chosen, parse_http_proxy(*https_proxy()))
+
+
 def hidden_path_folders(settings: Settings) -> Sequence[str]:
     """Folders of the PATH that a person has and an agent in the sandbox has not."""
     from bot.sandbox.host_tools import find_hidden_folders, find_tools

@@ -10,9 +10,11 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -116,8 +118,32 @@ def program_seen(tmp_path_factory) -> Path:
     return folder
 
 
+class _CountTokens(BaseHTTPRequestHandler):
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["content-length"]))
+        body = b'{"input_tokens": 1}'
+        self.send_response(200)
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        """Prints nothing."""
+
+
+@pytest.fixture(scope="session")
+def token_counter() -> Iterator[str]:
+    """A model that answers only the request of `treehand check`."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), _CountTokens) as server:
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+        thread.join()
+
+
 @pytest.fixture
-async def person(tmp_path: Path, program_seen: Path) -> AsyncIterator[Person]:
+async def person(tmp_path: Path, program_seen: Path, token_counter: str) -> AsyncIterator[Person]:
     home, repository = tmp_path / "home", tmp_path / "shop"
     home.mkdir()
     env = {
@@ -127,6 +153,7 @@ async def person(tmp_path: Path, program_seen: Path) -> AsyncIterator[Person]:
         "PYTHONPATH": str(Path.cwd()),
         "LANG": "C.UTF-8",
     }
+    env |= {"ANTHROPIC_BASE_URL": token_counter}  # no command of a test asks the real service
     env |= {"TREEHAND_LIMITS__FREE_DISK_GB": "0", "TREEHAND_WEB__BIND": "", "TREEHAND_WEB__LOGIN": "never"}
     person = Person(home, repository, env)
     shutil.copytree(program_seen, person.state_dir / "agent")

@@ -137,15 +137,95 @@ async def test_no_secret_is_written_to_the_settings_and_an_existing_token_is_not
     assert "personal-access-tokens" not in said
 
 
-async def test_gh_is_suggested_for_the_token_and_its_token_is_not_used(person: Person):
+def gh_that_is_signed_in(person: Person) -> dict[str, str]:
     tools = person.home / "bin"
     tools.mkdir()
     (tools / "gh").write_text('#!/bin/sh\n[ "$1 $2" = "auth token" ] && echo gho_secretsecret\n')
     (tools / "gh").chmod(0o755)
     on_remote(person, "https://github.com/acme/shop.git")
-    said = await person.does("init", "--yes", "--no-check", PATH=f"{tools}:{person.env['PATH']}")
+    return {"PATH": f"{tools}:{person.env['PATH']}"}
+
+
+async def test_without_a_persons_consent_no_token_of_gh_is_copied(person: Person):
+    said = await person.does("init", "--yes", "--no-check", **gh_that_is_signed_in(person))
     assert "export GITHUB_TOKEN=$(gh auth token --hostname github.com)" in said
     assert "gho_" not in said + (person.repository / "treehand.toml").read_text()
+    assert not (person.home / ".config/treehand").exists()
+
+
+async def test_with_consent_a_copy_of_the_token_of_gh_is_kept_for_its_owner_alone(person: Person):
+    person.env |= gh_that_is_signed_in(person) | {"ANTHROPIC_API_KEY": "k"}
+    async with Terminal(person, "init", "--no-check") as terminal:
+        await terminal.answers("[github] ", "")
+        await terminal.sees("gh is signed in to github.com as you.")
+        await terminal.answers("[Y/n]", "")
+        assert await terminal.ends() == 0
+        assert "gho_" not in terminal.shown
+    file = person.home / ".config/treehand/github.com.token"
+    assert (file.read_text(), stat.S_IMODE(file.stat().st_mode)) == ("gho_secretsecret", 0o600)
+    assert written(person)["github"]["token_file"] == str(file)
+    assert "gho_" not in (person.repository / "treehand.toml").read_text()
+
+
+async def test_a_key_that_is_pasted_is_not_shown_and_kept_for_its_owner_alone(person: Person):
+    async with Terminal(person, "init", "--no-check") as terminal:
+        await terminal.answers("[here] ", "")
+        await terminal.answers("(Enter: later): ", "not a key")
+        await terminal.answers("That is no key: it must be one long word.", "")
+        assert await terminal.ends() == 0
+    assert "agent" not in written(person)
+    (person.repository / "treehand.toml").unlink()
+    async with Terminal(person, "init", "--no-check") as terminal:
+        await terminal.answers("[here] ", "")
+        await terminal.answers("(Enter: later): ", "sk-ant-api-secret")
+        assert await terminal.ends() == 0
+        assert "sk-ant" not in terminal.shown
+    file = person.home / ".config/treehand/model.key"
+    assert (file.read_text(), stat.S_IMODE(file.stat().st_mode)) == ("sk-ant-api-secret", 0o600)
+    assert written(person)["agent"] == {"key_file": str(file)}
+    (person.repository / "treehand.toml").unlink()
+    assert f"The agent uses the key in {file}." in await person.does("init", "--yes", "--no-check")
+
+
+async def test_git_ignores_the_settings_file_in_this_clone_alone(person: Person):
+    said = await person.does("init", "--here", "--yes", "--no-check")
+    assert "Git ignores it: /treehand.toml is in .git/info/exclude." in said
+    assert person.git("status", "--porcelain") == ""
+    (person.repository / "treehand.toml").unlink()
+    assert "Git ignores it" not in await person.does("init", "--here", "--yes", "--no-check")
+
+
+async def test_folders_of_tools_that_setup_needs_are_added(person: Person):
+    tool = person.home / "opt/node-20/bin"
+    tool.mkdir(parents=True)
+    (tool / "npm").write_text("#!/bin/sh\n")
+    (tool / "npm").chmod(0o755)
+    (person.repository / "package.json").write_text('{"scripts": {"test": "true"}, "dependencies": {"a": "1"}}\n')
+    person.git("add", ".")
+    person.git("-c", "user.name=Ana", "-c", "user.email=ana@example.com", "commit", "--quiet", "--message=Node")
+    settings = person.repository / "treehand.toml"
+    settings.write_text(f'state_dir = "{person.home}/state"\n[[projects]]\nname = "shop"\nrepository = "."\n')
+    call = (
+        "import sys; from pathlib import Path; from bot.cli.init_finish import _folders_of; "
+        "from bot.settings.load import load; print(*_folders_of(['npm', 'git'], load(Path('treehand.toml'))))"
+    )
+    process = await asyncio.create_subprocess_exec(
+        TREEHAND[0], "-c", call, cwd=person.repository, env={**person.env, "PATH": f"{tool}:{person.env['PATH']}"},
+        stdout=asyncio.subprocess.PIPE,
+    )  # fmt: skip
+    assert (await process.communicate())[0].decode().strip() == str(tool.parent)
+
+
+async def test_init_ends_with_an_issue_to_begin_with(person: Person):
+    async with Terminal(person, "init", "--here") as terminal:
+        await terminal.answers("(Enter: later): ", "sk-ant-api-secret")
+        await terminal.answers(
+            "Begin with an issue? Its title, or the number of an open one (Enter: later): ", "Say hi"
+        )
+        assert await terminal.ends() == 0
+        assert "treehand logs shop#1 -f" in terminal.shown
+    (issue,) = json.loads(await person.does("issue", "list", "--json"))
+    assert (issue["title"], issue["labels"]) == ("Say hi", ["ai"])
 
 
 @pytest.mark.parametrize(
@@ -169,7 +249,7 @@ async def test_every_mistake_is_reported_with_a_fix_and_leaves_no_file(person: P
 async def test_with_a_token_labels_are_created_and_everything_is_checked(person: Person, github: ServedGitHub):
     env = {"GITHUB_TOKEN": github.token_for(BOT), "TREEHAND_GITHUB__API_URL": github.url}
     said = await person.does("init", "--yes", "--repository", SHOP, **env)
-    assert "ok      shop/labels  all 5 exist" in said
+    assert "shop/labels" not in said  # all are well
     assert "failed  model" in said
     labels = github.world.repository(SHOP).labels
     assert {"ai", "ai:queued", "ai:working", "ai:review", "ai:asking"} <= set(labels)
@@ -233,31 +313,28 @@ class Terminal:
         return self._process.returncode
 
 
-async def test_github_setup_asks_five_questions_and_repeats_one_after_a_mistake(person: Person):
+async def test_a_detected_repository_is_not_asked_for_and_a_mistake_is_asked_again(person: Person):
     on_remote(person, "git@github.com:acme/shop.git")
     async with Terminal(person, "init", "--no-check") as terminal:
         await terminal.answers("Where are the issues? github, linear, here: [github] ", "gitlab")
         await terminal.answers(
             "'gitlab' is not an option.\r\nWhere are the issues? github, linear, here: [github] ", ""
         )
-        await terminal.answers("Which repository on GitHub? OWNER/NAME: [acme/shop] ", "https://github.com/acme/till")
-        await terminal.answers("Name of the project? [till] ", "")
-        await terminal.answers("or only after-approval? [at-once] ", "never")
-        await terminal.answers("or only after-approval? [at-once] ", "after-approval")
-        await terminal.answers("token, app: [token] ", "")
+        await terminal.sees("Contents:        read and write")
+        await terminal.answers("(Enter: later): ", "")
+        await terminal.answers("(Enter: later): ", "")
         assert await terminal.ends() == 0
+        assert "Issues and pull requests are on GitHub, in acme/shop." in terminal.shown
+        assert 'Workflows run what agents wrote at once; `ci = "after-approval"`' in terminal.shown
     (project,) = written(person)["projects"]
-    assert (project["repository"], project["ci"]) == ("acme/till", "after-approval")
+    assert (project["repository"], project["ci"]) == ("acme/shop", "at-once")
 
 
-async def test_linear_setup_asks_six_questions(person: Person):
+async def test_issues_in_linear_need_the_key_of_a_team(person: Person):
     async with Terminal(person, "init", "--no-check") as terminal:
         await terminal.answers("[here] ", "linear")
         await terminal.answers("Which team in Linear? Its key, such as ENG: ", "eng")
-        await terminal.answers("OWNER/NAME on GitHub, or . for this folder: [.] ", "acme/shop")
-        await terminal.answers("Name of the project? [shop] ", "")
-        await terminal.answers("or only after-approval? [at-once] ", "")
-        await terminal.answers("token, app: [token] ", "token")
+        await terminal.answers("(Enter: later): ", "")
         assert await terminal.ends() == 0
     assert written(person)["projects"][0]["team"] == "ENG"
 
@@ -321,8 +398,7 @@ async def test_an_app_is_created_in_the_browser_installed_and_used_at_once(perso
     assert process.returncode == 0, err.decode()
     said = out.decode()
     assert f"{github.url}/apps/treehand-shop/installations/new" in said
-    assert "treehand-shop[bot] (app)" in said
-    assert "ok      shop/labels  all 5 exist" in said
+    assert "shop/labels" not in said  # all are well
 
     settings = written(person)["github"]
     key = person.home / ".config/treehand" / f"treehand-shop-{app.id}.pem"
@@ -398,9 +474,8 @@ async def test_different_commands_are_listed_and_none_is_written(person: Person)
 
 async def test_the_chosen_command_is_written(person: Person):
     add_ci(person)
+    person.env["ANTHROPIC_API_KEY"] = "k"
     async with Terminal(person, "init", "--here", "--no-check") as terminal:
-        await terminal.answers("Name of the project? [shop] ", "")
-        await terminal.answers("[main] ", "")
         await terminal.answers("Which of them? 1, 2: [1] ", "3")
         await terminal.answers("Answer 1 or 2.\r\nWhich of them? 1, 2: [1] ", "2")
         assert await terminal.ends() == 0

@@ -57,7 +57,7 @@ async def typed(person: Person, *words: str, answers: list[str]) -> str:
                 continue
             except OSError:
                 break
-            if answers and said.rstrip().endswith(b"[Y/n]"):
+            if answers and said.rstrip().endswith((b"[Y/n]", b"(Enter: later):")):
                 os.write(mine, answers.pop(0).encode() + b"\n")
                 said += b"\n"
         await process.wait()
@@ -94,10 +94,13 @@ async def test_on_a_terminal_it_asks_before_it_runs_and_before_it_writes(shop, s
     assert allowed(shop) == BOTH
 
 
-async def test_without_a_terminal_it_prints_one_line_with_all_hosts(shop):
+async def test_without_a_terminal_nothing_runs_unless_somebody_has_agreed(shop, served):
     answer = await shop.treehand("check", "--learn", ANTHROPIC_API_KEY="k")
-    assert 'add this under `[sandbox]`: setup_hosts = ["registry.test", "files.test"]' in answer.out
-    assert allowed(shop) == []
+    assert (answer.code, answer.out) == (2, "")
+    assert answer.err == (
+        "treehand: --learn asks before it runs setup, and there is no terminal: `--learn --yes` agrees to it.\n"
+    )
+    assert (served.asked, allowed(shop)) == ([], [])
 
 
 async def test_a_host_with_a_private_address_is_refused_and_named(shop, served):
@@ -111,9 +114,9 @@ async def test_a_host_with_a_private_address_is_refused_and_named(shop, served):
 
 
 async def test_init_asks_and_writes_the_hosts_into_the_file_that_it_has_made(person, served):
-    person.env |= served.environment
+    person.env |= served.environment | {"ANTHROPIC_API_KEY": "k"}
     commit(person, node_project())
-    said = await typed(person, "init", "--here", "--name", "shop", "--base", "main", answers=["y", "y"])
+    said = await typed(person, "init", "--here", answers=["y", ""])
     assert "Added them to treehand.toml" in said
     assert allowed(person) == BOTH
     assert "To allow that, add this at the end of your settings" not in said

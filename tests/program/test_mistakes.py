@@ -57,7 +57,7 @@ async def test_a_repository_of_another_user_is_reported(ready, tmp_path):
     (tools := tmp_path / "tools").mkdir()
     (tools / "git").write_text(f'#!/bin/sh\nGIT_TEST_ASSUME_DIFFERENT_OWNER=1 exec {shutil.which("git")} "$@"\n')
     (tools / "git").chmod(0o755)
-    answer = await ready.treehand("check", PATH=f"{tools}:{ready.env['PATH']}")
+    answer = await ready.treehand("check", "-v", PATH=f"{tools}:{ready.env['PATH']}")
     assert answer.code == 1
     assert f"failed  repository   {ready.repository}/.git belongs to another user" in answer.out
     assert "safe.directory" not in answer.out
@@ -115,7 +115,7 @@ async def test_an_invalid_state_dir_is_reported(ready, words):
 
 async def test_check_reports_an_invalid_state_dir_and_continues(ready):
     inside = ready.repository / "app.py" / "state"
-    answer = await ready.treehand("check", TREEHAND_STATE_DIR=str(inside), ANTHROPIC_API_KEY="x")
+    answer = await ready.treehand("check", "-v", TREEHAND_STATE_DIR=str(inside), ANTHROPIC_API_KEY="x")
     assert (answer.code, answer.err) == (1, "")
     assert "cannot be used: Not a directory. It must be a writable folder" in answer.out
     assert "ok      git" in answer.out

@@ -24,7 +24,7 @@ async def test_a_run_takes_a_pooled_worktree_and_the_pool_is_refilled(ready):
     async with ScriptedModel(script_of((write("answer = 42"),), DONE)) as model:
         daemon = await ready.start("run", **model_env(model))
         await until(lambda: waiting(ready))
-        assert "1 of 1 worktrees are ready" in (await ready.treehand("check", ANTHROPIC_API_KEY="k")).out
+        assert "1 of 1 worktrees are ready" in (await ready.treehand("check", "-v", ANTHROPIC_API_KEY="k")).out
         (first,) = [note.name for note in waiting(ready)]
         await ready.does("issue", "new", "Look", "--label", "ai")
         await ready.until("shop#1", "review")
@@ -63,7 +63,7 @@ async def test_a_failure_to_fill_the_pool_is_shown_by_check_and_status(ready):
         daemon.terminate()
         await daemon.wait()
     why = "exit 3 ended with exit code 3"
-    lines = (await ready.treehand("check", ANTHROPIC_API_KEY="k")).out.splitlines()
+    lines = (await ready.treehand("check", "-v", ANTHROPIC_API_KEY="k")).out.splitlines()
     (line,) = [line for line in lines if "shop/pool" in line]
     assert line.startswith("failed")
     assert f"0 of 2 worktrees are ready. The pool is not filled: {why}" in line

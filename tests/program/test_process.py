@@ -117,7 +117,7 @@ async def test_an_overloaded_model_is_retried_then_asked_about(ready):
 
 
 async def test_a_newer_database_is_refused(ready):
-    await ready.does("check", ANTHROPIC_API_KEY="x")
+    await ready.does("check", "-v", ANTHROPIC_API_KEY="x")
     db = sqlite3.connect(ready.state_dir / "treehand.db")
     db.execute("PRAGMA user_version = 99")
     db.close()
@@ -127,7 +127,7 @@ async def test_a_newer_database_is_refused(ready):
 
 
 async def test_only_the_daemon_replaces_a_damaged_database(ready):
-    await ready.does("check", ANTHROPIC_API_KEY="x")
+    await ready.does("check", "-v", ANTHROPIC_API_KEY="x")
     (ready.state_dir / "treehand.db").write_bytes(b"not a database at all" * 100)
     looked = await ready.treehand("status")
     assert looked.code == 1

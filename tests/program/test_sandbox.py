@@ -123,7 +123,7 @@ async def test_check_lists_the_probes_of_the_sandbox(ready):
 
 async def test_check_reports_folders_on_the_path_that_the_sandbox_hides(ready, tmp_path):
     ready.env["PATH"] = f"{tmp_path}:{ready.env['PATH']}"
-    answer = await ready.treehand("check", ANTHROPIC_API_KEY="x")
+    answer = await ready.treehand("check", "-v", ANTHROPIC_API_KEY="x")
 
     assert answer.code == 0
     assert f"on your PATH, but not in the sandbox: {tmp_path}" in answer.out
@@ -131,7 +131,7 @@ async def test_check_reports_folders_on_the_path_that_the_sandbox_hides(ready, t
 
 async def test_check_does_not_report_its_own_folder_as_hidden(ready):
     ready.env["PATH"] = f"{Path(sys.executable).parent}:/usr/bin:/bin"
-    answer = await ready.treehand("check", ANTHROPIC_API_KEY="x")
+    answer = await ready.treehand("check", "-v", ANTHROPIC_API_KEY="x")
 
     assert answer.code == 0
     assert "on your PATH, but not in the sandbox" not in answer.out
@@ -140,6 +140,6 @@ async def test_check_does_not_report_its_own_folder_as_hidden(ready):
 async def test_a_disabled_sandbox_is_reported_by_check_and_in_the_log(ready):
     chosen = {"TREEHAND_SANDBOX__KIND": "none", "ANTHROPIC_API_KEY": "x"}
 
-    assert "none: agents run with your own permissions" in await ready.does("check", **chosen)
+    assert "none: agents run with your own permissions" in await ready.does("check", "-v", **chosen)
     await ready.does("once", **chosen)
     assert "sandbox off: agents run with the permissions of" in (ready.state_dir / "treehand.log").read_text()

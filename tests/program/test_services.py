@@ -64,7 +64,7 @@ async def test_setup_agent_verification_and_servers_use_the_database_that_the_co
 @needs_redis
 async def test_check_and_init_say_which_services_are_started(ready):
     commit(ready, {"compose.yml": REDIS + "  queue: {image: 'rabbitmq:3'}\n"})
-    answer = await ready.treehand("check", ANTHROPIC_API_KEY="k")
+    answer = await ready.treehand("check", "-v", ANTHROPIC_API_KEY="k")
     (line,) = [line for line in answer.out.splitlines() if "shop/services" in line]
     assert line.startswith("ok")
     assert "needs Redis 7 (compose.yml): Redis" in line

@@ -174,7 +174,7 @@ async def test_setup_works_the_same_without_a_sandbox(labelled):
 
 async def test_check_lists_the_detected_setup_with_its_reasons_and_a_missing_tool(ready):
     commit(ready, {**package(), "backend/uv.lock": "", "Makefile": "setup:\n\ttrue\n"})
-    answer = await ready.treehand("check", ANTHROPIC_API_KEY="k")
+    answer = await ready.treehand("check", "-v", ANTHROPIC_API_KEY="k")
     (line,) = [line for line in answer.out.splitlines() if "shop/setup" in line]
     assert "npm ci (package-lock.json)" in line
     assert "uv sync --frozen --all-groups --all-extras in backend (backend/uv.lock)" in line
@@ -232,11 +232,11 @@ async def test_the_suggested_line_includes_hosts_of_lock_files_and_is_not_sugges
     await works(labelled)
     line = 'setup_hosts = ["npm.example.com"]'
     assert f"`{line}`" in await asking(labelled)
-    answer = await labelled.treehand("check", ANTHROPIC_API_KEY="k")
+    answer = await labelled.treehand("check", "-v", ANTHROPIC_API_KEY="k")
     assert re.search(rf"^failed  shop/setup .*{re.escape(line)}.*`setup = false`", answer.out, re.MULTILINE)
     settings = labelled.repository / "treehand.toml"
     settings.write_text(f"{settings.read_text()}\n[sandbox]\n{line}\n")
-    answer = await labelled.treehand("check", ANTHROPIC_API_KEY="k")
+    answer = await labelled.treehand("check", "-v", ANTHROPIC_API_KEY="k")
     assert re.search(r"^ok      shop/setup   npm ci \(package-lock.json\)$", answer.out, re.MULTILINE)
 
 

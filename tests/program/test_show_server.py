@@ -143,7 +143,7 @@ async def test_a_finished_run_has_no_server(offered):
 
 async def test_check_lists_the_servers_that_can_be_started(ready):
     commit(ready, {"Procfile": "web: ./serve\n", "ui/package.json": '{"scripts": {"dev": "vite"}}'})
-    told = (await ready.treehand("check", ANTHROPIC_API_KEY="k")).out
+    told = (await ready.treehand("check", "-v", ANTHROPIC_API_KEY="k")).out
     assert "shop/run     web: ./serve (Procfile); ui/dev: npm run dev -- --port $PORT in ui (ui/package.json)" in told
 
 

@@ -105,8 +105,8 @@ async def test_an_orderly_shutdown_hands_the_lease_over_at_once_and_check_shows_
         await comes_true(lambda: one._phase(KEY) == "review")
         second = await two.start("run", **env)
         await comes_true(lambda: "lease held elsewhere" in log_of(two))
-        assert "shop/lease   this daemon holds it (" in (await one.treehand("check", **env)).out
-        assert "shop/lease   another daemon holds it (" in (await two.treehand("check", **env)).out
+        assert "shop/lease   this daemon holds it (" in (await one.treehand("check", "-v", **env)).out
+        assert "shop/lease   another daemon holds it (" in (await two.treehand("check", "-v", **env)).out
 
         first.terminate()
         assert await asyncio.wait_for(first.wait(), 40) == 0

@@ -228,7 +228,7 @@ async def test_verification_can_be_disabled_by_settings_only(labelled):
 
 async def test_check_shows_the_test_commands_with_their_reasons(ready):
     commit(ready, package(test="node --test"))
-    answer = await ready.treehand("check", ANTHROPIC_API_KEY="k")
+    answer = await ready.treehand("check", "-v", ANTHROPIC_API_KEY="k")
     (line,) = [line for line in answer.out.splitlines() if "shop/verify" in line]
     assert line.split(None, 2) == ["ok", "shop/verify", "npm test (package.json)"]
 

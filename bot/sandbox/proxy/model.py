@@ -198,7 +198,7 @@ class ModelRoute:
                     counter.finish()
                 await connection.end_response()
         except httpx.HTTPError as problem:
-            self.usage.unreachable = _unreachable(self.client.base_url, problem)
+            self.usage.unreachable = unreachable(self.client.base_url, problem)
             refusal = self._not_answered(bill, "The model's service does not answer.")
             return ConnectionGone() if started else refusal
         except ConnectionGone as gone:
@@ -257,7 +257,7 @@ class _Meter:
             self.usage.add(tokens, usd, settled_usd=settled)
 
 
-def _unreachable(address: httpx.URL, problem: httpx.HTTPError) -> str:
+def unreachable(address: httpx.URL, problem: Exception) -> str:
     reason = " ".join(str(problem).split())[:_REASON_LETTERS] or type(problem).__name__
     return f"The model's service at {_place(address)} does not answer ({reason})."
 
