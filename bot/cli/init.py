@@ -1,6 +1,7 @@
 """`treehand init`: asks a few questions and writes the settings file."""
 
 import asyncio
+import contextlib
 import re
 import shlex
 import unicodedata
@@ -14,7 +15,7 @@ from bot.cli.init_commands import ask_commands
 from bot.cli.init_credentials import ask_github_token, ask_model_key
 from bot.cli.init_detect import DetectedSetup, detect_setup, parse_repository
 from bot.cli.init_finish import allow_tools, ask_first_issue, ignore_file
-from bot.cli.init_settings import SettingsDraft
+from bot.cli.init_settings import SettingsDraft, schema_file
 from bot.cli.learn import learn_project
 from bot.cli.main import parser
 from bot.cli.output import print_text
@@ -22,6 +23,7 @@ from bot.cli.questions import Questions
 from bot.errors import BadSettings, BotError
 from bot.services.linear.connect import LinearService
 from bot.settings.credentials import has_linear_key
+from bot.settings.json_schema import as_text, settings_schema
 from bot.settings.load import load, settings_file
 from bot.settings.schema import GitHubSettings, Settings
 from bot.setup.build import preview_setup
@@ -47,6 +49,7 @@ def init(options: Namespace) -> None:
     settings, draft = _write_valid(file, _ask_all(options, detected, ask), ask, by_app=options.app)
     if detected.local and draft.repository in {_HERE, detected.repository}:
         settings, draft = _write_commands(file, draft, settings, detected.local.top, ask)
+    _write_schema()
     print_text(f"Wrote {file}. {_describe(draft)}")
     if detected.local:
         ignore_file(file, detected.local.top)
@@ -62,6 +65,13 @@ def init(options: Namespace) -> None:
     missing = list(advice(draft, settings))
     key = "" if failed or missing else ask_first_issue(settings, ask)
     _print_next_steps(file, draft, missing, failed=failed, key=key)
+
+
+def _write_schema() -> None:
+    """Replaces that of an older version. Editors can do without it."""
+    with contextlib.suppress(OSError):
+        schema_file().parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        schema_file().write_text(as_text(settings_schema()), encoding="utf-8")
 
 
 def _describe(draft: SettingsDraft) -> str:

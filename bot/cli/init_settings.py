@@ -4,7 +4,10 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
+from bot.cli.kept_secrets import KEY_FOLDER
+
 _HEAD = """\
+#:schema {schema}
 # Settings of Treehand. `treehand check` tests them; docs/settings.md describes every key.
 
 {state_dir}  # database, mirrors, worktrees, transcripts
@@ -18,6 +21,13 @@ per_issue_usd = 5
 per_day_usd = 50
 """
 _COMMENT_COLUMN = 46
+
+
+def schema_file() -> Path:
+    """Editors find it without a network: the line `#:schema` names it."""
+    return Path.home() / KEY_FOLDER / "treehand.schema.json"
+
+
 _ABOUT_CI = 'when workflows run the code of agents: or "after-approval"; docs/github.md'
 
 
@@ -59,6 +69,7 @@ class SettingsDraft:
 
     def __str__(self) -> str:
         head = _HEAD.format(
+            schema=schema_file().as_uri(),
             state_dir=_line("state_dir", f"~/.local/state/treehand/{self.name}").ljust(_COMMENT_COLUMN),
             label=_line("label", "ai").ljust(_COMMENT_COLUMN),
             working=_line("working", 4).ljust(_COMMENT_COLUMN),

@@ -260,6 +260,15 @@ def _add_maintenance(add: AddCommand) -> None:
 def _add_shell(add: AddCommand) -> None:
     completion = add("completion", "completion:completion", "print a completion script for your shell")
     completion.add_argument("shell", choices=("bash", "zsh", "fish"), metavar="SHELL", help="bash, zsh or fish")
+    schema = add("schema", "schema:schema", "print the JSON Schema of a settings file, for editors")
+    schema.add_argument(
+        "which",
+        nargs="?",
+        default="settings",
+        choices=("settings", "repository"),
+        metavar="FILE",
+        help="settings (treehand.toml, the default) or repository (.github/treehand.toml)",
+    )
     add("man", "man:man", "print the manual page: treehand man | man -l -")
 
 
