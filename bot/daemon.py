@@ -17,7 +17,7 @@ from bot.domain.run import Phase
 from bot.errors import BadSettings, CannotStart, MustRestart, Retryable
 from bot.services.interface import Service
 from bot.services.registry import SERVICES
-from bot.settings.dashboard_access import cookie_key, web_token
+from bot.settings.dashboard_access import cookie_key, dashboard_bind, web_token
 from bot.settings.load import operator
 from bot.settings.schema import Settings
 from bot.settings.watch_file import SettingsFile
@@ -192,7 +192,7 @@ class Daemon:
 
     @asynccontextmanager
     async def _web(self) -> AsyncIterator[None]:
-        bind = self._app.settings.web.bind
+        bind = dashboard_bind(self._app.settings)
         if not bind:
             yield
             return

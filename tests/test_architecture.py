@@ -285,6 +285,19 @@ def test_only_build_modules_import_the_settings(path: Path):
         assert path.name in files
 
 
+LOAD_UNCHECKED = {"settings", "init", "add", "check", "run", "learn", "demo", "backup"}
+"""Commands that load settings before a state is used, check the state in another way, or must work with any state."""
+
+
+def test_other_commands_check_that_the_state_belongs_to_the_repositories():
+    """They load their settings with `load_settings`."""
+    for path in (BOT / "cli").glob("*.py"):
+        loads = [
+            node for node in nodes_of(path) if isinstance(node, ast.ImportFrom) and node.module == "bot.settings.load"
+        ]
+        assert path.stem in LOAD_UNCHECKED or not any(one.name == "load" for node in loads for one in node.names)
+
+
 @pytest.mark.parametrize("path", MODULES, ids=named)
 def test_names_of_services_are_not_compared(path: Path):
     if room_of(path) in {"settings", "services"} or named(path).startswith("cli/init"):

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from bot.cli.output import print_text
 from bot.maintenance.backup import back_up, ensure_has_database, write_backup
-from bot.settings.load import load, settings_file
+from bot.settings.find_file import settings_file
+from bot.settings.load import load
 from bot.system import clock
 
 

@@ -14,6 +14,7 @@ from tempfile import TemporaryFile
 
 from bot.app import build_offline_agent
 from bot.cli.output import hanging_words, print_text
+from bot.control.repository_claims import claim_repositories
 from bot.domain.price import is_unpriced, why_guessed
 from bot.errors import BadSettings, BotError, CannotStart
 from bot.git.command import MIN_VERSION, NO_GIT
@@ -23,7 +24,8 @@ from bot.services.interface import Service
 from bot.services.registry import SERVICES, forge_of
 from bot.settings.credentials import ensure_key, model_environment
 from bot.settings.dashboard_access import describe_access, list_other_people
-from bot.settings.load import load, settings_file
+from bot.settings.find_file import settings_file
+from bot.settings.load import load
 from bot.settings.schema import ProjectSettings, Settings
 from bot.status.health import describe_damaged
 from bot.status.setup_report import report_setup
@@ -188,6 +190,7 @@ def _check_state_dir(settings: Settings) -> str:
 
 def check_repositories(settings: Settings) -> str:
     """Raises CannotStart or another error with the fix for the first repository that cannot be used."""
+    claim_repositories(settings)
     projects = settings.projects
     lines = [f"{project.name}: {forge_of(project).describe_repository(settings, project)}" for project in projects]
     if not lines:

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from bot import app
 from bot.cli.output import print_text
 from bot.cli.restore import list_salvaged, workspaces_of
+from bot.cli.settings import load_settings
 from bot.domain.salvage import RETENTION_DAYS, SalvagedWork
 from bot.maintenance import sweep
-from bot.settings.load import load, settings_file
 from bot.settings.schema import Settings
 from bot.store.build import open_store, open_transcripts
 from bot.system import clock
@@ -18,7 +18,7 @@ from bot.workspace.paths import ProjectPaths
 
 
 def clean(options: Namespace) -> None:
-    settings = load(settings_file(options.config))
+    settings = load_settings(options)
     if options.dry_run:
         for name in asyncio.run(_list_removable(settings)):
             print_text(f"would remove {name}")

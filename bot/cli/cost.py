@@ -4,14 +4,14 @@ import json
 from argparse import Namespace
 
 from bot.cli.output import colour_console, print_text
+from bot.cli.settings import load_settings
 from bot.domain.price import why_guessed
-from bot.settings.load import load, settings_file
 from bot.store.build import open_store
 from bot.text.invisible_characters import on_one_line
 
 
 def cost(options: Namespace) -> None:
-    settings = load(settings_file(options.config))
+    settings = load_settings(options)
     store = open_store(settings)
     rows, unpriced = store.cost_by(options.by), store.unpriced_models()
     store.close()

@@ -2,11 +2,10 @@
 
 import asyncio
 import json
-import socket
 import sys
 import time
 from argparse import Namespace
-from contextlib import nullcontext, suppress
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -17,11 +16,11 @@ from bot.demo.agent_script import BODIES, agent_script
 from bot.demo.people import PROJECT, DemoPeople, create_repository
 from bot.demo.scripted_model import ScriptedModel
 from bot.domain.turn import TurnState
-from bot.errors import CannotStart
 from bot.sandbox.build import run_selftest
 from bot.services.local.connect import open_local_server
 from bot.services.local.server import LocalServer
-from bot.settings.load import load, settings_file
+from bot.settings.find_file import settings_file
+from bot.settings.load import load
 from bot.settings.schema import (
     BudgetSettings,
     LimitSettings,
@@ -32,9 +31,11 @@ from bot.settings.schema import (
     Settings,
     WebSettings,
 )
+from bot.settings.state_place import DEMO_FOLDER
 from bot.system import logs
 from bot.system.locks import daemon_lock
 from bot.text.invisible_characters import on_one_line
+from bot.web.server import find_free_port
 
 _INTRODUCTION = "The model is scripted; everything else is real: git, worktrees, the agent's own program, SQLite."
 _PACE_ON_TERMINAL, _PACE = 0.8, 0.1
@@ -44,7 +45,7 @@ _FINISHED_FILE = "told"
 
 
 def demo(options: Namespace) -> None:
-    folder = load(settings_file(options.config), required=False).state_dir / "demo"
+    folder = load(settings_file(options.config), required=False).state_dir / DEMO_FOLDER
     on_terminal = sys.stdout.isatty() and not options.json
     stays = on_terminal and not options.once
     with daemon_lock(folder):
@@ -74,17 +75,7 @@ def _dashboard_address(port: int | None, *, is_wanted: bool) -> str:
     """Returns an empty string without a dashboard."""
     if port is None and not is_wanted:
         return ""
-    return f"127.0.0.1:{port or _free_port()}"
-
-
-def _free_port() -> int:
-    """Prefers the default port."""
-    for port in (_DEFAULT_PORT, 0):
-        with socket.socket() as listener, suppress(OSError):
-            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            listener.bind(("127.0.0.1", port))
-            return int(listener.getsockname()[1])
-    raise CannotStart("No port is free for the dashboard.")
+    return f"127.0.0.1:{port or find_free_port('127.0.0.1', _DEFAULT_PORT)}"
 
 
 def _print_introduction(settings: Settings, *, resumed: bool, sandbox_problem: str) -> None:

@@ -4,30 +4,33 @@ import asyncio
 import contextlib
 import re
 import shlex
-import unicodedata
 from argparse import Namespace
 from dataclasses import replace
 from pathlib import Path
 
+from bot.cli.add import link_user_settings, offer_to_add
 from bot.cli.check import check, check_repositories
 from bot.cli.init_advice import advice
 from bot.cli.init_commands import ask_commands
 from bot.cli.init_credentials import ask_github_token, ask_model_key
 from bot.cli.init_detect import DetectedSetup, detect_setup, parse_repository
 from bot.cli.init_finish import allow_tools, ask_first_issue, ignore_file
-from bot.cli.init_settings import SettingsDraft, schema_file
+from bot.cli.init_settings import SettingsDraft, plain_name, schema_file
 from bot.cli.learn import learn_project
 from bot.cli.main import parser
 from bot.cli.output import print_text
 from bot.cli.questions import Questions
+from bot.cli.state_folder import choose_state_dir
 from bot.errors import BadSettings, BotError
 from bot.services.linear.connect import LinearService
 from bot.settings.credentials import has_linear_key
+from bot.settings.find_file import is_named, new_settings_file
 from bot.settings.json_schema import as_text, settings_schema
-from bot.settings.load import load, settings_file
+from bot.settings.load import load
 from bot.settings.schema import GitHubSettings, Settings
 from bot.setup.build import preview_setup
 from bot.system.private_files import share_file
+from bot.workspace.repository_record import identify_folder, identify_on_github
 
 _TRACKERS = {"github": "github", "linear": "linear", "here": "local"}
 """Names of trackers in the settings, by the answer."""
@@ -35,7 +38,7 @@ _HERE = "."
 
 
 def init(options: Namespace) -> None:
-    file = settings_file(options.config)
+    file = new_settings_file(options.config)
     if file.exists():
         raise BadSettings(
             f"{file} exists already, and `treehand init` never overwrites it. Edit it, or move it away: "
@@ -43,20 +46,13 @@ def init(options: Namespace) -> None:
         )
     if options.app and options.here:
         raise BadSettings("--app is for GitHub and --here is for this machine: use only one of them.")
-    detected, ask = detect_setup(Path.cwd(), options), Questions(use_defaults=options.yes)
-    for note in detected.notes:
-        print_text(note)
-    settings, draft = _write_valid(file, _ask_all(options, detected, ask), ask, by_app=options.app)
-    if detected.local and draft.repository in {_HERE, detected.repository}:
-        settings, draft = _write_commands(file, draft, settings, detected.local.top, ask)
-    _write_schema()
-    print_text(f"Wrote {file}. {_describe(draft)}")
-    if detected.local:
-        ignore_file(file, detected.local.top)
-    if draft.app:
-        from bot.cli.github_app import wait_until_installed
+    ask = Questions(use_defaults=options.yes)
+    if not offer_to_add(options, ask):
+        _set_up(file, options, ask)
 
-        wait_until_installed(settings)
+
+def _set_up(file: Path, options: Namespace, ask: Questions) -> None:
+    settings, draft = _ask_and_write(file, options, ask)
     failed = True
     if not options.no_check:
         settings = _learn_hosts(file, allow_tools(file, settings), ask, uses_defaults=options.yes)
@@ -65,6 +61,32 @@ def init(options: Namespace) -> None:
     missing = list(advice(draft, settings))
     key = "" if failed or missing else ask_first_issue(settings, ask)
     _print_next_steps(file, draft, missing, failed=failed, key=key)
+
+
+def _ask_and_write(file: Path, options: Namespace, ask: Questions) -> tuple[Settings, SettingsDraft]:
+    detected = detect_setup(Path.cwd(), options)
+    for note in detected.notes:
+        print_text(note)
+    settings, draft = _write_valid(file, _with_state_dir(_ask_all(options, detected, ask)), ask, by_app=options.app)
+    if detected.local and draft.repository in {_HERE, detected.repository}:
+        settings, draft = _write_commands(file, draft, settings, detected.local.top, ask)
+    _write_schema()
+    print_text(f"Wrote {file}. {_describe(draft)}")
+    if detected.local:
+        ignore_file(file, detected.local.top)
+    if not is_named(options.config):
+        link_user_settings(file)
+    if draft.app:
+        from bot.cli.github_app import wait_until_installed
+
+        wait_until_installed(settings)
+    return settings, draft
+
+
+def _with_state_dir(draft: SettingsDraft) -> SettingsDraft:
+    on_github = identify_on_github(draft.api_url or GitHubSettings().api_url, draft.repository)
+    record = on_github if draft.on_github else identify_folder(Path.cwd())
+    return replace(draft, state_dir=choose_state_dir(draft.name, record))
 
 
 def _write_schema() -> None:
@@ -128,11 +150,11 @@ def _ask_all(options: Namespace, detected: DetectedSetup, ask: Questions) -> Set
     local = options.here or tracker == "local"
     repository = _HERE if local else _ask_repository(options, detected, ask, tracker)
     folder_name = detected.folder.name if repository == _HERE else repository.partition("/")[2]
-    name = options.name or _plain_name(folder_name)
+    name = options.name or plain_name(folder_name)
     base = options.base or (detected.branch if repository == _HERE else "")
     api_url = options.api_url or _detected_api_url(detected, repository)
     folder = detected.folder
-    place = _HERE if settings_file(options.config).resolve().parent == folder else str(folder)
+    place = _HERE if new_settings_file(options.config).resolve().parent == folder else str(folder)
     return SettingsDraft(name, tracker, repository, base, team.upper(), api_url, folder=place)
 
 
@@ -232,8 +254,3 @@ def _parse_team(answer: str) -> str:
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9]*", answer):
         raise ValueError("The key comes before the number of each issue: ENG in ENG-7. `--team` sets it, too.")
     return answer
-
-
-def _plain_name(text: str) -> str:
-    plain = "".join(letter for letter in unicodedata.normalize("NFKD", text) if not unicodedata.combining(letter))
-    return re.sub(r"[^A-Za-z0-9._-]+", "-", plain).strip("-.") or "project"

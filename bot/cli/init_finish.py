@@ -11,7 +11,7 @@ from bot.errors import BotError
 from bot.git.user_repository import exclude_file
 from bot.sandbox.build import hidden_path_folders
 from bot.services.registry import tracker_of
-from bot.settings.allow_hosts import add_tools
+from bot.settings.change_file import add_tools
 from bot.settings.load import load, operator
 from bot.settings.schema import ProjectSettings, Settings
 from bot.setup.build import preview_setup

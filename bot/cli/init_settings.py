@@ -1,10 +1,13 @@
 """The settings file that `treehand init` writes: short, commented and without secrets."""
 
 import json
+import re
+import unicodedata
 from dataclasses import dataclass
 from pathlib import Path
 
 from bot.cli.kept_secrets import KEY_FOLDER
+from bot.settings.state_place import STATES
 
 _HEAD = """\
 #:schema {schema}
@@ -62,6 +65,7 @@ class SettingsDraft:
     setup: tuple[str, ...] = ()
     """Commands that the user chose; empty: those of the repository's files."""
     verify: tuple[str, ...] = ()
+    state_dir: str = str(STATES)
 
     @property
     def on_github(self) -> bool:
@@ -70,11 +74,11 @@ class SettingsDraft:
     def __str__(self) -> str:
         head = _HEAD.format(
             schema=schema_file().as_uri(),
-            state_dir=_line("state_dir", f"~/.local/state/treehand/{self.name}").ljust(_COMMENT_COLUMN),
+            state_dir=_line("state_dir", self.state_dir).ljust(_COMMENT_COLUMN),
             label=_line("label", "ai").ljust(_COMMENT_COLUMN),
             working=_line("working", 4).ljust(_COMMENT_COLUMN),
         )
-        return "\n".join([head, *self._agent(), *self._github(), *self._project()]) + "\n"
+        return "\n".join([head, *self._agent(), *self._github(), *self.project_lines()]) + "\n"
 
     def _agent(self) -> list[str]:
         return ["[agent]", _line("key_file", str(self.key_file)), ""] if self.key_file else []
@@ -87,7 +91,8 @@ class SettingsDraft:
             lines += [_line("webhook_secret_file", str(file))] if (file := self.app.webhook_secret_file) else []
         return ["[github]", *lines, ""] if lines else []
 
-    def _project(self) -> list[str]:
+    def project_lines(self) -> list[str]:
+        """The project's table."""
         credentials = {
             "github": "docs/github.md: GITHUB_TOKEN, or an App",
             "linear": "docs/linear.md: LINEAR_API_KEY",
@@ -115,3 +120,16 @@ def _about_repository(repository: str) -> str:
 def _line(name: str, value: str | int | tuple[str, ...]) -> str:
     """TOML writes strings, numbers and lists of strings like JSON."""
     return f"{name} = {json.dumps(value, ensure_ascii=False)}"
+
+
+def plain_name(text: str) -> str:
+    """Returns a valid name of a project."""
+    plain = "".join(letter for letter in unicodedata.normalize("NFKD", text) if not unicodedata.combining(letter))
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", plain).strip("-.") or "project"
+
+
+def choose_tracker(team: str, repository: str) -> str:
+    """Returns the tracker of a project whose pull requests go to this repository; it is empty for this machine."""
+    if team:
+        return "linear"
+    return "github" if repository else "local"

@@ -13,10 +13,11 @@ from bot.cli.local_server import (
     read_text,
 )
 from bot.cli.output import print_markdown, print_text
+from bot.cli.settings import load_settings
 from bot.domain.issue import Issue
 from bot.errors import BadSettings
 from bot.services.local.issues import IssueThread
-from bot.settings.load import load, operator, settings_file
+from bot.settings.load import operator
 from bot.settings.schema import Settings
 from bot.text.invisible_characters import on_one_line
 
@@ -31,7 +32,7 @@ def new(options: Namespace) -> None:
             priority=options.priority,
         )
         print_text(issue.key)
-    print(_what_starts(load(settings_file(options.config)), issue), file=sys.stderr)
+    print(_what_starts(load_settings(options), issue), file=sys.stderr)
 
 
 def _what_starts(settings: Settings, issue: Issue) -> str:
@@ -99,7 +100,7 @@ def comment(options: Namespace) -> None:
     from bot.cli.order_outcome import foresee_outcome
 
     text, by = read_text(options.text), author_of(options)
-    outcome = foresee_outcome(load(settings_file(options.config)), options.key, text, by=by)
+    outcome = foresee_outcome(load_settings(options), options.key, text, by=by)
     with open_server(options) as server:
         project, number = server.parse_key(options.key)
         server.issues(project).comment(number, text, by=by)
@@ -113,7 +114,7 @@ def close_or_reopen(options: Namespace) -> None:
         change = {"close": issues.close, "reopen": issues.reopen}[options.verb]
         change(number, by=author_of(options))
         issue = issues.show(number).issue
-    print_text(_what_follows(load(settings_file(options.config)), issue))
+    print_text(_what_follows(load_settings(options), issue))
 
 
 def _what_follows(settings: Settings, issue: Issue) -> str:

@@ -13,7 +13,7 @@ from bot.cli.questions import Questions
 from bot.errors import NeedsHuman, Retryable
 from bot.secret_scan.build import load_secrets
 from bot.services.registry import remote_of
-from bot.settings.allow_hosts import allow_setup_hosts
+from bot.settings.change_file import allow_setup_hosts
 from bot.settings.load import load
 from bot.settings.schema import ProjectSettings, Settings
 from bot.setup.build import learn_hosts, preview_setup

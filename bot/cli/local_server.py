@@ -4,15 +4,18 @@ import sys
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 
 from bot.cli.output import indented, print_markdown, print_text
+from bot.cli.settings import load_settings
+from bot.control.current_project import current_project
 from bot.domain.reaction import Reaction
 from bot.errors import NeedsHuman
 from bot.services.local.comments import ShownComment
 from bot.services.local.connect import open_local_server
 from bot.services.local.server import LocalServer
 from bot.services.registry import used_by
-from bot.settings.load import load, operator, settings_file
+from bot.settings.load import operator
 from bot.text.invisible_characters import on_one_line
 
 JsonObject = dict[str, object]
@@ -22,14 +25,14 @@ _EMOJI = {Reaction.SEEN: "👀", Reaction.DONE: "🚀"}
 
 @contextmanager
 def open_server(options: Namespace) -> Iterator[LocalServer]:
-    settings = load(settings_file(options.config))
+    settings = load_settings(options)
     used = used_by(settings.projects)
     if used and not any(service.kept_here for service in used):
         places = " and ".join(service.site for service in used)
         raise NeedsHuman(
             f"Your issues and pull requests are {places}. This command works for the local tracker and forge only."
         )
-    server = open_local_server(settings)
+    server = open_local_server(settings, partial(current_project, settings))
     try:
         yield server
     finally:

@@ -2,9 +2,9 @@
 
 from argparse import Namespace
 
+from bot.cli.settings import load_settings
 from bot.errors import NeedsHuman
-from bot.settings.dashboard_access import web_token
-from bot.settings.load import load, settings_file
+from bot.settings.dashboard_access import dashboard_bind, web_token
 from bot.settings.schema import Settings
 from bot.system.clock import now
 from bot.web.login_link import make_link
@@ -13,7 +13,7 @@ _ANY_ADDRESS = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]"}  # noqa: S104 - recogni
 
 
 def login(options: Namespace) -> None:
-    settings = load(settings_file(options.config))
+    settings = load_settings(options)
     if not settings.web.bind:
         raise NeedsHuman("There is no dashboard: web.bind is empty.")
     if not web_token(settings):
@@ -27,5 +27,5 @@ def login_link(settings: Settings) -> str:
 
 def address_of(settings: Settings) -> str:
     """Returns the address for this machine's own browser."""
-    host, _, port = settings.web.bind.rpartition(":")
+    host, _, port = dashboard_bind(settings).rpartition(":")
     return f"http://{_ANY_ADDRESS.get(host, host)}:{port}"

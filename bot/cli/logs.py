@@ -8,10 +8,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from bot.cli.output import hanging, print_text
+from bot.cli.settings import load_settings
 from bot.control.issue_keys import find_run
 from bot.domain.run import Run
 from bot.domain.turn import EventKind
-from bot.settings.load import load, settings_file
 from bot.settings.schema import Settings
 from bot.store.build import open_store, open_transcripts
 from bot.store.runs import RunStore
@@ -32,7 +32,7 @@ _STYLES: Mapping[object, str] = {
 
 
 def logs(options: Namespace) -> None:
-    settings = load(settings_file(options.config))
+    settings = load_settings(options)
     run = find_run(settings, options.key)
     reader = open_transcripts(settings).reader(run.id)
     print_line = _print_json if options.json else _print_line

@@ -137,7 +137,7 @@ def parser() -> argparse.ArgumentParser:
 
     commands.headings = {}
     for heading, adders in (
-        ("begin", [partial(_add_start, add)]),
+        ("begin", [partial(_add_start, add), partial(_add_projects, add)]),
         ("look", [partial(_add_status, add)]),
         ("steer", [partial(_add_comment_commands, add)]),
         (
@@ -164,6 +164,21 @@ def _add_start(add: AddCommand) -> None:
     demo.add_argument("--once", action="store_true", help="exit when the story ends, even on a terminal")
     demo.add_argument("--port", type=int, metavar="N", help="port of the dashboard (default: 8700, or any free port)")
     demo.add_argument("--json", action="store_true", help="print the outcome as one JSON object")
+    _add_init(add)
+    check = add("check", "check:check", "check that everything is ready; print each problem with its fix")
+    check.add_argument("-v", "--verbose", action="store_true", help="print the checks that passed as well")
+    check.add_argument("--fix", action="store_true", help="create the labels that are missing")
+    check.add_argument("--notify", action="store_true", help="send a test message to every notification address")
+    check.add_argument("--learn", action="store_true", help="run setup once and allow the hosts that it reaches")
+    check.add_argument("--yes", action="store_true", help="with --learn: ask nothing, run setup and allow the hosts")
+    check.add_argument("--json", action="store_true", help="print one JSON object")
+    add("run", "run:run", "run the daemon until SIGTERM or Ctrl-C")
+    add("open", "open:open_dashboard", "open the dashboard in your browser, or print its address")
+    add("login", "login:login", "print a link that logs you in to the dashboard once, within ten minutes")
+    add("once", "run:once", "poll once, work until nothing is left to do, and exit")
+
+
+def _add_init(add: AddCommand) -> None:
     init = add("init", "init:init", "write treehand.toml for the repository in this folder")
     init.add_argument("--name", default="", help="name of the project (default: the folder's name)")
     init.add_argument("--base", default="", help="branch that agents start from (default: the repository's default)")
@@ -177,16 +192,25 @@ def _add_start(add: AddCommand) -> None:
     init.add_argument("--app", action="store_true", help="create a GitHub App in your browser and sign in as that App")
     init.add_argument("--yes", action="store_true", help="ask nothing and accept the defaults")
     init.add_argument("--no-check", action="store_true", help="create no labels and skip `treehand check`")
-    check = add("check", "check:check", "check that everything is ready; print each problem with its fix")
-    check.add_argument("-v", "--verbose", action="store_true", help="print the checks that passed as well")
-    check.add_argument("--fix", action="store_true", help="create the labels that are missing")
-    check.add_argument("--notify", action="store_true", help="send a test message to every notification address")
-    check.add_argument("--learn", action="store_true", help="run setup once and allow the hosts that it reaches")
-    check.add_argument("--yes", action="store_true", help="with --learn: ask nothing, run setup and allow the hosts")
-    check.add_argument("--json", action="store_true", help="print one JSON object")
-    add("run", "run:run", "run the daemon until SIGTERM or Ctrl-C")
-    add("login", "login:login", "print a link that logs you in to the dashboard once, within ten minutes")
-    add("once", "run:once", "poll once, work until nothing is left to do, and exit")
+
+
+def _add_projects(add: AddCommand) -> None:
+    added = add("add", "add:add", "add a repository to your settings, so that the same daemon serves it")
+    added.add_argument(
+        "where", nargs="?", default="", metavar="WHERE", help="its folder (default: this one), or OWNER/NAME on GitHub"
+    )
+    added.add_argument("--name", default="", help="name of the project (default: that of the repository)")
+    added.add_argument("--base", default="", help="branch that agents start from (default: the repository's default)")
+    added.add_argument("--here", action="store_true", help="keep issues and pull requests on this machine")
+    added.add_argument("--team", default="", metavar="KEY", help="take issues from this team in Linear")
+    added.add_argument(
+        "--moved",
+        default="",
+        metavar="NAME",
+        help="instead, give this project's state to the repository in the settings",
+    )
+    removed = add("remove", "add:remove", "remove a project from your settings; its state is kept")
+    removed.add_argument("name", nargs="?", default="", metavar="NAME", help="the project (default: this folder's)")
 
 
 def _add_status(add: AddCommand) -> None:

@@ -20,8 +20,9 @@ _VARIABLES = (
     ("ANTHROPIC_API_KEY, CLAUDE_CODE_OAUTH_TOKEN", "Credentials of the agent for its model."),
 )
 _FILES = (
-    ("treehand.toml", "The settings, in the current folder. `treehand init` writes this file."),
-    ("~/.local/state/treehand", "Database, mirrors, worktrees and transcripts, unless state_dir names another folder."),
+    ("treehand.toml", "The settings, in the current folder or in one above. `treehand init` writes this file."),
+    ("~/.config/treehand/treehand.toml", "The settings in all other folders, often a link to such a file."),
+    ("~/treehand-state", "Database, mirrors, worktrees and transcripts, unless state_dir names another folder."),
 )
 
 

@@ -12,11 +12,11 @@ from bot.cli.local_server import (
     read_text,
 )
 from bot.cli.output import print_diff, print_markdown, print_text
+from bot.cli.settings import load_settings
 from bot.domain.comment import Remark
 from bot.errors import BadSettings
 from bot.services.local.merge_git import MergeStyle
 from bot.services.local.pull_requests import PullRequestPage, ReviewVerdict
-from bot.settings.load import load, settings_file
 from bot.text.invisible_characters import on_one_line
 
 _STATES = {
@@ -77,7 +77,7 @@ def comment(options: Namespace) -> None:
 def _print_what_follows(options: Namespace, page: PullRequestPage) -> None:
     from bot.cli.order_outcome import foresee_on_pull_request
 
-    print_text(f"{page.key}: {foresee_on_pull_request(load(settings_file(options.config)), page.pull.branch)}")
+    print_text(f"{page.key}: {foresee_on_pull_request(load_settings(options), page.pull.branch)}")
 
 
 def review(options: Namespace) -> None:
@@ -122,7 +122,7 @@ def change_state(options: Namespace) -> None:
         pulls, by = server.pull_requests(project), author_of(options)
         change = {"close": pulls.close, "reopen": pulls.reopen, "ready": pulls.mark_ready}[options.verb]
         change(number, by=by)
-        label = load(settings_file(options.config)).label
+        label = load_settings(options).label
         print_text(_STATES[options.verb].format(key=pulls.thread(number).key, label=label))
 
 

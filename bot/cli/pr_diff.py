@@ -3,6 +3,7 @@
 from argparse import Namespace
 
 from bot.cli.output import print_diff
+from bot.cli.settings import load_settings
 from bot.control.issue_keys import find_run, parse_key
 from bot.domain.branch_name import branch_for
 from bot.errors import NeedsHuman
@@ -11,13 +12,12 @@ from bot.git.diff_text import diff_text
 from bot.services.local.connect import open_local_server
 from bot.services.local.input_rules import parse_local_key
 from bot.services.registry import forge_of
-from bot.settings.load import load, settings_file
 from bot.settings.schema import Settings
 from bot.workspace.paths import BASES, PUSHED, ProjectPaths
 
 
 def diff(options: Namespace) -> None:
-    settings = load(settings_file(options.config))
+    settings = load_settings(options)
     project, _ = parse_key(settings, options.key)
     local = parse_local_key(options.key)
     if forge_of(project).kept_here and local:

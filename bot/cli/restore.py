@@ -5,6 +5,7 @@ import re
 from argparse import Namespace
 from collections.abc import Sequence
 
+from bot.cli.settings import load_settings
 from bot.control.issue_keys import parse_run_key
 from bot.domain.branch_name import branch_for
 from bot.domain.run import Run
@@ -14,7 +15,6 @@ from bot.secret_scan.build import load_secrets
 from bot.services.local.connect import open_local_server
 from bot.services.local.merge_git import copy_as_branch
 from bot.services.registry import forge_of, remote_of
-from bot.settings.load import load, settings_file
 from bot.settings.schema import ProjectSettings, Settings
 from bot.system import clock
 from bot.workspace.build import build_workspaces
@@ -29,7 +29,7 @@ _MOST_LISTED = 20
 
 
 def restore(options: Namespace) -> None:
-    settings = load(settings_file(options.config))
+    settings = load_settings(options)
     project, key = parse_run_key(settings, options.key)
     ref = _find_newest(settings, project, key)
     # Saving it again restarts its retention time: it must not expire during the push.

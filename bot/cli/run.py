@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bot.cli.check import git_version
+from bot.control.repository_claims import claim_repositories
 from bot.settings.credentials import ensure_key, model_environment
-from bot.settings.dashboard_access import has_made_token
-from bot.settings.load import load, settings_file
+from bot.settings.dashboard_access import dashboard_bind, has_made_token, may_move_dashboard, record_dashboard
+from bot.settings.find_file import settings_file
+from bot.settings.load import load
 from bot.settings.schema import Settings
 from bot.settings.watch_file import SettingsFile
 from bot.system import logs
@@ -21,6 +23,7 @@ from bot.system.private_files import ensure_private_folder, refuse_foreign_folde
 
 if TYPE_CHECKING:
     from bot.daemon import Daemon
+    from bot.secret_scan.scanner import Secrets
 
 log = logging.getLogger(__name__)
 
@@ -50,24 +53,49 @@ def _start(path: Path, call: "Callable[[Daemon], Awaitable[None]]", *, serves: b
             await call(Daemon(app, watched))
 
     with daemon_lock(settings.state_dir):
+        record_dashboard(settings, _choose_bind(settings) if serves else "")
         has_link = serves and has_made_token(settings)  # makes the token, which is a secret then
         secrets = load_secrets(settings)
-        file, form, level = settings.state_dir / "treehand.log", settings.log.format, settings.log.level
-        logs.configure_logging(file=file, redact=secrets.redact, form=form, level=level)
-        if changed := ensure_private_folder(settings.state_dir):
-            log.warning("state directory not private path=%s detail=%s", settings.state_dir, changed)
-        if has_link:
-            _tell_how_to_log_in(settings)
+        _open_log(settings, secrets)
+        if serves:
+            _tell_where_the_dashboard_is(settings, has_link=has_link)
         try:
             asyncio.run(start())
         except BaseExceptionGroup as group:
             raise _first_cause(group) from group
 
 
+def _open_log(settings: Settings, secrets: "Secrets") -> None:
+    file, form, level = settings.state_dir / "treehand.log", settings.log.format, settings.log.level
+    logs.configure_logging(file=file, redact=secrets.redact, form=form, level=level)
+    if changed := ensure_private_folder(settings.state_dir):
+        log.warning("state directory not private path=%s detail=%s", settings.state_dir, changed)
+
+
 def _ensure_startable(settings: Settings) -> None:
     git_version()
     ensure_key(settings)
     refuse_foreign_folder(settings.state_dir)  # before anything is written there
+    claim_repositories(settings)
+
+
+def _choose_bind(settings: Settings) -> str:
+    """Returns another free port if the default one is taken. A port that somebody has chosen is the only one."""
+    from bot.web.server import find_free_port
+
+    bind = settings.web.bind
+    if not may_move_dashboard(settings):
+        return bind
+    host, _, port = bind.rpartition(":")
+    return f"{host}:{find_free_port(host, int(port))}"
+
+
+def _tell_where_the_dashboard_is(settings: Settings, *, has_link: bool) -> None:
+    """Names a port that is not the usual one. The daemon itself logs the address once it listens."""
+    if (bind := dashboard_bind(settings)) != settings.web.bind:
+        log.warning("port taken, dashboard moved wanted=%s dashboard=http://%s", settings.web.bind, bind)
+    if has_link:
+        _tell_how_to_log_in(settings)
 
 
 def _tell_how_to_log_in(settings: Settings) -> None:

@@ -5,19 +5,20 @@ from argparse import Namespace
 
 from bot.cli.order_outcome import foresee_outcome
 from bot.cli.output import print_text
+from bot.cli.settings import load_settings
 from bot.control.issue_keys import parse_run_key
 from bot.control.user_actions import comment_as
-from bot.settings.load import load, operator, settings_file
+from bot.settings.load import operator
 from bot.settings.schema import Settings
 
 
 def say(options: Namespace) -> int:
-    return _post(load(settings_file(options.config)), options, options.text)
+    return _post(load_settings(options), options, options.text)
 
 
 def post_command(options: Namespace) -> int:
     """Posts `/ai stop` for `treehand stop`, and so on."""
-    settings = load(settings_file(options.config))
+    settings = load_settings(options)
     return _post(settings, options, f"/{settings.label} {options.comment_command}")
 
 

@@ -10,6 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from bot.cli.output import colour_console, print_text
+from bot.cli.settings import load_settings
 from bot.cli.status_text import RESULTS, format_checks, format_todo_count
 from bot.control.issue_keys import find_project, find_run
 from bot.domain.evidence import EvidenceFile
@@ -20,7 +21,6 @@ from bot.domain.setup_plan import SetupStep
 from bot.domain.verification import Verification
 from bot.engine.messages import verification_text
 from bot.evidence.build import open_evidence
-from bot.settings.load import load, settings_file
 from bot.settings.schema import Settings
 from bot.status.as_json import RunSummary, run_as_json
 from bot.status.snapshot import read_status
@@ -30,7 +30,7 @@ from bot.text.money import dollars
 
 
 def show(options: Namespace) -> None:
-    settings = load(settings_file(options.config))
+    settings = load_settings(options)
     run = find_run(settings, options.key)
     if options.run:
         _show_server(settings, run, options.run)

@@ -4,13 +4,13 @@ import json
 from argparse import Namespace
 
 from bot.cli.output import colour_console, print_text
+from bot.cli.settings import load_settings
 from bot.cli.status_text import format_status
-from bot.settings.load import load, settings_file
 from bot.status.snapshot import read_status
 
 
 def status(options: Namespace) -> None:
-    settings = load(settings_file(options.config))
+    settings = load_settings(options)
     if options.watch:
         from bot.cli.status_watch import watch
 

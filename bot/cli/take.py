@@ -6,12 +6,13 @@ import time
 from argparse import Namespace
 
 from bot.app import build_offline_agent
+from bot.cli.settings import load_settings
 from bot.control.issue_keys import find_run
 from bot.control.takeover import worktree_and_command
 from bot.control.user_actions import comment_as
 from bot.domain.run import Phase, Run, WaitReason
 from bot.errors import NeedsHuman
-from bot.settings.load import load, operator, settings_file
+from bot.settings.load import operator
 from bot.settings.schema import Settings
 from bot.system.locks import daemon_pid
 
@@ -22,7 +23,7 @@ _STILL_IN_USE = (
 
 
 def take(options: Namespace) -> None:
-    settings = load(settings_file(options.config))
+    settings = load_settings(options)
     run = find_run(settings, options.key)
     if run.phase is Phase.DONE or not run.turns.number:
         raise NeedsHuman(f"{run.key} has no worktree to take over: {run.reason or 'no agent has started'}.")

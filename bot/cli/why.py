@@ -4,20 +4,20 @@ import json
 from argparse import Namespace
 
 from bot.cli.output import print_text
+from bot.cli.settings import load_settings
 from bot.control.issue_keys import find_run
 from bot.domain.issue import Issue
 from bot.domain.run import Phase
 from bot.domain.turn import Progress, TurnReport, TurnState
 from bot.engine.messages import command_replies
 from bot.engine.observation import Observation
-from bot.settings.load import load, settings_file
 from bot.store.build import open_transcripts
 from bot.system.clock import now
 from bot.system.locks import daemon_pid, is_suspended
 
 
 def why(options: Namespace) -> None:
-    settings = load(settings_file(options.config))
+    settings = load_settings(options)
     run = find_run(settings, options.key)
     action = open_transcripts(settings).last_action(run.id)
     pid = daemon_pid(settings.state_dir)

@@ -6,6 +6,7 @@ Commands about runs also take the number of a run's pull request.
 import re
 from contextlib import closing
 
+from bot.control.current_project import current_project
 from bot.domain.branch_name import branch_for
 from bot.domain.run import Run
 from bot.errors import NeedsHuman
@@ -40,9 +41,8 @@ def _project_of_key(settings: Settings, found: FoundKey) -> ProjectSettings:
 
 
 def find_project(settings: Settings, name: str) -> ProjectSettings:
-    """Searches names and repositories; an empty name means the only project."""
-    if not name and len(settings.projects) == 1:
-        return settings.projects[0]
+    """Searches names and repositories; an empty name means the only project, or that of the current folder."""
+    name = name or current_project(settings)
     for project in settings.projects:
         if name and name.lower() in {project.name.lower(), project.repository.lower()}:
             return project

@@ -1,4 +1,4 @@
-"""Finds the user's repository and its remotes, for `treehand init`. No agent has been in it yet."""
+"""Finds the user's repository, its remotes and what tells it from others. No agent writes there."""
 
 import subprocess
 from collections.abc import Mapping
@@ -12,6 +12,7 @@ from bot.git.remote_url import RemoteUrl, parse_remote_url
 from bot.git.unreadable import why_unreadable
 
 _TIMEOUT_SECONDS = 20
+_HISTORY_SECONDS = 120
 _USUAL_BRANCH = "main"
 
 
@@ -59,6 +60,34 @@ def is_shallow(folder: Path) -> bool:
     except NeedsHuman:
         return False
     return git_dir is not None and (git_dir / "shallow").exists()
+
+
+def git_dir_of(folder: Path) -> Path | None:
+    """Returns the git directory of the repository at this very folder, shared by all its worktrees.
+
+    Raises NeedsHuman if git cannot read it.
+    """
+    found = (_common_git_dir(candidate) for candidate in (folder / ".git", folder))
+    return next((path.resolve() for path in found if path), None)
+
+
+def first_commit(git_dir: Path) -> str:
+    """Returns the commit that the history of the base branch begins with; empty without one, or if git cannot tell."""
+    base = choose_base(git_dir)
+    command = ("rev-list", "--max-parents=0", "--first-parent", f"refs/heads/{base}" if base else "HEAD", "--")
+    try:
+        found = git(git_dir, *command, timeout=_HISTORY_SECONDS).split()
+    except GitFailed:
+        return ""
+    return found[-1] if found else ""
+
+
+def has_commit(git_dir: Path, commit: str) -> bool:
+    try:
+        git(git_dir, "cat-file", "-e", f"{commit}^{{commit}}")
+    except GitFailed:
+        return False
+    return True
 
 
 def _common_git_dir(candidate: Path) -> Path | None:

@@ -10,8 +10,11 @@ from pathlib import Path
 from bot.errors import BadSettings
 from bot.settings.credentials import MADE_WEB_TOKEN, configured_web_token, read_made_web_token
 from bot.settings.schema import ProjectSettings, Settings
+from bot.system.locks import daemon_pid, unusable_folder
 
 _COOKIE_KEY = "web.key"
+_ADDRESS = "dashboard.address"
+"""File with the address that the daemon of this state directory listens on; empty if it does not."""
 _LOOPBACK = {"127.0.0.1", "localhost", "[::1]"}
 _FIRST_PERSON, _NOBODY = 1000, 65534
 """User ids of people lie between these; those below are the system's."""
@@ -101,6 +104,29 @@ def _ensure_secret_file(file: Path) -> str:
     return file.read_text().strip()
 
 
+def dashboard_bind(settings: Settings) -> str:
+    """Returns the address that the running daemon listens on; without a daemon that of the settings."""
+    if not daemon_pid(settings.state_dir):
+        return settings.web.bind
+    try:
+        return (settings.state_dir / _ADDRESS).read_text().strip()
+    except OSError:  # the demo has no such file
+        return settings.web.bind
+
+
+def record_dashboard(settings: Settings, bind: str) -> None:
+    """Only the daemon calls this, because it owns the state directory."""
+    try:
+        (settings.state_dir / _ADDRESS).write_text(f"{bind}\n")
+    except OSError as problem:
+        raise unusable_folder(settings.state_dir, problem) from problem
+
+
+def may_move_dashboard(settings: Settings) -> bool:
+    """Returns True if nobody has chosen the port."""
+    return "bind" not in settings.web.model_fields_set
+
+
 def dashboard_of_pulls(settings: Settings, project: ProjectSettings) -> str:
     """Address of the dashboard, for links to pull requests on an issue; empty if links are not needed, or lead nowhere.
 
@@ -108,5 +134,6 @@ def dashboard_of_pulls(settings: Settings, project: ProjectSettings) -> str:
     """
     if project.forge != "local" or project.tracker == "local":
         return ""
-    is_here = settings.web.bind.rpartition(":")[0] in _LOOPBACK
-    return settings.notify.link or (f"http://{settings.web.bind}" if is_here else "")
+    bind = dashboard_bind(settings)
+    is_here = bind.rpartition(":")[0] in _LOOPBACK
+    return settings.notify.link or (f"http://{bind}" if is_here else "")

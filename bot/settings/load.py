@@ -11,8 +11,8 @@ from pydantic import BaseModel, ValidationError
 
 from bot.errors import BadSettings
 from bot.settings.schema import ProjectSettings, Section, Settings
+from bot.settings.state_place import default_state_dir
 
-DEFAULT_FILE = "treehand.toml"
 PREFIX = "TREEHAND_"
 SECRETS = {
     "github.token": "TREEHAND_GITHUB__TOKEN",
@@ -54,10 +54,6 @@ _PORT_VARIABLE = re.compile(r"TREEHAND_PORT_\d")
 _Section = TypeVar("_Section", bound=Section)
 
 
-def settings_file(chosen: str = "") -> Path:
-    return Path(chosen or os.environ.get("TREEHAND_CONFIG", "") or DEFAULT_FILE)
-
-
 def load(path: Path, *, required: bool = True) -> Settings:
     """Resolves relative paths from the folder of the file. Raises BadSettings."""
     text = _read(path, required=required)
@@ -92,7 +88,6 @@ def _load_with_environment(raw: Mapping[str, Any]) -> Settings:
             env_nested_delimiter="__",
             frozen=True,
             extra="forbid",
-            nested_model_default_partial_update=True,
         )
 
         @classmethod
@@ -269,7 +264,8 @@ def _refuse_ambiguous_teams(settings: Settings, path: Path) -> None:
 def _absolute(settings: Settings, path: Path) -> Settings:
     folder = path.resolve().parent
     projects = tuple(_resolve_repository(project, folder, path) for project in settings.projects)
-    state_dir = folder / settings.state_dir.expanduser()
+    is_set = "state_dir" in settings.model_fields_set
+    state_dir = folder / settings.state_dir.expanduser() if is_set else default_state_dir()
     return settings.model_copy(
         update={
             "state_dir": state_dir,

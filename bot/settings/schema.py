@@ -8,6 +8,8 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
+from bot.settings.state_place import STATES
+
 _MOST_PORTS = 65536
 _HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?")
 _OWNER_AND_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]*/[\w.-]+")
@@ -394,7 +396,7 @@ class ProjectSettings(Section):
 
 
 class Settings(Section):
-    state_dir: Path = Path("~/.local/state/treehand")
+    state_dir: Path = STATES
     """Folder for the database, mirrors, worktrees and transcripts."""
     label: Annotated[str, AfterValidator(_check_name)] = "ai"
     """Label that asks for work; also the prefix of the bot's labels and comment commands."""

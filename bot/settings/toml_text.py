@@ -60,6 +60,33 @@ def add_to_list(text: str, table: str, key: str, words: Sequence[str]) -> str | 
     return None
 
 
+def add_table(text: str, lines: Sequence[str]) -> str:
+    """Appends the lines of a table, with its header."""
+    gap = "" if not text else "\n" if text.endswith("\n") else "\n\n"
+    return "".join((text, gap, *(f"{line}\n" for line in lines)))
+
+
+def remove_table(text: str, table: str, number: int) -> str | None:
+    """Removes one table of a list of tables, such as `[[projects]]`. Returns None if it finds no way."""
+    found, raw = find_statement(text, (table, number)), tomllib.loads(text)
+    if found is None:
+        return None
+    wanted = {**raw, table: [one for place, one in enumerate(raw[table]) if place != number]}
+    lines = text.splitlines(keepends=True)
+    for end in range(found.end, len(lines) + 1):
+        rest = "".join((*lines[: found.start], *lines[end:]))
+        if _reads_as(rest, {key: value for key, value in wanted.items() if key != table or value}):
+            return rest
+    return None
+
+
+def _reads_as(text: str, wanted: Mapping[str, Any]) -> bool:
+    try:
+        return tomllib.loads(text) == wanted
+    except tomllib.TOMLDecodeError:
+        return False
+
+
 def _attempts(text: str, table: str, key: str, new: Sequence[str]) -> Iterator[str]:
     lines, quoted = text.splitlines(keepends=True), [json.dumps(word) for word in new]
     if lines and not lines[-1].endswith("\n"):

@@ -36,8 +36,14 @@ async def ensure_services(
     if outcome.code == 0:
         return None
     names = ", ".join(one.title for one in services.programs)
-    output = resources.secrets.redact(outcome.output) or ("They took too long." if outcome.is_late else "They were ended.")
-    return SetupObstacle(f"a service that the repository asks for did not start ({names})", "", "", output, _ADVICE)
+    output = outcome.output or ("They took too long." if outcome.is_late else "They were ended.")
+    return SetupObstacle(
+        f"a service that the repository asks for did not start ({names})",
+        "",
+        "",
+        resources.secrets.redact(output),
+        _ADVICE,
+    )
 
 
 async def _try(mounts: WorktreeMounts, resources: SetupResources, marker: str) -> CommandOutcome:

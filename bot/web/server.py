@@ -11,6 +11,9 @@ from starlette.applications import Starlette
 from bot.errors import CannotStart
 from bot.web.connection_limits import LimitedConnection
 
+_NEIGHBOURS = 20
+"""Ports after the wanted one that are tried first, so that the address stays short and much the same."""
+
 
 class _ServerWithoutSignals(uvicorn.Server):
     @contextlib.contextmanager
@@ -41,6 +44,16 @@ async def serving(app: Starlette, bind: str) -> AsyncIterator[int]:
             finally:
                 server.should_exit = True
                 await asyncio.wait([serve])
+
+
+def find_free_port(host: str, wanted: int) -> int:
+    """Returns this port of the loopback if it is free, or one of the next, or any. Listens on none of them."""
+    for port in (*range(wanted, wanted + _NEIGHBOURS), 0):
+        with socket.socket() as listener, contextlib.suppress(OSError):
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind((host, port))
+            return int(listener.getsockname()[1])
+    raise CannotStart(f"No port of {host} is free for the dashboard.")
 
 
 def _listen(bind: str) -> socket.socket:

@@ -13,7 +13,7 @@ from playwright.async_api import Browser, Page, async_playwright
 from bot.control.user_actions import UserActionService
 from bot.domain.run import MERGED, Phase, Run
 from bot.domain.spend import Spend
-from bot.settings.load import load, settings_file
+from bot.settings.load import load
 from bot.status.dashboard_data import DashboardData
 from bot.status.run_details import RunDetails
 from bot.store.runs import RunStore
@@ -59,7 +59,7 @@ class Visit:
 @pytest.fixture
 async def visit(tmp_path) -> AsyncIterator[Visit]:
     (tmp_path / "treehand.toml").write_text(f'state_dir = "state"\n{PROJECT}')
-    settings = load(settings_file(str(tmp_path / "treehand.toml")))
+    settings = load(tmp_path / "treehand.toml")
     live_through(settings.state_dir / "treehand.db")
     data = DashboardData(settings, dict)
     dashboard = Dashboard(data, UserActionService(settings, lambda _: None), RunDetails(settings, data.find_run))

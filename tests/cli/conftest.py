@@ -23,7 +23,7 @@ from bot.domain.run import Phase, Run
 from bot.domain.spend import Spend
 from bot.domain.turn import Event, EventKind, Todo, TurnOrder
 from bot.services.local.connect import open_local_server
-from bot.settings.load import load, settings_file
+from bot.settings.load import load
 from bot.settings.schema import Settings
 from bot.store.build import open_store, open_transcripts
 from bot.system.clock import now
@@ -43,7 +43,7 @@ class Folder:
 
     @property
     def settings(self) -> Settings:
-        return load(settings_file(str(self.path / "treehand.toml")))
+        return load(self.path / "treehand.toml")
 
     def does(self, *words: str, **env: str) -> str:
         """Runs a command whose output goes into a pipe."""

@@ -31,7 +31,7 @@ class Person:
 
     @property
     def state_dir(self) -> Path:
-        return self.home / ".local/state/treehand" / self.repository.name
+        return self.home / "treehand-state" / self.repository.name
 
     def environment(self) -> dict[str, str]:
         kept = ("PATH", "LANG", "CORPUS_PRIVATE_REGISTRIES", *_certificates())

@@ -95,7 +95,7 @@ class Person:
 
     @property
     def state_dir(self) -> Path:
-        return self.home / ".local/state/treehand/shop"
+        return self.home / "treehand-state/shop"
 
     def agents_alive(self) -> Sequence[int]:
         """Returns the processes of agents in this person's home."""

@@ -5,9 +5,9 @@ import tomllib
 import pytest
 
 from bot.errors import BadSettings
-from bot.settings.allow_hosts import allow_setup_hosts
+from bot.settings.change_file import allow_setup_hosts
 from bot.settings.load import load
-from bot.settings.toml_text import add_to_list, line_number
+from bot.settings.toml_text import add_table, add_to_list, line_number, remove_table
 
 PROJECT = '[[projects]]\nname = "shop"\nrepository = "."\n'
 
@@ -87,3 +87,35 @@ def test_hosts_that_are_no_settings_change_nothing(tmp_path):
         allow_setup_hosts(file, ["https://b.test/"])
     assert file.read_text() == PROJECT
     assert [one.name for one in tmp_path.iterdir()] == ["treehand.toml"]
+
+
+TWO = f'label = "ai"  # mine\n\n# first\n{PROJECT}\n# second\n[[projects]]\nname = "blog"\nrepository = "../blog"\n'
+
+
+def test_a_project_is_added_at_the_end_and_the_rest_stays():
+    changed = add_table(TWO.rstrip("\n"), ["[[projects]]", 'name = "more"', 'repository = "."'])
+    assert changed == f'{TWO}\n[[projects]]\nname = "more"\nrepository = "."\n'
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_a_project_is_removed_and_the_others_stay(number):
+    text = TWO.replace(
+        'repository = "."\n', 'repository = "."\nsetup = [\n    "make",  # ]\n]\n[projects.run]\nweb = "x"\n'
+    )
+    changed = remove_table(text, "projects", number)
+    assert changed
+    read, before = tomllib.loads(changed), tomllib.loads(text)
+    del before["projects"][number]
+    assert read == before
+    assert "# mine" in changed
+
+
+def test_the_last_project_can_be_removed():
+    assert remove_table(PROJECT, "projects", 0) == ""
+
+
+def test_projects_on_one_line_are_left_alone():
+    assert (
+        remove_table('projects = [{name = "a", repository = "."}, {name = "b", repository = "."}]\n', "projects", 0)
+        is None
+    )

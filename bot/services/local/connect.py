@@ -1,6 +1,6 @@
 """The local service: opens the issues and pull requests that are kept in the state directory."""
 
-from collections.abc import AsyncIterator, Collection, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -18,10 +18,11 @@ if TYPE_CHECKING:
     from bot.services.local.tracker import LocalPersonTracker, LocalTracker
 
 
-def open_local_server(settings: Settings) -> LocalServer:
+def open_local_server(settings: Settings, default_project: Callable[[], str] = str) -> LocalServer:
+    """`default_project`: returns the project that a person means who names none, or an empty string."""
     local = (project for project in settings.projects if LocalService.name in {project.tracker, project.forge})
     sites = {project.name: LocalSite(project.folder, project.base) for project in local}
-    return LocalServer(settings.state_dir, sites, clock.now)
+    return LocalServer(settings.state_dir, sites, clock.now, default_project)
 
 
 @dataclass(frozen=True, slots=True)

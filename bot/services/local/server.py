@@ -28,9 +28,17 @@ class LocalSite:
 class LocalServer:
     """Use only in the thread that made it. Several processes may have one."""
 
-    def __init__(self, state_dir: Path, sites: Mapping[str, LocalSite], clock: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        state_dir: Path,
+        sites: Mapping[str, LocalSite],
+        clock: Callable[[], float],
+        default_project: Callable[[], str] = str,
+    ) -> None:
+        """`default_project`: returns the project that a person means who names none, or an empty string."""
         self._folder = state_dir / "forge"
         self._sites = sites
+        self._default_project = default_project
         self.database = LocalDatabase(self._folder / "desk.sqlite", clock)
 
     def issues(self, project: str) -> LocalIssues:
@@ -52,7 +60,7 @@ class LocalServer:
         return LocalRepository(self._folder / f"{name}.git", site.repository, site.base)
 
     def project(self, name: str = "") -> str:
-        """Returns the project of that name; without a name the only project."""
+        """Returns the project of that name; without a name the only project, or that of the current folder."""
         if name in self._sites:
             return name
         known = ", ".join(self._sites) or "none"
@@ -62,16 +70,18 @@ class LocalServer:
             raise NeedsHuman(
                 "There is no project yet. `treehand init` in your repository writes a settings file with it."
             )
-        if len(self._sites) != 1:
-            raise NeedsHuman(f"Name a project: {known}.")
-        return next(iter(self._sites))
+        if len(self._sites) == 1:
+            return next(iter(self._sites))
+        if (default := self._default_project()) in self._sites:
+            return default
+        raise NeedsHuman(f"Name a project: {known}.")
 
     def projects(self, name: str = "") -> list[str]:
         """Returns the project of that name; without a name all projects."""
         return [self.project(name)] if name else list(self._sites)
 
     def parse_key(self, text: str) -> tuple[str, int]:
-        """Parses `shop#3`; with only one project also `#3` and `3`."""
+        """Parses `shop#3`, and `#3` and `3` where it is clear which project is meant."""
         parsed = parse_local_key(text)
         if parsed is None:
             raise NeedsHuman(f"{text!r} does not name an issue or a pull request. They look like this: shop#3.")

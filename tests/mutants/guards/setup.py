@@ -38,9 +38,9 @@ GUARDS = (
     ),
     Guard(
         "Settings: a host is written only if the file stays valid",
-        "bot/settings/allow_hosts.py",
-        "        load(fresh)\n",
-        "",
+        "bot/settings/change_file.py",
+        "        settings = load(fresh)\n",
+        "        settings = load(path)\n",
         ("tests/settings/test_toml_text.py::test_hosts_that_are_no_settings_change_nothing",),
     ),
     Guard(
