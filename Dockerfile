@@ -2,6 +2,7 @@
 #
 #   docker build -t treehand .
 #   docker build -t treehand --build-arg PACKAGES="nodejs npm" .     # more programs for agents
+#   docker build -t treehand --platform linux/arm64 .                # for another machine: amd64 or arm64
 
 # Debian 12, pinned by date and digest. To use another one: --build-arg BASE=...
 ARG BASE=debian:bookworm-20261005-slim@sha256:7c7b2c966bc9ee8cedfeef67e0e279108992c77681fa595db4a9d65c06ccc587
@@ -11,7 +12,12 @@ SHELL ["/bin/bash", "-euo", "pipefail", "-c"]
 RUN apt-get update \
  && apt-get install --yes --no-install-recommends python3-venv
 WORKDIR /src
-COPY requirements.lock pyproject.toml README.md LICENSE ./
+COPY requirements.lock pyproject.toml treehand.py README.md CHANGELOG.md LICENSE ./
+COPY docs docs
+COPY deploy/README.md deploy/compose.yaml deploy/healthcheck.py deploy/seccomp.json deploy/treehand.service \
+     deploy/treehand.sh deploy/
+COPY deploy/github-actions deploy/github-actions
+COPY deploy/kubernetes deploy/kubernetes
 COPY bot bot
 # Most of the size is the agent's own program. Large families of plugins are compiled when they are needed.
 RUN python3 -m venv /opt/treehand \

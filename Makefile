@@ -71,12 +71,11 @@ screenshots: needs-sandbox needs-browser needs-pictures $(VENV)/.installed-dev
 chaos: needs-strace $(VENV)/.installed-dev
 	@SEED=$(SEED) SECONDS=$(or $(SECONDS),240) $(BIN)/python tests/chaos $(ONLY)
 
-# a release: the wheel in dist/, and its bill of materials in CycloneDX, from the lock file
+# a release: the wheel and the source archive in dist/, the same bytes wherever they are built; REPOSITORY=https://... is
+# the address of the repository that publishes them. Then its bill of materials in CycloneDX, from the lock file
 wheel: $(VENV)/.installed-dev
-	@rm -rf build dist
-	@$(BIN)/python -m build --wheel --no-isolation --outdir dist . >/dev/null
-	@rm -rf build
-	@du -k dist/*.whl
+	@rm -rf dist
+	@$(BIN)/python -m release.artifacts --repository "$(REPOSITORY)"
 
 sbom: $(VENV)/.installed-dev
 	@mkdir -p dist

@@ -27,5 +27,5 @@ def backup(options: Namespace) -> None:
         why = "they were removed in the meantime, cannot be read, or are too large for a commit"
         print_text(f"{made.left_out:,} files are missing: {why}")
     print_text(
-        f"To restore it, unpack it into an empty {settings.state_dir}; see deploy/README.md. It contains your code."
+        f"To restore it, unpack it into an empty {settings.state_dir}: `treehand docs deploy`. It contains your code."
     )

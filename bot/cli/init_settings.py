@@ -11,7 +11,7 @@ from bot.settings.state_place import STATES
 
 _HEAD = """\
 #:schema {schema}
-# Settings of Treehand. `treehand check` tests them; docs/settings.md describes every key.
+# Settings of Treehand. `treehand check` tests them; `treehand docs settings` describes every key.
 
 {state_dir}  # database, mirrors, worktrees, transcripts
 {label}  # the label that asks for work
@@ -24,14 +24,12 @@ per_issue_usd = 5
 per_day_usd = 50
 """
 _COMMENT_COLUMN = 46
+_ABOUT_CI = 'when workflows run the code of agents: or "after-approval"; `treehand docs github`'
 
 
 def schema_file() -> Path:
     """Editors find it without a network: the line `#:schema` names it."""
     return Path.home() / KEY_FOLDER / "treehand.schema.json"
-
-
-_ABOUT_CI = 'when workflows run the code of agents: or "after-approval"; docs/github.md'
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +92,8 @@ class SettingsDraft:
     def project_lines(self) -> list[str]:
         """The project's table."""
         credentials = {
-            "github": "docs/github.md: GITHUB_TOKEN, or an App",
-            "linear": "docs/linear.md: LINEAR_API_KEY",
+            "github": "GITHUB_TOKEN, or an App: `treehand docs github`",
+            "linear": "LINEAR_API_KEY: `treehand docs linear`",
             "local": "issues on this machine: `treehand issue new`",
         }
         repository = self.repository if self.on_github else self.folder

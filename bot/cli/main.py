@@ -294,6 +294,8 @@ def _add_shell(add: AddCommand) -> None:
         help="settings (treehand.toml, the default) or repository (.github/treehand.toml)",
     )
     add("man", "man:man", "print the manual page: treehand man | man -l -")
+    docs = add("docs", "docs:docs", "print a page of the documentation, or list all pages")
+    docs.add_argument("page", nargs="?", default="", metavar="PAGE", help="name of the page, such as security")
 
 
 def _add_issue(commands: Any, add: AddCommand) -> None:

@@ -12,19 +12,21 @@ from bot.system.disk import full_disk_text, says_full_disk
 OLDEST_BWRAP = (0, 8, 0)
 """Earlier versions have no `--disable-userns`."""
 
-FIX_OR_OPT_OUT = 'Fix that, or run without a sandbox: `sandbox.kind = "none"` (docs/security.md describes the risk).'
+FIX_OR_OPT_OUT = (
+    'Fix that, or run without a sandbox: `sandbox.kind = "none"` (`treehand docs security` describes the risk).'
+)
 _NO_NAMESPACES = (
     "This machine forbids user namespaces. Allow it: `sysctl -w user.max_user_namespaces=15000`"
     " and, on Debian, `sysctl -w kernel.unprivileged_userns_clone=1`."
 )
 _APPARMOR = (
     "AppArmor keeps bubblewrap from making user namespaces (Ubuntu 24.04 and later). Give it a profile that allows"
-    " them, as docs/troubleshooting.md shows, or `sysctl -w kernel.apparmor_restrict_unprivileged_userns=0`."
+    " them, as `treehand docs troubleshooting` shows, or `sysctl -w kernel.apparmor_restrict_unprivileged_userns=0`."
 )
 _CONTAINER = (
     "Start it with `--security-opt seccomp=deploy/seccomp.json --security-opt systempaths=unconfined`, where there is"
-    " AppArmor also `--security-opt apparmor=unconfined`, as root also `--cap-add SYS_ADMIN`; deploy/README.md has"
-    " these options for Podman, Compose and Kubernetes."
+    " AppArmor also `--security-opt apparmor=unconfined`, as root also `--cap-add SYS_ADMIN`. `treehand docs deploy`"
+    " has these options for Podman, Compose and Kubernetes, and says where the profile is."
 )
 _NAMESPACES_FORBIDDEN = f"A container that allows no namespaces? Its seccomp profile forbids them. {_CONTAINER}"
 _PROC_MASKED = f"A container that hides a part of /proc? Then nothing in it can have one of its own. {_CONTAINER}"

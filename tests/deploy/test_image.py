@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 import threading
+import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -65,6 +66,22 @@ def test_the_build_context_contains_only_copied_files(steps):
     copied = [words.split()[:-1] for name, words in steps if name == "COPY" and "--from" not in words]
     assert patterns[0] == "*"
     assert {line[1:] for line in patterns if line.startswith("!")} == {name for names in copied for name in names}
+
+
+def test_everything_that_the_program_installs_is_copied_into_the_image(steps):
+    """setuptools says nothing about documentation that is missing."""
+    tables = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
+    patterns = [one for named in tables["data-files"].values() for one in named]
+    patterns += [f"{module}.py" for module in tables["py-modules"]]
+    copied = {
+        name for words in (w for n, w in steps if n == "COPY" and "--from" not in w) for name in words.split()[:-1]
+    }
+    assert [one for one in patterns if one not in copied and str(Path(one).parent) not in copied] == []
+
+
+def test_the_image_is_built_for_any_machine(steps):
+    """No name of an architecture is in the Dockerfile."""
+    assert not re.search(r"amd64|x86_64|arm64|aarch64", " ".join(words for _, words in steps))
 
 
 # The seccomp profile

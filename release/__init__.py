@@ -1,0 +1,1 @@
+"""Makes a release: its files, and its notes. Not part of the program; `CONTRIBUTING.md` describes the steps."""
