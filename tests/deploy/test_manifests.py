@@ -1,8 +1,6 @@
 """Manifests of deployments, checked against published schemas and our own rules."""
 
 import configparser
-import json
-import re
 import subprocess
 import sys
 import tomllib
@@ -17,7 +15,7 @@ from bot.settings.schema import Settings
 
 ROOT = Path(__file__).resolve().parents[2]
 DEPLOY = ROOT / "deploy"
-COMPOSE, WORKFLOW = DEPLOY / "compose.yaml", DEPLOY / "github-actions" / "treehand.yml"
+COMPOSE = DEPLOY / "compose.yaml"
 KUBERNETES, UNIT = DEPLOY / "kubernetes" / "treehand.yaml", DEPLOY / "treehand.service"
 PROGRAMS = Path(sys.executable).parent
 
@@ -106,46 +104,6 @@ def test_the_settings_load_and_secrets_are_only_referenced(resources, tmp_path):
     assert "Secret" not in resources
     (container,) = resources["StatefulSet"]["spec"]["template"]["spec"]["containers"]
     ensure_settings({one["name"] for one in container["env"]})
-
-
-# The workflow
-
-
-@pytest.fixture(scope="module")
-def workflow() -> dict:
-    return yaml.safe_load(WORKFLOW.read_text())
-
-
-def test_the_workflow_is_valid():
-    done = says(PROGRAMS / "check-jsonschema", "--builtin-schema", "vendor.github-workflows", WORKFLOW)
-    assert done.returncode == 0, done.stdout + done.stderr
-
-
-def test_the_workflow_has_no_security_findings():
-    """By zizmor's rules: script injection, too many permissions, dangerous triggers and more."""
-    done = says(PROGRAMS / "zizmor", "--offline", "--quiet", "--format", "json-v1", WORKFLOW)
-    assert [one["ident"] for one in json.loads(done.stdout)] == [], done.stderr
-
-
-def test_text_of_people_is_not_part_of_a_command_in_the_workflow(workflow):
-    (job,) = workflow["jobs"].values()
-    assert [step["run"] for step in job["steps"]] == ["treehand once"]
-    used = re.findall(r"\$\{\{\s*([\w.]+)", WORKFLOW.read_text())
-    assert all(name.startswith("secrets.") for name in used)
-
-
-def test_one_job_runs_at_a_time_to_its_end_and_has_no_permissions(workflow):
-    (job,) = workflow["jobs"].values()
-    assert workflow["concurrency"] == {"group": "treehand", "cancel-in-progress": False}
-    assert workflow["permissions"] == {}
-    assert job["environment"] == "treehand"
-    assert job["runs-on"] == ["self-hosted", "treehand"]
-    assert job["timeout-minutes"] <= 120
-    assert "!github.event.repository.fork" in job["if"]
-
-
-def test_only_events_that_read_the_workflow_from_the_default_branch_start_it(workflow):
-    assert set(workflow[True]) == {"schedule", "workflow_dispatch", "issues", "issue_comment"}  # YAML's `on` is true
 
 
 # The unit
