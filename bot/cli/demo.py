@@ -61,6 +61,7 @@ def demo(options: Namespace) -> None:
             print(json.dumps(demo.outcome))
         else:
             demo.screen.close(demo.outcome)
+            print(_next_steps(settings))
 
 
 def _try_sandbox(settings: Settings) -> tuple[Settings, str]:
@@ -79,13 +80,26 @@ def _dashboard_address(port: int | None, *, is_wanted: bool) -> str:
 
 
 def _print_introduction(settings: Settings, *, resumed: bool, sandbox_problem: str) -> None:
-    print(f"Treehand demo, in {settings.state_dir.parent}\n{_INTRODUCTION}")
+    print(f"Treehand demo, in {_from_home(settings.state_dir.parent)}\n{_INTRODUCTION}")
     if settings.web.bind:
         print(f"Dashboard: http://{settings.web.bind}", flush=True)
     if sandbox_problem:
         print(f"The demo runs without the sandbox, which `treehand run` requires: {sandbox_problem}")
     if resumed:
         print("Resuming an earlier demo that was interrupted.")
+
+
+def _next_steps(settings: Settings) -> str:
+    git_dir = _from_home(settings.state_dir / "forge" / f"{PROJECT}.git")
+    return (
+        f"See the commits of the demo:  git -C {git_dir} log --graph --oneline --all\n"
+        "Start in your own repository:  treehand init"
+    )
+
+
+def _from_home(path: Path) -> str:
+    """Returns the path as shells understand it."""
+    return f"~/{path.relative_to(Path.home())}" if path.is_relative_to(Path.home()) else str(path)
 
 
 def _settings(folder: Path, bind: str) -> Settings:
@@ -141,7 +155,7 @@ async def _play(settings: Settings, demo: _Demo) -> None:
         environment = {"ANTHROPIC_BASE_URL": model.url, "ANTHROPIC_API_KEY": "stand-in"}
         async with open_app(settings, environment) as app:
             daemon = Daemon(app)
-            people = DemoPeople(app, server, demo.screen.log)
+            people = DemoPeople(app, server, lambda sentence: _log(demo, people, sentence))
             with demo.screen.live() if demo.on_terminal else nullcontext():
                 async with asyncio.TaskGroup() as group:
                     others = [
@@ -163,7 +177,7 @@ async def _play(settings: Settings, demo: _Demo) -> None:
 async def _play_people(demo: _Demo, people: DemoPeople, daemon: Daemon) -> None:
     await people.act()
     (people.app.settings.state_dir / _FINISHED_FILE).touch()
-    demo.screen.log("The demo has finished.")
+    _log(demo, people, "The demo has finished.")
     if demo.stays:
         demo.screen.log(invitation(people.app.settings.web.bind))
     else:
@@ -180,11 +194,20 @@ async def _watch(demo: _Demo, people: DemoPeople) -> None:
         reports = await people.app.executor.reports()
         running = sum(report.state is TurnState.RUNNING for report in reports.values())
         demo.most_agents_at_once = max(demo.most_agents_at_once, running)
-        for _, run in runs.values():
-            if run:
-                demo.screen.log_journal(run, people.app.store.journal(run))
+        _log_journals(demo, people)
         demo.screen.draw(runs, reports)
         await asyncio.sleep(0.25)
+
+
+def _log(demo: _Demo, people: DemoPeople, sentence: str) -> None:
+    """Logs what people do after the journal entries that they react to."""
+    _log_journals(demo, people)
+    demo.screen.log(sentence)
+
+
+def _log_journals(demo: _Demo, people: DemoPeople) -> None:
+    for run in filter(None, map(people.run, BODIES)):
+        demo.screen.log_journal(run, people.app.store.journal(run))
 
 
 def _outcome(people: DemoPeople, server: LocalServer, settings: Settings, started_at: float) -> dict[str, object]:

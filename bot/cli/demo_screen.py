@@ -83,12 +83,16 @@ def _is_reported(run: Run, reports: Mapping[str, TurnReport]) -> bool:
 def _outcome_table(outcome: Mapping[str, object]) -> Table:
     runs = outcome["runs"]
     assert isinstance(runs, list)
-    table = Table("Issue", "Title", "Phase", "Turns", "Comments", "Reason", title="Outcome")
+    table = Table("Issue", "Title", "Result", "Turns", "Comments", title="Outcome")
     for run in runs:
         comments, turns = str(run["comments_heard"]), str(run["turns"])
-        table.add_row(run["key"], run["title"], run["phase"], turns, comments, run["reason"])
+        table.add_row(run["key"], run["title"], _result(run), turns, comments)
     table.caption = (
         f"{len(list(outcome['pull_requests']))} pull requests, {outcome['commits']} commits, "  # type: ignore[call-overload]
         f"{outcome['worktrees_left']} worktrees left, {outcome['seconds']} s. The model was a {outcome['model']}."
     )
     return table
+
+
+def _result(run: Mapping[str, object]) -> str:
+    return "draft pull request" if run["phase"] == Phase.REVIEW else str(run["reason"] or run["phase"])

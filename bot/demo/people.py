@@ -52,7 +52,7 @@ class DemoPeople:
     async def act(self) -> None:
         """Returns when the story has ended."""
         while not self.is_finished():
-            for step in (self._open_issues, self._redirect, self._comment_on_pull, self._merge, self._stop):
+            for step in (self._open_issues, self._redirect, self._merge, self._comment_on_pull, self._stop):
                 step()
             await asyncio.sleep(_POLL_SECONDS)
 
@@ -84,15 +84,21 @@ class DemoPeople:
             self.server.issues(PROJECT).comment(self._number(PRICES), REDIRECT_PRICES, by="Mira")
             self.log(f"Mira comments on {self.key(PRICES)} while its agent works: {REDIRECT_PRICES}")
 
-    def _comment_on_pull(self) -> None:
-        if self._is(DISCOUNT, Phase.REVIEW) and not self._pull_comments(DISCOUNT):
-            self.server.pull_requests(PROJECT).comment(self._number(DISCOUNT), REDIRECT_DISCOUNT, by="Jonas")
-            self.log(f"Jonas comments on the pull request of {self.key(DISCOUNT)}: {REDIRECT_DISCOUNT}")
-
     def _merge(self) -> None:
-        if self._is(TOTAL, Phase.REVIEW) and self._pull(TOTAL).state is PullRequestState.OPEN:
+        """Waits for the pull request whose branch then conflicts."""
+        if self._is(TOTAL, Phase.REVIEW) and self._is(DISCOUNT, Phase.REVIEW) and self._is_open(TOTAL):
             merged = self.server.merger(PROJECT).merge(self._number(TOTAL), by="Mira")
             self.log(f"Mira merges the pull request of {self.key(TOTAL)}: {merged.base} is now at {merged.commit[:10]}")
+            self.log(f"The branch of {self.key(DISCOUNT)} conflicts with this merge: both change `total()`")
+
+    def _comment_on_pull(self) -> None:
+        """Waits until the conflict is resolved, so that this has a turn of its own."""
+        if self._is(TOTAL, Phase.DONE) and self._is(DISCOUNT, Phase.REVIEW) and not self._pull_comments(DISCOUNT):
+            if not self._can_be_merged(DISCOUNT):
+                return
+            self.log(f"The conflict of {self.key(DISCOUNT)} is resolved: its agent has combined both changes")
+            self.server.pull_requests(PROJECT).comment(self._number(DISCOUNT), REDIRECT_DISCOUNT, by="Jonas")
+            self.log(f"Jonas comments on the pull request of {self.key(DISCOUNT)}: {REDIRECT_DISCOUNT}")
 
     def _stop(self) -> None:
         if self._is(GERMAN, Phase.WORKING) and self._has_edited(GERMAN) and not self._has_comment(GERMAN):
@@ -124,6 +130,13 @@ class DemoPeople:
 
     def _pull(self, title: str) -> PullRequest:
         return self.server.pull_requests(PROJECT).show(self._number(title)).pull
+
+    def _is_open(self, title: str) -> bool:
+        return self._pull(title).state is PullRequestState.OPEN
+
+    def _can_be_merged(self, title: str) -> bool:
+        pull = self._pull(title)
+        return self.server.repository(PROJECT).can_merge(pull.base, pull.head)
 
     def _pull_comments(self, title: str) -> Sequence[object]:
         return [

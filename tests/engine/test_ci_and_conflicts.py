@@ -12,8 +12,10 @@ from bot.engine import prompts
 from bot.engine.ci_and_conflicts import purpose_for, sent_on, watch_pull_request
 from bot.engine.decision import Decision
 from bot.engine.messages import checks_text
+from bot.engine.messages.journal import history
 from bot.engine.observation import Observation
 from bot.engine.schedule import wants_turn
+from bot.engine.start_turn import begin_turn
 
 LINT = FailedCheck("lint")
 RED = Checks(CheckState.RED, "h1", passed=2, failed=(LINT,))
@@ -54,6 +56,18 @@ def test_the_purpose_of_the_next_turn_follows_from_the_pull_request(run, pull, e
     assert purpose_for(run, seen(**pull), POLICY) is errand
     if run.purpose is TurnPurpose.NONE:
         assert wants_turn(run, seen(**pull), POLICY) is (errand is not TurnPurpose.NONE)
+
+
+@pytest.mark.parametrize(
+    ("pull", "line"),
+    [
+        ({"conflicts": True}, "turn 2 started to merge main"),
+        ({"checks": RED}, "turn 2 started to fix failed checks"),
+        ({}, "turn 2 started"),
+    ],
+)
+def test_the_journal_says_why_a_turn_started(pull, line):
+    assert line in history(RUN, begin_turn(RUN, seen(**pull), POLICY))
 
 
 def test_a_retried_turn_is_counted_once():

@@ -3,8 +3,10 @@
 import re
 from collections.abc import Sequence
 
-from bot.domain.run import Run, Unshown
+from bot.domain.run import Run, TurnPurpose, Unshown
 from bot.domain.spend import Spend
+from bot.domain.turn import TurnOrder
+from bot.engine.actions import StartTurn
 from bot.engine.decision import Decision
 from bot.text.money import dollars
 
@@ -20,7 +22,7 @@ def refusal(line: str) -> str:
 def history(run: Run, decision: Decision) -> Sequence[str]:
     after = decision.run
     moved = f"{run.phase} → {after.phase}" + (f": {after.reason}" if after.reason else "")
-    began = f"turn {after.turns.number} started"
+    began = f"turn {after.turns.number} started{_reasons(decision)}"
     cost = decision.spend and _cost(decision.spend)
     return [
         *([began] if after.turns.number > run.turns.number else []),
@@ -41,6 +43,22 @@ def _is_repeated(before: Run, after: Run) -> bool:
     """Returns True if a turn has failed and another one follows, so that no change of phase says why."""
     has_ended = after.turns.ended > before.turns.ended and after.is_between_turns
     return has_ended and bool(after.reason) and after.purpose is before.purpose
+
+
+def _reasons(decision: Decision) -> str:
+    """Completes "turn 2 started"; empty for a turn on the issue itself."""
+    order = next((action.order for action in decision.actions if isinstance(action, StartTurn)), None)
+    reasons = _reasons_of(order, decision.run.purpose) if order else []
+    return f" to {' and '.join(reasons)}" if reasons else ""
+
+
+def _reasons_of(order: TurnOrder, purpose: TurnPurpose) -> Sequence[str]:
+    return [
+        *([f"merge {order.merge}"] if order.merge else []),
+        *(["fix failed checks"] if purpose is TurnPurpose.FIX_CI else []),
+        *(["fix failed tests"] if purpose is TurnPurpose.FIX_VERIFICATION else []),
+        *(["answer comments"] if order.comments else []),
+    ]
 
 
 def _lapses(before: Run, after: Run) -> Sequence[Unshown]:
