@@ -21,7 +21,7 @@ export CHROMIUM
 # the tests start hundreds of processes: without compiled modules, each of them compiles everything that it imports
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: install demo test check fix mutants attack bench corpus chaos container live lock wheel sbom man schemas screenshots needs needs-sandbox needs-tests needs-strace needs-git-lfs needs-databases needs-browser needs-pictures
+.PHONY: install demo test check fix mutants attack bench corpus chaos container live lock wheel sbom man schemas screenshots recording docs needs needs-sandbox needs-tests needs-strace needs-git-lfs needs-databases needs-browser needs-pictures
 
 install: $(VENV)/.installed
 
@@ -33,7 +33,7 @@ test: needs-sandbox needs-tests needs-browser $(VENV)/.installed-dev
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -rs --ignore tests/live --ignore tests/container
 
 # tests that take a minute or two: without an agent, a sandbox, a browser, a daemon or a service. `make test` runs all
-FAST := $(wildcard tests/test_*.py) $(addprefix tests/,attack contracts control demo domain engine exploration extending git maintenance mutants patterns schemas secret_scan services/local settings status store stories system text web)
+FAST := $(wildcard tests/test_*.py) $(addprefix tests/,attack contracts control demo domain engine exploration extending git maintenance mutants patterns schemas secret_scan services/local settings site status store stories system text web)
 
 check: $(VENV)/.installed-dev
 	@$(BIN)/ruff format --check --quiet
@@ -66,6 +66,15 @@ corpus: needs-sandbox $(VENV)/.installed-dev
 screenshots: SANDBOX_MUST := yes
 screenshots: needs-sandbox needs-browser needs-pictures $(VENV)/.installed-dev
 	@$(BIN)/python tests/screenshots
+
+# records the demo in a terminal, as docs/pictures/demo.svg
+recording: SANDBOX_MUST := yes
+recording: needs-sandbox $(VENV)/.installed-dev
+	@$(BIN)/python tests/recording
+
+# the pages as a site, in build/site; fails if a link leads nowhere
+docs: $(VENV)/.installed-dev
+	@$(BIN)/python tests/site
 
 # kills daemons again and again; prints numbers, results and a seed: `make chaos SEED=... SECONDS=... ONLY="random compressed"`
 chaos: needs-strace $(VENV)/.installed-dev

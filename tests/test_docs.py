@@ -8,6 +8,7 @@ import tomllib
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from xml.etree import ElementTree as ET
 
 import pytest
 
@@ -312,3 +313,42 @@ def test_the_page_of_attacks_lists_every_test_marked_as_an_attack():
     bullets = re.compile(r"^- (.*?)\.$(?=\n(?:- |\n))", re.MULTILINE | re.DOTALL)
     listed = [(threat, " ".join(attempt.split())) for threat, text in sections for attempt in bullets.findall(text)]
     assert sorted(listed) == sorted(attack_marks())
+
+
+# README, llms.txt and the recording
+
+
+def test_the_readme_is_short():
+    assert len(page("README.md").split()) <= 700
+
+
+def test_the_readme_says_its_limits_before_it_compares():
+    readme = page("README.md")
+    assert readme.index("## Limits") < readme.index("docs/comparison.md")
+
+
+def test_llms_txt_follows_its_convention_and_links_to_existing_pages():
+    lines = page("llms.txt").splitlines()
+    assert (lines[0], lines[2][:2]) == ("# Treehand", "> ")
+    links = re.findall(r"^- \[[^\]]+\]\(([^)]+)\): .+$", page("llms.txt"), re.MULTILINE)
+    assert links
+    assert [link for link in links if not (ROOT / link).is_file()] == []
+    assert {line[:2] for line in lines[5:] if line} == {"##", "- "}
+
+
+def test_every_command_for_agents_exists_and_the_last_one_is_check():
+    block = page("docs/start.md").partition("## Paste this to your agent")[2]
+    told = re.findall(r"`treehand (\w[\w-]*)", block)
+    assert set(told) <= {name.split()[1] for name, _ in commands(parser())}
+    assert told[-2:] == ["check", "run"]  # `run` is what people do then
+
+
+def test_the_recording_needs_no_script_and_no_network_and_can_be_still():
+    recording = page("docs/pictures/demo.svg")
+    ET.fromstring(recording)
+    assert "<script" not in recording
+    assert re.findall(r"(?:href|src)=\"(?!#)|url\(|@import", recording) == []
+    assert "prefers-reduced-motion" in recording
+    assert all(
+        part in recording for part in ("conflicts with this merge", "combined both changes", "stopped by command")
+    )
