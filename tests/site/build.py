@@ -5,7 +5,6 @@ Copies the pages and the files that they link to, in the same folders, so that r
 
 import re
 import shutil
-from itertools import pairwise
 from pathlib import Path
 
 from mkdocs.commands.build import build as build_site
@@ -14,7 +13,7 @@ from mkdocs.config import load_config
 ROOT = Path(__file__).parents[2]
 _CONFIG = Path(__file__).parent / "mkdocs.yml"
 _LINK = re.compile(r"(?:\]\(|\bsrc(?:set)?=\")([^)\s\"#]+)")
-_ITEM = re.compile(r"(?:> )?(?:[-*]|\d+\.) ")
+_ITEM = re.compile(r"(?:[-*]|\d+\.) ")
 
 
 def build(folder: Path) -> Path:
@@ -46,11 +45,20 @@ def _copy(page: Path, pages: Path) -> None:
 
 
 def with_lists(text: str) -> str:
-    """Adds the blank line between a paragraph and its list that Python-Markdown needs and GitHub does not."""
-    lines = text.splitlines()
-    out = lines[:1]
-    for before, line in pairwise(lines):
-        if _ITEM.match(line) and before.strip(" >") and not _ITEM.match(before) and not before.startswith((" ", ">  ")):
-            out.append(">" if line.startswith(">") else "")
-        out.append(line)
+    """Writes lists as Python-Markdown reads them: below a blank line, with four spaces before what an item holds."""
+    out: list[str] = []
+    before, indent, fenced = "", 0, False
+    for line in text.splitlines():
+        quote, body = re.fullmatch(r"((?:> ?)?)(.*)", line).groups()
+        fenced ^= body.startswith("```")
+        item = None if fenced else _ITEM.match(body)
+        if item and before and not indent:
+            out.append(quote.rstrip())
+        if item:
+            indent = 4 - len(item[0])
+        elif body and not body.startswith(" "):
+            indent = 0
+        spaces = " " * indent if body.startswith(" ") else ""
+        out.append(quote + spaces + body)
+        before = body
     return "\n".join(out) + "\n"

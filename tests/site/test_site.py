@@ -26,7 +26,14 @@ def test_the_site_loads_nothing_from_other_servers(site):
     assert [page.name for page in pages if 'class="mermaid"' in page.read_text()] == []  # its script would be loaded
 
 
-def test_a_list_directly_below_a_paragraph_is_a_list_on_the_site():
-    assert with_lists("One:\n- a\n  more\n- b\n") == "One:\n\n- a\n  more\n- b\n"
-    assert with_lists("> One\n> - a\n") == "> One\n>\n> - a\n"
-    assert with_lists("- a\n- b\n") == "- a\n- b\n"
+@pytest.mark.parametrize(
+    ("on_github", "on_the_site"),
+    [
+        ("One:\n- a\n  more\n- b\n", "One:\n\n- a\n    more\n- b\n"),
+        ("> One\n> - a\n>   - b\n", "> One\n>\n> - a\n>     - b\n"),
+        ("1. a\n\n       code\n\nTwo\n\n    code\n", "1. a\n\n        code\n\nTwo\n\n    code\n"),
+        ("```\na\n- b\n```\n", "```\na\n- b\n```\n"),
+    ],
+)
+def test_lists_are_the_same_on_the_site_as_on_github(on_github, on_the_site):
+    assert with_lists(on_github) == on_the_site
