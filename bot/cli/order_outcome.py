@@ -51,10 +51,13 @@ def has_run(settings: Settings, key: str) -> bool:
     return run is not None and run.phase is not Phase.DONE
 
 
-def foresee_on_pull_request(settings: Settings, branch: str) -> str:
+def foresee_on_pull_request(settings: Settings, branch: str, *, is_open: bool) -> str:
     """Returns what a comment or review on the pull request of this branch will do."""
     with closing(open_store(settings)) as store:
         run = next((one for one in store.active() if branch_for(one) == branch), None)
+        closed = [one for project in settings.projects for one in store.ended_with_pull_request(project.name)]
+    if run is None and is_open and any(branch_for(one) == branch for one in closed):
+        return f"Its run continues within a minute, and the agent gets this.{without_daemon(settings)}"
     if run is None:
         return (
             f"Its run has ended, and no agent reads this. Put the label `{settings.label}` on the issue to start one."

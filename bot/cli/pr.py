@@ -14,6 +14,7 @@ from bot.cli.local_server import (
 from bot.cli.output import print_diff, print_markdown, print_text
 from bot.cli.settings import load_settings
 from bot.domain.comment import Remark
+from bot.domain.pull_request import PullRequestState
 from bot.errors import BadSettings
 from bot.services.local.merge_git import MergeStyle
 from bot.services.local.pull_requests import PullRequestPage, ReviewVerdict
@@ -77,7 +78,9 @@ def comment(options: Namespace) -> None:
 def _print_what_follows(options: Namespace, page: PullRequestPage) -> None:
     from bot.cli.order_outcome import foresee_on_pull_request
 
-    print_text(f"{page.key}: {foresee_on_pull_request(load_settings(options), page.pull.branch)}")
+    is_open = page.pull.state is PullRequestState.OPEN
+    text = foresee_on_pull_request(load_settings(options), page.pull.branch, is_open=is_open)
+    print_text(f"{page.key}: {text}")
 
 
 def review(options: Namespace) -> None:

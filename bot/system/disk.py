@@ -88,14 +88,23 @@ class Disk:
 
 def is_full_disk(problem: BaseException) -> bool:
     """Returns True if the error, or one that caused it, says that a disk or a quota has no room left."""
-    if isinstance(problem, BaseExceptionGroup):
-        return any(map(is_full_disk, problem.exceptions))
-    if isinstance(problem, OSError):
-        return problem.errno in _FULL_ERRORS
-    if isinstance(problem, sqlite3.Error):
-        return getattr(problem, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL
-    cause = problem.__cause__ or problem.__context__
-    return cause is not None and is_full_disk(cause)
+    return _find_full_disk(problem) is not None
+
+
+def _find_full_disk(problem: BaseException) -> BaseException | None:
+    waiting, seen = [problem], set[int]()
+    while waiting:
+        one = waiting.pop()
+        if id(one) in seen:
+            continue
+        seen.add(id(one))  # an error raised from its own group is its own cause
+        if isinstance(one, OSError) and one.errno in _FULL_ERRORS:
+            return one
+        if isinstance(one, sqlite3.Error) and getattr(one, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL:
+            return one
+        waiting += [one.__cause__] if one.__cause__ else []
+        waiting += one.exceptions if isinstance(one, BaseExceptionGroup) else ()
+    return None
 
 
 def says_full_disk(output: str) -> bool:
@@ -105,9 +114,8 @@ def says_full_disk(output: str) -> bool:
 
 def full_disk_text(problem: BaseException | None = None) -> str:
     """Names the place if the error knows it."""
-    if isinstance(problem, BaseExceptionGroup):
-        return full_disk_text(next(filter(is_full_disk, problem.exceptions), None))
-    named = problem.filename if isinstance(problem, OSError) else None
+    found = _find_full_disk(problem) if problem else None
+    named = found.filename if isinstance(found, OSError) else None
     where = f" ({os.fsdecode(named)} could not be written)" if isinstance(named, str | bytes) else ""
     return f"The disk is full{where}. Free some space there, or raise its quota"
 

@@ -70,7 +70,8 @@ def test_on_a_full_disk_a_command_says_so_in_a_sentence_and_works_again_when_the
 )
 def test_a_command_that_meets_a_full_disk_anywhere_is_no_bug(monkeypatch, capsys, problem):
     def call(_options):
-        raise ExceptionGroup("several", [ValueError("other"), problem])
+        group = ExceptionGroup("several", [ValueError("other"), problem])
+        raise group.exceptions[0] from group  # as `treehand run` does: the error is its own cause
 
     monkeypatch.setattr(cli, "_call", call)
     assert cli.main(["status"]) == 1

@@ -3,7 +3,7 @@
 import pytest
 
 from bot.cli.main import main
-from bot.domain.run import Phase, WaitReason
+from bot.domain.run import CLOSED, Phase, WaitReason
 from tests.services.local.conftest import Shop
 from tests.services.local.user_repository import make_repository
 
@@ -99,5 +99,8 @@ def test_each_order_about_a_pull_request_is_answered(folder, order):
     assert order("pr", "ready", "2") == (0, "shop#2 is ready for review.\n")
     assert order("pr", "close", "2")[1].startswith("shop#2 is closed.")
     assert order("pr", "reopen", "2")[1].startswith("shop#2 is open. If its run ended with it, the run continues")
+    folder.save(a_run("shop#1", "shop", phase=Phase.DONE, reason=CLOSED))
+    continues = order("pr", "comment", "2", "Go on.")[1]
+    assert continues == f"shop#2: Its run continues within a minute, and the agent gets this.{NO_DAEMON}"
     approved = order("pr", "review", "2", "Good.", "--approve")
     assert approved == (0, "shop#2 is approved. `treehand pr merge 2` merges it.\n")

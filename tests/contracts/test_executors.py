@@ -504,7 +504,7 @@ async def test_a_turn_that_could_not_be_prepared_reports_the_reason(problem, fai
         await ended.wait()
         report = (await executor.reports())[request().turn_id]
     assert (report.state, report.failure) == (TurnState.FAILED, failure)
-    assert str(problem) in report.detail
+    assert ("The disk is full" if failure is Failure.DISK else str(problem)) in report.detail
 
 
 async def test_events_become_progress_and_transcript(store):
