@@ -52,7 +52,7 @@ class CheckLine:
     detail: str
     probes: tuple[Mapping[str, object], ...] = ()
     """Results of the sandbox self-test."""
-    is_told: bool = False
+    is_note: bool = False
     """Printed although it is no failure, because people must know it."""
 
     def as_dict(self) -> dict[str, object]:
@@ -72,8 +72,8 @@ def check(options: Namespace) -> int:
 
 def _print_lines(lines: Sequence[CheckLine], *, verbose: bool) -> None:
     for line in lines:
-        if verbose or line.is_told or not line.ok:
-            word = "failed" if not line.ok else "note  " if line.is_told else "ok    "
+        if verbose or line.is_note or not line.ok:
+            word = "failed" if not line.ok else "note  " if line.is_note else "ok    "
             print_text(hanging_words(f"{word}  {on_one_line(line.name):<12} {line.detail}", _DETAIL_COLUMN))
     passed = sum(line.ok for line in lines)
     what = f"All {passed} checks passed" if passed == len(lines) else f"{passed} of {len(lines)} checks passed"
@@ -217,10 +217,10 @@ def _check_dashboard(settings: Settings) -> str:
 
 def _check_model(settings: Settings) -> str:
     key = _check_model_key(settings)
-    asked = asyncio.run(check_model(model_environment(settings), _chosen_model(settings)))
-    if not asked.ok:
-        raise CannotStart(asked.detail)
-    return f"{key}; {asked.detail}"
+    health = asyncio.run(check_model(model_environment(settings), _chosen_model(settings)))
+    if not health.ok:
+        raise CannotStart(health.detail)
+    return f"{key}; {health.detail}"
 
 
 def _check_model_key(settings: Settings) -> str:
@@ -245,7 +245,7 @@ def _check_sandbox(settings: Settings) -> CheckLine:
         return CheckLine("sandbox", ok=False, detail=str(problem))
     if result is None:
         detail = "none: agents run with your own permissions; give them only issues that you trust"
-        return CheckLine("sandbox", ok=True, detail=detail, is_told=True)
+        return CheckLine("sandbox", ok=True, detail=detail, is_note=True)
     hint = _run_check("sandbox", _hidden_folders_hint, settings).detail if result.holds else ""
     return CheckLine("sandbox", result.holds, f"{result}{hint}", tuple(map(asdict, result.probes)))
 
@@ -269,7 +269,7 @@ def _check_history(project: ProjectSettings) -> list[CheckLine]:
         return []
     advice = f"`git fetch --unshallow` in {project.folder} gets the rest"
     detail = f"this is a shallow clone, so agents see only the last part of the history; {advice}"
-    return [CheckLine(f"{project.name}/history", ok=True, detail=detail, is_told=True)]
+    return [CheckLine(f"{project.name}/history", ok=True, detail=detail, is_note=True)]
 
 
 def check_setup(settings: Settings, project: ProjectSettings) -> list[CheckLine]:

@@ -67,7 +67,7 @@ def ask_model_key(draft: SettingsDraft, settings: Settings, ask: Questions) -> S
 
 def _parse_secret(answer: str) -> str:
     if answer and (len(answer) < _SHORTEST or not answer.isascii() or not answer.isprintable() or " " in answer):
-        raise ValueError("That is no key: it must be one long word.")
+        raise ValueError("This is not a key. A key is one long word.")
     return answer
 
 

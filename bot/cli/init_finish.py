@@ -76,7 +76,7 @@ def ask_first_issue(settings: Settings, ask: Questions) -> str:
     try:
         return _begin(settings, project, title)
     except BotError as problem:
-        print_text(f"That did not work: {problem}")
+        print_text(f"No issue was opened: {problem}")
         return ""
 
 

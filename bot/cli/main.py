@@ -155,7 +155,10 @@ def parser() -> argparse.ArgumentParser:
 
 def _add_config(command: argparse.ArgumentParser, *, default: str) -> None:
     command.add_argument(
-        "--config", default=default, metavar="PATH", help="the settings file (default: ./treehand.toml)"
+        "--config",
+        default=default,
+        metavar="PATH",
+        help="the settings file (default: treehand.toml here or above, or yours)",
     )
 
 
@@ -172,10 +175,7 @@ def _add_start(add: AddCommand) -> None:
     check.add_argument("--learn", action="store_true", help="run setup once and allow the hosts that it reaches")
     check.add_argument("--yes", action="store_true", help="with --learn: ask nothing, run setup and allow the hosts")
     check.add_argument("--json", action="store_true", help="print one JSON object")
-    add("run", "run:run", "run the daemon until SIGTERM or Ctrl-C")
-    add("open", "open:open_dashboard", "open the dashboard in your browser, or print its address")
-    add("login", "login:login", "print a link that logs you in to the dashboard once, within ten minutes")
-    add("once", "run:once", "poll once, work until nothing is left to do, and exit")
+    _add_daemon(add)
 
 
 def _add_init(add: AddCommand) -> None:
@@ -211,6 +211,17 @@ def _add_projects(add: AddCommand) -> None:
     )
     removed = add("remove", "add:remove", "remove a project from your settings; its state is kept")
     removed.add_argument("name", nargs="?", default="", metavar="NAME", help="the project (default: this folder's)")
+
+
+def _add_daemon(add: AddCommand) -> None:
+    run = add("run", "run:run", "run the daemon until SIGTERM or Ctrl-C")
+    add("open", "open:open_dashboard", "open the dashboard in your browser, or print its address")
+    add("login", "login:login", "print a link that logs you in to the dashboard once, within ten minutes")
+    once = add("once", "run:once", "poll once, work until nothing is left to do, and exit")
+    for command in (run, once):
+        command.add_argument(
+            "--log-format", choices=("text", "json"), default="", help="form of the log lines (default: `log.format`)"
+        )
 
 
 def _add_status(add: AddCommand) -> None:

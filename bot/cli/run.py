@@ -6,7 +6,6 @@ import signal
 import sys
 from argparse import Namespace
 from collections.abc import Awaitable, Callable
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bot.cli.check import git_version
@@ -29,20 +28,20 @@ log = logging.getLogger(__name__)
 
 
 def run(options: Namespace) -> None:
-    _start(settings_file(options.config), lambda daemon: daemon.run(), serves=True)
+    _start(options, lambda daemon: daemon.run(), serves=True)
 
 
 def once(options: Namespace) -> None:
-    _start(settings_file(options.config), lambda daemon: daemon.once(), serves=False)
+    _start(options, lambda daemon: daemon.once(), serves=False)
 
 
-def _start(path: Path, call: "Callable[[Daemon], Awaitable[None]]", *, serves: bool) -> None:
+def _start(options: Namespace, call: "Callable[[Daemon], Awaitable[None]]", *, serves: bool) -> None:
     from bot.app import open_app
     from bot.daemon import Daemon
     from bot.secret_scan.build import load_secrets
     from bot.system.locks import daemon_lock
 
-    watched = SettingsFile(path)
+    watched = SettingsFile(path := settings_file(options.config))
     settings = load(path)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit())  # before the daemon has started there is nothing to drain
     raise_limit()
@@ -56,7 +55,7 @@ def _start(path: Path, call: "Callable[[Daemon], Awaitable[None]]", *, serves: b
         record_dashboard(settings, _choose_bind(settings) if serves else "")
         has_link = serves and has_made_token(settings)  # makes the token, which is a secret then
         secrets = load_secrets(settings)
-        _open_log(settings, secrets)
+        _open_log(settings, secrets, form=options.log_format or settings.log.format)
         if serves:
             _tell_where_the_dashboard_is(settings, has_link=has_link)
         try:
@@ -65,9 +64,9 @@ def _start(path: Path, call: "Callable[[Daemon], Awaitable[None]]", *, serves: b
             raise _first_cause(group) from group
 
 
-def _open_log(settings: Settings, secrets: "Secrets") -> None:
-    file, form, level = settings.state_dir / "treehand.log", settings.log.format, settings.log.level
-    logs.configure_logging(file=file, redact=secrets.redact, form=form, level=level)
+def _open_log(settings: Settings, secrets: "Secrets", *, form: str) -> None:
+    file = settings.state_dir / "treehand.log"
+    logs.configure_logging(file=file, redact=secrets.redact, form=form, level=settings.log.level)
     if changed := ensure_private_folder(settings.state_dir):
         log.warning("state directory not private path=%s detail=%s", settings.state_dir, changed)
 
@@ -94,20 +93,12 @@ def _tell_where_the_dashboard_is(settings: Settings, *, has_link: bool) -> None:
     """Names a port that is not the usual one. The daemon itself logs the address once it listens."""
     if (bind := dashboard_bind(settings)) != settings.web.bind:
         log.warning("port taken, dashboard moved wanted=%s dashboard=http://%s", settings.web.bind, bind)
-    if has_link:
-        _tell_how_to_log_in(settings)
+    if sys.stdout.isatty():
+        from bot.cli.greeting import greet
 
-
-def _tell_how_to_log_in(settings: Settings) -> None:
-    """The link is for the person at the terminal alone: a log is read by others, and kept."""
-    if not sys.stdout.isatty():
+        greet(settings, has_link=has_link)
+    elif has_link:
         log.info("dashboard needs a login, `treehand login` prints a link")
-        return
-    from bot.cli.login import login_link
-
-    print(
-        f"Open this link to log in to the dashboard, once and within ten minutes:\n{login_link(settings)}", flush=True
-    )
 
 
 def _first_cause(group: BaseExceptionGroup) -> BaseException:

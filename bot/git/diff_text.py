@@ -11,7 +11,7 @@ _STAT = ("--stat=100", "--summary")
 
 
 def diff_text(git_dir: Path, base: str, head: str, *, stat: bool = False) -> str:
-    """From the merge base to the head, cut at MAX_DIFF_BYTES. `stat`: the files, and the number of changed lines."""
+    """Compares the head with the merge base; cut at MAX_DIFF_BYTES. `stat`: only the files, with counts of lines."""
     shown = git_bytes(git_dir, "diff", *_PLAIN, *(_STAT if stat else ()), f"{base}...{head}", timeout=_SECONDS)
     cut = f"\n[cut: {len(shown) // 1024} KiB in all]\n" if len(shown) > MAX_DIFF_BYTES else ""
     return shown[:MAX_DIFF_BYTES].decode(errors="replace") + cut

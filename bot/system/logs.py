@@ -1,11 +1,12 @@
 """Logging: one line per event, redacted, to stderr and to a rotated file.
 
-Rule: untrusted text cannot start a new line; every line names its run.
+Rule: untrusted text cannot start a new line; every line names its run. A terminal gets lines for people, with less.
 """
 
 import json
 import logging
 import logging.handlers
+import re
 import sys
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -18,6 +19,9 @@ ROTATED_FILES = 3
 
 _FORMAT = "%(asctime)s %(levelname)s %(name)s %(message)s"
 _QUIETED_LIBRARIES = ("apscheduler", "httpx", "httpcore", "uvicorn", "mcp", "asyncio")
+_OF_RUN = re.compile(r"journal run=(\S+): (.*)", re.DOTALL)
+_FIRST_RUN = "/1"
+"""End of the id of an issue's first run: people know the run by the key of the issue."""
 _TRACEBACK_PREFIX = "    | "
 """Prefix of traceback lines, so that none looks like a log line."""
 
@@ -43,6 +47,22 @@ class _TextFormatter(logging.Formatter):
 
     def formatStack(self, stack_info: str) -> str:  # noqa: N802
         return "\n".join(f"{_TRACEBACK_PREFIX}{_escape_unprintable(line)}" for line in stack_info.splitlines())
+
+
+class _PersonFormatter(_TextFormatter):
+    """Text for the person at a terminal: the time of day, the run, and the level only if it is no information."""
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802
+        message, run = _escape_unprintable(record.message), log_context().get("run", "")
+        if found := _OF_RUN.match(message):
+            run, message = found.groups()
+        parts = [
+            self.formatTime(record, "%H:%M:%S"),
+            run.removesuffix(_FIRST_RUN),
+            "" if record.levelno == logging.INFO else f"{record.levelname.lower()}:",
+            message.replace(f" run={run}", "") if run else message,
+        ]
+        return " ".join(part for part in parts if part)
 
 
 class _JsonFormatter(logging.Formatter):
@@ -85,9 +105,16 @@ def configure_logging(
         file.parent.mkdir(parents=True, exist_ok=True)
         handlers.append(_RotatingFile(file, maxBytes=MAX_FILE_BYTES, backupCount=ROTATED_FILES, encoding="utf-8"))
     for handler in handlers:
-        handler.setFormatter(_JsonFormatter(redact) if form == "json" else _TextFormatter(redact))
+        handler.setFormatter(_formatter_for(handler, form)(redact))
     logging.basicConfig(handlers=handlers or [logging.NullHandler()], force=True)
     set_level(level)
+
+
+def _formatter_for(handler: logging.Handler, form: str) -> Callable[[Callable[[str], str]], logging.Formatter]:
+    if form == "json":
+        return _JsonFormatter
+    on_terminal = type(handler) is logging.StreamHandler and handler.stream.isatty()
+    return _PersonFormatter if on_terminal else _TextFormatter
 
 
 def set_level(level: str) -> None:

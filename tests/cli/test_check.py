@@ -227,19 +227,19 @@ def test_a_port_that_is_taken_is_a_problem_unless_our_own_daemon_has_it(config, 
     assert _run_check("dashboard", _check_dashboard, settings).ok
 
 
-def test_a_shallow_clone_is_told(config, tmp_path):
+def test_a_shallow_clone_is_note(config, tmp_path):
     source = make_repository(tmp_path / "source")
     subprocess.run(["git", "clone", "--quiet", "--depth", "1", f"file://{source}", str(tmp_path / "cut")], check=True)
     project = load(config).projects[0]
     assert _check_history(project.model_copy(update={"repository": str(source)})) == []
     (line,) = _check_history(project.model_copy(update={"repository": str(tmp_path / "cut")}))
-    assert (line.ok, line.is_told, "agents see only the last part of the history" in line.detail) == (True, True, True)
+    assert (line.ok, line.is_note, "agents see only the last part of the history" in line.detail) == (True, True, True)
 
 
 LINES = [
     CheckLine("git", ok=True, detail="version 2"),
     CheckLine("model", ok=False, detail="Set a key."),
-    CheckLine("sandbox", ok=True, detail="none", is_told=True),
+    CheckLine("sandbox", ok=True, detail="none", is_note=True),
 ]
 
 

@@ -171,7 +171,7 @@ async def test_a_key_that_is_pasted_is_not_shown_and_kept_for_its_owner_alone(pe
     async with Terminal(person, "init", "--no-check") as terminal:
         await terminal.answers("[here] ", "")
         await terminal.answers("(Enter: later): ", "not a key")
-        await terminal.answers("That is no key: it must be one long word.", "")
+        await terminal.answers("This is not a key. A key is one long word.", "")
         assert await terminal.ends() == 0
     assert "agent" not in written(person)
     (person.repository / "treehand.toml").unlink()

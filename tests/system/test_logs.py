@@ -1,6 +1,7 @@
 """Log lines: format, escaping of untrusted text, and a full disk."""
 
 import asyncio
+import io
 import json
 import logging
 import re
@@ -170,3 +171,57 @@ async def test_every_line_logged_in_a_step_of_a_run_names_the_run(log, bot, worl
     assert {one.get("run") for one in of_steps} == {"shop#1/1", "shop#2/1"}
     assert any("no answer" in one["message"] for one in of_steps)
     assert [one for one in of_steps if "run=" in one["message"] and f"run={one['run']}" not in one["message"]] == []
+
+
+# At a terminal
+
+
+class TerminalStream(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.fixture
+def on_terminal(monkeypatch):
+    """Opens a log on a terminal."""
+
+    def opens(**how) -> TerminalStream:
+        monkeypatch.setattr(sys, "stderr", stream := TerminalStream())
+        logs.configure_logging(**how)
+        return stream
+
+    return opens
+
+
+def shown(terminal: TerminalStream) -> list[str]:
+    """Lines without their times."""
+    lines = terminal.getvalue().splitlines()
+    assert all(re.match(r"\d\d:\d\d:\d\d ", line) for line in lines)
+    return [line[9:] for line in lines]
+
+
+def test_a_line_on_a_terminal_has_one_name_and_its_level_only_if_it_is_a_warning(on_terminal):
+    terminal = on_terminal()
+    OURS.info("dashboard at http://127.0.0.1:8700")
+    with logging_about(**log_fields(RUN)):
+        OURS.info("journal run=%s: %s", RUN.id, "turn 1 started")
+        OURS.warning("step failed run=%s problem=%s", RUN.id, "slow")
+        OURS.info("journal run=%s: %s", "shop#1/2", "queued")
+    assert shown(terminal) == [
+        "dashboard at http://127.0.0.1:8700",
+        "shop#1 turn 1 started",
+        "shop#1 warning: step failed problem=slow",
+        "shop#1/2 queued",
+    ]
+
+
+def test_untrusted_text_cannot_control_a_terminal_or_start_a_line(on_terminal):
+    terminal = on_terminal(redact=lambda text: text.replace("hunter2", "***"))
+    OURS.info("said %s", "hunter2\n12:00:00 shop#2 merged\x1b[2J")
+    assert shown(terminal) == [r"said ***\x0a12:00:00 shop#2 merged\x1b[2J"]
+
+
+def test_programs_get_json_on_a_terminal_too_if_they_ask_for_it(on_terminal):
+    terminal = on_terminal(form="json")
+    OURS.info("polled")
+    assert json.loads(terminal.getvalue())["message"] == "polled"
