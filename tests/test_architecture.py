@@ -285,7 +285,7 @@ def test_only_build_modules_import_the_settings(path: Path):
         assert path.name in files
 
 
-LOAD_UNCHECKED = {"settings", "init", "add", "check", "run", "learn", "demo", "backup"}
+LOAD_UNCHECKED = {"settings", "init", "init_finish", "add", "check", "run", "learn", "demo", "backup"}
 """Commands that load settings before a state is used, check the state in another way, or must work with any state."""
 
 

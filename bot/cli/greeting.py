@@ -26,7 +26,7 @@ def _what_next(settings: Settings) -> str:
     with closing(open_store(settings)) as store:
         count = len(store.active())
     if count:
-        return f"{count} run{'s' if count > 1 else ''} to go on with: `treehand status` lists them."
+        return f"{count} run{'s' if count > 1 else ''} to continue: `treehand status` lists them."
     if any(tracker_of(project).kept_here for project in settings.projects):
         command = f'treehand issue new "Say hello" --label {settings.label}'
         return f"There is nothing to do yet. In another terminal, in this folder: {command}"

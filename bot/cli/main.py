@@ -30,7 +30,7 @@ examples:
   treehand issue new "Say hello" --label ai        ask for work, in another terminal
   treehand logs 1 -f                               watch the agent
 
-`treehand COMMAND --help` explains one command, and `treehand man` all of them. docs/start.md is the guide.
+`treehand COMMAND --help` explains one command, and `treehand man` all of them. `treehand docs start` is the guide.
 """
 
 

@@ -7,7 +7,7 @@ import httpx
 
 from bot.domain.health import Health
 from bot.sandbox.proxy.http_proxy import HttpProxy
-from bot.sandbox.proxy.model import COUNT_TOKENS, key_variable, model_client, unreachable, upstream_for
+from bot.sandbox.proxy.model import COUNT_TOKENS, key_variable, model_client, unreachable, upstream_for, why_no_model
 
 _SECONDS = 20.0
 _ANY_MODEL = "claude-haiku-4-5"
@@ -15,7 +15,7 @@ _ANY_MODEL = "claude-haiku-4-5"
 _HEADERS = {"anthropic-version": "2023-06-01"}
 _OAUTH_HEADERS = {"anthropic-beta": "oauth-2025-04-20"}
 """Without it, the service refuses tokens from `claude setup-token`."""
-_KEY_REFUSED, _NOT_FOUND, _LIMITED, _FIRST_SERVER_ERROR = frozenset({401, 402, 403}), 404, frozenset({429, 529}), 500
+_KEY_REFUSED, _NOT_FOUND, _LIMITED = frozenset({401, 402, 403}), 404, frozenset({429, 529})
 
 
 async def check_model(variables: Mapping[str, str], chosen: str, http_proxy: HttpProxy | None) -> Health:
@@ -29,19 +29,18 @@ async def check_model(variables: Mapping[str, str], chosen: str, http_proxy: Htt
                 answer = await client.post(COUNT_TOKENS, json=body, headers={**_HEADERS, **oauth, **upstream.headers})
         except (httpx.HTTPError, TimeoutError) as problem:
             return Health("model", ok=False, detail=unreachable(client.base_url, problem))
-    return _judge(answer, key_variable(variables), chosen)
+    return _judge(client.base_url, answer, key_variable(variables), chosen)
 
 
-def _judge(answer: httpx.Response, variable: str, chosen: str) -> Health:
+def _judge(address: httpx.URL, answer: httpx.Response, variable: str, chosen: str) -> Health:
     status = answer.status_code
     if status in _KEY_REFUSED:
         fix = f"Set {variable} to a valid key, or renew it."
         return Health("model", ok=False, detail=f"The model's service refuses the key (it answers {status}). {fix}")
     if status in _LIMITED:
         return Health("model", ok=True, detail=f"it takes the key, but limits requests now ({status})")
-    if status >= _FIRST_SERVER_ERROR:
-        detail = f"The model's service answers {status}: the fault is on the server. Try again later."
-        return Health("model", ok=False, detail=detail)
+    if why := why_no_model(address, answer):
+        return Health("model", ok=False, detail=why)
     if status == _NOT_FOUND and chosen and chosen in answer.text:
         detail = f"The model's service does not know the model {chosen}. Correct `agent.model` or ANTHROPIC_MODEL."
         return Health("model", ok=False, detail=detail)

@@ -194,7 +194,8 @@ def test_a_token_of_a_subscription_is_sent_as_its_service_expects(config, servic
     [
         ((401, b"{}"), False, "refuses the key (it answers 401). Set ANTHROPIC_API_KEY to a valid key"),
         ((429, b"{}"), True, "it takes the key, but limits requests now (429)"),
-        ((503, b"{}"), False, "answers 503: the fault is on the server"),
+        ((503, b"{}"), False, "does not work now (it answers with 503)"),
+        ((200, b"<html>Please log in</html>"), False, "A web page answers at"),
         ((404, b"model: claude-nova-9"), False, "does not know the model claude-nova-9. Correct `agent.model`"),
         ((404, b"no such page"), True, "it answers, but cannot test the key (404)"),
     ],
@@ -210,7 +211,7 @@ def test_a_service_that_cannot_be_reached_is_named_by_its_address(config, servic
     monkeypatch.setenv("ANTHROPIC_BASE_URL", "http://user:password@127.0.0.1:1/path")
     line = model_line(config)
     assert (line.ok, line.detail) == (
-        False, "The model's service at http://127.0.0.1:1 does not answer (ConnectError)."
+        False, "The model's service at http://127.0.0.1:1 does not answer (All connection attempts failed)."
     )  # fmt: skip
 
 

@@ -30,9 +30,9 @@ def test_it_has_the_link_if_the_dashboard_needs_a_login(greeting, monkeypatch):
     assert "this link logs you in, once and within ten minutes:\n  http://127.0.0.1:8700/login?" in said
 
 
-def test_it_says_how_many_runs_go_on(folder, greeting):
+def test_it_says_how_many_runs_continue(folder, greeting):
     folder.has(Phase.REVIEW, "One")
-    assert "1 run to go on with: `treehand status` lists them." in greeting()
+    assert "1 run to continue: `treehand status` lists them." in greeting()
 
 
 def test_issues_elsewhere_are_labelled_there(folder, greeting):

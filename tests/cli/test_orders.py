@@ -4,6 +4,7 @@ import pytest
 
 from bot.cli.main import main
 from bot.domain.run import CLOSED, Phase, WaitReason
+from tests.fakes.runs import a_run
 from tests.services.local.conftest import Shop
 from tests.services.local.user_repository import make_repository
 

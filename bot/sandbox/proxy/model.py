@@ -180,7 +180,7 @@ class ModelRoute:
         started = False
         try:
             async with self._open_response(upstream_request) as response:
-                self.usage.unreachable = _why_no_model(self.client.base_url, response)
+                self.usage.unreachable = why_no_model(self.client.base_url, response)
                 if _is_page(response):
                     return self._not_answered(bill, "A web page answers instead of the model's service.")
                 self.count_answer(response.status_code)
@@ -262,7 +262,7 @@ def unreachable(address: httpx.URL, problem: Exception) -> str:
     return f"The model's service at {_place(address)} does not answer ({reason})."
 
 
-def _why_no_model(address: httpx.URL, response: httpx.Response) -> str:
+def why_no_model(address: httpx.URL, response: httpx.Response) -> str:
     """Returns why this answer is not the model's; empty if it is."""
     if response.status_code >= _FIRST_SERVER_ERROR:
         return f"The model's service at {_place(address)} does not work now (it answers with {response.status_code})."

@@ -29,9 +29,9 @@ GUARDS = (
     ),
     Guard(
         "T18: what hides in a change is shown on a terminal",
-        "bot/cli/pr.py",
-        "{escape_invisible(page.diff)}",
-        "{page.diff}",
+        "bot/cli/output.py",
+        "shown = escape_invisible(diff)",
+        "shown = diff",
         ("tests/cli/test_hostile_text.py::test_t18_a_change_shows_what_hides_in_it",),
     ),
     Guard(
