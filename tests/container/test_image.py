@@ -58,8 +58,13 @@ def test_the_image_contains_no_unneeded_files(ground):
     there = ground.look(
         "ls /opt/treehand; ls -d /src /etc/apt /usr/bin/apt-get /usr/bin/perl 2>/dev/null; ls /etc/treehand"
     )
-    assert sorted(there.split()) == ["bin", "healthcheck.py", "include", "lib", "lib64", "pyvenv.cfg"]
+    assert sorted(there.split()) == ["bin", "healthcheck.py", "include", "lib", "lib64", "pyvenv.cfg", "share"]
     assert "bubblewrap" in ground.look("cat /var/lib/dpkg/status")
+
+
+def test_the_image_has_the_documentation_and_the_seccomp_profile(ground):
+    assert ground.podman.run("docs", "security").stdout == (ROOT / "docs" / "security.md").read_text()
+    assert ground.look("cat /opt/treehand/share/doc/treehand/deploy/seccomp.json") == PROFILE.read_text().strip()
 
 
 def test_only_state_and_tmp_can_be_written(ground):

@@ -27,7 +27,10 @@ from tests.mutants.guards import GUARDS, Guard, NotApplicable, switched_off  # n
 from tests.mutants.result import NOTICED, Result, summary  # noqa: E402 - as above
 from tests.mutants.trying import CAUGHT, NOTHING_RAN, SURVIVED, run  # noqa: E402 - as above
 
-_COPIED = ("bot", "tests", "config", "docs", "pyproject.toml", "README.md", "ARCHITECTURE.md", "CONTRIBUTING.md")
+_COPIED = (
+    "bot", "tests", "config", "deploy", "docs", "action.yml", "pyproject.toml", "README.md", "ARCHITECTURE.md",
+    "CONTRIBUTING.md",
+)  # fmt: skip
 
 _WORKERS = max(2, (os.cpu_count() or 1) * 3 // 2)
 """As many as `make test` has: tests often wait for daemons."""
