@@ -25,20 +25,6 @@ GUARDS = (
         (f"{_TURNS}[capture-before-work]",),
     ),
     Guard(
-        "F1: verification is left out if the turn was cancelled before",
-        "bot/engine/run_turn.py",
-        "if not is_cancelled():",
-        "if True:",
-        (f"{_TURNS}[capture-before-work]",),
-    ),
-    Guard(
-        "F1: the report of an agent that has succeeded is not given up",
-        "bot/agents/claude/agent.py",
-        "turn.ended.set()",
-        "pass",
-        (f"{_CLAUDE}_a_turn_cancelled_at_the_moment_its_agent_succeeds_is_reported_and_not_repeated",),
-    ),
-    Guard(
         "F1: a pause holds although the turn ends at the same time",
         "bot/engine/finish_turn.py",
         "if paused.wait_reason is not WaitReason.PAUSED or decision.run.phase is Phase.ASKING:",
