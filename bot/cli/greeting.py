@@ -26,7 +26,8 @@ def _what_next(settings: Settings) -> str:
     with closing(open_store(settings)) as store:
         count = len(store.active())
     if count:
-        return f"{count} run{'s' if count > 1 else ''} to continue: `treehand status` lists them."
+        runs = "1 run continues" if count == 1 else f"{count} runs continue"
+        return f"{runs}: `treehand status` shows what each is waiting for."
     if any(tracker_of(project).kept_here for project in settings.projects):
         command = f'treehand issue new "Say hello" --label {settings.label}'
         return f"There is nothing to do yet. In another terminal, in this folder: {command}"

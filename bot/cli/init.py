@@ -223,7 +223,9 @@ def _print_next_steps(file: Path, draft: SettingsDraft, missing: list[str], *, f
     print_text("\nNext:\n")
     if draft.folder != _HERE:
         print_text(f"  export TREEHAND_CONFIG={shlex.quote(str(file.resolve()))}   (or --config with each command)")
-    if failed:
+    if failed and draft.tracker == "local":
+        print_text("  treehand check         (until every check passes)")
+    elif failed:
         print_text("  treehand check --fix   (until every check passes; creates the labels)")
     print_text("  treehand run           (until Ctrl-C)")
     if key:

@@ -32,7 +32,9 @@ def test_it_has_the_link_if_the_dashboard_needs_a_login(greeting, monkeypatch):
 
 def test_it_says_how_many_runs_continue(folder, greeting):
     folder.has(Phase.REVIEW, "One")
-    assert "1 run to continue: `treehand status` lists them." in greeting()
+    assert "1 run continues: `treehand status`" in greeting()
+    folder.has(Phase.QUEUED, "Two")
+    assert "2 runs continue: `treehand status`" in greeting()
 
 
 def test_issues_elsewhere_are_labelled_there(folder, greeting):
