@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any, NoReturn
 
 from bot import __version__
+from bot.cli.grouped_help import EPILOG, GroupedHelp
 from bot.cli.time_span import parse_count, parse_time_span
 from bot.errors import BadSettings, BotError, Bug
 
@@ -20,18 +21,6 @@ AddCommand = Callable[..., argparse.ArgumentParser]
 
 _ISSUE_KEY = "key of the issue: 12, shop#12 or ENG-12"
 _PULL_REQUEST_KEY = "number of the pull request: 12 or shop#12"
-_EPILOG = """\
-KEY is the key of an issue, such as shop#12 or ENG-12. If there is only one project, 12 is enough.
-The number of the pull request works as well.
-
-examples:
-  treehand init                                    write the settings for the repository in this folder
-  treehand run                                     start the daemon; leave it running
-  treehand issue new "Say hello" --label ai        ask for work, in another terminal
-  treehand logs 1 -f                               watch the agent
-
-`treehand COMMAND --help` explains one command, and `treehand man` all of them. `treehand docs start` is the guide.
-"""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -100,30 +89,12 @@ class _Parser(argparse.ArgumentParser):
         super().error(message)
 
 
-class _Help(argparse.RawDescriptionHelpFormatter):
-    """Lists the commands under the headings of the parser."""
-
-    def _format_action(self, action: argparse.Action) -> str:
-        headings: dict[str, list[str]] = getattr(action, "headings", {})
-        if not headings:
-            return super()._format_action(action)
-        listed = {command.dest: command for command in self._iter_indented_subactions(action)}
-        indent = " " * self._current_indent
-        self._indent()
-        parts = [
-            f"\n{indent}{heading}:\n{''.join(self._format_action(listed[name]) for name in names)}"
-            for heading, names in headings.items()
-        ]
-        self._dedent()
-        return "".join(parts)
-
-
 def parser() -> argparse.ArgumentParser:
     top = _Parser(
         prog="treehand",
         description="Label an issue, get a draft pull request; comment to steer it; merge, and Treehand cleans up.",
-        epilog=_EPILOG,
-        formatter_class=_Help,
+        epilog=EPILOG,
+        formatter_class=GroupedHelp,
     )
     top.add_argument("--version", action="version", version=f"treehand {__version__}")
     _add_config(top, default="")

@@ -150,7 +150,7 @@ async def test_without_a_persons_consent_no_token_of_gh_is_copied(person: Person
     said = await person.does("init", "--yes", "--no-check", **gh_that_is_signed_in(person))
     assert "export GITHUB_TOKEN=$(gh auth token --hostname github.com)" in said
     assert "gho_" not in said + (person.repository / "treehand.toml").read_text()
-    assert not (person.home / ".config/treehand").exists()
+    assert not (person.home / ".config/treehand/github.com.token").exists()
 
 
 async def test_with_consent_a_copy_of_the_token_of_gh_is_kept_for_its_owner_alone(person: Person):
@@ -193,6 +193,13 @@ async def test_git_ignores_the_settings_file_in_this_clone_alone(person: Person)
     assert person.git("status", "--porcelain") == ""
     (person.repository / "treehand.toml").unlink()
     assert "Git ignores it" not in await person.does("init", "--here", "--yes", "--no-check")
+
+
+async def test_editors_find_the_schema_of_the_settings_on_this_machine(person: Person):
+    await person.does("init", "--here", "--yes", "--no-check")
+    schema = person.home / ".config/treehand/treehand.schema.json"
+    assert (person.repository / "treehand.toml").read_text().splitlines()[0] == f"#:schema file://{schema}"
+    assert schema.read_text() == await person.does("schema") + "\n"
 
 
 async def test_folders_of_tools_that_setup_needs_are_added(person: Person):

@@ -66,7 +66,7 @@ async def test_a_repository_of_another_user_is_reported(ready, tmp_path):
 async def test_a_missing_base_branch_is_reported(ready):
     settings = ready.repository / "treehand.toml"
     settings.write_text(settings.read_text().replace('base = "main"', 'base = "mian"'))
-    answer = await ready.treehand("check")
+    answer = await ready.treehand("check", "-v")
     assert answer.code == 1
     assert "has no branch mian. Create it, or set `base` in the settings: main." in answer.out
     assert "shop/disk" in answer.out
