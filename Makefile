@@ -13,8 +13,8 @@ MAKE_VENV = $(PYTHON) -m venv $(VENV)
 INSTALL = PYTHONWARNINGS=ignore $(BIN)/python -m pip install --quiet --disable-pip-version-check
 endif
 
-# 1.5 workers per core, because tests often wait for daemons
-WORKERS := $(shell expr `getconf _NPROCESSORS_ONLN` \* 3 / 2)
+# two workers per core and one more, because tests often wait for daemons
+WORKERS := $(shell expr `getconf _NPROCESSORS_ONLN` \* 2 + 1)
 
 export CHROMIUM
 

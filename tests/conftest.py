@@ -1,5 +1,6 @@
 """Fixtures of all tests: an imaginary world and a whole engine in it."""
 
+import contextlib
 import gc
 import getpass
 import logging
@@ -20,6 +21,10 @@ from bot.store.runs import RunStore
 from bot.system.descriptors import raise_limit
 from tests.fakes.ports import FakeBoard, FakeExecutor, FakeForge, FakeTracker, FakeWorkspaces
 from tests.fakes.world import World
+from tests.order import dealt
+from tests.restored import restored
+
+_PASSED = pytest.StashKey[bool]()
 
 settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("unhurried")  # how fast a machine is says nothing about what is right
@@ -29,6 +34,27 @@ def pytest_configure(config: pytest.Config) -> None:
     raise_limit()  # as commands do: the number of connections depends on it
     if not hasattr(config, "workerinput"):
         remove_folders_of_killed_runs()
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if hasattr(config, "workerinput"):
+        items[:] = dealt(items, config.workerinput["workercount"])
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """A run without failures leaves nothing behind. Others leave their files, to look at them."""
+    if not hasattr(config, "workerinput") and config.stash.get(_PASSED, False):
+        factory = config._tmp_path_factory
+        if factory._given_basetemp is None and factory._basetemp is not None:
+            link = factory._basetemp.with_name("pytest-current")
+            subprocess.run(["rm", "-rf", "--", str(factory._basetemp), str(link)], check=False)
+            with contextlib.suppress(OSError):  # there are folders of other runs
+                link.parent.rmdir()
+
+
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    session.config.stash[_PASSED] = exitstatus == pytest.ExitCode.OK
 
 
 def remove_folders_of_killed_runs() -> None:
@@ -54,12 +80,10 @@ def _is_in_use(run: Path) -> bool:
 
 
 @pytest.fixture(autouse=True)
-def _umask_stays() -> Iterator[None]:
-    """Commands set the umask of their process, and some tests call them in their own."""
-    before = os.umask(0o022)
-    os.umask(before)
-    yield
-    os.umask(before)
+def _process_stays() -> Iterator[None]:
+    """Commands set them for their process, and some tests call commands in their own."""
+    with restored():
+        yield
 
 
 @pytest.fixture

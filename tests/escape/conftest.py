@@ -41,7 +41,6 @@ COMMAND = "command"
 SANDBOX_KINDS = (COMMAND, "program", "setup", "verification", "server")
 """A command of an agent, the agent's program itself, and what the host orders."""
 _SECONDS = 60.0
-_MOOT = pytest.StashKey[int]()
 
 
 @dataclass
@@ -189,24 +188,11 @@ class Attacker:
         return process.returncode, printed.decode(errors="replace")
 
 
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Deselects the tests that need root; the others run as root and as a user."""
-    if os.geteuid() != 0:
-        moot = [item for item in items if "as_root" in getattr(item, "fixturenames", ())]
-        config.stash[_MOOT] = len(moot)
-        config.hook.pytest_deselected(items=moot)
-        items[:] = [item for item in items if item not in moot]
-
-
-def pytest_report_collectionfinish(config: pytest.Config) -> str:
-    moot = config.stash.get(_MOOT, 0)
-    return f"{moot} deselected: they are about what root gives up, and you are not root" if moot else ""
-
-
 @pytest.fixture
 def as_root() -> None:
-    """Marks a test that needs root; see above."""
-    assert os.geteuid() == 0
+    """Marks a test of what root gives up."""
+    if os.geteuid() != 0:
+        pytest.skip("this is about what root gives up, and you are not root")
 
 
 @pytest.fixture

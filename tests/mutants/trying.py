@@ -7,6 +7,7 @@ import multiprocessing
 import os
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Sequence
 from pathlib import Path
@@ -31,8 +32,9 @@ _processes.set_forkserver_preload(_ALREADY_THERE)
 
 def run(folder: Path, arguments: Sequence[str], *, seconds: float = _SECONDS) -> tuple[int, str]:
     """Returns pytest's exit code and the end of its output."""
-    scratch, said = Path(f"{folder}-scratch"), Path(f"{folder}-said")
-    process = _processes.Process(target=_test, args=(folder, scratch, said, [*arguments]))
+    scratch, temporary, said = (Path(f"{folder}-{name}") for name in ("scratch", "tmp", "said"))
+    temporary.mkdir(exist_ok=True)
+    process = _processes.Process(target=_test, args=(folder, (scratch, temporary), said, [*arguments]))
     process.start()
     process.join(seconds)
     if process.is_alive():
@@ -41,7 +43,7 @@ def run(folder: Path, arguments: Sequence[str], *, seconds: float = _SECONDS) ->
     ended = process.exitcode or 0
     code = ended - _PYTEST_SAID if ended >= _PYTEST_SAID else _NEVER_ENDED
     printed = said.read_text(errors="replace")[-3000:] if said.exists() else ""
-    subprocess.run(["rm", "-rf", str(scratch)], check=False)  # it may be deeper than Python can follow
+    subprocess.run(["rm", "-rf", str(scratch), str(temporary)], check=False)  # it may be deeper than Python can follow
     said.unlink(missing_ok=True)
     return code, printed
 
@@ -61,7 +63,9 @@ class _Ran:
             end.start()
 
 
-def _test(folder: Path, scratch: Path, said: Path, arguments: list[str]) -> None:
+def _test(folder: Path, places: tuple[Path, Path], said: Path, arguments: list[str]) -> None:
+    scratch, temporary = places
+    tempfile.tempdir = str(temporary)  # this process ends without tidying up
     output = os.open(said, os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600)
     for stream in (1, 2):
         os.dup2(output, stream)
