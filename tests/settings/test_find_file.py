@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from bot.settings import find_file
+from bot.settings.dashboard_access import may_move_dashboard
 from bot.settings.find_file import find_file_for, new_settings_file, settings_file, user_settings_file
 from bot.settings.load import load
 from tests.settings.test_settings import PROJECT
@@ -80,3 +81,18 @@ def test_without_a_state_dir_the_default_is_visible_and_an_earlier_state_stays_i
     (home / "treehand-state").mkdir()
     (home / "treehand-state" / "treehand.db").touch()
     assert load(tmp_path / "treehand.toml").state_dir == home / "treehand-state"
+
+
+def test_another_variable_does_not_change_what_counts_as_set(home, tmp_path, monkeypatch):
+    (tmp_path / "treehand.toml").write_text(PROJECT)
+    earlier = home / ".local/state/treehand"
+    earlier.mkdir(parents=True)
+    (earlier / "treehand.db").touch()
+    monkeypatch.setenv("TREEHAND_WEB__LOGIN", "never")
+    monkeypatch.setenv("TREEHAND_LIMITS__WORKING", "2")
+    read = load(tmp_path / "treehand.toml")
+    assert (read.state_dir, may_move_dashboard(read)) == (earlier, True)
+    monkeypatch.setenv("TREEHAND_WEB__BIND", "127.0.0.1:8700")
+    monkeypatch.setenv("TREEHAND_STATE_DIR", "~/treehand-state")
+    read = load(tmp_path / "treehand.toml")
+    assert (read.state_dir, may_move_dashboard(read)) == (home / "treehand-state", False)
