@@ -171,7 +171,7 @@ async def person(tmp_path: Path, program_seen: Path, token_counter: str) -> Asyn
 
 @cache
 def _initialized(process: int) -> tempfile.TemporaryDirectory[str]:
-    """Folder for what `treehand init` has written; nothing in it depends on where the home is."""
+    """Folder for what `treehand init` has written, without what depends on where the home and the repository are."""
     return tempfile.TemporaryDirectory(prefix="treehand-template-")
 
 
@@ -185,7 +185,7 @@ async def ready(person: Person) -> Person:
         shutil.copytree(state, person.state_dir, dirs_exist_ok=True)
         return person
     await person.does("init", "--yes", "--no-check")
-    shutil.copytree(person.state_dir, state)
+    shutil.copytree(person.state_dir, state, ignore=shutil.ignore_patterns("repositories"))
     shutil.copy(person.repository / "treehand.toml", settings)
     return person
 
