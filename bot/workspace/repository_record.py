@@ -21,6 +21,8 @@ from bot.workspace.paths import slug_for
 
 _FOLDER = "repositories"
 _API_PREFIX = "api."
+_NO_HOST = "github"
+"""Stands for an address that is no URL, so that no record on GitHub looks like a path."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +41,7 @@ class RepositoryRecord:
 
 
 def identify_on_github(api_url: str, repository: str) -> RepositoryRecord:
-    host = urlsplit(api_url).hostname or ""
+    host = urlsplit(api_url).hostname or _NO_HOST
     return RepositoryRecord(f"{host.removeprefix(_API_PREFIX)}/{repository}".lower())
 
 

@@ -133,6 +133,11 @@ def test_a_repository_on_github_is_known_by_its_server_and_name(state):
         refused(state, identify_on_github(*other))
 
 
+@pytest.mark.parametrize("api_url", ["", "@GITHUB@", "https://api.github.com"])
+def test_a_repository_on_github_is_never_taken_for_a_folder(api_url):
+    assert identify_on_github(api_url, "acme/shop").git_dir is None
+
+
 def test_a_person_may_say_that_it_is_the_same_repository(state):
     old, new = (identify_on_github("https://api.github.com", name) for name in ("acme/old", "acme/new"))
     claim_name(state, "app", old)
