@@ -23,7 +23,7 @@ from bot.sandbox.build import check_hosts, check_model, hidden_path_folders, run
 from bot.services.interface import Service
 from bot.services.registry import SERVICES, forge_of
 from bot.settings.credentials import ensure_key, model_environment
-from bot.settings.dashboard_access import describe_access, list_other_people
+from bot.settings.dashboard_access import describe_access, list_other_people, may_move_dashboard
 from bot.settings.find_file import settings_file
 from bot.settings.load import load
 from bot.settings.schema import ProjectSettings, Settings
@@ -210,9 +210,11 @@ def _check_agent(settings: Settings) -> str:
 
 def _check_dashboard(settings: Settings) -> str:
     access, bind = describe_access(settings), settings.web.bind
-    if bind and not daemon_pid(settings.state_dir) and (problem := why_taken(bind)):
-        raise CannotStart(f"{bind} cannot be used: {problem}. Set another `web.bind`, or an empty one for none.")
-    return access
+    if not bind or daemon_pid(settings.state_dir) or not (problem := why_taken(bind)):
+        return access
+    if may_move_dashboard(settings):
+        return f"{access}; {bind} is in use, so the next free port is taken"
+    raise CannotStart(f"{bind} cannot be used: {problem}. Set another `web.bind`, or an empty one for none.")
 
 
 def _check_model(settings: Settings) -> str:
