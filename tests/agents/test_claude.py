@@ -37,6 +37,14 @@ def living(command: str) -> list[psutil.Process]:
     return found
 
 
+def variable(process: psutil.Process, name: str) -> str:
+    """Empty if the process is another user's, or has ended."""
+    try:
+        return process.environ().get(name, "")
+    except psutil.Error:
+        return ""
+
+
 async def test_a_turn_edits_a_file_and_reports_its_steps(scene):
     todo = {"content": "Raise the tax", "status": "in_progress", "activeForm": "Raising the tax"}
     play = script(
@@ -369,7 +377,7 @@ async def test_an_agent_ends_when_the_daemon_is_killed_and_leftovers_are_swept(s
             sys.executable, "-c", BOT, *map(str, arguments), env={**os.environ, "PYTHONPATH": str(Path.cwd())}
         )
         await model.wait_for_requests(2)
-        (program,) = (p for p in living("--output-format") if p.environ().get("CLAUDE_CONFIG_DIR") == str(scene.home))
+        (program,) = (p for p in living("--output-format") if variable(p, "CLAUDE_CONFIG_DIR") == str(scene.home))
         bot.kill()
         await bot.wait()
         await asyncio.to_thread(program.wait, 5)

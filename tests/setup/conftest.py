@@ -68,7 +68,7 @@ class Shop:
         return await self.workspaces.ensure(branch, base="main", remote=self.origin.remote)
 
     async def ready(self, branch: str = BRANCH) -> SetupResult:
-        """Processes of another branch have another marker, as those of another run have: the end of one ends its own."""
+        """Processes of another branch have another marker, as those of another run have: it ends only its own."""
         return await self.project_setup.ensure(await self.worktree(branch), f"{branch}/turn-1", self.events.append)
 
     async def captured(self, branch: str = BRANCH):
