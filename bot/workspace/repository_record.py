@@ -21,7 +21,7 @@ from bot.workspace.paths import slug_for
 
 _FOLDER = "repositories"
 _API_PREFIX = "api."
-_NO_HOST = "github"
+_NO_HOST = "unknown-host"
 """Stands for an address that is no URL, so that no record on GitHub looks like a path."""
 
 

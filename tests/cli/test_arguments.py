@@ -51,7 +51,7 @@ def test_the_help_lists_every_command_under_a_heading_and_explains_a_key(monkeyp
     assert [line.strip() for line in lines if line.startswith("  ") and line.endswith(":")] == [
         "begin:", "look:", "steer:", "issues and pull requests on this machine:", "maintain:",
     ]  # fmt: skip
-    assert all(word in shown for word in ("KEY is the key of an issue", "examples:", "docs/start.md"))
+    assert all(word in shown for word in ("KEY is the key of an issue", "examples:", "`treehand docs start`"))
 
 
 @pytest.fixture

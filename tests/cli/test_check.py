@@ -153,6 +153,7 @@ class Service(BaseHTTPRequestHandler):
         status, answer = self.server.answer
         self.send_response(status)
         self.send_header("content-length", str(len(answer)))
+        self.send_header("content-type", "text/html" if answer.startswith(b"<html>") else "application/json")
         self.end_headers()
         self.wfile.write(answer)
 
