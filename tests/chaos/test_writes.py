@@ -45,7 +45,7 @@ async def test_a_fault_at_any_write_of_an_issue_loses_nothing_and_repeats_nothin
     ("place", "fault", "advice"),
     [
         (Place("pwrite64", "state/treehand.db-wal", 5, Stage.LABELLED), Fault.EIO, "Check its disk: it needs free"),
-        (Place("write", "state/daemon.lock", 1, Stage.LABELLED), Fault.ENOSPC, "must be a writable folder with free"),
+        (Place("write", "state/daemon.lock", 1, Stage.LABELLED), Fault.ENOSPC, "is full. Free some space"),
     ],
     ids=lambda value: str(value).partition(" ")[0],
 )

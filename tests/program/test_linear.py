@@ -187,7 +187,8 @@ async def test_init_reads_the_team_and_creates_its_labels(shop, github, linear):
     assert (wrong.code, "The key sees no team OPS in Linear. It sees: ENG." in wrong.err) == (2, True)
     assert not (shop.repository / "treehand.toml").exists()
 
-    said = await shop.does("init", "--team", "eng", "--repository", SHOP, **env)
+    assert "Issues are in Linear, team ENG" in await shop.does("init", "--team", "eng", "--repository", SHOP, **env)
+    said = (await shop.treehand("check", "-v", **env)).out
     assert "team ENG (Engineering)" in said
     assert "when work begins: In Progress; when a pull request is open: In Review; when merged: Done" in said
     found = json.loads((await shop.treehand("check", "--json", **env)).out)
