@@ -131,11 +131,11 @@ class _CountTokens(BaseHTTPRequestHandler):
         """Prints nothing."""
 
 
-@pytest.fixture(scope="session")
+@contextlib.contextmanager
 def token_counter() -> Iterator[str]:
     """A model that answers only the request of `treehand check`."""
     with ThreadingHTTPServer(("127.0.0.1", 0), _CountTokens) as server:
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
         thread.start()
         yield f"http://127.0.0.1:{server.server_port}"
         server.shutdown()
@@ -143,7 +143,7 @@ def token_counter() -> Iterator[str]:
 
 
 @pytest.fixture
-async def person(tmp_path: Path, program_seen: Path, token_counter: str) -> AsyncIterator[Person]:
+async def person(tmp_path: Path, program_seen: Path) -> AsyncIterator[Person]:
     home, repository = tmp_path / "home", tmp_path / "shop"
     home.mkdir()
     env = {
@@ -153,7 +153,6 @@ async def person(tmp_path: Path, program_seen: Path, token_counter: str) -> Asyn
         "PYTHONPATH": str(Path.cwd()),
         "LANG": "C.UTF-8",
     }
-    env |= {"ANTHROPIC_BASE_URL": token_counter}  # no command of a test asks the real service
     env |= {"TREEHAND_LIMITS__FREE_DISK_GB": "0", "TREEHAND_WEB__BIND": "", "TREEHAND_WEB__LOGIN": "never"}
     person = Person(home, repository, env)
     shutil.copytree(program_seen, person.state_dir / "agent")
@@ -162,7 +161,9 @@ async def person(tmp_path: Path, program_seen: Path, token_counter: str) -> Asyn
     (repository / "app.py").write_text("answer = 41\n")
     person.git("add", ".")
     person.git("-c", "user.name=Ana", "-c", "user.email=ana@example.com", "commit", "--quiet", "--message=One")
-    yield person
+    with token_counter() as url:
+        env["ANTHROPIC_BASE_URL"] = url  # no command of a test asks the real service
+        yield person
     for process in person.started:
         if process.returncode is None:
             os.killpg(process.pid, signal.SIGKILL)
