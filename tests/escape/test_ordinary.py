@@ -48,7 +48,7 @@ def test_the_core_tests_pass_for_an_ordinary_user(as_root):
     covered = ["/tmp", *closed_above(Path(sys.base_prefix)), *closed_above(ROOT)]
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--timeout", "60", "--basetemp",
                f"/tmp/{place.name}", "-c", str(ROOT / "pyproject.toml"), "--rootdir", str(ROOT), "-n", "2",
-               "-k", "not place",
+               "-rs", "-k", "not place",
                *(str(ROOT / "tests" / "escape" / name) for name in (*CORE, *TURNS)),
                *(f"{ROOT}/tests/setup/test_prepare.py::{name}" for name in SETUP),
                *(f"{ROOT}/tests/setup/test_layers.py::{name}" for name in LAYERS)]  # fmt: skip
@@ -65,7 +65,8 @@ def test_the_core_tests_pass_for_an_ordinary_user(as_root):
     printed = done.stdout + done.stderr
     assert done.returncode == 0, printed[-6000:]
     assert int(re.search(r"(\d+) passed", printed)[1]) > 18, printed
-    assert "skipped" not in printed
+    skipped = [line for line in printed.splitlines() if line.startswith("SKIPPED")]
+    assert not [line for line in skipped if "what root gives up" not in line]
 
 
 def closed_above(path: Path) -> list[str]:
