@@ -28,9 +28,10 @@ install: $(VENV)/.installed
 demo: install needs-sandbox
 	@$(BIN)/treehand demo
 
+# everything, or some: `make test TESTS="tests/escape tests/program/test_story.py"`
 test: SANDBOX_MUST := yes
 test: needs-sandbox needs-tests needs-browser $(VENV)/.installed-dev
-	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -rs --ignore tests/live --ignore tests/container
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -rs --ignore tests/live --ignore tests/container $(TESTS)
 
 # tests that take a minute or two: without an agent, a sandbox, a browser, a daemon or a service. `make test` runs all
 FAST := $(wildcard tests/test_*.py) $(addprefix tests/,attack contracts control demo domain engine exploration extending git maintenance mutants patterns schemas secret_scan services/local settings site status store stories system text web)
@@ -45,7 +46,7 @@ fix: $(VENV)/.installed-dev
 	@$(BIN)/ruff check --fix --quiet || true
 	@$(BIN)/ruff format --quiet
 
-# disables every guard against the threats in docs/security.md in turn: a test must notice. `make mutants MINUTES=15` tries
+# disables every guard against the threats in docs/security.md in turn: a test must notice. `make mutants MINUTES=10` tries
 # as many as fit, others for each commit; TESTED=yes: all tests have just passed
 mutants: needs-sandbox needs-strace $(VENV)/.installed-dev
 	@MINUTES=$(MINUTES) TESTED=$(TESTED) $(BIN)/python tests/mutants
