@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 _MOST_SECONDS = 20.0
-"""An agent may have made a worktree that takes minutes to read: then a cancellation takes effect all the same."""
+"""An agent may have made a worktree that takes minutes to read. Then the cancellation takes effect before the end."""
 
 
 async def finish_first(work: Coroutine[Any, Any, T], *, once: Callable[[], bool] = lambda: True) -> T:
