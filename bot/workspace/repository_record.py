@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 from bot.errors import BotError, CannotStart
 from bot.git.user_repository import first_commit, git_dir_of, has_commit
 from bot.system.locks import unusable_folder
-from bot.system.private_files import ensure_private_folder, refuse_foreign_folder
+from bot.system.private_files import refuse_foreign_folder
 from bot.workspace.paths import slug_for
 
 _FOLDER = "repositories"
@@ -61,7 +61,7 @@ def claim_name(state_dir: Path, name: str, found: RepositoryRecord) -> None:
         return
     refuse_foreign_folder(state_dir)
     with contextlib.suppress(OSError):  # a full disk, or a state that we may only read: nothing else is written either
-        ensure_private_folder(state_dir)
+        state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)  # the daemon closes one that is open, and says so
         if _read(_record_file(state_dir, name)):
             _write(_record_file(state_dir, name), record)
         elif not _write_first(_record_file(state_dir, name), record):
