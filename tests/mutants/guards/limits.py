@@ -25,6 +25,13 @@ GUARDS = (
         (f"{_TURNS}[capture-before-work]",),
     ),
     Guard(
+        "T16: a cancelled turn ends although its work is not at an end",
+        "bot/system/cancellation.py",
+        "call_later(_MOST_SECONDS if once() else 0, task.cancel)",
+        "call_later(3600 if once() else 0, task.cancel)",
+        ("tests/system/test_cancellation.py::test_work_that_outlives_a_cancellation_is_cancelled",),
+    ),
+    Guard(
         "F1: a pause holds although the turn ends at the same time",
         "bot/engine/finish_turn.py",
         "if paused.wait_reason is not WaitReason.PAUSED or decision.run.phase is Phase.ASKING:",
