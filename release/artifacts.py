@@ -41,11 +41,21 @@ def build(source: Path, outdir: Path, *, epoch: int, repository: str) -> tuple[P
         if repository:
             _name_repository(staged, repository)
         archive = _normalise(_run_build("--sdist", staged, epoch), outdir, epoch)
-        with tarfile.open(archive) as opened:
-            opened.extractall(Path(place, "unpacked"), filter="data")
-        (unpacked,) = Path(place, "unpacked").iterdir()
+        unpacked = _unpack(archive, Path(place, "unpacked"))
         wheel = _run_build("--wheel", unpacked, epoch)
         return Path(shutil.copy(wheel, outdir)), archive
+
+
+def _unpack(archive: Path, folder: Path) -> Path:
+    """Returns the one folder in it."""
+    folder.mkdir()
+    subprocess.run(
+        ["tar", "--extract", "-p", "--no-same-owner", "--file", str(archive), "--directory", str(folder)],
+        check=True,
+        timeout=_SECONDS,
+    )
+    (unpacked,) = folder.iterdir()
+    return unpacked
 
 
 def _epoch() -> int:
