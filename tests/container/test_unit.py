@@ -38,6 +38,25 @@ install -m 0600 /dev/stdin /etc/treehand/github-token <<< ghp-stand-in
 """
 
 
+_MODEL = """
+cat > /root/model.py <<'END'
+from http.server import BaseHTTPRequestHandler, HTTPServer
+
+class CountsTokens(BaseHTTPRequestHandler):
+    def do_POST(self):
+        self.rfile.read(int(self.headers["content-length"]))
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(b'{"input_tokens": 1}')
+
+HTTPServer(("127.0.0.1", 8600), CountsTokens).serve_forever()
+END
+systemd-run --quiet --unit=model python3 /root/model.py
+systemctl set-environment ANTHROPIC_BASE_URL=http://127.0.0.1:8600
+"""
+"""A model that answers only the request of `treehand check`: the machine has no network."""
+
+
 class Machine:
     def __init__(self, podman: Podman, name: str) -> None:
         self._podman, self._name = podman, name
@@ -67,6 +86,7 @@ def machine(tmp_path_factory) -> Iterator[Machine]:
         if not _until(lambda: machine.tries("systemctl is-system-running | grep -qE 'running|degraded'")):
             pytest.skip("NOT TRIED: the unit. systemd does not start in a container here.")
         machine.does(_PREPARE)
+        machine.does(_MODEL)
         yield machine
     finally:
         podman("rm", "--force", "--time", "1", name, check=False)
