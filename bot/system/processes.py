@@ -20,7 +20,7 @@ KILL_GRACE_SECONDS = 2.0
 
 _PROC = Path("/proc")
 _POLL_SECONDS = 0.03
-_WAIT_AFTER_KILL_SECONDS = 3.0
+_WAIT_AFTER_KILL_SECONDS = 10.0
 
 
 @dataclass(frozen=True, slots=True)
