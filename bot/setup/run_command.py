@@ -63,7 +63,11 @@ class SetupCommand:
 async def run_command(command: SetupCommand, sandbox: CommandSandbox, *, seconds: float | None) -> CommandOutcome:
     """Cancelled, it ends the command first. `seconds`: time limit; None: no limit."""
     kept, code, is_late = _KeptOutput(command), None, False
-    process = await _start(command, sandbox)
+    try:
+        process = await _start(command, sandbox)
+    except asyncio.CancelledError:  # it may run already, and have children
+        await end_processes(command.marker.__eq__, grace=0.0)
+        raise
     assert process.stdout
     assert process.stderr
     async with asyncio.TaskGroup() as group:

@@ -47,6 +47,25 @@ async def test_a_server_is_ended_when_its_run_is_over(shop):
     assert not (shop.root / "show").exists()
 
 
+async def test_a_server_that_is_cancelled_while_it_starts_leaves_no_process(shop, monkeypatch):
+    original = asyncio.create_subprocess_exec
+
+    async def cancelled_after_the_start(*words, **more):
+        await original(*words, **more)
+        while living() < 2:
+            await asyncio.sleep(0.01)
+        raise asyncio.CancelledError
+
+    job = await job_in(shop)
+    monkeypatch.setattr(asyncio, "create_subprocess_exec", cancelled_after_the_start)
+    async with asyncio.timeout(60):
+        with pytest.raises(asyncio.CancelledError):
+            await run_server(
+                job, SLEEPS, shop.sandbox, on_ready=lambda: None, on_output=lambda _: None, is_over=lambda: False
+            )
+    assert living() == 0
+
+
 async def test_teardown_ends_the_server_first(shop):
     up = asyncio.Event()
     async with asyncio.timeout(60), asyncio.TaskGroup() as group:

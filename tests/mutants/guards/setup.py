@@ -16,6 +16,13 @@ _NAMES = "tests/setup/test_layer_names.py::test_what_may_read_more_counts_for_ex
 
 GUARDS = (
     Guard(
+        "T17: what is cancelled while it starts leaves no process",
+        "bot/setup/run_command.py",
+        "await end_processes(command.marker.__eq__, grace=0.0)\n        raise",
+        "raise",
+        ("tests/setup/test_run_server.py::test_a_server_that_is_cancelled_while_it_starts_leaves_no_process",),
+    ),
+    Guard(
         "T8: only setup with network learns hosts",
         "bot/sandbox/bubblewrap.py",
         "learned = self._learned if network else None",
