@@ -25,7 +25,6 @@ async def test_work_that_was_begun_ends_before_a_cancellation_takes_effect():
     assert ended == ["work"]
 
 
-@pytest.mark.attack("T16", "The worktree is made so that a cancelled turn never ends")
 async def test_work_that_outlives_a_cancellation_is_cancelled(monkeypatch):
     monkeypatch.setattr(cancellation, "_MOST_SECONDS", 0.01)
     task = asyncio.create_task(finish_first(asyncio.sleep(3600)))
