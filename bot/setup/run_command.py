@@ -65,7 +65,7 @@ async def run_command(command: SetupCommand, sandbox: CommandSandbox, *, seconds
     kept, code, is_late = _KeptOutput(command), None, False
     try:
         process = await _start(command, sandbox)
-    except asyncio.CancelledError:  # its process may have children by then
+    except asyncio.CancelledError:  # the process may have children by then
         await end_processes(command.marker.__eq__, grace=0.0)
         raise
     assert process.stdout
