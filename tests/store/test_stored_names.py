@@ -4,6 +4,9 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
+import bot
 from bot.domain.change import Change, DiffStat, FileChange, Objection
 from bot.domain.comment import CommentOutcome, CommentPlace, CommentRecord
 from bot.domain.health import Health, HealthRecord
@@ -176,3 +179,10 @@ def test_health_records_of_an_earlier_version_get_the_present_names(tmp_path):
     store.close()
     assert records.keys() == {"disk", "proxy", "poll shop", "lease shop", "rate limit GitHub"}
     assert all(one.notified for one in records.values())
+
+
+@pytest.mark.parametrize("room", ["store", "services/github", "services/linear", "services/local"])
+def test_migrations_are_numbered_without_a_gap(room):
+    """A database counts how many it has had: one that is added into a gap would never run, and another one twice."""
+    names = sorted(path.name for path in (Path(bot.__file__).parent / room / "migrations").glob("*.sql"))
+    assert [int(name[:4]) for name in names] == list(range(1, len(names) + 1))
