@@ -229,6 +229,13 @@ def test_a_port_that_is_taken_is_a_problem_unless_our_own_daemon_has_it(config, 
     assert _run_check("dashboard", _check_dashboard, settings).ok
 
 
+def test_the_usual_port_may_be_taken_because_run_finds_another(config, monkeypatch):
+    monkeypatch.setattr("bot.cli.check.why_taken", lambda _: "Address already in use")
+    monkeypatch.delenv("TREEHAND_WEB__BIND", raising=False)
+    line = _run_check("dashboard", _check_dashboard, load(config))
+    assert (line.ok, "is in use, so the next free port is taken" in line.detail) == (True, True), line.detail
+
+
 def test_a_shallow_clone_is_note(config, tmp_path):
     source = make_repository(tmp_path / "source")
     subprocess.run(["git", "clone", "--quiet", "--depth", "1", f"file://{source}", str(tmp_path / "cut")], check=True)
